@@ -1,0 +1,42 @@
+/* The CPU backend: a pool of threads, the kernels, and what they share. */
+#ifndef LPG_CPU_H
+#define LPG_CPU_H
+
+#include "../internal.h"
+
+/* ---- threads: a pool belongs to one handle; the calling thread works too ---- */
+
+/* A pool for `threads` workers (0 = one a core), each with LPG_SCRATCH_BYTES of 64-byte aligned scratch. Fewer if the
+ * system refuses some; NULL if memory is short. */
+enum { LPG_SCRATCH_BYTES = 512 * 1024 };
+lpg_pool *lpgemm_i_pool_create(int threads);
+void lpgemm_i_pool_destroy(lpg_pool *pool);
+int lpgemm_i_pool_threads(const lpg_pool *pool);
+
+/* Runs task(context, index, scratch) for index 0 .. count - 1, in any order, on all threads of the pool; returns when
+ * all are done. */
+typedef void lpg_task(void *context, int64_t index, void *scratch);
+void lpgemm_i_parallel(lpg_pool *pool, int64_t count, lpg_task *task, void *context);
+
+/* The widest LPG_ISA_ that this processor runs and this build contains. */
+int lpgemm_i_cpu_isa(void);
+/* Fills a lpg_device for the CPU backend with `threads` threads. */
+void lpgemm_i_cpu_device(int threads, lpg_device *device);
+
+/* ---- kernels: the rows of the registry ---- */
+
+/* The oracle: plain loops, products summed in fp64 (or int64), one rounding. Any type, any shape. */
+lpgemm_status_t lpgemm_i_cpu_reference(const lpg_call *call);
+
+/* Blocked and threaded, one file compiled for three instruction sets. */
+lpgemm_status_t lpgemm_i_cpu_blocked_base(const lpg_call *call);
+lpgemm_status_t lpgemm_i_cpu_blocked_avx2(const lpg_call *call);
+lpgemm_status_t lpgemm_i_cpu_blocked_avx512(const lpg_call *call);
+
+/* ---- activations, on host memory; arguments are checked ---- */
+
+void lpgemm_i_quantize_activations_host(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type, int64_t ldx,
+                                        lpgemm_dtype_t out_type, void *out, int64_t ldo, float *scale,
+                                        lpgemm_x_scale_t mode);
+
+#endif

@@ -1,0 +1,108 @@
+/* The packed form as a whole: which sections a matrix has, where they start, and the header in front of them.
+ * FORMAT.md is the specification. */
+#ifndef LPG_LAYOUTS_PACKED_H
+#define LPG_LAYOUTS_PACKED_H
+
+#include "lpgemm.h"
+#include "number.h"
+#include "tile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  LPG_FORMAT_VERSION = 1,
+  LPG_LAYOUT_TILE16 = 1, /* tile.h */
+  LPG_HEADER_BYTES = 512,
+  LPG_SECTION_ALIGN = 256
+};
+
+typedef enum lpg_section_id {
+  LPG_SECTION_CODES,
+  LPG_SECTION_SCALES,
+  LPG_SECTION_ZEROS, /* zeros or minima */
+  LPG_SECTION_SUPER_SCALES,
+  LPG_SECTION_SUPER_ZEROS,
+  LPG_SECTION_ROW_EXPONENTS,
+  LPG_SECTIONS
+} lpg_section_id;
+
+typedef struct lpg_section {
+  uint64_t offset, bytes; /* from the start of the header; bytes = 0: absent */
+} lpg_section;
+
+/* Values that a group axis has: per group, or per super-group. */
+typedef struct lpg_axis {
+  int64_t k;             /* columns that share a value; at least 16 */
+  int64_t count, padded; /* values of a row: real ones, and with those of padding columns */
+} lpg_axis;
+
+/* Everything that follows from a description. */
+typedef struct lpg_plan {
+  lpgemm_weight_desc_t desc; /* normalised: size set, global_scale never 0 */
+  int bits;
+  int64_t n_padded, k_padded; /* multiples of 16 and of lpg_tile_k(bits) */
+  int64_t row_tiles, k_tiles;
+  lpg_axis group, super;
+  lpg_section section[LPG_SECTIONS];
+  uint64_t total_bytes;
+} lpg_plan;
+
+/* What the header says beyond the description. */
+typedef struct lpg_content {
+  uint32_t scale_span; /* largest difference, within a row, between the binary exponents of two non-zero scales; 255 if
+                          larger, not finite or outside the row exponent's range */
+  uint64_t payload_hash;
+} lpg_content;
+
+/* Checks a description, every field of it, and makes the plan. */
+lpgemm_status_t lpgemm_i_make_plan(const lpgemm_weight_desc_t *desc, lpg_plan *plan);
+
+/* The axis that a section's values run along. */
+static inline const lpg_axis *lpg_section_axis(const lpg_plan *plan, lpg_section_id id) {
+  return id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS ? &plan->super : &plan->group;
+}
+
+/* The type of a section's values, 0 if the section is absent. */
+lpgemm_dtype_t lpgemm_i_section_type(const lpgemm_weight_desc_t *desc, lpg_section_id id);
+
+/* Bytes of the 16 values that a row tile has for one group: 16 numbers, UINT(4) two to a byte. */
+LPG_FN int lpg_slot_bytes(lpgemm_dtype_t type) { return type == LPGEMM_UINT(4) ? 8 : LPG_TILE_ROWS * lpg_bytes(type); }
+
+/* Offset within its section of the value of (row, group index); UINT(4): of the byte, rows 8..15 of a tile in the high
+ * half. */
+LPG_FN int64_t lpg_value_offset(lpgemm_dtype_t type, int64_t padded, int64_t row, int64_t group) {
+  int64_t block = (row / LPG_TILE_ROWS * padded + group) * lpg_slot_bytes(type);
+  int slot = lpg_row_slot((int)(row % LPG_TILE_ROWS));
+  return block + (type == LPGEMM_UINT(4) ? slot / 2 : slot * lpg_bytes(type));
+}
+
+/* Offset of tile (row tile, column tile) within the codes. */
+LPG_FN int64_t lpg_tile_offset(int bits, int64_t k_tiles, int64_t row_tile, int64_t k_tile) {
+  return (row_tile * k_tiles + k_tile) * lpg_tile_bytes(bits);
+}
+
+/* Writes the 512 header bytes. */
+void lpgemm_i_write_header(const lpg_plan *plan, const lpg_content *content, uint8_t *header);
+
+/* Reads and checks a header of an untrusted blob of `size` bytes; on success the plan fits the blob exactly. */
+lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_plan *plan, lpg_content *content);
+
+/* ---- the order-independent checksum: a sum of hashed 64-bit words ---- */
+
+LPG_FN uint64_t lpg_hash_word(uint64_t word, uint64_t index) {
+  uint64_t h = word ^ (index + 1) * 0x9e3779b97f4a7c15ULL;
+  h = (h ^ h >> 32) * 0xd6e8feb86659fd93ULL;
+  h = (h ^ h >> 32) * 0xd6e8feb86659fd93ULL;
+  return h ^ h >> 32;
+}
+
+/* Of `bytes` bytes, a multiple of 8, read as little-endian words. */
+uint64_t lpgemm_i_hash(const uint8_t *data, uint64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,33 @@
+/* Moves weights into the packed form and back, on the host. The CPU backend works on these blobs directly; the CUDA
+ * backend has its own functions that write the same bytes. */
+#ifndef LPG_PACK_H
+#define LPG_PACK_H
+
+#include "../internal.h"
+
+/* Checks that every array that the plan needs is there with enough bytes, and that no other one is given. The source
+ * may lie anywhere: no byte of it is read. */
+lpgemm_status_t lpgemm_i_check_source(const lpg_plan *plan, const lpgemm_weight_source_t *source);
+
+/* Writes the whole blob (plan->total_bytes, header included) after checking every code. On failure nothing is written.
+ */
+lpgemm_status_t lpgemm_i_pack_host(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
+                                   lpg_content *content);
+
+/* out_type U8: codes as they came in; F32, F16, BF16: exact values, rounded once. */
+void lpgemm_i_unpack_host(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type, void *out, int64_t ldo);
+
+/* Row-major dense array of a section's values as they came in; lpgemm_i_part_bytes() long. */
+uint64_t lpgemm_i_part_bytes(const lpg_plan *plan, lpg_section_id id);
+void lpgemm_i_unpack_part_host(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, void *out);
+
+/* Quantises real weights and packs them. Allocates scratch for the codes, scales and zeros. On failure nothing is
+ * written to blob. */
+lpgemm_status_t lpgemm_i_quantize_host(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
+                                       lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content);
+
+/* The whole check of lpgemm_validate(), with the payload's checksum unless skip_checksum. */
+lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int skip_checksum, lpg_plan *plan,
+                                    lpg_content *content);
+
+#endif

@@ -55,6 +55,21 @@ LPG_FN int lpg_is_x_type(lpgemm_dtype_t t) {
 
 LPG_FN int lpg_is_y_type(lpgemm_dtype_t t) { return lpg_is_real(t) || t == LPGEMM_I32; }
 
+/* ---- stored codes ----
+ *
+ * The packed form stores a code as it came in, but two's complement as offset binary (top bit inverted), so that
+ * integers of one width share a decoder: value = step * stored + offset. */
+
+LPG_FN uint32_t lpg_stored_flip(lpgemm_dtype_t t) {
+  return lpg_kind(t) == LPGEMM_KIND_INT ? 1u << (lpg_bits(t) - 1) : 0u;
+}
+LPG_FN int lpg_integer_step(lpgemm_dtype_t t) { return lpg_kind(t) == LPGEMM_KIND_BIPOLAR ? 2 : 1; }
+LPG_FN int lpg_integer_offset(lpgemm_dtype_t t) {
+  return lpg_kind(t) == LPGEMM_KIND_INT       ? -(1 << (lpg_bits(t) - 1))
+         : lpg_kind(t) == LPGEMM_KIND_BIPOLAR ? 1 - (1 << lpg_bits(t))
+                                              : 0;
+}
+
 /* ---- bits of fp32 and fp64 ---- */
 
 LPG_BITS_FN uint32_t lpg_f32_bits(float x) {

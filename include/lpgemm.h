@@ -18,11 +18,11 @@
  *
  *     lpgemm_handle_t handle;
  *     lpgemm_create(&handle, NULL);
- *     lpgemm_weight_desc_t desc = {sizeof desc};
+ *     lpgemm_weight_desc_t desc = {.size = sizeof desc};
  *     desc.n = n; desc.k = k;
  *     desc.type = LPGEMM_UINT(4); desc.group_k = 128; desc.scale_type = LPGEMM_F16;
  *     desc.zero = LPGEMM_ZERO_CONSTANT; desc.zero_constant = 8;
- *     lpgemm_weight_source_t source = {sizeof source};
+ *     lpgemm_weight_source_t source = {.size = sizeof source};
  *     source.codes = codes;   source.codes_bytes = n * k;                one code a byte
  *     source.scales = scales; source.scales_bytes = n * (k / 128) * 2;   fp16, [n][k / 128]
  *     lpgemm_weights_t weights;
@@ -36,9 +36,9 @@
  * - Every function that can fail returns lpgemm_status_t; 0 is success. After a failure lpgemm_last_error() is one
  *   sentence that names the argument, its value and what would be right. After a failed check of arguments not one
  *   byte has been written to your memory.
- * - Every struct starts with its size: `lpgemm_config_t c = {sizeof c};` sets it and zeroes the rest, and zero
- *   means "the default" everywhere. A struct that is larger than the library knows is accepted while its unknown
- *   tail is zero. Reserved fields must be zero.
+ * - Every struct starts with its size: `lpgemm_config_t c = {.size = sizeof c};` sets it and zeroes the rest (in C++11:
+ *   `lpgemm_config_t c{}; c.size = sizeof c;`), and zero means "the default" everywhere. A struct that is larger than
+ * the library knows is accepted while its unknown tail is zero. Reserved fields must be zero.
  * - Sizes and leading dimensions are int64_t and count elements. M, N and K may be 0. No size needs to be a
  *   multiple of anything, and a pointer needs only the alignment of its element type.
  * - The library never aborts, throws, or prints (unless LPGEMM_LOG asks for it).
@@ -487,13 +487,15 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
                                             int64_t ldo, float *scale, lpgemm_x_scale_t mode);
 
 /* Tables for lookup kernels: partial sums of 4 activations, made once and shared by every weight matrix with the same
- * k that reads the same x. lpgemm_lut_size() gives their bytes. */
+ * k that reads the same x. lpgemm_lut_size() gives their bytes; tables are 64-byte aligned memory of the backend's
+ * kind. */
 lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes);
 lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                       lpgemm_dtype_t x_type, int64_t ldx, void *tables, size_t tables_bytes);
 
-/* Rewrites integer quantisation as bipolar without loss (APT-LLM, section III-A): the same weights are
- * (bipolar(code ^ *code_xor) - *bipolar_zero) * *bipolar_scale. type is UINT(b) or INT(b). */
+/* Rewrites integer quantisation as bipolar (APT-LLM, section III-A): the same weights are
+ * (bipolar(code ^ *code_xor) - *bipolar_zero) * *bipolar_scale. type is UINT(b) or INT(b). Nothing is lost where
+ * 2 * zero plus a small integer is an fp32 number, as it is for integers and halves. */
 lpgemm_status_t lpgemm_int_to_bipolar(lpgemm_dtype_t type, float scale, float zero, lpgemm_dtype_t *bipolar_type,
                                       float *bipolar_scale, float *bipolar_zero, uint8_t *code_xor);
 

@@ -55,9 +55,10 @@ typedef struct lpg_call {
   int64_t ldy;
   const void *c; /* NULL if beta is 0 on the host */
   int64_t ldc;
-  float alpha, beta;                       /* values, unless the pointers below are set */
-  const float *device_alpha, *device_beta; /* CUDA, pointer mode DEVICE */
-  const void *bias;                        /* or NULL */
+  float alpha, beta;                      /* values, unless the pointers below are set */
+  const void *device_alpha, *device_beta; /* CUDA, pointer mode DEVICE: of scalar_type; NULL = the value above */
+  lpgemm_dtype_t scalar_type;             /* F32; F16 and I32 for the calls in place of cuBLAS */
+  const void *bias;                       /* or NULL */
   lpgemm_dtype_t bias_type;
   lpgemm_activation_t activation;
   void *workspace; /* at least what the kernel's workspace function asks for */
@@ -70,10 +71,45 @@ typedef struct lpg_call {
 
 typedef struct lpg_tuning lpg_tuning;
 
+/* ---- what a backend does: one table each, src/cpu/backend.c and the CUDA one; arguments are checked ---- */
+
+typedef struct lpg_backend {
+  /* Describes device `index`; LPGEMM_NO_BACKEND with a sentence if it is not there. threads: CPU only. */
+  lpgemm_status_t (*open)(int32_t index, int32_t threads, lpg_device *device);
+  /* 256-byte aligned memory of the backend's kind. */
+  lpgemm_status_t (*allocate)(int32_t device, size_t bytes, void **memory);
+  void (*release)(int32_t device, void *memory);
+  /* 1 if a kernel of the backend can read `memory` in place. */
+  int (*can_read)(int32_t device, const void *memory);
+  lpgemm_status_t (*copy_in)(lpgemm_handle_t handle, void *to, const void *from_host, size_t bytes);
+  lpgemm_status_t (*copy_out)(lpgemm_handle_t handle, void *to_host, const void *from, size_t bytes);
+  lpgemm_status_t (*synchronize)(lpgemm_handle_t handle);
+  lpgemm_status_t (*pack)(lpgemm_handle_t handle, const lpg_plan *plan, const lpgemm_weight_source_t *source,
+                          uint8_t *blob, lpg_content *content);
+  lpgemm_status_t (*quantize)(lpgemm_handle_t handle, const lpg_plan *plan, lpgemm_quantize_method_t method,
+                              const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content);
+  lpgemm_status_t (*unpack)(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type,
+                            void *out, int64_t ldo);
+  lpgemm_status_t (*unpack_part)(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob, lpg_section_id id,
+                                 void *out);
+  lpgemm_status_t (*quantize_activations)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
+                                          lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
+                                          int64_t ldo, float *scale, lpgemm_x_scale_t mode);
+  lpgemm_status_t (*lut_build)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
+                               int64_t ldx, void *tables);
+} lpg_backend;
+
+extern const lpg_backend lpgemm_i_cpu_backend;
+extern const lpg_backend lpgemm_i_cuda_backend; /* in builds with LPG_CUDA */
+
+/* The table of CPU or CUDA, NULL if this build does not contain it. */
+const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend);
+
 /* ---- the objects behind the public handles ---- */
 
 struct lpgemm_handle {
   lpg_device device;
+  const lpg_backend *backend;
   lpgemm_dtype_t default_type;
   lpgemm_stream_t stream;
   void *workspace;
@@ -98,18 +134,43 @@ struct lpgemm_weights {
 typedef enum lpg_object { LPG_OBJECT_HANDLE = 1, LPG_OBJECT_WEIGHTS = 2 } lpg_object;
 
 lpgemm_status_t lpgemm_i_live_add(const void *object, lpg_object kind);
-void lpgemm_i_live_remove(const void *object);
+/* 1 if the object was live: of two racing destroyers one wins. */
+int lpgemm_i_live_remove(const void *object, lpg_object kind);
 int lpgemm_i_is_live(const void *object, lpg_object kind);
 
 /* Status INVALID_HANDLE with a sentence unless the object is live. */
 lpgemm_status_t lpgemm_i_check_handle(lpgemm_handle_t handle);
 lpgemm_status_t lpgemm_i_check_weights(lpgemm_weights_t weights);
 
+/* Both are live and on the same device. */
+lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t weights);
+
 /* ---- arguments ---- */
 
-/* Copies a caller's struct over a zeroed one: refuses a size below `smallest`, and a non-zero tail beyond what the
- * library knows. Every public struct starts with its size. */
-lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, size_t smallest, const void *from, const char *name);
+/* Copies a caller's struct, which starts with its size: refuses a size below what the library knows, and a non-zero
+ * tail beyond it. */
+lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, const void *from, const char *name);
+
+/* Refuses a reserved field that is not zero. */
+lpgemm_status_t lpgemm_i_check_reserved(const uint32_t *reserved, int count, const char *name);
+
+/* Copies and checks a description and makes its plan. */
+lpgemm_status_t lpgemm_i_read_desc(const lpgemm_weight_desc_t *desc, lpg_plan *plan);
+
+/* ---- running ---- */
+
+/* alpha and beta as a call brings them: NULL is the default. */
+typedef struct lpg_scalars {
+  const void *alpha, *beta;
+  lpgemm_dtype_t type; /* F32, F16 or I32 */
+} lpg_scalars;
+
+/* Checks types, options and sizes of a run, no pointers, and describes it. */
+lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpg_problem *problem);
+
+/* lpgemm_run() with scalars of any type; with check_only, all the checks and the choice but no work. */
+lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args, const lpg_scalars *scalars,
+                             int check_only);
 
 #ifdef __cplusplus
 }

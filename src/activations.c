@@ -1,0 +1,94 @@
+/* Activations: quantising them, tables of them, and integer quantisation read as bipolar. */
+#include <math.h>
+
+#include "internal.h"
+#include "lut/lut.h"
+
+static lpgemm_status_t check_x(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type, int64_t *ldx) {
+  LPG_CHECK(m >= 0 && m <= INT32_MAX, LPGEMM_INVALID_SIZE, "m is %lld; it must be 0 to %d", (long long)m, INT32_MAX);
+  LPG_CHECK(k >= 0 && k <= INT32_MAX, LPGEMM_INVALID_SIZE, "k is %lld; it must be 0 to %d", (long long)k, INT32_MAX);
+  if (*ldx == 0) *ldx = k;
+  LPG_CHECK(*ldx >= k, LPGEMM_INVALID_SIZE, "ldx is %lld; it must be at least k = %lld", (long long)*ldx, (long long)k);
+  LPG_CHECK(*ldx <= (INT64_C(1) << 58) / (m + 1), LPGEMM_SIZE_OVERFLOW, "ldx is %lld; m * ldx is too large",
+            (long long)*ldx);
+  LPG_CHECK(x || m == 0 || k == 0, LPGEMM_NULL_POINTER, "x is NULL");
+  LPG_CHECK((uintptr_t)x % (uintptr_t)lpg_bytes(x_type) == 0, LPGEMM_MISALIGNED,
+            "x is %p; it must be aligned to its element type %s", x, lpgemm_dtype_name(x_type));
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
+                                            lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
+                                            int64_t ldo, float *scale, lpgemm_x_scale_t mode) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(lpg_is_real(x_type), LPGEMM_INVALID_TYPE, "x_type is %s; it must be f16, bf16 or f32",
+            lpgemm_dtype_name(x_type));
+  LPG_CHECK(out_type == LPGEMM_I8 || out_type == LPGEMM_E4M3, LPGEMM_INVALID_TYPE,
+            "out_type is %s; it must be i8 or e4m3", lpgemm_dtype_name(out_type));
+  LPG_CHECK(mode == LPGEMM_X_SCALE_TENSOR || mode == LPGEMM_X_SCALE_ROW, LPGEMM_INVALID_ARGUMENT,
+            "mode is %d; it must be LPGEMM_X_SCALE_TENSOR or LPGEMM_X_SCALE_ROW", (int)mode);
+  LPG_TRY(check_x(m, k, x, x_type, &ldx));
+  if (ldo == 0) ldo = k;
+  LPG_CHECK(ldo >= k, LPGEMM_INVALID_SIZE, "ldo is %lld; it must be at least k = %lld", (long long)ldo, (long long)k);
+  LPG_CHECK(ldo <= (INT64_C(1) << 58) / (m + 1), LPGEMM_SIZE_OVERFLOW, "ldo is %lld; m * ldo is too large",
+            (long long)ldo);
+  if (m == 0) return LPGEMM_SUCCESS;
+  LPG_CHECK(out || k == 0, LPGEMM_NULL_POINTER, "out is NULL");
+  LPG_CHECK(scale, LPGEMM_NULL_POINTER, "scale is NULL");
+  LPG_CHECK((uintptr_t)scale % sizeof(float) == 0, LPGEMM_MISALIGNED, "scale is %p; it must be 4-byte aligned",
+            (void *)scale);
+  return handle->backend->quantize_activations(handle, m, k, x, x_type, ldx, out_type, out, ldo, scale, mode);
+}
+
+static lpgemm_status_t lut_bytes(int64_t m, int64_t k, size_t *bytes) {
+  LPG_CHECK(m >= 0 && m <= INT32_MAX, LPGEMM_INVALID_SIZE, "m is %lld; it must be 0 to %d", (long long)m, INT32_MAX);
+  LPG_CHECK(k >= 0 && k <= INT32_MAX, LPGEMM_INVALID_SIZE, "k is %lld; it must be 0 to %d", (long long)k, INT32_MAX);
+  LPG_CHECK(m == 0 || k <= (INT64_C(1) << 40) / m, LPGEMM_SIZE_OVERFLOW, "m * k = %lld * %lld is too large",
+            (long long)m, (long long)k);
+  *bytes = lpgemm_i_lut_bytes(m, k);
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
+  return lut_bytes(m, k, bytes);
+}
+
+lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
+                                      lpgemm_dtype_t x_type, int64_t ldx, void *tables, size_t tables_bytes) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(lpg_is_x_type(x_type), LPGEMM_INVALID_TYPE,
+            "x_type is %s; it must be f16, bf16, f32, e4m3, e5m2 or an integer of 1 to 8 bits",
+            lpgemm_dtype_name(x_type));
+  LPG_TRY(check_x(m, k, x, x_type, &ldx));
+  size_t needed;
+  LPG_TRY(lut_bytes(m, k, &needed));
+  LPG_CHECK(tables || needed == 0, LPGEMM_NULL_POINTER, "tables is NULL");
+  LPG_CHECK((uintptr_t)tables % 64 == 0, LPGEMM_MISALIGNED, "tables is %p; it must be 64-byte aligned", tables);
+  LPG_CHECK(tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
+            tables_bytes, needed);
+  return handle->backend->lut_build(handle, m, k, x, x_type, ldx, tables);
+}
+
+/* With n bits, u the unsigned code and v = 2u - (2^n - 1) the bipolar number of the same bits:
+ *   (u - z) s = ((v + 2^n - 1) / 2 - z) s = (v - (2z - (2^n - 1))) (s / 2).
+ * Two's complement q is u - 2^(n-1) with u = code ^ 2^(n-1), so its zero grows by 2^(n-1) first. */
+lpgemm_status_t lpgemm_int_to_bipolar(lpgemm_dtype_t type, float scale, float zero, lpgemm_dtype_t *bipolar_type,
+                                      float *bipolar_scale, float *bipolar_zero, uint8_t *code_xor) {
+  int bits = lpg_bits(type);
+  LPG_CHECK((lpg_kind(type) == LPGEMM_KIND_UINT || lpg_kind(type) == LPGEMM_KIND_INT) && bits >= 1 && bits <= 8,
+            LPGEMM_INVALID_TYPE, "type is %s; it must be u1..u8 or i2..i8", lpgemm_dtype_name(type));
+  LPG_CHECK(bipolar_type && bipolar_scale && bipolar_zero && code_xor, LPGEMM_NULL_POINTER, "%s is NULL",
+            !bipolar_type    ? "bipolar_type"
+            : !bipolar_scale ? "bipolar_scale"
+            : !bipolar_zero  ? "bipolar_zero"
+                             : "code_xor");
+  LPG_CHECK(isfinite(scale) && isfinite(zero), LPGEMM_INVALID_ARGUMENT, "scale is %g and zero %g; both must be finite",
+            (double)scale, (double)zero);
+  *bipolar_type = LPGEMM_BIPOLAR((lpgemm_dtype_t)bits);
+  *code_xor = (uint8_t)lpg_stored_flip(type);
+  *bipolar_zero = (float)(2.0 * (double)zero + 2 * *code_xor - ((1 << bits) - 1));
+  *bipolar_scale = scale / 2.0f;
+  return LPGEMM_SUCCESS;
+}

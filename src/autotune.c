@@ -1,0 +1,171 @@
+/* lpgemm_autotune() and tuning files: times every feasible kernel and remembers the best. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "dispatch/dispatch.h"
+#include "internal.h"
+
+/* One row count: X and Y in memory of the backend's kind, filled so that no value is special. */
+typedef struct trial {
+  lpgemm_run_args_t args;
+  void *x, *y, *x_scale, *workspace;
+} trial;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Memory of `bytes` bytes that hold the pattern again and again. */
+static lpgemm_status_t fill(lpgemm_handle_t handle, size_t bytes, const void *pattern, size_t pattern_bytes,
+                            void **memory) {
+  size_t padded = (bytes / pattern_bytes + 1) * pattern_bytes;
+  uint8_t *host = malloc(padded);
+  LPG_CHECK(host, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes of trial data", padded);
+  for (size_t i = 0; i < padded; i += pattern_bytes) memcpy(host + i, pattern, pattern_bytes);
+  lpgemm_status_t status = handle->backend->allocate(handle->device.index, padded, memory);
+  if (status == LPGEMM_SUCCESS) status = handle->backend->copy_in(handle, *memory, host, padded);
+  free(host);
+  return status;
+}
+
+static lpgemm_status_t prepare_trial(lpgemm_handle_t handle, trial *t) {
+  static const float one = 1.0f;
+  const lpg_plan *plan = &t->args.weights->plan;
+  /* 0.8125 and the like in every type: the bytes 0x3a and 0x3b are ordinary numbers in all of them */
+  static const uint8_t pattern[8] = {0x3a, 0x3b, 0x3b, 0x3a, 0x3a, 0x3a, 0x3b, 0x3b};
+  size_t m = (size_t)t->args.m, workspace_bytes = 0;
+  size_t x_bytes = m * (size_t)plan->desc.k * (size_t)lpg_bytes(t->args.x_type);
+  size_t y_bytes = m * (size_t)plan->desc.n * (size_t)lpg_bytes(t->args.y_type);
+  LPG_TRY(fill(handle, x_bytes, pattern, sizeof pattern, &t->x));
+  LPG_TRY(fill(handle, y_bytes, pattern, sizeof pattern, &t->y));
+  t->args.x = t->x;
+  t->args.y = t->y;
+  t->args.c = NULL;
+  t->args.bias = NULL;
+  t->args.alpha = t->args.beta = NULL;
+  t->args.tables = NULL;
+  t->args.tables_bytes = 0;
+  t->args.x_scale = NULL;
+  if (t->args.x_scale_mode != LPGEMM_X_SCALE_NONE) {
+    LPG_TRY(fill(handle, (m + 1) * sizeof one, &one, sizeof one, &t->x_scale));
+    t->args.x_scale = t->x_scale;
+  }
+  LPG_TRY(lpgemm_workspace_size(handle, t->args.weights, t->args.m, &t->args, &workspace_bytes));
+  if (workspace_bytes) LPG_TRY(handle->backend->allocate(handle->device.index, workspace_bytes, &t->workspace));
+  return lpgemm_set_workspace(handle, t->workspace, workspace_bytes);
+}
+
+/* Microseconds of the best of a few runs; a kernel that is slow already in its first run is not run again. */
+static lpgemm_status_t time_kernel(lpgemm_handle_t handle, trial *t, const char *kernel, double *microseconds) {
+  enum { RUNS = 5 };
+  static const double slow_seconds = 0.05;
+  double best = 0;
+  t->args.kernel = kernel;
+  for (int i = 0; i <= RUNS; i++) { /* run 0 warms up */
+    double start = now();
+    LPG_TRY(lpgemm_run(handle, &t->args));
+    LPG_TRY(handle->backend->synchronize(handle));
+    double seconds = now() - start;
+    if (best == 0 || seconds < best) best = seconds;
+    if (i == 0 && seconds > slow_seconds) break;
+    if (i == 0) best = 0;
+  }
+  *microseconds = best * 1e6;
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t tune_rows(lpgemm_handle_t handle, trial *t, double deadline) {
+  LPG_TRY(prepare_trial(handle, t));
+  lpg_problem problem;
+  LPG_TRY(lpgemm_i_describe(handle, &t->args, &problem));
+  const char *best = NULL;
+  double best_time = 0;
+  for (int i = 0; i < lpgemm_i_registry_count; i++) {
+    const lpg_kernel *kernel = &lpgemm_i_registry[i];
+    double time;
+    if (lpgemm_i_infeasible(kernel, &problem, &handle->device) || kernel->flags & LPG_K_FORCE_ONLY) continue;
+    if (best && now() > deadline) break;
+    /* the slow kernels stand last in the registry: skip one that is estimated hopeless */
+    if (best && lpgemm_i_estimate(kernel, &problem, &handle->device) > 20 * best_time) continue;
+    LPG_TRY(time_kernel(handle, t, kernel->name, &time));
+    if (!best || time < best_time) {
+      best = kernel->name;
+      best_time = time;
+    }
+  }
+  return best ? lpgemm_i_tuning_put(handle->tuning, &problem, best, best_time) : LPGEMM_SUCCESS;
+}
+
+static void release_trial(lpgemm_handle_t handle, trial *t) {
+  void *memory[] = {t->x, t->y, t->x_scale, t->workspace};
+  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) {
+    if (memory[i]) handle->backend->release(handle->device.index, memory[i]);
+  }
+}
+
+static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_autotune_options_t *from,
+                                    lpgemm_autotune_options_t *options, lpgemm_run_args_t *args) {
+  memset(options, 0, sizeof *options);
+  memset(args, 0, sizeof *args);
+  if (from) LPG_TRY(lpgemm_i_copy_struct(options, sizeof *options, from, "autotune_options"));
+  if (options->args) LPG_TRY(lpgemm_i_copy_struct(args, sizeof *args, options->args, "run_args"));
+  args->size = sizeof *args;
+  args->ldx = args->ldy = args->ldc = 0;
+  if (args->x_type == 0) args->x_type = handle->default_type;
+  if (args->y_type == 0) args->y_type = handle->default_type;
+  LPG_CHECK(options->seconds >= 0, LPGEMM_INVALID_ARGUMENT, "options.seconds is %g; it must be 0 (10 s) or more",
+            options->seconds);
+  if (options->seconds == 0) options->seconds = 10;
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_autotune(lpgemm_handle_t handle, lpgemm_weights_t weights, const int64_t *rows, size_t count,
+                                const lpgemm_autotune_options_t *user_options) {
+  LPG_TRY(lpgemm_i_check_pair(handle, weights));
+  LPG_CHECK(rows || count == 0, LPGEMM_NULL_POINTER, "rows is NULL, but count is %zu", count);
+  lpgemm_autotune_options_t options;
+  lpgemm_run_args_t args;
+  LPG_TRY(read_options(handle, user_options, &options, &args));
+  args.weights = weights;
+  lpg_problem problem;
+  for (size_t i = 0; i < count; i++) { /* every row count is checked before the first is timed */
+    args.m = rows[i];
+    LPG_TRY(lpgemm_i_describe(handle, &args, &problem));
+  }
+  void *workspace = handle->workspace;
+  size_t workspace_bytes = handle->workspace_bytes;
+  double deadline = now() + options.seconds;
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  for (size_t i = 0; i < count && status == LPGEMM_SUCCESS; i++) {
+    trial t = {.args = args};
+    t.args.m = rows[i];
+    if (t.args.m > 0 && weights->plan.desc.n > 0 && now() < deadline) {
+      status = tune_rows(handle, &t, deadline);
+      release_trial(handle, &t);
+    }
+    if (status == LPGEMM_SUCCESS && options.progress) options.progress(options.context, (int)i + 1, (int)count);
+  }
+  handle->workspace = workspace;
+  handle->workspace_bytes = workspace_bytes;
+  return status;
+}
+
+lpgemm_status_t lpgemm_tuning_save(lpgemm_handle_t handle, const char *path) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(path, LPGEMM_NULL_POINTER, "path is NULL");
+  return lpgemm_i_tuning_save(handle->tuning, &handle->device, path);
+}
+
+lpgemm_status_t lpgemm_tuning_load(lpgemm_handle_t handle, const char *path, int *used, int *refused) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(path, LPGEMM_NULL_POINTER, "path is NULL");
+  return lpgemm_i_tuning_load(handle->tuning, &handle->device, path, used, refused);
+}
+
+lpgemm_status_t lpgemm_tuning_clear(lpgemm_handle_t handle) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  lpgemm_i_tuning_clear(handle->tuning);
+  return LPGEMM_SUCCESS;
+}

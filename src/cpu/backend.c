@@ -1,0 +1,98 @@
+/* The CPU as a backend: host memory, and the host functions of pack/, lut/ and this folder. */
+#include <stdlib.h>
+
+#include "../lut/lut.h"
+#include "../pack/pack.h"
+#include "cpu.h"
+
+static lpgemm_status_t open_cpu(int32_t index, int32_t threads, lpg_device *device) {
+  LPG_CHECK(index == 0, LPGEMM_NO_BACKEND, "config.device is %d, but the CPU backend has only device 0", index);
+  lpgemm_i_cpu_device(threads, device);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t allocate(int32_t device, size_t bytes, void **memory) {
+  (void)device;
+  *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+  LPG_CHECK(*memory, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
+  return LPGEMM_SUCCESS;
+}
+
+static void release(int32_t device, void *memory) {
+  (void)device;
+  free(memory);
+}
+
+static int can_read(int32_t device, const void *memory) {
+  (void)device;
+  return memory != NULL;
+}
+
+static lpgemm_status_t copy(lpgemm_handle_t handle, void *to, const void *from, size_t bytes) {
+  (void)handle;
+  memcpy(to, from, bytes);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t synchronize(lpgemm_handle_t handle) {
+  (void)handle;
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_plan *plan, const lpgemm_weight_source_t *source,
+                            uint8_t *blob, lpg_content *content) {
+  (void)handle;
+  return lpgemm_i_pack_host(plan, source, blob, content);
+}
+
+static lpgemm_status_t quantize(lpgemm_handle_t handle, const lpg_plan *plan, lpgemm_quantize_method_t method,
+                                const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob,
+                                lpg_content *content) {
+  (void)handle;
+  return lpgemm_i_quantize_host(plan, method, w, w_type, ldw, blob, content);
+}
+
+static lpgemm_status_t unpack(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob,
+                              lpgemm_dtype_t out_type, void *out, int64_t ldo) {
+  (void)handle;
+  lpgemm_i_unpack_host(plan, blob, out_type, out, ldo);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t unpack_part(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob, lpg_section_id id,
+                                   void *out) {
+  (void)handle;
+  lpgemm_i_unpack_part_host(plan, blob, id, out);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
+                                            lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
+                                            int64_t ldo, float *scale, lpgemm_x_scale_t mode) {
+  (void)handle;
+  lpgemm_i_quantize_activations_host(m, k, x, x_type, ldx, out_type, out, ldo, scale, mode);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
+                                 int64_t ldx, void *tables) {
+  (void)handle;
+  lpgemm_i_lut_build_host(m, k, x, x_type, ldx, tables);
+  return LPGEMM_SUCCESS;
+}
+
+const lpg_backend lpgemm_i_cpu_backend = {
+    .open = open_cpu,
+    .allocate = allocate,
+    .release = release,
+    .can_read = can_read,
+    .copy_in = copy,
+    .copy_out = copy,
+    .synchronize = synchronize,
+    .pack = pack,
+    .quantize = quantize,
+    .unpack = unpack,
+    .unpack_part = unpack_part,
+    .quantize_activations = quantize_activations,
+    .lut_build = lut_build,
+};

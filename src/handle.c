@@ -1,0 +1,202 @@
+/* Handles: the backend, the device and the settings that a thread works with. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "cpu/cpu.h"
+#include "dispatch/dispatch.h"
+#include "internal.h"
+
+/* ---- arguments ---- */
+
+lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, const void *from, const char *name) {
+  size_t size;
+  memcpy(&size, from, sizeof size);
+  LPG_CHECK(size >= known && size <= 65536, LPGEMM_INVALID_STRUCT,
+            "%s.size is %zu; set it to sizeof(lpgemm_%s_t), %zu here", name, size, name, known);
+  const uint8_t *bytes = from;
+  for (size_t i = known; i < size; i++) {
+    LPG_CHECK(bytes[i] == 0, LPGEMM_INVALID_STRUCT,
+              "%s has %zu bytes, and byte %zu, which this version does not know, is not 0", name, size, i);
+  }
+  memcpy(to, from, known);
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_check_reserved(const uint32_t *reserved, int count, const char *name) {
+  for (int i = 0; i < count; i++) {
+    LPG_CHECK(reserved[i] == 0, LPGEMM_INVALID_STRUCT, "%s.reserved[%d] is %u; it must be 0", name, i,
+              (unsigned)reserved[i]);
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- backends ---- */
+
+const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend) {
+  switch (backend) {
+    case LPGEMM_BACKEND_CPU: return &lpgemm_i_cpu_backend;
+#ifdef LPG_CUDA
+    case LPGEMM_BACKEND_CUDA: return &lpgemm_i_cuda_backend;
+#endif
+    default: return NULL;
+  }
+}
+
+static lpgemm_status_t open_backend(lpgemm_backend_t backend, int32_t index, int32_t threads, lpg_device *device) {
+  const lpg_backend *b = lpgemm_i_backend(backend);
+  LPG_CHECK(b, LPGEMM_NO_BACKEND, "config.backend is CUDA, but this build of the library has no CUDA backend");
+  return b->open(index, threads, device);
+}
+
+int lpgemm_backend_available(lpgemm_backend_t backend) {
+  lpg_device device;
+  if (backend == LPGEMM_BACKEND_AUTO || backend == LPGEMM_BACKEND_CPU) return 1;
+  const lpg_backend *b = lpgemm_i_backend(backend);
+  return b && b->open(0, 0, &device) == LPGEMM_SUCCESS;
+}
+
+/* ---- the environment ---- */
+
+static lpgemm_status_t read_log_level(void) {
+  const char *text = getenv("LPGEMM_LOG");
+  if (!text || !*text) return LPGEMM_SUCCESS;
+  static const char *const levels[] = {"off", "error", "dispatch"};
+  for (int i = 0; i < 3; i++) {
+    if (strcmp(text, levels[i]) == 0) {
+      lpgemm_i_set_log_level(i);
+      return LPGEMM_SUCCESS;
+    }
+  }
+  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "LPGEMM_LOG is \"%.32s\"; it must be off, error or dispatch", text);
+}
+
+static lpgemm_status_t read_backend(lpgemm_backend_t *backend) {
+  const char *text = getenv("LPGEMM_BACKEND");
+  if (*backend != LPGEMM_BACKEND_AUTO || !text || !*text) return LPGEMM_SUCCESS;
+  static const char *const names[] = {"auto", "cpu", "cuda"};
+  for (int i = 0; i < 3; i++) {
+    if (strcmp(text, names[i]) == 0) {
+      *backend = (lpgemm_backend_t)i;
+      return LPGEMM_SUCCESS;
+    }
+  }
+  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "LPGEMM_BACKEND is \"%.32s\"; it must be auto, cpu or cuda", text);
+}
+
+static lpgemm_status_t read_forced_kernel(char *name, size_t bytes) {
+  const char *text = getenv("LPGEMM_KERNEL");
+  if (!text || !*text) return LPGEMM_SUCCESS;
+  for (int i = 0; i < lpgemm_i_registry_count; i++) {
+    if (strcmp(text, lpgemm_i_registry[i].name) == 0 && strlen(text) < bytes) {
+      memcpy(name, text, strlen(text) + 1);
+      return LPGEMM_SUCCESS;
+    }
+  }
+  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "LPGEMM_KERNEL is \"%.80s\"; lpgemm_list_kernels() has the names", text);
+}
+
+/* ---- create and destroy ---- */
+
+static lpgemm_status_t read_config(const lpgemm_config_t *from, lpgemm_config_t *config) {
+  memset(config, 0, sizeof *config);
+  if (from) LPG_TRY(lpgemm_i_copy_struct(config, sizeof *config, from, "config"));
+  LPG_TRY(lpgemm_i_check_reserved(config->reserved, 3, "config"));
+  LPG_CHECK((int)config->backend >= 0 && config->backend <= LPGEMM_BACKEND_CUDA, LPGEMM_INVALID_ARGUMENT,
+            "config.backend is %d; it must be an LPGEMM_BACKEND_ value", (int)config->backend);
+  LPG_CHECK(config->device >= 0, LPGEMM_INVALID_ARGUMENT, "config.device is %d; it must be 0 or more", config->device);
+  LPG_CHECK(config->num_threads >= 0 && config->num_threads <= 1024, LPGEMM_INVALID_ARGUMENT,
+            "config.num_threads is %d; it must be 0 (one a core) to 1024", config->num_threads);
+  if (config->default_type == 0) config->default_type = LPGEMM_F16;
+  LPG_CHECK(lpg_is_real(config->default_type), LPGEMM_INVALID_TYPE,
+            "config.default_type is %s; it must be f16, bf16 or f32", lpgemm_dtype_name(config->default_type));
+  LPG_TRY(read_log_level());
+  return read_backend(&config->backend);
+}
+
+static lpgemm_status_t open_device(lpgemm_config_t *config, lpg_device *device) {
+  if (config->backend == LPGEMM_BACKEND_AUTO) {
+    config->backend = lpgemm_backend_available(LPGEMM_BACKEND_CUDA) ? LPGEMM_BACKEND_CUDA : LPGEMM_BACKEND_CPU;
+  }
+  return open_backend(config->backend, config->device, config->num_threads, device);
+}
+
+static void release(lpgemm_handle_t handle) {
+  lpgemm_i_pool_destroy(handle->pool);
+  lpgemm_i_tuning_destroy(handle->tuning);
+  free(handle);
+}
+
+static lpgemm_status_t fill(lpgemm_handle_t handle, const lpgemm_config_t *config) {
+  if (config->backend == LPGEMM_BACKEND_CPU) {
+    handle->pool = lpgemm_i_pool_create(config->num_threads);
+    LPG_CHECK(handle->pool, LPGEMM_OUT_OF_MEMORY, "no memory for %d threads", handle->device.units);
+    handle->device.units = lpgemm_i_pool_threads(handle->pool);
+  }
+  handle->tuning = lpgemm_i_tuning_create();
+  LPG_CHECK(handle->tuning, LPGEMM_OUT_OF_MEMORY, "no memory for the tuning table");
+  const char *tuning_file = getenv("LPGEMM_TUNING_FILE");
+  if (tuning_file && *tuning_file) {
+    LPG_TRY(lpgemm_i_tuning_load(handle->tuning, &handle->device, tuning_file, NULL, NULL));
+  }
+  return lpgemm_i_live_add(handle, LPG_OBJECT_HANDLE);
+}
+
+lpgemm_status_t lpgemm_create(lpgemm_handle_t *handle, const lpgemm_config_t *user_config) {
+  LPG_CHECK(handle, LPGEMM_NULL_POINTER, "handle is NULL; pass the address of an lpgemm_handle_t");
+  lpgemm_config_t config;
+  struct lpgemm_handle made;
+  memset(&made, 0, sizeof made);
+  LPG_TRY(read_config(user_config, &config));
+  LPG_TRY(read_forced_kernel(made.forced_kernel, sizeof made.forced_kernel));
+  LPG_TRY(open_device(&config, &made.device));
+  made.backend = lpgemm_i_backend(config.backend);
+  made.default_type = config.default_type;
+  lpgemm_handle_t h = malloc(sizeof *h);
+  LPG_CHECK(h, LPGEMM_OUT_OF_MEMORY, "no memory for a handle");
+  *h = made;
+  lpgemm_status_t status = fill(h, &config);
+  if (status != LPGEMM_SUCCESS) {
+    release(h);
+    return status;
+  }
+  *handle = h;
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_destroy(lpgemm_handle_t handle) {
+  if (!handle) return LPGEMM_SUCCESS;
+  LPG_CHECK(lpgemm_i_live_remove(handle, LPG_OBJECT_HANDLE), LPGEMM_INVALID_HANDLE,
+            "handle %p is no live handle: it was destroyed before, or lpgemm_create() never made it", (void *)handle);
+  release(handle);
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- settings ---- */
+
+lpgemm_backend_t lpgemm_get_backend(lpgemm_handle_t handle) {
+  return lpgemm_i_is_live(handle, LPG_OBJECT_HANDLE) ? handle->device.backend : LPGEMM_BACKEND_AUTO;
+}
+
+lpgemm_status_t lpgemm_set_stream(lpgemm_handle_t handle, lpgemm_stream_t stream) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  handle->stream = stream;
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_set_workspace(lpgemm_handle_t handle, void *workspace, size_t bytes) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(workspace || bytes == 0, LPGEMM_NULL_POINTER, "workspace is NULL, but bytes is %zu", bytes);
+  LPG_CHECK((uintptr_t)workspace % 256 == 0, LPGEMM_MISALIGNED, "workspace is %p; it must be 256-byte aligned",
+            workspace);
+  handle->workspace = workspace;
+  handle->workspace_bytes = workspace ? bytes : 0;
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_set_pointer_mode(lpgemm_handle_t handle, lpgemm_pointer_mode_t mode) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(mode == LPGEMM_POINTER_HOST || mode == LPGEMM_POINTER_DEVICE, LPGEMM_INVALID_ARGUMENT,
+            "mode is %d; it must be LPGEMM_POINTER_HOST or LPGEMM_POINTER_DEVICE", (int)mode);
+  handle->pointer_mode = mode;
+  return LPGEMM_SUCCESS;
+}

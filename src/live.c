@@ -1,0 +1,103 @@
+/* The set of live handles and weights: an object that was destroyed, or never was one, is recognised by its address
+ * alone. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+typedef struct entry {
+  const void *object; /* NULL: free */
+  lpg_object kind;
+} entry;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static entry *table; /* open addressing, linear probing; capacity is a power of two, at most half full */
+static size_t capacity, used;
+
+static size_t home(const void *object, size_t size) {
+  return (size_t)((uint64_t)(uintptr_t)object * 0x9e3779b97f4a7c15ULL >> 32) & (size - 1);
+}
+
+static entry *find(const void *object) {
+  if (capacity == 0) return NULL;
+  for (size_t i = home(object, capacity);; i = (i + 1) & (capacity - 1)) {
+    if (table[i].object == object) return &table[i];
+    if (table[i].object == NULL) return NULL;
+  }
+}
+
+static void place(entry *into, size_t size, entry e) {
+  size_t i = home(e.object, size);
+  while (into[i].object) i = (i + 1) & (size - 1);
+  into[i] = e;
+}
+
+static int grow(void) {
+  size_t size = capacity ? capacity * 2 : 64;
+  entry *larger = calloc(size, sizeof *larger);
+  if (!larger) return 0;
+  for (size_t i = 0; i < capacity; i++) {
+    if (table[i].object) place(larger, size, table[i]);
+  }
+  free(table);
+  table = larger;
+  capacity = size;
+  return 1;
+}
+
+lpgemm_status_t lpgemm_i_live_add(const void *object, lpg_object kind) {
+  pthread_mutex_lock(&mutex);
+  int room = 2 * (used + 1) <= capacity || grow();
+  if (room) {
+    place(table, capacity, (entry){object, kind});
+    used++;
+  }
+  pthread_mutex_unlock(&mutex);
+  LPG_CHECK(room, LPGEMM_OUT_OF_MEMORY, "no memory for the table of live objects");
+  return LPGEMM_SUCCESS;
+}
+
+int lpgemm_i_live_remove(const void *object, lpg_object kind) {
+  pthread_mutex_lock(&mutex);
+  entry *e = find(object);
+  int found = e && e->kind == kind;
+  if (found) {
+    e->object = NULL;
+    used--;
+    for (size_t i = (size_t)(e - table + 1) & (capacity - 1); table[i].object; i = (i + 1) & (capacity - 1)) {
+      entry moved = table[i]; /* close the gap that linear probing must not see */
+      table[i].object = NULL;
+      place(table, capacity, moved);
+    }
+    if (used == 0) { /* so that a program that destroyed everything holds nothing */
+      free(table);
+      table = NULL;
+      capacity = 0;
+    }
+  }
+  pthread_mutex_unlock(&mutex);
+  return found;
+}
+
+int lpgemm_i_is_live(const void *object, lpg_object kind) {
+  if (!object) return 0;
+  pthread_mutex_lock(&mutex);
+  const entry *e = find(object);
+  int live = e && e->kind == kind;
+  pthread_mutex_unlock(&mutex);
+  return live;
+}
+
+lpgemm_status_t lpgemm_i_check_handle(lpgemm_handle_t handle) {
+  LPG_CHECK(handle, LPGEMM_NULL_POINTER, "handle is NULL; make one with lpgemm_create()");
+  LPG_CHECK(lpgemm_i_is_live(handle, LPG_OBJECT_HANDLE), LPGEMM_INVALID_HANDLE,
+            "handle %p is no live handle: it was destroyed, or lpgemm_create() never made it", (void *)handle);
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_check_weights(lpgemm_weights_t weights) {
+  LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; make them with lpgemm_pack_weights()");
+  LPG_CHECK(lpgemm_i_is_live(weights, LPG_OBJECT_WEIGHTS), LPGEMM_INVALID_HANDLE,
+            "weights %p are no live weights: they were destroyed, or never made", (void *)weights);
+  return LPGEMM_SUCCESS;
+}

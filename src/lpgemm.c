@@ -1,0 +1,399 @@
+/* Running: arguments -> problem -> choice -> launch. */
+#include "cpu/cpu.h"
+#include "dispatch/dispatch.h"
+#include "internal.h"
+#include "lut/lut.h"
+
+/* Arguments as they came in, checked and with defaults resolved, and what they need of the workspace in front of the
+ * kernel's own part. */
+typedef struct request {
+  lpgemm_run_args_t args;
+  lpg_call call;
+  const char *forced;
+  size_t quantized_bytes, scale_bytes; /* of X quantised inside */
+} request;
+
+static size_t align256(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/* ---- checks, one concern each ---- */
+
+static lpgemm_status_t check_types(const request *r) {
+  const lpgemm_run_args_t *a = &r->args;
+  LPG_CHECK(lpg_is_x_type(a->x_type), LPGEMM_INVALID_TYPE,
+            "x_type is %s (0x%x); it must be f16, bf16, f32, e4m3, e5m2 or an integer of 1 to 8 bits",
+            lpgemm_dtype_name(a->x_type), (unsigned)a->x_type);
+  LPG_CHECK(lpg_is_y_type(a->y_type), LPGEMM_INVALID_TYPE, "y_type is %s (0x%x); it must be f16, bf16, f32 or i32",
+            lpgemm_dtype_name(a->y_type), (unsigned)a->y_type);
+  LPG_CHECK(a->quantize_x == 0 || a->quantize_x == LPGEMM_I8 || a->quantize_x == LPGEMM_E4M3, LPGEMM_INVALID_TYPE,
+            "quantize_x is %s; it must be i8, e4m3 or 0", lpgemm_dtype_name(a->quantize_x));
+  LPG_CHECK(a->quantize_x == 0 || lpg_is_real(a->x_type), LPGEMM_INVALID_ARGUMENT,
+            "quantize_x is %s, but x_type is %s; only f16, bf16 and f32 are quantised inside",
+            lpgemm_dtype_name(a->quantize_x), lpgemm_dtype_name(a->x_type));
+  LPG_CHECK((int)a->x_scale_mode >= 0 && a->x_scale_mode <= LPGEMM_X_SCALE_ROW, LPGEMM_INVALID_ARGUMENT,
+            "x_scale_mode is %d; it must be an LPGEMM_X_SCALE_ value", (int)a->x_scale_mode);
+  LPG_CHECK(a->x_scale_mode == LPGEMM_X_SCALE_NONE || !lpg_is_real(a->x_type), LPGEMM_INVALID_ARGUMENT,
+            "x_scale_mode is %d, but x_type is %s; only 8-bit and narrower X has scales", (int)a->x_scale_mode,
+            lpgemm_dtype_name(a->x_type));
+  LPG_CHECK((int)a->activation >= 0 && a->activation <= LPGEMM_ACTIVATION_SILU, LPGEMM_INVALID_ARGUMENT,
+            "activation is %d; it must be an LPGEMM_ACTIVATION_ value", (int)a->activation);
+  LPG_CHECK((int)a->level >= 0 && a->level <= LPGEMM_LEVEL_FAST, LPGEMM_INVALID_ARGUMENT,
+            "level is %d; it must be LPGEMM_LEVEL_EXACT or LPGEMM_LEVEL_FAST", (int)a->level);
+  LPG_CHECK(a->batch_invariant == 0 || a->batch_invariant == 1, LPGEMM_INVALID_ARGUMENT,
+            "batch_invariant is %d; it must be 0 or 1", a->batch_invariant);
+  LPG_CHECK(!a->tables || a->quantize_x == 0, LPGEMM_INVALID_ARGUMENT,
+            "tables and quantize_x are both given; tables already stand for x");
+  LPG_CHECK(!a->bias || lpg_is_real(a->bias_type), LPGEMM_INVALID_TYPE, "bias_type is %s; it must be f16, bf16 or f32",
+            lpgemm_dtype_name(a->bias_type));
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_ld(const char *name, int64_t ld, int64_t columns, const char *what, int64_t m) {
+  LPG_CHECK(ld >= columns, LPGEMM_INVALID_SIZE, "%s is %lld; it must be at least %s = %lld", name, (long long)ld, what,
+            (long long)columns);
+  LPG_CHECK(ld <= (INT64_C(1) << 58) / (m + 1), LPGEMM_SIZE_OVERFLOW, "%s is %lld; m * %s is too large", name,
+            (long long)ld, name);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_sizes(const request *r, const lpg_plan *plan) {
+  const lpgemm_run_args_t *a = &r->args;
+  LPG_CHECK(a->m >= 0, LPGEMM_INVALID_SIZE, "m is %lld; it must be 0 or more", (long long)a->m);
+  LPG_CHECK(a->m <= INT32_MAX, LPGEMM_SIZE_OVERFLOW, "m is %lld; at most %d rows fit", (long long)a->m, INT32_MAX);
+  LPG_TRY(check_ld("ldx", a->ldx, plan->desc.k, "k", a->m));
+  LPG_TRY(check_ld("ldy", a->ldy, plan->desc.n, "n", a->m));
+  return check_ld("ldc", a->ldc, plan->desc.n, "n", a->m);
+}
+
+/* The largest magnitude of an integer type's values minus a zero. */
+static int64_t largest_integer(const lpgemm_weight_desc_t *desc, lpgemm_dtype_t type) {
+  int64_t low = lpg_integer_offset(type), high = low + (int64_t)lpg_integer_step(type) * ((1 << lpg_bits(type)) - 1);
+  int64_t zero_low = 0, zero_high = 0;
+  if (desc && desc->zero == LPGEMM_ZERO_CONSTANT) zero_low = zero_high = (int64_t)desc->zero_constant;
+  if (desc && desc->zero == LPGEMM_ZERO_PER_GROUP) zero_high = INT64_C(1) << lpg_bits(type);
+  int64_t down = zero_high - low, up = high - zero_low;
+  return down > up ? down : up;
+}
+
+/* What integer output asks of the operands. */
+static lpgemm_status_t check_int32(const request *r, const lpg_plan *plan) {
+  const lpgemm_run_args_t *a = &r->args;
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  LPG_CHECK(lpg_is_integer_kind(a->x_type) && a->x_scale_mode == LPGEMM_X_SCALE_NONE && !a->tables,
+            LPGEMM_NOT_SUPPORTED, "y_type is i32, but x is %s%s; int32 output needs integer X without scales",
+            a->tables ? "tables of " : lpgemm_dtype_name(a->x_type),
+            a->x_scale_mode != LPGEMM_X_SCALE_NONE ? " with scales" : "");
+  LPG_CHECK(lpg_is_integer_kind(d->type) && d->scale_type == 0 && d->global_scale == 1.0f, LPGEMM_NOT_SUPPORTED,
+            "y_type is i32, but the weights are %s with %s scales; int32 output needs integer weights without scales",
+            lpgemm_dtype_name(d->type), d->scale_type ? lpgemm_dtype_name(d->scale_type) : "global");
+  LPG_CHECK(d->zero == LPGEMM_ZERO_NONE ||
+                (d->zero == LPGEMM_ZERO_CONSTANT && d->zero_constant == (float)(int)d->zero_constant) ||
+                (d->zero == LPGEMM_ZERO_PER_GROUP && !lpg_is_real(d->zero_type)),
+            LPGEMM_NOT_SUPPORTED, "y_type is i32, but the weights' zeros are not integers");
+  LPG_CHECK(!a->bias && a->activation == LPGEMM_ACTIVATION_NONE, LPGEMM_NOT_SUPPORTED,
+            "y_type is i32; int32 output has no bias and no activation");
+  int64_t most = largest_integer(d, d->type) * largest_integer(NULL, a->x_type);
+  LPG_CHECK(most == 0 || d->k <= INT32_MAX / most, LPGEMM_SIZE_OVERFLOW,
+            "y_type is i32, but k = %lld products of up to %lld could exceed int32; use f32 output", (long long)d->k,
+            (long long)most);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_pointer(const char *name, const void *pointer, lpgemm_dtype_t type) {
+  LPG_CHECK(pointer, LPGEMM_NULL_POINTER, "%s is NULL", name);
+  LPG_CHECK((uintptr_t)pointer % (uintptr_t)lpg_bytes(type) == 0, LPGEMM_MISALIGNED,
+            "%s is %p; it must be aligned to its element type %s", name, pointer, lpgemm_dtype_name(type));
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_x(const request *r, const lpg_plan *plan) {
+  const lpgemm_run_args_t *a = &r->args;
+  if (a->tables) {
+    LPG_CHECK((uintptr_t)a->tables % 64 == 0, LPGEMM_MISALIGNED, "tables is %p; it must be 64-byte aligned", a->tables);
+    size_t needed = lpgemm_i_lut_bytes(a->m, plan->desc.k);
+    LPG_CHECK(a->tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
+              a->tables_bytes, needed);
+  } else {
+    LPG_CHECK(a->tables_bytes == 0, LPGEMM_NULL_POINTER, "tables is NULL, but tables_bytes is %zu", a->tables_bytes);
+    if (plan->desc.k > 0) LPG_TRY(check_pointer("x", a->x, a->x_type));
+    LPG_CHECK(a->x != a->y || plan->desc.k == 0, LPGEMM_INVALID_ARGUMENT, "x and y are both %p; they must not overlap",
+              a->x);
+  }
+  if (a->x_scale_mode != LPGEMM_X_SCALE_NONE) return check_pointer("x_scale", a->x_scale, LPGEMM_F32);
+  LPG_CHECK(!a->x_scale, LPGEMM_INVALID_ARGUMENT, "x_scale is given, but x_scale_mode is LPGEMM_X_SCALE_NONE");
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_pointers(const request *r, const lpg_plan *plan) {
+  const lpgemm_run_args_t *a = &r->args;
+  LPG_TRY(check_pointer("y", a->y, a->y_type));
+  LPG_TRY(check_x(r, plan));
+  if (a->bias) LPG_TRY(check_pointer("bias", a->bias, a->bias_type));
+  if (r->call.c) {
+    LPG_TRY(check_pointer("c", r->call.c, a->y_type));
+    LPG_CHECK(r->call.c != a->y || a->ldc == a->ldy, LPGEMM_INVALID_ARGUMENT,
+              "c is y, but ldc = %lld is not ldy = %lld", (long long)a->ldc, (long long)a->ldy);
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- alpha and beta ---- */
+
+static float read_scalar(const void *pointer, lpgemm_dtype_t type, float otherwise) {
+  if (!pointer) return otherwise;
+  if (type == LPGEMM_I32) return (float)*(const int32_t *)pointer;
+  return lpg_load(type, pointer, 0);
+}
+
+static lpgemm_status_t read_scalars(request *r, const lpgemm_handle_t handle, const lpg_scalars *scalars) {
+  lpg_call *call = &r->call;
+  call->scalar_type = scalars->type;
+  call->alpha = 1.0f;
+  if (handle->pointer_mode == LPGEMM_POINTER_DEVICE && handle->device.backend == LPGEMM_BACKEND_CUDA) {
+    call->device_alpha = scalars->alpha;
+    call->device_beta = scalars->beta;
+    LPG_CHECK(!scalars->beta || r->args.c, LPGEMM_NULL_POINTER, "beta is given in device memory, but c is NULL");
+    call->c = scalars->beta ? r->args.c : NULL;
+    return LPGEMM_SUCCESS;
+  }
+  call->alpha = read_scalar(scalars->alpha, scalars->type, 1.0f);
+  call->beta = read_scalar(scalars->beta, scalars->type, 0.0f);
+  call->skip_product = call->alpha == 0.0f;
+  LPG_CHECK(call->beta == 0.0f || r->args.c, LPGEMM_NULL_POINTER, "beta is %g, but c is NULL", (double)call->beta);
+  call->c = call->beta != 0.0f ? r->args.c : NULL;
+  if (r->args.y_type == LPGEMM_I32) {
+    LPG_CHECK((call->alpha == 0.0f || call->alpha == 1.0f) && (call->beta == 0.0f || call->beta == 1.0f),
+              LPGEMM_NOT_SUPPORTED, "alpha is %g and beta %g; with int32 output each must be 0 or 1",
+              (double)call->alpha, (double)call->beta);
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- from arguments to a request ---- */
+
+static lpgemm_status_t read_args(lpgemm_handle_t handle, const lpgemm_run_args_t *args, request *r) {
+  memset(r, 0, sizeof *r);
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(args, LPGEMM_NULL_POINTER, "args is NULL");
+  LPG_TRY(lpgemm_i_copy_struct(&r->args, sizeof r->args, args, "run_args"));
+  LPG_TRY(lpgemm_i_check_reserved(r->args.reserved, 4, "run_args"));
+  return LPGEMM_SUCCESS;
+}
+
+/* Resolves defaults, checks everything but pointers and scalars, and fills the problem. */
+static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lpg_plan *plan, uint32_t scale_span) {
+  lpgemm_run_args_t *a = &r->args;
+  if (a->x_type == 0) a->x_type = handle->default_type;
+  if (a->y_type == 0) a->y_type = handle->default_type;
+  if (a->bias_type == 0) a->bias_type = a->y_type;
+  if (a->ldx == 0) a->ldx = plan->desc.k;
+  if (a->ldy == 0) a->ldy = plan->desc.n;
+  if (a->ldc == 0) a->ldc = plan->desc.n;
+  LPG_TRY(check_types(r));
+  LPG_TRY(check_sizes(r, plan));
+  if (a->y_type == LPGEMM_I32) LPG_TRY(check_int32(r, plan));
+  lpg_problem *p = &r->call.problem;
+  p->plan = plan;
+  p->scale_span = scale_span;
+  p->m = a->m;
+  p->x_type = a->quantize_x ? a->quantize_x : a->x_type;
+  p->y_type = a->y_type;
+  p->x_scale_mode = a->quantize_x ? LPGEMM_X_SCALE_ROW : a->x_scale_mode;
+  p->level = a->level;
+  p->batch_invariant = a->batch_invariant;
+  p->tables = a->tables != NULL;
+  r->forced = a->kernel ? a->kernel : handle->forced_kernel;
+  if (a->quantize_x) {
+    r->quantized_bytes = align256((size_t)a->m * (size_t)plan->desc.k);
+    r->scale_bytes = align256((size_t)a->m * sizeof(float));
+  }
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t choose(lpgemm_handle_t handle, const request *r, const lpg_kernel **kernel) {
+  return lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &r->call.problem, &handle->device, handle->tuning,
+                         r->forced, kernel);
+}
+
+/* ---- launch ---- */
+
+static void fill_call(lpgemm_handle_t handle, request *r) {
+  const lpgemm_run_args_t *a = &r->args;
+  lpg_call *call = &r->call;
+  lpgemm_weights_t w = a->weights;
+  for (int i = 0; i < LPG_SECTIONS; i++) {
+    call->section[i] = w->plan.section[i].bytes ? w->memory + w->plan.section[i].offset : NULL;
+  }
+  call->x = a->x;
+  call->ldx = a->ldx;
+  call->x_scale = a->x_scale;
+  call->tables = a->tables;
+  call->y = a->y;
+  call->ldy = a->ldy;
+  call->ldc = a->ldc;
+  call->bias = a->bias;
+  call->bias_type = a->bias_type;
+  call->activation = a->activation;
+  call->device = &handle->device;
+  call->stream = handle->stream;
+  call->pool = handle->pool;
+  if (w->plan.desc.k == 0) call->skip_product = 1;
+}
+
+static lpgemm_status_t quantize_inside(lpgemm_handle_t handle, request *r) {
+  const lpgemm_run_args_t *a = &r->args;
+  uint8_t *codes = handle->workspace;
+  float *scale = (float *)(void *)(codes + r->quantized_bytes);
+  LPG_TRY(handle->backend->quantize_activations(handle, a->m, r->call.problem.plan->desc.k, a->x, a->x_type, a->ldx,
+                                                a->quantize_x, codes, r->call.problem.plan->desc.k, scale,
+                                                LPGEMM_X_SCALE_ROW));
+  r->call.x = codes;
+  r->call.ldx = r->call.problem.plan->desc.k;
+  r->call.x_scale = scale;
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args, const lpg_scalars *scalars,
+                             int check_only) {
+  request r;
+  const lpg_kernel *kernel;
+  LPG_TRY(read_args(handle, args, &r));
+  LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
+  const lpg_plan *plan = &r.args.weights->plan;
+  LPG_TRY(make_problem(handle, &r, plan, r.args.weights->content.scale_span));
+  LPG_TRY(choose(handle, &r, &kernel));
+  if (r.args.m == 0 || plan->desc.n == 0) return LPGEMM_SUCCESS;
+  LPG_TRY(read_scalars(&r, handle, scalars));
+  LPG_TRY(check_pointers(&r, plan));
+  size_t own = r.quantized_bytes + r.scale_bytes;
+  size_t needed = own + (kernel->workspace ? kernel->workspace(&r.call.problem, &handle->device) : 0);
+  LPG_CHECK(handle->workspace_bytes >= needed, LPGEMM_WORKSPACE_TOO_SMALL,
+            "the workspace has %zu bytes, but kernel %s needs %zu; see lpgemm_workspace_size() and "
+            "lpgemm_set_workspace()",
+            handle->workspace_bytes, kernel->name, needed);
+  if (check_only) return LPGEMM_SUCCESS;
+  fill_call(handle, &r);
+  r.call.workspace = needed > own ? (uint8_t *)handle->workspace + own : NULL;
+  if (r.args.quantize_x && !r.call.skip_product) LPG_TRY(quantize_inside(handle, &r));
+  return kernel->run(&r.call);
+}
+
+lpgemm_status_t lpgemm_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args) {
+  LPG_CHECK(args, LPGEMM_NULL_POINTER, "args is NULL");
+  lpg_scalars scalars = {NULL, NULL, LPGEMM_F32};
+  if (args->size >= sizeof *args) { /* a struct that is too small is refused below */
+    scalars.alpha = args->alpha;
+    scalars.beta = args->beta;
+  }
+  return lpgemm_i_run(handle, args, &scalars, 0);
+}
+
+lpgemm_status_t lpgemm_matmul(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m, const void *x, int64_t ldx,
+                              void *y, int64_t ldy) {
+  lpgemm_run_args_t args = {.size = sizeof args};
+  args.weights = weights;
+  args.m = m;
+  args.x = x;
+  args.ldx = ldx;
+  args.y = y;
+  args.ldy = ldy;
+  return lpgemm_run(handle, &args);
+}
+
+/* ---- asking before running ---- */
+
+lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpg_problem *problem) {
+  request r;
+  LPG_TRY(read_args(handle, args, &r));
+  LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
+  LPG_TRY(make_problem(handle, &r, &r.args.weights->plan, r.args.weights->content.scale_span));
+  *problem = r.call.problem;
+  return LPGEMM_SUCCESS;
+}
+
+/* Types and options of a caller who gives no data: the handle's defaults if args is NULL. */
+static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpgemm_weights_t weights,
+                                    int64_t m, request *r) {
+  lpgemm_run_args_t options = {.size = sizeof options};
+  LPG_TRY(read_args(handle, args ? args : &options, r));
+  LPG_TRY(lpgemm_i_check_pair(handle, weights));
+  r->args.weights = weights;
+  r->args.m = m;
+  r->args.ldx = r->args.ldy = r->args.ldc = 0;
+  return make_problem(handle, r, &weights->plan, weights->content.scale_span);
+}
+
+lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
+                                      const lpgemm_run_args_t *args, size_t *bytes) {
+  LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
+  request r;
+  LPG_TRY(read_options(handle, args, weights, m_max, &r));
+  *bytes = r.quantized_bytes + r.scale_bytes +
+           lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device);
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max) {
+  LPG_TRY(lpgemm_i_check_pair(handle, weights));
+  LPG_CHECK(m_max >= 0, LPGEMM_INVALID_SIZE, "m_max is %lld; it must be 0 or more", (long long)m_max);
+  for (int i = 0; i < lpgemm_i_registry_count; i++) {
+    const lpg_kernel *kernel = &lpgemm_i_registry[i];
+    if (kernel->prepare && kernel->backend == handle->device.backend &&
+        lpgemm_i_may_take(kernel, &weights->plan, &handle->device)) {
+      LPG_TRY(kernel->prepare());
+    }
+  }
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type,
+                                lpgemm_dtype_t y_type, int64_t m) {
+  lpgemm_run_args_t args = {.size = sizeof args};
+  args.x_type = x_type;
+  args.y_type = y_type;
+  args.m = m;
+  request r;
+  const lpg_kernel *kernel;
+  LPG_TRY(read_args(handle, &args, &r));
+  lpg_plan plan;
+  LPG_TRY(lpgemm_i_read_desc(desc, &plan));
+  LPG_TRY(make_problem(handle, &r, &plan, 255));
+  return choose(handle, &r, &kernel);
+}
+
+lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *args, char *text, size_t text_bytes) {
+  request r;
+  LPG_TRY(read_args(handle, args, &r));
+  LPG_CHECK(text, LPGEMM_NULL_POINTER, "text is NULL");
+  LPG_CHECK(text_bytes > 0, LPGEMM_BUFFER_TOO_SMALL, "text_bytes is 0; one byte is the least");
+  LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
+  LPG_TRY(make_problem(handle, &r, &r.args.weights->plan, r.args.weights->content.scale_span));
+  return lpgemm_i_explain(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, handle->tuning,
+                          r.forced, text, text_bytes);
+}
+
+lpgemm_status_t lpgemm_list_kernels(lpgemm_kernel_info_t *list, size_t capacity, size_t *count) {
+  LPG_CHECK(count, LPGEMM_NULL_POINTER, "count is NULL");
+  LPG_CHECK(list || capacity == 0, LPGEMM_NULL_POINTER, "list is NULL, but capacity is %zu", capacity);
+  size_t total = (size_t)lpgemm_i_registry_count;
+  lpgemm_kernel_info_t info;
+  for (size_t i = 0; i < capacity && i < total; i++) {
+    LPG_TRY(lpgemm_i_copy_struct(&info, sizeof info, &list[i], "kernel_info"));
+  }
+  lpg_device devices[2];
+  int present[2];
+  for (int b = 0; b < 2; b++) {
+    const lpg_backend *backend = lpgemm_i_backend((lpgemm_backend_t)(LPGEMM_BACKEND_CPU + b));
+    present[b] = backend && backend->open(0, 0, &devices[b]) == LPGEMM_SUCCESS;
+  }
+  for (size_t i = 0; i < capacity && i < total; i++) {
+    const lpg_kernel *k = &lpgemm_i_registry[i];
+    int b = (int)k->backend - (int)LPGEMM_BACKEND_CPU;
+    list[i].name = k->name;
+    list[i].family = k->family;
+    list[i].backend = k->backend;
+    list[i].arch = k->arch;
+    list[i].available = present[b] && lpgemm_i_runs_on(k, &devices[b]);
+  }
+  *count = total;
+  return LPGEMM_SUCCESS;
+}

@@ -1,0 +1,73 @@
+/* One multiplication with all of its data, for the tests of lpgemm_run(): random or exact operands in buffers with
+ * canaries, the expected result, and running it by any kernel. */
+#ifndef PROBLEM_H
+#define PROBLEM_H
+
+#include "lpgemm.h"
+
+typedef struct problem_spec {
+  lpgemm_weight_desc_t desc;
+  int64_t m;
+  lpgemm_dtype_t x_type, y_type;
+  lpgemm_dtype_t bias_type; /* 0 = no bias */
+  lpgemm_x_scale_t x_scale_mode;
+  lpgemm_dtype_t quantize_x;
+  lpgemm_activation_t activation;
+  float alpha, beta;
+  int pad_x, pad_y, pad_c, pad_codes; /* leading dimensions beyond the least */
+  int misaligned;                     /* every buffer starts one element past an alignment */
+  int in_place;                       /* C is Y */
+  int not_finite;                     /* one row of X gets a NaN, one an Inf, one a -Inf, as far as there are rows */
+  int exact;                          /* small integers and powers of two: every partial sum is exact in fp32 */
+  lpgemm_order_t order;
+  lpgemm_code_layout_t code_layout;
+} problem_spec;
+
+typedef struct problem {
+  problem_spec spec;
+  lpgemm_weight_source_t source;
+  lpgemm_weights_t weights;
+  lpgemm_run_args_t args; /* change it before problem_expect() to vary the call */
+  void *x, *y, *c, *bias, *x_scale;
+  double *want, *bound; /* [m][n] */
+} problem;
+
+/* Draws the operands and packs the weights; 0 if that failed, which fails the case. */
+int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec);
+
+/* Fills want and bound from args by the reference. */
+void problem_expect(problem *p);
+
+/* Runs args into a poisoned Y with a poisoned workspace of just the size that the library asks for. kernel may be
+ * NULL. */
+lpgemm_status_t problem_run(problem *p, lpgemm_handle_t handle, const char *kernel);
+
+/* "what: u4 g128 f16 ... x f16 ...": the name of a kernel and of the problem, for messages. */
+const char *problem_title(const problem *p, const char *what);
+
+/* Fails the case unless Y is as expected and the columns between n and ldy are untouched. */
+void problem_check(const problem *p, const char *what);
+
+/* Fails the case unless a second run gives the same bits. */
+void problem_check_again(problem *p, lpgemm_handle_t handle, const char *kernel);
+
+/* Fails the case unless, with batch_invariant, some rows run alone give the bits that they have in the whole. */
+void problem_check_alone(problem *p, lpgemm_handle_t handle, const char *kernel);
+
+/* Bytes of Y from row 0 to the last row's end. */
+size_t problem_y_bytes(const problem *p);
+
+void problem_free(problem *p);
+
+/* Every weight type. */
+enum { PROBLEM_TYPES = 54 };
+const lpgemm_dtype_t *problem_types(void);
+
+/* The kernels that this machine's CPU runs; returns how many. */
+enum { PROBLEM_KERNELS = 64 };
+int problem_kernels(const char *names[PROBLEM_KERNELS]);
+
+/* A handle of the CPU backend. */
+lpgemm_handle_t problem_handle(int threads);
+
+#endif

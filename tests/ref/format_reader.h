@@ -1,0 +1,57 @@
+/* A reader of packed matrices, written from src/layouts/FORMAT.md alone: it includes nothing of the library, so that
+ * the specification, the packer and this reader check one another. Section numbers are those of FORMAT.md. */
+#ifndef TEST_FORMAT_READER_H
+#define TEST_FORMAT_READER_H
+
+#include <stdint.h>
+
+enum { /* section 4, in the header's order */
+       FORMAT_CODES,
+       FORMAT_SCALES,
+       FORMAT_ZEROS,
+       FORMAT_SUPER_SCALES,
+       FORMAT_SUPER_ZEROS,
+       FORMAT_ROW_EXPONENTS,
+       FORMAT_SECTIONS
+};
+
+typedef struct format_axis {
+  int64_t span, count, padded; /* section 3 */
+} format_axis;
+
+typedef struct format_reader {
+  const uint8_t *bytes;
+  uint64_t size;
+  int64_t n, k, group_k, super_k;
+  uint32_t type, scale_type, super_scale_type, zero, zero_type, super_zero_type;
+  float zero_constant, global_scale, codebook[16];
+  uint32_t scale_span;
+  int bits;
+  int64_t tile_k, unit_words, unit_codes, tile_bytes;
+  int64_t n_padded, k_padded, row_tiles, k_tiles;
+  format_axis group, super;
+  uint64_t offset[FORMAT_SECTIONS], length[FORMAT_SECTIONS];
+} format_reader;
+
+/* Checks everything that section 10 names. NULL if the blob is right, else what is wrong. */
+const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size);
+
+/* The code of W[n, k] as it was before packing. */
+uint32_t format_code(const format_reader *r, int64_t n, int64_t k);
+
+/* Value j of row n of a section, 1 to 4: its bits, and the number that they stand for. */
+uint32_t format_bits(const format_reader *r, int section, int64_t n, int64_t j);
+double format_value(const format_reader *r, int section, int64_t n, int64_t j);
+
+int format_row_exponent(const format_reader *r, int64_t n);
+
+/* Section 9; exact as long as fp64 holds the products. */
+double format_weight(const format_reader *r, int64_t n, int64_t k);
+
+/* Section 8, computed again from the scales, and the zero padding of section 4: NULL if all is as it must be. */
+const char *format_check_content(const format_reader *r);
+
+/* The hash of section 2 over whole 64-bit words. */
+uint64_t format_hash(const uint8_t *bytes, uint64_t count);
+
+#endif

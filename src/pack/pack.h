@@ -30,4 +30,36 @@ lpgemm_status_t lpgemm_i_quantize_host(const lpg_plan *plan, lpgemm_quantize_met
 lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int skip_checksum, lpg_plan *plan,
                                     lpg_content *content);
 
+/* ---- what the files of this folder share ---- */
+
+enum { LPG_LONGEST_TILE_ROW = 256 }; /* codes, over all widths */
+
+/* One row of a tile, lpg_tile_k(bits) codes one a byte as the API has them, into the tile and back. The type gives the
+ * width and says whether stored codes are offset binary. */
+void lpgemm_i_put_codes(lpgemm_dtype_t type, const uint8_t *codes, int row, uint8_t *tile);
+void lpgemm_i_get_codes(lpgemm_dtype_t type, const uint8_t *tile, int row, uint8_t *codes);
+
+/* The code whose stored form is 0: what padding columns and rows hold. */
+static inline uint8_t lpg_padding_code(lpgemm_dtype_t type) { return (uint8_t)lpg_stored_flip(type); }
+
+/* Makes the payload behind the codes zero: its padding has to be. */
+void lpgemm_i_clear_numbers(const lpg_plan *plan, uint8_t *blob);
+
+/* The bits of one scale, zero or the like, in its section. */
+void lpgemm_i_put_number(const lpg_plan *plan, uint8_t *blob, lpg_section_id id, int64_t row, int64_t index,
+                         uint32_t number);
+uint32_t lpgemm_i_get_number(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, int64_t row, int64_t index);
+
+/* The largest number that a section may hold; UINT32_MAX if all that its type can hold are legal. */
+uint32_t lpgemm_i_largest_number(const lpg_plan *plan, lpg_section_id id);
+
+/* The value of one, exact. */
+float lpgemm_i_section_value(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, int64_t row, int64_t index);
+
+/* The exponent of row `row` < n, from the scales of a blob; *scale_span grows if the row has a larger span. */
+int8_t lpgemm_i_row_exponent(const lpg_plan *plan, const uint8_t *blob, int64_t row, uint32_t *scale_span);
+
+/* Finishes a blob whose codes, scales and zeros are in place: row exponents, payload hash, header. */
+void lpgemm_i_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content);
+
 #endif

@@ -1,0 +1,97 @@
+/* Checks the bytes of a packed matrix that may come from anywhere. The header comes first: the plan that it gives fits
+ * the blob exactly, so that everything after it stays within the bytes. */
+#include "pack.h"
+
+static int all_zero(const uint8_t *bytes, uint64_t count) {
+  uint8_t all = 0;
+  for (uint64_t i = 0; i < count; i++) all |= bytes[i];
+  return all == 0;
+}
+
+/* ---- padding ---- */
+
+static lpgemm_status_t check_gaps(const lpg_plan *plan, const uint8_t *bytes) {
+  uint64_t end = LPG_HEADER_BYTES;
+  for (int id = 0; id <= LPG_SECTIONS; id++) {
+    uint64_t next = id < LPG_SECTIONS ? plan->section[id].offset : plan->total_bytes;
+    if (next == 0) continue; /* absent */
+    LPG_CHECK(all_zero(bytes + end, next - end), LPGEMM_CORRUPT_DATA,
+              "the padding between byte %llu and byte %llu is not zero", (unsigned long long)end,
+              (unsigned long long)next);
+    if (id < LPG_SECTIONS) end = next + plan->section[id].bytes;
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* Rows n .. n_padded - 1, and columns k .. k_padded - 1 of the others. */
+static lpgemm_status_t check_code_padding(const lpg_plan *plan, const uint8_t *bytes) {
+  int tile_k = lpg_tile_k(plan->bits);
+  uint8_t codes[LPG_LONGEST_TILE_ROW], padding = lpg_padding_code(plan->desc.type);
+  for (int64_t row = 0; row < plan->n_padded; row++) {
+    int64_t real = row < plan->desc.n ? plan->desc.k : 0;
+    for (int64_t tile = real / tile_k; tile < plan->k_tiles; tile++) {
+      const uint8_t *from = bytes + plan->section[LPG_SECTION_CODES].offset +
+                            lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS, tile);
+      lpgemm_i_get_codes(plan->desc.type, from, (int)(row % LPG_TILE_ROWS), codes);
+      for (int64_t i = tile * tile_k < real ? real - tile * tile_k : 0; i < tile_k; i++) {
+        LPG_CHECK(codes[i] == padding, LPGEMM_CORRUPT_DATA,
+                  "the code of padding row %lld, column %lld is not stored as 0", (long long)row,
+                  (long long)(tile * tile_k + i));
+      }
+    }
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* Numbers of padding are 0, the others in their range. */
+static lpgemm_status_t check_numbers(const lpg_plan *plan, const uint8_t *bytes, lpg_section_id id) {
+  if (plan->section[id].bytes == 0) return LPGEMM_SUCCESS;
+  const lpg_axis *axis = lpg_section_axis(plan, id);
+  uint32_t largest = lpgemm_i_largest_number(plan, id);
+  for (int64_t row = 0; row < plan->n_padded; row++) {
+    int64_t real = row < plan->desc.n ? axis->count : 0;
+    for (int64_t j = largest == UINT32_MAX ? real : 0; j < axis->padded; j++) {
+      uint32_t number = lpgemm_i_get_number(plan, bytes, id, row, j);
+      LPG_CHECK(number <= (j < real ? largest : 0), LPGEMM_CORRUPT_DATA,
+                "section %d holds %u at row %lld, group %lld; at most %u is legal there", (int)id, (unsigned)number,
+                (long long)row, (long long)j, (unsigned)(j < real ? largest : 0));
+    }
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- what is derived from the scales ---- */
+
+static lpgemm_status_t check_row_exponents(const lpg_plan *plan, const uint8_t *bytes, uint32_t scale_span) {
+  uint32_t expected = 0;
+  const uint8_t *exponents = bytes + plan->section[LPG_SECTION_ROW_EXPONENTS].offset;
+  int64_t rows = (int64_t)plan->section[LPG_SECTION_ROW_EXPONENTS].bytes;
+  for (int64_t row = 0; row < rows; row++) {
+    int8_t right = row < plan->desc.n ? lpgemm_i_row_exponent(plan, bytes, row, &expected) : 0;
+    LPG_CHECK((int8_t)exponents[row] == right, LPGEMM_CORRUPT_DATA, "the exponent of row %lld is %d; its scales say %d",
+              (long long)row, (int8_t)exponents[row], right);
+  }
+  LPG_CHECK(scale_span == expected, LPGEMM_CORRUPT_DATA, "the scale span is %u; the scales say %u",
+            (unsigned)scale_span, (unsigned)expected);
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int skip_checksum, lpg_plan *plan,
+                                    lpg_content *content) {
+  lpg_plan p;
+  lpg_content c;
+  LPG_TRY(lpgemm_i_read_header(bytes, size, &p, &c));
+  if (!skip_checksum) {
+    LPG_CHECK(lpgemm_i_hash(bytes + LPG_HEADER_BYTES, size - LPG_HEADER_BYTES) == c.payload_hash, LPGEMM_CORRUPT_DATA,
+              "the payload's checksum is wrong: the file is damaged");
+    LPG_TRY(check_gaps(&p, bytes));
+    LPG_TRY(check_code_padding(&p, bytes));
+    for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
+      LPG_TRY(check_numbers(&p, bytes, (lpg_section_id)id));
+    }
+    LPG_TRY(check_row_exponents(&p, bytes, c.scale_span));
+  }
+  *plan = p;
+  *content = c;
+  return LPGEMM_SUCCESS;
+}

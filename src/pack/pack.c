@@ -1,0 +1,187 @@
+/* From the arrays of a checkpoint to a packed matrix. */
+#include "pack.h"
+
+/* ---- where the parts of a source lie ---- */
+
+typedef struct part {
+  const char *name;
+  const void *data;
+  size_t bytes;
+} part;
+
+static part source_part(const lpgemm_weight_source_t *source, lpg_section_id id) {
+  switch (id) {
+    case LPG_SECTION_SCALES: return (part){"scales", source->scales, source->scales_bytes};
+    case LPG_SECTION_ZEROS: return (part){"zeros", source->zeros, source->zeros_bytes};
+    case LPG_SECTION_SUPER_SCALES: return (part){"super_scales", source->super_scales, source->super_scales_bytes};
+    default: return (part){"super_zeros", source->super_zeros, source->super_zeros_bytes};
+  }
+}
+
+static int64_t source_ld(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
+  return source->codes_ld ? source->codes_ld : plan->desc.k;
+}
+
+/* ---- checking what can be checked without reading ---- */
+
+static lpgemm_status_t check_bytes(const char *name, const void *data, uint64_t bytes, uint64_t needed) {
+  LPG_CHECK(data != NULL || needed == 0, LPGEMM_NULL_POINTER, "source.%s is NULL, but the description needs %llu bytes",
+            name, (unsigned long long)needed);
+  LPG_CHECK(bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "source.%s_bytes is %llu; the description needs %llu", name,
+            (unsigned long long)bytes, (unsigned long long)needed);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
+  int64_t n = plan->desc.n, k = plan->desc.k, ld = source_ld(plan, source);
+  LPG_CHECK(ld >= k, LPGEMM_INVALID_SIZE, "source.codes_ld is %lld; it must be 0 or at least desc.k (%lld)",
+            (long long)source->codes_ld, (long long)k);
+  LPG_CHECK(n <= 1 || ld <= (INT64_MAX / 8 - k) / (n - 1), LPGEMM_SIZE_OVERFLOW,
+            "source.codes_ld (%lld) times desc.n (%lld) cannot be addressed", (long long)ld, (long long)n);
+  uint64_t codes = n > 0 && k > 0 ? (uint64_t)((n - 1) * ld + k) : 0;
+  uint64_t bits = source->code_layout == LPGEMM_CODES_BITS ? (uint64_t)plan->bits : 8;
+  return check_bytes("codes", source->codes, source->codes_bytes, (codes * bits + 7) / 8);
+}
+
+static lpgemm_status_t check_part(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id) {
+  lpgemm_dtype_t type = lpgemm_i_section_type(&plan->desc, id);
+  part p = source_part(source, id);
+  LPG_CHECK(type != 0 || (p.data == NULL && p.bytes == 0), LPGEMM_INVALID_ARGUMENT,
+            "source.%s is given, but the description has none; it must be NULL and source.%s_bytes 0", p.name, p.name);
+  LPG_TRY(check_bytes(p.name, p.data, p.bytes, lpgemm_i_part_bytes(plan, id)));
+  LPG_CHECK(p.data == NULL || (uintptr_t)p.data % (uintptr_t)(type ? lpg_bytes(type) : 1) == 0, LPGEMM_MISALIGNED,
+            "source.%s is %p; an array of %s must be aligned to %d bytes", p.name, p.data, lpgemm_dtype_name(type),
+            lpg_bytes(type));
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_check_source(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
+  LPG_CHECK(source->code_layout == LPGEMM_CODES_BYTES || source->code_layout == LPGEMM_CODES_BITS,
+            LPGEMM_INVALID_ARGUMENT, "source.code_layout is %d; it must be LPGEMM_CODES_BYTES or LPGEMM_CODES_BITS",
+            (int)source->code_layout);
+  LPG_CHECK(source->order == LPGEMM_ROW_MAJOR || source->order == LPGEMM_COLUMN_MAJOR, LPGEMM_INVALID_ARGUMENT,
+            "source.order is %d; it must be LPGEMM_ROW_MAJOR or LPGEMM_COLUMN_MAJOR", (int)source->order);
+  LPG_TRY(check_codes(plan, source));
+  for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
+    LPG_TRY(check_part(plan, source, (lpg_section_id)id));
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- checking what is read ---- */
+
+static const uint8_t *code_row(const lpg_plan *plan, const lpgemm_weight_source_t *source, int64_t row) {
+  return (const uint8_t *)source->codes + row * source_ld(plan, source);
+}
+
+/* One-byte codes may be too wide for their type; those of a bit stream cannot. */
+static lpgemm_status_t check_code_values(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
+  if (source->code_layout == LPGEMM_CODES_BITS || plan->bits == 8) return LPGEMM_SUCCESS;
+  unsigned mask = (1u << plan->bits) - 1u;
+  for (int64_t row = 0; row < plan->desc.n; row++) {
+    const uint8_t *code = code_row(plan, source, row);
+    uint8_t all = 0;
+    for (int64_t column = 0; column < plan->desc.k; column++) all |= code[column];
+    if (all <= mask) continue;
+    int64_t column = 0;
+    while (code[column] <= mask) column++;
+    LPG_CHECK(0, LPGEMM_INVALID_CODE,
+              "source.codes holds 0x%02x at row %lld, column %lld; a code of %s is at most 0x%02x%s",
+              (unsigned)code[column], (long long)row, (long long)column, lpgemm_dtype_name(plan->desc.type), mask,
+              lpg_kind(plan->desc.type) == LPGEMM_KIND_INT ? " (mask off the sign extension)" : "");
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* Number `index` of a row, from an array of the API. */
+static uint32_t load_number(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id, int64_t row,
+                            int64_t index) {
+  int64_t count = lpg_section_axis(plan, id)->count;
+  int64_t i = source->order == LPGEMM_ROW_MAJOR ? row * count + index : index * plan->desc.n + row;
+  const void *data = source_part(source, id).data;
+  switch (lpg_bytes(lpgemm_i_section_type(&plan->desc, id))) {
+    case 1: return ((const uint8_t *)data)[i];
+    case 2: return ((const uint16_t *)data)[i];
+    default: return ((const uint32_t *)data)[i];
+  }
+}
+
+static lpgemm_status_t check_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id) {
+  uint32_t largest = lpgemm_i_largest_number(plan, id);
+  if (plan->section[id].bytes == 0 || largest == UINT32_MAX) return LPGEMM_SUCCESS;
+  for (int64_t row = 0; row < plan->desc.n; row++) {
+    for (int64_t j = 0; j < lpg_section_axis(plan, id)->count; j++) {
+      uint32_t number = load_number(plan, source, id, row, j);
+      LPG_CHECK(number <= largest, LPGEMM_INVALID_CODE,
+                "source.%s holds %u at row %lld, group %lld; the largest legal number there is %u",
+                source_part(source, id).name, (unsigned)number, (long long)row, (long long)j, (unsigned)largest);
+    }
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- packing ---- */
+
+/* Codes of a bit stream from bit `at` on, one a byte. */
+static void expand_bits(const uint8_t *stream, uint64_t at, int bits, int64_t count, uint8_t *codes) {
+  for (int64_t i = 0; i < count; i++, at += (uint64_t)bits) {
+    int shift = (int)(at % 8);
+    unsigned code = (unsigned)stream[at / 8] >> shift;
+    if (shift + bits > 8) code |= (unsigned)stream[at / 8 + 1] << (8 - shift);
+    codes[i] = (uint8_t)(code & ((1u << bits) - 1u));
+  }
+}
+
+/* The codes of one row of a tile: in place if they lie in the source as they are needed, else in `buffer`. */
+static const uint8_t *tile_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source, int64_t row,
+                                 int64_t column, uint8_t *buffer) {
+  int tile_k = lpg_tile_k(plan->bits);
+  int64_t count = row < plan->desc.n ? plan->desc.k - column : 0;
+  if (count > tile_k) count = tile_k;
+  int in_bytes = source->code_layout == LPGEMM_CODES_BYTES;
+  if (in_bytes && count == tile_k) return code_row(plan, source, row) + column;
+  memset(buffer, lpg_padding_code(plan->desc.type), (size_t)tile_k);
+  if (count > 0 && in_bytes) {
+    memcpy(buffer, code_row(plan, source, row) + column, (size_t)count);
+  } else if (count > 0) {
+    uint64_t at = (uint64_t)(row * source_ld(plan, source) + column) * (uint64_t)plan->bits;
+    expand_bits((const uint8_t *)source->codes, at, plan->bits, count, buffer);
+  }
+  return buffer;
+}
+
+/* Row by row, so that the source is read in order; the tiles of 16 rows stay in the cache meanwhile. */
+static void pack_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *section) {
+  uint8_t buffer[LPG_LONGEST_TILE_ROW];
+  for (int64_t row = 0; row < plan->n_padded; row++) {
+    for (int64_t tile = 0; tile < plan->k_tiles; tile++) {
+      const uint8_t *codes = tile_codes(plan, source, row, tile * lpg_tile_k(plan->bits), buffer);
+      uint8_t *to = section + lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS, tile);
+      lpgemm_i_put_codes(plan->desc.type, codes, (int)(row % LPG_TILE_ROWS), to);
+    }
+  }
+}
+
+static void pack_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id, uint8_t *blob) {
+  if (plan->section[id].bytes == 0) return;
+  for (int64_t row = 0; row < plan->desc.n; row++) {
+    for (int64_t j = 0; j < lpg_section_axis(plan, id)->count; j++) {
+      lpgemm_i_put_number(plan, blob, id, row, j, load_number(plan, source, id, row, j));
+    }
+  }
+}
+
+lpgemm_status_t lpgemm_i_pack_host(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
+                                   lpg_content *content) {
+  LPG_TRY(check_code_values(plan, source));
+  for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
+    LPG_TRY(check_numbers(plan, source, (lpg_section_id)id));
+  }
+  lpgemm_i_clear_numbers(plan, blob);
+  pack_codes(plan, source, blob + LPG_HEADER_BYTES);
+  for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
+    pack_numbers(plan, source, (lpg_section_id)id, blob);
+  }
+  lpgemm_i_seal(plan, blob, content);
+  return LPGEMM_SUCCESS;
+}

@@ -1,0 +1,251 @@
+# lpgemm. `make help` lists the targets. Everything is built under $(BUILD), which git ignores.
+
+# ---- what you may set ----
+
+CUDA ?= auto#            0, 1 or auto: the CUDA backend if nvcc is found
+ARCHS ?=#                "80 86 89 90a"; default: the GPUs of this machine, else 80 (generic kernel) and 90a
+ONLY ?=#                 one kernel family, for a short build while working on it
+DEBUG ?= 0#              1: no optimisation, with symbols
+SAN ?=#                  sanitizers for the host code
+V ?= 0#                  1: show the commands
+FUZZ_SECONDS ?= 60
+BUILD ?= build
+CFLAGS ?= $(if $(filter 1,$(DEBUG)),-O0 -g,-O3)
+WERROR ?= -Werror
+PYTHON ?= python3
+CUDA_HOME ?= /usr/local/cuda
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+
+# ---- what follows from it ----
+
+VERSION := $(shell awk '/define LPGEMM_VERSION_(MAJOR|MINOR|PATCH) / {printf "%s%s", dot, $$3; dot = "."}' include/lpgemm.h)
+COMMIT := $(or $(if $(wildcard .git),$(shell git describe --always --dirty 2>/dev/null)),unknown)
+MACHINE := $(shell $(CC) -dumpmachine)
+OBJ := $(BUILD)/obj
+LIB := $(BUILD)/liblpgemm.a
+
+# A struct starts as {sizeof s}: that is no missing initialiser.
+WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers $(WERROR)
+INCLUDES = -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc
+FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA) -std=c11 $(CFLAGS) -fPIC -ffp-contract=off $(WARNINGS) \
+        $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
+COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
+LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
+SUBMAKE = +$(MAKE) --no-print-directory
+Q := $(if $(filter 0,$(V)),@)
+say = $(if $(filter 0,$(V)),@mkdir -p $(@D) && echo '  $(1)	$(2)',@mkdir -p $(@D))
+
+# ---- CUDA: which compiler, which architectures ----
+
+NVCC := $(if $(filter 0,$(CUDA)),,$(or $(shell command -v nvcc),$(firstword \
+          $(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))))
+ifeq ($(CUDA)$(NVCC),1)
+$(error CUDA=1, but nvcc is not on PATH, in $(CUDA_HOME)/bin or in /usr/local/cuda/bin: set CUDA_HOME, or CUDA=0)
+endif
+ifneq ($(NVCC),)
+GPUS := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u)
+CUDA_ARCHS := $(or $(ARCHS),$(GPUS:90=90a),80 90a)
+CUDA_LIBS = -L$(abspath $(dir $(NVCC))../lib64) -lcudart_static -ldl -lrt
+GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a))
+NVCC_COMPILE = $(NVCC) $(INCLUDES) -std=c++17 -O3 -Xcompiler -fPIC,-fno-threadsafe-statics -MMD -MP -c $< -o $@
+endif
+
+# ---- sources ----
+
+# Goals that compile nothing themselves need no generated sources.
+COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz demo lint readme dist,$(or $(MAKECMDGOALS),all))
+ifneq ($(COMPILES),)
+include $(BUILD)/gen/rules.mk
+endif
+
+# src/cpu/blocked.c is one source for several instruction sets; its head has their flags.
+BLOCKED := base $(if $(filter x86_64%,$(MACHINE)),avx2 avx512)
+ISA_avx2 := -mavx2 -mfma -mf16c
+ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
+
+SRCS := $(filter-out src/cpu/blocked.c,$(wildcard src/*.c src/*/*.c))
+CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*.cu src/*/*.cu) $(GEN_CU:%=gen/%))
+HAVE_CUDA := $(if $(NVCC),$(strip $(CU_OBJS)))
+OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
+TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c))
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+.PHONY: all lib tests examples fuzzers check demo bench-cpu lint sanitize asan tsan fuzz readme install uninstall clean dist help FORCE
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+# ---- the library ----
+
+all: lib $(BUILD)/lpgemm.pc ## build liblpgemm.a and say what it contains
+	@echo 'lpgemm $(VERSION) ($(COMMIT)): $(LIB)'
+	@echo '  CPU:  $(BLOCKED) ($(MACHINE))'
+	@echo '  CUDA: $(if $(HAVE_CUDA),$(CUDA_ARCHS) with $(NVCC),$(NO_CUDA): CPU backend only)'
+
+NO_CUDA = $(if $(NVCC),$(NVCC) is here but this version has no GPU kernels yet,$(if $(filter 0,$(CUDA)),off,no nvcc))
+
+lib: $(LIB)
+
+$(LIB): $(OBJS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+
+$(OBJ)/%.o: %.c $(BUILD)/config
+	$(call say,CC,$<)
+	$(Q)$(COMPILE)
+
+$(OBJ)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/config
+	$(call say,CC,$<)
+	$(Q)$(COMPILE)
+
+$(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
+	$(call say,CC,$< for $*)
+	$(Q)$(COMPILE) -DLPG_BLOCKED=$* -ffp-contract=fast $(ISA_$*)
+
+$(OBJ)/%.cu.o: %.cu $(BUILD)/config
+	$(call say,NVCC,$<)
+	$(Q)$(NVCC_COMPILE) $(GENCODE)
+
+$(OBJ)/gen/%.cu.o: $(BUILD)/gen/%.cu $(BUILD)/config
+	$(call say,NVCC,$<)
+	$(Q)$(NVCC_COMPILE) $(GENCODE_$*)
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
+
+# ---- generated: sources, the configuration that every object depends on, what the build says about itself ----
+
+# $(call keep,text) writes text to the target and leaves the target alone if it holds that text already.
+define newline
+
+
+endef
+keep = @mkdir -p $(@D) && printf '%b\n' '$(subst $(newline),\n,$(1))' >$@.new && if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+GEN_FLAGS = $(if $(CUDA_ARCHS),--archs "$(CUDA_ARCHS)") $(if $(ONLY),--only "$(ONLY)")
+
+$(BUILD)/gen/registry.c $(GEN_CU:%=$(BUILD)/gen/%): $(BUILD)/gen/rules.mk ;
+
+$(BUILD)/gen/rules.mk: tools/gen_kernels.py $(BUILD)/gen.config
+	$(call say,GEN,$@)
+	$(Q)$(PYTHON) $< --out $(@D) $(GEN_FLAGS) && touch $@
+
+$(BUILD)/gen.config: FORCE
+	$(call keep,$(GEN_FLAGS))
+
+$(BUILD)/config: FORCE
+	$(call keep,$(COMPILER)$(newline)$(CC) $(FLAGS)$(newline)$(if $(HAVE_CUDA),$(NVCC_COMPILE) $(GENCODE)))
+
+COMPILER := $(shell $(CC) --version | head -n 1)
+
+$(BUILD)/build_info.h: FORCE
+	$(call keep,$(BUILD_INFO))
+
+define BUILD_INFO
+#define LPG_COMMIT "$(COMMIT)"
+#define LPG_BACKENDS "cpu$(if $(HAVE_CUDA), cuda)"
+#define LPG_ARCHS "$(if $(HAVE_CUDA),$(CUDA_ARCHS),none)"
+#define LPG_ISA "$(BLOCKED)"
+#define LPG_COMPILER "$(COMPILER)"
+endef
+
+$(OBJ)/src/build_info.o: $(BUILD)/build_info.h
+$(OBJ)/src/build_info.o: private INCLUDES += -I$(BUILD)
+
+# ---- programs ----
+
+tests: $(BUILD)/lpgemm-tests
+examples: $(EXAMPLES)
+fuzzers: $(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds
+
+$(BUILD)/lpgemm-tests: $(TEST_OBJS) $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+$(BUILD)/examples/%: $(OBJ)/examples/%.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+$(BUILD)/fuzz_%: private LIBS = -fsanitize=fuzzer
+$(BUILD)/fuzz_% $(BUILD)/seed%: $(OBJ)/tests/fuzz/%.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+# OpenBLAS stands in the benchmark only, where it is installed.
+BLAS := $(if $(filter bench-cpu,$(MAKECMDGOALS)),$(shell pkg-config --silence-errors --cflags --libs openblas))
+$(OBJ)/bench/bench_cpu.o: private CPPFLAGS += $(if $(BLAS),-DLPG_OPENBLAS $(filter -I%,$(BLAS)))
+$(BUILD)/bench_cpu: private LIBS = $(filter -l% -L%,$(BLAS))
+$(BUILD)/bench_cpu: $(OBJ)/bench/bench_cpu.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+# ---- targets that run something ----
+
+STAGE = $(abspath $(BUILD))/stage
+check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
+	@rm -rf $(STAGE)
+	$(SUBMAKE) install DESTDIR=$(STAGE) PREFIX=/opt/lpgemm LIBDIR=/opt/lpgemm/lib INCLUDEDIR=/opt/lpgemm/include >/dev/null
+	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' \
+	  '$(PYTHON) tools/gen_kernels.py --selftest' \
+	  'CC="$(CC)" PYTHON="$(PYTHON)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
+
+DEMO = $(BUILD)$(if $(HAVE_CUDA),/cpu)
+demo: ## pack and run one layer of every kind of weight and print a table (compiles nothing for CUDA)
+	$(SUBMAKE) CUDA=0 BUILD=$(DEMO) $(DEMO)/examples/demo
+	@$(DEMO)/examples/demo
+
+bench-cpu: $(BUILD)/bench_cpu ## time the CPU kernels
+	@$<
+
+lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
+	clang-format --dry-run -Werror $$(find include src tests bench examples -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')
+	clang-tidy --quiet $$(find src -name '*.c') -- -std=c11 $(INCLUDES) -I$(BUILD) -DLPG_BLOCKED=base
+	$(PYTHON) tests/lint_layers.py
+	@echo 'lint: clean'
+
+sanitize: asan tsan ## run every test under ASan and UBSan, and the thread tests under TSan
+	@echo 'sanitize: clean'
+asan: SANITIZERS = address,undefined
+tsan: SANITIZERS = thread
+asan tsan:
+	$(SUBMAKE) CUDA=0 BUILD=$(BUILD)/$@ SAN=$(SANITIZERS) CFLAGS='-O2 -g' tests
+	$(BUILD)/$@/lpgemm-tests $(if $(filter tsan,$@),threads)
+
+fuzz: ## fuzz blobs and tuning files, FUZZ_SECONDS each (needs clang)
+	@command -v clang >/dev/null || { echo 'make fuzz needs clang with libFuzzer, and clang is not on PATH'; exit 1; }
+	$(SUBMAKE) CUDA=0 CC=clang BUILD=$(BUILD)/fuzz SAN=fuzzer-no-link,address,undefined CFLAGS='-O2 -g' fuzzers
+	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
+
+readme: ## bring the support matrix in README.md up to date
+	$(PYTHON) tools/readme.py --update README.md
+
+# ---- packaging ----
+
+$(BUILD)/%: tools/%.in include/lpgemm.h FORCE
+	@mkdir -p $(@D)
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	  -e 's|@VERSION@|$(VERSION)|' -e 's|@CUDA_LIBS@|$(if $(HAVE_CUDA),$(CUDA_LIBS))|' \
+	  -e 's|@LIB_TO_INCLUDE@|$(shell realpath -ms --relative-to=$(LIBDIR) $(INCLUDEDIR))|' $< >$@
+
+CMAKE_FILES = lpgemmConfig.cmake lpgemmConfigVersion.cmake
+install: lib $(BUILD)/lpgemm.pc $(CMAKE_FILES:%=$(BUILD)/%) ## install under DESTDIR and PREFIX
+	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/lpgemm
+	install -m 644 include/lpgemm.h $(DESTDIR)$(INCLUDEDIR)/
+	install -m 644 $(LIB) $(DESTDIR)$(LIBDIR)/
+	install -m 644 $(BUILD)/lpgemm.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
+	install -m 644 $(CMAKE_FILES:%=$(BUILD)/%) $(DESTDIR)$(LIBDIR)/cmake/lpgemm/
+
+uninstall: ## remove what install has put there
+	rm -f $(DESTDIR)$(INCLUDEDIR)/lpgemm.h $(DESTDIR)$(LIBDIR)/liblpgemm.a $(DESTDIR)$(LIBDIR)/pkgconfig/lpgemm.pc
+	rm -rf $(DESTDIR)$(LIBDIR)/cmake/lpgemm
+
+dist: ## pack the committed sources
+	git archive --prefix=lpgemm-$(VERSION)/ -o lpgemm-$(VERSION).tar.gz HEAD
+
+clean: ## remove $(BUILD)
+	rm -rf $(BUILD)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo 'variables:' && sed -n 's/^\([A-Z_]* ?=.*\)$$/  \1/p' $(firstword $(MAKEFILE_LIST)) | sed 's/#  */# /'

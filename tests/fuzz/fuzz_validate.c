@@ -1,0 +1,116 @@
+/* libFuzzer: hostile blobs. Whatever lpgemm_validate() accepts must load as a view, unpack and multiply without
+ * touching a byte that it should not; whatever it refuses must be refused by lpgemm_deserialize() too. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layouts/packed.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+/* Larger matrices than this are only validated: a blob without codes may promise 2^31 rows. */
+enum { MAX_SIDE = 4096, ROWS = 2 };
+
+static void must(int condition) {
+  if (!condition) abort();
+}
+
+/* ---- the target ---- */
+
+static lpgemm_handle_t the_handle(void) {
+  static lpgemm_handle_t handle;
+  lpgemm_config_t config = {.size = sizeof config};
+  config.backend = LPGEMM_BACKEND_CPU;
+  config.num_threads = 1;
+  if (!handle) must(lpgemm_create(&handle, &config) == LPGEMM_SUCCESS);
+  return handle;
+}
+
+static void use(lpgemm_weights_t weights) {
+  lpgemm_weights_info_t info = {.size = sizeof info};
+  must(lpgemm_weights_info(weights, &info) == LPGEMM_SUCCESS);
+  size_t n = (size_t)info.desc.n, k = (size_t)info.desc.k;
+  if (n > MAX_SIDE || k > MAX_SIDE) return;
+  uint16_t *x = malloc(ROWS * k * sizeof *x + 1);
+  float *y = malloc(ROWS * n * sizeof *y + 1);
+  uint8_t *codes = malloc(n * k + 1);
+  must(x && y && codes);
+  for (size_t i = 0; i < ROWS * k; i++) x[i] = (uint16_t)(0x3c00 + i % 64);
+  must(lpgemm_unpack_weights(the_handle(), weights, LPGEMM_U8, codes, 0) == LPGEMM_SUCCESS);
+  lpgemm_run_args_t args = {.size = sizeof args};
+  args.weights = weights;
+  args.m = ROWS;
+  args.x = x;
+  args.x_type = LPGEMM_F16;
+  args.y = y;
+  args.y_type = LPGEMM_F32;
+  must(lpgemm_run(the_handle(), &args) == LPGEMM_SUCCESS);
+  free(x);
+  free(y);
+  free(codes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  lpgemm_status_t valid = lpgemm_validate(data, size);
+  void *aligned = NULL;
+  must(posix_memalign(&aligned, LPG_SECTION_ALIGN, size + 1) == 0);
+  memcpy(aligned, data, size);
+  lpgemm_weights_t weights = NULL;
+  lpgemm_status_t loaded = lpgemm_deserialize(the_handle(), aligned, size, LPGEMM_LOAD_VIEW, &weights);
+  must((loaded == LPGEMM_SUCCESS) == (valid == LPGEMM_SUCCESS));
+  if (loaded == LPGEMM_SUCCESS) {
+    use(weights);
+    must(lpgemm_weights_destroy(weights) == LPGEMM_SUCCESS);
+  }
+  free(aligned);
+  return 0;
+}
+
+/* ---- the mutator: checksums would stop every mutation at the door, so most inputs get theirs right again ---- */
+
+enum { AT_TOTAL_BYTES = 24, AT_PAYLOAD_HASH = 496, AT_HEADER_HASH = 504 }; /* FORMAT.md, section 2 */
+
+static void put64(uint8_t *at, uint64_t value) {
+  for (int i = 0; i < 8; i++) at[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void fix_hashes(uint8_t *data, size_t size) {
+  put64(data + AT_TOTAL_BYTES, size);
+  put64(data + AT_PAYLOAD_HASH, lpgemm_i_hash(data + LPG_HEADER_BYTES, size - LPG_HEADER_BYTES));
+  put64(data + AT_HEADER_HASH, lpgemm_i_hash(data, AT_HEADER_HASH));
+}
+
+/* Another legal matrix over the same bytes, which the fuzzer would not find: its sections must follow from its sizes.
+ */
+static size_t relabel(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
+  lpg_plan plan;
+  lpg_content content;
+  if (lpgemm_i_read_header(data, size, &plan, &content) != LPGEMM_SUCCESS) return size;
+  lpgemm_weight_desc_t desc = plan.desc;
+  switch (seed % 4) {
+    case 0: desc.n = (int64_t)(seed >> 8) % 40; break;
+    case 1: desc.k = (int64_t)(seed >> 8) % 300; break;
+    case 2: desc.group_k = (int64_t)(seed >> 8) % 9 * 16; break;
+    default: desc.type = LPGEMM_DTYPE_(1 + (seed >> 8) % 3, 0, 2 + (seed >> 10) % 7); break;
+  }
+  if (lpgemm_i_make_plan(&desc, &plan) != LPGEMM_SUCCESS || plan.total_bytes > max_size) return size;
+  if (plan.total_bytes > size) memset(data + size, 0, plan.total_bytes - size);
+  lpgemm_i_write_header(&plan, &content, data);
+  return (size_t)plan.total_bytes;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
+  if (seed % 8 == 0 || size < LPG_HEADER_BYTES) return LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 8 == 1) {
+    size = relabel(data, size, max_size, seed >> 3);
+  } else if (seed % 8 < 5) {
+    LLVMFuzzerMutate(data, LPG_HEADER_BYTES, LPG_HEADER_BYTES);
+  } else {
+    size_t payload = LLVMFuzzerMutate(data + LPG_HEADER_BYTES, size - LPG_HEADER_BYTES, size - LPG_HEADER_BYTES);
+    if (seed % 8 == 7) size = LPG_HEADER_BYTES + payload;
+  }
+  fix_hashes(data, size);
+  return size;
+}

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""The rules of the house that a compiler does not know: who may include whom, names, sizes. No argument, no output file;
+the last line counts the rules, and the exit code is 1 if one is broken."""
+
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MAX_LINES = 500  # of a file; the public header is the manual and may be longer
+
+# Folder or file (the longest that fits counts): what its files may include besides files of the same folder. A name that ends
+# in / is a folder. Nothing may include a .c file. The references of the tests stand for themselves: nothing from src/.
+PUBLIC = ["include/lpgemm.h"]
+PART = PUBLIC + ["src/internal.h", "src/status.h", "src/layouts/"]
+ALLOWED = {
+    "include/": [],
+    "src/": PUBLIC + ["src/"],
+    "src/layouts/": PUBLIC + ["src/status.h"],
+    "src/pack/": PART,
+    "src/cpu/": PART,
+    "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
+    "src/dispatch/": PART,
+    "src/lut/": PART + ["src/cpu/cpu.h", "src/cpu/epilogue.h", "src/cpu/weight.h"],
+    "src/kernels/": PART,
+    "src/kernels/prim/": [],
+    "src/bitserial/": PART + ["src/kernels/prim/"],
+    "tests/": PUBLIC + ["src/", "tests/"],
+    "tests/ref/": PUBLIC,
+    "tests/ref/format_reader": [],
+    "tests/consumer/": PUBLIC,
+    "examples/": PUBLIC,
+    "bench/": PUBLIC,
+}
+GENERATED = ("build_info.h",)
+CHECK_MACROS = {"LPG_CHECK", "LPG_TRY", "LPG_CUDA"}
+
+
+def files():
+    for top in ("include", "src", "tests", "examples", "bench", "tools", "docs"):
+        for folder, folders, names in os.walk(os.path.join(ROOT, top)):
+            folders[:] = sorted(f for f in folders if f != "__pycache__")
+            for name in sorted(names):
+                yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def without_comments(text):
+    """Comments and strings blanked out, lines kept."""
+    pattern = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"'
+    return re.sub(pattern, lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S)
+
+
+def is_source(path):
+    return path.endswith((".c", ".h", ".cu", ".cuh", ".cpp"))
+
+
+def found(path, name):
+    """The file of the repository that #include "name" in path means, None if there is none."""
+    for base in (os.path.dirname(path), "src", "include", "tests"):
+        candidate = os.path.normpath(os.path.join(base, name))
+        if os.path.isfile(os.path.join(ROOT, candidate)):
+            return candidate
+    return None
+
+
+# ---- the rules: each yields one sentence for every breach ----
+
+def includes(sources):
+    """includes follow the table in tests/lint_layers.py"""
+    for path, text in sources.items():
+        folder = max((f for f in ALLOWED if path.startswith(f)), key=len)
+        own = os.path.dirname(path) + "/"
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, flags=re.M):
+            target = found(path, name)
+            if target is None:
+                if name not in GENERATED:
+                    yield f'{path}: "{name}" is no file of the repository'
+            elif target.endswith(".c"):
+                yield f"{path} includes the source file {target}"
+            elif os.path.dirname(target) + "/" != own and not any(
+                    target == a or (a.endswith("/") and target.startswith(a)) for a in ALLOWED[folder]):
+                yield f"{path} may not include {target}"
+
+
+def public_header(sources):
+    """include/lpgemm.h includes only stddef.h and stdint.h"""
+    names = re.findall(r"^\s*#\s*include\s+(\S+)", sources["include/lpgemm.h"], flags=re.M)
+    if sorted(names) != ["<stddef.h>", "<stdint.h>"]:
+        yield f"include/lpgemm.h includes {' '.join(names)}"
+
+
+def check_macros(sources):
+    """the check macros are LPG_CHECK, LPG_TRY and LPG_CUDA of src/status.h; no other macro returns from its caller"""
+    defined = set()
+    for path, text in sources.items():
+        if path.startswith("src/"):
+            macros = re.findall(r"^#\s*define\s+(\w+)(\((?:.*\\\n)*.*)", without_comments(text), flags=re.M)
+            defined |= {(path, name) for name, body in macros
+                        if name in CHECK_MACROS or re.search(r"\bif\b.*\breturn\b", body, re.S)}
+    for path, name in sorted(defined ^ {("src/status.h", name) for name in CHECK_MACROS}):
+        yield f"{path}: {name}"
+
+
+def assembly(sources):
+    """inline assembly stands in src/kernels/prim/ only"""
+    for path, text in sources.items():
+        if not path.startswith("src/kernels/prim/") and re.search(r"\b(asm|__asm__|__asm)\b", without_comments(text)):
+            yield path
+
+
+def symbols(sources):
+    """every function and variable that another file can see starts with lpgemm_"""
+    outer = re.compile(r"^(?!static\b|typedef\b|extern \"|LPG_FN\b|LPG_BITS_FN\b|return\b|else\b|goto\b)"
+                       r"(?:extern )?(?:const )?(?:struct |enum )?\w+[ *]+(?:const )?\**(\w+)(?=\(|\[| =|;)", re.M)
+    for path, text in sources.items():
+        if path.startswith(("src/", "include/")) and not path.startswith("src/kernels/"):
+            for name in outer.findall(without_comments(text)):
+                if not name.startswith("lpgemm_") and not name.isupper():  # a macro makes the name; nm sees it
+                    yield f"{path}: {name}"
+
+
+def lengths(_):
+    """no file is longer than 500 lines"""
+    for path in files():
+        if path != "include/lpgemm.h" and (is_source(path) or path.endswith((".py", ".sh"))):
+            lines = read(path).count("\n")
+            if lines > MAX_LINES:
+                yield f"{path} has {lines} lines"
+
+
+def loose_ends(_):
+    """no loose ends are marked in the sources"""
+    marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+    for path in files():
+        if is_source(path) or path.endswith((".py", ".sh", ".md", ".in")):
+            for mark in marks.findall(read(path)):
+                yield f"{path}: {mark}"
+
+
+def main():
+    sources = {path: read(path) for path in files() if is_source(path)}
+    failed = 0
+    rules = (includes, public_header, check_macros, assembly, symbols, lengths, loose_ends)
+    for rule in rules:
+        breaches = list(rule(sources))
+        failed += bool(breaches)
+        print(("FAIL " if breaches else "ok   ") + rule.__doc__)
+        for breach in breaches:
+            print("     " + breach)
+    print(f"{len(rules) - failed} passed, {failed} failed, 0 skipped")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -29,10 +29,14 @@ int lpgemm_i_log_level(void);
 }
 #endif
 
-/* Returns status from the calling function, with a sentence, unless condition holds. */
-#define LPG_CHECK(condition, status, ...)                                              \
-  do {                                                                                 \
-    if (!(condition)) return lpgemm_i_fail((status), __FILE__, __LINE__, __VA_ARGS__); \
+/* Returns status from the calling function, with a sentence, unless condition holds. It names status itself in the
+ * return, so that compilers see that this is no success. */
+#define LPG_CHECK(condition, status, ...)                       \
+  do {                                                          \
+    if (!(condition)) {                                         \
+      lpgemm_i_fail((status), __FILE__, __LINE__, __VA_ARGS__); \
+      return (status);                                          \
+    }                                                           \
   } while (0)
 
 /* Returns the status of call unless it is success. */

@@ -118,7 +118,25 @@ LPG_FN lpg_place lpg_holder(lpg_layout f, int row, int column) {
 
 /* ---- product and division ---- */
 
-/* Drops modes of size 1, which carry no information, so that equal layouts have equal forms. */
+/* 1 if `mode + 1` comes right after `mode` in a list. */
+LPG_FN int lpg_follows(const int *list, int length, int mode) {
+  for (int i = 0; i + 1 < length; i++) {
+    if (list[i] == mode && list[i + 1] == mode + 1) return 1;
+  }
+  return 0;
+}
+
+/* Takes a mode out of a list and closes the gap in the numbers; returns the new length. */
+LPG_FN int lpg_without(int *list, int length, int mode) {
+  int kept = 0;
+  for (int i = 0; i < length; i++) {
+    if (list[i] != mode) list[kept++] = list[i] - (list[i] > mode);
+  }
+  return kept;
+}
+
+/* Drops modes of size 1, which carry no information, and joins neighbours that count on as one, so that equal layouts
+ * have equal forms. */
 LPG_FN lpg_layout lpg_canonical(lpg_layout f) {
   lpg_layout out = LPG_ZERO;
   int renamed[LPG_MAX_MODES] = LPG_ZERO;
@@ -138,6 +156,18 @@ LPG_FN lpg_layout lpg_canonical(lpg_layout f) {
   }
   for (int i = 0; i < f.locals; i++) {
     if (f.mode_size[f.local[i]] != 1) out.local[out.locals++] = renamed[f.local[i]];
+  }
+  for (int m = out.modes - 2; m >= 0; m--) {
+    if (out.mode_dim[m] != out.mode_dim[m + 1]) continue;
+    if (!lpg_follows(out.spatial, out.spatials, m) && !lpg_follows(out.local, out.locals, m)) continue;
+    out.mode_size[m] *= out.mode_size[m + 1];
+    out.modes--;
+    for (int i = m + 1; i < out.modes; i++) {
+      out.mode_dim[i] = out.mode_dim[i + 1];
+      out.mode_size[i] = out.mode_size[i + 1];
+    }
+    out.spatials = lpg_without(out.spatial, out.spatials, m + 1);
+    out.locals = lpg_without(out.local, out.locals, m + 1);
   }
   return out;
 }

@@ -233,6 +233,7 @@ LPG_BITS_FN lpg_wide lpg_wide_times(lpg_wide a, float b) {
 
 LPG_BITS_FN lpg_wide lpg_wide_plus(lpg_wide a, lpg_wide b) {
   lpg_wide s = lpg_wide_add(a.hi, b.hi);
+  if (!(s.hi - s.hi == 0.0)) return s; /* not finite: its rest is no number */
   return lpg_wide_add(s.hi, s.lo + a.lo + b.lo);
 }
 

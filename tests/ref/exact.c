@@ -70,9 +70,16 @@ exact exact_add(exact a, exact b) {
 
 static int bit_at(const exact *a, int i) { return i < 0 ? 0 : (int)(a->limb[i / 32] >> (i % 32) & 1u); }
 
+double exact_double(exact a) {
+  double sum = 0.0;
+  for (int i = 0; i < EXACT_LIMBS; i++) sum += ldexp((double)a.limb[i], 32 * i - EXACT_POINT);
+  return a.negative ? -sum : sum;
+}
+
 uint32_t exact_round(exact a, int exponent_bits, int mantissa_bits) {
   uint32_t sign = (uint32_t)a.negative << (exponent_bits + mantissa_bits);
   int bias = (1 << (exponent_bits - 1)) - 1, top = 32 * EXACT_LIMBS - 1;
+  while (top >= 0 && a.limb[top / 32] == 0) top -= 32;
   while (top >= 0 && !bit_at(&a, top)) top--;
   if (top < 0) return sign;
   int exponent = top - EXACT_POINT;
@@ -81,7 +88,7 @@ uint32_t exact_round(exact a, int exponent_bits, int mantissa_bits) {
   uint64_t kept = 0;
   for (int i = top; i >= last; i--) kept = kept << 1 | (unsigned)bit_at(&a, i);
   int half = bit_at(&a, last - 1), rest = 0;
-  for (int i = last - 2; i >= 0 && !rest; i--) rest = bit_at(&a, i);
+  for (int i = last - 2; half && i >= 0 && !rest; i--) rest = bit_at(&a, i);
   if (half && (rest || (kept & 1))) kept++;
   /* a carry out of the mantissa moves into the exponent by itself */
   uint64_t code = normal ? kept + ((uint64_t)(exponent + bias - 1) << mantissa_bits) : kept;

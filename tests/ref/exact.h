@@ -16,6 +16,9 @@ exact exact_of(float finite);
 exact exact_add(exact a, exact b);
 exact exact_times(exact a, float finite);
 
+/* About as much, for messages. */
+double exact_double(exact a);
+
 /* Rounded to nearest even in an IEEE format: the code's bits. */
 uint32_t exact_round(exact a, int exponent_bits, int mantissa_bits);
 

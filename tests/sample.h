@@ -1,0 +1,62 @@
+/* Weight matrices for tests: the list of types, a seeded random matrix of any description with its source arrays, and
+ * the exact value of each of its weights. Knows the public header only. */
+#ifndef TEST_SAMPLE_H
+#define TEST_SAMPLE_H
+
+#include "lpgemm.h"
+#include "ref/exact.h"
+
+enum { SAMPLE_TYPES = 54 };
+
+/* Weight type i: u1..u8, i2..i8, b1..b8, c1..c4, then every eXmY. */
+lpgemm_dtype_t sample_type(int i);
+
+/* A handle of the CPU backend with one thread. */
+lpgemm_handle_t sample_handle(void);
+
+lpgemm_weight_desc_t sample_desc(int64_t n, int64_t k, lpgemm_dtype_t type, int64_t group_k, lpgemm_dtype_t scale_type);
+
+/* The same with per-group zeros of a type. */
+lpgemm_weight_desc_t sample_desc_zeros(int64_t n, int64_t k, lpgemm_dtype_t type, int64_t group_k,
+                                       lpgemm_dtype_t scale_type, lpgemm_dtype_t zero_type);
+
+/* llama.cpp's Q4_K: u4, groups of 32 with u6 scales and minima, super groups of 256 with f16 factors. */
+lpgemm_weight_desc_t sample_desc_q4k(int64_t n, int64_t k);
+
+/* Values that a dense array of a part holds in a row: groups or super-groups; 0 if the matrix has no such part. */
+int64_t sample_part_columns(const lpgemm_weight_desc_t *desc, lpgemm_part_t part);
+lpgemm_dtype_t sample_part_type(const lpgemm_weight_desc_t *desc, lpgemm_part_t part);
+
+typedef struct sample {
+  lpgemm_weight_desc_t desc;
+  lpgemm_weight_source_t source; /* refers to the arrays below */
+  uint8_t *codes;                /* one a byte, [n][k] */
+  uint8_t *source_codes;         /* the same as the source has them */
+  void *part[5];                 /* by lpgemm_part_t, row-major */
+  void *source_part[5];          /* in the source's order */
+  size_t part_bytes[5];
+} sample;
+
+/* Draws a matrix with codes one a byte, dense. In test_alloc() memory, exactly as long as promised. */
+void sample_make(sample *s, const lpgemm_weight_desc_t *desc);
+void sample_free(sample *s);
+
+/* Lays the same codes out another way; gaps between rows are filled with ones. */
+void sample_lay_out(sample *s, lpgemm_code_layout_t layout, int64_t codes_ld, lpgemm_order_t order);
+
+/* Packs into memory of the library; a failure fails the open case and gives NULL. */
+lpgemm_weights_t sample_pack(lpgemm_handle_t handle, const sample *s);
+
+/* A weight's value: exact if finite, and if not, what it is. */
+typedef struct sample_value {
+  int finite;
+  double other;
+  exact value;
+} sample_value;
+
+sample_value sample_weight(const sample *s, int64_t n, int64_t k);
+
+/* The value of one code of any type of at most 16 bits or F32, written apart from the library's. */
+double sample_code_value(lpgemm_dtype_t type, uint32_t code, const float *codebook);
+
+#endif

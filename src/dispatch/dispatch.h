@@ -60,8 +60,10 @@ enum {                            /* flags */
        LPG_K_FORCE_ONLY = 8       /* never chosen automatically */
 };
 
+enum { LPG_KERNEL_NAME_BYTES = 64 }; /* room for any name, with its final 0 */
+
 typedef struct lpg_kernel {
-  const char *name; /* family.weights.activations.tile.arch */
+  const char *name; /* family.weights.activations.tile.arch: docs/kernels.md */
   const char *family;
   lpgemm_backend_t backend;
   int32_t arch;             /* CUDA: built for compute capability * 10 */
@@ -72,19 +74,28 @@ typedef struct lpg_kernel {
   int64_t m_max;    /* 0 = any */
   const char *cost; /* row of the cost table, src/dispatch/cost.h */
   lpgemm_status_t (*run)(const lpg_call *call);
-  size_t (*workspace)(const lpg_problem *problem, const lpg_device *device); /* NULL = none */
+  size_t (*workspace)(const lpg_problem *problem, const lpg_device *device); /* monotone in m; NULL = none */
   lpgemm_status_t (*prepare)(void); /* loads the kernel on the current device; NULL = nothing to load */
 } lpg_kernel;
 
 extern const lpg_kernel lpgemm_i_registry[];
 extern const int lpgemm_i_registry_count;
 
+/* The record of that name, or NULL. */
+const lpg_kernel *lpgemm_i_find_kernel(const lpg_kernel *kernels, int count, const char *name);
+
 /* ---- choice ---- */
 
 /* NULL if the kernel can do the problem on the device, else why not: one of a fixed set of sentences. */
 const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
 
-/* Estimated microseconds. */
+/* 1 if the device can run the kernel at all: backend, architecture, instruction set. */
+int lpgemm_i_runs_on(const lpg_kernel *kernel, const lpg_device *device);
+
+/* 1 if some call on such weights may take the kernel on the device, whatever M, X and Y. */
+int lpgemm_i_may_take(const lpg_kernel *kernel, const lpg_plan *plan, const lpg_device *device);
+
+/* Estimated microseconds, by the constants in cost.h; does not depend on m if the problem is batch invariant. */
 double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
 
 /* The choice among `count` records: the forced one, else the tuned one, else the cheapest. NULL with a status and a
@@ -93,7 +104,8 @@ lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_
                                 const lpg_device *device, const lpg_tuning *tuning, const char *forced,
                                 const lpg_kernel **chosen);
 
-/* The text of lpgemm_explain(). */
+/* The text of lpgemm_explain(), cut at text_bytes (1 at least): a line for the chosen kernel, or why there is none,
+ * then one for each other. Status of the choice. */
 lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                                  const lpg_device *device, const lpg_tuning *tuning, const char *forced, char *text,
                                  size_t text_bytes);
@@ -101,16 +113,25 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
 /* The largest workspace of any kernel that may run the problem with m rows or fewer; monotone in m. */
 size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device);
 
-/* ---- tuning ---- */
+/* ---- tuning: which kernel was measured best; a key is the problem's types, options and sizes ---- */
 
 lpg_tuning *lpgemm_i_tuning_create(void);
 void lpgemm_i_tuning_destroy(lpg_tuning *tuning);
 void lpgemm_i_tuning_clear(lpg_tuning *tuning);
 
-/* The name of the kernel measured best for the nearest known problem, or NULL. */
+/* The name of the kernel measured best for the nearest known problem, or NULL if none is near. Types and options must
+ * be equal. Two problems are |log2 m/m'| + |log2 n/n'| + |log2 k/k'| apart, and near up to LPG_TUNING_REACH; the same n
+ * and k come before any other. For batch invariant problems m does not count. Valid until the tuning changes. */
+#define LPG_TUNING_REACH 1.0
 const char *lpgemm_i_tuning_find(const lpg_tuning *tuning, const lpg_problem *problem);
+
+/* Replaces what was known for the same key. */
 lpgemm_status_t lpgemm_i_tuning_put(lpg_tuning *tuning, const lpg_problem *problem, const char *kernel,
                                     double microseconds);
+
+/* The file of lpgemm_tuning_save(): tuning_file.c shows one. Saving replaces the file as a whole or not at all. Loading
+ * takes each line that is right, and succeeds with the first refusal as the last error; used and refused may be NULL.
+ */
 lpgemm_status_t lpgemm_i_tuning_save(const lpg_tuning *tuning, const lpg_device *device, const char *path);
 lpgemm_status_t lpgemm_i_tuning_load(lpg_tuning *tuning, const lpg_device *device, const char *path, int *used,
                                      int *refused);

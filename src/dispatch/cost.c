@@ -1,0 +1,27 @@
+/* The cost model: a start, then decoding, multiplying and making tables, spread over all threads or SMs. */
+#include "cost.h"
+
+#include <math.h>
+
+#include "dispatch.h"
+
+/* Batch invariance asks for one kernel whatever the number of rows, so the model must not see it. */
+enum { INVARIANT_ROWS = 16 };
+
+static const lpg_cost *find_row(const char *name) {
+  for (size_t i = 0; i < sizeof lpg_costs / sizeof lpg_costs[0]; i++) {
+    if (strcmp(lpg_costs[i].name, name) == 0) return &lpg_costs[i];
+  }
+  return NULL;
+}
+
+double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_cost *row = find_row(kernel->cost);
+  if (!row) return HUGE_VAL;
+  double m = problem->batch_invariant ? INVARIANT_ROWS : (double)problem->m;
+  double n = (double)problem->plan->desc.n, k = (double)problem->plan->desc.k;
+  double units = device->units > 0 ? (double)device->units : 1.0;
+  double work = n * k * (1.0 / row->decode + m / row->multiply) * (row->planes ? problem->plan->bits : 1);
+  if (row->prepare > 0.0 && !problem->tables) work += m * k / row->prepare;
+  return row->start + work / units;
+}

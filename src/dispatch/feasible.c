@@ -1,0 +1,61 @@
+/* Whether a kernel can do a problem on a device, and if not, why not. */
+#include <math.h>
+
+#include "kinds.h"
+
+/* The sums are integers and nothing scales them. */
+static int is_integer_problem(const lpg_problem *p) {
+  const lpgemm_weight_desc_t *d = &p->plan->desc;
+  uint32_t zero = lpg_zero_member(d);
+  int integer_zeros = zero == LPG_Z_NONE || zero == LPG_Z_INTEGER ||
+                      (zero == LPG_Z_CONSTANT && floorf(d->zero_constant) == d->zero_constant);
+  return lpg_is_integer_kind(p->x_type) && p->x_scale_mode == LPGEMM_X_SCALE_NONE && lpg_is_integer_kind(d->type) &&
+         lpg_scale_member(d) == LPG_S_NONE && d->global_scale == 1.0f && integer_zeros;
+}
+
+/* Why the device cannot run the kernel, or NULL. */
+static const char *device_reason(const lpg_kernel *k, const lpg_device *device) {
+  if (k->backend != device->backend) return "it is for another backend";
+  if (k->arch_exact && device->arch != k->arch) return "it runs only on another GPU architecture";
+  if (device->arch < k->arch) return "it needs a newer GPU architecture";
+  if (device->isa < k->isa) return "it needs an instruction set that this processor lacks";
+  return NULL;
+}
+
+/* Why the kernel cannot read such weights, or NULL. */
+static const char *weights_reason(const lpg_kernel *k, const lpg_plan *plan) {
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  if (!(k->weights & lpg_weight_member(d->type))) return "it does not take this kind of weights";
+  if (!(k->widths >> plan->bits & 1)) return "it does not take weights of this many bits";
+  if (!(k->scales & lpg_scale_member(d))) return "it does not take scales of this type";
+  if (!(k->zeros & lpg_zero_member(d))) return "it does not take this kind of zeros";
+  if (!(k->groups & lpg_group_member(plan))) return "it does not take groups of this size";
+  return NULL;
+}
+
+int lpgemm_i_runs_on(const lpg_kernel *kernel, const lpg_device *device) { return !device_reason(kernel, device); }
+
+int lpgemm_i_may_take(const lpg_kernel *kernel, const lpg_plan *plan, const lpg_device *device) {
+  return !device_reason(kernel, device) && !weights_reason(kernel, plan);
+}
+
+const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *p, const lpg_device *device) {
+  const lpg_kernel *k = kernel;
+  const char *reason = device_reason(k, device);
+  if (!reason) reason = weights_reason(k, p->plan);
+  if (reason) return reason;
+
+  if (!(k->x_types & lpg_x_member(p->x_type))) return "it does not take activations of this type";
+  if (!(k->y_types & lpg_y_member(p->y_type))) return "it does not write outputs of this type";
+  if (p->y_type == LPGEMM_I32 && !is_integer_problem(p)) {
+    return "int32 output needs integer weights, integer activations, integer zeros and no scales";
+  }
+  if (p->tables && !(k->flags & LPG_K_TABLES)) return "it does not read lookup tables";
+  if (p->level == LPGEMM_LEVEL_EXACT && k->flags & LPG_K_FAST) return "it holds only the level FAST";
+  /* A kernel for few rows would leave the others to a kernel with other bits. */
+  if (p->batch_invariant && (!(k->flags & LPG_K_BATCH_INVARIANT) || k->m_max)) {
+    return "its results may depend on the number of rows, and the call asks for batch invariance";
+  }
+  if (k->m_max && p->m > k->m_max) return "it does not take this many rows";
+  return NULL;
+}

@@ -1,0 +1,191 @@
+/* The choice of a kernel: forced, else tuned, else cheapest. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "dispatch.h"
+
+typedef struct lpg_choice {
+  const lpg_kernel *kernel;
+  const char *why;
+} lpg_choice;
+
+const lpg_kernel *lpgemm_i_find_kernel(const lpg_kernel *kernels, int count, const char *name) {
+  for (int i = 0; i < count; i++) {
+    if (strcmp(kernels[i].name, name) == 0) return &kernels[i];
+  }
+  return NULL;
+}
+
+/* ---- words ---- */
+
+/* "u4 (n 4096, k 4096) by f16 (m 16) to f16" */
+static const char *describe(const lpg_problem *p, char *text, size_t bytes) {
+  snprintf(text, bytes, "%s (n %lld, k %lld) by %s (m %lld) to %s", lpgemm_dtype_name(p->plan->desc.type),
+           (long long)p->plan->desc.n, (long long)p->plan->desc.k, lpgemm_dtype_name(p->x_type), (long long)p->m,
+           lpgemm_dtype_name(p->y_type));
+  return text;
+}
+
+/* Letters to insert, remove or replace to make one name of the other. */
+static int edit_distance(const char *name, const char *other) {
+  int row[LPG_KERNEL_NAME_BYTES];
+  int length = (int)strlen(name);
+  for (int j = 0; j <= length; j++) row[j] = j;
+  for (int i = 0; other[i]; i++) {
+    int diagonal = row[0];
+    row[0] = i + 1;
+    for (int j = 0; j < length; j++) {
+      int replaced = diagonal + (name[j] != other[i]);
+      int shorter = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
+      diagonal = row[j + 1];
+      row[j + 1] = replaced < shorter ? replaced : shorter;
+    }
+  }
+  return row[length];
+}
+
+static const char *closest_name(const lpg_kernel *kernels, int count, const char *name) {
+  const char *closest = "none";
+  int least = INT32_MAX;
+  for (int i = 0; i < count; i++) {
+    int distance = edit_distance(kernels[i].name, name);
+    if (distance < least) {
+      least = distance;
+      closest = kernels[i].name;
+    }
+  }
+  return closest;
+}
+
+/* ---- the choice ---- */
+
+static lpgemm_status_t choose_forced(const lpg_kernel *kernels, int count, const lpg_problem *problem,
+                                     const lpg_device *device, const char *name, lpg_choice *choice) {
+  const lpg_kernel *kernel = lpgemm_i_find_kernel(kernels, count, name);
+  LPG_CHECK(kernel, LPGEMM_INVALID_ARGUMENT,
+            "kernel is \"%.80s\", which this build does not have; the closest name is \"%s\", and "
+            "lpgemm_list_kernels() has all",
+            name, closest_name(kernels, count, name));
+  const char *reason = lpgemm_i_infeasible(kernel, problem, device);
+  char text[160];
+  LPG_CHECK(!reason, LPGEMM_NOT_SUPPORTED, "kernel %s, which is forced, cannot multiply %s on %s: %s", name,
+            describe(problem, text, sizeof text), device->name, reason);
+  choice->kernel = kernel;
+  choice->why = "forced by name";
+  return LPGEMM_SUCCESS;
+}
+
+static int may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  return !(kernel->flags & LPG_K_FORCE_ONLY) && !lpgemm_i_infeasible(kernel, problem, device);
+}
+
+/* The refusal of the most able kernel, which stands last among those of the backend, says most. */
+static const char *last_reason(const lpg_kernel *kernels, int count, const lpg_problem *problem,
+                               const lpg_device *device) {
+  for (int i = count - 1; i >= 0; i--) {
+    const char *reason = lpgemm_i_infeasible(&kernels[i], problem, device);
+    if (kernels[i].backend == device->backend && reason) return reason;
+  }
+  return "this build has none for this backend";
+}
+
+static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_problem *problem,
+                              const lpg_device *device, const lpg_tuning *tuning, const char *forced,
+                              lpg_choice *choice) {
+  if (forced && *forced) return choose_forced(kernels, count, problem, device, forced, choice);
+
+  const char *tuned = tuning ? lpgemm_i_tuning_find(tuning, problem) : NULL;
+  const lpg_kernel *kernel = tuned ? lpgemm_i_find_kernel(kernels, count, tuned) : NULL;
+  choice->why = "the fastest that was measured";
+  if (!kernel || !may_choose(kernel, problem, device)) {
+    kernel = NULL;
+    choice->why = "the cheapest by the cost model";
+    for (int i = 0; i < count; i++) {
+      if (may_choose(&kernels[i], problem, device) &&
+          (!kernel || lpgemm_i_estimate(&kernels[i], problem, device) < lpgemm_i_estimate(kernel, problem, device))) {
+        kernel = &kernels[i];
+      }
+    }
+  }
+  char text[160];
+  LPG_CHECK(kernel, LPGEMM_NOT_SUPPORTED, "no kernel multiplies %s on %s; of the last one: %s",
+            describe(problem, text, sizeof text), device->name, last_reason(kernels, count, problem, device));
+  choice->kernel = kernel;
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_problem *problem,
+                                const lpg_device *device, const lpg_tuning *tuning, const char *forced,
+                                const lpg_kernel **chosen) {
+  lpg_choice choice = {NULL, NULL};
+  *chosen = NULL;
+  LPG_TRY(choose(kernels, count, problem, device, tuning, forced, &choice));
+  *chosen = choice.kernel;
+  if (lpgemm_i_log_level() >= LPG_LOG_DISPATCH) {
+    char text[160];
+    lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s, %s, about %.1f us", describe(problem, text, sizeof text),
+                 choice.kernel->name, choice.why, lpgemm_i_estimate(choice.kernel, problem, device));
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- the explanation ---- */
+
+typedef struct lpg_text {
+  char *at;
+  size_t left; /* with the final 0; at least 1 */
+} lpg_text;
+
+static void add(lpg_text *text, const char *format, ...) LPG_PRINTF(2, 3);
+
+static void add(lpg_text *text, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int wanted = vsnprintf(text->at, text->left, format, args);
+  va_end(args);
+  if (wanted < 0) return;
+  size_t written = (size_t)wanted < text->left ? (size_t)wanted : text->left - 1;
+  text->at += written;
+  text->left -= written;
+}
+
+lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg_problem *problem,
+                                 const lpg_device *device, const lpg_tuning *tuning, const char *forced, char *text,
+                                 size_t text_bytes) {
+  lpg_text out = {text, text_bytes};
+  lpg_choice choice = {NULL, NULL};
+  lpgemm_status_t status = choose(kernels, count, problem, device, tuning, forced, &choice);
+  if (status == LPGEMM_SUCCESS) {
+    add(&out, "%s: chosen, %s, about %.1f us\n", choice.kernel->name, choice.why,
+        lpgemm_i_estimate(choice.kernel, problem, device));
+  } else {
+    add(&out, "none: %s\n", lpgemm_last_error());
+  }
+  for (int i = 0; i < count; i++) {
+    if (&kernels[i] == choice.kernel) continue;
+    const char *reason = lpgemm_i_infeasible(&kernels[i], problem, device);
+    if (reason) {
+      add(&out, "%s: not possible, %s\n", kernels[i].name, reason);
+    } else {
+      add(&out, "%s: possible%s, about %.1f us\n", kernels[i].name,
+          kernels[i].flags & LPG_K_FORCE_ONLY ? " when forced by name" : "",
+          lpgemm_i_estimate(&kernels[i], problem, device));
+    }
+  }
+  return status;
+}
+
+/* ---- workspace ---- */
+
+/* Kernels for few rows count with as many as they take, so that more rows never need less. */
+size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device) {
+  size_t largest = 0;
+  for (int i = 0; i < count; i++) {
+    lpg_problem p = *problem;
+    if (kernels[i].m_max && p.m > kernels[i].m_max) p.m = kernels[i].m_max;
+    if (!kernels[i].workspace || lpgemm_i_infeasible(&kernels[i], &p, device)) continue;
+    size_t bytes = kernels[i].workspace(&p, device);
+    if (bytes > largest) largest = bytes;
+  }
+  return largest;
+}

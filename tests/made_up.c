@@ -1,0 +1,174 @@
+#include "made_up.h"
+
+#define CPU(words, level) \
+  { .backend = LPGEMM_BACKEND_CPU, .name = words, .isa = level, .units = 4 }
+#define GPU(words, capability) \
+  { .backend = LPGEMM_BACKEND_CUDA, .name = words, .arch = capability, .units = 132, .shared_memory = 227 * 1024 }
+
+const lpg_device cpu_base = CPU("CPU of 2005", LPG_ISA_BASE);
+const lpg_device cpu_avx2 = CPU("CPU of 2015", LPG_ISA_AVX2);
+const lpg_device cpu_avx512 = CPU("CPU of 2020", LPG_ISA_AVX512);
+const lpg_device sm80 = GPU("A100", 80), sm86 = GPU("A10", 86), sm89 = GPU("L40", 89), sm90 = GPU("H200", 90),
+                 sm100 = GPU("B200", 100), sm120 = GPU("RTX 5090", 120);
+
+static size_t workspace_of_rows(const lpg_problem *problem, const lpg_device *device) {
+  (void)device;
+  return (size_t)problem->m * 256;
+}
+
+static size_t workspace_fixed(const lpg_problem *problem, const lpg_device *device) {
+  (void)problem;
+  return (size_t)device->units * 64;
+}
+
+#define REALS (LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32)
+#define INTEGERS (LPG_W_UINT | LPG_W_INT | LPG_W_BIPOLAR)
+#define EVERYTHING                                                                                        \
+  .weights = LPG_W_ANY, .widths = 0x1fe, .x_types = LPG_X_ANY, .y_types = LPG_Y_ANY, .scales = LPG_S_ANY, \
+  .zeros = LPG_Z_ANY, .groups = LPG_G_ANY
+#define FAST_U4(types)                                                                                        \
+  .backend = LPGEMM_BACKEND_CUDA, .weights = INTEGERS, .widths = 1u << 4, .x_types = types, .y_types = REALS, \
+  .scales = LPG_S_F16 | LPG_S_BF16 | LPG_S_NONE, .zeros = LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER,        \
+  .groups = LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW
+
+/* The rows of the cost table stand for fast and slow here, whatever they were measured on. */
+const lpg_kernel made_up[MADE_UP] = {
+    [DECODE] = {.name = "decode.u4.f16.16x8.sm90a",
+                .family = "decode",
+                .arch = 90,
+                .arch_exact = 1,
+                FAST_U4(LPG_X_F16),
+                .m_max = 16,
+                .flags = LPG_K_BATCH_INVARIANT,
+                .cost = "blocked.avx512",
+                .workspace = workspace_of_rows},
+    [PREFILL] = {.name = "prefill.u4.f16.128x256.sm90a",
+                 .family = "prefill",
+                 .arch = 90,
+                 .arch_exact = 1,
+                 FAST_U4(LPG_X_F16),
+                 .cost = "blocked.avx512",
+                 .workspace = workspace_fixed},
+    [MMA] = {.name = "mma.u4.f16.64x64.sm80",
+             .family = "mma",
+             .arch = 80,
+             FAST_U4(LPG_X_F16),
+             .flags = LPG_K_BATCH_INVARIANT,
+             .cost = "blocked.avx2"},
+    [FP8] = {.name = "fp8.u4.e4m3.64x64.sm89",
+             .family = "fp8",
+             .arch = 89,
+             FAST_U4(LPG_X_E4M3),
+             .flags = LPG_K_BATCH_INVARIANT,
+             .cost = "blocked.avx2"},
+    [LUT] = {.name = "table.u4.f16.4.sm80",
+             .family = "table",
+             .arch = 80,
+             FAST_U4(LPG_X_F16),
+             .flags = LPG_K_FAST | LPG_K_TABLES,
+             .cost = "blocked.avx512"},
+    [PROBE] = {.name = "probe.any.any.1x1.sm80",
+               .family = "probe",
+               .backend = LPGEMM_BACKEND_CUDA,
+               .arch = 80,
+               EVERYTHING,
+               .flags = LPG_K_FORCE_ONLY,
+               .cost = "blocked.avx512"},
+    [GENERIC] = {.name = "generic.any.any.1x1.sm80",
+                 .family = "generic",
+                 .backend = LPGEMM_BACKEND_CUDA,
+                 .arch = 80,
+                 EVERYTHING,
+                 .flags = LPG_K_BATCH_INVARIANT,
+                 .cost = "reference"},
+    [AVX512] = {.name = "blocked.any.any.16x16.avx512",
+                .family = "blocked",
+                .backend = LPGEMM_BACKEND_CPU,
+                .isa = LPG_ISA_AVX512,
+                EVERYTHING,
+                .flags = LPG_K_BATCH_INVARIANT,
+                .cost = "blocked.avx512"},
+    [AVX2] = {.name = "blocked.any.any.16x16.avx2",
+              .family = "blocked",
+              .backend = LPGEMM_BACKEND_CPU,
+              .isa = LPG_ISA_AVX2,
+              EVERYTHING,
+              .flags = LPG_K_BATCH_INVARIANT,
+              .cost = "blocked.avx2"},
+    [BASE] = {.name = "blocked.any.any.16x16.base",
+              .family = "blocked",
+              .backend = LPGEMM_BACKEND_CPU,
+              EVERYTHING,
+              .flags = LPG_K_BATCH_INVARIANT,
+              .cost = "blocked.base"},
+    [REFERENCE] = {.name = "reference.any.any.1x1.cpu",
+                   .family = "reference",
+                   .backend = LPGEMM_BACKEND_CPU,
+                   EVERYTHING,
+                   .flags = LPG_K_BATCH_INVARIANT,
+                   .cost = "reference"},
+};
+
+/* ---- problems ---- */
+
+lpgemm_weight_desc_t desc_of(lpgemm_dtype_t type, int64_t n, int64_t k) {
+  lpgemm_weight_desc_t d = {.size = sizeof d};
+  d.n = n;
+  d.k = k;
+  d.type = type;
+  d.group_k = 128;
+  d.scale_type = LPGEMM_F16;
+  return d;
+}
+
+void make(problem *q, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type, int64_t m) {
+  memset(q, 0, sizeof *q);
+  CHECK_STATUS(lpgemm_i_make_plan(desc, &q->plan), LPGEMM_SUCCESS);
+  q->p.plan = &q->plan;
+  q->p.scale_span = 255;
+  q->p.m = m;
+  q->p.x_type = x_type;
+  q->p.y_type = LPGEMM_F16;
+}
+
+void make_simple(problem *q, lpgemm_dtype_t type, lpgemm_dtype_t x_type, int64_t m) {
+  lpgemm_weight_desc_t d = desc_of(type, 4096, 4096);
+  make(q, &d, x_type, m);
+}
+
+const char *choose(const problem *q, const lpg_device *device, const lpg_tuning *tuning, const char *forced) {
+  const lpg_kernel *chosen = NULL;
+  lpgemm_status_t status = lpgemm_i_select(made_up, COUNT(made_up), &q->p, device, tuning, forced, &chosen);
+  CHECK((status == LPGEMM_SUCCESS) == (chosen != NULL));
+  return chosen ? chosen->name : "none";
+}
+
+void check_text(const char *file, int line, const char *got, const char *want) {
+  if (strcmp(got ? got : "(null)", want) != 0)
+    test_fail(file, line, "got \"%s\", not \"%s\"", got ? got : "NULL", want);
+}
+
+void check_has(const char *file, int line, const char *text, const char *part) {
+  if (!strstr(text, part)) test_fail(file, line, "\"%s\" does not say \"%s\"", text, part);
+}
+
+void make_changed(problem *q, change what) {
+  lpgemm_weight_desc_t d = desc_of(LPGEMM_UINT(4), 256, 1024);
+  int integer = what == I32_SCALES || what == I32_X || what == I32_ZERO;
+  d.type = what == WEIGHTS ? LPGEMM_FLOAT(2, 1) : what == WIDTH ? LPGEMM_UINT(3) : d.type;
+  d.scale_type = what == SCALE ? LPGEMM_E8M0 : what == TWO_LEVELS ? LPGEMM_UINT(6) : d.scale_type;
+  if (what == TWO_LEVELS) d.super_scale_type = LPGEMM_F16;
+  if (integer && what != I32_SCALES) d.scale_type = 0;
+  if (what == I32_ZERO) d.zero_constant = 1.5f;
+  d.zero = what == ZERO       ? LPGEMM_ZERO_PER_GROUP
+           : what == MINIMUM  ? LPGEMM_ZERO_MINIMUM
+           : what == I32_ZERO ? LPGEMM_ZERO_CONSTANT
+                              : d.zero;
+  if (what == ZERO || what == MINIMUM) d.zero_type = LPGEMM_F16;
+  if (what == GROUP) d.group_k = 48;
+  make(q, &d, what == X ? LPGEMM_F32 : integer && what != I32_X ? LPGEMM_I8 : LPGEMM_F16, what == ROWS ? 17 : 16);
+  if (what == Y || integer) q->p.y_type = LPGEMM_I32;
+  q->p.tables = what == TABLES;
+  q->p.level = what == LEVEL ? LPGEMM_LEVEL_EXACT : LPGEMM_LEVEL_FAST;
+  q->p.batch_invariant = what == INVARIANT;
+}

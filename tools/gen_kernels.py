@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""The table of kernels, and what is generated from it.
+
+    gen_kernels.py --out DIR [--archs "90a 80"] [--only PATTERN]    registry.c, rules.mk and the CUDA instances
+    gen_kernels.py --list [--archs ...]                             the names
+    gen_kernels.py --refused                                        what the axes allow and legal() does not, and why
+    gen_kernels.py --matrix [--archs ...]                           the support matrix in Markdown
+    gen_kernels.py --list-layouts                                   the packed layouts and their kernels
+    gen_kernels.py --selftest                                       exercises all of this with a made-up CUDA family
+
+docs/kernels.md has the grammar of the names and says how to add a kernel, a family and an architecture."""
+import argparse
+import collections
+import contextlib
+import fnmatch
+import itertools
+import os
+import re
+import tempfile
+
+# ---- axes: every word that may stand in a name ----
+
+INTEGERS = ("UINT", "INT", "BIPOLAR")  # they share a decoder, because the packed form stores them alike
+KINDS = INTEGERS + ("CODEBOOK", "FLOAT")
+WEIGHTS = {"any": (KINDS, range(1, 9)), "int": (INTEGERS, range(1, 9))}
+WEIGHTS.update({f"u{b}": (INTEGERS, (b,)) for b in range(1, 9)})
+WEIGHTS.update({f"c{b}": (("CODEBOOK",), (b,)) for b in range(1, 5)})
+WEIGHTS.update({f"f{b}": (("FLOAT",), (b,)) for b in range(3, 9)})
+
+X_TYPES = ("F16", "BF16", "F32", "I8", "E4M3", "E5M2", "CODES")
+ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}}
+
+CPU_ARCHS = {"cpu": "BASE", "base": "BASE", "avx2": "AVX2", "avx512": "AVX512"}  # word: instruction set
+X86_ONLY = ("avx2", "avx512")
+LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
+
+WORD, TILE, ARCH = "([a-z][a-z0-9]*)", "([0-9]+(?:x[0-9]+)*)", "(" + "|".join(CPU_ARCHS) + "|sm[0-9]+a?)"
+NAME = re.compile(r"\.".join((WORD, WORD, WORD, TILE, ARCH)))
+NAME_BYTES = 64  # LPG_KERNEL_NAME_BYTES in src/dispatch/dispatch.h
+
+# ---- the table ----
+
+# The axes of a family, then what all its kernels have in common: fields of lpg_kernel (src/dispatch/dispatch.h), where
+# {words} stand for parts of the name and {symbol} for a function of that name; header declares run (CPU) or holds the
+# template (CUDA), of which `instance` is one line; a last resort does every problem and stands at the end.
+Family = collections.namedtuple(
+    "Family",
+    "weights activations tiles archs widths y scales zeros groups flags m_max cost run workspace prepare header "
+    "instance layout last_resort",
+    defaults=(range(1, 9), "LPG_Y_ANY", "LPG_S_ANY", "LPG_Z_ANY", "LPG_G_ANY", "LPG_K_BATCH_INVARIANT", 0, "{family}",
+              "{symbol}", "NULL", "NULL", None, None, "tile16", False))
+
+# In the order of the registry: of two equal estimates the first wins.
+FAMILIES = {
+    "blocked": Family(["any"], ["any"], ["16x16"], ["avx512", "avx2", "base"], cost="blocked.{arch}",
+                      run="lpgemm_i_cpu_blocked_{arch}", header="cpu/cpu.h"),
+    "lut": Family(["int"], ["any"], ["4"], ["cpu"], widths=range(1, 5), y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
+                  flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT", run="lpgemm_i_lut_cpu",
+                  workspace="lpgemm_i_lut_cpu_workspace", header="lut/lut.h"),
+    "reference": Family(["any"], ["any"], ["1x1"], ["cpu"], run="lpgemm_i_cpu_reference", header="cpu/cpu.h",
+                        last_resort=True),
+}
+
+Kernel = collections.namedtuple("Kernel", "name family weights activations tile arch")
+
+
+def compute_capability(arch):
+    """("sm90a") -> (90, True): the number, and whether only that architecture will do. CPU: (0, False)."""
+    return (int(arch[2:].rstrip("a")), arch.endswith("a")) if arch.startswith("sm") else (0, False)
+
+
+def legal(families, kernel):
+    """None, or why this point of the axes is no kernel."""
+    family = families[kernel.family]
+    capability, _ = compute_capability(kernel.arch)
+    if not set(WEIGHTS[kernel.weights][1]) & set(family.widths):
+        return f"family {kernel.family} has no decoder for this width"
+    if capability and capability < 80:
+        return "kernels need compute capability 8.0 or later"
+    if capability and capability < 89 and kernel.activations in ("e4m3", "e5m2"):
+        return "fp8 instructions need compute capability 8.9 or later"
+    if len(kernel.name) >= NAME_BYTES:
+        return f"a name has less than {NAME_BYTES} characters"
+    return None
+
+
+def points(families):
+    """Every point of the axes, legal or not, in the order of the registry."""
+    for name, family in families.items():
+        for axes in itertools.product(family.weights, family.activations, family.tiles, family.archs):
+            yield Kernel(".".join((name,) + axes), name, *axes)
+
+
+def kernels(families, archs=None, only=None):
+    """The legal kernels: of the CPU and of these CUDA architectures (None: all). The last resort always stays."""
+    def wanted(k):
+        last_resort = families[k.family].last_resort
+        if k.arch.startswith("sm") and archs is not None and not (k.arch[2:] in archs or (archs and last_resort)):
+            return False
+        patterns = (only or "*").split()
+        return last_resort or any(fnmatch.fnmatch(text, p) for text in (k.name, k.family) for p in patterns)
+    return [k for k in points(families) if legal(families, k) is None and wanted(k)]
+
+
+def parse(families, name):
+    """A name back into its kernel; ValueError says what is wrong with it."""
+    if not (match := NAME.fullmatch(name)):
+        raise ValueError(f"{name} does not read family.weights.activations.tile.arch")
+    kernel = Kernel(name, *match.groups())
+    for axis, known in (("family", families), ("weights", WEIGHTS), ("activations", ACTIVATIONS)):
+        if getattr(kernel, axis) not in known:
+            raise ValueError(f"{name}: {getattr(kernel, axis)} is not a word for {axis}")
+    return kernel
+
+
+# ---- emitters ----
+
+def filled(kernel, text):
+    """A text of the table with the kernel's own words in its braces."""
+    return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "),
+                       **kernel._asdict())
+
+
+def members(prefix, chosen, everything):
+    return prefix + "ANY" if len(chosen) == len(everything) else " | ".join(prefix + c for c in chosen)
+
+
+def record(families, kernel):
+    family = families[kernel.family]
+    capability, exact = compute_capability(kernel.arch)
+    kinds, widths = WEIGHTS[kernel.weights]
+    fields = [
+        *((field, f'"{getattr(kernel, field)}"') for field in ("name", "family")),
+        ("backend", "LPGEMM_BACKEND_CUDA" if capability else "LPGEMM_BACKEND_CPU"),
+        ("arch", capability),
+        ("arch_exact", int(exact)),
+        ("isa", "LPG_ISA_" + CPU_ARCHS.get(kernel.arch, "BASE")),
+        ("weights", members("LPG_W_", kinds, KINDS)),
+        ("widths", hex(sum(1 << b for b in widths if b in family.widths))),
+        ("x_types", members("LPG_X_", ACTIVATIONS[kernel.activations], X_TYPES)),
+        ("y_types", family.y),
+        *((field, getattr(family, field)) for field in ("scales", "zeros", "groups", "flags", "m_max")),
+        ("cost", '"' + filled(kernel, family.cost) + '"'),
+        *((field, filled(kernel, getattr(family, field))) for field in ("run", "workspace", "prepare")),
+    ]
+    text = "    {" + ",\n     ".join(f".{field} = {value}" for field, value in fields) + "},\n"
+    return f"#if defined(__x86_64__)\n{text}#endif\n" if kernel.arch in X86_ONLY else text
+
+
+def registry(families, chosen):
+    # The functions of CPU kernels are declared by a header, those of CUDA instances here: a .cuh is not C.
+    headers = sorted({families[k.family].header for k in chosen if not k.arch.startswith("sm")})
+    signatures = (("run", "lpgemm_status_t {}(const lpg_call *call);\n"),
+                  ("workspace", "size_t {}(const lpg_problem *problem, const lpg_device *device);\n"),
+                  ("prepare", "lpgemm_status_t {}(void);\n"))
+    functions = [(filled(k, getattr(families[k.family], field)), signature)
+                 for k in chosen if k.arch.startswith("sm") for field, signature in signatures]
+    declarations = dict.fromkeys(signature.format(name) for name, signature in functions if name != "NULL")
+    ordered = sorted(chosen, key=lambda k: families[k.family].last_resort)
+    return ("/* Generated by tools/gen_kernels.py: do not edit. */\n"
+            + '#include "dispatch/dispatch.h"\n' + "".join(f'#include "{h}"\n' for h in headers) + "\n"
+            + "".join(declarations) + ("\n" if declarations else "")
+            + "const lpg_kernel lpgemm_i_registry[] = {\n" + "".join(record(families, k) for k in ordered) + "};\n\n"
+            + "const int lpgemm_i_registry_count = (int)(sizeof lpgemm_i_registry / sizeof lpgemm_i_registry[0]);\n")
+
+
+def instances(families, chosen):
+    """{file stem: (text, architecture)}: one small .cu a (family, format, architecture)."""
+    files = {}
+    for k in chosen:
+        if k.arch.startswith("sm"):
+            files.setdefault((f"{k.family}.{k.weights}.{k.arch}", families[k.family].header, k.arch), []).append(k)
+    return {stem: ("// Generated by tools/gen_kernels.py: do not edit.\n" + f'#include "{header}"\n\n'
+                   + "".join(filled(k, families[k.family].instance) + "\n" for k in group), arch)
+            for (stem, header, arch), group in files.items()}
+
+
+def rules(units):
+    """GEN_CU, and GENCODE_<stem> for each. What is not for one architecture only also goes in as PTX."""
+    text = "# Generated by tools/gen_kernels.py: do not edit.\nGEN_CU :=" + "".join(f" {s}.cu" for s in units) + "\n"
+    for stem, (_, arch) in units.items():
+        number = arch[2:]
+        code = f"sm_{number}" if number.endswith("a") else f"[sm_{number},compute_{number}]"
+        text += f"GENCODE_{stem} := -gencode arch=compute_{number},code={code}\n"
+    return text
+
+
+def write_all(directory, families, archs, only=None):
+    """Writes what changed, and removes what an earlier run wrote and this one does not."""
+    chosen = kernels(families, archs, only)
+    units = instances(families, chosen)
+    files = {stem + ".cu": text for stem, (text, _) in units.items()}
+    files["registry.c"] = registry(families, chosen)
+    files["rules.mk"] = rules(units)
+    files["manifest"] = "".join(f"{name}\n" for name in sorted(files))
+    os.makedirs(directory, exist_ok=True)
+
+    def read(name):
+        with contextlib.suppress(FileNotFoundError), open(os.path.join(directory, name), encoding="utf-8") as f:
+            return f.read()
+
+    for name in (read("manifest") or "").split():
+        path = os.path.join(directory, os.path.basename(name))
+        if name not in files and os.path.isfile(path):
+            os.remove(path)
+    for name, text in files.items():
+        if read(name) != text:
+            with open(os.path.join(directory, name), "w", encoding="utf-8") as f:
+                f.write(text)
+
+
+def matrix(families, archs):
+    rows = (("`u1`-`u8`", "UINT", range(1, 9)), ("`i2`-`i8`", "INT", range(2, 9)),
+            ("`b1`-`b8`", "BIPOLAR", range(1, 9)), ("`c1`-`c4`, NF4, FP4, IQ4_NL", "CODEBOOK", range(1, 5)),
+            ("`eXmY`, 3 to 8 bits", "FLOAT", range(3, 9)))
+    heads = [{"I8": "int8", "CODES": "1-8 bit codes"}.get(x, x.lower()) for x in X_TYPES]
+    lines = ["| Weights | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    chosen = kernels(families, archs)
+    for head, kind, widths in rows:
+        cells = []
+        for x in X_TYPES:
+            covered = {"CPU": set(), "CUDA": set()}
+            for k in chosen:
+                if kind in WEIGHTS[k.weights][0] and x in ACTIVATIONS[k.activations]:
+                    here = covered["CUDA" if k.arch.startswith("sm") else "CPU"]
+                    here.update(set(WEIGHTS[k.weights][1]) & set(families[k.family].widths))
+            cells.append(", ".join(b for b in covered if covered[b] >= set(widths)) or "-")
+        lines.append(f"| {head} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+# ---- the test of this file ----
+
+def selftest():
+    decode = Family(["u4", "f6"], ["f16", "e4m3"], ["16x8", "16x16"], ["sm80", "sm90a"], widths=range(1, 7),
+                    workspace="{symbol}_workspace", header="kernels/decode.cuh",
+                    instance="LPG_DECODE({symbol}, {weights}, {activations}, {tile_list})")
+    families = {"decode": decode, **FAMILIES}
+    for k in kernels(families):
+        assert parse(families, k.name) == k, k.name
+    assert parse(families, "decode.u4.f16.16x8.sm90a").arch == "sm90a"
+    for bad in ("decode.u4.f16.16x8", "decode.u9.f16.16x8.sm80", "decode.u4.f17.16x8.sm80", "nobody.u4.f16.1.sm80",
+                "decode.u4.f16.x8.sm80", "decode.u4.f16.16x8.sm", "decode.u4.f16.16x8.sm80 "):
+        with contextlib.suppress(ValueError):
+            raise AssertionError(parse(families, bad))
+    refused = {k.name: legal(families, k) for k in points(families) if legal(families, k)}
+    assert set(refused) == {f"decode.{w}.e4m3.{t}.sm80" for w in decode.weights for t in decode.tiles}, refused
+    assert "decode.u4.f16.16x8.sm80" not in [k.name for k in kernels(families, ["90a"])]
+    with tempfile.TemporaryDirectory() as d:
+        def state():
+            return {e.name: (e.stat().st_mtime_ns, open(e.path, encoding="utf-8").read()) for e in os.scandir(d)}
+        with open(os.path.join(d, "mine.cu"), "w", encoding="utf-8") as f:
+            f.write("not generated\n")
+        write_all(d, families, ["90a", "80"])
+        first = state()
+        write_all(d, families, ["90a", "80"])
+        assert state() == first
+        always = {"mine.cu", "manifest", "registry.c", "rules.mk"}
+        assert set(first) - always == {f"decode.{w}.{a}.cu" for w in decode.weights for a in decode.archs}, set(first)
+        assert "GENCODE_decode.u4.sm90a := -gencode arch=compute_90a,code=sm_90a\n" in first["rules.mk"][1]
+        assert "GENCODE_decode.f6.sm80 := -gencode arch=compute_80,code=[sm_80,compute_80]\n" in first["rules.mk"][1]
+        assert "LPG_DECODE(lpgemm_i_decode_u4_f16_16x8_sm80, u4, f16, 16, 8)\n" in first["decode.u4.sm80.cu"][1]
+        names = re.findall(r'\.name = "(.*)"', first["registry.c"][1])
+        assert names == [k.name for k in kernels(families, ["90a", "80"])], names
+        assert names[-1] == "reference.any.any.1x1.cpu"
+        write_all(d, families, [], only="lut")
+        last = state()
+        assert set(last) == always and last["rules.mk"][1].endswith("GEN_CU :=\n")
+        names = re.findall(r'\.name = "(.*)"', last["registry.c"][1])
+        assert names == ["lut.int.any.4.cpu", "reference.any.any.1x1.cpu"], names
+    assert "| `u1`-`u8` | CPU |" in matrix(families, []) and "CUDA" not in matrix(families, ["90a"])
+    print("gen_kernels.py: selftest passed")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out")
+    parser.add_argument("--archs", default="", help='CUDA architectures, for example "90a 80"')
+    parser.add_argument("--only", help="names or families, with wildcards; what can do everything is always there")
+    for flag in ("list", "refused", "matrix", "list-layouts", "selftest"):
+        parser.add_argument("--" + flag, action="store_true")
+    args = parser.parse_args()
+    archs = args.archs.split()
+    if args.out:
+        write_all(args.out, FAMILIES, archs, args.only)
+    if args.list:
+        print("\n".join(k.name for k in kernels(FAMILIES, archs, args.only)))
+    if args.refused:
+        print("\n".join(f"{k.name}: {legal(FAMILIES, k)}" for k in points(FAMILIES) if legal(FAMILIES, k)))
+    if args.matrix:
+        print(matrix(FAMILIES, archs))
+    if args.list_layouts:
+        for name, number in LAYOUTS.items():
+            print(number, name, *(k.name for k in kernels(FAMILIES, archs) if FAMILIES[k.family].layout == name))
+    if args.selftest:
+        selftest()
+
+
+if __name__ == "__main__":
+    main()

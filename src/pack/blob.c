@@ -49,9 +49,10 @@ static lpgemm_status_t check_numbers(const lpg_plan *plan, const uint8_t *bytes,
   const lpg_axis *axis = lpg_section_axis(plan, id);
   uint32_t largest = lpgemm_i_largest_number(plan, id);
   for (int64_t row = 0; row < plan->n_padded; row++) {
+    lpg_line line = lpgemm_i_line(plan, id, row);
     int64_t real = row < plan->desc.n ? axis->count : 0;
     for (int64_t j = largest == UINT32_MAX ? real : 0; j < axis->padded; j++) {
-      uint32_t number = lpgemm_i_get_number(plan, bytes, id, row, j);
+      uint32_t number = lpgemm_i_get_number(&line, bytes, j);
       LPG_CHECK(number <= (j < real ? largest : 0), LPGEMM_CORRUPT_DATA,
                 "section %d holds %u at row %lld, group %lld; at most %u is legal there", (int)id, (unsigned)number,
                 (long long)row, (long long)j, (unsigned)(j < real ? largest : 0));

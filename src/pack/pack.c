@@ -165,8 +165,9 @@ static void pack_codes(const lpg_plan *plan, const lpgemm_weight_source_t *sourc
 static void pack_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id, uint8_t *blob) {
   if (plan->section[id].bytes == 0) return;
   for (int64_t row = 0; row < plan->desc.n; row++) {
+    lpg_line line = lpgemm_i_line(plan, id, row);
     for (int64_t j = 0; j < lpg_section_axis(plan, id)->count; j++) {
-      lpgemm_i_put_number(plan, blob, id, row, j, load_number(plan, source, id, row, j));
+      lpgemm_i_put_number(&line, blob, j, load_number(plan, source, id, row, j));
     }
   }
 }

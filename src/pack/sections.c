@@ -13,37 +13,40 @@ uint32_t lpgemm_i_largest_number(const lpg_plan *plan, lpg_section_id id) {
   return is_zero ? 1u << plan->bits : (1u << lpg_bits(type)) - 1u;
 }
 
-void lpgemm_i_put_number(const lpg_plan *plan, uint8_t *blob, lpg_section_id id, int64_t row, int64_t index,
-                         uint32_t number) {
-  lpgemm_dtype_t type = lpgemm_i_section_type(&plan->desc, id);
-  uint8_t *at =
-      blob + plan->section[id].offset + lpg_value_offset(type, lpg_section_axis(plan, id)->padded, row, index);
-  if (type == LPGEMM_UINT(4)) {
-    int shift = lpg_row_slot((int)(row % LPG_TILE_ROWS)) % 2 * 4;
-    *at = (uint8_t)((*at & ~(15u << shift)) | number << shift);
-    return;
+lpg_line lpgemm_i_line(const lpg_plan *plan, lpg_section_id id, int64_t row) {
+  lpg_line line;
+  line.type = lpgemm_i_section_type(&plan->desc, id);
+  line.offset =
+      (int64_t)plan->section[id].offset + lpg_value_offset(line.type, lpg_section_axis(plan, id)->padded, row, 0);
+  line.stride = lpg_slot_bytes(line.type);
+  line.bytes = line.type == LPGEMM_UINT(4) ? 0 : lpg_bytes(line.type);
+  line.shift = 4 * (lpg_row_slot((int)(row % LPG_TILE_ROWS)) % 2);
+  return line;
+}
+
+void lpgemm_i_put_number(const lpg_line *line, uint8_t *blob, int64_t index, uint32_t number) {
+  uint8_t *at = blob + line->offset + index * line->stride;
+  if (line->bytes == 0) *at = (uint8_t)((*at & ~(15u << line->shift)) | number << line->shift);
+  for (int i = 0; i < line->bytes; i++) at[i] = (uint8_t)(number >> 8 * i);
+}
+
+uint32_t lpgemm_i_get_number(const lpg_line *line, const uint8_t *blob, int64_t index) {
+  const uint8_t *at = blob + line->offset + index * line->stride;
+  switch (line->bytes) {
+    case 0: return (uint32_t)*at >> line->shift & 15u;
+    case 1: return at[0];
+    case 2: return (uint32_t)at[0] | (uint32_t)at[1] << 8;
+    default: return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
   }
-  for (int i = 0; i < lpg_bytes(type); i++) at[i] = (uint8_t)(number >> 8 * i);
 }
 
-uint32_t lpgemm_i_get_number(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, int64_t row, int64_t index) {
-  lpgemm_dtype_t type = lpgemm_i_section_type(&plan->desc, id);
-  const uint8_t *at =
-      blob + plan->section[id].offset + lpg_value_offset(type, lpg_section_axis(plan, id)->padded, row, index);
-  if (type == LPGEMM_UINT(4)) return *at >> lpg_row_slot((int)(row % LPG_TILE_ROWS)) % 2 * 4 & 15u;
-  uint32_t number = 0;
-  for (int i = 0; i < lpg_bytes(type); i++) number |= (uint32_t)at[i] << 8 * i;
-  return number;
-}
-
-float lpgemm_i_section_value(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, int64_t row, int64_t index) {
-  lpgemm_dtype_t type = lpgemm_i_section_type(&plan->desc, id);
-  uint32_t number = lpgemm_i_get_number(plan, blob, id, row, index);
-  switch (type) {
+float lpgemm_i_number_value(const lpg_line *line, const uint8_t *blob, int64_t index) {
+  uint32_t number = lpgemm_i_get_number(line, blob, index);
+  switch (line->type) {
     case LPGEMM_F32: return lpg_bits_f32(number);
     case LPGEMM_F16: return lpg_f16_to_f32((uint16_t)number);
     case LPGEMM_BF16: return lpg_bf16_to_f32((uint16_t)number);
-    default: return lpg_code_value(type, number, NULL);
+    default: return lpg_code_value(line->type, number, NULL);
   }
 }
 
@@ -62,13 +65,12 @@ static int exponent_of(float x) {
 
 int8_t lpgemm_i_row_exponent(const lpg_plan *plan, const uint8_t *blob, int64_t row, uint32_t *scale_span) {
   int two_levels = plan->desc.super_scale_type != 0;
+  lpg_line scales = lpgemm_i_line(plan, LPG_SECTION_SCALES, row);
+  lpg_line supers = lpgemm_i_line(plan, LPG_SECTION_SUPER_SCALES, row);
   int low = INT8_MAX + 1, high = INT16_MIN; /* beyond every exponent */
   for (int64_t j = 0; j < plan->group.count; j++) {
-    float scale = lpgemm_i_section_value(plan, blob, LPG_SECTION_SCALES, row, j);
-    if (two_levels) {
-      int64_t super = j * plan->group.k / plan->super.k;
-      scale *= lpgemm_i_section_value(plan, blob, LPG_SECTION_SUPER_SCALES, row, super);
-    }
+    float scale = lpgemm_i_number_value(&scales, blob, j);
+    if (two_levels) scale *= lpgemm_i_number_value(&supers, blob, j * plan->group.k / plan->super.k);
     if (!(scale - scale == 0.0f)) {
       *scale_span = MAX_SPAN;
     } else if (scale != 0.0f) {

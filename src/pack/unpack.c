@@ -12,7 +12,8 @@ typedef struct group_terms {
 static float term(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, int64_t row, int64_t column,
                   float absent) {
   if (plan->section[id].bytes == 0) return absent;
-  return lpgemm_i_section_value(plan, blob, id, row, column / lpg_section_axis(plan, id)->k);
+  lpg_line line = lpgemm_i_line(plan, id, row);
+  return lpgemm_i_number_value(&line, blob, column / lpg_section_axis(plan, id)->k);
 }
 
 static group_terms terms_at(const lpg_plan *plan, const uint8_t *blob, int64_t row, int64_t column) {
@@ -87,8 +88,9 @@ void lpgemm_i_unpack_part_host(const lpg_plan *plan, const uint8_t *blob, lpg_se
   int bytes = lpg_bytes(lpgemm_i_section_type(&plan->desc, id));
   uint8_t *to = (uint8_t *)out;
   for (int64_t row = 0; row < plan->desc.n; row++) {
+    lpg_line line = lpgemm_i_line(plan, id, row);
     for (int64_t j = 0; j < lpg_section_axis(plan, id)->count; j++) {
-      uint32_t number = lpgemm_i_get_number(plan, blob, id, row, j);
+      uint32_t number = lpgemm_i_get_number(&line, blob, j);
       for (int i = 0; i < bytes; i++) *to++ = (uint8_t)(number >> 8 * i);
     }
   }

@@ -220,7 +220,7 @@ static double exact_x_limit(const problem_spec *spec) {
   const lpgemm_weight_desc_t *d = &spec->desc;
   double units = is_wide(d->type) ? EXACT_FLOAT_LIMIT * EXACT_FLOAT_STEPS : largest_value(d->type, d->codebook) * 4;
   double zero = d->zero == LPGEMM_ZERO_CONSTANT    ? fabs((double)d->zero_constant)
-                : d->zero == LPGEMM_ZERO_PER_GROUP ? ldexp(1, lpgemm_dtype_bits(d->type))
+                : d->zero == LPGEMM_ZERO_PER_GROUP ? (is_wide(d->type) ? 2 : ldexp(1, lpgemm_dtype_bits(d->type)))
                 : d->zero == LPGEMM_ZERO_MINIMUM   ? 12
                                                    : 0;
   units += zero * (is_wide(d->type) ? EXACT_FLOAT_STEPS : 4);

@@ -1,0 +1,707 @@
+/* lpgemm_run() against the fp64 reference, by every kernel that this machine runs.
+ *
+ *   gemm/decode    every code of every type against every kind of X: Y is W itself
+ *   gemm/exact     every type against every kind of X on numbers whose sums are exact: equal to the bit
+ *   gemm/pair      every pair of the levels below in some case, within the derived bound
+ *   gemm/random    levels drawn by the seed
+ *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
+ *   gemm/int32, gemm/empty, gemm/unread ... */
+#include <fcntl.h>
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "compare.h"
+#include "problem.h"
+#include "ref/gemm_ref.h"
+#include "test.h"
+
+static struct {
+  lpgemm_handle_t handle;
+  const char *kernel[PROBLEM_KERNELS];
+  int cases[PROBLEM_KERNELS]; /* that the kernel has run */
+  int kernels;
+} all;
+
+/* ---- one problem by every kernel ---- */
+
+/* Second runs and rows alone only up to this many multiplications: they find nothing more at large sizes. */
+static const double repeat_limit = 4e5;
+
+/* By automatic choice and then by every kernel that can: a forced kernel that cannot must say so. */
+static void check_all_kernels(problem *p) {
+  double size = (double)p->args.m * (double)p->spec.desc.n * (double)p->spec.desc.k;
+  problem_expect(p);
+  CHECK_STATUS(problem_run(p, all.handle, NULL), LPGEMM_SUCCESS);
+  problem_check(p, NULL);
+  for (int i = 0; i < all.kernels; i++) {
+    lpgemm_status_t status = problem_run(p, all.handle, all.kernel[i]);
+    if (status == LPGEMM_NOT_SUPPORTED) continue;
+    CHECK_STATUS(status, LPGEMM_SUCCESS);
+    problem_check(p, all.kernel[i]);
+    all.cases[i]++;
+    if (size > repeat_limit) continue;
+    problem_check_again(p, all.handle, all.kernel[i]);
+    if (p->args.y_type != LPGEMM_I32) problem_check_alone(p, all.handle, all.kernel[i]);
+  }
+}
+
+static void check_spec(const problem_spec *spec) {
+  problem p;
+  if (problem_make(&p, all.handle, spec)) check_all_kernels(&p);
+  problem_free(&p);
+}
+
+/* ---- levels ---- */
+
+static const lpgemm_dtype_t x_types[] = {
+    LPGEMM_F16,     LPGEMM_BF16,    LPGEMM_F32,     LPGEMM_I8,         LPGEMM_E4M3,       LPGEMM_E5M2,
+    LPGEMM_UINT(1), LPGEMM_UINT(4), LPGEMM_UINT(8), LPGEMM_INT(2),     LPGEMM_INT(5),     LPGEMM_BIPOLAR(1),
+    LPGEMM_INT(4),  LPGEMM_UINT(7), LPGEMM_INT(3),  LPGEMM_BIPOLAR(3), LPGEMM_BIPOLAR(8),
+};
+static const lpgemm_dtype_t real_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
+static const int64_t groups[] = {16, 32, 48, 64, 128, 0, 4096};
+static const int64_t rows[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 257, 1000};
+static const struct {
+  lpgemm_dtype_t code, super;
+} scale_kinds[] = {
+    {0, 0},
+    {LPGEMM_F16, 0},
+    {LPGEMM_BF16, 0},
+    {LPGEMM_F32, 0},
+    {LPGEMM_E8M0, 0},
+    {LPGEMM_E4M3, 0},
+    {LPGEMM_UINT(4), LPGEMM_F16},
+    {LPGEMM_UINT(6), LPGEMM_BF16},
+    {LPGEMM_I8, LPGEMM_F32},
+    {LPGEMM_E4M3, LPGEMM_F32},
+};
+static const struct {
+  lpgemm_zero_t zero;
+  lpgemm_dtype_t code, super;
+  float constant;
+} zero_kinds[] = {
+    {LPGEMM_ZERO_NONE, 0, 0, 0},
+    {LPGEMM_ZERO_CONSTANT, 0, 0, 1},
+    {LPGEMM_ZERO_CONSTANT, 0, 0, 1.5f},
+    {LPGEMM_ZERO_PER_GROUP, LPGEMM_U8, 0, 0},
+    {LPGEMM_ZERO_PER_GROUP, LPGEMM_U16, 0, 0},
+    {LPGEMM_ZERO_PER_GROUP, LPGEMM_F16, 0, 0},
+    {LPGEMM_ZERO_PER_GROUP, LPGEMM_BF16, 0, 0},
+    {LPGEMM_ZERO_PER_GROUP, LPGEMM_F32, 0, 0},
+    {LPGEMM_ZERO_MINIMUM, LPGEMM_F16, 0, 0},
+    {LPGEMM_ZERO_MINIMUM, LPGEMM_BF16, 0, 0},
+    {LPGEMM_ZERO_MINIMUM, LPGEMM_F32, 0, 0},
+    {LPGEMM_ZERO_MINIMUM, LPGEMM_UINT(4), LPGEMM_F16, 0},
+    {LPGEMM_ZERO_MINIMUM, LPGEMM_UINT(6), LPGEMM_F32, 0},
+    {LPGEMM_ZERO_MINIMUM, LPGEMM_I8, LPGEMM_BF16, 0},
+    {LPGEMM_ZERO_MINIMUM, LPGEMM_E4M3, LPGEMM_F16, 0},
+};
+static const float alpha_beta[][2] = {{1, 0}, {1, 1}, {-0.5f, 0}, {-0.5f, 1},    {1, -0.5f},
+                                      {0, 0}, {0, 1}, {0, -0.5f}, {-0.5f, -0.5f}};
+static const struct {
+  int64_t low, high;
+} sizes[] = {{1, 1}, {2, 15}, {16, 16}, {17, 40}, {64, 64}, {41, 140}, {128, 128}, {141, 300}, {301, 1100}};
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+enum {
+  TYPE,
+  GROUP,
+  SCALE,
+  ZERO,
+  GLOBAL, /* none, 0.37, or what takes the largest weight to about 1 */
+  X_TYPE,
+  X_SCALE,
+  QUANTIZE,
+  Y_TYPE,
+  ROWS,
+  SIZE_N,
+  SIZE_K,
+  PADS,
+  ALPHA_BETA,
+  BIAS,
+  ACTIVATION,
+  MISALIGNED,
+  IN_PLACE,
+  NOT_FINITE,
+  ORDER,
+  CODES,
+  FACTORS
+};
+
+static const int levels[FACTORS] = {PROBLEM_TYPES,
+                                    COUNT(groups),
+                                    COUNT(scale_kinds),
+                                    COUNT(zero_kinds),
+                                    3,
+                                    COUNT(x_types),
+                                    3,
+                                    3,
+                                    COUNT(real_types),
+                                    COUNT(rows),
+                                    COUNT(sizes),
+                                    COUNT(sizes),
+                                    2,
+                                    COUNT(alpha_beta),
+                                    4,
+                                    5,
+                                    2,
+                                    2,
+                                    2,
+                                    2,
+                                    2};
+
+/* What a case asks for must exist, and end in time. */
+static int is_legal(const int *at) {
+  lpgemm_dtype_t x = x_types[at[X_TYPE]];
+  int kind = (int)LPGEMM_DTYPE_KIND(x), is_real = kind == LPGEMM_KIND_REAL;
+  if (zero_kinds[at[ZERO]].super && !scale_kinds[at[SCALE]].super) return 0;
+  if (is_real ? at[X_SCALE] != 0 : at[QUANTIZE] != 0) return 0;
+  if (at[NOT_FINITE] && !is_real && kind != LPGEMM_KIND_FLOAT) return 0;
+  if (at[NOT_FINITE] && (at[ACTIVATION] || at[QUANTIZE])) return 0; /* their infinities differ */
+  return (double)rows[at[ROWS]] * (double)sizes[at[SIZE_N]].high * (double)sizes[at[SIZE_K]].high <= 5e6;
+}
+
+static double largest_weight(lpgemm_dtype_t type) {
+  return LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_FLOAT
+             ? ref_value(type,
+                         (1u << (lpgemm_dtype_bits(type) - 1)) - (type == LPGEMM_E4M3   ? 2
+                                                                  : type == LPGEMM_E5M2 ? 5
+                                                                                        : 1),
+                         NULL)
+             : ldexp(1, lpgemm_dtype_bits(type));
+}
+
+/* A spec of these levels; what the levels leave open is drawn by the case's seed. */
+static problem_spec make_spec(const int *at) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  lpgemm_weight_desc_t *d = &s.desc;
+  d->type = problem_types()[at[TYPE]];
+  d->n = test_between(sizes[at[SIZE_N]].low, sizes[at[SIZE_N]].high);
+  d->k = test_between(sizes[at[SIZE_K]].low, sizes[at[SIZE_K]].high);
+  d->group_k = groups[at[GROUP]];
+  d->scale_type = scale_kinds[at[SCALE]].code;
+  d->super_scale_type = scale_kinds[at[SCALE]].super;
+  if (d->super_scale_type && d->group_k) d->super_k = d->group_k * test_between(0, 4);
+  d->zero = zero_kinds[at[ZERO]].zero;
+  d->zero_type = zero_kinds[at[ZERO]].code;
+  d->super_zero_type = zero_kinds[at[ZERO]].super;
+  d->zero_constant = zero_kinds[at[ZERO]].constant;
+  if (at[GLOBAL] == 1) d->global_scale = 0.37f;
+  if (at[GLOBAL] == 2)
+    d->global_scale =
+        (float)(d->scale_type ? ldexp(1, -ilogb(largest_weight(d->type)) / 2) : 1 / largest_weight(d->type));
+  if (LPGEMM_DTYPE_KIND(d->type) == LPGEMM_KIND_CODEBOOK) {
+    for (int i = 0; i < 1 << lpgemm_dtype_bits(d->type); i++) d->codebook[i] = (float)test_uniform(-1, 1);
+  }
+  s.m = rows[at[ROWS]];
+  s.x_type = x_types[at[X_TYPE]];
+  s.x_scale_mode = (lpgemm_x_scale_t)at[X_SCALE];
+  s.quantize_x = at[QUANTIZE] == 1 ? LPGEMM_I8 : at[QUANTIZE] == 2 ? LPGEMM_E4M3 : 0;
+  s.y_type = real_types[at[Y_TYPE]];
+  s.alpha = alpha_beta[at[ALPHA_BETA]][0];
+  s.beta = alpha_beta[at[ALPHA_BETA]][1];
+  s.bias_type = at[BIAS] ? real_types[at[BIAS] - 1] : 0;
+  s.activation = (lpgemm_activation_t)at[ACTIVATION];
+  s.misaligned = at[MISALIGNED];
+  s.in_place = at[IN_PLACE];
+  s.not_finite = at[NOT_FINITE];
+  s.order = (lpgemm_order_t)at[ORDER];
+  s.code_layout = (lpgemm_code_layout_t)at[CODES];
+  if (at[PADS]) {
+    s.pad_x = (int)test_between(0, 20);
+    s.pad_y = (int)test_between(1, 20);
+    s.pad_c = (int)test_between(1, 20);
+    s.pad_codes = (int)test_between(0, 20);
+  }
+  return s;
+}
+
+static void draw_levels(int *at, uint64_t (*random)(void)) {
+  do {
+    for (int f = 0; f < FACTORS; f++) at[f] = (int)(random() % (uint64_t)levels[f]);
+  } while (!is_legal(at));
+}
+
+/* ---- pairs: a fixed list of cases, in which every possible pair of levels of two factors meets ---- */
+
+enum { LEVELS = 256, PAIR_CASES = 4000 };
+
+static uint64_t plan_random(void) { /* not the case's: the list is the same whatever the filter */
+  static uint64_t state = 1;
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return state >> 33;
+}
+
+static int first_level(int factor) {
+  int first = 0;
+  for (int f = 0; f < factor; f++) first += levels[f];
+  return first;
+}
+
+static int count_new(const int *at, uint8_t met[LEVELS][LEVELS], const int *first, int mark) {
+  int count = 0;
+  for (int a = 0; a < FACTORS; a++) {
+    for (int b = a + 1; b < FACTORS; b++) {
+      uint8_t *cell = &met[first[a] + at[a]][first[b] + at[b]];
+      count += !*cell;
+      if (mark) *cell = 1;
+    }
+  }
+  return count;
+}
+
+/* Draws cases around one pair and keeps the one with the most pairs that are new; 0 if the pair is impossible. */
+static int best_with(int a, int level_a, int b, int level_b, uint8_t met[LEVELS][LEVELS], const int *first, int *best) {
+  int most = 0;
+  for (int tries = 0, legal = 0; tries < 3000 && legal < 30; tries++) {
+    int at[FACTORS];
+    for (int f = 0; f < FACTORS; f++) at[f] = (int)(plan_random() % (uint64_t)levels[f]);
+    at[a] = level_a;
+    at[b] = level_b;
+    if (!is_legal(at)) continue;
+    legal++;
+    int count = count_new(at, met, first, 0);
+    if (count <= most) continue;
+    most = count;
+    memcpy(best, at, sizeof at);
+  }
+  return most;
+}
+
+/* The factors of each case into cases[]; returns their number. */
+static int plan_pairs(int (*cases)[FACTORS]) {
+  static uint8_t met[LEVELS][LEVELS];
+  int first[FACTORS], count = 0;
+  for (int f = 0; f < FACTORS; f++) first[f] = first_level(f);
+  for (int a = 0; a < FACTORS; a++) {
+    for (int b = a + 1; b < FACTORS; b++) {
+      for (int i = 0; i < levels[a] * levels[b]; i++) {
+        int la = i / levels[b], lb = i % levels[b];
+        if (met[first[a] + la][first[b] + lb] || count == PAIR_CASES) continue;
+        if (!best_with(a, la, b, lb, met, first, cases[count])) continue;
+        count_new(cases[count++], met, first, 1);
+      }
+    }
+  }
+  return count;
+}
+
+static void suite_pairs(void) {
+  static int cases[PAIR_CASES][FACTORS];
+  int count = plan_pairs(cases);
+  for (int i = 0; i < count; i++) {
+    if (!test_case("gemm/pair/%04d", i)) continue;
+    CHECK(count < PAIR_CASES);
+    problem_spec spec = make_spec(cases[i]);
+    check_spec(&spec);
+  }
+}
+
+/* ---- random levels, given shapes ---- */
+
+static void check_random(int64_t m, int64_t n, int64_t k) {
+  int at[FACTORS];
+  draw_levels(at, test_random);
+  problem_spec spec = make_spec(at);
+  if (m >= 0) {
+    spec.m = m;
+    spec.desc.n = n;
+    spec.desc.k = k;
+  }
+  check_spec(&spec);
+}
+
+/* Opens a file that lies beside this one. */
+static FILE *open_beside(const char *name) {
+  char path[1024];
+  const char *slash = strrchr(__FILE__, '/');
+  snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name);
+  FILE *file = fopen(path, "r");
+  if (!file && test_case("gemm/%s", name)) test_fail(__FILE__, __LINE__, "cannot open %s", path);
+  return file;
+}
+
+static void suite_edge_shapes(void) {
+  FILE *file = open_beside("shapes/edge.txt");
+  char line[256];
+  long long m, n, k;
+  while (file && fgets(line, sizeof line, file)) {
+    if (sscanf(line, "%lld %lld %lld", &m, &n, &k) != 3) continue;
+    for (int i = 0; i < 2; i++) {
+      if (test_case("gemm/edge/%lldx%lldx%lld/%d", m, n, k, i)) check_random(m, n, k);
+    }
+  }
+  if (file) fclose(file);
+}
+
+/* A matrix as a model has it: int4, groups of 128, fp16. */
+static void check_model(int64_t n, int64_t k) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = LPGEMM_UINT(4);
+  s.desc.group_k = 128;
+  s.desc.scale_type = LPGEMM_F16;
+  s.desc.zero = LPGEMM_ZERO_PER_GROUP;
+  s.desc.zero_type = LPGEMM_U8;
+  s.desc.n = n;
+  s.desc.k = k;
+  s.m = 2;
+  s.x_type = s.y_type = LPGEMM_F16;
+  s.alpha = 1;
+  check_spec(&s);
+}
+
+static void suite_model_shapes(void) {
+  FILE *file = open_beside("shapes/model.txt");
+  char line[256], name[64];
+  long long n, k;
+  while (file && fgets(line, sizeof line, file)) {
+    if (line[0] == '#' || sscanf(line, "%63s %lld %lld", name, &n, &k) != 3 || n * k > 17000000) continue;
+    if (test_case("gemm/model/%s", name)) check_model(n, k);
+  }
+  if (file) fclose(file);
+}
+
+/* ---- every code ---- */
+
+/* X is the unit matrix, so Y is W transposed. Codes that are not finite stand in a row of their own, which is NaN. */
+static void check_decode(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
+  enum { K = 37 };
+  int64_t codes = (int64_t)1 << lpgemm_dtype_bits(type), n = codes + 1;
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = type;
+  s.desc.n = n;
+  s.desc.k = K;
+  for (int i = 0; LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_CODEBOOK && i < codes; i++) {
+    s.desc.codebook[i] = (float)test_uniform(-1, 1);
+  }
+  s.m = K;
+  s.x_type = x_type;
+  s.y_type = LPGEMM_F32;
+  s.alpha = 1;
+  problem p;
+  if (problem_make(&p, all.handle, &s)) {
+    uint8_t *code = (uint8_t *)(uintptr_t)p.source.codes, *x = p.x;
+    int special = 0;
+    for (int64_t i = 0; i < codes * K; i++) {
+      code[i] = (uint8_t)((i / K + i % K * 7) % codes);
+      if (!isfinite(ref_value(type, code[i], s.desc.codebook))) code[i] = 0;
+    }
+    for (uint32_t c = 0; c < codes; c++) {
+      if (!isfinite(ref_value(type, c, s.desc.codebook))) code[codes * K + special++] = (uint8_t)c;
+    }
+    memset(x, 0, (size_t)(K * K * ref_bytes(x_type)));
+    for (int i = 0; i < K; i++) ref_store(x_type, x, i * K + i, 1);
+    CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_pack_weights(all.handle, &s.desc, &p.source, NULL, 0, &p.weights), LPGEMM_SUCCESS);
+    p.args.weights = p.weights;
+    p.spec.exact = 1;
+    p.spec.not_finite = special > 0;
+    check_all_kernels(&p);
+  }
+  problem_free(&p);
+}
+
+/* ---- exact sums ---- */
+
+static void check_exact(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
+  for (int round = 0; round < 3; round++) {
+    int at[FACTORS];
+    do {
+      draw_levels(at, test_random);
+    } while (zero_kinds[at[ZERO]].constant == 1.5f && LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_CODEBOOK);
+    at[NOT_FINITE] = at[QUANTIZE] = 0;
+    at[ACTIVATION] %= 2; /* none and relu are exact */
+    problem_spec s = make_spec(at);
+    s.exact = 1;
+    s.desc.type = type;
+    memset(s.desc.codebook, 0, sizeof s.desc.codebook);
+    for (int i = 0; LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_CODEBOOK && i < 1 << lpgemm_dtype_bits(type); i++) {
+      s.desc.codebook[i] = (float)test_between(-32, 32) / 4;
+    }
+    s.desc.global_scale = at[GLOBAL] == 1 ? 0.25f : at[GLOBAL] == 2 ? 2.0f : 0.0f;
+    s.desc.n = test_between(1, 70);
+    s.desc.k = test_between(1, round == 0 ? 40 : 250);
+    s.m = test_between(1, round == 0 ? 40 : 5);
+    s.x_type = x_type;
+    if (LPGEMM_DTYPE_KIND(x_type) == LPGEMM_KIND_REAL) s.x_scale_mode = LPGEMM_X_SCALE_NONE;
+    check_spec(&s);
+  }
+}
+
+/* ---- integer output ---- */
+
+static void check_int32(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, int round) {
+  static const struct {
+    lpgemm_zero_t zero;
+    lpgemm_dtype_t type;
+    float constant;
+  } zeros[] = {{LPGEMM_ZERO_NONE, 0, 0},
+               {LPGEMM_ZERO_CONSTANT, 0, 3},
+               {LPGEMM_ZERO_PER_GROUP, LPGEMM_U8, 0},
+               {LPGEMM_ZERO_PER_GROUP, LPGEMM_U16, 0}};
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = type;
+  s.desc.zero = zeros[zero].zero;
+  s.desc.zero_type = zeros[zero].type;
+  s.desc.zero_constant = zeros[zero].constant;
+  s.desc.group_k = groups[test_random() % COUNT(groups)];
+  s.desc.n = test_between(1, 60);
+  s.desc.k = test_between(1, 600);
+  s.m = test_between(1, 20);
+  s.x_type = x_type;
+  s.y_type = LPGEMM_I32;
+  s.alpha = round != 1;
+  s.beta = round > 0;
+  s.in_place = (int)(test_random() % 2);
+  s.misaligned = (int)(test_random() % 2);
+  s.pad_x = (int)test_between(0, 9);
+  s.pad_y = (int)test_between(0, 9);
+  check_spec(&s);
+}
+
+/* The largest K whose sums fit, with the largest numbers in it, and one more, which is refused. */
+static void check_int32_limit(lpgemm_dtype_t type, uint8_t code, lpgemm_dtype_t x_type, uint8_t x_code,
+                              int64_t largest_k) {
+  double product = ref_value(type, code, NULL) * ref_value(x_type, x_code, NULL);
+  for (int64_t k = largest_k; k <= largest_k + 1; k++) {
+    problem_spec s = {.desc = {.size = sizeof s.desc}};
+    s.desc.type = type;
+    s.desc.n = s.m = 2;
+    s.desc.k = k;
+    s.x_type = x_type;
+    s.y_type = LPGEMM_I32;
+    s.alpha = 1;
+    problem p;
+    if (problem_make(&p, all.handle, &s)) {
+      memset((uint8_t *)(uintptr_t)p.source.codes, code, (size_t)(2 * k));
+      memset(p.x, x_code, (size_t)(2 * k));
+      CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
+      CHECK_STATUS(lpgemm_pack_weights(all.handle, &s.desc, &p.source, NULL, 0, &p.weights), LPGEMM_SUCCESS);
+      p.args.weights = p.weights;
+      if (k == largest_k) {
+        CHECK(fabs(product) * (double)k < 0x1p31);
+        check_all_kernels(&p);
+        CHECK(((int32_t *)p.y)[3] == (int32_t)(product * (double)k));
+      } else {
+        CHECK(fabs(product) * (double)k >= 0x1p31);
+        memset(p.y, 0x5a, problem_y_bytes(&p));
+        CHECK_STATUS(lpgemm_run(all.handle, &p.args), LPGEMM_SIZE_OVERFLOW);
+        CHECK(strstr(lpgemm_last_error(), "k"));
+        for (size_t i = 0; i < problem_y_bytes(&p); i++) CHECK_INT(((uint8_t *)p.y)[i], 0x5a);
+      }
+    }
+    problem_free(&p);
+  }
+}
+
+typedef enum int32_misuse {
+  X_IS_F16,
+  X_IS_SCALED,
+  ALPHA,
+  BETA,
+  BIASED,
+  ACTIVATED,
+  SCALED,
+  GLOBALLY,
+  FLOATS,
+  REAL_ZERO
+} int32_misuse;
+
+static void check_int32_refused(int32_misuse what) {
+  static const float half = 0.5f, one = 1;
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = what == FLOATS ? LPGEMM_FLOAT(2, 1) : LPGEMM_INT(4);
+  s.desc.n = s.desc.k = 32;
+  s.desc.scale_type = what == SCALED ? LPGEMM_F32 : 0;
+  s.desc.global_scale = what == GLOBALLY ? 0.5f : 0;
+  if (what == REAL_ZERO) {
+    s.desc.zero = LPGEMM_ZERO_CONSTANT;
+    s.desc.zero_constant = 1.5f;
+  }
+  s.m = 3;
+  s.x_type = what == X_IS_F16 ? LPGEMM_F16 : LPGEMM_I8;
+  s.y_type = LPGEMM_I32;
+  s.alpha = 1;
+  problem p;
+  if (problem_make(&p, all.handle, &s)) {
+    if (what == ALPHA) p.args.alpha = &half;
+    if (what == BETA) p.args.beta = &half;
+    if (what == ACTIVATED) p.args.activation = LPGEMM_ACTIVATION_RELU;
+    if (what == BIASED) {
+      p.args.bias = p.c;
+      p.args.bias_type = LPGEMM_F32;
+    }
+    if (what == X_IS_SCALED) {
+      p.args.x_scale = &one;
+      p.args.x_scale_mode = LPGEMM_X_SCALE_TENSOR;
+    }
+    memset(p.y, 0x5a, problem_y_bytes(&p));
+    CHECK_STATUS(lpgemm_run(all.handle, &p.args), LPGEMM_NOT_SUPPORTED);
+    for (size_t i = 0; i < problem_y_bytes(&p); i++) CHECK_INT(((uint8_t *)p.y)[i], 0x5a);
+  }
+  problem_free(&p);
+}
+
+static void suite_int32(void) {
+  static const lpgemm_dtype_t kinds[] = {LPGEMM_UINT(1),    LPGEMM_UINT(2),    LPGEMM_UINT(5),    LPGEMM_UINT(8),
+                                         LPGEMM_INT(2),     LPGEMM_INT(3),     LPGEMM_INT(4),     LPGEMM_INT(8),
+                                         LPGEMM_BIPOLAR(1), LPGEMM_BIPOLAR(2), LPGEMM_BIPOLAR(4), LPGEMM_BIPOLAR(8)};
+  for (int w = 0; w < COUNT(kinds); w++) {
+    for (int x = 0; x < COUNT(kinds); x++) {
+      int zero = (w + x) % 4, round = (w + 2 * x) % 3;
+      if (!test_case("gemm/int32/%s/%s", lpgemm_dtype_name(kinds[w]), lpgemm_dtype_name(kinds[x]))) continue;
+      check_int32(kinds[w], kinds[x], zero, round);
+    }
+  }
+  if (test_case("gemm/int32/limit/u8")) check_int32_limit(LPGEMM_UINT(8), 255, LPGEMM_UINT(8), 255, 33025);
+  if (test_case("gemm/int32/limit/i8")) check_int32_limit(LPGEMM_INT(8), 128, LPGEMM_I8, 128, 131071);
+  if (test_case("gemm/int32/limit/b8")) check_int32_limit(LPGEMM_BIPOLAR(8), 255, LPGEMM_BIPOLAR(8), 0, 33025);
+  for (int what = X_IS_F16; what <= REAL_ZERO; what++) {
+    if (test_case("gemm/int32/refused/%d", what)) check_int32_refused((int32_misuse)what);
+  }
+}
+
+/* ---- sizes of 0, and memory that may not be touched ---- */
+
+static problem_spec plain_spec(int64_t m, int64_t n, int64_t k) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = LPGEMM_UINT(4);
+  s.desc.n = n;
+  s.desc.k = k;
+  s.desc.group_k = 32;
+  s.desc.scale_type = LPGEMM_F16;
+  s.m = m;
+  s.x_type = s.y_type = s.bias_type = LPGEMM_F16;
+  s.alpha = 1;
+  s.beta = -0.5f;
+  s.pad_y = s.pad_c = 3;
+  return s;
+}
+
+static void check_empty(int64_t m, int64_t n, int64_t k) {
+  problem_spec s = plain_spec(m, n, k);
+  problem p;
+  if (problem_make(&p, all.handle, &s)) {
+    check_all_kernels(&p);
+    if (k == 0 || m == 0) p.args.x = NULL;
+    if (m == 0) {
+      p.args.y = NULL;
+      p.args.c = NULL;
+      p.args.bias = NULL;
+    }
+    if (m > 0 && n > 0) CHECK_STATUS(problem_run(&p, all.handle, NULL), LPGEMM_SUCCESS);
+    if (m == 0 || n == 0) CHECK_STATUS(lpgemm_run(all.handle, &p.args), LPGEMM_SUCCESS);
+    if (m > 0 && n > 0) problem_check(&p, NULL);
+  }
+  problem_free(&p);
+}
+
+/* Whole pages that can be locked away. */
+static void *map_pages(size_t bytes) {
+  int file = open("/dev/zero", O_RDWR);
+  void *pages = file < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  if (file >= 0) close(file);
+  if (pages == MAP_FAILED) abort();
+  return pages;
+}
+
+/* alpha = 0 reads neither X nor W, beta = 0 does not read C: a read of the locked pages would end the program. */
+static void check_unread(void) {
+  problem_spec s = plain_spec(5, 40, 70);
+  problem p;
+  size_t bytes = 0, pages = (size_t)1 << 20;
+  CHECK_STATUS(lpgemm_packed_size(&s.desc, &bytes), LPGEMM_SUCCESS);
+  CHECK(bytes < pages);
+  void *memory = map_pages(pages), *locked = map_pages(pages);
+  mprotect(locked, pages, PROT_NONE);
+  if (problem_make(&p, all.handle, &s)) {
+    CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_pack_weights(all.handle, &s.desc, &p.source, memory, pages, &p.weights), LPGEMM_SUCCESS);
+    p.args.weights = p.weights;
+    p.spec.alpha = 0;
+    p.args.x = locked;
+    mprotect(memory, pages, PROT_NONE);
+    check_all_kernels(&p);
+    mprotect(memory, pages, PROT_READ | PROT_WRITE);
+    p.args.x = p.x;
+    p.spec.alpha = 1;
+    p.spec.beta = 0;
+    p.args.c = locked;
+    check_all_kernels(&p);
+    p.args.c = NULL;
+    check_all_kernels(&p);
+    p.args.alpha = p.args.beta = NULL; /* the defaults, 1 and 0 */
+    check_all_kernels(&p);
+  }
+  problem_free(&p);
+  munmap(memory, pages);
+  munmap(locked, pages);
+}
+
+/* lpgemm_matmul() is lpgemm_run() with the handle's type. */
+static void check_matmul(lpgemm_dtype_t type) {
+  lpgemm_config_t config = {.size = sizeof config};
+  config.backend = LPGEMM_BACKEND_CPU;
+  config.default_type = type;
+  lpgemm_handle_t handle = NULL;
+  CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
+  problem_spec s = plain_spec(6, 50, 90);
+  s.x_type = s.y_type = type;
+  s.bias_type = 0;
+  s.beta = 0;
+  s.pad_x = 5;
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    problem_expect(&p);
+    memset(p.y, 0xff, problem_y_bytes(&p));
+    CHECK_STATUS(lpgemm_matmul(handle, p.weights, 6, p.x, 95, p.y, 53), LPGEMM_SUCCESS);
+    problem_check(&p, "lpgemm_matmul");
+  }
+  problem_free(&p);
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}
+
+/* ---- the suite ---- */
+
+void suite_gemm(void) {
+  all.handle = problem_handle(2);
+  all.kernels = problem_kernels(all.kernel);
+  int excluded = 0;
+  for (int t = 0; t < PROBLEM_TYPES; t++) {
+    const char *type = lpgemm_dtype_name(problem_types()[t]);
+    for (int x = 0; x < COUNT(x_types); x++) {
+      const char *x_type = lpgemm_dtype_name(x_types[x]);
+      int unit = LPGEMM_DTYPE_KIND(x_types[x]) != LPGEMM_KIND_BIPOLAR; /* has 0 and 1 */
+      if (unit && test_case("gemm/decode/%s/%s", type, x_type)) check_decode(problem_types()[t], x_types[x]);
+      if (test_case("gemm/exact/%s/%s", type, x_type)) {
+        check_exact(problem_types()[t], x_types[x]);
+      } else {
+        excluded = 1;
+      }
+    }
+  }
+  suite_pairs();
+  for (int i = 0; i < 200; i++) {
+    if (test_case("gemm/random/%03d", i)) check_random(-1, 0, 0);
+  }
+  suite_edge_shapes();
+  suite_model_shapes();
+  suite_int32();
+  if (test_case("gemm/empty/m")) check_empty(0, 20, 40);
+  if (test_case("gemm/empty/n")) check_empty(4, 0, 40);
+  if (test_case("gemm/empty/k")) check_empty(4, 20, 0);
+  if (test_case("gemm/empty/all")) check_empty(0, 0, 0);
+  if (test_case("gemm/unread")) check_unread();
+  for (int i = 0; i < 3; i++) {
+    if (test_case("gemm/matmul/%s", lpgemm_dtype_name(real_types[i]))) check_matmul(real_types[i]);
+  }
+  if (test_case("gemm/coverage")) {
+    for (int i = 0; i < all.kernels && !excluded; i++) {
+      if (all.cases[i] < 200) test_fail(__FILE__, __LINE__, "%s ran only %d cases", all.kernel[i], all.cases[i]);
+    }
+    if (excluded) test_skip("counts the cases of a whole run");
+  }
+  CHECK_STATUS(lpgemm_destroy(all.handle), LPGEMM_SUCCESS);
+}

@@ -224,34 +224,6 @@ static const char *check_gaps(const format_reader *r) {
   return all_zero(r->bytes + at, r->size - at) ? NULL : "bytes after the last section";
 }
 
-#define REFUSE(call)                     \
-  do {                                   \
-    const char *why_not = (call);        \
-    if (why_not != NULL) return why_not; \
-  } while (0)
-
-const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size) {
-  static const uint8_t magic[8] = {0x4c, 0x50, 0x47, 0x4d, 0x0d, 0x0a, 0x1a, 0x0a};
-  memset(r, 0, sizeof *r);
-  r->bytes = bytes;
-  r->size = size;
-  if (size < 512) return "fewer than 512 bytes";
-  if (memcmp(bytes, magic, 8) != 0) return "magic";
-  if (u32(bytes + 12) != 1) return "format version";
-  if (load(bytes + 504, 8) != format_hash(bytes, 504)) return "header hash";
-  if (u32(bytes + 8) != 512) return "header bytes";
-  if (u32(bytes + 16) != 1) return "layout";
-  if (load(bytes + 24, 8) != size) return "total bytes";
-  if (!all_zero(bytes + 20, 4) || !all_zero(bytes + 164, 12) || !all_zero(bytes + 272, 224)) return "unnamed bytes";
-  read_fields(r);
-  REFUSE(check_types(r));
-  REFUSE(check_numbers(r));
-  compute_sizes(r);
-  REFUSE(check_sections(r));
-  if (load(bytes + 496, 8) != format_hash(bytes + 512, size - 512)) return "payload hash";
-  return check_gaps(r);
-}
-
 /* ---- section 5: codes ---- */
 
 /* The bits [low, low + count) of the half word `x` words into the unit that starts at word `first` of a lane's row. */
@@ -377,20 +349,61 @@ static const char *check_exponents(const format_reader *r) {
   return r->scale_span == span ? NULL : "scale_span";
 }
 
-const char *format_check_content(const format_reader *r) {
+/* Section 7: what the numbers of a section may be. */
+static uint32_t largest_bits(const format_reader *r, int section) {
+  uint32_t type = section_type(r, section);
+  if (type == U6) return 63;
+  return type == U8 || type == U16 ? 1u << r->bits : UINT32_MAX;
+}
+
+/* The padding of section 4 and the ranges of section 7. */
+static const char *check_padding(const format_reader *r) {
   for (int64_t n = 0; n < r->n_padded; n++) {
     for (int64_t k = n < r->n ? r->k : 0; k < r->k_padded; k++) {
       if (stored_code(r, n, k) != 0) return "codes of the padding";
     }
     for (int section = FORMAT_SCALES; section <= FORMAT_SUPER_ZEROS; section++) {
-      const format_axis *axis = section_axis(r, section);
       if (r->length[section] == 0) continue;
-      for (int64_t j = n < r->n ? axis->count : 0; j < axis->padded; j++) {
-        if (format_bits(r, section, n, j) != 0) return "values of the padding";
+      const format_axis *axis = section_axis(r, section);
+      for (int64_t j = 0; j < axis->padded; j++) {
+        uint32_t value = format_bits(r, section, n, j);
+        if (value > (n < r->n && j < axis->count ? largest_bits(r, section) : 0)) return "a value beyond its range";
       }
     }
     if (n >= r->n && r->length[FORMAT_ROW_EXPONENTS] && format_row_exponent(r, n) != 0) return "padding exponents";
   }
-  if (r->scale_type == 0) return r->scale_span == 0 ? NULL : "scale_span without scales";
-  return check_exponents(r);
+  return NULL;
+}
+
+/* ---- section 10: what a reader refuses ---- */
+
+#define REFUSE(call)                     \
+  do {                                   \
+    const char *why_not = (call);        \
+    if (why_not != NULL) return why_not; \
+  } while (0)
+
+const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size) {
+  static const uint8_t magic[8] = {0x4c, 0x50, 0x47, 0x4d, 0x0d, 0x0a, 0x1a, 0x0a};
+  memset(r, 0, sizeof *r);
+  r->bytes = bytes;
+  r->size = size;
+  if (size < 512) return "fewer than 512 bytes";
+  if (memcmp(bytes, magic, 8) != 0) return "magic";
+  if (u32(bytes + 12) != 1) return "format version";
+  if (load(bytes + 504, 8) != format_hash(bytes, 504)) return "header hash";
+  if (u32(bytes + 8) != 512) return "header bytes";
+  if (u32(bytes + 16) != 1) return "layout";
+  if (load(bytes + 24, 8) != size) return "total bytes";
+  if (!all_zero(bytes + 20, 4) || !all_zero(bytes + 164, 12) || !all_zero(bytes + 272, 224)) return "unnamed bytes";
+  read_fields(r);
+  REFUSE(check_types(r));
+  REFUSE(check_numbers(r));
+  compute_sizes(r);
+  REFUSE(check_sections(r));
+  if (load(bytes + 496, 8) != format_hash(bytes + 512, size - 512)) return "payload hash";
+  REFUSE(check_gaps(r));
+  REFUSE(check_padding(r));
+  if (r->scale_type != 0) return check_exponents(r);
+  return r->scale_span == 0 ? NULL : "scale_span without scales";
 }

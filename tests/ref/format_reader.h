@@ -48,9 +48,6 @@ int format_row_exponent(const format_reader *r, int64_t n);
 /* Section 9; exact as long as fp64 holds the products. */
 double format_weight(const format_reader *r, int64_t n, int64_t k);
 
-/* Section 8, computed again from the scales, and the zero padding of section 4: NULL if all is as it must be. */
-const char *format_check_content(const format_reader *r);
-
 /* The hash of section 2 over whole 64-bit words. */
 uint64_t format_hash(const uint8_t *bytes, uint64_t count);
 

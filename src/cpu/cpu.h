@@ -25,7 +25,7 @@ void lpgemm_i_cpu_device(int threads, lpg_device *device);
 
 /* ---- kernels: the rows of the registry ---- */
 
-/* The oracle: plain loops, products summed in fp64 (or int64), one rounding. Any type, any shape. */
+/* The oracle: plain loops, products summed in fp64, one rounding. Any type, any shape. */
 lpgemm_status_t lpgemm_i_cpu_reference(const lpg_call *call);
 
 /* Blocked and threaded, one file compiled for three instruction sets. */

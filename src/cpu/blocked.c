@@ -1,0 +1,451 @@
+/* The CPU kernel for daily use: blocked and threaded, one source compiled for several instruction sets,
+ *
+ *     -DLPG_BLOCKED=base
+ *     -DLPG_BLOCKED=avx2    -mavx2 -mfma -mf16c
+ *     -DLPG_BLOCKED=avx512  -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
+ *
+ * all with -O3 -ffp-contract=fast.
+ *
+ *            256 columns                A task computes a block of Y: some tiles of 16 rows of W by some rows of X. X
+ * is
+ *         +--------------+              converted to fp32 a few chunks of 256 columns at a time. Of each tile a chunk
+ * is rows |      X       |              decoded to a panel of fp32, 16 weights for each column in the order of the
+ * packed
+ *         +--------------+              slots, and multiplied by all rows of X. Sums run in fp32 within a chunk and in
+ *         +--------------+              fp64 across chunks.
+ *      16 | panel of W   |
+ *         +--------------+
+ *
+ * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant. */
+#include <math.h>
+
+#include "cpu.h"
+#include "epilogue.h"
+#include "weight.h"
+
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between inlined functions only */
+
+enum {
+#if defined(__AVX512F__)
+  V = 16,         /* fp32 numbers of a vector */
+  MAX_ROWS = 8,   /* rows of X that are multiplied at once */
+  PANEL_TILES = 2 /* tiles of W side by side in a panel */
+#elif defined(__AVX2__)
+  V = 8,
+  MAX_ROWS = 6,
+  PANEL_TILES = 1
+#else
+  V = 4,
+  MAX_ROWS = 2,
+  PANEL_TILES = 1
+#endif
+};
+
+#if defined(__FMA__) || defined(__aarch64__)
+enum { FUSED = 1 }; /* a * b + c is rounded once */
+#else
+enum { FUSED = 0 };
+#endif
+
+enum {
+  CHUNK_K = 256,
+  X_STRIDE = CHUNK_K + 16,             /* so that rows do not fall into the same sets of the cache */
+  WIDTH = PANEL_TILES * LPG_TILE_ROWS, /* of a panel */
+  MAX_BLOCK_ROWS = 128,                /* rows of X of a task */
+  X_CHUNKS = 160,                      /* (row, chunk) pairs of X in scratch */
+  SUMS = 2048,                         /* (row, tile) pairs of sums in scratch */
+  TASKS_A_THREAD = 4,                  /* so that threads end at about the same time */
+  MAX_PAIRS = LPG_MAX_TILE_K / 8,      /* of a tile */
+  EXACT_F32 = 1 << 24                  /* fp32 holds every integer up to here */
+};
+
+typedef float vfloat __attribute__((vector_size(4 * V)));
+typedef int32_t vint __attribute__((vector_size(4 * V)));
+typedef uint32_t vuint __attribute__((vector_size(4 * V)));
+typedef uint16_t vhalf __attribute__((vector_size(2 * V)));
+
+typedef struct scratch {
+  float panel[CHUNK_K][WIDTH];
+  float x[X_CHUNKS][X_STRIDE];
+  double sums[SUMS][LPG_TILE_ROWS];
+  double row[CHUNK_K];
+  uint32_t words[LPG_TILE_ROWS * LPG_MAX_TILE_K * 7 / 32];
+  float scale[LPG_TILE_ROWS], zero[LPG_TILE_ROWS]; /* of the current group, in slot order */
+} scratch;
+_Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
+
+/* What the tasks of a call share. */
+typedef struct job {
+  const lpg_call *call;
+  const lpg_plan *plan;
+  int64_t block_rows, block_tiles; /* the block of Y of a task */
+  int64_t row_blocks;
+  int span; /* columns that are summed in fp32 */
+  int runs[MAX_PAIRS];
+  lpg_run run[MAX_PAIRS][LPG_MAX_RUNS];
+  float x_value[256], code_value[256];    /* of one-byte X; of stored codes of floats and codebooks */
+  float section_value[LPG_SECTIONS][256]; /* of one-byte scales and zeros */
+} job;
+
+/* ---- vectors ---- */
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vfloat load(const float *p) {
+  vfloat v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+INLINE void store(float *p, vfloat v) { memcpy(p, &v, sizeof v); }
+
+/* As lpg_f16_to_f32(). */
+INLINE vfloat halves_to_floats(const uint16_t *p) {
+  vhalf half;
+  memcpy(&half, p, sizeof half);
+  vuint h = __builtin_convertvector(half, vuint);
+  vuint magnitude = h & 0x7fffu, bias = (vuint){0} + (112u << 23);
+  vfloat subnormal = __builtin_convertvector((vint)magnitude, vfloat) * 5.9604644775390625e-8f;
+  vuint is_special = (vuint)((vint)magnitude >= 0x7c00), is_subnormal = (vuint)((vint)magnitude < 0x0400);
+  vuint normal = (magnitude << 13) + bias + (is_special & bias);
+  vuint bits = (is_subnormal & (vuint)subnormal) | (~is_subnormal & normal) | (h & 0x8000u) << 16;
+  return (vfloat)bits;
+}
+
+INLINE vfloat brains_to_floats(const uint16_t *p) {
+  vhalf half;
+  memcpy(&half, p, sizeof half);
+  return (vfloat)(__builtin_convertvector(half, vuint) << 16);
+}
+
+/* ---- X ---- */
+
+/* Converts `count` numbers, starting with element i of an array. table: values of one-byte types. */
+static void to_floats(lpgemm_dtype_t type, const void *array, int64_t i, int64_t count, const float *table,
+                      float *out) {
+  int64_t done = 0;
+  if (type == LPGEMM_F32) {
+    memcpy(out, (const float *)array + i, (size_t)count * sizeof *out);
+    return;
+  }
+  if (lpg_bytes(type) == 1) {
+    for (; done < count; done++) out[done] = table[((const uint8_t *)array)[i + done]];
+    return;
+  }
+  const uint16_t *halves = (const uint16_t *)array + i;
+  if (type == LPGEMM_F16) {
+    for (; done + V <= count; done += V) store(out + done, halves_to_floats(halves + done));
+  } else if (type == LPGEMM_BF16) {
+    for (; done + V <= count; done += V) store(out + done, brains_to_floats(halves + done));
+  }
+  for (; done < count; done++) out[done] = lpg_load(type, array, i + done);
+}
+
+/* ---- W ---- */
+
+/* Writes the 16 values that a section has for a row tile and a column, in slot order. */
+static void section_to_floats(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *out) {
+  lpgemm_dtype_t type = lpgemm_i_section_type(&j->plan->desc, id);
+  const lpg_axis *axis = lpg_section_axis(j->plan, id);
+  const uint8_t *at =
+      j->call->section[id] + lpg_value_offset(type, axis->padded, row_tile * LPG_TILE_ROWS, k / axis->k);
+  if (type == LPGEMM_UINT(4)) {
+    for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
+    return;
+  }
+  to_floats(type, at, 0, LPG_TILE_ROWS, j->section_value[id], out);
+}
+
+static void multiply_by_section(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *values) {
+  float factor[LPG_TILE_ROWS];
+  if (lpgemm_i_section_type(&j->plan->desc, id) == 0) return;
+  section_to_floats(j, id, row_tile, k, factor);
+  for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= factor[i];
+}
+
+/* Scales and zeros of the group of column k. */
+static void load_group(const job *j, int64_t row_tile, int64_t k, scratch *s) {
+  for (int i = 0; i < LPG_TILE_ROWS; i++) {
+    s->scale[i] = 1.0f;
+    s->zero[i] = j->plan->desc.zero_constant;
+  }
+  if (j->plan->desc.scale_type) section_to_floats(j, LPG_SECTION_SCALES, row_tile, k, s->scale);
+  if (j->plan->desc.zero_type) section_to_floats(j, LPG_SECTION_ZEROS, row_tile, k, s->zero);
+  multiply_by_section(j, LPG_SECTION_SUPER_SCALES, row_tile, k, s->scale);
+  multiply_by_section(j, LPG_SECTION_SUPER_ZEROS, row_tile, k, s->zero);
+}
+
+/* Brings the words of a tile into the order [word of the lane's row][t][slot]: the words of rows g and g + 8 alternate
+ * in the packed form, so a pair of them is one 64-bit number, and slots 2g and 2g + 1. */
+static void untangle(int bits, const uint8_t *tile, uint32_t *words) {
+  int row_words = lpg_lane_words(bits) / 2;
+  for (int w = 0; w < row_words; w++) {
+    for (int lane = 0; lane < LPG_LANES; lane++) {
+      int g = lane / 4, t = lane % 4;
+      memcpy(words + (w * 4 + t) * LPG_TILE_ROWS + 2 * g, tile + lpg_word_offset(lane, 2 * w), 8);
+    }
+  }
+}
+
+INLINE vuint extract(const lpg_run *run, int runs, const uint32_t *words, int odd) {
+  vuint code = {0};
+  for (int i = 0; i < runs; i++) {
+    vuint word;
+    memcpy(&word, words + run[i].word * 4 * LPG_TILE_ROWS, sizeof word);
+    vuint bits = word >> (uint32_t)(run[i].shift + 16 * odd) & ((1u << run[i].bits) - 1u);
+    code = i == 0 ? bits : code | bits << (uint32_t)run[i].code_bit;
+  }
+  return code;
+}
+
+/* The values of codes: from the table, or as integers. */
+INLINE vfloat value_of(vuint code, const float *table, float step, float offset) {
+  if (!table) return __builtin_convertvector((vint)code, vfloat) * step + offset;
+  uint32_t index[V];
+  float value[V];
+  memcpy(index, &code, sizeof index);
+  for (int i = 0; i < V; i++) value[i] = table[index[i]];
+  return load(value);
+}
+
+/* Decodes the 16 columns of a step of the untangled tile into 16 rows of the panel. */
+INLINE void decode_step(const job *j, const scratch *s, int step, const float *table, int minimum, float *panel) {
+  lpgemm_dtype_t type = j->plan->desc.type;
+  float factor = (float)lpg_integer_step(type), offset = (float)lpg_integer_offset(type);
+  for (int slot = 0; slot < LPG_TILE_ROWS; slot += V) {
+    vfloat scale = load(s->scale + slot), zero = load(s->zero + slot);
+    for (int half = 0; half < 2; half++) {
+      const lpg_run *run = j->run[2 * step + half];
+      int runs = j->runs[2 * step + half];
+      for (int i = 0; i < 8; i++) { /* i = 2t + odd */
+        vuint code = extract(run, runs, s->words + i / 2 * LPG_TILE_ROWS + slot, i % 2);
+        vfloat value = value_of(code, table, factor, offset);
+        store(panel + (8 * half + i) * WIDTH + slot, minimum ? value * scale + zero : (value - zero) * scale);
+      }
+    }
+  }
+}
+
+/* Decodes columns [k, k + columns) of a row tile; k is a multiple of CHUNK_K. */
+static void decode(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
+  const lpg_plan *plan = j->plan;
+  int bits = plan->bits, tile_k = lpg_tile_k(bits), minimum = plan->desc.zero == LPGEMM_ZERO_MINIMUM;
+  int is_integer = lpg_is_integer_kind(plan->desc.type);
+  int64_t next_group = k; /* where the next group begins */
+  for (int i = 0; i < columns; i += LPG_STEP_K) {
+    int step = (int)((k + i) % tile_k) / LPG_STEP_K;
+    if (i == 0 || step == 0) {
+      int64_t tile = lpg_tile_offset(bits, plan->k_tiles, row_tile, (k + i) / tile_k);
+      untangle(bits, j->call->section[LPG_SECTION_CODES] + tile, s->words);
+    }
+    if (k + i >= next_group) {
+      load_group(j, row_tile, k + i, s);
+      next_group = ((k + i) / plan->group.k + 1) * plan->group.k;
+    }
+    float *out = panel + i * WIDTH;
+    if (is_integer && !minimum) decode_step(j, s, step, NULL, 0, out);
+    if (is_integer && minimum) decode_step(j, s, step, NULL, 1, out);
+    if (!is_integer && !minimum) decode_step(j, s, step, j->code_value, 0, out);
+    if (!is_integer && minimum) decode_step(j, s, step, j->code_value, 1, out);
+  }
+}
+
+/* Scale * code + minimum loses its leading digits where the two cancel, so it needs a fused multiply-add, and exact
+ * scales and minima. */
+static int needs_fp64(const lpg_plan *plan) {
+  if (plan->desc.zero != LPGEMM_ZERO_MINIMUM) return 0;
+  return !FUSED || plan->desc.super_scale_type == LPGEMM_F32 || plan->desc.super_zero_type == LPGEMM_F32;
+}
+
+/* The same as decode(), slowly. */
+static void decode_fp64(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
+  for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
+    int64_t row = row_tile * LPG_TILE_ROWS + lpg_slot_row(slot);
+    lpg_weight_row(j->plan, j->call->section, row, k, columns, s->row);
+    for (int i = 0; i < columns; i++) panel[i * WIDTH + slot] = (float)s->row[i];
+  }
+}
+
+/* ---- the product ---- */
+
+/* sums[tile][row] += X[row] . panel[tile] over `columns` columns. */
+INLINE void multiply_rows(int rows, int columns, const float *x, const float *panel, double *sums,
+                          int64_t tile_stride) {
+  enum { VECTORS = WIDTH / V };
+  vfloat sum[MAX_ROWS][VECTORS];
+  for (int r = 0; r < rows; r++) {
+    for (int i = 0; i < VECTORS; i++) sum[r][i] = (vfloat){0};
+  }
+  for (int k = 0; k < columns; k++) {
+    for (int r = 0; r < rows; r++) {
+      for (int i = 0; i < VECTORS; i++) sum[r][i] += x[r * X_STRIDE + k] * load(panel + k * WIDTH + i * V);
+    }
+  }
+  for (int r = 0; r < rows; r++) {
+    float total[WIDTH];
+    for (int i = 0; i < VECTORS; i++) store(total + i * V, sum[r][i]);
+    for (int tile = 0; tile < PANEL_TILES; tile++) {
+      double *out = sums + tile * tile_stride + r * LPG_TILE_ROWS;
+      for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] += (double)total[tile * LPG_TILE_ROWS + i];
+    }
+  }
+}
+
+/* A loop of its own for each number of rows, so that the sums stay in registers. */
+static void multiply(int rows, int columns, const float *x, const float *panel, double *sums, int64_t tile_stride) {
+#define CASE(n)                                                                \
+  case n:                                                                      \
+    if (n <= MAX_ROWS) multiply_rows(n, columns, x, panel, sums, tile_stride); \
+    break
+  switch (rows) {
+    CASE(1);
+    CASE(2);
+    CASE(3);
+    CASE(4);
+    CASE(5);
+    CASE(6);
+    CASE(7);
+    CASE(8);
+  }
+#undef CASE
+}
+
+/* The part of X that a task has in scratch: some chunks of its rows. */
+typedef struct x_part {
+  int64_t rows, first_k, chunks;
+} x_part;
+
+static void load_x(const job *j, int64_t first_row, x_part part, scratch *s) {
+  const lpg_call *call = j->call;
+  for (int64_t c = 0; c < part.chunks; c++) {
+    int64_t k = part.first_k + c * CHUNK_K, left = j->plan->desc.k - k;
+    for (int64_t r = 0; r < part.rows; r++) {
+      to_floats(call->problem.x_type, call->x, (first_row + r) * call->ldx + k, left < CHUNK_K ? left : CHUNK_K,
+                j->x_value, s->x[c * part.rows + r]);
+    }
+  }
+}
+
+/* Adds the products of a part of X and of the row tiles [tile, tile + tiles), at most PANEL_TILES, to their sums. */
+static void multiply_tiles(const job *j, int64_t tile, int64_t tiles, x_part part, double *sums, scratch *s) {
+  int fp64 = needs_fp64(j->plan);
+  for (int64_t c = 0; c < part.chunks; c++) {
+    int64_t k = part.first_k + c * CHUNK_K, left = j->plan->desc.k - k;
+    int columns = (int)(left < CHUNK_K ? left : CHUNK_K);
+    for (int64_t i = 0; i < tiles; i++) {
+      float *panel = s->panel[0] + i * LPG_TILE_ROWS;
+      if (fp64) decode_fp64(j, tile + i, k, columns, s, panel);
+      if (!fp64) decode(j, tile + i, k, columns, s, panel);
+    }
+    for (int64_t r = 0; r < part.rows; r += MAX_ROWS) {
+      int rows = (int)(part.rows - r < MAX_ROWS ? part.rows - r : MAX_ROWS);
+      for (int first = 0; first < columns; first += j->span) {
+        multiply(rows, columns - first < j->span ? columns - first : j->span, s->x[c * part.rows + r] + first,
+                 s->panel[first], sums + r * LPG_TILE_ROWS, part.rows * LPG_TILE_ROWS);
+      }
+    }
+  }
+}
+
+/* ---- a task: a block of Y ---- */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static void finish_block(const job *j, int64_t row, int64_t rows, int64_t tile, int64_t tiles, const scratch *s) {
+  double global = (double)j->plan->desc.global_scale;
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t i = 0; i < tiles; i++) {
+      for (int n = 0; n < LPG_TILE_ROWS; n++) {
+        int64_t column = (tile + i) * LPG_TILE_ROWS + n;
+        if (column >= j->plan->desc.n) break;
+        lpgemm_i_epilogue(j->call, row + r, column, s->sums[i * rows + r][lpg_row_slot(n)] * global);
+      }
+    }
+  }
+}
+
+static void run_block(void *context, int64_t index, void *memory) {
+  const job *j = context;
+  scratch *s = memory;
+  int64_t row = index % j->row_blocks * j->block_rows, tile = index / j->row_blocks * j->block_tiles;
+  int64_t rows = least(j->block_rows, j->call->problem.m - row),
+          tiles = least(j->block_tiles, j->plan->row_tiles - tile);
+  int64_t chunks = j->call->skip_product ? 0 : lpg_ceil_div(j->plan->desc.k, CHUNK_K), chunks_at_once = X_CHUNKS / rows;
+  memset(s->sums, 0, (size_t)(rows * lpg_round_up(tiles, PANEL_TILES)) * sizeof s->sums[0]);
+  memset(s->panel, 0, sizeof s->panel); /* half of it stays unused if the number of tiles is odd */
+  for (int64_t c = 0; c < chunks; c += chunks_at_once) {
+    x_part part = {rows, c * CHUNK_K, least(chunks_at_once, chunks - c)};
+    load_x(j, row, part, s);
+    for (int64_t i = 0; i < tiles; i += PANEL_TILES) {
+      multiply_tiles(j, tile + i, least(PANEL_TILES, tiles - i), part, s->sums[i * rows], s);
+    }
+  }
+  finish_block(j, row, rows, tile, tiles, s);
+}
+
+/* ---- the call ---- */
+
+static void fill_table(lpgemm_dtype_t type, uint32_t flip, const float *codebook, float *table) {
+  uint32_t codes = 1u << lpg_bits(type);
+  for (uint32_t i = 0; i < 256; i++) table[i] = lpg_code_value(type, (i ^ flip) & (codes - 1u), codebook);
+}
+
+static void fill_tables(job *j) {
+  const lpgemm_weight_desc_t *d = &j->plan->desc;
+  for (int pair = 0; pair < lpg_tile_k(j->plan->bits) / 8; pair++) {
+    j->runs[pair] = lpg_code_runs(j->plan->bits, pair, j->run[pair]);
+  }
+  if (lpg_bytes(j->call->problem.x_type) == 1) fill_table(j->call->problem.x_type, 0, NULL, j->x_value);
+  if (!lpg_is_integer_kind(d->type)) fill_table(d->type, 0, d->codebook, j->code_value);
+  for (int id = 0; id < LPG_SECTIONS; id++) {
+    lpgemm_dtype_t type = lpgemm_i_section_type(d, (lpg_section_id)id);
+    if (lpg_bytes(type) == 1) fill_table(type, 0, NULL, j->section_value[id]);
+  }
+}
+
+/* The largest magnitude of an integer type. */
+static double largest_integer(lpgemm_dtype_t type) {
+  int bits = lpg_bits(type);
+  return lpg_kind(type) == LPGEMM_KIND_INT ? ldexp(1.0, bits - 1) : ldexp(1.0, bits) - 1.0;
+}
+
+/* Columns that fp32 may add up at a time: all of a chunk, or when the result must be exact (integers without scales) as
+ * many as fit into 24 bits; 0 if that is none. */
+static int choose_span(const lpg_call *call) {
+  const lpgemm_weight_desc_t *d = &call->problem.plan->desc;
+  if (!lpg_is_integer_kind(call->problem.x_type) || !lpg_is_integer_kind(d->type) || d->scale_type) return CHUNK_K;
+  double zero = fabs((double)d->zero_constant);
+  if (zero != floor(zero) || d->zero == LPGEMM_ZERO_MINIMUM || lpg_is_real(d->zero_type)) return CHUNK_K;
+  if (d->zero == LPGEMM_ZERO_PER_GROUP) zero = ldexp(1.0, lpg_bits(d->type));
+  double product = largest_integer(call->problem.x_type) * (largest_integer(d->type) + zero);
+  return (int)fmin(CHUNK_K, floor(EXACT_F32 / product));
+}
+
+/* As large as scratch allows, so that X is converted and W decoded rarely, but enough tasks for all threads. */
+static void choose_blocks(job *j) {
+  int64_t m = j->call->problem.m, row_tiles = j->plan->row_tiles, threads = lpgemm_i_pool_threads(j->call->pool);
+  int64_t tasks = threads == 1 ? 1 : threads * TASKS_A_THREAD;
+  j->block_rows = lpg_round_up(lpg_ceil_div(m, lpg_ceil_div(m, MAX_BLOCK_ROWS)), MAX_ROWS);
+  while (j->block_rows > 2 * MAX_ROWS && lpg_ceil_div(m, j->block_rows) * row_tiles < threads * PANEL_TILES) {
+    j->block_rows = lpg_round_up(j->block_rows / 2, MAX_ROWS);
+  }
+  j->row_blocks = lpg_ceil_div(m, j->block_rows);
+  j->block_tiles = lpg_round_up(lpg_ceil_div(row_tiles * j->row_blocks, tasks), PANEL_TILES);
+  j->block_tiles = least(j->block_tiles, SUMS / least(m, j->block_rows) / PANEL_TILES * PANEL_TILES);
+}
+
+#define NAME_(isa) lpgemm_i_cpu_blocked_##isa
+#define NAME(isa) NAME_(isa)
+
+lpgemm_status_t NAME(LPG_BLOCKED)(const lpg_call *call) {
+  job j;
+  if (call->problem.m == 0 || call->problem.plan->desc.n == 0) return LPGEMM_SUCCESS;
+  j.call = call;
+  j.plan = call->problem.plan;
+  j.span = choose_span(call);
+  if (j.span == 0) return lpgemm_i_cpu_reference(call); /* a single product may be too large for fp32 */
+  fill_tables(&j);
+  choose_blocks(&j);
+  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.plan->row_tiles, j.block_tiles), run_block, &j);
+  return LPGEMM_SUCCESS;
+}

@@ -1,0 +1,45 @@
+/* What the CPU backend runs on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu.h"
+
+int lpgemm_i_cpu_isa(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_cpu_init();
+  int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  int avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return avx2 && avx512 ? LPG_ISA_AVX512 : avx2 ? LPG_ISA_AVX2 : LPG_ISA_BASE;
+#else
+  return LPG_ISA_BASE;
+#endif
+}
+
+/* The processor's name from the kernel's table, "cpu" where it has none. */
+static void read_name(char *name, size_t size) {
+  snprintf(name, size, "cpu");
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  if (!file) return;
+  char line[256];
+  while (fgets(line, sizeof line, file)) {
+    const char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+    const char *text = colon + 1 + strspn(colon + 1, " \t");
+    int length = (int)strcspn(text, "\n");
+    if (length > 0) snprintf(name, size, "%.*s", length, text);
+    break;
+  }
+  fclose(file);
+  for (char *c = name; *c; c++) {
+    if ((unsigned char)*c < ' ' || *c == 127) *c = ' ';
+  }
+}
+
+void lpgemm_i_cpu_device(int threads, lpg_device *device) {
+  memset(device, 0, sizeof *device);
+  device->backend = LPGEMM_BACKEND_CPU;
+  device->isa = lpgemm_i_cpu_isa();
+  device->units = threads;
+  read_name(device->name, sizeof device->name);
+}

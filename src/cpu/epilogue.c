@@ -1,0 +1,44 @@
+/* From a sum of products to an element of Y. */
+#include "epilogue.h"
+
+#include <math.h>
+
+/* The last three are 0 at minus infinity, where their formulas say infinity times zero. */
+static double activate(lpgemm_activation_t activation, double v) {
+  if (activation == LPGEMM_ACTIVATION_NONE) return v;
+  if (activation == LPGEMM_ACTIVATION_RELU) return v < 0.0 ? 0.0 : v;
+  if (v == -(double)INFINITY) return 0.0;
+  switch (activation) {
+    case LPGEMM_ACTIVATION_GELU_ERF: return 0.5 * v * erfc(v * -0.70710678118654752440);
+    case LPGEMM_ACTIVATION_GELU_TANH: /* (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)) */
+      return v / (1.0 + exp(-2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v)));
+    default: return v / (1.0 + exp(-v)); /* SiLU */
+  }
+}
+
+static double scale_of_row(const lpg_call *call, int64_t m) {
+  switch (call->problem.x_scale_mode) {
+    case LPGEMM_X_SCALE_TENSOR: return (double)call->x_scale[0];
+    case LPGEMM_X_SCALE_ROW: return (double)call->x_scale[m];
+    default: return 1.0;
+  }
+}
+
+static void store_i32(const lpg_call *call, int64_t m, int64_t n, double sum) {
+  int64_t v = call->skip_product ? 0 : (int64_t)sum;
+  if (call->beta != 0.0f) v += ((const int32_t *)call->c)[m * call->ldc + n];
+  uint32_t wrapped = (uint32_t)(uint64_t)v;
+  memcpy((int32_t *)call->y + m * call->ldy + n, &wrapped, sizeof wrapped);
+}
+
+void lpgemm_i_epilogue(const lpg_call *call, int64_t m, int64_t n, double sum) {
+  lpgemm_dtype_t y_type = call->problem.y_type;
+  if (y_type == LPGEMM_I32) {
+    store_i32(call, m, n, sum);
+    return;
+  }
+  double v = call->skip_product ? 0.0 : (double)call->alpha * scale_of_row(call, m) * sum;
+  if (call->beta != 0.0f) v += (double)call->beta * (double)lpg_load(y_type, call->c, m * call->ldc + n);
+  if (call->bias) v += (double)lpg_load(call->bias_type, call->bias, n);
+  lpg_store_f64(y_type, call->y, m * call->ldy + n, activate(call->activation, v));
+}

@@ -1,4 +1,4 @@
-/* The cost model: a start, then decoding, multiplying and making tables, spread over all threads or SMs. */
+/* The cost model: a start, then decoding and multiplying, spread over all threads or SMs. */
 #include "cost.h"
 
 #include <math.h>
@@ -21,7 +21,6 @@ double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, c
   double m = problem->batch_invariant ? INVARIANT_ROWS : (double)problem->m;
   double n = (double)problem->plan->desc.n, k = (double)problem->plan->desc.k;
   double units = device->units > 0 ? (double)device->units : 1.0;
-  double work = n * k * (1.0 / row->decode + m / row->multiply) * (row->planes ? problem->plan->bits : 1);
-  if (row->prepare > 0.0 && !problem->tables) work += m * k / row->prepare;
+  double work = n * k * (1.0 / row->decode + m / row->multiply);
   return row->start + work / units;
 }

@@ -152,7 +152,9 @@ static void add(lpg_text *text, const char *format, ...) {
 lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                                  const lpg_device *device, const lpg_tuning *tuning, const char *forced, char *text,
                                  size_t text_bytes) {
-  lpg_text out = {text, text_bytes};
+  lpg_text out;
+  out.at = text;
+  out.left = text_bytes;
   lpg_choice choice = {NULL, NULL};
   lpgemm_status_t status = choose(kernels, count, problem, device, tuning, forced, &choice);
   if (status == LPGEMM_SUCCESS) {

@@ -21,8 +21,8 @@ void lpgemm_i_unpack_host(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtyp
 uint64_t lpgemm_i_part_bytes(const lpg_plan *plan, lpg_section_id id);
 void lpgemm_i_unpack_part_host(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, void *out);
 
-/* Quantises real weights and packs them. Allocates scratch for the codes, scales and zeros. On failure nothing is
- * written to blob. */
+/* Quantises real weights and packs them. Allocates scratch for one row, 9 bytes a column. On failure nothing
+ * is written to blob. */
 lpgemm_status_t lpgemm_i_quantize_host(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
                                        lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content);
 
@@ -59,6 +59,7 @@ void lpgemm_i_put_number(const lpg_line *line, uint8_t *blob, int64_t index, uin
 uint32_t lpgemm_i_get_number(const lpg_line *line, const uint8_t *blob, int64_t index);
 
 /* The value of a number, exact. */
+float lpgemm_i_value_of(lpgemm_dtype_t type, uint32_t number);
 float lpgemm_i_number_value(const lpg_line *line, const uint8_t *blob, int64_t index);
 
 /* The largest number that a section may hold; UINT32_MAX if all that its type can hold are legal. */

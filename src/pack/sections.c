@@ -40,14 +40,17 @@ uint32_t lpgemm_i_get_number(const lpg_line *line, const uint8_t *blob, int64_t 
   }
 }
 
-float lpgemm_i_number_value(const lpg_line *line, const uint8_t *blob, int64_t index) {
-  uint32_t number = lpgemm_i_get_number(line, blob, index);
-  switch (line->type) {
+float lpgemm_i_value_of(lpgemm_dtype_t type, uint32_t number) {
+  switch (type) {
     case LPGEMM_F32: return lpg_bits_f32(number);
     case LPGEMM_F16: return lpg_f16_to_f32((uint16_t)number);
     case LPGEMM_BF16: return lpg_bf16_to_f32((uint16_t)number);
-    default: return lpg_code_value(line->type, number, NULL);
+    default: return lpg_code_value(type, number, NULL);
   }
+}
+
+float lpgemm_i_number_value(const lpg_line *line, const uint8_t *blob, int64_t index) {
+  return lpgemm_i_value_of(line->type, lpgemm_i_get_number(line, blob, index));
 }
 
 /* ---- row exponents ---- */

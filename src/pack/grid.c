@@ -1,0 +1,22 @@
+#include "grid.h"
+
+void lpgemm_i_make_grid(lpgemm_dtype_t type, const float *codebook, lpg_grid *grid) {
+  memset(grid, 0, sizeof *grid);
+  for (uint32_t code = 0; code < 1u << lpg_bits(type); code++) {
+    double value = (double)lpg_code_value(type, code, codebook);
+    if (!(value - value == 0.0)) continue; /* infinities and NaN */
+    int at = grid->count;
+    while (at > 0 && grid->value[at - 1] > value) at--;
+    if (at > 0 && grid->value[at - 1] == value) continue;
+    for (int i = grid->count; i > at; i--) {
+      grid->value[i] = grid->value[i - 1];
+      grid->code[i] = grid->code[i - 1];
+    }
+    grid->value[at] = value;
+    grid->code[at] = (uint8_t)code;
+    grid->count++;
+  }
+  grid->first = grid->value[0];
+  if (lpg_is_integer_kind(type)) grid->gap = (double)lpg_integer_step(type);
+  for (int i = 0; i + 1 < grid->count; i++) grid->middle[i] = (grid->value[i] + grid->value[i + 1]) / 2.0;
+}

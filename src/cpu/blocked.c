@@ -6,15 +6,13 @@
  *
  * all with -O3 -ffp-contract=fast.
  *
- *            256 columns                A task computes a block of Y: some tiles of 16 rows of W by some rows of X. X
- * is
- *         +--------------+              converted to fp32 a few chunks of 256 columns at a time. Of each tile a chunk
- * is rows |      X       |              decoded to a panel of fp32, 16 weights for each column in the order of the
- * packed
- *         +--------------+              slots, and multiplied by all rows of X. Sums run in fp32 within a chunk and in
- *         +--------------+              fp64 across chunks.
- *      16 | panel of W   |
- *         +--------------+
+ *                  256 columns          A task computes a block of Y from rows of X and tiles of 16 rows of W.
+ *               +---------------+
+ *     rows of X |   x in fp32   |       X is converted to fp32, a few chunks of 256 columns at a time. A chunk of a
+ *               +---------------+       tile is decoded to a panel: 16 weights for every column, in the order of
+ *               +---------------+       the packed form's slots. The panel is multiplied by all rows of X, several
+ *     16 rows   | panel in fp32 |       at once with their sums in registers: in fp32 within a chunk, in fp64
+ *     of W      +---------------+       across chunks.
  *
  * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant. */
 #include <math.h>

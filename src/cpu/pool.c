@@ -15,7 +15,7 @@
 enum {
   MAX_THREADS = 1024,
   STACK_BYTES = 1024 * 1024, /* of a worker; the kernels keep their data in scratch */
-  SPINS = 4096               /* looks at an atomic before a thread goes to sleep: some ten microseconds */
+  SPINS = 1024               /* looks at an atomic before a thread goes to sleep: some tens of microseconds */
 };
 
 typedef struct worker {

@@ -466,8 +466,8 @@ lpgemm_status_t lpgemm_matmul(lpgemm_handle_t handle, lpgemm_weights_t weights, 
                               void *y, int64_t ldy);
 
 /* Workspace that lpgemm_run() needs for any call with these weights and at most m_max rows; monotone in m_max, and
- * beyond copies of X at most 64 MiB. args gives types and options (weights, m and pointers in it are ignored); NULL
- * means the handle's defaults. Often 0. */
+ * beyond copies of X at most 64 MiB. args gives types and options, a forced kernel among them (weights, m and data
+ * pointers in it are ignored); NULL means the handle's defaults. Often 0. */
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
                                       const lpgemm_run_args_t *args, size_t *bytes);
 

@@ -85,7 +85,7 @@ static lpgemm_status_t tune_rows(lpgemm_handle_t handle, trial *t, double deadli
   for (int i = 0; i < lpgemm_i_registry_count; i++) {
     const lpg_kernel *kernel = &lpgemm_i_registry[i];
     double time;
-    if (lpgemm_i_infeasible(kernel, &problem, &handle->device) || kernel->flags & LPG_K_FORCE_ONLY) continue;
+    if (!lpgemm_i_may_choose(kernel, &problem, &handle->device)) continue;
     if (best && now() > deadline) break;
     /* the slow kernels stand last in the registry: skip one that is estimated hopeless */
     if (best && lpgemm_i_estimate(kernel, &problem, &handle->device) > 20 * best_time) continue;

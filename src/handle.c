@@ -35,7 +35,7 @@ lpgemm_status_t lpgemm_i_check_reserved(const uint32_t *reserved, int count, con
 const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend) {
   switch (backend) {
     case LPGEMM_BACKEND_CPU: return &lpgemm_i_cpu_backend;
-#ifdef LPG_CUDA
+#ifdef LPG_HAVE_CUDA
     case LPGEMM_BACKEND_CUDA: return &lpgemm_i_cuda_backend;
 #endif
     default: return NULL;
@@ -86,13 +86,10 @@ static lpgemm_status_t read_backend(lpgemm_backend_t *backend) {
 static lpgemm_status_t read_forced_kernel(char *name, size_t bytes) {
   const char *text = getenv("LPGEMM_KERNEL");
   if (!text || !*text) return LPGEMM_SUCCESS;
-  for (int i = 0; i < lpgemm_i_registry_count; i++) {
-    if (strcmp(text, lpgemm_i_registry[i].name) == 0 && strlen(text) < bytes) {
-      memcpy(name, text, strlen(text) + 1);
-      return LPGEMM_SUCCESS;
-    }
-  }
-  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "LPGEMM_KERNEL is \"%.80s\"; lpgemm_list_kernels() has the names", text);
+  LPG_CHECK(lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, text) && strlen(text) < bytes,
+            LPGEMM_INVALID_ARGUMENT, "LPGEMM_KERNEL is \"%.80s\"; lpgemm_list_kernels() has the names", text);
+  memcpy(name, text, strlen(text) + 1);
+  return LPGEMM_SUCCESS;
 }
 
 /* ---- create and destroy ---- */

@@ -100,7 +100,7 @@ typedef struct lpg_backend {
 } lpg_backend;
 
 extern const lpg_backend lpgemm_i_cpu_backend;
-extern const lpg_backend lpgemm_i_cuda_backend; /* in builds with LPG_CUDA */
+extern const lpg_backend lpgemm_i_cuda_backend; /* in builds with LPG_HAVE_CUDA */
 
 /* The table of CPU or CUDA, NULL if this build does not contain it. */
 const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend);

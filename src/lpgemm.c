@@ -328,7 +328,7 @@ lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t w
   request r;
   LPG_TRY(read_options(handle, args, weights, m_max, &r));
   *bytes = r.quantized_bytes + r.scale_bytes +
-           lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device);
+           lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, r.forced);
   return LPGEMM_SUCCESS;
 }
 

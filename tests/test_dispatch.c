@@ -291,13 +291,13 @@ static void test_workspace(void) {
   if (test_case("dispatch/workspace/made-up")) {
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 0);
     size_t fixed = 132 * 64; /* prefill's */
-    CHECK_INT(lpgemm_i_workspace(made_up, COUNT(made_up), &q.p, &sm90), fixed);
+    CHECK_INT(lpgemm_i_workspace(made_up, COUNT(made_up), &q.p, &sm90, NULL), fixed);
     q.p.m = 16;
-    CHECK_INT(lpgemm_i_workspace(made_up, 1, &q.p, &sm90), 16 * 256);
+    CHECK_INT(lpgemm_i_workspace(made_up, 1, &q.p, &sm90, NULL), 16 * 256);
     q.p.m = 1000; /* decode takes 16 rows, and a call may have 16 */
-    CHECK_INT(lpgemm_i_workspace(made_up, 1, &q.p, &sm90), 16 * 256);
-    CHECK_INT(lpgemm_i_workspace(made_up, COUNT(made_up), &q.p, &sm90), fixed);
-    CHECK_INT(lpgemm_i_workspace(made_up, COUNT(made_up), &q.p, &sm80), 0);
+    CHECK_INT(lpgemm_i_workspace(made_up, 1, &q.p, &sm90, NULL), 16 * 256);
+    CHECK_INT(lpgemm_i_workspace(made_up, COUNT(made_up), &q.p, &sm90, NULL), fixed);
+    CHECK_INT(lpgemm_i_workspace(made_up, COUNT(made_up), &q.p, &sm80, NULL), 0);
   }
   if (test_case("dispatch/workspace/monotone")) {
     static const lpg_device *const devices[] = {&sm80, &sm90, &cpu_base, &cpu_avx512};
@@ -307,8 +307,8 @@ static void test_workspace(void) {
         make_simple(&q, LPGEMM_UINT((lpgemm_dtype_t)bits), LPGEMM_F16, 0);
         for (int64_t m = 0; m < 100000; m = m < 40 ? m + 1 : m * 5 / 4) {
           q.p.m = m;
-          size_t bytes = lpgemm_i_workspace(made_up, COUNT(made_up), &q.p, devices[d]);
-          size_t real = lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &q.p, devices[d]);
+          size_t bytes = lpgemm_i_workspace(made_up, COUNT(made_up), &q.p, devices[d], NULL);
+          size_t real = lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &q.p, devices[d], NULL);
           CHECK(bytes >= last && real >= last_real);
           last = bytes;
           last_real = real;

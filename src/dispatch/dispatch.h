@@ -55,7 +55,7 @@ enum { /* groups; ROW when one group covers the row */
 };
 enum {                            /* flags */
        LPG_K_BATCH_INVARIANT = 1, /* a row's bits never depend on M */
-       LPG_K_TABLES = 2,          /* reads lookup tables when the call brings them */
+       LPG_K_TABLES = 2,          /* reads lookup tables; chosen automatically only when the call brings them */
        LPG_K_FAST = 4,            /* holds only the FAST level */
        LPG_K_FORCE_ONLY = 8       /* never chosen automatically */
 };
@@ -89,6 +89,9 @@ const lpg_kernel *lpgemm_i_find_kernel(const lpg_kernel *kernels, int count, con
 /* NULL if the kernel can do the problem on the device, else why not: one of a fixed set of sentences. */
 const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
 
+/* 1 if it can, and may be chosen without being forced. */
+int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
+
 /* 1 if the device can run the kernel at all: backend, architecture, instruction set. */
 int lpgemm_i_runs_on(const lpg_kernel *kernel, const lpg_device *device);
 
@@ -110,8 +113,10 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
                                  const lpg_device *device, const lpg_tuning *tuning, const char *forced, char *text,
                                  size_t text_bytes);
 
-/* The largest workspace of any kernel that may run the problem with m rows or fewer; monotone in m. */
-size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device);
+/* The largest workspace of any kernel that may be chosen for the problem with m rows or fewer, or that of the forced
+ * one; monotone in m. */
+size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
+                          const char *forced);
 
 /* ---- tuning: which kernel was measured best; a key is the problem's types, options and sizes ---- */
 

@@ -75,8 +75,13 @@ static lpgemm_status_t choose_forced(const lpg_kernel *kernels, int count, const
   return LPGEMM_SUCCESS;
 }
 
-static int may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
-  return !(kernel->flags & LPG_K_FORCE_ONLY) && !lpgemm_i_infeasible(kernel, problem, device);
+/* A kernel that reads tables would have to build them first, in workspace that a plain call does not bind. */
+static int only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem) {
+  return kernel->flags & LPG_K_FORCE_ONLY || (kernel->flags & LPG_K_TABLES && !problem->tables);
+}
+
+int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  return !only_when_forced(kernel, problem) && !lpgemm_i_infeasible(kernel, problem, device);
 }
 
 /* The refusal of the most able kernel, which stands last among those of the backend, says most. */
@@ -97,11 +102,11 @@ static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_pr
   const char *tuned = tuning ? lpgemm_i_tuning_find(tuning, problem) : NULL;
   const lpg_kernel *kernel = tuned ? lpgemm_i_find_kernel(kernels, count, tuned) : NULL;
   choice->why = "the fastest that was measured";
-  if (!kernel || !may_choose(kernel, problem, device)) {
+  if (!kernel || !lpgemm_i_may_choose(kernel, problem, device)) {
     kernel = NULL;
     choice->why = "the cheapest by the cost model";
     for (int i = 0; i < count; i++) {
-      if (may_choose(&kernels[i], problem, device) &&
+      if (lpgemm_i_may_choose(&kernels[i], problem, device) &&
           (!kernel || lpgemm_i_estimate(&kernels[i], problem, device) < lpgemm_i_estimate(kernel, problem, device))) {
         kernel = &kernels[i];
       }
@@ -170,7 +175,7 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
       add(&out, "%s: not possible, %s\n", kernels[i].name, reason);
     } else {
       add(&out, "%s: possible%s, about %.1f us\n", kernels[i].name,
-          kernels[i].flags & LPG_K_FORCE_ONLY ? " when forced by name" : "",
+          only_when_forced(&kernels[i], problem) ? " when forced by name" : "",
           lpgemm_i_estimate(&kernels[i], problem, device));
     }
   }
@@ -180,12 +185,15 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
 /* ---- workspace ---- */
 
 /* Kernels for few rows count with as many as they take, so that more rows never need less. */
-size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device) {
+size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
+                          const char *forced) {
   size_t largest = 0;
   for (int i = 0; i < count; i++) {
     lpg_problem p = *problem;
     if (kernels[i].m_max && p.m > kernels[i].m_max) p.m = kernels[i].m_max;
-    if (!kernels[i].workspace || lpgemm_i_infeasible(&kernels[i], &p, device)) continue;
+    int counts =
+        forced && *forced ? strcmp(kernels[i].name, forced) == 0 : lpgemm_i_may_choose(&kernels[i], &p, device);
+    if (!counts || !kernels[i].workspace || lpgemm_i_infeasible(&kernels[i], &p, device)) continue;
     size_t bytes = kernels[i].workspace(&p, device);
     if (bytes > largest) largest = bytes;
   }

@@ -40,5 +40,7 @@ void lpgemm_i_epilogue(const lpg_call *call, int64_t m, int64_t n, double sum) {
   double v = call->skip_product ? 0.0 : (double)call->alpha * scale_of_row(call, m) * sum;
   if (call->beta != 0.0f) v += (double)call->beta * (double)lpg_load(y_type, call->c, m * call->ldc + n);
   if (call->bias) v += (double)lpg_load(call->bias_type, call->bias, n);
-  lpg_store_f64(y_type, call->y, m * call->ldy + n, activate(call->activation, v));
+  v = activate(call->activation, v);
+  if (isnan(v)) v = (double)NAN; /* one NaN: its sign would depend on the order of a multiplication's factors */
+  lpg_store_f64(y_type, call->y, m * call->ldy + n, v);
 }

@@ -16,7 +16,12 @@ void lpgemm_i_make_grid(lpgemm_dtype_t type, const float *codebook, lpg_grid *gr
     grid->code[at] = (uint8_t)code;
     grid->count++;
   }
+  grid->half = 1;
+  while (2 * grid->half < grid->count) grid->half *= 2;
   grid->first = grid->value[0];
-  if (lpg_is_integer_kind(type)) grid->gap = (double)lpg_integer_step(type);
+  if (lpg_is_integer_kind(type)) {
+    grid->gap = (double)lpg_integer_step(type);
+    grid->per_gap = 1.0 / grid->gap; /* 1 or 1/2 */
+  }
   for (int i = 0; i + 1 < grid->count; i++) grid->middle[i] = (grid->value[i] + grid->value[i + 1]) / 2.0;
 }

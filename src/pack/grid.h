@@ -5,8 +5,10 @@
 #include "../layouts/number.h"
 
 typedef struct lpg_grid {
-  int count;                      /* distinct values */
-  double first, gap;              /* integers: value[i] = first + gap * i; gap is 0 for other types */
+  int count; /* distinct values */
+  int half;  /* the largest power of two below count, at least 1: where a search starts */
+  double first;
+  double gap, per_gap;            /* integers: value[i] = first + gap * i, and 1 / gap; both are 0 for other types */
   double value[256], middle[256]; /* middle[i] lies between value[i] and value[i + 1] */
   uint8_t code[256];
 } lpg_grid;
@@ -17,17 +19,31 @@ void lpgemm_i_make_grid(lpgemm_dtype_t type, const float *codebook, lpg_grid *gr
 /* x >= 0, below 2^51, to the nearest integer, ties to even. */
 static inline double lpg_round_even(double x) { return (x + 4503599627370496.0) - 4503599627370496.0; }
 
-static inline double lpg_clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+static inline double lpg_clamp(double x, double low, double high) {
+  double y = x > low ? x : low; /* in this form it compiles to a maximum and a minimum, without branches */
+  return y < high ? y : high;
+}
+
+/* The index of the value nearest to x among integers, as fp64. */
+static inline double lpg_grid_integer(const lpg_grid *grid, double x) {
+  return lpg_round_even(lpg_clamp((x - grid->first) * grid->per_gap, 0.0, (double)(grid->count - 1)));
+}
 
 /* Index of the value nearest to x; a tie goes to the even code, or to the smaller value if both are even or odd. */
 static inline int lpg_grid_nearest(const lpg_grid *grid, double x) {
-  if (grid->gap != 0.0) return (int)lpg_round_even(lpg_clamp((x - grid->first) / grid->gap, 0.0, grid->count - 1));
+  if (grid->gap != 0.0) return (int)lpg_grid_integer(grid, x);
   int i = 0;
-  for (int half = 128; half > 0; half /= 2) {
+  for (int half = grid->half; half > 0; half /= 2) {
     if (i + half < grid->count && grid->middle[i + half - 1] < x) i += half;
   }
   int tie = i + 1 < grid->count && grid->middle[i] == x;
   return tie && grid->code[i] % 2 == 1 && grid->code[i + 1] % 2 == 0 ? i + 1 : i;
+}
+
+/* The value nearest to x. */
+static inline double lpg_grid_round(const lpg_grid *grid, double x) {
+  return grid->gap != 0.0 ? grid->first + grid->gap * lpg_grid_integer(grid, x)
+                          : grid->value[lpg_grid_nearest(grid, x)];
 }
 
 #endif

@@ -41,8 +41,8 @@ lpgemm_status_t lpgemm_i_make_quantizer(const lpg_plan *plan, lpgemm_quantize_me
   lpgemm_i_make_grid(plan->desc.type, plan->desc.codebook, &q->codes);
   q->least = q->codes.value[0];
   q->most = q->codes.value[q->codes.count - 1];
-  if (lpg_bits(plan->desc.scale_type) <= 8) lpgemm_i_make_grid(plan->desc.scale_type, NULL, &q->scale_codes);
-  if (lpg_bits(plan->desc.zero_type) <= 8) lpgemm_i_make_grid(plan->desc.zero_type, NULL, &q->shift_codes);
+  if (lpg_bytes(plan->desc.scale_type) == 1) lpgemm_i_make_grid(plan->desc.scale_type, NULL, &q->scale_codes);
+  if (lpg_bytes(plan->desc.zero_type) == 1) lpgemm_i_make_grid(plan->desc.zero_type, NULL, &q->shift_codes);
   return LPGEMM_SUCCESS;
 }
 

@@ -33,7 +33,7 @@ FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA) -std=c11 $(CF
         $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
 COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
 LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
-SUBMAKE = +$(MAKE) --no-print-directory
+SUBMAKE = +@$(MAKE) --no-print-directory
 Q := $(if $(filter 0,$(V)),@)
 say = $(if $(filter 0,$(V)),@mkdir -p $(@D) && echo '  $(1)	$(2)',@mkdir -p $(@D))
 
@@ -167,15 +167,12 @@ $(BUILD)/examples/%: $(OBJ)/examples/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 
-$(BUILD)/fuzz_%: private LIBS = -fsanitize=fuzzer
-$(BUILD)/fuzz_% $(BUILD)/seed%: $(OBJ)/tests/fuzz/%.o $(LIB)
+$(FUZZERS:%=$(BUILD)/%): private LIBS = -fsanitize=fuzzer
+$(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds: $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 
-# OpenBLAS stands in the benchmark only, where it is installed.
-BLAS := $(if $(filter bench-cpu,$(MAKECMDGOALS)),$(shell pkg-config --silence-errors --cflags --libs openblas))
-$(OBJ)/bench/bench_cpu.o: private CPPFLAGS += $(if $(BLAS),-DLPG_OPENBLAS $(filter -I%,$(BLAS)))
-$(BUILD)/bench_cpu: private LIBS = $(filter -l% -L%,$(BLAS))
+$(BUILD)/bench_cpu: private LIBS = -ldl
 $(BUILD)/bench_cpu: $(OBJ)/bench/bench_cpu.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
@@ -195,12 +192,12 @@ demo: ## pack and run one layer of every kind of weight and print a table (compi
 	$(SUBMAKE) CUDA=0 BUILD=$(DEMO) $(DEMO)/examples/demo
 	@$(DEMO)/examples/demo
 
-bench-cpu: $(BUILD)/bench_cpu ## time the CPU kernels
+bench-cpu: $(BUILD)/bench_cpu ## time the CPU kernels, beside OpenBLAS where it is installed
 	@$<
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
 	clang-format --dry-run -Werror $$(find include src tests bench examples -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')
-	clang-tidy --quiet $$(find src -name '*.c') -- -std=c11 $(INCLUDES) -I$(BUILD) -DLPG_BLOCKED=base
+	find src -name '*.c' | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) -I$(BUILD) -DLPG_BLOCKED=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py
 	@echo 'lint: clean'
 
@@ -209,7 +206,7 @@ sanitize: asan tsan ## run every test under ASan and UBSan, and the thread tests
 asan: SANITIZERS = address,undefined
 tsan: SANITIZERS = thread
 asan tsan:
-	$(SUBMAKE) CUDA=0 BUILD=$(BUILD)/$@ SAN=$(SANITIZERS) CFLAGS='-O2 -g' tests
+	$(SUBMAKE) CUDA=0 BUILD=$(BUILD)/$@ SAN=$(SANITIZERS) CFLAGS='-O2 -g' WERROR= tests
 	$(BUILD)/$@/lpgemm-tests $(if $(filter tsan,$@),threads)
 
 fuzz: ## fuzz blobs and tuning files, FUZZ_SECONDS each (needs clang)

@@ -4,9 +4,15 @@
 #include "internal.h"
 #include "lut/lut.h"
 
+static lpgemm_status_t check_size(const char *name, int64_t size) {
+  LPG_CHECK(size >= 0, LPGEMM_INVALID_SIZE, "%s is %lld; it must be 0 or more", name, (long long)size);
+  LPG_CHECK(size <= INT32_MAX, LPGEMM_SIZE_OVERFLOW, "%s is %lld; at most %d fits", name, (long long)size, INT32_MAX);
+  return LPGEMM_SUCCESS;
+}
+
 static lpgemm_status_t check_x(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type, int64_t *ldx) {
-  LPG_CHECK(m >= 0 && m <= INT32_MAX, LPGEMM_INVALID_SIZE, "m is %lld; it must be 0 to %d", (long long)m, INT32_MAX);
-  LPG_CHECK(k >= 0 && k <= INT32_MAX, LPGEMM_INVALID_SIZE, "k is %lld; it must be 0 to %d", (long long)k, INT32_MAX);
+  LPG_TRY(check_size("m", m));
+  LPG_TRY(check_size("k", k));
   if (*ldx == 0) *ldx = k;
   LPG_CHECK(*ldx >= k, LPGEMM_INVALID_SIZE, "ldx is %lld; it must be at least k = %lld", (long long)*ldx, (long long)k);
   LPG_CHECK(*ldx <= (INT64_C(1) << 58) / (m + 1), LPGEMM_SIZE_OVERFLOW, "ldx is %lld; m * ldx is too large",
@@ -41,8 +47,8 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
 }
 
 static lpgemm_status_t lut_bytes(int64_t m, int64_t k, size_t *bytes) {
-  LPG_CHECK(m >= 0 && m <= INT32_MAX, LPGEMM_INVALID_SIZE, "m is %lld; it must be 0 to %d", (long long)m, INT32_MAX);
-  LPG_CHECK(k >= 0 && k <= INT32_MAX, LPGEMM_INVALID_SIZE, "k is %lld; it must be 0 to %d", (long long)k, INT32_MAX);
+  LPG_TRY(check_size("m", m));
+  LPG_TRY(check_size("k", k));
   LPG_CHECK(m == 0 || k <= (INT64_C(1) << 40) / m, LPGEMM_SIZE_OVERFLOW, "m * k = %lld * %lld is too large",
             (long long)m, (long long)k);
   *bytes = lpgemm_i_lut_bytes(m, k);

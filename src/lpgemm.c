@@ -1,4 +1,6 @@
 /* Running: arguments -> problem -> choice -> launch. */
+#include <math.h>
+
 #include "cpu/cpu.h"
 #include "dispatch/dispatch.h"
 #include "internal.h"
@@ -86,9 +88,10 @@ static lpgemm_status_t check_int32(const request *r, const lpg_plan *plan) {
             "y_type is i32, but the weights are %s with %s scales; int32 output needs integer weights without scales",
             lpgemm_dtype_name(d->type), d->scale_type ? lpgemm_dtype_name(d->scale_type) : "global");
   LPG_CHECK(d->zero == LPGEMM_ZERO_NONE ||
-                (d->zero == LPGEMM_ZERO_CONSTANT && d->zero_constant == (float)(int)d->zero_constant) ||
+                (d->zero == LPGEMM_ZERO_CONSTANT && fabsf(d->zero_constant) < 0x1p30f &&
+                 d->zero_constant == (float)(int)d->zero_constant) ||
                 (d->zero == LPGEMM_ZERO_PER_GROUP && !lpg_is_real(d->zero_type)),
-            LPGEMM_NOT_SUPPORTED, "y_type is i32, but the weights' zeros are not integers");
+            LPGEMM_NOT_SUPPORTED, "y_type is i32, but the weights' zeros are not integers, or beyond 2^30");
   LPG_CHECK(!a->bias && a->activation == LPGEMM_ACTIVATION_NONE, LPGEMM_NOT_SUPPORTED,
             "y_type is i32; int32 output has no bias and no activation");
   int64_t most = largest_integer(d, d->type) * largest_integer(NULL, a->x_type);

@@ -355,10 +355,10 @@ static void contradictions(void) {
   test_free(b.bytes);
 }
 
-/* Payloads with right hashes that break the rules of FORMAT.md sections 4, 7 and 8. Q4_K, 17 x 300. */
+/* Payloads with right hashes that break the rules of FORMAT.md sections 4, 7 and 8. Q4_K, 17 x 260. */
 static void bad_payloads(void) {
   if (!test_case("blob/bad_payloads")) return;
-  lpgemm_weight_desc_t desc = sample_desc_q4k(17, 300);
+  lpgemm_weight_desc_t desc = sample_desc_q4k(17, 260);
   blob b = make_blob(&desc);
   format_reader r;
   CHECK(format_open(&r, b.bytes, b.size) == NULL);

@@ -255,8 +255,6 @@ static lpgemm_status_t take_line(lpg_tuning *tuning, const lpg_device *device, c
 lpgemm_status_t lpgemm_i_tuning_parse(lpg_tuning *tuning, const lpg_device *device, const char *text, size_t bytes,
                                       int *used, int *refused) {
   int taken = 0, left = 0;
-  if (used) *used = 0;
-  if (refused) *refused = 0;
   LPG_CHECK(bytes <= MAX_FILE_BYTES, LPGEMM_CORRUPT_DATA, "a tuning file has at most %d bytes", MAX_FILE_BYTES);
   size_t magic = strlen(MAGIC);
   LPG_CHECK(bytes > magic && memcmp(text, MAGIC, magic) == 0 && (text[magic] == '\n' || text[magic] == '\r'),
@@ -294,8 +292,6 @@ lpgemm_status_t lpgemm_i_tuning_parse(lpg_tuning *tuning, const lpg_device *devi
 
 lpgemm_status_t lpgemm_i_tuning_load(lpg_tuning *tuning, const lpg_device *device, const char *path, int *used,
                                      int *refused) {
-  if (used) *used = 0;
-  if (refused) *refused = 0;
   FILE *file = fopen(path, "rb");
   LPG_CHECK(file, LPGEMM_IO_ERROR, "path \"%.200s\" cannot be read: %s", path, strerror(errno));
   char *text = NULL;

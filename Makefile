@@ -75,6 +75,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all lib tests examples fuzzers check demo bench-cpu lint sanitize asan tsan fuzz readme install uninstall clean dist help FORCE
 .DELETE_ON_ERROR:
+.SECONDARY:
 .DEFAULT_GOAL := all
 
 # ---- the library ----

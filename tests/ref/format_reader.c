@@ -289,7 +289,7 @@ uint32_t format_bits(const format_reader *r, int section, int64_t n, int64_t j) 
   uint32_t type = section_type(r, section);
   int64_t block = (n / 16) * section_axis(r, section)->padded + j;
   const uint8_t *at = r->bytes + r->offset[section] + block * slot_bytes(type);
-  if (type == U4) return at[n % 8] >> (n % 16 < 8 ? 0 : 4) & 15u;
+  if (type == U4) return (uint32_t)at[n % 8] >> (n % 16 < 8 ? 0 : 4) & 15u;
   int64_t slot = 2 * (n % 8) + n % 16 / 8;
   return (uint32_t)load(at + slot * value_bytes(type), value_bytes(type));
 }

@@ -239,6 +239,29 @@ static void unusual_scales(void) {
   }
 }
 
+/* Values a hair beside the middle between two numbers of an output type, where rounding twice goes wrong: 1 -+ 2^-60 or
+ * 1 -+ 2^-70 times a scale (and the global scale). */
+static void double_rounding(void) {
+  static const float scales[] = {0x1.004p0f, 0x1.002p0f, 0x1.01p0f, 0x1.001p0f}; /* 1 + 2^-10, -11, -8, -12 */
+  for (int zero = LPGEMM_ZERO_PER_GROUP; zero <= LPGEMM_ZERO_MINIMUM; zero++) {
+    if (!test_case("pack/double_rounding/%d", zero)) continue;
+    lpgemm_weight_desc_t desc = sample_desc_zeros(12, 16, LPGEMM_INT(2), 0, LPGEMM_F32, LPGEMM_F32);
+    desc.zero = (lpgemm_zero_t)zero;
+    for (int global = 0; global < 2; global++) {
+      desc.global_scale = global ? 0x1.001p0f : 1.0f;
+      sample s;
+      sample_make(&s, &desc);
+      for (int n = 0; n < 12; n++) {
+        ((float *)s.part[LPGEMM_PART_SCALES])[n] = scales[n % 4];
+        ((float *)s.part[LPGEMM_PART_ZEROS])[n] = (float)(n / 4 - 1) * (global ? 0x1p-60f : 0x1p-70f);
+      }
+      sample_lay_out(&s, LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
+      check_sample(&s);
+      sample_free(&s);
+    }
+  }
+}
+
 static void empty(void) {
   if (!test_case("pack/empty")) return;
   static const int64_t shapes[][2] = {{0, 0}, {0, 100}, {20, 0}};
@@ -440,6 +463,7 @@ void suite_pack(void) {
   scales_and_zeros();
   two_levels();
   unusual_scales();
+  double_rounding();
   empty();
   wide_codes();
   sign_extended();

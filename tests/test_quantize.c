@@ -332,6 +332,27 @@ static void without_zero(void) {
   }
 }
 
+/* A group far from zero beside its spread: the zero is beyond its type, or rounded by many steps, and the scale gives
+ * way so that the codes still reach every weight. */
+static void far_offset(void) {
+  static const lpgemm_dtype_t zeros[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_U8, LPGEMM_U16};
+  for (int i = 0; i < 5; i++) {
+    if (!test_case("quantize/far_offset/%s", lpgemm_dtype_name(zeros[i]))) continue;
+    for (uint32_t bits = 2; bits <= 8; bits++) {
+      float *x = draw_weights(0.0);
+      for (int at = 0; at < N * LD; at++) x[at] = (at / LD & 1 ? -1000.0f : 1000.0f) + 0.01f * x[at];
+      lpgemm_weight_desc_t desc = sample_desc_zeros(N, K, LPGEMM_UINT(bits), 32, LPGEMM_F32, zeros[i]);
+      quantized q = quantize(&desc, LPGEMM_QUANTIZE_MINMAX, x, LPGEMM_F32);
+      if (q.weights) {
+        check_nearest(&q.r, x);
+        check_covered(&q.r, x, 0.0, 1.01);
+      }
+      CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+      test_free(x);
+    }
+  }
+}
+
 /* Two levels: the scale and the minimum of a group are multiples of the super-group's and so may be off by half a
  * multiple: 15 / 2 of the scale's unit at the far end, and 1 / 2 of the minimum's. */
 static void two_levels(void) {
@@ -496,6 +517,7 @@ void suite_quantize(void) {
     zeros(sample_type(i));
   }
   without_zero();
+  far_offset();
   two_levels();
   outliers();
   extremes();

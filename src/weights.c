@@ -185,7 +185,7 @@ lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weig
   LPG_CHECK((int)part >= LPGEMM_PART_SCALES && part <= LPGEMM_PART_SUPER_ZEROS, LPGEMM_INVALID_ARGUMENT,
             "part is %d; it must be an LPGEMM_PART_ value", (int)part);
   lpg_section_id id = (lpg_section_id)((int)LPG_SECTION_SCALES + (int)part - LPGEMM_PART_SCALES);
-  lpgemm_dtype_t type = lpgemm_i_section_type(&weights->plan.desc, id);
+  lpgemm_dtype_t type = lpg_section_type(&weights->plan.desc, id);
   LPG_CHECK(type, LPGEMM_INVALID_ARGUMENT, "part is %d, but these weights have no such part", (int)part);
   uint64_t bytes = lpgemm_i_part_bytes(&weights->plan, id);
   LPG_CHECK(out_bytes >= bytes, LPGEMM_BUFFER_TOO_SMALL, "out_bytes is %zu; this part has %llu", out_bytes,

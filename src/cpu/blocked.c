@@ -143,7 +143,7 @@ static void to_floats(lpgemm_dtype_t type, const void *array, int64_t i, int64_t
 
 /* Writes the 16 values that a section has for a row tile and a column, in slot order. */
 static void section_to_floats(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *out) {
-  lpgemm_dtype_t type = lpgemm_i_section_type(&j->plan->desc, id);
+  lpgemm_dtype_t type = lpg_section_type(&j->plan->desc, id);
   const lpg_axis *axis = lpg_section_axis(j->plan, id);
   const uint8_t *at =
       j->call->section[id] + lpg_value_offset(type, axis->padded, row_tile * LPG_TILE_ROWS, k / axis->k);
@@ -156,7 +156,7 @@ static void section_to_floats(const job *j, lpg_section_id id, int64_t row_tile,
 
 static void multiply_by_section(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *values) {
   float factor[LPG_TILE_ROWS];
-  if (lpgemm_i_section_type(&j->plan->desc, id) == 0) return;
+  if (lpg_section_type(&j->plan->desc, id) == 0) return;
   section_to_floats(j, id, row_tile, k, factor);
   for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= factor[i];
 }
@@ -396,7 +396,7 @@ static void fill_tables(job *j) {
   if (lpg_bytes(j->call->problem.x_type) == 1) fill_table(j->call->problem.x_type, 0, NULL, j->x_value);
   if (!lpg_is_integer_kind(d->type)) fill_table(d->type, 0, d->codebook, j->code_value);
   for (int id = 0; id < LPG_SECTIONS; id++) {
-    lpgemm_dtype_t type = lpgemm_i_section_type(d, (lpg_section_id)id);
+    lpgemm_dtype_t type = lpg_section_type(d, (lpg_section_id)id);
     if (lpg_bytes(type) == 1) fill_table(type, 0, NULL, j->section_value[id]);
   }
 }

@@ -37,7 +37,7 @@ static inline uint32_t lpg_code_at(int bits, const uint8_t *tile, lpg_place plac
 /* The value of a section for (row, column k), `absent` if the matrix has no such section. */
 static inline double lpg_section_value(const lpg_plan *plan, const uint8_t *const *section, lpg_section_id id,
                                        int64_t row, int64_t k, double absent) {
-  lpgemm_dtype_t type = lpgemm_i_section_type(&plan->desc, id);
+  lpgemm_dtype_t type = lpg_section_type(&plan->desc, id);
   if (type == 0) return absent;
   const lpg_axis *axis = lpg_section_axis(plan, id);
   const uint8_t *at = section[id] + lpg_value_offset(type, axis->padded, row, k / axis->k);

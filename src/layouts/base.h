@@ -13,6 +13,12 @@
 #define LPG_FN static inline
 #endif
 
+#ifdef __cplusplus
+#define LPG_EXTERN_C extern "C"
+#else
+#define LPG_EXTERN_C
+#endif
+
 /* Zero initialisation of a struct or an array, in both languages. */
 #ifdef __cplusplus
 #define LPG_ZERO \

@@ -116,16 +116,6 @@ static lpgemm_status_t check_desc(const lpgemm_weight_desc_t *d) {
 
 /* ---- the plan ---- */
 
-lpgemm_dtype_t lpgemm_i_section_type(const lpgemm_weight_desc_t *desc, lpg_section_id id) {
-  switch (id) {
-    case LPG_SECTION_SCALES: return desc->scale_type;
-    case LPG_SECTION_ZEROS: return desc->zero_type;
-    case LPG_SECTION_SUPER_SCALES: return desc->super_scale_type;
-    case LPG_SECTION_SUPER_ZEROS: return desc->super_zero_type;
-    default: return 0;
-  }
-}
-
 static lpg_axis make_axis(int64_t columns, int64_t k, int64_t k_padded) {
   lpg_axis a;
   a.k = columns > 0 && columns < k_padded ? columns : k_padded > 0 ? k_padded : LPG_STEP_K;
@@ -139,7 +129,7 @@ static uint64_t section_bytes(const lpg_plan *plan, lpg_section_id id) {
   uint64_t row_tiles = (uint64_t)plan->row_tiles;
   if (id == LPG_SECTION_CODES) return row_tiles * (uint64_t)plan->k_tiles * (uint64_t)lpg_tile_bytes(plan->bits);
   if (id == LPG_SECTION_ROW_EXPONENTS) return plan->desc.scale_type ? row_tiles * LPG_TILE_ROWS : 0;
-  lpgemm_dtype_t type = lpgemm_i_section_type(&plan->desc, id);
+  lpgemm_dtype_t type = lpg_section_type(&plan->desc, id);
   return type ? row_tiles * (uint64_t)lpg_section_axis(plan, id)->padded * (uint64_t)lpg_slot_bytes(type) : 0;
 }
 

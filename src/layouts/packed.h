@@ -60,12 +60,18 @@ typedef struct lpg_content {
 lpgemm_status_t lpgemm_i_make_plan(const lpgemm_weight_desc_t *desc, lpg_plan *plan);
 
 /* The axis that a section's values run along. */
-static inline const lpg_axis *lpg_section_axis(const lpg_plan *plan, lpg_section_id id) {
+LPG_FN const lpg_axis *lpg_section_axis(const lpg_plan *plan, lpg_section_id id) {
   return id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS ? &plan->super : &plan->group;
 }
 
-/* The type of a section's values, 0 if the section is absent. */
-lpgemm_dtype_t lpgemm_i_section_type(const lpgemm_weight_desc_t *desc, lpg_section_id id);
+/* The type of a section's values, 0 if the section is absent or holds no numbers. */
+LPG_FN lpgemm_dtype_t lpg_section_type(const lpgemm_weight_desc_t *desc, lpg_section_id id) {
+  return id == LPG_SECTION_SCALES         ? desc->scale_type
+         : id == LPG_SECTION_ZEROS        ? desc->zero_type
+         : id == LPG_SECTION_SUPER_SCALES ? desc->super_scale_type
+         : id == LPG_SECTION_SUPER_ZEROS  ? desc->super_zero_type
+                                          : 0;
+}
 
 /* Bytes of the 16 values that a row tile has for one group: 16 numbers, UINT(4) two to a byte. */
 LPG_FN int lpg_slot_bytes(lpgemm_dtype_t type) { return type == LPGEMM_UINT(4) ? 8 : LPG_TILE_ROWS * lpg_bytes(type); }

@@ -1,6 +1,7 @@
 /* Checks the bytes of a packed matrix that may come from anywhere. The header comes first: the plan that it gives fits
  * the blob exactly, so that everything after it stays within the bytes. */
 #include "pack.h"
+#include "sections.h"
 
 static int all_zero(const uint8_t *bytes, uint64_t count) {
   uint8_t all = 0;
@@ -47,12 +48,12 @@ static lpgemm_status_t check_code_padding(const lpg_plan *plan, const uint8_t *b
 static lpgemm_status_t check_numbers(const lpg_plan *plan, const uint8_t *bytes, lpg_section_id id) {
   if (plan->section[id].bytes == 0) return LPGEMM_SUCCESS;
   const lpg_axis *axis = lpg_section_axis(plan, id);
-  uint32_t largest = lpgemm_i_largest_number(plan, id);
+  uint32_t largest = lpg_largest_number(plan, id);
   for (int64_t row = 0; row < plan->n_padded; row++) {
-    lpg_line line = lpgemm_i_line(plan, id, row);
+    lpg_line line = lpg_line_of(plan, id, row);
     int64_t real = row < plan->desc.n ? axis->count : 0;
     for (int64_t j = largest == UINT32_MAX ? real : 0; j < axis->padded; j++) {
-      uint32_t number = lpgemm_i_get_number(&line, bytes, j);
+      uint32_t number = lpg_get_number(&line, bytes, j);
       LPG_CHECK(number <= (j < real ? largest : 0), LPGEMM_CORRUPT_DATA,
                 "section %d holds %u at row %lld, group %lld; at most %u is legal there", (int)id, (unsigned)number,
                 (long long)row, (long long)j, (unsigned)(j < real ? largest : 0));
@@ -68,7 +69,7 @@ static lpgemm_status_t check_row_exponents(const lpg_plan *plan, const uint8_t *
   const uint8_t *exponents = bytes + plan->section[LPG_SECTION_ROW_EXPONENTS].offset;
   int64_t rows = (int64_t)plan->section[LPG_SECTION_ROW_EXPONENTS].bytes;
   for (int64_t row = 0; row < rows; row++) {
-    int8_t right = row < plan->desc.n ? lpgemm_i_row_exponent(plan, bytes, row, &expected) : 0;
+    int8_t right = row < plan->desc.n ? lpg_row_exponent(plan, bytes, row, &expected) : 0;
     LPG_CHECK((int8_t)exponents[row] == right, LPGEMM_CORRUPT_DATA, "the exponent of row %lld is %d; its scales say %d",
               (long long)row, (int8_t)exponents[row], right);
   }

@@ -1,5 +1,5 @@
-/* The codes of one row of a tile, into its words and back. Where each bit lies comes from lpg_field_of() and
- * lpg_splice() of tile.h; everything that depends on the width is a constant once these functions are inlined.
+/* The codes of one row of a tile, into its words and back. Where each bit lies comes from unit.h; everything that
+ * depends on the width is a constant once these functions are inlined.
  *
  * Between bytes and words stand quads: the four codes of a lane in a step of 16 columns, one a byte,
  *
@@ -8,6 +8,7 @@
  *
  * so that the even columns of the step's two pairs lie in the low half of the quad and the odd ones in the high half,
  * as they do in a word. */
+#include "../layouts/unit.h"
 #include "pack.h"
 
 #if defined(__GNUC__)
@@ -16,7 +17,7 @@
 #define INLINE static inline
 #endif
 
-enum { STEP_LANES = 4, MAX_STEPS = 16, MAX_UNIT_WORDS = 7 };
+enum { STEP_LANES = 4, MAX_STEPS = 16 };
 
 /* Four bytes to four 16-bit numbers. */
 INLINE uint64_t spread(uint64_t x) {
@@ -52,9 +53,6 @@ INLINE void quads_to_codes(const uint32_t *quad, uint32_t flip, uint8_t *codes) 
 /* Both codes of a pair, in the low byte of each half. */
 INLINE uint32_t pair_of(uint32_t quad, int second) { return quad >> 8 * second & 0x00ff00ffu; }
 
-/* `bits` ones at the bottom of each half. */
-INLINE uint32_t half_masks(int bits) { return ((1u << bits) - 1u) * 0x00010001u; }
-
 /* 1 if the two pairs of a step lie as they do in a quad, so that the quad moves as a whole. */
 INLINE int moves_whole(int bits, int step) {
   lpg_field first = lpg_field_of(bits, 2 * step), second = lpg_field_of(bits, 2 * step + 1);
@@ -62,30 +60,14 @@ INLINE int moves_whole(int bits, int step) {
 }
 
 INLINE void put_pair(int bits, int pair, const uint32_t *quad, uint32_t word[][STEP_LANES]) {
-  lpg_field f = lpg_field_of(bits, pair);
-  if (f.word >= 0) {
-    for (int t = 0; t < STEP_LANES; t++) word[f.word][t] |= pair_of(quad[t], pair % 2) << f.shift;
-    return;
-  }
-  for (int i = 0; i < lpg_splice_runs(bits); i++) {
-    lpg_run r = lpg_splice(bits, pair, i);
-    for (int t = 0; t < STEP_LANES; t++) {
-      word[r.word][t] |= (pair_of(quad[t], pair % 2) >> r.code_bit & half_masks(r.bits)) << r.shift;
-    }
+  for (int t = 0; t < STEP_LANES; t++) {
+    lpg_unit_put_pair(bits, &word[0][t], STEP_LANES, pair, pair_of(quad[t], pair % 2));
   }
 }
 
 INLINE void get_pair(int bits, int pair, uint32_t word[][STEP_LANES], uint32_t *quad) {
-  lpg_field f = lpg_field_of(bits, pair);
-  if (f.word >= 0) {
-    for (int t = 0; t < STEP_LANES; t++) quad[t] |= (word[f.word][t] >> f.shift & half_masks(bits)) << 8 * (pair % 2);
-    return;
-  }
-  for (int i = 0; i < lpg_splice_runs(bits); i++) {
-    lpg_run r = lpg_splice(bits, pair, i);
-    for (int t = 0; t < STEP_LANES; t++) {
-      quad[t] |= (word[r.word][t] >> r.shift & half_masks(r.bits)) << r.code_bit << 8 * (pair % 2);
-    }
+  for (int t = 0; t < STEP_LANES; t++) {
+    quad[t] |= lpg_unit_pair(bits, &word[0][t], STEP_LANES, pair) << 8 * (pair % 2);
   }
 }
 
@@ -115,7 +97,7 @@ INLINE int word_offset(int bits, int row, int unit, int word) {
 INLINE void put_row(int bits, uint32_t flip, const uint8_t *codes, int row, uint8_t *tile) {
   int lane_bytes = lpg_word_offset(1, 0);
   for (int unit = 0; unit < lpg_lane_words(bits) / 2 / lpg_unit_words(bits); unit++) {
-    uint32_t quad[MAX_STEPS][STEP_LANES], word[MAX_UNIT_WORDS][STEP_LANES] = {{0}};
+    uint32_t quad[MAX_STEPS][STEP_LANES], word[LPG_MAX_UNIT_WORDS][STEP_LANES] = {{0}};
     for (int step = 0; step < unit_steps(bits); step++) {
       codes_to_quads(codes + LPG_STEP_K * (unit * unit_steps(bits) + step), flip, quad[step]);
     }
@@ -130,7 +112,7 @@ INLINE void put_row(int bits, uint32_t flip, const uint8_t *codes, int row, uint
 INLINE void get_row(int bits, uint32_t flip, const uint8_t *tile, int row, uint8_t *codes) {
   int lane_bytes = lpg_word_offset(1, 0);
   for (int unit = 0; unit < lpg_lane_words(bits) / 2 / lpg_unit_words(bits); unit++) {
-    uint32_t quad[MAX_STEPS][STEP_LANES] = {{0}}, word[MAX_UNIT_WORDS][STEP_LANES];
+    uint32_t quad[MAX_STEPS][STEP_LANES] = {{0}}, word[LPG_MAX_UNIT_WORDS][STEP_LANES];
     for (int w = 0; w < lpg_unit_words(bits); w++) {
       const uint8_t *from = tile + word_offset(bits, row, unit, w);
       for (int t = 0; t < STEP_LANES; t++) memcpy(&word[w][t], from + lane_bytes * t, 4);

@@ -17,20 +17,20 @@ typedef struct lpg_grid {
 void lpgemm_i_make_grid(lpgemm_dtype_t type, const float *codebook, lpg_grid *grid);
 
 /* x >= 0, below 2^51, to the nearest integer, ties to even. */
-static inline double lpg_round_even(double x) { return (x + 4503599627370496.0) - 4503599627370496.0; }
+LPG_BITS_FN double lpg_round_even(double x) { return (x + 4503599627370496.0) - 4503599627370496.0; }
 
-static inline double lpg_clamp(double x, double low, double high) {
+LPG_BITS_FN double lpg_clamp(double x, double low, double high) {
   double y = x > low ? x : low; /* in this form it compiles to a maximum and a minimum, without branches */
   return y < high ? y : high;
 }
 
 /* The index of the value nearest to x among integers, as fp64. */
-static inline double lpg_grid_integer(const lpg_grid *grid, double x) {
+LPG_BITS_FN double lpg_grid_integer(const lpg_grid *grid, double x) {
   return lpg_round_even(lpg_clamp((x - grid->first) * grid->per_gap, 0.0, (double)(grid->count - 1)));
 }
 
 /* Index of the value nearest to x; a tie goes to the even code, or to the smaller value if both are even or odd. */
-static inline int lpg_grid_nearest(const lpg_grid *grid, double x) {
+LPG_BITS_FN int lpg_grid_nearest(const lpg_grid *grid, double x) {
   if (grid->gap != 0.0) return (int)lpg_grid_integer(grid, x);
   int i = 0;
   for (int half = grid->half; half > 0; half /= 2) {
@@ -41,7 +41,7 @@ static inline int lpg_grid_nearest(const lpg_grid *grid, double x) {
 }
 
 /* The value nearest to x. */
-static inline double lpg_grid_round(const lpg_grid *grid, double x) {
+LPG_BITS_FN double lpg_grid_round(const lpg_grid *grid, double x) {
   return grid->gap != 0.0 ? grid->first + grid->gap * lpg_grid_integer(grid, x)
                           : grid->value[lpg_grid_nearest(grid, x)];
 }

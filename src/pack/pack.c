@@ -1,5 +1,6 @@
 /* From the arrays of a checkpoint to a packed matrix. */
 #include "pack.h"
+#include "sections.h"
 
 /* ---- where the parts of a source lie ---- */
 
@@ -16,6 +17,10 @@ static part source_part(const lpgemm_weight_source_t *source, lpg_section_id id)
     case LPG_SECTION_SUPER_SCALES: return (part){"super_scales", source->super_scales, source->super_scales_bytes};
     default: return (part){"super_zeros", source->super_zeros, source->super_zeros_bytes};
   }
+}
+
+const void *lpgemm_i_source_array(const lpgemm_weight_source_t *source, lpg_section_id id) {
+  return source_part(source, id).data;
 }
 
 static int64_t source_ld(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
@@ -44,7 +49,7 @@ static lpgemm_status_t check_codes(const lpg_plan *plan, const lpgemm_weight_sou
 }
 
 static lpgemm_status_t check_part(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id) {
-  lpgemm_dtype_t type = lpgemm_i_section_type(&plan->desc, id);
+  lpgemm_dtype_t type = lpg_section_type(&plan->desc, id);
   part p = source_part(source, id);
   LPG_CHECK(type != 0 || (p.data == NULL && p.bytes == 0), LPGEMM_INVALID_ARGUMENT,
             "source.%s is given, but the description has none; it must be NULL and source.%s_bytes 0", p.name, p.name);
@@ -74,6 +79,21 @@ static const uint8_t *code_row(const lpg_plan *plan, const lpgemm_weight_source_
   return (const uint8_t *)source->codes + row * source_ld(plan, source);
 }
 
+lpgemm_status_t lpgemm_i_refuse_code(const lpg_plan *plan, uint8_t code, int64_t row, int64_t column) {
+  LPG_CHECK(0, LPGEMM_INVALID_CODE,
+            "source.codes holds 0x%02x at row %lld, column %lld; a code of %s is at most 0x%02x%s", (unsigned)code,
+            (long long)row, (long long)column, lpgemm_dtype_name(plan->desc.type), (1u << plan->bits) - 1u,
+            lpg_kind(plan->desc.type) == LPGEMM_KIND_INT ? " (mask off the sign extension)" : "");
+}
+
+lpgemm_status_t lpgemm_i_refuse_number(const lpg_plan *plan, lpg_section_id id, uint32_t number, int64_t row,
+                                       int64_t group) {
+  static const lpgemm_weight_source_t nothing;
+  LPG_CHECK(0, LPGEMM_INVALID_CODE, "source.%s holds %u at row %lld, group %lld; the largest legal number there is %u",
+            source_part(&nothing, id).name, (unsigned)number, (long long)row, (long long)group,
+            (unsigned)lpg_largest_number(plan, id));
+}
+
 /* One-byte codes may be too wide for their type; those of a bit stream cannot. */
 static lpgemm_status_t check_code_values(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
   if (source->code_layout == LPGEMM_CODES_BITS || plan->bits == 8) return LPGEMM_SUCCESS;
@@ -85,10 +105,7 @@ static lpgemm_status_t check_code_values(const lpg_plan *plan, const lpgemm_weig
     if (all <= mask) continue;
     int64_t column = 0;
     while (code[column] <= mask) column++;
-    LPG_CHECK(0, LPGEMM_INVALID_CODE,
-              "source.codes holds 0x%02x at row %lld, column %lld; a code of %s is at most 0x%02x%s",
-              (unsigned)code[column], (long long)row, (long long)column, lpgemm_dtype_name(plan->desc.type), mask,
-              lpg_kind(plan->desc.type) == LPGEMM_KIND_INT ? " (mask off the sign extension)" : "");
+    return lpgemm_i_refuse_code(plan, code[column], row, column);
   }
   return LPGEMM_SUCCESS;
 }
@@ -99,7 +116,7 @@ static uint32_t load_number(const lpg_plan *plan, const lpgemm_weight_source_t *
   int64_t count = lpg_section_axis(plan, id)->count;
   int64_t i = source->order == LPGEMM_ROW_MAJOR ? row * count + index : index * plan->desc.n + row;
   const void *data = source_part(source, id).data;
-  switch (lpg_bytes(lpgemm_i_section_type(&plan->desc, id))) {
+  switch (lpg_bytes(lpg_section_type(&plan->desc, id))) {
     case 1: return ((const uint8_t *)data)[i];
     case 2: return ((const uint16_t *)data)[i];
     default: return ((const uint32_t *)data)[i];
@@ -107,14 +124,12 @@ static uint32_t load_number(const lpg_plan *plan, const lpgemm_weight_source_t *
 }
 
 static lpgemm_status_t check_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id) {
-  uint32_t largest = lpgemm_i_largest_number(plan, id);
+  uint32_t largest = lpg_largest_number(plan, id);
   if (plan->section[id].bytes == 0 || largest == UINT32_MAX) return LPGEMM_SUCCESS;
   for (int64_t row = 0; row < plan->desc.n; row++) {
     for (int64_t j = 0; j < lpg_section_axis(plan, id)->count; j++) {
       uint32_t number = load_number(plan, source, id, row, j);
-      LPG_CHECK(number <= largest, LPGEMM_INVALID_CODE,
-                "source.%s holds %u at row %lld, group %lld; the largest legal number there is %u",
-                source_part(source, id).name, (unsigned)number, (long long)row, (long long)j, (unsigned)largest);
+      if (number > largest) return lpgemm_i_refuse_number(plan, id, number, row, j);
     }
   }
   return LPGEMM_SUCCESS;
@@ -165,9 +180,9 @@ static void pack_codes(const lpg_plan *plan, const lpgemm_weight_source_t *sourc
 static void pack_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id, uint8_t *blob) {
   if (plan->section[id].bytes == 0) return;
   for (int64_t row = 0; row < plan->desc.n; row++) {
-    lpg_line line = lpgemm_i_line(plan, id, row);
+    lpg_line line = lpg_line_of(plan, id, row);
     for (int64_t j = 0; j < lpg_section_axis(plan, id)->count; j++) {
-      lpgemm_i_put_number(&line, blob, j, load_number(plan, source, id, row, j));
+      lpg_put_number(&line, blob, j, load_number(plan, source, id, row, j));
     }
   }
 }

@@ -5,6 +5,10 @@
 
 #include "../internal.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Checks that every array that the plan needs is there with enough bytes, and that no other one is given. The source
  * may lie anywhere: no byte of it is read. */
 lpgemm_status_t lpgemm_i_check_source(const lpg_plan *plan, const lpgemm_weight_source_t *source);
@@ -45,30 +49,20 @@ static inline uint8_t lpg_padding_code(lpgemm_dtype_t type) { return (uint8_t)lp
 /* Makes the payload behind the codes zero: its padding has to be. */
 void lpgemm_i_clear_numbers(const lpg_plan *plan, uint8_t *blob);
 
-/* The numbers of one row in a section of scales, zeros or the like: where the first lies in the blob, and how far it is
- * from one to the next. */
-typedef struct lpg_line {
-  int64_t offset, stride;
-  lpgemm_dtype_t type;
-  int bytes; /* of a number; 0 for UINT(4), which takes half of one */
-  int shift; /* UINT(4) */
-} lpg_line;
-
-lpg_line lpgemm_i_line(const lpg_plan *plan, lpg_section_id id, int64_t row);
-void lpgemm_i_put_number(const lpg_line *line, uint8_t *blob, int64_t index, uint32_t number);
-uint32_t lpgemm_i_get_number(const lpg_line *line, const uint8_t *blob, int64_t index);
-
-/* The value of a number, exact. */
-float lpgemm_i_value_of(lpgemm_dtype_t type, uint32_t number);
-float lpgemm_i_number_value(const lpg_line *line, const uint8_t *blob, int64_t index);
-
-/* The largest number that a section may hold; UINT32_MAX if all that its type can hold are legal. */
-uint32_t lpgemm_i_largest_number(const lpg_plan *plan, lpg_section_id id);
-
-/* The exponent of row `row` < n, from the scales of a blob; *scale_span grows if the row has a larger span. */
-int8_t lpgemm_i_row_exponent(const lpg_plan *plan, const uint8_t *blob, int64_t row, uint32_t *scale_span);
-
 /* Finishes a blob whose codes, scales and zeros are in place: row exponents, payload hash, header. */
 void lpgemm_i_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content);
+
+/* The array that a section's numbers come from. */
+const void *lpgemm_i_source_array(const lpgemm_weight_source_t *source, lpg_section_id id);
+
+/* Refusals, with their sentences: INVALID_CODE, INVALID_CODE, INVALID_ARGUMENT. */
+lpgemm_status_t lpgemm_i_refuse_code(const lpg_plan *plan, uint8_t code, int64_t row, int64_t column);
+lpgemm_status_t lpgemm_i_refuse_number(const lpg_plan *plan, lpg_section_id id, uint32_t number, int64_t row,
+                                       int64_t group);
+lpgemm_status_t lpgemm_i_refuse_weight(float value, int64_t row, int64_t column);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

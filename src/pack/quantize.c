@@ -1,42 +1,21 @@
-/* Real weights to a packed matrix. Rows are independent; fit.c says what becomes of a group. */
-#include <stdlib.h>
-
+/* Real weights to a packed matrix. Rows are independent; fit.h says what becomes of a group. */
 #include "fit.h"
 
-/* ---- one row ---- */
+#include <stdlib.h>
 
-static void put(const lpg_plan *plan, lpg_section_id id, int64_t row, int64_t index, uint32_t number, uint8_t *blob) {
-  if (plan->section[id].bytes == 0) return;
-  lpg_line line = lpgemm_i_line(plan, id, row);
-  lpgemm_i_put_number(&line, blob, index, number);
-}
-
-static int64_t super_of(const lpg_plan *plan, int64_t j) { return j * plan->group.k / plan->super.k; }
-
-/* Codes of group j. */
-static void quantize_group(const lpg_quantizer *q, const lpg_fit *fit, const double *x, int64_t j, uint8_t *codes) {
-  int64_t first = j * q->plan->group.k;
-  for (int64_t i = first; i < first + lpg_group_size(q->plan, j); i++) {
-    codes[i] = q->codes.code[lpg_grid_nearest(&q->codes, lpg_wanted_code(fit, x[i]))];
-  }
-}
-
-/* Codes of a row, and its scales and zeros into the blob. */
-static void quantize_row(const lpg_quantizer *q, int64_t row, const double *x, uint8_t *codes, uint8_t *blob) {
-  const lpg_plan *plan = q->plan;
-  lpg_units units = lpg_no_units();
-  for (int64_t j = 0, end = 0; j < plan->group.count; j++) {
-    if (plan->desc.super_scale_type && j == end) {
-      while (end < plan->group.count && super_of(plan, end) == super_of(plan, j)) end++;
-      units = lpgemm_i_fit_units(q, x, j, end);
-      put(plan, LPG_SECTION_SUPER_SCALES, row, super_of(plan, j), units.scale.number, blob);
-      put(plan, LPG_SECTION_SUPER_ZEROS, row, super_of(plan, j), units.shift.number, blob);
-    }
-    lpg_fit fit = lpgemm_i_fit_group(q, &units, x + j * plan->group.k, lpg_group_size(plan, j));
-    put(plan, LPG_SECTION_SCALES, row, j, fit.scale.number, blob);
-    put(plan, LPG_SECTION_ZEROS, row, j, fit.shift.number, blob);
-    quantize_group(q, &fit, x, j, codes);
-  }
+lpgemm_status_t lpgemm_i_make_quantizer(const lpg_plan *plan, lpgemm_quantize_method_t method, lpg_quantizer *q) {
+  memset(q, 0, sizeof *q);
+  q->plan = plan;
+  q->method = method;
+  LPG_CHECK(method != LPGEMM_QUANTIZE_MINMAX || lpg_has_shift(q), LPGEMM_INVALID_ARGUMENT,
+            "method is LPGEMM_QUANTIZE_MINMAX, but desc.zero is %d; it needs a zero (%d) or a minimum (%d) a group",
+            (int)plan->desc.zero, (int)LPGEMM_ZERO_PER_GROUP, (int)LPGEMM_ZERO_MINIMUM);
+  lpgemm_i_make_grid(plan->desc.type, plan->desc.codebook, &q->codes);
+  q->least = q->codes.value[0];
+  q->most = q->codes.value[q->codes.count - 1];
+  if (lpg_bytes(plan->desc.scale_type) == 1) lpgemm_i_make_grid(plan->desc.scale_type, NULL, &q->scale_codes);
+  if (lpg_bytes(plan->desc.zero_type) == 1) lpgemm_i_make_grid(plan->desc.zero_type, NULL, &q->shift_codes);
+  return LPGEMM_SUCCESS;
 }
 
 static void put_row(const lpg_plan *plan, int64_t row, const uint8_t *codes, uint8_t *blob) {
@@ -50,13 +29,16 @@ static void put_row(const lpg_plan *plan, int64_t row, const uint8_t *codes, uin
 
 /* ---- the matrix ---- */
 
+lpgemm_status_t lpgemm_i_refuse_weight(float value, int64_t row, int64_t column) {
+  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "w holds %g at row %lld, column %lld; weights to quantise must be finite",
+            (double)value, (long long)row, (long long)column);
+}
+
 static lpgemm_status_t check_finite(const lpg_plan *plan, const void *w, lpgemm_dtype_t w_type, int64_t ldw) {
   for (int64_t row = 0; row < plan->desc.n; row++) {
     for (int64_t column = 0; column < plan->desc.k; column++) {
       float x = lpg_load(w_type, w, row * ldw + column);
-      LPG_CHECK(x - x == 0.0f, LPGEMM_INVALID_ARGUMENT,
-                "w holds %g at row %lld, column %lld; weights to quantise must be finite", (double)x, (long long)row,
-                (long long)column);
+      if (!(x - x == 0.0f)) return lpgemm_i_refuse_weight(x, row, column);
     }
   }
   return LPGEMM_SUCCESS;
@@ -77,7 +59,10 @@ lpgemm_status_t lpgemm_i_quantize_host(const lpg_plan *plan, lpgemm_quantize_met
     for (int64_t i = 0; i < plan->desc.k; i++) {
       x[i] = (double)lpg_load(w_type, w, row * ldw + i) / (double)plan->desc.global_scale;
     }
-    quantize_row(&q, row, x, codes, blob);
+    for (int64_t j = 0, end; j < plan->group.count; j = end) {
+      end = lpg_groups_end(plan, j);
+      lpg_quantize_groups(&q, row, j, end, x, codes, blob);
+    }
     put_row(plan, row, codes, blob);
   }
   memset(codes, lpg_padding_code(plan->desc.type), k_padded);

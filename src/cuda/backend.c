@@ -1,0 +1,191 @@
+/* CUDA as a backend: devices, memory, and the device functions of pack/ and kernels/. */
+#include "cuda.h"
+
+#include <stdlib.h>
+
+#include "../pack/pack.h"
+
+/* ---- the device ---- */
+
+/* The oldest architecture that the library has kernels for. */
+enum { LOWEST_ARCH = 80 };
+
+static lpgemm_status_t open_device(int32_t index, int32_t threads, lpg_device *device) {
+  (void)threads;
+  int count = 0;
+  struct cudaDeviceProp p;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) cudaGetLastError(); /* so that no later call of the user's sees it */
+  LPG_CHECK(error == cudaSuccess, LPGEMM_NO_BACKEND, "there is no usable GPU: %s", cudaGetErrorString(error));
+  LPG_CHECK(index < count, LPGEMM_NO_BACKEND, "config.device is %d, but there are %d GPUs", index, count);
+  LPG_CUDA(cudaGetDeviceProperties(&p, index));
+  LPG_CHECK(10 * p.major + p.minor >= LOWEST_ARCH, LPGEMM_NO_BACKEND,
+            "GPU %d (%s) has compute capability %d.%d; the library needs 8.0 or newer", index, p.name, p.major,
+            p.minor);
+  memset(device, 0, sizeof *device);
+  device->backend = LPGEMM_BACKEND_CUDA;
+  device->index = index;
+  for (size_t i = 0; i + 1 < sizeof device->name && p.name[i]; i++) {
+    device->name[i] = p.name[i] < ' ' ? ' ' : p.name[i];
+  }
+  device->arch = 10 * p.major + p.minor;
+  device->units = p.multiProcessorCount;
+  device->shared_memory = (int64_t)p.sharedMemPerBlockOptin;
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t enter(int32_t device, int32_t *before) {
+  LPG_CUDA(cudaGetDevice(before));
+  if (*before != device) LPG_CUDA(cudaSetDevice(device));
+  return LPGEMM_SUCCESS;
+}
+
+static void leave(int32_t device, int32_t before) {
+  if (before != device) cudaSetDevice(before);
+}
+
+/* ---- memory ---- */
+
+static lpgemm_status_t allocate(int32_t device, size_t bytes, void **memory) {
+  int32_t before;
+  LPG_TRY(enter(device, &before));
+  cudaError_t error = cudaMalloc(memory, bytes);
+  if (error == cudaErrorMemoryAllocation) cudaGetLastError();
+  leave(device, before);
+  LPG_CHECK(error != cudaErrorMemoryAllocation, LPGEMM_OUT_OF_MEMORY, "no device memory for %zu bytes", bytes);
+  LPG_CUDA(error);
+  return LPGEMM_SUCCESS;
+}
+
+static void release(int32_t device, void *memory) {
+  int32_t before;
+  if (enter(device, &before) != LPGEMM_SUCCESS) return;
+  cudaFree(memory);
+  leave(device, before);
+}
+
+/* Device memory of that device, or managed memory. */
+static int is_on_device(int32_t device, const void *memory) {
+  struct cudaPointerAttributes a;
+  if (!memory || cudaPointerGetAttributes(&a, memory) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  return (a.type == cudaMemoryTypeDevice && a.device == device) || a.type == cudaMemoryTypeManaged;
+}
+
+static cudaStream_t stream_of(lpgemm_handle_t handle) { return (cudaStream_t)handle->stream; }
+
+static lpgemm_status_t copy(lpgemm_handle_t handle, void *to, const void *from, size_t bytes) {
+  LPG_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(handle)));
+  LPG_CUDA(cudaStreamSynchronize(stream_of(handle)));
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t synchronize(lpgemm_handle_t handle) {
+  LPG_CUDA(cudaStreamSynchronize(stream_of(handle)));
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- weights: on the GPU if the data is there, else on the host, with the same bytes ---- */
+
+/* 1 if every array of the source lies in device memory, 0 if every one lies on the host, -1 if they are mixed. */
+static int source_on_device(int32_t device, const lpgemm_weight_source_t *source) {
+  const void *arrays[] = {source->codes, source->scales, source->zeros, source->super_scales, source->super_zeros};
+  int on_device = 0, on_host = 0;
+  for (int i = 0; i < 5; i++) {
+    if (!arrays[i]) continue;
+    if (is_on_device(device, arrays[i])) {
+      on_device = 1;
+    } else {
+      on_host = 1;
+    }
+  }
+  return on_device && on_host ? -1 : on_device;
+}
+
+static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_plan *plan, const lpgemm_weight_source_t *source,
+                            uint8_t *blob, lpg_content *content) {
+  int on_device = source_on_device(handle->device.index, source);
+  LPG_CHECK(on_device >= 0, LPGEMM_INVALID_ARGUMENT,
+            "the arrays of source lie partly in host and partly in device memory; bring them to one side");
+  if (on_device) return lpgemm_i_cuda_pack(plan, source, blob, content, stream_of(handle));
+  uint8_t *staged = malloc((size_t)plan->total_bytes);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)plan->total_bytes);
+  lpgemm_status_t status = lpgemm_i_pack_host(plan, source, staged, content);
+  if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)plan->total_bytes);
+  free(staged);
+  return status;
+}
+
+static lpgemm_status_t quantize(lpgemm_handle_t handle, const lpg_plan *plan, lpgemm_quantize_method_t method,
+                                const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob,
+                                lpg_content *content) {
+  if (is_on_device(handle->device.index, w)) {
+    return lpgemm_i_cuda_quantize(plan, method, w, w_type, ldw, blob, content, stream_of(handle));
+  }
+  uint8_t *staged = malloc((size_t)plan->total_bytes);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)plan->total_bytes);
+  lpgemm_status_t status = lpgemm_i_quantize_host(plan, method, w, w_type, ldw, staged, content);
+  if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)plan->total_bytes);
+  free(staged);
+  return status;
+}
+
+static lpgemm_status_t unpack(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob,
+                              lpgemm_dtype_t out_type, void *out, int64_t ldo) {
+  if (is_on_device(handle->device.index, out)) {
+    return lpgemm_i_cuda_unpack(plan, blob, out_type, out, ldo, stream_of(handle));
+  }
+  uint8_t *staged = malloc((size_t)plan->total_bytes);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)plan->total_bytes);
+  lpgemm_status_t status = copy(handle, staged, blob, (size_t)plan->total_bytes);
+  if (status == LPGEMM_SUCCESS) lpgemm_i_unpack_host(plan, staged, out_type, out, ldo);
+  free(staged);
+  return status;
+}
+
+static lpgemm_status_t unpack_part(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob, lpg_section_id id,
+                                   void *out) {
+  lpg_plan alone = *plan; /* a blob that starts with the section */
+  size_t bytes = (size_t)plan->section[id].bytes;
+  alone.section[id].offset = 0;
+  uint8_t *staged = malloc(bytes);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %zu bytes", bytes);
+  lpgemm_status_t status = copy(handle, staged, blob + plan->section[id].offset, bytes);
+  if (status == LPGEMM_SUCCESS) lpgemm_i_unpack_part_host(&alone, staged, id, out);
+  free(staged);
+  return status;
+}
+
+/* ---- activations ---- */
+
+static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
+                                            lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
+                                            int64_t ldo, float *scale, lpgemm_x_scale_t mode) {
+  return lpgemm_i_cuda_quantize_activations(m, k, x, x_type, ldx, out_type, out, ldo, scale, mode, stream_of(handle));
+}
+
+static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
+                                 int64_t ldx, void *tables) {
+  (void)handle, (void)m, (void)k, (void)x, (void)x_type, (void)ldx, (void)tables;
+  LPG_CHECK(0, LPGEMM_NOT_SUPPORTED, "this version has lookup kernels on the CPU backend only");
+}
+
+const lpg_backend lpgemm_i_cuda_backend = {
+    .open = open_device,
+    .enter = enter,
+    .leave = leave,
+    .allocate = allocate,
+    .release = release,
+    .can_read = is_on_device,
+    .copy_in = copy,
+    .copy_out = copy,
+    .synchronize = synchronize,
+    .pack = pack,
+    .quantize = quantize,
+    .unpack = unpack,
+    .unpack_part = unpack_part,
+    .quantize_activations = quantize_activations,
+    .lut_build = lut_build,
+};

@@ -1,0 +1,62 @@
+/* The CUDA backend: what its files share. C11 hosts see the functions, CUDA C++ also the launch helpers. */
+#ifndef LPG_CUDA_H
+#define LPG_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "../internal.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- work on device memory, in stream order unless said; arguments are checked ---- */
+
+lpgemm_status_t lpgemm_i_cuda_pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
+                                   lpg_content *content, cudaStream_t stream);
+/* What packing consists of: the codes of rows first_row (a multiple of 16) and following, one a byte or a dense stream,
+ * into the blob; and, when codes, scales and zeros are in place, row exponents, padding, hash and header. */
+lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int in_bits,
+                                        int64_t first_row, int64_t rows, uint8_t *blob, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content, cudaStream_t stream);
+
+lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
+                                       lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content,
+                                       cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type, void *out,
+                                     int64_t ldo, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_quantize_activations(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
+                                                   int64_t ldx, lpgemm_dtype_t out_type, void *out, int64_t ldo,
+                                                   float *scale, lpgemm_x_scale_t mode, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* Launches kernel(args) without touching nvcc's host stub. */
+template <class Args>
+inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t shared_bytes, void *stream,
+                              const Args &args) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3((unsigned)threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = (cudaStream_t)stream;
+  void *pointers[] = {const_cast<Args *>(&args)};
+  LPG_CUDA(cudaLaunchKernelExC(&config, kernel, pointers));
+  return LPGEMM_SUCCESS;
+}
+
+/* Loads a kernel on the current device and lets it use that much dynamic shared memory. */
+inline lpgemm_status_t allow_shared(const void *kernel, size_t shared_bytes) {
+  LPG_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
+  return LPGEMM_SUCCESS;
+}
+
+}  // namespace
+}  // namespace lpg
+#endif
+
+#endif

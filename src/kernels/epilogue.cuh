@@ -1,0 +1,101 @@
+/* The one epilogue of the CUDA kernels: Y = activation(alpha * x_scale * global * sum + beta * C + bias), in fp32,
+ * rounded once. */
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "../internal.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+struct epilogue_args {
+  void *y;
+  const void *c; /* NULL: beta is 0 */
+  const void *bias;
+  const float *x_scale;
+  int64_t ldy, ldc;
+  lpgemm_dtype_t y_type, bias_type, scalar_type;
+  lpgemm_activation_t activation;
+  int x_scale_per_row;
+  int skip_product;
+  float alpha, beta, global_scale;
+  const void *device_alpha, *device_beta;
+};
+
+inline epilogue_args make_epilogue(const lpg_call &call) {
+  epilogue_args e = {};
+  e.y = call.y;
+  e.c = call.c;
+  e.bias = call.bias;
+  e.x_scale = call.x_scale;
+  e.ldy = call.ldy;
+  e.ldc = call.ldc;
+  e.y_type = call.problem.y_type;
+  e.bias_type = call.bias_type;
+  e.scalar_type = call.scalar_type;
+  e.activation = call.activation;
+  e.x_scale_per_row = call.problem.x_scale_mode == LPGEMM_X_SCALE_ROW;
+  e.skip_product = call.skip_product;
+  e.alpha = call.alpha;
+  e.beta = call.beta;
+  e.global_scale = call.problem.plan->desc.global_scale;
+  e.device_alpha = call.device_alpha;
+  e.device_beta = call.device_beta;
+  return e;
+}
+
+__device__ inline float read_scalar(const void *pointer, lpgemm_dtype_t type, float value) {
+  if (!pointer) return value;
+  return type == LPGEMM_I32 ? (float)*(const int32_t *)pointer : lpg_load(type, pointer, 0);
+}
+
+__device__ inline float alpha_of(const epilogue_args &e) { return read_scalar(e.device_alpha, e.scalar_type, e.alpha); }
+__device__ inline float beta_of(const epilogue_args &e) { return read_scalar(e.device_beta, e.scalar_type, e.beta); }
+
+/* False if neither X nor W may be read. */
+__device__ inline bool reads_product(const epilogue_args &e) { return !e.skip_product && alpha_of(e) != 0.0f; }
+
+__device__ inline float activate(float v, lpgemm_activation_t activation) {
+  switch (activation) {
+    case LPGEMM_ACTIVATION_RELU: return v < 0.0f ? 0.0f : v; /* keeps NaN */
+    case LPGEMM_ACTIVATION_GELU_ERF: return v == -INFINITY ? 0.0f : 0.5f * v * erfcf(-0.70710678f * v);
+    case LPGEMM_ACTIVATION_GELU_TANH: {
+      const float u = 0.79788456f * v * (1.0f + 0.044715f * v * v);
+      return v == -INFINITY ? 0.0f : v / (1.0f + expf(-2.0f * u)); /* v (1 + tanh u) / 2 without cancellation */
+    }
+    case LPGEMM_ACTIVATION_SILU: return v == -INFINITY ? 0.0f : v / (1.0f + expf(-v));
+    default: return v;
+  }
+}
+
+__device__ inline void store_rounded(lpgemm_dtype_t type, void *array, int64_t i, float v) {
+  switch (type) {
+    case LPGEMM_F32: ((float *)array)[i] = v; break;
+    case LPGEMM_F16: ((__half *)array)[i] = __float2half_rn(v); break;
+    default: ((__nv_bfloat16 *)array)[i] = __float2bfloat16_rn(v); break;
+  }
+}
+
+__device__ inline void store_real(const epilogue_args &e, int64_t m, int64_t n, float sum) {
+  float v = 0.0f;
+  if (reads_product(e)) {
+    v = alpha_of(e) * (sum * e.global_scale);
+    if (e.x_scale) v *= e.x_scale[e.x_scale_per_row ? m : 0];
+  }
+  const float beta = beta_of(e);
+  if (e.c && beta != 0.0f) v = fmaf(beta, lpg_load(e.y_type, e.c, m * e.ldc + n), v);
+  if (e.bias) v += lpg_load(e.bias_type, e.bias, n);
+  store_rounded(e.y_type, e.y, m * e.ldy + n, activate(v, e.activation));
+}
+
+/* Integer output: alpha and beta are 0 or 1. */
+__device__ inline void store_integer(const epilogue_args &e, int64_t m, int64_t n, int32_t sum) {
+  uint32_t v = reads_product(e) ? (uint32_t)sum : 0u;
+  if (e.c && beta_of(e) != 0.0f) v += (uint32_t)((const int32_t *)e.c)[m * e.ldc + n];
+  ((int32_t *)e.y)[m * e.ldy + n] = (int32_t)v;
+}
+
+}  // namespace
+}  // namespace lpg

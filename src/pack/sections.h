@@ -1,0 +1,148 @@
+/* Scales, zeros and the like in their sections, what is derived from them, and the exact value of a weight. For host
+ * and device, so that both write the same bytes. */
+#ifndef LPG_PACK_SECTIONS_H
+#define LPG_PACK_SECTIONS_H
+
+#include "../layouts/packed.h"
+
+/* ---- one number ---- */
+
+/* The largest number that a section may hold; UINT32_MAX if all that its type can hold are legal. */
+LPG_BITS_FN uint32_t lpg_largest_number(const lpg_plan *plan, lpg_section_id id) {
+  lpgemm_dtype_t type = lpg_section_type(&plan->desc, id);
+  if (lpg_kind(type) != LPGEMM_KIND_UINT) return UINT32_MAX;
+  int is_zero = id == LPG_SECTION_ZEROS && plan->desc.zero == LPGEMM_ZERO_PER_GROUP; /* GPTQ's reach 2^bits */
+  return is_zero ? 1u << plan->bits : (1u << lpg_bits(type)) - 1u;
+}
+
+/* The numbers of one row in a section: where the first lies in the blob, and how far it is from one to the next. */
+typedef struct lpg_line {
+  int64_t offset, stride;
+  lpgemm_dtype_t type;
+  int bytes; /* of a number; 0 for UINT(4), which takes half of one */
+  int shift; /* UINT(4) */
+} lpg_line;
+
+LPG_BITS_FN lpg_line lpg_line_of(const lpg_plan *plan, lpg_section_id id, int64_t row) {
+  lpg_line line;
+  line.type = lpg_section_type(&plan->desc, id);
+  line.offset =
+      (int64_t)plan->section[id].offset + lpg_value_offset(line.type, lpg_section_axis(plan, id)->padded, row, 0);
+  line.stride = lpg_slot_bytes(line.type);
+  line.bytes = line.type == LPGEMM_UINT(4) ? 0 : lpg_bytes(line.type);
+  line.shift = 4 * (lpg_row_slot((int)(row % LPG_TILE_ROWS)) % 2);
+  return line;
+}
+
+/* Into a section that was zeroed before. On the device two threads may share the byte of two UINT(4). */
+LPG_BITS_FN void lpg_put_number(const lpg_line *line, uint8_t *blob, int64_t index, uint32_t number) {
+  uint8_t *at = blob + line->offset + index * line->stride;
+  if (line->bytes == 0) {
+#ifdef __CUDA_ARCH__
+    int in_word = (int)((uintptr_t)at % 4);
+    atomicOr((unsigned *)(at - in_word), number << (line->shift + 8 * in_word));
+#else
+    *at = (uint8_t)(*at | number << line->shift);
+#endif
+  }
+  for (int i = 0; i < line->bytes; i++) at[i] = (uint8_t)(number >> 8 * i);
+}
+
+LPG_BITS_FN uint32_t lpg_get_number(const lpg_line *line, const uint8_t *blob, int64_t index) {
+  const uint8_t *at = blob + line->offset + index * line->stride;
+  switch (line->bytes) {
+    case 0: return (uint32_t)*at >> line->shift & 15u;
+    case 1: return at[0];
+    case 2: return (uint32_t)at[0] | (uint32_t)at[1] << 8;
+    default: return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+  }
+}
+
+/* The value of a number, exact. */
+LPG_BITS_FN float lpg_number_value(lpgemm_dtype_t type, uint32_t number) {
+  switch (type) {
+    case LPGEMM_F32: return lpg_bits_f32(number);
+    case LPGEMM_F16: return lpg_f16_to_f32((uint16_t)number);
+    case LPGEMM_BF16: return lpg_bf16_to_f32((uint16_t)number);
+    default: return lpg_code_value(type, number, NULL);
+  }
+}
+
+LPG_BITS_FN float lpg_line_value(const lpg_line *line, const uint8_t *blob, int64_t index) {
+  return lpg_number_value(line->type, lpg_get_number(line, blob, index));
+}
+
+/* ---- the exact value of a weight ---- */
+
+/* What the weights of one group share. An absent factor is 1. */
+typedef struct lpg_group_terms {
+  const lpgemm_weight_desc_t *desc;
+  float scale, super_scale, zero, super_zero; /* zero: or the minimum */
+} lpg_group_terms;
+
+LPG_BITS_FN float lpg_term(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, int64_t row, int64_t column,
+                           float absent) {
+  if (plan->section[id].bytes == 0) return absent;
+  lpg_line line = lpg_line_of(plan, id, row);
+  return lpg_line_value(&line, blob, column / lpg_section_axis(plan, id)->k);
+}
+
+LPG_BITS_FN lpg_group_terms lpg_terms_at(const lpg_plan *plan, const uint8_t *blob, int64_t row, int64_t column) {
+  lpg_group_terms g;
+  g.desc = &plan->desc;
+  g.scale = lpg_term(plan, blob, LPG_SECTION_SCALES, row, column, 1.0f);
+  g.super_scale = lpg_term(plan, blob, LPG_SECTION_SUPER_SCALES, row, column, 1.0f);
+  g.zero = lpg_term(plan, blob, LPG_SECTION_ZEROS, row, column, plan->desc.zero_constant);
+  g.super_zero = lpg_term(plan, blob, LPG_SECTION_SUPER_ZEROS, row, column, 1.0f);
+  return g;
+}
+
+/* The exact value of a weight, as an fp64 that rounds to the narrower formats as the exact value does. */
+LPG_BITS_FN double lpg_weight_value(const lpg_group_terms *g, uint32_t code) {
+  double value = (double)lpg_code_value(g->desc->type, code, g->desc->codebook);
+  int minimum = g->desc->zero == LPGEMM_ZERO_MINIMUM;
+  lpg_wide w = lpg_wide_add(value, minimum ? 0.0 : -(double)g->zero);
+  w = lpg_wide_times(w, g->scale);
+  if (g->super_scale != 1.0f) w = lpg_wide_times(w, g->super_scale);
+  if (minimum) w = lpg_wide_plus(w, lpg_wide_add((double)g->zero * (double)g->super_zero, 0.0));
+  if (g->desc->global_scale != 1.0f) w = lpg_wide_times(w, g->desc->global_scale);
+  return lpg_wide_to_odd(w);
+}
+
+/* ---- row exponents ---- */
+
+enum { LPG_MAX_SPAN = 255 };
+
+/* floor(log2(|x|)) of a finite x that is not 0. */
+LPG_BITS_FN int lpg_exponent_of(float x) {
+  uint32_t magnitude = lpg_f32_bits(x) & 0x7fffffffu;
+  if (magnitude >= 0x00800000u) return (int)(magnitude >> 23) - 127;
+  int e = -149;
+  while (magnitude >>= 1) e++;
+  return e;
+}
+
+/* The exponent of row `row` < n, from the scales of a blob; *scale_span grows if the row has a larger span. */
+LPG_BITS_FN int8_t lpg_row_exponent(const lpg_plan *plan, const uint8_t *blob, int64_t row, uint32_t *scale_span) {
+  int two_levels = plan->desc.super_scale_type != 0;
+  lpg_line scales = lpg_line_of(plan, LPG_SECTION_SCALES, row);
+  lpg_line supers = lpg_line_of(plan, LPG_SECTION_SUPER_SCALES, row);
+  int low = INT8_MAX + 1, high = INT16_MIN; /* beyond every exponent */
+  for (int64_t j = 0; j < plan->group.count; j++) {
+    float scale = lpg_line_value(&scales, blob, j);
+    if (two_levels) scale *= lpg_line_value(&supers, blob, j * plan->group.k / plan->super.k);
+    if (!(scale - scale == 0.0f)) {
+      *scale_span = LPG_MAX_SPAN;
+    } else if (scale != 0.0f) {
+      int e = lpg_exponent_of(scale);
+      if (e < low) low = e;
+      if (e > high) high = e;
+    }
+  }
+  if (high < low) return 0; /* no scale has an exponent */
+  uint32_t span = high < INT8_MIN || high - low > LPG_MAX_SPAN ? LPG_MAX_SPAN : (uint32_t)(high - low);
+  if (span > *scale_span) *scale_span = span;
+  return (int8_t)(high < INT8_MIN ? INT8_MIN : high);
+}
+
+#endif

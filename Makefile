@@ -29,7 +29,7 @@ LIB := $(BUILD)/liblpgemm.a
 # A struct starts as {sizeof s}: that is no missing initialiser.
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers $(WERROR)
 INCLUDES = -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc
-FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA) -std=c11 $(CFLAGS) -fPIC -ffp-contract=off $(WARNINGS) \
+FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -ffp-contract=off $(WARNINGS) \
         $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
 COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
 LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
@@ -47,9 +47,12 @@ endif
 ifneq ($(NVCC),)
 GPUS := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u)
 CUDA_ARCHS := $(or $(ARCHS),$(GPUS:90=90a),80 90a)
+CUDA_INCLUDE := $(abspath $(dir $(NVCC))../include)
 CUDA_LIBS = -L$(abspath $(dir $(NVCC))../lib64) -lcudart_static -ldl -lrt
-GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a))
-NVCC_COMPILE = $(NVCC) $(INCLUDES) -std=c++17 -O3 -Xcompiler -fPIC,-fno-threadsafe-statics -MMD -MP -c $< -o $@
+GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_80,code=compute_80
+COMPRESS := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mode=size)
+NVCC_FLAGS = -std=c++17 -O3 $(COMPRESS) -Xcompiler -fPIC,-fno-threadsafe-statics
+NVCC_COMPILE = $(NVCC) $(INCLUDES) $(NVCC_FLAGS) -MMD -MP -c $< -o $@
 endif
 
 # ---- sources ----
@@ -65,9 +68,9 @@ BLOCKED := base $(if $(filter x86_64%,$(MACHINE)),avx2 avx512)
 ISA_avx2 := -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 
-SRCS := $(filter-out src/cpu/blocked.c,$(wildcard src/*.c src/*/*.c))
-CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*.cu src/*/*.cu) $(GEN_CU:%=gen/%))
-HAVE_CUDA := $(if $(NVCC),$(strip $(CU_OBJS)))
+HAVE_CUDA := $(NVCC)
+CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu) $(GEN_CU:%=gen/%))
+SRCS := $(filter-out src/cpu/blocked.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c))
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
@@ -85,7 +88,7 @@ all: lib $(BUILD)/lpgemm.pc ## build liblpgemm.a and say what it contains
 	@echo '  CPU:  $(BLOCKED) ($(MACHINE))'
 	@echo '  CUDA: $(if $(HAVE_CUDA),$(CUDA_ARCHS) with $(NVCC),$(NO_CUDA): CPU backend only)'
 
-NO_CUDA = $(if $(NVCC),$(NVCC) is here but this version has no GPU kernels yet,$(if $(filter 0,$(CUDA)),off,no nvcc))
+NO_CUDA = $(if $(filter 0,$(CUDA)),off,no nvcc)
 
 lib: $(LIB)
 
@@ -112,6 +115,9 @@ $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 $(OBJ)/gen/%.cu.o: $(BUILD)/gen/%.cu $(BUILD)/config
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC_COMPILE) $(GENCODE_$*)
+
+# These write the same bytes as their host counterparts: no product may be fused with a sum.
+$(OBJ)/src/pack/%.cu.o: private NVCC_FLAGS += -fmad=false
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 

@@ -55,6 +55,15 @@ int lpgemm_backend_available(lpgemm_backend_t backend) {
   return b && b->open(0, 0, &device) == LPGEMM_SUCCESS;
 }
 
+lpgemm_status_t lpgemm_i_enter(lpgemm_handle_t handle, int32_t *before) {
+  *before = handle->device.index;
+  return handle->backend->enter ? handle->backend->enter(handle->device.index, before) : LPGEMM_SUCCESS;
+}
+
+void lpgemm_i_leave(lpgemm_handle_t handle, int32_t before) {
+  if (handle->backend->leave) handle->backend->leave(handle->device.index, before);
+}
+
 /* ---- the environment ---- */
 
 static lpgemm_status_t read_log_level(void) {

@@ -76,6 +76,9 @@ typedef struct lpg_tuning lpg_tuning;
 typedef struct lpg_backend {
   /* Describes device `index`; LPGEMM_NO_BACKEND with a sentence if it is not there. threads: CPU only. */
   lpgemm_status_t (*open)(int32_t index, int32_t threads, lpg_device *device);
+  /* Make the device current for the calling thread, and what was current before it again. NULL: nothing to do. */
+  lpgemm_status_t (*enter)(int32_t device, int32_t *before);
+  void (*leave)(int32_t device, int32_t before);
   /* 256-byte aligned memory of the backend's kind. */
   lpgemm_status_t (*allocate)(int32_t device, size_t bytes, void **memory);
   void (*release)(int32_t device, void *memory);
@@ -128,6 +131,10 @@ struct lpgemm_weights {
   uint8_t *memory;  /* the blob, in memory of the backend's kind */
   void *allocation; /* what to free, NULL if the memory is the caller's */
 };
+
+/* The handle's device, made current for work on it and given back after it. */
+lpgemm_status_t lpgemm_i_enter(lpgemm_handle_t handle, int32_t *before);
+void lpgemm_i_leave(lpgemm_handle_t handle, int32_t before);
 
 /* ---- live objects: a handle that was destroyed, or never was one, is recognised without touching it ---- */
 

@@ -255,6 +255,16 @@ static lpgemm_status_t quantize_inside(lpgemm_handle_t handle, request *r) {
   return LPGEMM_SUCCESS;
 }
 
+static lpgemm_status_t launch(lpgemm_handle_t handle, request *r, const lpg_kernel *kernel) {
+  int32_t before;
+  LPG_TRY(lpgemm_i_enter(handle, &before));
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  if (r->args.quantize_x && !r->call.skip_product) status = quantize_inside(handle, r);
+  if (status == LPGEMM_SUCCESS) status = kernel->run(&r->call);
+  lpgemm_i_leave(handle, before);
+  return status;
+}
+
 lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args, const lpg_scalars *scalars,
                              int check_only) {
   request r;
@@ -276,8 +286,7 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   if (check_only) return LPGEMM_SUCCESS;
   fill_call(handle, &r);
   r.call.workspace = needed > own ? (uint8_t *)handle->workspace + own : NULL;
-  if (r.args.quantize_x && !r.call.skip_product) LPG_TRY(quantize_inside(handle, &r));
-  return kernel->run(&r.call);
+  return launch(handle, &r, kernel);
 }
 
 lpgemm_status_t lpgemm_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args) {
@@ -338,14 +347,16 @@ lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t w
 lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max) {
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
   LPG_CHECK(m_max >= 0, LPGEMM_INVALID_SIZE, "m_max is %lld; it must be 0 or more", (long long)m_max);
-  for (int i = 0; i < lpgemm_i_registry_count; i++) {
+  int32_t before;
+  LPG_TRY(lpgemm_i_enter(handle, &before));
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  for (int i = 0; i < lpgemm_i_registry_count && status == LPGEMM_SUCCESS; i++) {
     const lpg_kernel *kernel = &lpgemm_i_registry[i];
-    if (kernel->prepare && kernel->backend == handle->device.backend &&
-        lpgemm_i_may_take(kernel, &weights->plan, &handle->device)) {
-      LPG_TRY(kernel->prepare());
-    }
+    if (!kernel->prepare || !lpgemm_i_may_take(kernel, &weights->plan, &handle->device)) continue;
+    status = kernel->prepare();
   }
-  return LPGEMM_SUCCESS;
+  lpgemm_i_leave(handle, before);
+  return status;
 }
 
 lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type,

@@ -23,6 +23,10 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
 #endif
 
+enum { ALIGNMENT = 256 };
+
+static void *allocate_host(size_t bytes) { return aligned_alloc(ALIGNMENT, bytes); }
+
 typedef struct test_counts {
   int passed, failed, skipped;
 } test_counts;
@@ -36,7 +40,11 @@ static struct {
   int failed, skipped;
   uint64_t random;
   pthread_mutex_t lock; /* checks may fail in any thread */
-} run = {.seed = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
+  lpgemm_backend_t backend;
+  test_memory memory;
+} run = {.seed = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .backend = LPGEMM_BACKEND_CPU, .memory = {allocate_host, free}};
+
+lpgemm_backend_t test_backend(void) { return run.backend; }
 
 /* ---- cases ---- */
 
@@ -89,7 +97,8 @@ void test_fail(const char *file, int line, const char *format, ...) {
     va_start(arguments, format);
     vprintf(format, arguments);
     va_end(arguments);
-    printf("\n  again: %s --seed %llu --only '%s'\n", run.program, (unsigned long long)run.seed, run.name);
+    printf("\n  again: %s%s --seed %llu --only '%s'\n", run.program,
+           run.backend == LPGEMM_BACKEND_CUDA ? " --backend cuda" : "", (unsigned long long)run.seed, run.name);
     fflush(stdout);
   }
   pthread_mutex_unlock(&run.lock);
@@ -128,7 +137,7 @@ double test_uniform(double low, double high) {
 
 /* ---- memory: [head][canary][the caller's bytes][canary] ---- */
 
-enum { ALIGNMENT = 256, BEFORE = 512, AFTER = 256, CANARY = 0xA5, FILL = 0xCD };
+enum { BEFORE = 512, AFTER = 256, CANARY = 0xA5, FILL = 0xCD };
 
 static const uint64_t magic = 0x6C70672D74657374u;
 
@@ -141,7 +150,7 @@ void *test_alloc(size_t bytes) { return test_alloc_at(bytes, 0); }
 
 void *test_alloc_at(size_t bytes, size_t offset) {
   size_t total = (BEFORE + offset + bytes + AFTER + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  uint8_t *base = offset < ALIGNMENT ? aligned_alloc(ALIGNMENT, total) : NULL;
+  uint8_t *base = offset < ALIGNMENT ? run.memory.allocate(total) : NULL;
   if (!base) {
     fprintf(stderr, "test_alloc_at: cannot give %zu bytes at offset %zu\n", bytes, offset);
     abort();
@@ -178,14 +187,22 @@ void test_free(void *memory) {
               block.bytes);
     break;
   }
-  free(base);
+  run.memory.release(base);
 }
 
 /* ---- the program ---- */
 
+static int use_backend(const char *name) {
+  if (strcmp(name, "cpu") == 0) return 1;
+  if (strcmp(name, "cuda") != 0 || !&test_cuda_memory) return 0;
+  run.backend = LPGEMM_BACKEND_CUDA;
+  run.memory = test_cuda_memory;
+  return 1;
+}
+
 static int usage(void) {
   fprintf(stderr,
-          "usage: %s [--list] [--seed N] [--only CASE | FILTER]\n"
+          "usage: %s [--backend cpu|cuda] [--list] [--seed N] [--only CASE | FILTER]\n"
           "  FILTER  runs the cases whose names contain it, or match it if it has * ? [\n"
           "  --only  runs the case with exactly this name\n"
           "  --list  prints the names of the cases instead of running them\n"
@@ -209,6 +226,8 @@ int test_main(int argc, char **argv, const test_suite *suites, int count) {
     } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
       run.seed = strtoull(argv[++i], &end, 0);
       if (*end || end == argv[i]) return usage();
+    } else if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc) {
+      if (!use_backend(argv[++i])) return usage();
     } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
       run.only = argv[++i];
     } else if (argv[i][0] != '-' && !run.filter) {

@@ -24,7 +24,7 @@ const lpgemm_dtype_t *problem_types(void) {
 
 lpgemm_handle_t problem_handle(int threads) {
   lpgemm_config_t config = {.size = sizeof config};
-  config.backend = LPGEMM_BACKEND_CPU;
+  config.backend = test_backend();
   config.num_threads = threads;
   lpgemm_handle_t handle = NULL;
   CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
@@ -39,7 +39,7 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]) {
   int count = 0;
   CHECK_STATUS(lpgemm_list_kernels(list, PROBLEM_KERNELS, &total), LPGEMM_SUCCESS);
   for (size_t i = 0; i < total && i < PROBLEM_KERNELS; i++) {
-    if (list[i].available && list[i].backend == LPGEMM_BACKEND_CPU) names[count++] = list[i].name;
+    if (list[i].available && list[i].backend == test_backend()) names[count++] = list[i].name;
   }
   CHECK(count > 0);
   return count;

@@ -19,7 +19,7 @@ lpgemm_dtype_t sample_type(int i) {
 
 lpgemm_handle_t sample_handle(void) {
   lpgemm_config_t config = {.size = sizeof config};
-  config.backend = LPGEMM_BACKEND_CPU;
+  config.backend = test_backend();
   config.num_threads = 1;
   lpgemm_handle_t handle = NULL;
   CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);

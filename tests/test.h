@@ -52,7 +52,12 @@ uint64_t test_random(void);                      /* 64 bits */
 int64_t test_between(int64_t low, int64_t high); /* inclusive */
 double test_uniform(double low, double high);
 
-/* ---- memory with canaries: writes before or after it are found by test_free() and fail the case ---- */
+/* ---- the backend under test: the CPU, or with --backend cuda the GPU ---- */
+
+lpgemm_backend_t test_backend(void);
+
+/* ---- memory with canaries: writes before or after it are found by test_free() and fail the case. The host
+ * and the backend under test can both read and write it ---- */
 
 void *test_alloc(size_t bytes);                   /* 256-byte aligned, filled with 0xCD */
 void *test_alloc_at(size_t bytes, size_t offset); /* the same, `offset` bytes past such an alignment */

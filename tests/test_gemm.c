@@ -643,7 +643,7 @@ static void check_unread(void) {
 /* lpgemm_matmul() is lpgemm_run() with the handle's type. */
 static void check_matmul(lpgemm_dtype_t type) {
   lpgemm_config_t config = {.size = sizeof config};
-  config.backend = LPGEMM_BACKEND_CPU;
+  config.backend = test_backend();
   config.default_type = type;
   lpgemm_handle_t handle = NULL;
   CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);

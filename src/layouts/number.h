@@ -144,7 +144,7 @@ LPG_BITS_FN float lpg_code_value(lpgemm_dtype_t t, uint32_t code, const float *c
     case LPGEMM_KIND_UINT: return (float)code;
     case LPGEMM_KIND_INT: return (float)((int)(code ^ 1u << (bits - 1)) - (1 << (bits - 1)));
     case LPGEMM_KIND_BIPOLAR: return (float)(2 * (int)code - ((1 << bits) - 1));
-    case LPGEMM_KIND_CODEBOOK: return codebook[code];
+    case LPGEMM_KIND_CODEBOOK: return codebook ? codebook[code] : 0.0f;
     case LPGEMM_KIND_SCALE: return lpg_e8m0_to_f32((uint8_t)code);
     default:
       if (t == LPGEMM_E4M3 && (code & 0x7fu) == 0x7fu) return lpg_bits_f32(0x7fc00000u | (code & 0x80u) << 24);

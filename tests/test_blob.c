@@ -1,8 +1,6 @@
 /* Packed matrices as files: what was written runs as what was packed, and nothing that is not exactly right is taken.
  * Damage is signed again where it must be, with the hash of ref/format_reader.c. */
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "ref/format_reader.h"
 #include "sample.h"
@@ -88,14 +86,14 @@ static void check_loaded(blob b, const void *memory, uint32_t flags, lpgemm_weig
 
 /* Written to a file, mapped read-only: validate and a view that wrote would crash. */
 static void *map_file(blob b) {
-  char path[] = "/tmp/lpgemm-test-XXXXXX";
-  int file = mkstemp(path);
-  CHECK(file >= 0);
-  CHECK_INT(unlink(path), 0);
-  CHECK_INT(write(file, b.bytes, b.size), b.size);
-  void *mapped = mmap(NULL, b.size, PROT_READ, MAP_PRIVATE, file, 0);
+  FILE *file = tmpfile();
+  CHECK(file != NULL);
+  if (file == NULL) return NULL;
+  CHECK_INT(fwrite(b.bytes, 1, b.size, file), b.size);
+  CHECK_INT(fflush(file), 0);
+  void *mapped = mmap(NULL, b.size, PROT_READ, MAP_PRIVATE, fileno(file), 0);
   CHECK(mapped != MAP_FAILED);
-  CHECK_INT(close(file), 0);
+  CHECK_INT(fclose(file), 0);
   return mapped == MAP_FAILED ? NULL : mapped;
 }
 

@@ -71,7 +71,8 @@ lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t
   size_t needed;
   LPG_TRY(lut_bytes(m, k, &needed));
   LPG_CHECK(tables || needed == 0, LPGEMM_NULL_POINTER, "tables is NULL");
-  LPG_CHECK((uintptr_t)tables % 64 == 0, LPGEMM_MISALIGNED, "tables is %p; it must be 64-byte aligned", tables);
+  LPG_CHECK((uintptr_t)tables % LPG_LUT_ALIGN == 0, LPGEMM_MISALIGNED, "tables is %p; it must be %d-byte aligned",
+            tables, (int)LPG_LUT_ALIGN);
   LPG_CHECK(tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
             tables_bytes, needed);
   return handle->backend->lut_build(handle, m, k, x, x_type, ldx, tables);

@@ -22,6 +22,9 @@ static const lpg_cost lpg_costs[] = {
     {"blocked.base",     0.5,  1300.0,  16000.0},
     {"lut",              1.5,   120.0,   1900.0},
     {"reference",       20.0,    65.0,   1100.0},
+    /* H200: estimated, not measured. */
+    {"generic.16x8",     4.0,  4000.0,   9000.0},
+    {"generic.64x64",    4.0,   800.0,  70000.0},
     /* clang-format on */
 };
 

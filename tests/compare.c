@@ -8,7 +8,7 @@ static int is_right(lpgemm_dtype_t type, double got, double want, double bound, 
   if (isnan(want)) return same_class ? isnan(got) : !isfinite(got);
   if (isinf(want)) return same_class ? got == want : !isfinite(got);
   if (isinf(got)) return signbit(got) == signbit(want) && fabs(want) + bound >= ref_overflow(type);
-  return fabs(got - want) <= bound;
+  return isfinite(bound) && fabs(got - want) <= bound;
 }
 
 compare_result compare_matrix(lpgemm_dtype_t type, const void *y, int64_t ldy, int64_t m, int64_t n, const double *want,

@@ -12,8 +12,8 @@ typedef struct compare_result {
 
 /* y[m][ldy] of type against want[m][n] and bound[m][n], dense. An element is right if
  *
- *   want is finite:      |got - want| <= bound, so never if got is NaN; or got is infinite where a number within the
- *                        bound of want rounds to that infinity
+ *   want is finite:      |got - want| <= bound < Inf, so never if got is NaN; or got is infinite where a number within
+ *                        the bound of want rounds to that infinity
  *   want is not finite:  got is not finite either, and with `same_class` NaN for NaN and the same infinity for one */
 compare_result compare_matrix(lpgemm_dtype_t type, const void *y, int64_t ldy, int64_t m, int64_t n, const double *want,
                               const double *bound, int same_class);

@@ -179,6 +179,7 @@ static void draw_scales_and_zeros(problem *p) {
   lpgemm_weight_source_t *s = &p->source;
   int64_t count = d->n * groups_of(d->group_k, d->k), supers = d->n * groups_of(d->super_k, d->k);
   double largest = largest_value(d->type, d->codebook), target = 1 / largest;
+  double zero_limit = largest < 32768 ? largest : 32768; /* fits fp16 */
   int exact = p->spec.exact, odd = p->spec.misaligned;
   s->order = p->spec.order;
   if (d->super_scale_type) {
@@ -192,12 +193,12 @@ static void draw_scales_and_zeros(problem *p) {
   if (d->scale_type) s->scales_bytes = (size_t)(count * ref_bytes(d->scale_type));
   if (d->zero == LPGEMM_ZERO_PER_GROUP) {
     int integers = d->zero_type == LPGEMM_U8 || d->zero_type == LPGEMM_U16;
-    double high = exact && is_wide(d->type) ? 2 : integers ? ldexp(1, lpgemm_dtype_bits(d->type)) : largest;
+    double high = exact && is_wide(d->type) ? 2 : integers ? ldexp(1, lpgemm_dtype_bits(d->type)) : zero_limit;
     if (d->zero_type == LPGEMM_U8 && high > 255) high = 255;
     if (integers && !exact && is_wide(d->type) && high > largest) high = largest;
     s->zeros = draw_array(d->zero_type, count, integers ? 0 : -floor(high), integers ? floor(high) : high, exact, odd);
   } else if (d->zero == LPGEMM_ZERO_MINIMUM) {
-    double reach = d->scale_type ? 0.5 : 0.5 * largest, mean = super_code_mean(d->zero_type);
+    double reach = d->scale_type ? 0.5 : 0.5 * zero_limit, mean = super_code_mean(d->zero_type);
     if (exact) {
       s->zeros = draw_array(d->zero_type, count, d->super_zero_type ? 0 : -3, 3, 1, odd);
     } else {

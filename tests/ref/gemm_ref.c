@@ -267,13 +267,14 @@ void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *so
       double c = beta != 0 ? beta * ref_load(args->y_type, args->c, i * ldc + j) : 0;
       v += c + b;
       error += 8 * 0x1p-23 * (fabs(c) + fabs(b));
+      if (!isfinite(v)) error = 0; /* what comes of it is known exactly */
       double *result = &y[i * n + j], *limit = &bound[i * n + j];
       *result = ref_activate(args->activation, v);
       *limit = 0;
       if (args->y_type == LPGEMM_I32) continue;
       if (args->activation != LPGEMM_ACTIVATION_NONE && args->activation != LPGEMM_ACTIVATION_RELU) {
         /* v times a factor in [0, 1] that fp32 knows to a few units of 1 */
-        error = 1.13 * error + 8 * 0x1p-24 * fabs(v);
+        error = 1.13 * error + (isfinite(v) ? 8 * 0x1p-24 * fabs(v) : 0);
       }
       *limit = error + ref_epsilon(args->y_type) * (fabs(*result) + error) + ref_smallest(args->y_type) / 2;
     }

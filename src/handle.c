@@ -129,7 +129,7 @@ static lpgemm_status_t open_device(lpgemm_config_t *config, lpg_device *device) 
 static void release(lpgemm_handle_t handle) {
   lpgemm_i_pool_destroy(handle->pool);
   lpgemm_i_tuning_destroy(handle->tuning);
-  free(handle);
+  lpgemm_i_retire(handle);
 }
 
 static lpgemm_status_t fill(lpgemm_handle_t handle, const lpgemm_config_t *config) {

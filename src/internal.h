@@ -141,9 +141,13 @@ void lpgemm_i_leave(lpgemm_handle_t handle, int32_t before);
 typedef enum lpg_object { LPG_OBJECT_HANDLE = 1, LPG_OBJECT_WEIGHTS = 2 } lpg_object;
 
 lpgemm_status_t lpgemm_i_live_add(const void *object, lpg_object kind);
-/* 1 if the object was live: of two racing destroyers one wins. */
+/* 1 if the object was live: of two racing destroyers one wins. What it held may be freed then, but the object itself
+ * goes to lpgemm_i_retire(), so that its address does not come back at once as another's. */
 int lpgemm_i_live_remove(const void *object, lpg_object kind);
 int lpgemm_i_is_live(const void *object, lpg_object kind);
+
+/* Frees `object` (from malloc) after some more have been retired. */
+void lpgemm_i_retire(void *object);
 
 /* Status INVALID_HANDLE with a sentence unless the object is live. */
 lpgemm_status_t lpgemm_i_check_handle(lpgemm_handle_t handle);

@@ -69,11 +69,6 @@ int lpgemm_i_live_remove(const void *object, lpg_object kind) {
       table[i].object = NULL;
       place(table, capacity, moved);
     }
-    if (used == 0) { /* so that a program that destroyed everything holds nothing */
-      free(table);
-      table = NULL;
-      capacity = 0;
-    }
   }
   pthread_mutex_unlock(&mutex);
   return found;
@@ -86,6 +81,18 @@ int lpgemm_i_is_live(const void *object, lpg_object kind) {
   int live = e && e->kind == kind;
   pthread_mutex_unlock(&mutex);
   return live;
+}
+
+void lpgemm_i_retire(void *object) {
+  enum { KEPT = 64 };
+  static void *kept[KEPT];
+  static size_t next;
+  pthread_mutex_lock(&mutex);
+  void *oldest = kept[next];
+  kept[next] = object;
+  next = (next + 1) % KEPT;
+  pthread_mutex_unlock(&mutex);
+  free(oldest);
 }
 
 lpgemm_status_t lpgemm_i_check_handle(lpgemm_handle_t handle) {

@@ -53,7 +53,7 @@ static lpgemm_status_t open_weights(lpgemm_handle_t handle, const lpg_plan *plan
 
 static void release(lpgemm_weights_t w) {
   if (w->allocation) lpgemm_i_backend(w->backend)->release(w->device, w->allocation);
-  free(w);
+  lpgemm_i_retire(w);
 }
 
 /* Publishes weights whose filling ended with `status`, or frees them. */

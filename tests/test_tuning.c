@@ -260,8 +260,9 @@ static void test_tuning_refusals(void) {
     int used = -1, refused = -1;
     CHECK_STATUS(lpgemm_i_tuning_parse(t, &cpu_avx512, rows[i].text, strlen(rows[i].text), &used, &refused),
                  rows[i].status);
-    CHECK_INT(used, rows[i].used);
-    CHECK_INT(refused, rows[i].refused);
+    int loaded = rows[i].status == LPGEMM_SUCCESS; /* a failed call writes nothing */
+    CHECK_INT(used, loaded ? rows[i].used : -1);
+    CHECK_INT(refused, loaded ? rows[i].refused : -1);
     if (rows[i].says) CHECK_HAS(lpgemm_last_error(), rows[i].says);
     lpgemm_i_tuning_destroy(t);
   }
@@ -303,8 +304,8 @@ static void test_tuning_hostile(void) {
       int lines = 0, rest = 0; /* entry lines that are whole, and one that is not */
       for (size_t i = strlen(HEAD); i < length; i++) lines += good[i] == '\n';
       rest = length > strlen(HEAD) && good[length - 1] != '\n';
-      CHECK_INT(used, lines);
-      CHECK_INT(refused, rest);
+      CHECK_INT(used, status == LPGEMM_SUCCESS ? lines : -1);
+      CHECK_INT(refused, status == LPGEMM_SUCCESS ? rest : -1);
       lpgemm_i_tuning_destroy(t);
       test_free(copy);
     }

@@ -1,0 +1,58 @@
+/* What is timed, and what came out. */
+#ifndef BENCH_CASE_H
+#define BENCH_CASE_H
+
+#include "common.h"
+
+typedef enum bench_operation {
+  BENCH_GEMM,  /* lpgemm_run() */
+  BENCH_BLAS,  /* the baseline alone: cuBLAS, or OpenBLAS on the CPU backend */
+  BENCH_PACK,  /* lpgemm_pack_weights() from memory of the backend's kind */
+  BENCH_UNPACK /* lpgemm_unpack_weights() */
+} bench_operation;
+
+typedef struct bench_case {
+  char name[160];   /* unique in its suite */
+  char shape[64];   /* as the suite names it */
+  char weights[64]; /* "u4 g128 f16 z8" */
+  bench_operation operation;
+  int64_t m;
+  lpgemm_weight_desc_t desc; /* with n and k */
+  lpgemm_dtype_t x_type, y_type;
+  lpgemm_x_scale_t x_scale_mode;
+  int batch_invariant;
+  char kernel[64];                  /* "" = automatic, else a family or a full name */
+  lpgemm_dtype_t baseline;          /* type of the dense baseline's weights and activations, 0 = no baseline */
+  int threads;                      /* CPU backend: 0 = all */
+  lpgemm_code_layout_t code_layout; /* PACK */
+  lpgemm_dtype_t out_type;          /* UNPACK */
+} bench_case;
+
+/* Microseconds of one launch: the median over the replays. */
+typedef struct bench_time {
+  double us, us_min, us_max;
+  int replays;
+  int64_t launches; /* in one replay */
+} bench_time;
+
+typedef struct bench_result {
+  char error[512]; /* "" = right; a case that is wrong has no time */
+  char kernel[64], family[32];
+  char checked[96]; /* how */
+  bench_time time;
+  double bytes;            /* what must move through memory at least */
+  double limit_us;         /* NAN: not known */
+  double baseline_us;      /* NAN: no baseline */
+  char baseline_note[256]; /* why there is none */
+  double rms_error;        /* of the sampled outputs, relative to their root mean square */
+} bench_result;
+
+static inline double bench_efficiency(const bench_result *r) { return r->limit_us / r->time.us; }
+static inline double bench_ratio(const bench_result *r) { return r->baseline_us / r->time.us; }
+static inline double bench_gbps(const bench_result *r) { return r->bytes / r->time.us * 1e-3; }
+double bench_tflops(const bench_case *c, const bench_result *r);
+
+/* The name of an operation in suites and records. */
+const char *bench_operation_name(bench_operation operation);
+
+#endif

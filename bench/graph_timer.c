@@ -1,0 +1,87 @@
+#include "graph_timer.h"
+
+enum { PROBES = 3, MIN_WARM_REPLAYS = 2, REPLAYS = 9, MAX_LAUNCHES = 4096 };
+static const double graph_us = 20000, warm_seconds = 0.05;
+
+typedef struct timer {
+  cudaStream_t stream;
+  cudaEvent_t start, stop;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+} timer;
+
+static bench_error elapsed(timer *t, double *us) {
+  float ms;
+  BENCH_CUDA(cudaEventSynchronize(t->stop));
+  BENCH_CUDA(cudaEventElapsedTime(&ms, t->start, t->stop));
+  *us = (double)ms * 1e3;
+  return NULL;
+}
+
+/* About how long a launch takes: the least of a few after one that is not counted. */
+static bench_error probe(timer *t, bench_launch launch, void *context, double *us) {
+  double once;
+  for (int64_t i = 0; i <= PROBES; i++) {
+    BENCH_CUDA(cudaEventRecord(t->start, t->stream));
+    BENCH_TRY(launch(context, i));
+    BENCH_CUDA(cudaEventRecord(t->stop, t->stream));
+    BENCH_TRY(elapsed(t, &once));
+    if (i == 1 || (i > 1 && once < *us)) *us = once;
+  }
+  return NULL;
+}
+
+static int64_t choose_launches(double us, int64_t rotation) {
+  int64_t launches = us < graph_us ? (int64_t)(graph_us / us) : 1;
+  if (launches > rotation) launches = launches / rotation * rotation;
+  return launches < MAX_LAUNCHES ? launches : MAX_LAUNCHES;
+}
+
+/* In this mode a launch that allocates or synchronises makes the capture fail. */
+static bench_error capture(timer *t, bench_launch launch, void *context, int64_t launches) {
+  bench_error error = NULL;
+  BENCH_CUDA(cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeThreadLocal));
+  for (int64_t i = 0; i < launches && !error; i++) error = launch(context, i);
+  cudaError_t ended = cudaStreamEndCapture(t->stream, &t->graph);
+  if (error) return error;
+  BENCH_CHECK(ended == cudaSuccess, "the launches cannot be captured: %s", cudaGetErrorString(ended));
+  BENCH_CUDA(cudaGraphInstantiateWithFlags(&t->exec, t->graph, 0));
+  BENCH_CUDA(cudaGraphUpload(t->exec, t->stream));
+  return NULL;
+}
+
+static bench_error replay(timer *t, double *us) {
+  BENCH_CUDA(cudaEventRecord(t->start, t->stream));
+  BENCH_CUDA(cudaGraphLaunch(t->exec, t->stream));
+  BENCH_CUDA(cudaEventRecord(t->stop, t->stream));
+  return elapsed(t, us);
+}
+
+static bench_error measure(timer *t, bench_launch launch, void *context, int64_t rotation, bench_time *time) {
+  double us[REPLAYS], once = 0;
+  BENCH_CUDA(cudaEventCreate(&t->start));
+  BENCH_CUDA(cudaEventCreate(&t->stop));
+  BENCH_TRY(probe(t, launch, context, &once));
+  int64_t launches = choose_launches(once, rotation);
+  BENCH_TRY(capture(t, launch, context, launches));
+  double warm = bench_now();
+  for (int i = 0; i < MIN_WARM_REPLAYS || bench_now() - warm < warm_seconds; i++) BENCH_TRY(replay(t, &once));
+  for (int i = 0; i < REPLAYS; i++) {
+    BENCH_TRY(replay(t, &us[i]));
+    us[i] /= (double)launches;
+  }
+  double median = bench_median(us, REPLAYS);
+  *time = (bench_time){median, us[0], us[REPLAYS - 1], REPLAYS, launches};
+  return NULL;
+}
+
+bench_error bench_graph_time(cudaStream_t stream, bench_launch launch, void *context, int64_t rotation,
+                             bench_time *time) {
+  timer t = {.stream = stream};
+  bench_error error = measure(&t, launch, context, rotation, time);
+  if (t.exec) cudaGraphExecDestroy(t.exec);
+  if (t.graph) cudaGraphDestroy(t.graph);
+  if (t.stop) cudaEventDestroy(t.stop);
+  if (t.start) cudaEventDestroy(t.start);
+  return error;
+}

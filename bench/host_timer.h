@@ -1,0 +1,11 @@
+/* Times calls by a steady clock. */
+#ifndef BENCH_HOST_TIMER_H
+#define BENCH_HOST_TIMER_H
+
+#include "machine.h"
+
+/* finish waits for what a launch started; NULL if launches are done when they return. */
+bench_error bench_host_time(bench_launch launch, void *context, int64_t rotation, bench_error (*finish)(void),
+                            bench_time *time);
+
+#endif

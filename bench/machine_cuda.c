@@ -1,0 +1,145 @@
+/* CUDA: one device, one stream, graphs, cuBLAS where it is installed. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../tests/ref/gemm_ref.h"
+#include "bandwidth.h"
+#include "cublas.h"
+#include "device.h"
+#include "graph_timer.h"
+#include "host_timer.h"
+#include "machine.h"
+
+static cudaStream_t stream;
+
+static bench_error bandwidth(bench_machine *machine) {
+  return bench_bandwidth(stream, &machine->read_gbps, &machine->copy_gbps);
+}
+
+static bench_error use_threads(bench_machine *machine, int threads) {
+  (void)machine;
+  BENCH_CHECK(threads == 0, "threads are for the CPU backend");
+  return NULL;
+}
+
+static bench_error allocate(size_t bytes, void **memory) {
+  BENCH_CUDA(cudaMalloc(memory, bytes + 1));
+  return NULL;
+}
+
+static void release(void *memory) { cudaFree(memory); }
+
+static size_t available(void) {
+  size_t left = 0, total;
+  return cudaMemGetInfo(&left, &total) == cudaSuccess ? left : 0;
+}
+
+static bench_error copy(void *to, const void *from, size_t bytes) {
+  BENCH_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+  BENCH_CUDA(cudaStreamSynchronize(stream));
+  return NULL;
+}
+
+static bench_error poison(void *memory, size_t bytes) {
+  BENCH_CUDA(cudaMemsetAsync(memory, 0xff, bytes, stream));
+  return NULL;
+}
+
+static bench_error synchronize(void) {
+  BENCH_CUDA(cudaStreamSynchronize(stream));
+  return NULL;
+}
+
+static bench_error fill(lpgemm_dtype_t type, void *memory, int64_t count, uint64_t seed) {
+  BENCH_CUDA(bench_device_fill(type, memory, count, seed, stream));
+  return synchronize();
+}
+
+static bench_error time_launches(bench_launch launch, void *context, int64_t rotation, bench_time *time) {
+  return bench_graph_time(stream, launch, context, rotation, time);
+}
+
+static bench_error time_calls(bench_launch launch, void *context, int64_t rotation, bench_time *time) {
+  return bench_host_time(launch, context, rotation, synchronize, time);
+}
+
+static bench_error row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, float *out) {
+  float value[256];
+  void *table;
+  for (int i = 0; i < 256; i++) {
+    uint8_t code = (uint8_t)i;
+    value[i] = ref_bytes(type) == 1 ? (float)ref_load(type, &code, 0) : 0.0f;
+  }
+  BENCH_TRY(allocate(sizeof value, &table));
+  bench_error error = copy(table, value, sizeof value);
+  cudaError_t status = error ? cudaSuccess : bench_device_row_norms(type, matrix, rows, columns, table, out, stream);
+  if (!error) error = synchronize();
+  release(table);
+  BENCH_CUDA(status);
+  return error;
+}
+
+static bench_error compare(const bench_comparison *comparison, int64_t *bad) {
+  void *counter;
+  unsigned long long count = 0;
+  BENCH_TRY(allocate(sizeof count, &counter));
+  bench_error error = copy(counter, &count, sizeof count);
+  cudaError_t status = error ? cudaSuccess : bench_device_compare(comparison, counter, stream);
+  if (!error) error = copy(&count, counter, sizeof count);
+  release(counter);
+  BENCH_CUDA(status);
+  *bad = (int64_t)count;
+  return error;
+}
+
+/* The driver's version is known to NVML only. */
+static void read_driver(char *text, unsigned size) {
+  int (*start)(void), (*get)(char *, unsigned);
+  void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  int found = bench_symbol(nvml, "nvmlInit_v2", &start) && bench_symbol(nvml, "nvmlSystemGetDriverVersion", &get);
+  if (!found || start() != 0 || get(text, size) != 0) snprintf(text, size, "unknown driver");
+}
+
+static bench_error describe(bench_machine *machine) {
+  struct cudaDeviceProp properties;
+  int number = 0;
+  BENCH_CUDA(cudaGetDeviceProperties(&properties, 0));
+  BENCH_CUDA(cudaRuntimeGetVersion(&number));
+  snprintf(machine->device, sizeof machine->device, "%.90s", properties.name);
+  read_driver(machine->driver, sizeof machine->driver);
+  snprintf(machine->runtime, sizeof machine->runtime, "CUDA %d.%d, cuBLAS %s", number / 1000, number / 10 % 100,
+           bench_cublas_version());
+  return NULL;
+}
+
+/* Without cuBLAS the cases still run; bench_cublas_multiply() then says why there is no baseline. */
+bench_error bench_open_cuda(bench_machine *machine) {
+  *machine = (bench_machine){.backend = LPGEMM_BACKEND_CUDA,
+                             .reference = "generic",
+                             .blas = "cuBLAS",
+                             .rotate_bytes = (size_t)1 << 30,
+                             .bandwidth = bandwidth,
+                             .use_threads = use_threads,
+                             .allocate = allocate,
+                             .release = release,
+                             .available = available,
+                             .copy = copy,
+                             .poison = poison,
+                             .fill = fill,
+                             .synchronize = synchronize,
+                             .time = time_launches,
+                             .time_call = time_calls,
+                             .row_norms = row_norms,
+                             .compare = compare,
+                             .multiply = bench_cublas_multiply};
+  lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CUDA};
+  BENCH_CUDA(cudaSetDevice(0));
+  BENCH_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  bench_error error = bench_cublas_open(stream);
+  if (error) fprintf(stderr, "lpgemm-bench: %s\n", error);
+  BENCH_TRY(describe(machine));
+  BENCH_LPGEMM(lpgemm_create(&machine->handle, &config));
+  BENCH_LPGEMM(lpgemm_set_stream(machine->handle, stream));
+  return NULL;
+}

@@ -1,0 +1,109 @@
+#include "record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "build_info.h"
+
+const char *bench_commit(void) {
+  const char *commit = getenv("LPGEMM_COMMIT");
+  return commit && *commit ? commit : LPG_COMMIT;
+}
+
+static void put_text(FILE *file, const char *key, const char *text, const char *end) {
+  fprintf(file, "\"%s\": \"", key);
+  for (; *text; text++) {
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\') {
+      fprintf(file, "\\%c", c);
+    } else if (c < ' ') {
+      fprintf(file, "\\u%04x", c);
+    } else {
+      fputc(c, file);
+    }
+  }
+  fprintf(file, "\"%s", end);
+}
+
+/* JSON has no NaN and no infinity. */
+static void put_number(FILE *file, const char *key, double value, const char *end) {
+  if (isfinite(value)) {
+    fprintf(file, "\"%s\": %.6g%s", key, value, end);
+  } else {
+    fprintf(file, "\"%s\": null%s", key, end);
+  }
+}
+
+static void put_case(FILE *file, const bench_machine *machine, const bench_case *c, const bench_result *r) {
+  int product = c->operation == BENCH_GEMM || c->operation == BENCH_BLAS;
+  fputs("    {", file);
+  put_text(file, "name", c->name, ", ");
+  put_text(file, "operation", bench_operation_name(c->operation), ", ");
+  put_text(file, "shape", c->shape, ",\n     ");
+  fprintf(file, "\"m\": %lld, \"n\": %lld, \"k\": %lld, ", (long long)c->m, (long long)c->desc.n, (long long)c->desc.k);
+  put_text(file, "weights", c->operation == BENCH_BLAS ? lpgemm_dtype_name(c->baseline) : c->weights, ", ");
+  fprintf(file, "\"bits\": %d, ", lpgemm_dtype_bits(c->operation == BENCH_BLAS ? c->baseline : c->desc.type));
+  put_text(file, "x", product ? lpgemm_dtype_name(c->x_type) : "", ", ");
+  put_text(file, "y", product ? lpgemm_dtype_name(c->y_type) : "", ", ");
+  fprintf(file, "\"threads\": %d,\n     ", c->threads);
+  put_text(file, "kernel", r->kernel, ", ");
+  put_text(file, "family", r->family, ",\n     ");
+  put_number(file, "us", r->time.us, ", ");
+  put_number(file, "us_min", r->time.us_min, ", ");
+  put_number(file, "us_max", r->time.us_max, ", ");
+  fprintf(file, "\"replays\": %d, \"launches\": %lld,\n     ", r->time.replays, (long long)r->time.launches);
+  put_number(file, "limit_us", r->limit_us, ", ");
+  put_number(file, "eff", bench_efficiency(r), ", ");
+  put_text(file, "baseline", c->operation == BENCH_GEMM && isfinite(r->baseline_us) ? machine->blas : "", ", ");
+  put_number(file, "baseline_us", r->baseline_us, ", ");
+  put_number(file, "ratio", bench_ratio(r), ",\n     ");
+  put_number(file, "bytes", r->bytes, ", ");
+  put_number(file, "gbps", bench_gbps(r), ", ");
+  put_number(file, "tflops", product ? bench_tflops(c, r) : (double)NAN, ", ");
+  put_number(file, "rms_error", r->rms_error, ",\n     ");
+  put_text(file, "checked", r->checked, ", ");
+  put_text(file, "error", r->error, "}");
+}
+
+static void put_run(FILE *file, const bench_run *run) {
+  char date[32];
+  time_t now = time(NULL);
+  struct tm utc;
+  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+  fputs("{\n  ", file);
+  put_text(file, "suite", run->suite, ",\n  ");
+  put_text(file, "commit", bench_commit(), ",\n  ");
+  put_text(file, "date", date, ",\n  ");
+  put_text(file, "build", lpgemm_build_info(), ",\n  ");
+  put_text(file, "backend", run->machine->backend == LPGEMM_BACKEND_CUDA ? "cuda" : "cpu", ",\n  ");
+  put_text(file, "device", run->machine->device, ",\n  ");
+  put_text(file, "driver", run->machine->driver, ",\n  ");
+  put_text(file, "runtime", run->machine->runtime, ",\n  ");
+  put_number(file, "read_gbps", run->machine->read_gbps, ",\n  ");
+  put_number(file, "copy_gbps", run->machine->copy_gbps, ",\n  ");
+  put_text(file, "void", run->void_because ? run->void_because : "", ",\n  \"cases\": [");
+  int first = 1;
+  for (int i = 0; i < run->count; i++) {
+    if (!run->done[i]) continue;
+    fputs(first ? "\n" : ",\n", file);
+    put_case(file, run->machine, &run->cases[i], &run->results[i]);
+    first = 0;
+  }
+  fputs("\n  ]\n}\n", file);
+}
+
+bench_error bench_write_record(const bench_run *run, const char *path) {
+  char fresh[1024];
+  BENCH_CHECK(snprintf(fresh, sizeof fresh, "%s.new", path) < (int)sizeof fresh, "the path of the record is too long");
+  FILE *file = fopen(fresh, "w");
+  BENCH_CHECK(file, "cannot write %s", fresh);
+  put_run(file, run);
+  int failed = ferror(file);
+  if (fclose(file) != 0 || failed || rename(fresh, path) != 0) {
+    remove(fresh);
+    return bench_fail("cannot write %s", path);
+  }
+  return NULL;
+}

@@ -1,0 +1,60 @@
+#include "shapes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bench_error read_list(const char *data, const char *list, bench_shapes *shapes) {
+  char path[1024], line[256];
+  snprintf(path, sizeof path, "%s/tests/shapes/%s", data, list);
+  FILE *file = fopen(path, "r");
+  BENCH_CHECK(file, "cannot open %s: --data must name the folder that holds tests/shapes", path);
+  while (fgets(line, sizeof line, file)) {
+    bench_shape shape;
+    long long n, k;
+    if (line[0] == '#' || sscanf(line, "%63s %lld %lld", shape.name, &n, &k) != 3) continue;
+    shape.n = n;
+    shape.k = k;
+    bench_shape *more = realloc(shapes->shape, (size_t)(shapes->count + 1) * sizeof *more);
+    if (!more) {
+      fclose(file);
+      return bench_fail("out of memory");
+    }
+    shapes->shape = more;
+    shapes->shape[shapes->count++] = shape;
+  }
+  fclose(file);
+  return NULL;
+}
+
+bench_error bench_read_shapes(const char *data, bench_shapes *shapes) {
+  *shapes = (bench_shapes){NULL, 0};
+  BENCH_TRY(read_list(data, "model.txt", shapes));
+  return read_list(data, "papers.txt", shapes);
+}
+
+void bench_free_shapes(bench_shapes *shapes) { free(shapes->shape); }
+
+static int fits(const char *pattern, const char *name) {
+  size_t length = strlen(pattern);
+  if (length > 0 && pattern[length - 1] == '*') return strncmp(pattern, name, length - 1) == 0;
+  return strcmp(pattern, name) == 0;
+}
+
+int bench_next_shape(const bench_shapes *shapes, const char *pattern, int *at, bench_shape *found) {
+  long long n, k;
+  char rest;
+  if (sscanf(pattern, "%lldx%lld%c", &n, &k, &rest) == 2) {
+    snprintf(found->name, sizeof found->name, "%s", pattern);
+    found->n = n;
+    found->k = k;
+    return (*at)++ == 0;
+  }
+  while (*at < shapes->count) {
+    const bench_shape *shape = &shapes->shape[(*at)++];
+    if (!fits(pattern, shape->name)) continue;
+    *found = *shape;
+    return 1;
+  }
+  return 0;
+}

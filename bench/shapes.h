@@ -1,0 +1,25 @@
+/* Named weight matrices, from the lists that the tests use too. */
+#ifndef BENCH_SHAPES_H
+#define BENCH_SHAPES_H
+
+#include "common.h"
+
+typedef struct bench_shape {
+  char name[64];
+  int64_t n, k;
+} bench_shape;
+
+typedef struct bench_shapes {
+  bench_shape *shape;
+  int count;
+} bench_shapes;
+
+/* Reads DATA/tests/shapes/model.txt and papers.txt: lines "name n k". */
+bench_error bench_read_shapes(const char *data, bench_shapes *shapes);
+void bench_free_shapes(bench_shapes *shapes);
+
+/* The next shape from *at on that fits: "NxK" is itself, "llama3-8b.*" is every name that starts so, a name is one. 1
+ * if there was one; start with *at = 0. */
+int bench_next_shape(const bench_shapes *shapes, const char *pattern, int *at, bench_shape *found);
+
+#endif

@@ -1,0 +1,77 @@
+#include "table.h"
+
+#include <math.h>
+
+/* A number, or a dash for what is not known. */
+static void put(FILE *file, int width, int digits, double value) {
+  if (isfinite(value)) {
+    fprintf(file, " %*.*f", width, digits, value);
+  } else {
+    fprintf(file, " %*s", width, "-");
+  }
+}
+
+void bench_print_head(FILE *file, const bench_run *run) {
+  const bench_machine *m = run->machine;
+  fprintf(file, "suite %s on %s %s %s, commit %s\n", run->suite, m->device, m->driver, m->runtime, bench_commit());
+  if (isfinite(m->read_gbps)) fprintf(file, "read %.0f GB/s, copy %.0f GB/s\n", m->read_gbps, m->copy_gbps);
+  if (run->void_because) fprintf(file, "VOID: %s\n", run->void_because);
+  fprintf(file, "%-64s %10s %9s %6s %10s %7s %7s  %s\n", "case", "us", "limit", "eff", m->blas, "ratio", "GB/s",
+          "kernel");
+}
+
+void bench_print_case(FILE *file, const bench_case *c, const bench_result *r) {
+  fprintf(file, "%-64s", c->name);
+  if (r->error[0]) {
+    fprintf(file, " FAILED: %s\n", r->error);
+  } else {
+    put(file, 10, 2, r->time.us);
+    put(file, 9, 2, r->limit_us);
+    put(file, 6, 3, bench_efficiency(r));
+    put(file, 10, 2, r->baseline_us);
+    put(file, 7, 2, bench_ratio(r));
+    put(file, 7, 0, bench_gbps(r));
+    fprintf(file, "  %s\n", r->kernel);
+    if (r->baseline_note[0]) fprintf(file, "    no baseline: %s\n", r->baseline_note);
+  }
+  fflush(file);
+}
+
+/* Geometric means over the cases with `rows` rows, or all with rows = 0. */
+static void print_means(FILE *file, const bench_run *run, int64_t rows) {
+  double eff = 0, ratio = 0;
+  int effs = 0, ratios = 0;
+  for (int i = 0; i < run->count; i++) {
+    const bench_result *r = &run->results[i];
+    if (!run->done[i] || r->error[0] || (rows && run->cases[i].m != rows)) continue;
+    if (isfinite(bench_efficiency(r))) eff += log(bench_efficiency(r)), effs++;
+    if (isfinite(bench_ratio(r))) ratio += log(bench_ratio(r)), ratios++;
+  }
+  if (effs + ratios == 0) return;
+  fprintf(file, "geometric mean%s", rows ? "" : " of all");
+  if (rows) fprintf(file, ", M = %lld", (long long)rows);
+  if (effs) fprintf(file, ": eff %.3f (%d cases)", exp(eff / effs), effs);
+  if (ratios) fprintf(file, "%s ratio %.2f (%d cases)", effs ? "," : ":", exp(ratio / ratios), ratios);
+  fputc('\n', file);
+}
+
+/* 1 if no case before `index` that ran has as many rows. */
+static int first_with_rows(const bench_run *run, int index) {
+  for (int i = 0; i < index; i++) {
+    if (run->done[i] && run->cases[i].m == run->cases[index].m) return 0;
+  }
+  return 1;
+}
+
+void bench_print_summary(FILE *file, const bench_run *run) {
+  int ran = 0, failed = 0;
+  for (int i = 0; i < run->count; i++) {
+    ran += run->done[i];
+    failed += run->done[i] && run->results[i].error[0];
+  }
+  for (int i = 0; i < run->count; i++) {
+    if (run->done[i] && first_with_rows(run, i)) print_means(file, run, run->cases[i].m);
+  }
+  print_means(file, run, 0);
+  fprintf(file, "%d cases, %d failed%s\n", ran, failed, run->void_because ? ", VOID" : "");
+}

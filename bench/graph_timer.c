@@ -20,7 +20,7 @@ static bench_error elapsed(timer *t, double *us) {
 
 /* About how long a launch takes: the least of a few after one that is not counted. */
 static bench_error probe(timer *t, bench_launch launch, void *context, double *us) {
-  double once;
+  double once = 0;
   for (int64_t i = 0; i <= PROBES; i++) {
     BENCH_CUDA(cudaEventRecord(t->start, t->stream));
     BENCH_TRY(launch(context, i));

@@ -13,7 +13,7 @@ static bench_error run(bench_launch launch, void *context, int64_t first, int64_
 
 bench_error bench_host_time(bench_launch launch, void *context, int64_t rotation, bench_error (*finish)(void),
                             bench_time *time) {
-  double us[MAX_REPLAYS], start = bench_now(), once;
+  double us[MAX_REPLAYS], start = bench_now(), once = 0;
   int64_t next = 0;
   do { /* warm up, and see how long a launch takes */
     double before = bench_now();

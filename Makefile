@@ -203,8 +203,9 @@ bench-cpu: $(BUILD)/bench_cpu ## time the CPU kernels, beside OpenBLAS where it 
 	@$<
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
-	clang-format --dry-run -Werror $$(find include src tests bench examples -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')
-	find src -name '*.c' | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) -I$(BUILD) -DLPG_BLOCKED=base 2>/dev/null
+	clang-format --dry-run -Werror $$(find include src tests bench examples -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
+	printf '%s\n' $(SRCS) src/cpu/blocked.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
+	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py
 	@echo 'lint: clean'
 

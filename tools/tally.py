@@ -17,8 +17,7 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 def run(command):
     """The counts of one command, whose output is shown as it comes, but for its line of counts."""
     print(f"== {command}", flush=True)
-    process = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace")
+    process = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE, text=True, errors="replace")
     counts = None
     for line in process.stdout:
         if counts:  # it was not the last line

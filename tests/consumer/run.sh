@@ -100,8 +100,8 @@ fi
 
 readme_example() {
   "$PYTHON" tools/readme.py --example README.md >"$work/readme.c" &&
-    $CC -std=c11 $strict "$work/readme.c" -I"$include" -L"$stage$prefix/lib" -llpgemm -lm -lpthread \
-      -o "$work/readme" && "$work/readme"
+    $CC -std=c11 $strict "$work/readme.c" -I"$include" -L"$stage$prefix/lib" -llpgemm \
+      $(sed -n 's/^Libs.private: *//p' "$stage$prefix/lib/pkgconfig/lpgemm.pc") -o "$work/readme" && "$work/readme"
 }
 check 'the example of README.md compiles and runs' readme_example
 check 'the support matrix of README.md is up to date' "$PYTHON" tools/readme.py --check README.md

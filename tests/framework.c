@@ -1,10 +1,13 @@
 /* The test framework of test.h: filter, counts, seeded random numbers, memory with canaries. */
 #include "framework.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -25,7 +28,23 @@
 
 enum { ALIGNMENT = 256 };
 
-static void *allocate_host(size_t bytes) { return aligned_alloc(ALIGNMENT, bytes); }
+/* ---- the host as a device ---- */
+
+static void *host_allocate(size_t bytes) { return aligned_alloc(ALIGNMENT, bytes); }
+static void host_wait(void) {}
+
+static void *host_map(size_t bytes) {
+  int file = open("/dev/zero", O_RDWR);
+  void *pages = file < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  if (file >= 0) close(file);
+  return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void host_lock(void *pages, size_t bytes) { mprotect(pages, bytes, PROT_NONE); }
+static void host_unlock(void *pages, size_t bytes) { mprotect(pages, bytes, PROT_READ | PROT_WRITE); }
+static void host_unmap(void *pages, size_t bytes) { munmap(pages, bytes); }
+
+static const test_device host = {host_allocate, free, host_wait, host_map, host_lock, host_unlock, host_unmap};
 
 typedef struct test_counts {
   int passed, failed, skipped;
@@ -41,10 +60,11 @@ static struct {
   uint64_t random;
   pthread_mutex_t lock; /* checks may fail in any thread */
   lpgemm_backend_t backend;
-  test_memory memory;
-} run = {.seed = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .backend = LPGEMM_BACKEND_CPU, .memory = {allocate_host, free}};
+  const test_device *device;
+} run = {.seed = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .backend = LPGEMM_BACKEND_CPU, .device = &host};
 
 lpgemm_backend_t test_backend(void) { return run.backend; }
+void test_wait(void) { run.device->wait(); }
 
 /* ---- cases ---- */
 
@@ -150,7 +170,7 @@ void *test_alloc(size_t bytes) { return test_alloc_at(bytes, 0); }
 
 void *test_alloc_at(size_t bytes, size_t offset) {
   size_t total = (BEFORE + offset + bytes + AFTER + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  uint8_t *base = offset < ALIGNMENT ? run.memory.allocate(total) : NULL;
+  uint8_t *base = offset < ALIGNMENT ? run.device->allocate(total) : NULL;
   if (!base) {
     fprintf(stderr, "test_alloc_at: cannot give %zu bytes at offset %zu\n", bytes, offset);
     abort();
@@ -187,17 +207,41 @@ void test_free(void *memory) {
               block.bytes);
     break;
   }
-  run.memory.release(base);
+  run.device->release(base);
 }
+
+void *test_map(size_t bytes) {
+  void *pages = run.device->map(bytes);
+  if (!pages) abort();
+  return pages;
+}
+
+void test_lock(void *pages, size_t bytes) { run.device->lock(pages, bytes); }
+void test_unlock(void *pages, size_t bytes) { run.device->unlock(pages, bytes); }
+void test_unmap(void *pages, size_t bytes) { run.device->unmap(pages, bytes); }
 
 /* ---- the program ---- */
 
 static int use_backend(const char *name) {
   if (strcmp(name, "cpu") == 0) return 1;
-  if (strcmp(name, "cuda") != 0 || !&test_cuda_memory) return 0;
+  if (strcmp(name, "cuda") != 0) return 0;
   run.backend = LPGEMM_BACKEND_CUDA;
-  run.memory = test_cuda_memory;
+  run.device = &test_cuda;
   return 1;
+}
+
+/* 0 with a sentence if the backend under test is not in this program or this machine. */
+static int has_backend(void) {
+  lpgemm_config_t config = {.size = sizeof config};
+  lpgemm_handle_t handle;
+  config.backend = run.backend;
+  config.num_threads = 1;
+  if (!run.device || lpgemm_create(&handle, &config) != LPGEMM_SUCCESS) {
+    fprintf(stderr, "%s: nothing was tested: %s\n", run.program,
+            run.device ? lpgemm_last_error() : "this program was built without CUDA");
+    return 0;
+  }
+  return lpgemm_destroy(handle) == LPGEMM_SUCCESS;
 }
 
 static int usage(void) {
@@ -237,7 +281,9 @@ int test_main(int argc, char **argv, const test_suite *suites, int count) {
     }
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
+  if (!has_backend()) return 1;
   for (int i = 0; i < count; i++) {
+    if (!(suites[i].backends & (run.backend == LPGEMM_BACKEND_CUDA ? TEST_ON_CUDA : TEST_ON_CPU))) continue;
     test_counts before = run.total;
     double start = seconds();
     if (suites[i].run) {

@@ -2,28 +2,35 @@
 #include "framework.h"
 
 /* Weak, so that a build without one of the files links; the framework counts the missing suite as a failure. */
-#define SUITE(name) void suite_##name(void) __attribute__((weak));
-#define SUITES       \
-  SUITE(compare)     \
-  SUITE(layouts)     \
-  SUITE(numbers)     \
-  SUITE(format)      \
-  SUITE(pack)        \
-  SUITE(blob)        \
-  SUITE(quantize)    \
-  SUITE(dispatch)    \
-  SUITE(misuse)      \
-  SUITE(gemm)        \
-  SUITE(epilogue)    \
-  SUITE(activations) \
-  SUITE(lut)         \
-  SUITE(dropin)      \
-  SUITE(threads)
+#define SUITE(name, backends) void suite_##name(void) __attribute__((weak));
+
+enum { CPU = TEST_ON_CPU, CUDA = TEST_ON_CUDA, BOTH = TEST_ON_CPU | TEST_ON_CUDA };
+
+/* On CUDA capturing comes first: it wants kernels that have never run. */
+#define SUITES             \
+  SUITE(compare, CPU)      \
+  SUITE(layouts, CPU)      \
+  SUITE(numbers, CPU)      \
+  SUITE(capture, CUDA)     \
+  SUITE(device, CUDA)      \
+  SUITE(format, BOTH)      \
+  SUITE(pack, BOTH)        \
+  SUITE(blob, BOTH)        \
+  SUITE(quantize, BOTH)    \
+  SUITE(dispatch, CPU)     \
+  SUITE(misuse, BOTH)      \
+  SUITE(gemm, BOTH)        \
+  SUITE(epilogue, BOTH)    \
+  SUITE(activations, BOTH) \
+  SUITE(lut, CPU)          \
+  SUITE(dropin, BOTH)      \
+  SUITE(cublas, CUDA)      \
+  SUITE(threads, BOTH)
 
 SUITES
 
 #undef SUITE
-#define SUITE(name) {#name, suite_##name},
+#define SUITE(name, backends) {#name, backends, suite_##name},
 
 static const test_suite suites[] = {SUITES};
 

@@ -45,6 +45,11 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]) {
   return count;
 }
 
+int problem_bits(const char *kernel) {
+  int bits = 0; /* the second word of a name says the width, unless there are several: docs/kernels.md */
+  return sscanf(kernel, "%*[^.].%*[a-z]%d", &bits) == 1 ? bits : 3;
+}
+
 /* ---- drawing numbers ---- */
 
 /* Codes of a type of at most 8 bits whose values lie in a range. */
@@ -348,6 +353,7 @@ lpgemm_status_t problem_run(problem *p, lpgemm_handle_t handle, const char *kern
     memset(p->y, 0xff, problem_y_bytes(p));
   }
   lpgemm_status_t status = lpgemm_run(handle, &args);
+  test_wait();
   CHECK_STATUS(lpgemm_set_workspace(handle, NULL, 0), LPGEMM_SUCCESS);
   test_free(workspace);
   return status;

@@ -63,11 +63,14 @@ void problem_free(problem *p);
 enum { PROBLEM_TYPES = 54 };
 const lpgemm_dtype_t *problem_types(void);
 
-/* The kernels that this machine's CPU runs; returns how many. */
+/* The kernels that the backend under test runs on this machine; returns how many. */
 enum { PROBLEM_KERNELS = 64 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
 
-/* A handle of the CPU backend. */
+/* A width of weights that a kernel of this name takes. */
+int problem_bits(const char *kernel);
+
+/* A handle of the backend under test; threads are the CPU's. */
 lpgemm_handle_t problem_handle(int threads);
 
 #endif

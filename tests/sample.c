@@ -240,3 +240,14 @@ lpgemm_weights_t sample_pack(lpgemm_handle_t handle, const sample *s) {
   CHECK_STATUS(lpgemm_pack_weights(handle, &s->desc, &s->source, NULL, 0, &weights), LPGEMM_SUCCESS);
   return weights;
 }
+
+uint8_t *sample_blob(lpgemm_handle_t handle, lpgemm_weights_t weights, size_t *size) {
+  lpgemm_weights_info_t info = {.size = sizeof info};
+  lpgemm_status_t status = lpgemm_weights_info(weights, &info);
+  CHECK_STATUS(status, LPGEMM_SUCCESS);
+  if (status != LPGEMM_SUCCESS) return NULL;
+  uint8_t *blob = test_alloc(info.packed_bytes);
+  CHECK_STATUS(lpgemm_serialize(handle, weights, blob, info.packed_bytes), LPGEMM_SUCCESS);
+  *size = info.packed_bytes;
+  return blob;
+}

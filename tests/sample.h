@@ -11,7 +11,7 @@ enum { SAMPLE_TYPES = 54 };
 /* Weight type i: u1..u8, i2..i8, b1..b8, c1..c4, then every eXmY. */
 lpgemm_dtype_t sample_type(int i);
 
-/* A handle of the CPU backend with one thread. */
+/* A handle of the backend under test, on the CPU with one thread. */
 lpgemm_handle_t sample_handle(void);
 
 lpgemm_weight_desc_t sample_desc(int64_t n, int64_t k, lpgemm_dtype_t type, int64_t group_k, lpgemm_dtype_t scale_type);
@@ -46,6 +46,9 @@ void sample_lay_out(sample *s, lpgemm_code_layout_t layout, int64_t codes_ld, lp
 
 /* Packs into memory of the library; a failure fails the open case and gives NULL. */
 lpgemm_weights_t sample_pack(lpgemm_handle_t handle, const sample *s);
+
+/* The packed bytes in test_alloc() memory, wherever the weights lie; a failure fails the open case and gives NULL. */
+uint8_t *sample_blob(lpgemm_handle_t handle, lpgemm_weights_t weights, size_t *size);
 
 /* A weight's value: exact if finite, and if not, what it is. */
 typedef struct sample_value {

@@ -56,11 +56,22 @@ double test_uniform(double low, double high);
 
 lpgemm_backend_t test_backend(void);
 
+/* Returns when the backend has done what it was given, before the host looks at results. The CPU has when a call
+ * returns. */
+void test_wait(void);
+
 /* ---- memory with canaries: writes before or after it are found by test_free() and fail the case. The host
  * and the backend under test can both read and write it ---- */
 
 void *test_alloc(size_t bytes);                   /* 256-byte aligned, filled with 0xCD */
 void *test_alloc_at(size_t bytes, size_t offset); /* the same, `offset` bytes past such an alignment */
 void test_free(void *memory);
+
+/* Pages in which the backend, but not always the host, can read and write; while they are locked an access by either
+ * ends the program. What they hold survives that. */
+void *test_map(size_t bytes);
+void test_lock(void *pages, size_t bytes);
+void test_unlock(void *pages, size_t bytes);
+void test_unmap(void *pages, size_t bytes);
 
 #endif

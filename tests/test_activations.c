@@ -72,6 +72,7 @@ static void check_quantize(lpgemm_dtype_t x_type, lpgemm_dtype_t type, lpgemm_x_
   memset(codes, 0x5a, (M - 1) * LDO + K);
   CHECK_STATUS(lpgemm_quantize_activations(handle, M, K, x, x_type, LDX, type, codes, LDO, scales, mode),
                LPGEMM_SUCCESS);
+  test_wait();
   for (int i = 0; i < rows; i++) {
     check_quantized(x_type, x, type, codes, scales + i, rows == 1 ? 0 : i, rows == 1 ? M : i + 1);
   }
@@ -84,16 +85,24 @@ static void check_quantize(lpgemm_dtype_t x_type, lpgemm_dtype_t type, lpgemm_x_
 }
 
 static void check_quantize_empty(void) {
-  float scales[2] = {7, 7}, x = 1;
-  uint8_t code = 0x5a;
+  float *scales = test_alloc(2 * sizeof *scales), *x = test_alloc(sizeof *x);
+  uint8_t *code = test_alloc(1);
+  scales[0] = scales[1] = 7;
+  *x = 1;
+  *code = 0x5a;
   CHECK_STATUS(
-      lpgemm_quantize_activations(handle, 0, 5, &x, LPGEMM_F32, 0, LPGEMM_I8, &code, 0, scales, LPGEMM_X_SCALE_ROW),
+      lpgemm_quantize_activations(handle, 0, 5, x, LPGEMM_F32, 0, LPGEMM_I8, code, 0, scales, LPGEMM_X_SCALE_ROW),
       LPGEMM_SUCCESS);
-  CHECK(scales[0] == 7 && code == 0x5a);
+  test_wait();
+  CHECK(scales[0] == 7 && *code == 0x5a);
   CHECK_STATUS(
-      lpgemm_quantize_activations(handle, 2, 0, &x, LPGEMM_F32, 0, LPGEMM_I8, &code, 0, scales, LPGEMM_X_SCALE_ROW),
+      lpgemm_quantize_activations(handle, 2, 0, x, LPGEMM_F32, 0, LPGEMM_I8, code, 0, scales, LPGEMM_X_SCALE_ROW),
       LPGEMM_SUCCESS);
-  CHECK(scales[0] == 1 && scales[1] == 1 && code == 0x5a); /* rows of no elements are rows of zeros */
+  test_wait();
+  CHECK(scales[0] == 1 && scales[1] == 1 && *code == 0x5a); /* rows of no elements are rows of zeros */
+  test_free(scales);
+  test_free(x);
+  test_free(code);
 }
 
 /* ---- quantising inside a run ---- */
@@ -206,6 +215,7 @@ static void check_workspace_refused(lpgemm_dtype_t type) {
     CHECK_STATUS(lpgemm_run(handle, &p.args), LPGEMM_SUCCESS);
     CHECK_STATUS(lpgemm_set_workspace(handle, NULL, 0), LPGEMM_SUCCESS);
     CHECK_STATUS(lpgemm_run(handle, &p.args), LPGEMM_WORKSPACE_TOO_SMALL);
+    test_wait();
     test_free(workspace);
   }
   problem_free(&p);

@@ -116,15 +116,14 @@ static const call calls[] = {
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
-/* which: 0 gemm_ex, 1 hgemm, 2 gemm_ex in pointer mode DEVICE (on the CPU backend, memory is memory) */
+/* which: 0 gemm_ex, 1 hgemm, 2 gemm_ex in pointer mode DEVICE */
 static void check_product(const call *t, int which, int m, int n, int k, double alpha, double beta) {
   int ldb = k + 3, ldc = m + 5;
   matrix a = make_matrix(m, k, t->c == LPGEMM_I32);
   void *b = make_columns(t->b, k, ldb, n), *c = make_columns(t->c, beta == 0 ? 0 : m, ldc, n);
   double *want = test_alloc((size_t)(m * n) * 2 * sizeof *want), *bound = want + m * n;
-  float scalars[2]; /* room for each type */
-  int64_t bytes = ref_bytes(t->scalar);
-  char *alpha_at = (char *)scalars, *beta_at = alpha_at + bytes;
+  float on_host[2], *on_device = test_alloc(sizeof on_host); /* room for each type */
+  char *alpha_at = (char *)(which == 2 ? on_device : on_host), *beta_at = alpha_at + ref_bytes(t->scalar);
   ref_store(t->scalar, alpha_at, 0, alpha);
   ref_store(t->scalar, beta_at, 0, beta);
   expect(&a, n, b, t->b, ldb, c, t->c, ldc, alpha, beta, want, bound);
@@ -138,11 +137,13 @@ static void check_product(const call *t, int which, int m, int n, int k, double 
     CHECK_STATUS(lpgemm_set_pointer_mode(handle, LPGEMM_POINTER_HOST), LPGEMM_SUCCESS);
   }
   CHECK_STATUS(status, LPGEMM_SUCCESS);
+  test_wait();
   CHECK_MATRIX(compare_matrix(t->c, c, ldc, n, m, want, bound, 1), which == 1 ? "hgemm" : "gemm_ex");
   check_tails(c, t->c, m, ldc, n);
   test_free(b);
   test_free(c);
   test_free(want);
+  test_free(on_device);
   free_matrix(&a);
 }
 
@@ -179,6 +180,7 @@ static void check_batch(const call *t, int64_t stride_a, int batches, double bet
                                               LPGEMM_CUDA_R_16F, K, stride_a, b, t->b_type, LDB, LDB * (N + GAP),
                                               beta_at, c, t->c_type, LDC, LDC * (N + GAP), batches, t->compute, -1),
                LPGEMM_SUCCESS);
+  test_wait();
   for (int i = 0; i < 3; i++) {
     double want[GEMM_M * N], bound[GEMM_M * N];
     int64_t b_at = (int64_t)i * LDB * (N + GAP) * ref_bytes(t->b),
@@ -204,10 +206,11 @@ static void check_batch(const call *t, int64_t stride_a, int batches, double bet
 static void check_refused(void) {
   enum { GEMM_M = 8, N = 3, K = 16 };
   matrix a = make_matrix(GEMM_M, K, 0);
-  uint16_t one = 0x3c00, zero = 0, b[K * N], c[GEMM_M * N * 2];
+  const size_t b_bytes = K * N * 2, c_bytes = GEMM_M * N * 4;
+  uint16_t one = 0x3c00, zero = 0, *b = test_alloc(b_bytes), *c = test_alloc(c_bytes);
   float fone = 1, fzero = 0;
-  memset(b, 0, sizeof b);
-  memset(c, 0x5a, sizeof c);
+  memset(b, 0, b_bytes);
+  memset(c, 0x5a, c_bytes);
 #define HGEMM(ta, tb, m, n, k, al, A, B, ldb, be, C, ldc, status, word)                        \
   do {                                                                                         \
     CHECK_STATUS(lpgemm_hgemm(handle, ta, tb, m, n, k, al, A, K, B, ldb, be, C, ldc), status); \
@@ -255,7 +258,10 @@ static void check_refused(void) {
   BATCHED(NULL, 0, 0, GEMM_M * N, 2, LPGEMM_NULL_POINTER, "A is NULL");
   BATCHED(both, 1, 0, GEMM_M * N, 2, LPGEMM_NULL_POINTER, "weights"); /* the second: the first is not run either */
 #undef BATCHED
-  for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) CHECK_INT(c[i], 0x5a5a);
+  test_wait();
+  for (size_t i = 0; i < c_bytes / sizeof *c; i++) CHECK_INT(c[i], 0x5a5a);
+  test_free(b);
+  test_free(c);
   free_matrix(&a);
 }
 

@@ -8,14 +8,6 @@
 
 static lpgemm_handle_t handle;
 
-/* The blob of weights in host memory. */
-static const uint8_t *blob_of(lpgemm_weights_t weights, uint64_t *size) {
-  lpgemm_weights_info_t info = {.size = sizeof info};
-  CHECK_STATUS(lpgemm_weights_info(weights, &info), LPGEMM_SUCCESS);
-  *size = info.packed_bytes;
-  return info.memory;
-}
-
 /* The reader finds in the blob what the sample put in. */
 static void check_read(const sample *s, const uint8_t *blob, uint64_t size) {
   const lpgemm_weight_desc_t *d = &s->desc;
@@ -53,12 +45,12 @@ static void check_read(const sample *s, const uint8_t *blob, uint64_t size) {
 static void check_sample(const sample *s) {
   lpgemm_weights_t weights = sample_pack(handle, s);
   if (!weights) return;
-  uint64_t size;
-  const uint8_t *blob = blob_of(weights, &size);
-  size_t promised = 0;
+  size_t size = 0, promised = 0;
+  uint8_t *blob = sample_blob(handle, weights, &size);
   CHECK_STATUS(lpgemm_packed_size(&s->desc, &promised), LPGEMM_SUCCESS);
   CHECK_INT(size, promised);
-  check_read(s, blob, size);
+  if (blob) check_read(s, blob, size);
+  test_free(blob);
   CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
 }
 
@@ -246,9 +238,10 @@ static void golden_tiles(void) {
     for (int at = 0; at < 16 * columns; at++) s.codes[at] = golden_code(bits, at / columns, at % columns);
     sample_lay_out(&s, LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
     lpgemm_weights_t weights = sample_pack(handle, &s);
-    if (weights) {
-      uint64_t size;
-      const uint8_t *blob = blob_of(weights, &size), *tile = blob + 512;
+    size_t size = 0;
+    uint8_t *blob = weights ? sample_blob(handle, weights, &size) : NULL;
+    if (blob) {
+      const uint8_t *tile = blob + 512;
       CHECK_INT(size, 512 + 2 * columns * bits);
       CHECK_INT(format_hash(tile, size - 512), golden[i].hash);
       for (int w = 0; w < words; w++) {
@@ -259,6 +252,7 @@ static void golden_tiles(void) {
         }
       }
     }
+    test_free(blob);
     lpgemm_weights_destroy(weights);
     sample_free(&s);
   }
@@ -274,8 +268,10 @@ static void documented_word(void) {
   sample_lay_out(&s, LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
   lpgemm_weights_t weights = sample_pack(handle, &s);
   static const uint8_t word[4] = {0x00, 0x88, 0x11, 0x99};
-  uint64_t size;
-  if (weights) CHECK(memcmp(blob_of(weights, &size) + 512, word, 4) == 0);
+  size_t size = 0;
+  uint8_t *blob = weights ? sample_blob(handle, weights, &size) : NULL;
+  if (blob) CHECK(memcmp(blob + 512, word, 4) == 0);
+  test_free(blob);
   lpgemm_weights_destroy(weights);
   sample_free(&s);
 }
@@ -312,15 +308,13 @@ static void golden_header(void) {
   }
   sample_lay_out(&s, LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
   lpgemm_weights_t weights = sample_pack(handle, &s);
-  if (weights) {
-    uint64_t size;
-    const uint8_t *blob = blob_of(weights, &size);
-    CHECK_INT(size, 1536);
-    for (int i = 0; i < 512; i++) {
-      if (blob[i] != want[i])
-        test_fail(__FILE__, __LINE__, "header byte %d is 0x%02x, not 0x%02x", i, blob[i], want[i]);
-    }
+  size_t size = 0;
+  uint8_t *blob = weights ? sample_blob(handle, weights, &size) : NULL;
+  if (blob) CHECK_INT(size, 1536);
+  for (int i = 0; i < 512 && blob; i++) {
+    if (blob[i] != want[i]) test_fail(__FILE__, __LINE__, "header byte %d is 0x%02x, not 0x%02x", i, blob[i], want[i]);
   }
+  test_free(blob);
   lpgemm_weights_destroy(weights);
   sample_free(&s);
 }

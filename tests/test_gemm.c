@@ -6,10 +6,7 @@
  *   gemm/random    levels drawn by the seed
  *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
  *   gemm/int32, gemm/empty, gemm/unread ... */
-#include <fcntl.h>
 #include <math.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "compare.h"
 #include "problem.h"
@@ -462,14 +459,16 @@ static void check_int32(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, in
 }
 
 /* The largest K whose sums fit, with the largest numbers in it, and one more, which is refused. */
-static void check_int32_limit(lpgemm_dtype_t type, uint8_t code, lpgemm_dtype_t x_type, uint8_t x_code,
+static void check_int32_limit(lpgemm_dtype_t type, uint8_t code, float zero, lpgemm_dtype_t x_type, uint8_t x_code,
                               int64_t largest_k) {
-  double product = ref_value(type, code, NULL) * ref_value(x_type, x_code, NULL);
+  double product = (ref_value(type, code, NULL) - (double)zero) * ref_value(x_type, x_code, NULL);
   for (int64_t k = largest_k; k <= largest_k + 1; k++) {
     problem_spec s = {.desc = {.size = sizeof s.desc}};
     s.desc.type = type;
     s.desc.n = s.m = 2;
     s.desc.k = k;
+    s.desc.zero = zero != 0 ? LPGEMM_ZERO_CONSTANT : LPGEMM_ZERO_NONE;
+    s.desc.zero_constant = zero;
     s.x_type = x_type;
     s.y_type = LPGEMM_I32;
     s.alpha = 1;
@@ -555,9 +554,11 @@ static void suite_int32(void) {
       check_int32(kinds[w], kinds[x], zero, round);
     }
   }
-  if (test_case("gemm/int32/limit/u8")) check_int32_limit(LPGEMM_UINT(8), 255, LPGEMM_UINT(8), 255, 33025);
-  if (test_case("gemm/int32/limit/i8")) check_int32_limit(LPGEMM_INT(8), 128, LPGEMM_I8, 128, 131071);
-  if (test_case("gemm/int32/limit/b8")) check_int32_limit(LPGEMM_BIPOLAR(8), 255, LPGEMM_BIPOLAR(8), 0, 33025);
+  if (test_case("gemm/int32/limit/u8")) check_int32_limit(LPGEMM_UINT(8), 255, 0, LPGEMM_UINT(8), 255, 33025);
+  if (test_case("gemm/int32/limit/i8")) check_int32_limit(LPGEMM_INT(8), 128, 0, LPGEMM_I8, 128, 131071);
+  if (test_case("gemm/int32/limit/b8")) check_int32_limit(LPGEMM_BIPOLAR(8), 255, 0, LPGEMM_BIPOLAR(8), 0, 33025);
+  if (test_case("gemm/int32/limit/zero")) check_int32_limit(LPGEMM_UINT(4), 0, 200, LPGEMM_UINT(8), 255, 42107);
+  if (test_case("gemm/int32/limit/negative")) check_int32_limit(LPGEMM_INT(4), 7, -93, LPGEMM_I8, 128, 167772);
   for (int what = X_IS_F16; what <= REAL_ZERO; what++) {
     if (test_case("gemm/int32/refused/%d", what)) check_int32_refused((int32_misuse)what);
   }
@@ -598,15 +599,6 @@ static void check_empty(int64_t m, int64_t n, int64_t k) {
   problem_free(&p);
 }
 
-/* Whole pages that can be locked away. */
-static void *map_pages(size_t bytes) {
-  int file = open("/dev/zero", O_RDWR);
-  void *pages = file < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-  if (file >= 0) close(file);
-  if (pages == MAP_FAILED) abort();
-  return pages;
-}
-
 /* alpha = 0 reads neither X nor W, beta = 0 does not read C: a read of the locked pages would end the program. */
 static void check_unread(void) {
   problem_spec s = plain_spec(5, 40, 70);
@@ -614,17 +606,17 @@ static void check_unread(void) {
   size_t bytes = 0, pages = (size_t)1 << 20;
   CHECK_STATUS(lpgemm_packed_size(&s.desc, &bytes), LPGEMM_SUCCESS);
   CHECK(bytes < pages);
-  void *memory = map_pages(pages), *locked = map_pages(pages);
-  mprotect(locked, pages, PROT_NONE);
+  void *memory = test_map(pages), *locked = test_map(pages);
+  test_lock(locked, pages);
   if (problem_make(&p, all.handle, &s)) {
     CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
     CHECK_STATUS(lpgemm_pack_weights(all.handle, &s.desc, &p.source, memory, pages, &p.weights), LPGEMM_SUCCESS);
     p.args.weights = p.weights;
     p.spec.alpha = 0;
     p.args.x = locked;
-    mprotect(memory, pages, PROT_NONE);
+    test_lock(memory, pages);
     check_all_kernels(&p);
-    mprotect(memory, pages, PROT_READ | PROT_WRITE);
+    test_unlock(memory, pages);
     p.args.x = p.x;
     p.spec.alpha = 1;
     p.spec.beta = 0;
@@ -636,8 +628,8 @@ static void check_unread(void) {
     check_all_kernels(&p);
   }
   problem_free(&p);
-  munmap(memory, pages);
-  munmap(locked, pages);
+  test_unmap(memory, pages);
+  test_unmap(locked, pages);
 }
 
 /* lpgemm_matmul() is lpgemm_run() with the handle's type. */
@@ -657,6 +649,7 @@ static void check_matmul(lpgemm_dtype_t type) {
     problem_expect(&p);
     memset(p.y, 0xff, problem_y_bytes(&p));
     CHECK_STATUS(lpgemm_matmul(handle, p.weights, 6, p.x, 95, p.y, 53), LPGEMM_SUCCESS);
+    test_wait();
     problem_check(&p, "lpgemm_matmul");
   }
   problem_free(&p);
@@ -699,6 +692,7 @@ void suite_gemm(void) {
   }
   if (test_case("gemm/coverage")) {
     for (int i = 0; i < all.kernels && !excluded; i++) {
+      printf("%-32s %5d problems\n", all.kernel[i], all.cases[i]);
       if (all.cases[i] < 200) test_fail(__FILE__, __LINE__, "%s ran only %d cases", all.kernel[i], all.cases[i]);
     }
     if (excluded) test_skip("counts the cases of a whole run");

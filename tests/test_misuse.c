@@ -210,7 +210,7 @@ static void dead_objects(void) {
     REFUSED(lpgemm_weights_destroy(w.dead_weights), LPGEMM_INVALID_HANDLE, "weights");
     REFUSED(lpgemm_destroy((lpgemm_handle_t)(void *)w.weights), LPGEMM_INVALID_HANDLE, "handle");
     REFUSED(lpgemm_weights_destroy((lpgemm_weights_t)(void *)w.handle), LPGEMM_INVALID_HANDLE, "weights");
-    CHECK_INT(lpgemm_get_backend(w.handle), LPGEMM_BACKEND_CPU); /* both are still alive */
+    CHECK_INT(lpgemm_get_backend(w.handle), test_backend()); /* both are still alive */
     CHECK_STATUS(lpgemm_prepare(w.handle, w.weights, 1), LPGEMM_SUCCESS);
   }
 }
@@ -256,10 +256,10 @@ static void create(void) {
 static void no_backend(void) {
   if (!test_case("misuse/no_backend")) return;
   if (lpgemm_backend_available(LPGEMM_BACKEND_CUDA)) {
-    test_skip("the CUDA backend is here");
-    return;
+    REFUSE_CONFIG((config.backend = LPGEMM_BACKEND_CUDA, config.device = 1000), LPGEMM_NO_BACKEND, "device");
+  } else {
+    REFUSE_CONFIG(config.backend = LPGEMM_BACKEND_CUDA, LPGEMM_NO_BACKEND, "backend");
   }
-  REFUSE_CONFIG(config.backend = LPGEMM_BACKEND_CUDA, LPGEMM_NO_BACKEND, "backend");
 }
 
 static void environment(void) {
@@ -681,6 +681,7 @@ static void workspaces(void) {
   CHECK_STATUS(lpgemm_set_workspace(w.handle, workspace, bytes), LPGEMM_SUCCESS);
   args.y = y;
   CHECK_STATUS(lpgemm_run(w.handle, &args), LPGEMM_SUCCESS);
+  test_wait();
   CHECK_STATUS(lpgemm_set_workspace(w.handle, NULL, 0), LPGEMM_SUCCESS);
   test_free(y);
   test_free(workspace);
@@ -739,6 +740,11 @@ static void tables(void) {
   TABLES(M, K, w.in, LPGEMM_F16, 0, w.out + 8, bytes, LPGEMM_MISALIGNED, "tables");
   TABLES(M, K, w.in, LPGEMM_F16, 0, w.out, bytes - 1, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes");
 #undef TABLES
+  if (test_backend() == LPGEMM_BACKEND_CUDA) { /* no kernel there reads tables */
+    REFUSED(lpgemm_lut_precompute(w.handle, M, K, w.in, LPGEMM_F16, 0, w.out, bytes), LPGEMM_NOT_SUPPORTED, "CPU");
+    REFUSE_RUN(run_args(), (args.tables = w.in, args.tables_bytes = bytes), LPGEMM_NOT_SUPPORTED, "tables");
+    return;
+  }
   REFUSE_RUN(run_args(), (args.tables = w.in, args.tables_bytes = bytes - 1), LPGEMM_BUFFER_TOO_SMALL, "tables_bytes");
   REFUSE_RUN(run_args(), (args.tables = w.in + 4, args.tables_bytes = bytes), LPGEMM_MISALIGNED, "tables");
 }

@@ -14,21 +14,27 @@ static lpgemm_handle_t handle;
 
 typedef struct quantized {
   lpgemm_weights_t weights;
-  format_reader r;
+  uint8_t *blob;
+  format_reader r; /* of the blob */
 } quantized;
+
+static void drop(quantized *q) {
+  test_free(q->blob);
+  CHECK_STATUS(lpgemm_weights_destroy(q->weights), LPGEMM_SUCCESS);
+}
 
 static quantized quantize(const lpgemm_weight_desc_t *desc, lpgemm_quantize_method_t method, const void *x,
                           lpgemm_dtype_t type) {
   quantized q = {.weights = NULL};
   CHECK_STATUS(lpgemm_quantize_weights(handle, desc, method, x, type, LD, NULL, 0, &q.weights), LPGEMM_SUCCESS);
   if (q.weights == NULL) return q;
-  lpgemm_weights_info_t info = {.size = sizeof info};
-  CHECK_STATUS(lpgemm_weights_info(q.weights, &info), LPGEMM_SUCCESS);
-  const char *wrong = format_open(&q.r, info.memory, info.packed_bytes);
+  size_t size = 0;
+  q.blob = sample_blob(handle, q.weights, &size);
+  const char *wrong = q.blob ? format_open(&q.r, q.blob, size) : "there is none";
   if (wrong != NULL) {
     test_fail(__FILE__, __LINE__, "the reader refuses the blob: %s", wrong);
-    CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
-    q.weights = NULL;
+    drop(&q);
+    q = (quantized){.weights = NULL};
   }
   return q;
 }
@@ -172,7 +178,7 @@ static void absmax(lpgemm_dtype_t type) {
       check_nearest(&q.r, x);
       check_covered(&q.r, x, 0.0, 0.0);
     }
-    CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+    drop(&q);
     test_free(x);
   }
 }
@@ -195,7 +201,7 @@ static void shifted(lpgemm_dtype_t type) {
       if (q.weights && (i > 0 || (is_unsigned && lpgemm_dtype_bits(type) > 1))) {
         check_covered(&q.r, x, ldexp(1.0, zeros[i] == LPGEMM_F16 ? -10 : -20), i == 0 ? 0.51 : 1e-3);
       }
-      CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+      drop(&q);
       test_free(x);
     }
   }
@@ -231,10 +237,10 @@ static void mse(lpgemm_dtype_t type) {
           if (method == 0) total[2] += a;
         }
       }
-      CHECK_STATUS(lpgemm_weights_destroy(plain.weights), LPGEMM_SUCCESS);
+      drop(&plain);
     }
     if (lpgemm_dtype_bits(type) == 4) CHECK(total[2] < total[0]); /* and the search finds something */
-    CHECK_STATUS(lpgemm_weights_destroy(best.weights), LPGEMM_SUCCESS);
+    drop(&best);
     test_free(x);
   }
 }
@@ -268,6 +274,7 @@ static void representable(lpgemm_dtype_t type) {
     }
     quantized q = quantize(&desc, LPGEMM_QUANTIZE_ABSMAX, x, LPGEMM_F32);
     if (q.weights) CHECK_STATUS(lpgemm_unpack_weights(handle, q.weights, LPGEMM_F32, out, 0), LPGEMM_SUCCESS);
+    test_wait();
     for (int at = 0; at < N * K && q.weights; at++) {
       float want = x[at / K * LD + at % K];
       if (out[at] == want) continue;
@@ -275,7 +282,7 @@ static void representable(lpgemm_dtype_t type) {
                 at % K, (double)want, (double)out[at]);
       break;
     }
-    CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+    drop(&q);
     test_free(x);
     test_free(out);
   }
@@ -300,13 +307,14 @@ static void zeros(lpgemm_dtype_t type) {
       }
       quantized q = quantize(&desc, (lpgemm_quantize_method_t)method, x, LPGEMM_F32);
       if (q.weights) CHECK_STATUS(lpgemm_unpack_weights(handle, q.weights, LPGEMM_F32, out, 0), LPGEMM_SUCCESS);
+      test_wait();
       for (int n = 0; n < N && q.weights; n++) {
         for (int k = 0; k < K; k++) {
           CHECK(isfinite(out[n * K + k]));
           if (x[n * LD + k] == 0.0f && ((k >= 32 && k < 64) || n == 3)) CHECK(out[n * K + k] == 0.0f);
         }
       }
-      CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+      drop(&q);
     }
   }
   test_free(x);
@@ -327,7 +335,7 @@ static void without_zero(void) {
       check_nearest(&q.r, x);
       check_covered(&q.r, x, 0.0, 0.0);
     }
-    CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+    drop(&q);
     test_free(x);
   }
 }
@@ -347,7 +355,7 @@ static void far_offset(void) {
         check_nearest(&q.r, x);
         check_covered(&q.r, x, 0.0, 1.01);
       }
-      CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+      drop(&q);
       test_free(x);
     }
   }
@@ -373,7 +381,7 @@ static void two_levels(void) {
         if (!(error <= bound)) test_fail(__FILE__, __LINE__, "error %g at (%d, %d)", error, (int)n, (int)k);
       }
     }
-    CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+    drop(&q);
 
     desc = symmetric(LPGEMM_FLOAT(2, 1), LPGEMM_E4M3); /* NVFP4, with super scales in place of one global scale */
     desc.group_k = 16;
@@ -381,7 +389,7 @@ static void two_levels(void) {
     if (method != LPGEMM_QUANTIZE_MINMAX) {
       q = quantize(&desc, (lpgemm_quantize_method_t)method, x, LPGEMM_F32);
       if (q.weights) check_nearest(&q.r, x);
-      CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+      drop(&q);
     }
     test_free(x);
   }
@@ -400,7 +408,7 @@ static void outliers(void) {
       check_covered(&q.r, x, 0.0, 0.0);
       CHECK(fabs(format_weight(&q.r, 2, 0)) < 100.0);
     }
-    CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+    drop(&q);
     test_free(x);
   }
 }
@@ -426,7 +434,7 @@ static void extremes(void) {
         }
         check_nearest(&q.r, x);
       }
-      CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+      drop(&q);
       test_free(x);
       test_free(out);
     }
@@ -459,8 +467,8 @@ static void same_bytes(void) {
       CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
       test_free(memory);
     }
-    CHECK_STATUS(lpgemm_weights_destroy(wide.weights), LPGEMM_SUCCESS);
-    CHECK_STATUS(lpgemm_weights_destroy(small.weights), LPGEMM_SUCCESS);
+    drop(&wide);
+    drop(&small);
     test_free(x);
     test_free(narrow);
   }
@@ -502,7 +510,7 @@ static void empty(void) {
     for (int method = LPGEMM_QUANTIZE_ABSMAX; method <= LPGEMM_QUANTIZE_MSE; method += 2) {
       lpgemm_weight_desc_t desc = sample_desc(shapes[i][0], shapes[i][1], LPGEMM_INT(4), 0, LPGEMM_F16);
       quantized q = quantize(&desc, (lpgemm_quantize_method_t)method, NULL, LPGEMM_F32);
-      CHECK_STATUS(lpgemm_weights_destroy(q.weights), LPGEMM_SUCCESS);
+      drop(&q);
     }
   }
 }

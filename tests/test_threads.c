@@ -91,6 +91,7 @@ static void *run_shared(void *context) {
     args.y = w->y;
     memset(w->y, 0xff, w->y_bytes);
     CHECK_STATUS(lpgemm_run(handle, &args), LPGEMM_SUCCESS);
+    test_wait();
     CHECK(memcmp(w->y, w->expected, w->y_bytes) == 0);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
@@ -98,7 +99,7 @@ static void *run_shared(void *context) {
 }
 
 static void check_shared(const char *kernel) {
-  problem_spec s = make_spec(19, 70, 300, LPGEMM_UINT(3));
+  problem_spec s = make_spec(19, 70, 300, LPGEMM_UINT((lpgemm_dtype_t)problem_bits(kernel)));
   lpgemm_handle_t handle = problem_handle(1);
   problem p;
   if (problem_make(&p, handle, &s)) {
@@ -125,9 +126,10 @@ static void check_shared(const char *kernel) {
 /* Handles and weights come and go in all threads at once. */
 static void *come_and_go(void *context) {
   const worker *w = context;
-  uint8_t codes[16 * 32];
-  float x[32], y[16];
-  for (int i = 0; i < 16 * 32; i++) codes[i] = (uint8_t)((i + w->index) % 4);
+  enum { CODES = 16 * 32 };
+  uint8_t *codes = test_alloc(CODES);
+  float *x = test_alloc(32 * sizeof *x), *y = test_alloc(16 * sizeof *y);
+  for (int i = 0; i < CODES; i++) codes[i] = (uint8_t)((i + w->index) % 4);
   for (int i = 0; i < 32; i++) x[i] = 1;
   lpgemm_weight_desc_t desc = {.size = sizeof desc};
   desc.n = 16;
@@ -135,7 +137,7 @@ static void *come_and_go(void *context) {
   desc.type = LPGEMM_UINT(2);
   lpgemm_weight_source_t source = {.size = sizeof source};
   source.codes = codes;
-  source.codes_bytes = sizeof codes;
+  source.codes_bytes = CODES;
   for (int i = 0; i < 4 * ROUNDS; i++) {
     lpgemm_handle_t handle = problem_handle(1 + i % 2);
     lpgemm_weights_t weights = NULL;
@@ -147,11 +149,15 @@ static void *come_and_go(void *context) {
     args.y = y;
     args.x_type = args.y_type = LPGEMM_F32;
     CHECK_STATUS(lpgemm_run(handle, &args), LPGEMM_SUCCESS);
+    test_wait();
     for (int j = 0; j < 16; j++) CHECK(y[j] == 8 * (0 + 1 + 2 + 3));
     CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
     CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
     CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_INVALID_HANDLE);
   }
+  test_free(codes);
+  test_free(x);
+  test_free(y);
   return NULL;
 }
 

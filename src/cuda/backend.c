@@ -16,7 +16,8 @@ static lpgemm_status_t open_device(int32_t index, int32_t threads, lpg_device *d
   struct cudaDeviceProp p;
   cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) cudaGetLastError(); /* so that no later call of the user's sees it */
-  LPG_CHECK(error == cudaSuccess, LPGEMM_NO_BACKEND, "there is no usable GPU: %s", cudaGetErrorString(error));
+  LPG_CHECK(error == cudaSuccess, LPGEMM_NO_BACKEND, "config.backend is CUDA, but there is no usable GPU: %s",
+            cudaGetErrorString(error));
   LPG_CHECK(index < count, LPGEMM_NO_BACKEND, "config.device is %d, but there are %d GPUs", index, count);
   LPG_CUDA(cudaGetDeviceProperties(&p, index));
   LPG_CHECK(10 * p.major + p.minor >= LOWEST_ARCH, LPGEMM_NO_BACKEND,

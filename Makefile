@@ -58,7 +58,7 @@ endif
 # ---- sources ----
 
 # Goals that compile nothing themselves need no generated sources.
-COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz demo lint readme dist,$(or $(MAKECMDGOALS),all))
+COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz demo lint readme,$(or $(MAKECMDGOALS),all))
 ifneq ($(COMPILES),)
 include $(BUILD)/gen/rules.mk
 endif
@@ -76,7 +76,7 @@ TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples fuzzers check demo bench-cpu lint sanitize asan tsan fuzz readme install uninstall clean dist help FORCE
+.PHONY: all lib tests examples fuzzers check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -110,11 +110,14 @@ $(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
 
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC_COMPILE) $(GENCODE)
+	$(Q)$(NVCC_COMPILE) $(GENCODE) && $(LOCALIZE)
 
 $(OBJ)/gen/%.cu.o: $(BUILD)/gen/%.cu $(BUILD)/config
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC_COMPILE) $(GENCODE_$*)
+	$(Q)$(NVCC_COMPILE) $(GENCODE_$*) && $(LOCALIZE)
+
+# nvcc's host stubs are global; the library's symbols all start with lpgemm_.
+LOCALIZE = objcopy -w -L '*__device_stub__*' $@
 
 # These write the same bytes as their host counterparts: no product may be fused with a sum.
 $(OBJ)/src/pack/%.cu.o: private NVCC_FLAGS += -fmad=false
@@ -124,6 +127,7 @@ $(OBJ)/src/pack/%.cu.o: private NVCC_FLAGS += -fmad=false
 # ---- generated: sources, the configuration that every object depends on, what the build says about itself ----
 
 # $(call keep,text) writes text to the target and leaves the target alone if it holds that text already.
+comma := ,
 define newline
 
 
@@ -179,10 +183,28 @@ $(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds: $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 
-$(BUILD)/bench_cpu: private LIBS = -ldl
-$(BUILD)/bench_cpu: $(OBJ)/bench/bench_cpu.o $(LIB)
+# Benchmarks: the only program with a C++ file and the only one that links Google Benchmark. Its archive where there is
+# one, else its shared library beside the program, so that the folder can be carried to a GPU machine.
+BENCH := $(BUILD)/bench/lpgemm-bench
+BENCH_CUDA := $(patsubst %,bench/%.c,bandwidth cublas graph_timer machine_cuda)
+BENCH_SRCS := $(filter-out $(if $(HAVE_CUDA),,$(BENCH_CUDA)),$(wildcard bench/*.c)) tests/ref/gemm_ref.c
+BENCH_OBJS := $(BENCH_SRCS:%.c=$(OBJ)/%.o) $(OBJ)/bench/gbench.o $(if $(HAVE_CUDA),$(OBJ)/bench/device.cu.o)
+GBENCH = $(shell $(CXX) -print-file-name=libbenchmark.a)
+GBENCH_STATIC = $(findstring /,$(GBENCH))
+GBENCH_LIBS = $(if $(GBENCH_STATIC),-static-libstdc++ -static-libgcc $(GBENCH),\
+  $(shell $(CXX) -print-file-name=libbenchmark.so) -Wl$(comma)-rpath$(comma)'$$ORIGIN')
+
+$(OBJ)/bench/record.o: $(BUILD)/build_info.h
+$(OBJ)/bench/record.o: private INCLUDES += -I$(BUILD)
+
+$(OBJ)/bench/gbench.o: bench/gbench.cc $(BUILD)/config
+	$(call say,CXX,$<)
+	$(Q)$(CXX) -std=c++17 -O2 -Wall -Wextra -MMD -MP -c $< -o $@
+
+$(BENCH): $(BENCH_OBJS) $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(LINK)
+	$(Q)$(CXX) -s $^ $(GBENCH_LIBS) $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -ldl -o $@
+	$(if $(GBENCH_STATIC),,$(Q)cp $$(ldd $@ | awk '/libbenchmark/ {print $$3}') $(@D))
 
 # ---- targets that run something ----
 
@@ -191,7 +213,7 @@ check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	@rm -rf $(STAGE)
 	$(SUBMAKE) install DESTDIR=$(STAGE) PREFIX=/opt/lpgemm LIBDIR=/opt/lpgemm/lib INCLUDEDIR=/opt/lpgemm/include >/dev/null
 	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' \
-	  '$(PYTHON) tools/gen_kernels.py --selftest' \
+	  '$(PYTHON) tools/gen_kernels.py --selftest' '$(PYTHON) tools/bench_tables.py --selftest' \
 	  'CC="$(CC)" PYTHON="$(PYTHON)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
 
 DEMO = $(BUILD)$(if $(HAVE_CUDA),/cpu)
@@ -199,8 +221,9 @@ demo: ## pack and run one layer of every kind of weight and print a table (compi
 	$(SUBMAKE) CUDA=0 BUILD=$(DEMO) $(DEMO)/examples/demo
 	@$(DEMO)/examples/demo
 
-bench-cpu: $(BUILD)/bench_cpu ## time the CPU kernels, beside OpenBLAS where it is installed
-	@$<
+bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, RECORD=file (needs Google Benchmark)
+	@$< --suite $(or $(SUITE),$(error SUITE is needed: one of $(basename $(notdir $(wildcard bench/suites/*.txt))))) \
+	  $(if $(FILTER),--filter '$(FILTER)') $(if $(BACKEND),--backend $(BACKEND)) $(if $(RECORD),--record '$(RECORD)')
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
 	clang-format --dry-run -Werror $$(find include src tests bench examples -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
@@ -244,9 +267,6 @@ install: lib $(BUILD)/lpgemm.pc $(CMAKE_FILES:%=$(BUILD)/%) ## install under DES
 uninstall: ## remove what install has put there
 	rm -f $(DESTDIR)$(INCLUDEDIR)/lpgemm.h $(DESTDIR)$(LIBDIR)/liblpgemm.a $(DESTDIR)$(LIBDIR)/pkgconfig/lpgemm.pc
 	rm -rf $(DESTDIR)$(LIBDIR)/cmake/lpgemm
-
-dist: ## pack the committed sources
-	git archive --prefix=lpgemm-$(VERSION)/ -o lpgemm-$(VERSION).tar.gz HEAD
 
 clean: ## remove $(BUILD)
 	rm -rf $(BUILD)

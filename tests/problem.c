@@ -234,13 +234,13 @@ static double exact_x_limit(const problem_spec *spec) {
   return 0x1p23 / (units * (double)(d->k > 0 ? d->k : 1));
 }
 
-static void put_not_finite(lpgemm_dtype_t type, void *x, int64_t at, double v) {
+void problem_put(lpgemm_dtype_t type, void *array, int64_t at, double not_finite) {
   if (type == LPGEMM_E4M3) {
-    ((uint8_t *)x)[at] = 0x7f;
+    ((uint8_t *)array)[at] = 0x7f;
   } else if (type == LPGEMM_E5M2) {
-    ((uint8_t *)x)[at] = isnan(v) ? 0x7f : v < 0 ? 0xfc : 0x7c;
+    ((uint8_t *)array)[at] = isnan(not_finite) ? 0x7f : not_finite < 0 ? 0xfc : 0x7c;
   } else if (LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_REAL) {
-    ref_store(type, x, at, v);
+    ref_store(type, array, at, not_finite);
   }
 }
 
@@ -267,7 +267,7 @@ static void draw_x(problem *p) {
   if (s->not_finite && k > 0) {
     const double special[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     for (int i = 0; i < 3 && i < s->m; i++) {
-      put_not_finite(type, p->x, (s->m - 1 - i) * ldx + test_between(0, k - 1), special[i]);
+      problem_put(type, p->x, (s->m - 1 - i) * ldx + test_between(0, k - 1), special[i]);
     }
   }
   p->args.x = p->x;
@@ -327,6 +327,13 @@ int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec) {
   if (!p->want) abort();
   p->bound = p->want + s->m * n;
   return p->weights != NULL;
+}
+
+void problem_repack(problem *p, lpgemm_handle_t handle) {
+  CHECK_STATUS(lpgemm_weights_destroy(p->weights), LPGEMM_SUCCESS);
+  p->weights = NULL;
+  CHECK_STATUS(lpgemm_pack_weights(handle, &p->spec.desc, &p->source, NULL, 0, &p->weights), LPGEMM_SUCCESS);
+  p->args.weights = p->weights;
 }
 
 void problem_expect(problem *p) {

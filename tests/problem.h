@@ -35,6 +35,12 @@ typedef struct problem {
 /* Draws the operands and packs the weights; 0 if that failed, which fails the case. */
 int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec);
 
+/* Packs the weights again, after the test changed the source. */
+void problem_repack(problem *p, lpgemm_handle_t handle);
+
+/* Puts a NaN or an infinity at a place of an array; E4M3 has only NaN, integers have neither and stay. */
+void problem_put(lpgemm_dtype_t type, void *array, int64_t at, double not_finite);
+
 /* Fills want and bound from args by the reference. */
 void problem_expect(problem *p);
 

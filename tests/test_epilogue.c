@@ -80,9 +80,7 @@ static void check_sums(const float *sum, int count, lpgemm_dtype_t y_type, const
     *(float *)p.x = 1;
     if (bias) memcpy(p.bias, bias, (size_t)count * sizeof *bias);
     for (int i = 0; c && i < count; i++) ref_store(y_type, p.c, i, (double)c[i]);
-    CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
-    CHECK_STATUS(lpgemm_pack_weights(all.handle, &s.desc, &p.source, NULL, 0, &p.weights), LPGEMM_SUCCESS);
-    p.args.weights = p.weights;
+    problem_repack(&p, all.handle);
     p.spec.exact = activation == LPGEMM_ACTIVATION_NONE || activation == LPGEMM_ACTIVATION_RELU;
     check_by_all(&p);
   }
@@ -137,9 +135,7 @@ static void check_no_half_sums(void) {
     uint8_t *codes = (uint8_t *)(uintptr_t)p.source.codes;
     for (int64_t i = 0; i < 5 * 2001; i++) codes[i] = i % 2001 < 1000 ? 100 : i % 2001 < 2000 ? 0x9c /* -100 */ : 1;
     for (int64_t i = 0; i < 3 * 2001; i++) ref_store(LPGEMM_F16, p.x, i, 1);
-    CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
-    CHECK_STATUS(lpgemm_pack_weights(all.handle, &s.desc, &p.source, NULL, 0, &p.weights), LPGEMM_SUCCESS);
-    p.args.weights = p.weights;
+    problem_repack(&p, all.handle);
     p.spec.exact = 1;
     check_by_all(&p);
     CHECK(ref_load(LPGEMM_F16, p.y, 0) == 1);

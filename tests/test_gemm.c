@@ -390,9 +390,7 @@ static void check_decode(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
     }
     memset(x, 0, (size_t)(K * K * ref_bytes(x_type)));
     for (int i = 0; i < K; i++) ref_store(x_type, x, i * K + i, 1);
-    CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
-    CHECK_STATUS(lpgemm_pack_weights(all.handle, &s.desc, &p.source, NULL, 0, &p.weights), LPGEMM_SUCCESS);
-    p.args.weights = p.weights;
+    problem_repack(&p, all.handle);
     p.spec.exact = 1;
     p.spec.not_finite = special > 0;
     check_all_kernels(&p);
@@ -476,9 +474,7 @@ static void check_int32_limit(lpgemm_dtype_t type, uint8_t code, float zero, lpg
     if (problem_make(&p, all.handle, &s)) {
       memset((uint8_t *)(uintptr_t)p.source.codes, code, (size_t)(2 * k));
       memset(p.x, x_code, (size_t)(2 * k));
-      CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
-      CHECK_STATUS(lpgemm_pack_weights(all.handle, &s.desc, &p.source, NULL, 0, &p.weights), LPGEMM_SUCCESS);
-      p.args.weights = p.weights;
+      problem_repack(&p, all.handle);
       if (k == largest_k) {
         CHECK(fabs(product) * (double)k < 0x1p31);
         check_all_kernels(&p);
@@ -632,6 +628,24 @@ static void check_unread(void) {
   test_unmap(locked, pages);
 }
 
+/* A scale that is not finite spoils its row of W, one column of Y, and nothing else. */
+static void check_bad_scale(lpgemm_dtype_t scale_type, double bad) {
+  problem_spec s = plain_spec(9, 40, 70);
+  s.desc.scale_type = scale_type;
+  s.not_finite = 1; /* the spoilt column may be NaN or Inf */
+  s.x_type = LPGEMM_I8;
+  problem p;
+  if (problem_make(&p, all.handle, &s)) {
+    void *scales = (void *)(uintptr_t)p.source.scales;
+    if (scale_type == LPGEMM_E8M0) ((uint8_t *)scales)[3 * 17 + 1] = 255;
+    if (scale_type != LPGEMM_E8M0) problem_put(scale_type, scales, 3 * 17 + 1, bad);
+    problem_repack(&p, all.handle);
+    check_all_kernels(&p);
+    for (int64_t j = 0; j < 40; j++) CHECK((j == 17) == !isfinite(p.want[3 * 40 + j]));
+  }
+  problem_free(&p);
+}
+
 /* lpgemm_matmul() is lpgemm_run() with the handle's type. */
 static void check_matmul(lpgemm_dtype_t type) {
   lpgemm_config_t config = {.size = sizeof config};
@@ -687,6 +701,12 @@ void suite_gemm(void) {
   if (test_case("gemm/empty/k")) check_empty(4, 20, 0);
   if (test_case("gemm/empty/all")) check_empty(0, 0, 0);
   if (test_case("gemm/unread")) check_unread();
+  static const lpgemm_dtype_t scale_types[] = {LPGEMM_E8M0, LPGEMM_E4M3, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
+  for (int i = 0; i < COUNT(scale_types); i++) {
+    const char *type = lpgemm_dtype_name(scale_types[i]);
+    if (test_case("gemm/bad_scale/%s/nan", type)) check_bad_scale(scale_types[i], (double)NAN);
+    if (i >= 2 && test_case("gemm/bad_scale/%s/inf", type)) check_bad_scale(scale_types[i], (double)INFINITY);
+  }
   for (int i = 0; i < 3; i++) {
     if (test_case("gemm/matmul/%s", lpgemm_dtype_name(real_types[i]))) check_matmul(real_types[i]);
   }

@@ -48,6 +48,23 @@ __global__ void __launch_bounds__(kThreads) read(const uint4 *memory, size_t vec
   if (sum == 0x5bd1e995u) *sink = sum; /* keeps the loads; the sum is hardly ever this number */
 }
 
+__global__ void __launch_bounds__(kThreads) copy(uint4 *to, const uint4 *from, size_t vectors) {
+  const size_t chunk = static_cast<size_t>(kThreads) * kLoads;
+  for (size_t first = blockIdx.x * chunk; first < vectors; first += gridDim.x * chunk) {
+    uint4 v[kLoads];
+#pragma unroll
+    for (int i = 0; i < kLoads; i++) {
+      size_t at = first + static_cast<size_t>(i) * kThreads + threadIdx.x;
+      if (at < vectors) v[i] = __ldcs(from + at);
+    }
+#pragma unroll
+    for (int i = 0; i < kLoads; i++) {
+      size_t at = first + static_cast<size_t>(i) * kThreads + threadIdx.x;
+      if (at < vectors) __stcs(to + at, v[i]);
+    }
+  }
+}
+
 __global__ void row_norms(lpgemm_dtype_t type, const void *matrix, int64_t columns, const float *table, float *out) {
   __shared__ double part[kThreads];
   int64_t row = blockIdx.x;
@@ -98,6 +115,11 @@ cudaError_t bench_device_fill(lpgemm_dtype_t type, void *memory, int64_t count, 
 cudaError_t bench_device_read(const void *memory, size_t bytes, unsigned blocks, void *sink, cudaStream_t stream) {
   return launch(read, blocks, stream, static_cast<const uint4 *>(memory), bytes / sizeof(uint4),
                 static_cast<unsigned *>(sink));
+}
+
+cudaError_t bench_device_copy(void *to, const void *from, size_t bytes, unsigned blocks, cudaStream_t stream) {
+  return launch(copy, blocks, stream, static_cast<uint4 *>(to), static_cast<const uint4 *>(from),
+                bytes / sizeof(uint4));
 }
 
 cudaError_t bench_device_row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns,

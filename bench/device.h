@@ -16,6 +16,9 @@ cudaError_t bench_device_fill(lpgemm_dtype_t type, void *memory, int64_t count, 
 /* Reads every byte (a multiple of 16) with `blocks` blocks; sink is 4 bytes that are not written in practice. */
 cudaError_t bench_device_read(const void *memory, size_t bytes, unsigned blocks, void *sink, cudaStream_t stream);
 
+/* Copies a multiple of 16 bytes. */
+cudaError_t bench_device_copy(void *to, const void *from, size_t bytes, unsigned blocks, cudaStream_t stream);
+
 cudaError_t bench_device_row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns,
                                    const float *table, float *out, cudaStream_t stream);
 

@@ -11,8 +11,21 @@ enum { X_SEED = 3, X_SCALE_SEED = 4, MAX_KERNELS = 4096 };
 
 /* ---- kernels ---- */
 
-/* The first kernel of this machine with that name or of that family. */
-static bench_error find_kernel(const bench_machine *machine, const char *wanted, char name[64], char family[32]) {
+/* What the library estimates for a call by a kernel, in microseconds; negative if the kernel cannot do it. */
+static double estimate(const bench_machine *machine, const lpgemm_run_args_t *args, const char *kernel) {
+  lpgemm_run_args_t forced = *args;
+  char text[256];
+  double us = -1;
+  forced.kernel = kernel;
+  if (lpgemm_explain(machine->handle, &forced, text, sizeof text) != LPGEMM_SUCCESS) return -1;
+  const char *about = strstr(text, "about ");
+  return about && sscanf(about, "about %lf", &us) == 1 ? us : -1;
+}
+
+/* Of the kernels with that name or of that family the one that the library estimates fastest for a call; not `except`,
+ * unless that is NULL or there is no other. */
+static bench_error find_kernel(const bench_machine *machine, const lpgemm_run_args_t *args, const char *wanted,
+                               const char *except, char name[64], char family[32]) {
   size_t count = 0;
   BENCH_LPGEMM(lpgemm_list_kernels(NULL, 0, &count));
   BENCH_CHECK(count <= MAX_KERNELS, "%zu kernels", count);
@@ -20,16 +33,20 @@ static bench_error find_kernel(const bench_machine *machine, const char *wanted,
   BENCH_CHECK(list, "out of memory");
   for (size_t i = 0; i < count; i++) list[i].size = sizeof *list;
   lpgemm_status_t status = lpgemm_list_kernels(list, count, &count);
-  int found = 0;
-  for (size_t i = 0; status == LPGEMM_SUCCESS && i < count && !found; i++) {
+  double best = -1;
+  for (size_t i = 0; status == LPGEMM_SUCCESS && i < count; i++) {
     if (list[i].backend != machine->backend || !list[i].available) continue;
-    found = strcmp(list[i].name, wanted) == 0 || strcmp(list[i].family, wanted) == 0;
-    if (found) snprintf(name, 64, "%s", list[i].name);
-    if (found) snprintf(family, 32, "%s", list[i].family);
+    if (strcmp(list[i].name, wanted) != 0 && strcmp(list[i].family, wanted) != 0) continue;
+    double us = estimate(machine, args, list[i].name);
+    if (except && strcmp(list[i].name, except) == 0) us += us < 0 ? 0 : 1e30;
+    if (us < 0 || (best >= 0 && us >= best)) continue;
+    best = us;
+    snprintf(name, 64, "%s", list[i].name);
+    snprintf(family, 32, "%s", list[i].family);
   }
   free(list);
   BENCH_CHECK(status == LPGEMM_SUCCESS, "lpgemm_list_kernels: %s", lpgemm_last_error());
-  BENCH_CHECK(found, "no kernel here is called '%s', and no family", wanted);
+  BENCH_CHECK(best >= 0, "no kernel that is called '%s', or of that family, can do this here", wanted);
   return NULL;
 }
 
@@ -39,7 +56,7 @@ static bench_error chosen_kernel(const bench_machine *machine, const lpgemm_run_
   char text[256];
   BENCH_LPGEMM(lpgemm_explain(machine->handle, args, text, sizeof text));
   text[strcspn(text, ":")] = 0;
-  return find_kernel(machine, text, name, family);
+  return find_kernel(machine, args, text, NULL, name, family);
 }
 
 /* ---- operands ---- */
@@ -137,7 +154,7 @@ static bench_error check(gemm *g, const bench_case *c, bench_result *r) {
   bench_error error = bench_check_samples(g->machine, &p, &r->rms_error);
   BENCH_CHECK(!error, "%s: %s", r->kernel, error);
   snprintf(r->checked, sizeof r->checked, "sampled outputs by fp64");
-  BENCH_TRY(find_kernel(g->machine, g->machine->reference, name, family));
+  BENCH_TRY(find_kernel(g->machine, &g->args, g->machine->reference, r->kernel, name, family));
   if (strcmp(name, r->kernel) == 0) return NULL; /* it would be compared with itself */
   BENCH_TRY(run_into(g, name, g->other_y));
   error = bench_check_all(g->machine, &p, g->other_y);
@@ -150,7 +167,7 @@ static bench_error run(gemm *g, const bench_case *c, bench_result *r) {
   char forced[64], family[32];
   BENCH_TRY(make_operands(g, c));
   if (c->kernel[0]) {
-    BENCH_TRY(find_kernel(g->machine, c->kernel, forced, family));
+    BENCH_TRY(find_kernel(g->machine, &g->args, c->kernel, NULL, forced, family));
     g->args.kernel = forced;
   }
   BENCH_TRY(chosen_kernel(g->machine, &g->args, r->kernel, r->family));

@@ -27,8 +27,11 @@ static void parse_weights(const char *word, const lpg_kernel *k) {
     CHECK_INT(k->weights, INTEGERS);
     CHECK(k->widths != 0 && (k->widths & ~0x1feu) == 0);
   } else {
-    CHECK_INT(k->weights, word[0] == 'u' ? INTEGERS : word[0] == 'c' ? LPG_W_CODEBOOK : LPG_W_FLOAT);
-    CHECK(strchr("ucf", word[0]) && bits >= 1 && bits <= 8);
+    CHECK_INT(k->weights, word[0] == 'w'   ? LPG_W_ANY
+                          : word[0] == 'u' ? INTEGERS
+                          : word[0] == 'c' ? LPG_W_CODEBOOK
+                                           : LPG_W_FLOAT);
+    CHECK(strchr("wucf", word[0]) && bits >= 1 && bits <= 8);
     CHECK_INT(k->widths, 1 << bits);
   }
 }

@@ -5,7 +5,8 @@
  *   gemm/pair      every pair of the levels below in some case, within the derived bound
  *   gemm/random    levels drawn by the seed
  *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
- *   gemm/int32, gemm/empty, gemm/unread ... */
+ *   gemm/cancel    weights of which next to nothing is left, under large activations
+ *   gemm/int32, gemm/empty, gemm/unread, gemm/bad_scale, gemm/matmul: what their names say */
 #include <math.h>
 
 #include "compare.h"
@@ -425,6 +426,73 @@ static void check_exact(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
   }
 }
 
+/* ---- weights that cancel ---- */
+
+/* Every 9th column has codes that its zero or minimum cancels, exactly or but for the rounding of the minimum, and X is
+ * 30000 times larger there: what is left must be as exact as the bound on |x||w| says. Two levels have the same codes
+ * for scales and minima, and super-minima that cancel the super-scales. */
+static void check_cancel(lpgemm_dtype_t type, int zero_kind, lpgemm_dtype_t scale_type, lpgemm_dtype_t x_type) {
+  enum { N = 40, K = 150, GROUPS = 5, CODE = 3 };
+  int two_levels = zero_kinds[zero_kind].super != 0;
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = type;
+  s.desc.n = N;
+  s.desc.k = K;
+  s.desc.group_k = 32;
+  s.desc.zero = zero_kinds[zero_kind].zero;
+  s.desc.zero_type = zero_kinds[zero_kind].code;
+  s.desc.super_zero_type = zero_kinds[zero_kind].super;
+  s.desc.scale_type = two_levels ? s.desc.zero_type : scale_type;
+  s.desc.super_scale_type = two_levels ? scale_type : 0;
+  double value = ref_value(type, CODE, NULL);
+  if (s.desc.zero == LPGEMM_ZERO_CONSTANT) s.desc.zero_constant = (float)value;
+  s.m = 7;
+  s.x_type = x_type;
+  s.y_type = LPGEMM_F32;
+  s.alpha = 1;
+  problem p;
+  if (problem_make(&p, all.handle, &s)) {
+    uint8_t *codes = (uint8_t *)(uintptr_t)p.source.codes;
+    const void *scales = two_levels ? p.source.super_scales : p.source.scales;
+    void *zeros = (void *)(uintptr_t)(two_levels ? p.source.super_zeros : p.source.zeros);
+    lpgemm_dtype_t zero_type = two_levels ? s.desc.super_zero_type : s.desc.zero_type;
+    for (int i = 0; i < (two_levels ? N : N * GROUPS); i++) {
+      double scale = ref_load(scale_type, scales, i);
+      if (s.desc.zero == LPGEMM_ZERO_PER_GROUP) ref_store(zero_type, zeros, i, value);
+      if (s.desc.zero == LPGEMM_ZERO_MINIMUM) ref_store(zero_type, zeros, i, -value * scale);
+    }
+    if (two_levels) memcpy((void *)(uintptr_t)p.source.zeros, p.source.scales, p.source.scales_bytes);
+    for (int i = 0; i < N * K; i++) {
+      if (i % K % 9 == 4) codes[i] = CODE;
+    }
+    for (int i = 0; i < s.m * K; i++) {
+      if (i % K % 9 == 4) ref_store(x_type, p.x, i, 30000 * ref_load(x_type, p.x, i));
+    }
+    problem_repack(&p, all.handle);
+    check_all_kernels(&p);
+  }
+  problem_free(&p);
+}
+
+static void suite_cancel(void) {
+  static const lpgemm_dtype_t types[] = {LPGEMM_UINT(2), LPGEMM_UINT(4),    LPGEMM_INT(3),
+                                         LPGEMM_INT(8),  LPGEMM_BIPOLAR(2), LPGEMM_FLOAT(2, 1)};
+  for (int t = 0; t < COUNT(types); t++) {
+    for (int z = 2; z < COUNT(zero_kinds); z++) { /* 1 is a constant like 2 */
+      int integers = zero_kinds[z].code == LPGEMM_U8 || zero_kinds[z].code == LPGEMM_U16;
+      if (integers && LPGEMM_DTYPE_KIND(types[t]) == LPGEMM_KIND_FLOAT) continue;
+      for (int scale = 0; scale < 3; scale++) {
+        int x = (t + z + scale) % 3;
+        if (!test_case("gemm/cancel/%s/zero_%d/%s/%s", lpgemm_dtype_name(types[t]), z,
+                       lpgemm_dtype_name(real_types[scale]), lpgemm_dtype_name(real_types[x]))) {
+          continue;
+        }
+        check_cancel(types[t], z, real_types[scale], real_types[x]);
+      }
+    }
+  }
+}
+
 /* ---- integer output ---- */
 
 static void check_int32(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, int round) {
@@ -632,7 +700,7 @@ static void check_unread(void) {
 static void check_bad_scale(lpgemm_dtype_t scale_type, double bad) {
   problem_spec s = plain_spec(9, 40, 70);
   s.desc.scale_type = scale_type;
-  s.not_finite = 1; /* the spoilt column may be NaN or Inf */
+  s.not_finite = !isnan(bad); /* of an infinite scale may come NaN or Inf */
   s.x_type = LPGEMM_I8;
   problem p;
   if (problem_make(&p, all.handle, &s)) {
@@ -695,6 +763,7 @@ void suite_gemm(void) {
   }
   suite_edge_shapes();
   suite_model_shapes();
+  suite_cancel();
   suite_int32();
   if (test_case("gemm/empty/m")) check_empty(0, 20, 40);
   if (test_case("gemm/empty/n")) check_empty(4, 0, 40);

@@ -156,8 +156,7 @@ static uint32_t source_code(const lpgemm_weight_desc_t *desc, const lpgemm_weigh
   return code;
 }
 
-void ref_weight_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, int64_t n, double *w,
-                    double *magnitude) {
+void ref_weight_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, int64_t n, double *w) {
   int is_float = LPGEMM_DTYPE_KIND(desc->type) == LPGEMM_KIND_FLOAT;
   int bits = field_b(desc->type) + (is_float ? 1 + field_a(desc->type) : 0);
   int64_t group_k = desc->group_k ? desc->group_k : desc->k, super_k = desc->super_k ? desc->super_k : desc->k;
@@ -184,7 +183,6 @@ void ref_weight_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source
     for (int64_t k = g * group_k; k < end; k++) {
       long double product = ((long double)value[source_code(desc, source, bits, n, k)] - zero) * scale;
       w[k] = (double)((product + minimum) * global);
-      magnitude[k] = (double)((fabsl(product) + fabsl(minimum)) * fabs(global));
     }
   }
 }
@@ -249,12 +247,13 @@ void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *so
   lpgemm_dtype_t bias_type = args->bias_type ? args->bias_type : args->y_type;
   size_t elements = (size_t)(m * k) + 1;
   double *x = need(malloc(3 * elements * sizeof *x)), *x_size = x + elements, *x_moved = x_size + elements;
-  double *w = need(malloc(2 * ((size_t)k + 1) * sizeof *w)), *w_size = w + k + 1;
+  double *w = need(calloc(2 * ((size_t)k + 1), sizeof *w)), *w_size = w + k + 1;
   if (alpha != 0) {
     for (int64_t i = 0; i < m; i++) x_row(args, i, k, x + i * k, x_size + i * k, x_moved + i * k);
   }
   for (int64_t j = 0; j < n; j++) {
-    if (alpha != 0) ref_weight_row(desc, source, j, w, w_size);
+    if (alpha != 0) ref_weight_row(desc, source, j, w);
+    for (int64_t i = 0; i < k; i++) w_size[i] = fabs(w[i]);
     double b = args->bias ? ref_load(bias_type, args->bias, j) : 0;
     for (int64_t i = 0; i < m; i++) {
       double v = 0, error = 0;

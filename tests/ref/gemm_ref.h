@@ -30,10 +30,8 @@ double ref_overflow(lpgemm_dtype_t type);
 
 /* ---- the product ---- */
 
-/* Row n of the weights: values, and the magnitudes that errors are relative to: |w|, or with minima
- * (|code * scale| + |minimum|) * |global|. */
-void ref_weight_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, int64_t n, double *w,
-                    double *magnitude);
+/* Row n of the weights, in fp64. */
+void ref_weight_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, int64_t n, double *w);
 
 /* Activation function of the epilogue in fp64, with its limits at infinity. */
 double ref_activate(lpgemm_activation_t activation, double v);
@@ -42,7 +40,8 @@ double ref_activate(lpgemm_activation_t activation, double v);
  *
  *   bound = eps(Y) |y| + L ((K + 8) 2^-23 |alpha| sum |x||w| + ...)
  *
- * K for fp32 accumulation in any order, 8 for building a weight and for the epilogue; L = 1.13 is the steepest slope of
+ * |w| being that of the weight itself, however much of it cancels. K stands for fp32 accumulation in any order, 8 for
+ * building a weight and for the epilogue; L = 1.13 is the steepest slope of
  * any activation (gelu's is 1.129). With quantize_x, half a step of the quantised X is added. int32 output is exact:
  * y is the number itself and the bound 0. args->weights, kernel and tables are not looked at. */
 void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, const lpgemm_run_args_t *args,

@@ -267,7 +267,7 @@ static void cancel(int form, lpgemm_dtype_t x_type, double large, double small) 
   if (desc.zero == LPGEMM_ZERO_CONSTANT) desc.zero_constant = CANCEL_ZERO;
   _Alignas(16) uint8_t codes[CANCEL_N * CANCEL_K], zeros[4 * GROUPS], scales[4 * GROUPS], x[4 * CANCEL_K];
   float y[CANCEL_N];
-  double w[CANCEL_K], size[CANCEL_K], want[CANCEL_N], bound[CANCEL_N];
+  double w[CANCEL_K], want[CANCEL_N], bound[CANCEL_N];
   for (int i = 0; i < CANCEL_N * CANCEL_K; i++) {
     codes[i] = (uint8_t)(has_weights(i % CANCEL_K) ? test_between(0, 15) : CANCEL_ZERO);
   }
@@ -288,7 +288,7 @@ static void cancel(int form, lpgemm_dtype_t x_type, double large, double small) 
   for (int64_t n = 0; n < CANCEL_N; n++) {
     double total = 0;
     want[n] = 0;
-    ref_weight_row(&desc, &source, n, w, size);
+    ref_weight_row(&desc, &source, n, w);
     for (int c = 0; c < CANCEL_K; c++) {
       CHECK(has_weights(c) || w[c] == 0);
       want[n] += ref_load(x_type, x, c) * w[c];

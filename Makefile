@@ -76,7 +76,7 @@ TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples fuzzers check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
+.PHONY: all lib tests examples fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -203,7 +203,7 @@ $(OBJ)/bench/gbench.o: bench/gbench.cc $(BUILD)/config
 
 $(BENCH): $(BENCH_OBJS) $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CXX) -s $^ $(GBENCH_LIBS) $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -ldl -o $@
+	$(Q)rm -f $(@D)/libbenchmark* && $(CXX) -s $^ $(GBENCH_LIBS) $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -ldl -o $@
 	$(if $(GBENCH_STATIC),,$(Q)cp $$(ldd $@ | awk '/libbenchmark/ {print $$3}') $(@D))
 
 # ---- targets that run something ----
@@ -215,6 +215,15 @@ check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' \
 	  '$(PYTHON) tools/gen_kernels.py --selftest' '$(PYTHON) tools/bench_tables.py --selftest' \
 	  'CC="$(CC)" PYTHON="$(PYTHON)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
+
+# One program, small enough to be carried to the machine with the GPU.
+GPU_TESTS = $(BUILD)/gpu/lpgemm-tests
+gpu-check: $(GPU_TESTS) ## run every test that needs a GPU; without one, only build them
+	@$< --backend cuda
+
+$(GPU_TESTS): $(BUILD)/lpgemm-tests
+	$(call say,STRIP,$@)
+	$(Q)strip -o $@ $<
 
 DEMO = $(BUILD)$(if $(HAVE_CUDA),/cpu)
 demo: ## pack and run one layer of every kind of weight and print a table (compiles nothing for CUDA)

@@ -43,7 +43,12 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
   LPG_CHECK(scale, LPGEMM_NULL_POINTER, "scale is NULL");
   LPG_CHECK((uintptr_t)scale % sizeof(float) == 0, LPGEMM_MISALIGNED, "scale is %p; it must be 4-byte aligned",
             (void *)scale);
-  return handle->backend->quantize_activations(handle, m, k, x, x_type, ldx, out_type, out, ldo, scale, mode);
+  int32_t before;
+  LPG_TRY(lpgemm_i_enter(handle, &before));
+  lpgemm_status_t status =
+      handle->backend->quantize_activations(handle, m, k, x, x_type, ldx, out_type, out, ldo, scale, mode);
+  lpgemm_i_leave(handle, before);
+  return status;
 }
 
 static lpgemm_status_t lut_bytes(int64_t m, int64_t k, size_t *bytes) {

@@ -79,6 +79,8 @@ typedef struct lpg_backend {
   /* Make the device current for the calling thread, and what was current before it again. NULL: nothing to do. */
   lpgemm_status_t (*enter)(int32_t device, int32_t *before);
   void (*leave)(int32_t device, int32_t before);
+  /* Loads what a run may launch besides the kernel that multiplies. NULL: nothing to load. */
+  lpgemm_status_t (*prepare)(void);
   /* 256-byte aligned memory of the backend's kind. */
   lpgemm_status_t (*allocate)(int32_t device, size_t bytes, void **memory);
   void (*release)(int32_t device, void *memory);

@@ -350,7 +350,7 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
   LPG_CHECK(m_max >= 0, LPGEMM_INVALID_SIZE, "m_max is %lld; it must be 0 or more", (long long)m_max);
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = LPGEMM_SUCCESS;
+  lpgemm_status_t status = handle->backend->prepare ? handle->backend->prepare() : LPGEMM_SUCCESS;
   for (int i = 0; i < lpgemm_i_registry_count && status == LPGEMM_SUCCESS; i++) {
     const lpg_kernel *kernel = &lpgemm_i_registry[i];
     if (!kernel->prepare || !lpgemm_i_may_take(kernel, &weights->plan, &handle->device)) continue;

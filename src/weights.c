@@ -87,9 +87,15 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
   if (s.codes_ld == 0) s.codes_ld = plan.desc.k;
   LPG_TRY(lpgemm_i_check_source(&plan, &s));
   LPG_TRY(check_memory(&plan, memory, memory_bytes));
+  int32_t before;
   lpgemm_weights_t w;
-  LPG_TRY(open_weights(handle, &plan, memory, &w));
-  return close_weights(handle, w, handle->backend->pack(handle, &plan, &s, w->memory, &w->content), weights);
+  LPG_TRY(lpgemm_i_enter(handle, &before));
+  lpgemm_status_t status = open_weights(handle, &plan, memory, &w);
+  if (status == LPGEMM_SUCCESS) {
+    status = close_weights(handle, w, handle->backend->pack(handle, &plan, &s, w->memory, &w->content), weights);
+  }
+  lpgemm_i_leave(handle, before);
+  return status;
 }
 
 lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
@@ -112,11 +118,16 @@ lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_wei
   LPG_CHECK(ldw <= INT64_MAX / 8 / (plan.desc.n + 1), LPGEMM_SIZE_OVERFLOW, "ldw is %lld; n * ldw is too large",
             (long long)ldw);
   LPG_TRY(check_memory(&plan, memory, memory_bytes));
+  int32_t before;
   lpgemm_weights_t made;
-  LPG_TRY(open_weights(handle, &plan, memory, &made));
-  lpgemm_status_t status =
-      handle->backend->quantize(handle, &plan, method, w, w_type, ldw, made->memory, &made->content);
-  return close_weights(handle, made, status, weights);
+  LPG_TRY(lpgemm_i_enter(handle, &before));
+  lpgemm_status_t status = open_weights(handle, &plan, memory, &made);
+  if (status == LPGEMM_SUCCESS) {
+    status = handle->backend->quantize(handle, &plan, method, w, w_type, ldw, made->memory, &made->content);
+    status = close_weights(handle, made, status, weights);
+  }
+  lpgemm_i_leave(handle, before);
+  return status;
 }
 
 lpgemm_status_t lpgemm_weights_destroy(lpgemm_weights_t weights) {
@@ -176,7 +187,11 @@ lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t w
   LPG_CHECK(out, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK((uintptr_t)out % (uintptr_t)lpg_bytes(out_type) == 0, LPGEMM_MISALIGNED,
             "out is %p; it must be aligned to its element type %s", out, lpgemm_dtype_name(out_type));
-  return handle->backend->unpack(handle, plan, weights->memory, out_type, out, ldo);
+  int32_t before;
+  LPG_TRY(lpgemm_i_enter(handle, &before));
+  lpgemm_status_t status = handle->backend->unpack(handle, plan, weights->memory, out_type, out, ldo);
+  lpgemm_i_leave(handle, before);
+  return status;
 }
 
 lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_part_t part, void *out,

@@ -177,6 +177,7 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .open = open_device,
     .enter = enter,
     .leave = leave,
+    .prepare = lpgemm_i_cuda_prepare_activations,
     .allocate = allocate,
     .release = release,
     .can_read = is_on_device,

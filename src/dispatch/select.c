@@ -84,14 +84,20 @@ int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, co
   return !only_when_forced(kernel, problem) && !lpgemm_i_infeasible(kernel, problem, device);
 }
 
-/* The refusal of the most able kernel, which stands last among those of the backend, says most. */
+/* The most able kernels of a backend stand last: the refusal of the last one that takes such weights says most, or if
+ * none does, that of the last one. */
 static const char *last_reason(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                                const lpg_device *device) {
-  for (int i = count - 1; i >= 0; i--) {
+  const char *last = "this build has none for this backend";
+  int takes_weights = 0;
+  for (int i = 0; i < count; i++) {
     const char *reason = lpgemm_i_infeasible(&kernels[i], problem, device);
-    if (kernels[i].backend == device->backend && reason) return reason;
+    int takes = lpgemm_i_may_take(&kernels[i], problem->plan, device);
+    if (kernels[i].backend != device->backend || !reason || takes < takes_weights) continue;
+    last = reason;
+    takes_weights = takes;
   }
-  return "this build has none for this backend";
+  return last;
 }
 
 static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_problem *problem,

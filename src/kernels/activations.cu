@@ -43,7 +43,9 @@ static __global__ void __launch_bounds__(256) tensor_largest_kernel(const quanti
   }
 }
 
-static __global__ void tensor_scale_kernel(const quantize_args a) { a.scale[0] = scale_of(a, lpg_f32_bits(a.scale[0])); }
+static __global__ void tensor_scale_kernel(const quantize_args a) {
+  a.scale[0] = scale_of(a, lpg_f32_bits(a.scale[0]));
+}
 
 static __global__ void __launch_bounds__(256) quantize_kernel(const quantize_args a) {
   for (int64_t row = blockIdx.x; row < a.m; row += gridDim.x) {
@@ -70,4 +72,10 @@ lpgemm_status_t lpgemm_i_cuda_quantize_activations(int64_t m, int64_t k, const v
     LPG_TRY(lpg::launch((const void *)lpg::tensor_scale_kernel, dim3(1), 1, 0, stream, args));
   }
   return lpg::launch((const void *)lpg::quantize_kernel, grid, 256, 0, stream, args);
+}
+
+lpgemm_status_t lpgemm_i_cuda_prepare_activations(void) {
+  LPG_TRY(lpg::allow_shared((const void *)lpg::tensor_largest_kernel, 0));
+  LPG_TRY(lpg::allow_shared((const void *)lpg::tensor_scale_kernel, 0));
+  return lpg::allow_shared((const void *)lpg::quantize_kernel, 0);
 }

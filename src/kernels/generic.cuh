@@ -61,14 +61,46 @@ static __device__ __noinline__ float section_value(const uint8_t *section, lpgem
   return lpg_load(type, at, 0);
 }
 
-/* The product of a group's and its super-group's value, `absent` if the matrix has none. */
-__device__ inline float group_value(const generic_args &a, lpg_section_id id, lpgemm_dtype_t type,
-                                    lpg_section_id super_id, lpgemm_dtype_t super_type, int64_t row, int64_t k,
-                                    float absent) {
-  if (type == 0) return absent;
-  const float value = section_value(a.section[id], type, a.group.k, a.group.padded, row, k);
-  if (super_type == 0) return value;
-  return value * section_value(a.section[super_id], super_type, a.super.k, a.super.padded, row, k);
+/* A group's value and its super-group's, `absent` and 1 if the matrix has none. */
+struct group_value {
+  float value, super_value;
+};
+
+__device__ inline group_value value_at(const generic_args &a, lpg_section_id id, lpgemm_dtype_t type,
+                                       lpg_section_id super_id, lpgemm_dtype_t super_type, int64_t row, int64_t k,
+                                       float absent) {
+  group_value g = {absent, 1.0f};
+  if (type) g.value = section_value(a.section[id], type, a.group.k, a.group.padded, row, k);
+  if (super_type) g.super_value = section_value(a.section[super_id], super_type, a.super.k, a.super.padded, row, k);
+  return g;
+}
+
+/* What a product loses when it is rounded. */
+__device__ inline float rounding_of(float a, float b, float product) {
+  return product - product == 0.0f ? fmaf(a, b, -product) : 0.0f;
+}
+
+/* How a group turns a code's value into a weight: (value - zero) * scale, or value * scale + minimum. The two terms of
+ * the second may cancel, so it carries along what the products of two levels lose. */
+struct group_terms {
+  float scale, super_scale, zero, zero_rest;
+};
+
+__device__ inline group_terms terms_at(const generic_args &a, int64_t row, int64_t k) {
+  const group_value scale =
+      value_at(a, LPG_SECTION_SCALES, a.scale_type, LPG_SECTION_SUPER_SCALES, a.super_scale_type, row, k, 1.0f);
+  const group_value zero =
+      value_at(a, LPG_SECTION_ZEROS, a.zero_type, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, row, k, a.zero_constant);
+  if (a.zero != LPGEMM_ZERO_MINIMUM) return {scale.value * scale.super_value, 1.0f, zero.value, 0.0f};
+  const float product = zero.value * zero.super_value;
+  return {scale.value, scale.super_value, product, rounding_of(zero.value, zero.super_value, product)};
+}
+
+__device__ inline float weight_of(const generic_args &a, const group_terms &g, float value) {
+  if (a.zero != LPGEMM_ZERO_MINIMUM) return (value - g.zero) * g.scale;
+  if (a.super_scale_type == 0) return fmaf(value, g.scale, g.zero);
+  const float scaled = value * g.scale;
+  return fmaf(scaled, g.super_scale, g.zero) + fmaf(rounding_of(value, g.scale, scaled), g.super_scale, g.zero_rest);
 }
 
 /* Decodes the unit that starts at column k0 of the lane's row, into w[k][row]. */
@@ -84,23 +116,19 @@ __device__ void decode_unit(const generic_args &a, const float *values, int64_t 
   for (int i = 0; i < words; i++) {
     word[i] = *(const uint32_t *)(tile + lpg_word_offset(lane, 2 * (first_word + i) + row_half));
   }
-  float scale = 1.0f, zero = 0.0f;
+  group_terms terms = {};
 #pragma unroll
   for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
     const int64_t step_k = k0 + pair / 2 * LPG_STEP_K;
     if (pair == 0 ||
         (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.group.k == 0)) { /* groups are multiples of 16 columns */
-      scale = group_value(a, LPG_SECTION_SCALES, a.scale_type, LPG_SECTION_SUPER_SCALES, a.super_scale_type, row,
-                          step_k, 1.0f);
-      zero = group_value(a, LPG_SECTION_ZEROS, a.zero_type, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, row, step_k,
-                         a.zero_constant);
+      terms = terms_at(a, row, step_k);
     }
     const uint32_t codes = lpg_unit_pair(Bits, word, 1, pair);
 #pragma unroll
     for (int odd = 0; odd < 2; odd++) {
       const int k = pair / 2 * LPG_STEP_K + pair % 2 * 8 + 2 * (lane % 4) + odd;
-      const float value = values[codes >> 16 * odd & 0xffffu];
-      const float weight = a.zero == LPGEMM_ZERO_MINIMUM ? fmaf(value, scale, zero) : (value - zero) * scale;
+      const float weight = weight_of(a, terms, values[codes >> 16 * odd & 0xffffu]);
       w[(k_in_chunk + k) * Shape::w_stride + row_in_block] = k0 + k < a.k ? weight : 0.0f;
     }
   }

@@ -9,12 +9,13 @@ namespace { /* nothing here is a symbol of the library */
 
 /* ---- checking codes: nothing is written before all of them are known to fit ---- */
 
-/* Where the first bad element lies, as its index in the array; `none` if there is none. */
+/* Where the first bad element lies, as its index in the row-major array; `none` if there is none. */
 static constexpr unsigned long long none = ~0ull;
 
 struct check_args {
   const uint8_t *data;
   int64_t rows, columns, ld; /* in elements */
+  int64_t column_rows;       /* the one row is a column-major matrix of so many rows; 0 = it is not */
   int element_bytes;
   uint32_t largest;
   unsigned long long *first_bad;
@@ -26,10 +27,10 @@ __device__ inline uint32_t element(const check_args &a, int64_t at) {
 
 __device__ inline void check_span(const check_args &a, int64_t from, int64_t to) {
   for (int64_t at = from; at < to; at++) {
-    if (element(a, at) > a.largest) {
-      atomicMin(a.first_bad, (unsigned long long)at);
-      return;
-    }
+    if (element(a, at) <= a.largest) continue;
+    const int64_t n = a.column_rows;
+    atomicMin(a.first_bad, (unsigned long long)(n ? at % n * (a.columns / n) + at / n : at));
+    if (!n) return; /* in order, so that no smaller one follows */
   }
 }
 
@@ -259,7 +260,7 @@ static lpgemm_status_t check_values(const lpg_plan *plan, const lpgemm_weight_so
                                     cudaStream_t stream) {
   const lpgemm_weight_desc_t &d = plan->desc;
   if (source->code_layout == LPGEMM_CODES_BYTES && plan->bits < 8) {
-    LPG_TRY(check_array({(const uint8_t *)source->codes, d.n, d.k, source->codes_ld, 1, (1u << plan->bits) - 1u,
+    LPG_TRY(check_array({(const uint8_t *)source->codes, d.n, d.k, source->codes_ld, 0, 1, (1u << plan->bits) - 1u,
                          &on_device->first_bad_code},
                         stream));
   }
@@ -268,7 +269,8 @@ static lpgemm_status_t check_values(const lpg_plan *plan, const lpgemm_weight_so
     const uint32_t largest = lpg_largest_number(plan, id);
     if (plan->section[i].bytes == 0 || largest == UINT32_MAX) continue;
     LPG_TRY(check_array({(const uint8_t *)lpgemm_i_source_array(source, id), 1, d.n * lpg_section_axis(plan, id)->count,
-                         0, lpg_bytes(lpg_section_type(&d, id)), largest, &on_device->first_bad_number[i]},
+                         0, source->order == LPGEMM_COLUMN_MAJOR ? d.n : 0, lpg_bytes(lpg_section_type(&d, id)),
+                         largest, &on_device->first_bad_number[i]},
                         stream));
   }
   return LPGEMM_SUCCESS;
@@ -287,12 +289,12 @@ static lpgemm_status_t refuse_bad(const lpg_plan *plan, const lpgemm_weight_sour
     const lpg_section_id id = (lpg_section_id)i;
     const int bytes = lpg_bytes(lpg_section_type(&plan->desc, id));
     const uint64_t count = (uint64_t)lpg_section_axis(plan, id)->count, n = (uint64_t)plan->desc.n;
+    const uint64_t row = at / count, group = at % count,
+                   index = source->order == LPGEMM_COLUMN_MAJOR ? group * n + row : at;
     uint16_t number = 0;
-    LPG_CUDA(cudaMemcpy(&number, (const uint8_t *)lpgemm_i_source_array(source, id) + at * (uint64_t)bytes,
+    LPG_CUDA(cudaMemcpy(&number, (const uint8_t *)lpgemm_i_source_array(source, id) + index * (uint64_t)bytes,
                         (size_t)bytes, cudaMemcpyDefault));
-    const bool columns = source->order == LPGEMM_COLUMN_MAJOR;
-    return lpgemm_i_refuse_number(plan, id, number, (int64_t)(columns ? at % n : at / count),
-                                  (int64_t)(columns ? at / n : at % count));
+    return lpgemm_i_refuse_number(plan, id, number, (int64_t)row, (int64_t)group);
   }
   return LPGEMM_SUCCESS;
 }

@@ -54,13 +54,22 @@ __device__ inline void store_values(const unpack_args &a, const uint8_t *codes, 
   }
 }
 
-/* The same for fp16 where fp32 arithmetic is exact: see is_exact_in_f32(). */
+/* The same for fp16 where fp32 arithmetic is exact: see is_exact_in_f32(). A weight of 0 is +0 whatever its factors'
+ * signs, so +0 is added to it, and -0, which changes nothing, to the others. Conversion forgets a NaN's sign. */
 __device__ inline void store_halves(const unpack_args &a, const float *values, const uint8_t *codes, int64_t row,
                                     int64_t k, int count) {
   const lpg_group_terms g = lpg_terms_at(&a.plan, a.blob, row, k);
+  const float unless_zero = g.scale == 0.0f ? 0.0f : -0.0f;
   __half half[16];
+  bool has_nan = false;
 #pragma unroll
-  for (int i = 0; i < 16; i++) half[i] = __float2half_rn((values[codes[i]] - g.zero) * g.scale);
+  for (int i = 0; i < 16; i++) {
+    const float value = values[codes[i]] - g.zero;
+    const float weight = fmaf(value, g.scale, value == 0.0f ? 0.0f : unless_zero);
+    has_nan |= weight != weight;
+    half[i] = __float2half_rn(weight);
+  }
+  if (has_nan) return store_values(a, codes, row, k, count);
   __half *to = (__half *)a.out + row * a.ldo + k;
   if (count == 16 && (uintptr_t)to % 16 == 0) {
     __stcs((uint4 *)to, ((const uint4 *)half)[0]);

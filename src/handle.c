@@ -127,6 +127,7 @@ static lpgemm_status_t open_device(lpgemm_config_t *config, lpg_device *device) 
 }
 
 static void release(lpgemm_handle_t handle) {
+  if (handle->scratch) handle->backend->release(handle->device.index, handle->scratch);
   lpgemm_i_pool_destroy(handle->pool);
   lpgemm_i_tuning_destroy(handle->tuning);
   lpgemm_i_retire(handle);
@@ -137,6 +138,8 @@ static lpgemm_status_t fill(lpgemm_handle_t handle, const lpgemm_config_t *confi
     handle->pool = lpgemm_i_pool_create(config->num_threads);
     LPG_CHECK(handle->pool, LPGEMM_OUT_OF_MEMORY, "no memory for %d threads", handle->device.units);
     handle->device.units = lpgemm_i_pool_threads(handle->pool);
+  } else {
+    LPG_TRY(handle->backend->allocate(handle->device.index, LPG_HANDLE_SCRATCH, &handle->scratch));
   }
   handle->tuning = lpgemm_i_tuning_create();
   LPG_CHECK(handle->tuning, LPGEMM_OUT_OF_MEMORY, "no memory for the tuning table");

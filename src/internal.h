@@ -112,6 +112,8 @@ const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend);
 
 /* ---- the objects behind the public handles ---- */
 
+enum { LPG_HANDLE_SCRATCH = 8192 };
+
 struct lpgemm_handle {
   lpg_device device;
   const lpg_backend *backend;
@@ -120,6 +122,7 @@ struct lpgemm_handle {
   void *workspace;
   size_t workspace_bytes;
   lpgemm_pointer_mode_t pointer_mode;
+  void *scratch;  /* CUDA backend: LPG_HANDLE_SCRATCH bytes of device memory for packing to report in */
   lpg_pool *pool; /* CPU backend */
   lpg_tuning *tuning;
   char forced_kernel[96]; /* LPGEMM_KERNEL, "" = none */

@@ -110,7 +110,7 @@ static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_plan *plan, const 
   int on_device = source_on_device(handle->device.index, source);
   LPG_CHECK(on_device >= 0, LPGEMM_INVALID_ARGUMENT,
             "the arrays of source lie partly in host and partly in device memory; bring them to one side");
-  if (on_device) return lpgemm_i_cuda_pack(plan, source, blob, content, stream_of(handle));
+  if (on_device) return lpgemm_i_cuda_pack(plan, source, blob, content, handle->scratch, stream_of(handle));
   uint8_t *staged = malloc((size_t)plan->total_bytes);
   LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)plan->total_bytes);
   lpgemm_status_t status = lpgemm_i_pack_host(plan, source, staged, content);
@@ -123,7 +123,7 @@ static lpgemm_status_t quantize(lpgemm_handle_t handle, const lpg_plan *plan, lp
                                 const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob,
                                 lpg_content *content) {
   if (is_on_device(handle->device.index, w)) {
-    return lpgemm_i_cuda_quantize(plan, method, w, w_type, ldw, blob, content, stream_of(handle));
+    return lpgemm_i_cuda_quantize(plan, method, w, w_type, ldw, blob, content, handle->scratch, stream_of(handle));
   }
   uint8_t *staged = malloc((size_t)plan->total_bytes);
   LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)plan->total_bytes);

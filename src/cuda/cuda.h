@@ -10,19 +10,20 @@
 extern "C" {
 #endif
 
-/* ---- work on device memory, in stream order unless said; arguments are checked ---- */
+/* ---- work on device memory, in stream order; arguments are checked. scratch is the handle's. ---- */
 
 lpgemm_status_t lpgemm_i_cuda_pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
-                                   lpg_content *content, cudaStream_t stream);
-/* What packing consists of: the codes of rows first_row (a multiple of 16) and following, one a byte or a dense stream,
- * into the blob; and, when codes, scales and zeros are in place, row exponents, padding, hash and header. */
-lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int in_bits,
-                                        int64_t first_row, int64_t rows, uint8_t *blob, cudaStream_t stream);
-lpgemm_status_t lpgemm_i_cuda_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content, cudaStream_t stream);
+                                   lpg_content *content, void *scratch, cudaStream_t stream);
+/* What packing consists of: the codes of rows first_row (a multiple of 16) and following, one a byte, into the blob;
+ * and, when codes, scales and zeros are in place, row exponents, padding, hash and header. */
+lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int64_t first_row,
+                                        int64_t rows, uint8_t *blob, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content, void *scratch,
+                                   cudaStream_t stream);
 
 lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
                                        lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content,
-                                       cudaStream_t stream);
+                                       void *scratch, cudaStream_t stream);
 lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type, void *out,
                                      int64_t ldo, cudaStream_t stream);
 lpgemm_status_t lpgemm_i_cuda_quantize_activations(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,

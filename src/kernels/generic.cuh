@@ -7,8 +7,8 @@
  *   combine the threads' sums, apply the epilogue, store
  *
  * A code's value comes from a table of 2^bits numbers in shared memory, so that every type is the same to it. Both
- * operands are stored k-major with padded rows. A chunk has at most 512 columns and a thread sums at most 128 of them
- * before it adds to its total: integer sums stay below 2^24 until then, exact, and go on as int32. */
+ * operands are stored k-major with padded rows. A thread sums at most 128 columns of a chunk before it adds to its
+ * total: integer sums stay below 2^24 until then, exact, and go on as int32. */
 #pragma once
 
 #include "../cuda/cuda.h"
@@ -33,24 +33,23 @@ struct generic_args {
   epilogue_args epilogue;
 };
 
-template <int Bits, int RowTiles, int Columns>
+constexpr int run_k = 128; /* columns of a row that a thread decodes at once: whole units of every width */
+
+template <int RowTiles, int Columns>
 struct generic_shape {
   static constexpr int threads = 256;
   static constexpr int rows = LPG_TILE_ROWS * RowTiles;
   static constexpr int columns = Columns; /* rows of X */
-  static constexpr int unit_k = 4 * lpg_unit_codes(Bits);
-  /* a unit of every lane and row half is one thread's work: 64 threads a row tile */
-  static constexpr int chunk_k = unit_k * threads / (64 * RowTiles) < 32 ? 32 : unit_k * threads / (64 * RowTiles);
-  static constexpr int w_stride = rows + 4, x_stride = columns + 4;
+  static constexpr int chunk_k = run_k * threads / (2 * LPG_LANES * RowTiles);
+  static constexpr int w_stride = rows + (RowTiles == 1 ? 2 : 4), x_stride = columns + (RowTiles == 1 ? 0 : 4);
   /* each thread multiplies a tile_w x tile_x block for every slices-th column */
   static constexpr int tile_w = RowTiles == 1 ? 1 : 4, tile_x = RowTiles == 1 ? 8 : 4;
   static constexpr int blocks_w = rows / tile_w, blocks_x = columns / tile_x;
   static constexpr int slices = threads / (blocks_w * blocks_x);
-  static constexpr int floats = 256 + chunk_k * (w_stride + x_stride);
-  static constexpr size_t shared_bytes = floats * sizeof(float);
+  static constexpr size_t shared_bytes = (256 + chunk_k * (w_stride + x_stride)) * sizeof(float);
   static_assert(threads % (blocks_w * blocks_x) == 0, "the blocks must divide the threads");
   static_assert(chunk_k * (w_stride + x_stride) >= slices * rows * columns, "the slices' sums reuse the operands");
-  static_assert(chunk_k % slices == 0 && chunk_k / slices <= 256, "integer sums of a chunk must be exact in fp32");
+  static_assert(chunk_k % slices == 0 && chunk_k / slices <= 128, "integer sums of a chunk must be exact in fp32");
 };
 
 /* The value of a section for (row, column k). Not inlined: it is a switch over types, and rarely called. */
@@ -61,102 +60,110 @@ static __device__ __noinline__ float section_value(const uint8_t *section, lpgem
   return lpg_load(type, at, 0);
 }
 
-/* A group's value and its super-group's, `absent` and 1 if the matrix has none. */
-struct group_value {
-  float value, super_value;
+/* The product of a group's and its super-group's value, exact, `absent` if the matrix has none. */
+__device__ inline double group_value(const generic_args &a, lpg_section_id id, lpgemm_dtype_t type,
+                                     lpg_section_id super_id, lpgemm_dtype_t super_type, int64_t row, int64_t k,
+                                     float absent) {
+  if (type == 0) return absent;
+  const double value = section_value(a.section[id], type, a.group.k, a.group.padded, row, k);
+  if (super_type == 0) return value;
+  return value * section_value(a.section[super_id], super_type, a.super.k, a.super.padded, row, k);
+}
+
+/* Scale and zero (or minimum) of one group. */
+struct group_numbers {
+  double scale, zero;
 };
 
-__device__ inline group_value value_at(const generic_args &a, lpg_section_id id, lpgemm_dtype_t type,
-                                       lpg_section_id super_id, lpgemm_dtype_t super_type, int64_t row, int64_t k,
-                                       float absent) {
-  group_value g = {absent, 1.0f};
-  if (type) g.value = section_value(a.section[id], type, a.group.k, a.group.padded, row, k);
-  if (super_type) g.super_value = section_value(a.section[super_id], super_type, a.super.k, a.super.padded, row, k);
-  return g;
+__device__ inline group_numbers group_at(const generic_args &a, int64_t row, int64_t k) {
+  return {group_value(a, LPG_SECTION_SCALES, a.scale_type, LPG_SECTION_SUPER_SCALES, a.super_scale_type, row, k, 1.0f),
+          group_value(a, LPG_SECTION_ZEROS, a.zero_type, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, row, k,
+                      a.zero_constant)};
 }
 
-/* What a product loses when it is rounded. */
-__device__ inline float rounding_of(float a, float b, float product) {
-  return product - product == 0.0f ? fmaf(a, b, -product) : 0.0f;
+/* value * scale may nearly cancel a minimum, so neither is rounded before the sum; without a minimum the roundings are
+ * relative to the weight. */
+__device__ inline float weight_of(float value, const group_numbers &group, bool minimum) {
+  if (minimum) return (float)fma((double)value, group.scale, group.zero);
+  return (value - (float)group.zero) * (float)group.scale;
 }
 
-/* How a group turns a code's value into a weight: (value - zero) * scale, or value * scale + minimum. The two terms of
- * the second may cancel, so it carries along what the products of two levels lose. */
-struct group_terms {
-  float scale, super_scale, zero, zero_rest;
-};
-
-__device__ inline group_terms terms_at(const generic_args &a, int64_t row, int64_t k) {
-  const group_value scale =
-      value_at(a, LPG_SECTION_SCALES, a.scale_type, LPG_SECTION_SUPER_SCALES, a.super_scale_type, row, k, 1.0f);
-  const group_value zero =
-      value_at(a, LPG_SECTION_ZEROS, a.zero_type, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, row, k, a.zero_constant);
-  if (a.zero != LPGEMM_ZERO_MINIMUM) return {scale.value * scale.super_value, 1.0f, zero.value, 0.0f};
-  const float product = zero.value * zero.super_value;
-  return {scale.value, scale.super_value, product, rounding_of(zero.value, zero.super_value, product)};
-}
-
-__device__ inline float weight_of(const generic_args &a, const group_terms &g, float value) {
-  if (a.zero != LPGEMM_ZERO_MINIMUM) return (value - g.zero) * g.scale;
-  if (a.super_scale_type == 0) return fmaf(value, g.scale, g.zero);
-  const float scaled = value * g.scale;
-  return fmaf(scaled, g.super_scale, g.zero) + fmaf(rounding_of(value, g.scale, scaled), g.super_scale, g.zero_rest);
-}
-
-/* Decodes the unit that starts at column k0 of the lane's row, into w[k][row]. */
+/* Decodes the unit that starts at column k0 of the lane's row, into w[k][row]; `group` is that of column k0. */
 template <int Bits, class Shape>
-__device__ void decode_unit(const generic_args &a, const float *values, int64_t row_tile, int64_t k0, int lane,
-                            int row_half, int row_in_block, int k_in_chunk, float *w) {
-  constexpr int tile_k = lpg_tile_k(Bits), words = lpg_unit_words(Bits);
-  const int64_t row = row_tile * LPG_TILE_ROWS + lane / 4 + 8 * row_half;
-  const int first_word = (int)(k0 % tile_k) / Shape::unit_k * words;
-  const uint8_t *tile = a.section[LPG_SECTION_CODES] + lpg_tile_offset(Bits, a.k_tiles, row_tile, k0 / tile_k);
+__device__ inline void decode_unit(const generic_args &a, const float *values, int64_t row, int64_t k0, int lane,
+                                   int row_half, group_numbers &group, float *w) {
+  constexpr int tile_k = lpg_tile_k(Bits), words = lpg_unit_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
+  const int first_word = (int)(k0 % tile_k) / unit_k * words;
+  const uint8_t *tile =
+      a.section[LPG_SECTION_CODES] + lpg_tile_offset(Bits, a.k_tiles, row / LPG_TILE_ROWS, k0 / tile_k);
   uint32_t word[words];
 #pragma unroll
   for (int i = 0; i < words; i++) {
     word[i] = *(const uint32_t *)(tile + lpg_word_offset(lane, 2 * (first_word + i) + row_half));
   }
-  group_terms terms = {};
 #pragma unroll
   for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
-    const int64_t step_k = k0 + pair / 2 * LPG_STEP_K;
-    if (pair == 0 ||
-        (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.group.k == 0)) { /* groups are multiples of 16 columns */
-      terms = terms_at(a, row, step_k);
-    }
+    const int64_t step_k = k0 + pair / 2 * LPG_STEP_K; /* groups are multiples of 16 columns */
+    if (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.group.k == 0) group = group_at(a, row, step_k);
     const uint32_t codes = lpg_unit_pair(Bits, word, 1, pair);
 #pragma unroll
     for (int odd = 0; odd < 2; odd++) {
       const int k = pair / 2 * LPG_STEP_K + pair % 2 * 8 + 2 * (lane % 4) + odd;
-      const float weight = weight_of(a, terms, values[codes >> 16 * odd & 0xffffu]);
-      w[(k_in_chunk + k) * Shape::w_stride + row_in_block] = k0 + k < a.k ? weight : 0.0f;
+      const float value = values[codes >> 16 * odd & 0xffffu];
+      const float weight = weight_of(value, group, a.zero == LPGEMM_ZERO_MINIMUM);
+      w[k * Shape::w_stride] = k0 + k < a.k ? weight : 0.0f;
     }
   }
 }
 
+/* A thread decodes run_k columns of the row that it has of a lane. */
 template <int Bits, class Shape>
-__device__ void decode_chunk(const generic_args &a, const float *values, int64_t first_row_tile, int64_t k0, float *w) {
-  constexpr int row_tiles = Shape::rows / LPG_TILE_ROWS, units = Shape::chunk_k / Shape::unit_k;
-  for (int i = threadIdx.x; i < 64 * row_tiles * units; i += Shape::threads) {
-    const int lane = i % 32, row_half = i / 32 % 2, tile = i / 64 % row_tiles, unit = i / (64 * row_tiles);
-    const int k_in_chunk = unit * Shape::unit_k;
-    if (first_row_tile + tile >= a.row_tiles || k0 + k_in_chunk >= a.k_tiles * lpg_tile_k(Bits)) {
-      for (int k = 2 * (lane % 4); k < Shape::unit_k; k += k % 2 ? 7 : 1) { /* the lane's columns */
-        w[(k_in_chunk + k) * Shape::w_stride + tile * LPG_TILE_ROWS + lane / 4 + 8 * row_half] = 0.0f;
-      }
-      continue;
+__device__ inline void decode_chunk(const generic_args &a, const float *values, int64_t first_row_tile,
+                                    int64_t chunk_k0, float *w) {
+  constexpr int row_tiles = Shape::rows / LPG_TILE_ROWS, unit_k = 4 * lpg_unit_codes(Bits);
+  const int lane = threadIdx.x % 32, row_half = threadIdx.x / 32 % 2, tile = threadIdx.x / 64 % row_tiles;
+  const int k_in_chunk = threadIdx.x / (64 * row_tiles) * run_k,
+            row_in_block = tile * LPG_TILE_ROWS + lane / 4 + 8 * row_half;
+  const int64_t row = first_row_tile * LPG_TILE_ROWS + row_in_block, k0 = chunk_k0 + k_in_chunk;
+  float *to = w + k_in_chunk * Shape::w_stride + row_in_block;
+  const bool inside = first_row_tile + tile < a.row_tiles;
+  group_numbers group = {};
+  if (inside && k0 < a.k) group = group_at(a, row, k0);
+#pragma unroll
+  for (int k = 0; k < run_k; k += unit_k) {
+    if (inside && k0 + k < a.k) {
+      decode_unit<Bits, Shape>(a, values, row, k0 + k, lane, row_half, group, to + k * Shape::w_stride);
+    } else {
+      for (int i = 2 * (lane % 4); i < unit_k; i += i % 2 ? 7 : 1)
+        to[(k + i) * Shape::w_stride] = 0.0f; /* its columns */
     }
-    decode_unit<Bits, Shape>(a, values, first_row_tile + tile, k0 + k_in_chunk, lane, row_half,
-                             tile * LPG_TILE_ROWS + lane / 4 + 8 * row_half, k_in_chunk, w);
+  }
+}
+
+/* A thread takes 8 columns of a row; neighbours take neighbouring rows, which lie in different banks. */
+template <lpgemm_dtype_t Type, class Shape>
+__device__ inline void load_x_of(const generic_args &a, int64_t m0, int64_t k0, float *x) {
+  for (int i = threadIdx.x; i < Shape::columns * Shape::chunk_k / 8; i += Shape::threads) {
+    const int m = i % Shape::columns, k = i / Shape::columns * 8;
+    const lpgemm_dtype_t type = Type ? Type : a.x_type;
+    const int64_t first = (m0 + m) * a.ldx + k0 + k, left = m0 + m < a.m ? a.k - (k0 + k) : 0;
+    const void *from = (const uint8_t *)a.x + first * lpg_bytes(type);
+    alignas(16) uint16_t half[8];
+    const bool vector = lpg_bytes(type) == 2 && left >= 8 && (uintptr_t)from % 16 == 0;
+    if (vector) *(uint4 *)half = *(const uint4 *)from;
+#pragma unroll
+    for (int j = 0; j < 8; j++) {
+      x[(k + j) * Shape::x_stride + m] = j >= left ? 0.0f : vector ? lpg_load(type, half, j) : lpg_load(type, from, j);
+    }
   }
 }
 
 template <class Shape>
-__device__ void load_x(const generic_args &a, int64_t m0, int64_t k0, float *x) {
-  for (int i = threadIdx.x; i < Shape::columns * Shape::chunk_k; i += Shape::threads) {
-    const int k = i % Shape::chunk_k, m = i / Shape::chunk_k;
-    const bool inside = m0 + m < a.m && k0 + k < a.k;
-    x[k * Shape::x_stride + m] = inside ? lpg_load(a.x_type, a.x, (m0 + m) * a.ldx + k0 + k) : 0.0f;
+__device__ inline void load_x(const generic_args &a, int64_t m0, int64_t k0, float *x) {
+  switch (a.x_type) { /* outside of the loop for the common types */
+    case LPGEMM_F16: load_x_of<LPGEMM_F16, Shape>(a, m0, k0, x); break;
+    case LPGEMM_BF16: load_x_of<LPGEMM_BF16, Shape>(a, m0, k0, x); break;
+    default: load_x_of<0, Shape>(a, m0, k0, x); break;
   }
 }
 
@@ -234,8 +241,8 @@ __device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, i
 }
 
 template <int Bits, int RowTiles, int Columns>
-__global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 2) generic_kernel(const generic_args a) {
-  using shape = generic_shape<Bits, RowTiles, Columns>;
+__global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(const generic_args a) {
+  using shape = generic_shape<RowTiles, Columns>;
   extern __shared__ float memory[];
   float *values = memory, *w = memory + 256, *x = w + shape::chunk_k * shape::w_stride;
   for (int code = threadIdx.x; code < 1 << Bits; code += shape::threads) {
@@ -295,7 +302,7 @@ inline generic_args make_generic_args(const lpg_call &call) {
 template <int Bits, int Rows, int Columns>
 static lpgemm_status_t run_generic(const lpg_call *call) {
   constexpr int row_tiles = Rows / LPG_TILE_ROWS;
-  using shape = generic_shape<Bits, row_tiles, Columns>;
+  using shape = generic_shape<row_tiles, Columns>;
   const generic_args args = make_generic_args(*call);
   const int64_t x_tiles = lpg_ceil_div(args.m, Columns);
   const dim3 grid((unsigned)lpg_ceil_div(args.row_tiles, row_tiles), (unsigned)(x_tiles < 65535 ? x_tiles : 65535));
@@ -307,7 +314,7 @@ template <int Bits, int Rows, int Columns>
 static lpgemm_status_t prepare_generic() {
   constexpr int row_tiles = Rows / LPG_TILE_ROWS;
   return allow_shared((const void *)generic_kernel<Bits, row_tiles, Columns>,
-                      generic_shape<Bits, row_tiles, Columns>::shared_bytes);
+                      generic_shape<row_tiles, Columns>::shared_bytes);
 }
 
 }  // namespace

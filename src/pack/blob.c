@@ -69,7 +69,9 @@ static lpgemm_status_t check_row_exponents(const lpg_plan *plan, const uint8_t *
   const uint8_t *exponents = bytes + plan->section[LPG_SECTION_ROW_EXPONENTS].offset;
   int64_t rows = (int64_t)plan->section[LPG_SECTION_ROW_EXPONENTS].bytes;
   for (int64_t row = 0; row < rows; row++) {
-    int8_t right = row < plan->desc.n ? lpg_row_exponent(plan, bytes, row, &expected) : 0;
+    lpg_exponents found = row < plan->desc.n ? lpg_scan_exponents(plan, bytes, row, 0, 1) : lpg_no_exponents();
+    int8_t right = lpg_row_exponent_of(found);
+    if (lpg_span_of(found) > expected) expected = lpg_span_of(found);
     LPG_CHECK((int8_t)exponents[row] == right, LPGEMM_CORRUPT_DATA, "the exponent of row %lld is %d; its scales say %d",
               (long long)row, (int8_t)exponents[row], right);
   }

@@ -1,4 +1,6 @@
 /* Packing on the GPU: the bytes of pack.c, from device memory to device memory, without scratch. */
+#include <cuda_pipeline.h>
+
 #include "../cuda/cuda.h"
 #include "../layouts/unit.h"
 #include "pack.h"
@@ -7,7 +9,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* ---- checking codes: nothing is written before all of them are known to fit ---- */
+/* ---- checking codes: the kernels that write do nothing once a bad one was found ---- */
 
 /* Where the first bad element lies, as its index in the row-major array; `none` if there is none. */
 static constexpr unsigned long long none = ~0ull;
@@ -19,6 +21,7 @@ struct check_args {
   int element_bytes;
   uint32_t largest;
   unsigned long long *first_bad;
+  int *any_bad;
 };
 
 __device__ inline uint32_t element(const check_args &a, int64_t at) {
@@ -30,6 +33,7 @@ __device__ inline void check_span(const check_args &a, int64_t from, int64_t to)
     if (element(a, at) <= a.largest) continue;
     const int64_t n = a.column_rows;
     atomicMin(a.first_bad, (unsigned long long)(n ? at % n * (a.columns / n) + at / n : at));
+    *a.any_bad = 1;
     if (!n) return; /* in order, so that no smaller one follows */
   }
 }
@@ -40,7 +44,7 @@ static __global__ void __launch_bounds__(256) check_kernel(const check_args a) {
   const int lane = threadIdx.x % 32;
   const bool masks = a.element_bytes == 1 && (a.largest & (a.largest + 1)) == 0;
   const uint32_t high = ~(a.largest * 0x01010101u);
-  constexpr int64_t piece = 16384; /* columns that a warp takes at once */
+  constexpr int64_t piece = 2048; /* columns that a warp takes at once */
   const int64_t pieces = lpg_ceil_div(a.columns, piece), total = a.rows * pieces;
   for (int64_t i = (int64_t)blockIdx.x * 8 + threadIdx.x / 32; i < total; i += (int64_t)gridDim.x * 8) {
     const int64_t row = i / pieces, c0 = i % pieces * piece;
@@ -68,7 +72,12 @@ struct codes_args {
   int64_t n, k, k_tiles;
   uint32_t flip;
   uint8_t *codes;
+  int64_t first_byte;       /* of `codes` in the payload */
+  unsigned long long *hash; /* or NULL */
+  const int *any_bad;       /* or NULL */
 };
+
+static constexpr int hash_sums = 256; /* partial sums of the payload's hash, so that blocks do not queue for one */
 
 /* The stored code at (row, k); 0 in the padding. */
 template <int Bits>
@@ -83,68 +92,110 @@ __device__ inline uint32_t stored_code(const codes_args &a, int64_t row, int64_t
   return (code & ((1u << Bits) - 1u)) ^ a.flip;
 }
 
-static constexpr int chunk_k = 256,
-                     row_bytes = chunk_k + 4; /* every tile_k divides 256; padded against bank conflicts */
+/* Every tile_k divides chunk_k. Rows are padded by 16 bytes, so that they stay aligned for vectors and the 32 lanes of
+ * a warp find their columns in different banks. */
+static constexpr int chunk_k = 1024, row_bytes = chunk_k + 16;
 
-/* 16 rows of 256 stored codes into shared memory, 16 bytes a thread. */
+/* 16 rows of 1024 codes, as the source has them, on their way into shared memory, 16 bytes a thread and turn; what is
+ * no code reads as stored 0. */
 template <int Bits>
 __device__ inline void stage_codes(const codes_args &a, int64_t row0, int64_t k0, uint8_t *staged) {
-  const int r = threadIdx.x / 16, c = threadIdx.x % 16 * 16;
-  const int64_t row = row0 + r, k = k0 + c;
-  const uint8_t *from = a.source + row * a.ld + k;
-  uint32_t *to = (uint32_t *)(staged + r * row_bytes + c);
-  if (!a.in_bits && row < a.n && k + 16 <= a.k && (uintptr_t)from % 16 == 0) {
-    const uint4 v = __ldcs((const uint4 *)from);
-    const uint32_t flips = a.flip * 0x01010101u;
-    to[0] = v.x ^ flips;
-    to[1] = v.y ^ flips;
-    to[2] = v.z ^ flips;
-    to[3] = v.w ^ flips;
-    return;
-  }
-  for (int i = 0; i < 4; i++) {
-    uint32_t four = 0;
-    for (int j = 0; j < 4; j++) four |= stored_code<Bits>(a, row, k + 4 * i + j) << 8 * j;
-    to[i] = four;
-  }
-}
-
-/* The words of one unit of a lane's row, from staged codes. */
-template <int Bits>
-__device__ inline void build_unit(const uint8_t *row, int k, uint32_t (&word)[lpg_unit_words(Bits)]) {
 #pragma unroll
-  for (int i = 0; i < lpg_unit_words(Bits); i++) word[i] = 0;
-#pragma unroll
-  for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
-    const uint32_t two = *(const uint16_t *)(row + k + pair / 2 * LPG_STEP_K + pair % 2 * 8);
-    lpg_unit_put_pair(Bits, word, 1, pair, (two & 0xffu) | two >> 8 << 16);
-  }
-}
-
-/* A block packs 16 rows by 256 columns: stage the codes, build the words in shared memory, store them in order. */
-template <int Bits>
-__global__ void __launch_bounds__(256) pack_codes_kernel(const codes_args a) {
-  constexpr int tile_k = lpg_tile_k(Bits), words = lpg_unit_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
-  constexpr int tiles = chunk_k / tile_k, units_a_tile = tile_k / unit_k;
-  __shared__ alignas(16) uint8_t staged[LPG_TILE_ROWS * row_bytes];
-  __shared__ alignas(16) uint32_t packed[LPG_TILE_ROWS * chunk_k * Bits / 32];
-  const int64_t row_tile = blockIdx.y, k0 = (int64_t)blockIdx.x * chunk_k;
-  stage_codes<Bits>(a, row_tile * LPG_TILE_ROWS, k0, staged);
-  __syncthreads();
-  for (int i = threadIdx.x; i < 64 * units_a_tile * tiles; i += 256) {
-    const int row_half = i % 2, lane = i / 2 % 32, unit = i / 64 % units_a_tile, tile = i / 64 / units_a_tile;
-    uint32_t word[words];
-    build_unit<Bits>(staged + (lane / 4 + 8 * row_half) * row_bytes, tile * tile_k + unit * unit_k + lane % 4 * 2,
-                     word);
-#pragma unroll
-    for (int w = 0; w < words; w++) {
-      packed[(tile * lpg_tile_bytes(Bits) + lpg_word_offset(lane, 2 * (unit * words + w) + row_half)) / 4] = word[w];
+  for (int turn = 0; turn < LPG_TILE_ROWS * chunk_k / 16 / 256; turn++) {
+    const int i = turn * 256 + threadIdx.x, r = i / (chunk_k / 16), c = i % (chunk_k / 16) * 16;
+    const int64_t row = row0 + r, k = k0 + c;
+    const uint8_t *from = a.source + row * a.ld + k;
+    uint8_t *to = staged + r * row_bytes + c;
+    if (!a.in_bits && row < a.n && k + 16 <= a.k && (uintptr_t)from % 16 == 0) {
+      __pipeline_memcpy_async(to, from, 16);
+    } else {
+      for (int j = 0; j < 16; j++) to[j] = (uint8_t)(stored_code<Bits>(a, row, k + j) ^ a.flip);
     }
   }
+  __pipeline_commit();
+}
+
+/* The words of one unit of a lane's row, from staged codes; `stride` words apart. */
+template <int Bits>
+__device__ inline void build_unit(const uint8_t *codes, uint32_t flips, uint32_t *word, int stride) {
+#pragma unroll
+  for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
+    const uint32_t two = *(const uint16_t *)(codes + pair / 2 * LPG_STEP_K + pair % 2 * 8) ^ flips;
+    lpg_unit_put_pair(Bits, word, stride, pair, __byte_perm(two, 0, 0x4140));
+  }
+}
+
+/* Adds what the threads of a block found to one of the partial sums of the payload's hash. */
+__device__ inline void add_hash(unsigned long long *sums, unsigned long long sum) {
+  for (int offset = 16; offset; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
+  __shared__ unsigned long long of_warp[8];
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
   __syncthreads();
-  const int64_t first_tile = k0 / tile_k, last = min((int64_t)tiles, a.k_tiles - first_tile);
-  uint4 *to = (uint4 *)(a.codes + lpg_tile_offset(Bits, a.k_tiles, row_tile, first_tile));
-  for (int i = threadIdx.x; i < last * lpg_tile_bytes(Bits) / 16; i += 256) __stcs(to + i, ((const uint4 *)packed)[i]);
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < 8; i++) sum += of_warp[i];
+  atomicAdd(&sums[(blockIdx.x + blockIdx.y * gridDim.x) % hash_sums], sum); /* integers: the order does not matter */
+}
+
+__device__ inline unsigned long long hash_vector(uint4 v, uint64_t index) {
+  return lpg_hash_word(v.x | (uint64_t)v.y << 32, index) + lpg_hash_word(v.z | (uint64_t)v.w << 32, index + 1);
+}
+
+/* Builds and stores a staged chunk: a thread takes all that a lane has of a tile. Returns its part of the hash. */
+template <int Bits>
+__device__ inline unsigned long long store_chunk(const codes_args &a, const uint8_t *staged, int64_t row_tile,
+                                                 int64_t first_tile) {
+  constexpr int tile_k = lpg_tile_k(Bits), words = lpg_lane_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
+  unsigned long long hash = 0;
+  const int tiles = (int)min((int64_t)(chunk_k / tile_k), a.k_tiles - first_tile);
+  for (int i = threadIdx.x; i < 32 * tiles; i += 256) {
+    const int lane = i % 32, tile = i / 32;
+    uint32_t word[words] = {};
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+#pragma unroll
+      for (int unit = 0; unit < tile_k / unit_k; unit++) {
+        const int k = tile * tile_k + unit * unit_k + lane % 4 * 2;
+        build_unit<Bits>(staged + (lane / 4 + 8 * half) * row_bytes + k, a.flip * 0x0101u,
+                         word + 2 * unit * lpg_unit_words(Bits) + half, 2);
+      }
+    }
+    const int64_t offset = lpg_tile_offset(Bits, a.k_tiles, row_tile, first_tile + tile);
+#pragma unroll
+    for (int v = 0; v < words; v += 4) {
+      const uint4 vector = make_uint4(word[v], word[v + 1], word[v + 2], word[v + 3]);
+      const int64_t at = offset + lpg_word_offset(lane, v);
+      __stcs((uint4 *)(a.codes + at), vector);
+      hash += hash_vector(vector, (uint64_t)(a.first_byte + at) / 8);
+    }
+  }
+  return hash;
+}
+
+/* A block packs 16 rows of chunks_a_block chunks, and stages one while it stores the one before. */
+static constexpr int chunks_a_block = 4;
+
+template <int Bits>
+__global__ void __launch_bounds__(256) pack_codes_kernel(const codes_args a) {
+  __shared__ alignas(16) uint8_t staged[2][LPG_TILE_ROWS * row_bytes];
+  if (a.any_bad && *a.any_bad) return;
+  constexpr int tiles = chunk_k / lpg_tile_k(Bits);
+  const int64_t row_tile = blockIdx.y, row0 = row_tile * LPG_TILE_ROWS;
+  const int64_t first = (int64_t)blockIdx.x * chunks_a_block;
+  const int64_t end = min(first + chunks_a_block, lpg_ceil_div(a.k_tiles, tiles));
+  unsigned long long hash = 0;
+  stage_codes<Bits>(a, row0, first * chunk_k, staged[0]);
+  for (int64_t chunk = first; chunk < end; chunk++) {
+    if (chunk + 1 < end) {
+      stage_codes<Bits>(a, row0, (chunk + 1) * chunk_k, staged[(chunk + 1 - first) % 2]);
+      __pipeline_wait_prior(1);
+    } else {
+      __pipeline_wait_prior(0);
+    }
+    __syncthreads();
+    hash += store_chunk<Bits>(a, staged[(chunk - first) % 2], row_tile, chunk * tiles);
+    __syncthreads();
+  }
+  if (a.hash) add_hash(a.hash, hash);
 }
 
 /* ---- numbers: scales, zeros and the like ---- */
@@ -155,6 +206,7 @@ struct numbers_args {
   const void *source;
   int column_major;
   uint8_t *blob;
+  const int *any_bad;
 };
 
 __device__ inline uint32_t source_number(const numbers_args &a, int bytes, int64_t row, int64_t j) {
@@ -168,11 +220,14 @@ __device__ inline uint32_t source_number(const numbers_args &a, int bytes, int64
 
 /* A thread writes rows g and g + 8 of a tile for one group, which UINT(4) keeps in one byte. */
 static __global__ void __launch_bounds__(256) pack_numbers_kernel(const numbers_args a) {
+  if (*a.any_bad) return;
   const lpgemm_dtype_t type = lpg_section_type(&a.plan.desc, a.id);
   const int64_t padded = lpg_section_axis(&a.plan, a.id)->padded, total = a.plan.row_tiles * padded * 8;
   uint8_t *section = a.blob + a.plan.section[a.id].offset;
   for (int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x; i < total; i += (int64_t)gridDim.x * 256) {
-    const int64_t j = i / 8 % padded, row = i / 8 / padded * LPG_TILE_ROWS + i % 8;
+    /* neighbours read neighbouring numbers */
+    const int64_t j = a.column_major ? i / 8 % padded : i % padded, g = a.column_major ? i % 8 : i / padded % 8;
+    const int64_t row = i / 8 / padded * LPG_TILE_ROWS + g;
     const int bytes = lpg_bytes(type);
     const uint32_t first = source_number(a, bytes, row, j), second = source_number(a, bytes, row + 8, j);
     uint8_t *at = section + lpg_value_offset(type, padded, row, j);
@@ -194,15 +249,28 @@ struct seal_args {
   lpg_plan plan;
   uint8_t *blob;
   unsigned *scale_span;
+  const int *any_bad;
 };
 
+__device__ inline int min_of_8(int x) {
+  for (int offset = 4; offset; offset /= 2) x = min(x, __shfl_xor_sync(0xffffffffu, x, offset));
+  return x;
+}
+
+__device__ inline int max_of_8(int x) { return -min_of_8(-x); }
+
+/* Eight lanes share a row. */
 static __global__ void __launch_bounds__(256) row_exponents_kernel(const seal_args a) {
-  const int64_t row = (int64_t)blockIdx.x * 256 + threadIdx.x;
-  if (row >= a.plan.n_padded) return;
-  uint32_t span = 0;
-  int8_t exponent = 0;
-  if (row < a.plan.desc.n) exponent = lpg_row_exponent(&a.plan, a.blob, row, &span);
-  ((int8_t *)a.blob + a.plan.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = exponent;
+  if (*a.any_bad) return;
+  const int64_t row = (int64_t)blockIdx.x * 32 + threadIdx.x / 8;
+  lpg_exponents found = lpg_no_exponents();
+  if (row < a.plan.desc.n) found = lpg_scan_exponents(&a.plan, a.blob, row, threadIdx.x % 8, 8);
+  found.low = min_of_8(found.low);
+  found.high = max_of_8(found.high);
+  found.bad = max_of_8(found.bad);
+  if (threadIdx.x % 8 != 0 || row >= a.plan.n_padded) return;
+  ((int8_t *)a.blob + a.plan.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = lpg_row_exponent_of(found);
+  const uint32_t span = lpg_span_of(found);
   if (span > 0) atomicMax(a.scale_span, span);
 }
 
@@ -210,29 +278,27 @@ static __global__ void __launch_bounds__(256) row_exponents_kernel(const seal_ar
 struct gaps_args {
   uint64_t from[LPG_SECTIONS], to[LPG_SECTIONS];
   uint8_t *blob;
+  const int *any_bad;
 };
 
 static __global__ void __launch_bounds__(256) clear_gaps_kernel(const gaps_args a) {
   const uint64_t at = a.from[blockIdx.x] + threadIdx.x;
-  if (at < a.to[blockIdx.x]) a.blob[at] = 0;
+  if (at < a.to[blockIdx.x] && !*a.any_bad) a.blob[at] = 0;
 }
 
 struct hash_args {
   const uint8_t *data;
-  uint64_t words;
-  unsigned long long *sum;
+  uint64_t first_byte, bytes; /* of the payload; multiples of 16 */
+  unsigned long long *sums;
 };
 
 static __global__ void __launch_bounds__(256) hash_kernel(const hash_args a) {
-  const ulonglong2 *v = (const ulonglong2 *)a.data; /* the payload is a multiple of 256 bytes */
+  const uint4 *v = (const uint4 *)(a.data + a.first_byte);
   unsigned long long sum = 0;
-#pragma unroll 4
-  for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < a.words / 2; i += (uint64_t)gridDim.x * 256) {
-    const ulonglong2 two = v[i];
-    sum += lpg_hash_word(two.x, 2 * i) + lpg_hash_word(two.y, 2 * i + 1);
+  for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < a.bytes / 16; i += (uint64_t)gridDim.x * 256) {
+    sum += hash_vector(v[i], a.first_byte / 8 + 2 * i);
   }
-  for (int offset = 16; offset; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
-  if (threadIdx.x % 32 == 0) atomicAdd(a.sum, sum); /* integers: the order does not matter */
+  add_hash(a.sums, sum);
 }
 
 /* ---- on the host ---- */
@@ -246,13 +312,14 @@ static unsigned blocks_for(int64_t items, int64_t items_a_block) {
 
 /* What the kernels report back, in device memory. */
 struct report {
-  unsigned long long first_bad_code, first_bad_number[LPG_SECTIONS], hash;
+  unsigned long long first_bad_code, first_bad_number[LPG_SECTIONS], hash[hash_sums];
   unsigned scale_span;
+  int any_bad;
 };
 
 static lpgemm_status_t check_array(const check_args &args, cudaStream_t stream) {
   if (args.rows == 0 || args.columns == 0) return LPGEMM_SUCCESS;
-  return launch((const void *)check_kernel, dim3(blocks_for(args.rows * lpg_ceil_div(args.columns, 16384), 8)), 256, 0,
+  return launch((const void *)check_kernel, dim3(blocks_for(args.rows * lpg_ceil_div(args.columns, 2048), 8)), 256, 0,
                 stream, args);
 }
 
@@ -261,7 +328,7 @@ static lpgemm_status_t check_values(const lpg_plan *plan, const lpgemm_weight_so
   const lpgemm_weight_desc_t &d = plan->desc;
   if (source->code_layout == LPGEMM_CODES_BYTES && plan->bits < 8) {
     LPG_TRY(check_array({(const uint8_t *)source->codes, d.n, d.k, source->codes_ld, 0, 1, (1u << plan->bits) - 1u,
-                         &on_device->first_bad_code},
+                         &on_device->first_bad_code, &on_device->any_bad},
                         stream));
   }
   for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
@@ -270,7 +337,7 @@ static lpgemm_status_t check_values(const lpg_plan *plan, const lpgemm_weight_so
     if (plan->section[i].bytes == 0 || largest == UINT32_MAX) continue;
     LPG_TRY(check_array({(const uint8_t *)lpgemm_i_source_array(source, id), 1, d.n * lpg_section_axis(plan, id)->count,
                          0, source->order == LPGEMM_COLUMN_MAJOR ? d.n : 0, lpg_bytes(lpg_section_type(&d, id)),
-                         largest, &on_device->first_bad_number[i]},
+                         largest, &on_device->first_bad_number[i], &on_device->any_bad},
                         stream));
   }
   return LPGEMM_SUCCESS;
@@ -307,31 +374,34 @@ static lpgemm_status_t put_codes(const lpg_plan *plan, const codes_args &args, i
   for (int64_t done = 0; done < rows; done += most) {
     const int64_t now = rows - done < most ? rows - done : most;
     part.n = now;
-    part.codes = args.codes + lpg_tile_offset(Bits, args.k_tiles, (first_row + done) / LPG_TILE_ROWS, 0);
+    part.first_byte = lpg_tile_offset(Bits, args.k_tiles, (first_row + done) / LPG_TILE_ROWS, 0);
+    part.codes = args.codes + part.first_byte;
     part.source = args.source + (args.in_bits ? done * args.ld * Bits / 8 : done * args.ld); /* 16 rows: whole bytes */
     LPG_TRY(launch((const void *)pack_codes_kernel<Bits>,
-                   dim3((unsigned)lpg_ceil_div(plan->k_padded, chunk_k), (unsigned)lpg_ceil_div(now, LPG_TILE_ROWS)),
+                   dim3((unsigned)lpg_ceil_div(plan->k_padded, chunk_k * chunks_a_block),
+                        (unsigned)lpg_ceil_div(now, LPG_TILE_ROWS)),
                    256, 0, stream, part));
   }
   return LPGEMM_SUCCESS;
 }
 
 static lpgemm_status_t pack_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
-                                    cudaStream_t stream) {
+                                    const int *any_bad, cudaStream_t stream) {
   for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
     const lpg_section_id id = (lpg_section_id)i;
     if (plan->section[i].bytes == 0) continue;
-    const numbers_args args = {*plan, id, lpgemm_i_source_array(source, id), source->order == LPGEMM_COLUMN_MAJOR,
-                               blob};
+    const numbers_args args = {*plan, id,     lpgemm_i_source_array(source, id), source->order == LPGEMM_COLUMN_MAJOR,
+                               blob,  any_bad};
     const int64_t pairs = plan->row_tiles * lpg_section_axis(plan, id)->padded * 8;
     LPG_TRY(launch((const void *)pack_numbers_kernel, dim3(blocks_for(pairs, 256)), 256, 0, stream, args));
   }
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t clear_gaps(const lpg_plan *plan, uint8_t *blob, cudaStream_t stream) {
+static lpgemm_status_t clear_gaps(const lpg_plan *plan, uint8_t *blob, const int *any_bad, cudaStream_t stream) {
   gaps_args args = {};
   args.blob = blob;
+  args.any_bad = any_bad;
   for (int i = 0; i < LPG_SECTIONS; i++) {
     const uint64_t end = plan->section[i].offset + plan->section[i].bytes;
     args.from[i] = end;
@@ -343,8 +413,9 @@ static lpgemm_status_t clear_gaps(const lpg_plan *plan, uint8_t *blob, cudaStrea
 static lpgemm_status_t start_report(report *on_device, cudaStream_t stream) {
   report nothing;
   memset(&nothing, 0xff, sizeof nothing); /* `none` everywhere */
-  nothing.hash = 0;
+  memset(nothing.hash, 0, sizeof nothing.hash);
   nothing.scale_span = 0;
+  nothing.any_bad = 0;
   LPG_CUDA(cudaMemcpyAsync(on_device, &nothing, sizeof nothing, cudaMemcpyHostToDevice, stream));
   return LPGEMM_SUCCESS;
 }
@@ -355,22 +426,28 @@ static lpgemm_status_t read_report(const report *on_device, report *found, cudaS
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t seal(const lpg_plan *plan, uint8_t *blob, report *on_device, lpg_content *content,
-                            cudaStream_t stream) {
+/* Row exponents, gaps, hash and header; if `source` is given and a bad code was found in it, the refusal instead.
+ * hashed: bytes of the payload that are in the partial sums already. */
+static lpgemm_status_t seal(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
+                            report *on_device, uint64_t hashed, lpg_content *content, cudaStream_t stream) {
   if (plan->section[LPG_SECTION_ROW_EXPONENTS].bytes > 0) {
-    const seal_args args = {*plan, blob, &on_device->scale_span};
+    const seal_args args = {*plan, blob, &on_device->scale_span, &on_device->any_bad};
     LPG_TRY(launch((const void *)row_exponents_kernel, dim3((unsigned)lpg_ceil_div(plan->n_padded, 256)), 256, 0,
                    stream, args));
   }
-  LPG_TRY(clear_gaps(plan, blob, stream));
-  const hash_args hash = {blob + LPG_HEADER_BYTES, (plan->total_bytes - LPG_HEADER_BYTES) / 8, &on_device->hash};
-  if (hash.words > 0) {
-    LPG_TRY(launch((const void *)hash_kernel, dim3(blocks_for((int64_t)hash.words / 2, 1024)), 256, 0, stream, hash));
+  LPG_TRY(clear_gaps(plan, blob, &on_device->any_bad, stream));
+  const uint64_t payload = plan->total_bytes - LPG_HEADER_BYTES;
+  if (payload > hashed) {
+    const hash_args args = {blob + LPG_HEADER_BYTES, hashed, payload - hashed, on_device->hash};
+    LPG_TRY(
+        launch((const void *)hash_kernel, dim3(blocks_for((int64_t)(args.bytes / 16), 1024)), 256, 0, stream, args));
   }
   report found;
   LPG_TRY(read_report(on_device, &found, stream));
+  if (source) LPG_TRY(refuse_bad(plan, source, found));
   content->scale_span = found.scale_span;
-  content->payload_hash = found.hash;
+  content->payload_hash = 0;
+  for (int i = 0; i < hash_sums; i++) content->payload_hash += found.hash[i];
   uint8_t header[LPG_HEADER_BYTES];
   lpgemm_i_write_header(plan, content, header);
   LPG_CUDA(cudaMemcpyAsync(blob, header, sizeof header, cudaMemcpyHostToDevice, stream));
@@ -378,59 +455,63 @@ static lpgemm_status_t seal(const lpg_plan *plan, uint8_t *blob, report *on_devi
   return LPGEMM_SUCCESS;
 }
 
+/* hash, any_bad: or NULL. */
+static lpgemm_status_t put_all_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int in_bits,
+                                     int64_t first_row, int64_t rows, uint8_t *blob, unsigned long long *hash,
+                                     const int *any_bad, cudaStream_t stream) {
+  const codes_args args = {codes,
+                           ld,
+                           in_bits,
+                           rows,
+                           plan->desc.k,
+                           plan->k_tiles,
+                           lpg_stored_flip(plan->desc.type),
+                           blob + plan->section[LPG_SECTION_CODES].offset,
+                           0,
+                           hash,
+                           any_bad};
+  if (rows == 0 || plan->desc.k == 0) return LPGEMM_SUCCESS;
+  switch (plan->bits) {
+    case 1: return put_codes<1>(plan, args, first_row, rows, stream);
+    case 2: return put_codes<2>(plan, args, first_row, rows, stream);
+    case 3: return put_codes<3>(plan, args, first_row, rows, stream);
+    case 4: return put_codes<4>(plan, args, first_row, rows, stream);
+    case 5: return put_codes<5>(plan, args, first_row, rows, stream);
+    case 6: return put_codes<6>(plan, args, first_row, rows, stream);
+    case 7: return put_codes<7>(plan, args, first_row, rows, stream);
+    default: return put_codes<8>(plan, args, first_row, rows, stream);
+  }
+}
+
 static lpgemm_status_t pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
                             lpg_content *content, report *on_device, cudaStream_t stream) {
-  report found;
   LPG_TRY(start_report(on_device, stream));
   LPG_TRY(check_values(plan, source, on_device, stream));
-  LPG_TRY(read_report(on_device, &found, stream));
-  LPG_TRY(refuse_bad(plan, source, found));
-  LPG_TRY(lpgemm_i_cuda_put_codes(plan, (const uint8_t *)source->codes, source->codes_ld,
-                                  source->code_layout == LPGEMM_CODES_BITS, 0, plan->desc.n, blob, stream));
-  LPG_TRY(pack_numbers(plan, source, blob, stream));
-  return seal(plan, blob, on_device, content, stream);
+  const uint8_t *codes = (const uint8_t *)source->codes;
+  const int in_bits = source->code_layout == LPGEMM_CODES_BITS;
+  LPG_TRY(put_all_codes(plan, codes, source->codes_ld, in_bits, 0, plan->desc.n, blob, on_device->hash,
+                        &on_device->any_bad, stream));
+  LPG_TRY(pack_numbers(plan, source, blob, &on_device->any_bad, stream));
+  return seal(plan, source, blob, on_device, plan->section[LPG_SECTION_CODES].bytes, content, stream);
 }
 
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int in_bits,
-                                        int64_t first_row, int64_t rows, uint8_t *blob, cudaStream_t stream) {
-  const lpg::codes_args args = {codes,
-                                ld,
-                                in_bits,
-                                rows,
-                                plan->desc.k,
-                                plan->k_tiles,
-                                lpg_stored_flip(plan->desc.type),
-                                blob + plan->section[LPG_SECTION_CODES].offset};
-  if (rows == 0 || plan->desc.k == 0) return LPGEMM_SUCCESS;
-  switch (plan->bits) {
-    case 1: return lpg::put_codes<1>(plan, args, first_row, rows, stream);
-    case 2: return lpg::put_codes<2>(plan, args, first_row, rows, stream);
-    case 3: return lpg::put_codes<3>(plan, args, first_row, rows, stream);
-    case 4: return lpg::put_codes<4>(plan, args, first_row, rows, stream);
-    case 5: return lpg::put_codes<5>(plan, args, first_row, rows, stream);
-    case 6: return lpg::put_codes<6>(plan, args, first_row, rows, stream);
-    case 7: return lpg::put_codes<7>(plan, args, first_row, rows, stream);
-    default: return lpg::put_codes<8>(plan, args, first_row, rows, stream);
-  }
+lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int64_t first_row,
+                                        int64_t rows, uint8_t *blob, cudaStream_t stream) {
+  return lpg::put_all_codes(plan, codes, ld, 0, first_row, rows, blob, NULL, NULL, stream);
 }
 
 lpgemm_status_t lpgemm_i_cuda_pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
-                                   lpg_content *content, cudaStream_t stream) {
-  lpg::report *on_device;
-  LPG_CUDA(cudaMalloc((void **)&on_device, sizeof *on_device));
-  const lpgemm_status_t status = lpg::pack(plan, source, blob, content, on_device, stream);
-  cudaFree(on_device);
-  return status;
+                                   lpg_content *content, void *scratch, cudaStream_t stream) {
+  static_assert(sizeof(lpg::report) <= LPG_HANDLE_SCRATCH, "the report must fit");
+  return lpg::pack(plan, source, blob, content, (lpg::report *)scratch, stream);
 }
 
-lpgemm_status_t lpgemm_i_cuda_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content, cudaStream_t stream) {
-  lpg::report *on_device;
-  LPG_CUDA(cudaMalloc((void **)&on_device, sizeof *on_device));
-  lpgemm_status_t status = lpg::start_report(on_device, stream);
-  if (status == LPGEMM_SUCCESS) status = lpg::seal(plan, blob, on_device, content, stream);
-  cudaFree(on_device);
-  return status;
+lpgemm_status_t lpgemm_i_cuda_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content, void *scratch,
+                                   cudaStream_t stream) {
+  lpg::report *on_device = (lpg::report *)scratch;
+  LPG_TRY(lpg::start_report(on_device, stream));
+  return lpg::seal(plan, NULL, blob, on_device, 0, content, stream);
 }

@@ -99,12 +99,12 @@ static lpgemm_status_t quantize_rows(const lpg_plan *plan, const weights_args &a
                         codes,
                         blob};
   LPG_TRY(launch((const void *)fit_kernel, dim3(4 * blocks_for(rows * fit.parts)), 64, 0, stream, fit));
-  return lpgemm_i_cuda_put_codes(plan, codes, all.k, 0, first, rows, blob, stream);
+  return lpgemm_i_cuda_put_codes(plan, codes, all.k, first, rows, blob, stream);
 }
 
 static lpgemm_status_t quantize(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
-                                lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content, scratch *small,
-                                double *x, int64_t rows_a_part, cudaStream_t stream) {
+                                lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content, void *report,
+                                scratch *small, double *x, int64_t rows_a_part, cudaStream_t stream) {
   const int64_t n = plan->desc.n, k = plan->desc.k;
   const weights_args args = {w, w_type, n, k, ldw, (double)plan->desc.global_scale, x, &small->first_bad};
   fit_tables tables;
@@ -120,7 +120,7 @@ static lpgemm_status_t quantize(const lpg_plan *plan, lpgemm_quantize_method_t m
     const int64_t rows = n - first < rows_a_part ? n - first : rows_a_part;
     LPG_TRY(quantize_rows(plan, args, &small->tables, first, rows, (uint8_t *)(x + rows_a_part * k), blob, stream));
   }
-  return lpgemm_i_cuda_seal(plan, blob, content, stream);
+  return lpgemm_i_cuda_seal(plan, blob, content, report, stream);
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ static lpgemm_status_t quantize(const lpg_plan *plan, lpgemm_quantize_method_t m
 
 lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
                                        lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content,
-                                       cudaStream_t stream) {
+                                       void *scratch, cudaStream_t stream) {
   const int64_t k = plan->desc.k, row_bytes = k * (int64_t)(sizeof(double) + 1) + 1;
   int64_t rows = lpg::scratch_bytes / row_bytes / LPG_TILE_ROWS * LPG_TILE_ROWS;
   if (rows < LPG_TILE_ROWS) rows = LPG_TILE_ROWS;
@@ -136,8 +136,8 @@ lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_plan *plan, lpgemm_quantize_met
   uint8_t *memory;
   const size_t small_bytes = (sizeof(lpg::scratch) + 255) / 256 * 256;
   LPG_CUDA(cudaMalloc((void **)&memory, small_bytes + (size_t)(rows * row_bytes)));
-  const lpgemm_status_t status = lpg::quantize(plan, method, w, w_type, ldw, blob, content, (lpg::scratch *)memory,
-                                               (double *)(memory + small_bytes), rows, stream);
+  const lpgemm_status_t status = lpg::quantize(plan, method, w, w_type, ldw, blob, content, scratch,
+                                               (lpg::scratch *)memory, (double *)(memory + small_bytes), rows, stream);
   cudaFree(memory);
   return status;
 }

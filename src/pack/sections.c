@@ -13,7 +13,9 @@ void lpgemm_i_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content) {
   if (plan->section[LPG_SECTION_ROW_EXPONENTS].bytes > 0) {
     uint8_t *exponents = blob + plan->section[LPG_SECTION_ROW_EXPONENTS].offset;
     for (int64_t row = 0; row < plan->desc.n; row++) {
-      exponents[row] = (uint8_t)lpg_row_exponent(plan, blob, row, &content->scale_span);
+      lpg_exponents found = lpg_scan_exponents(plan, blob, row, 0, 1);
+      exponents[row] = (uint8_t)lpg_row_exponent_of(found);
+      if (lpg_span_of(found) > content->scale_span) content->scale_span = lpg_span_of(found);
     }
   }
   content->payload_hash = lpgemm_i_hash(blob + LPG_HEADER_BYTES, plan->total_bytes - LPG_HEADER_BYTES);

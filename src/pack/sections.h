@@ -122,27 +122,51 @@ LPG_BITS_FN int lpg_exponent_of(float x) {
   return e;
 }
 
-/* The exponent of row `row` < n, from the scales of a blob; *scale_span grows if the row has a larger span. */
-LPG_BITS_FN int8_t lpg_row_exponent(const lpg_plan *plan, const uint8_t *blob, int64_t row, uint32_t *scale_span) {
+/* What the scales of a row, or of a part of it, have for exponents. */
+typedef struct lpg_exponents {
+  int low, high; /* low > high: no finite scale but 0 */
+  int bad;       /* 1: a scale is infinite or NaN */
+} lpg_exponents;
+
+LPG_BITS_FN lpg_exponents lpg_no_exponents(void) {
+  lpg_exponents e;
+  e.low = INT16_MAX;
+  e.high = INT16_MIN;
+  e.bad = 0;
+  return e;
+}
+
+/* Of groups first, first + step, ... of row `row` < n. */
+LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_plan *plan, const uint8_t *blob, int64_t row, int64_t first,
+                                             int64_t step) {
   int two_levels = plan->desc.super_scale_type != 0;
   lpg_line scales = lpg_line_of(plan, LPG_SECTION_SCALES, row);
   lpg_line supers = lpg_line_of(plan, LPG_SECTION_SUPER_SCALES, row);
-  int low = INT8_MAX + 1, high = INT16_MIN; /* beyond every exponent */
-  for (int64_t j = 0; j < plan->group.count; j++) {
+  lpg_exponents found = lpg_no_exponents();
+  for (int64_t j = first; j < plan->group.count; j += step) {
     float scale = lpg_line_value(&scales, blob, j);
     if (two_levels) scale *= lpg_line_value(&supers, blob, j * plan->group.k / plan->super.k);
     if (!(scale - scale == 0.0f)) {
-      *scale_span = LPG_MAX_SPAN;
+      found.bad = 1;
     } else if (scale != 0.0f) {
       int e = lpg_exponent_of(scale);
-      if (e < low) low = e;
-      if (e > high) high = e;
+      if (e < found.low) found.low = e;
+      if (e > found.high) found.high = e;
     }
   }
-  if (high < low) return 0; /* no scale has an exponent */
-  uint32_t span = high < INT8_MIN || high - low > LPG_MAX_SPAN ? LPG_MAX_SPAN : (uint32_t)(high - low);
-  if (span > *scale_span) *scale_span = span;
-  return (int8_t)(high < INT8_MIN ? INT8_MIN : high);
+  return found;
+}
+
+/* The row exponent, and the row's part of scale_span. */
+LPG_BITS_FN int8_t lpg_row_exponent_of(lpg_exponents e) {
+  if (e.high < e.low) return 0;
+  return (int8_t)(e.high < INT8_MIN ? INT8_MIN : e.high);
+}
+
+LPG_BITS_FN uint32_t lpg_span_of(lpg_exponents e) {
+  if (e.bad) return LPG_MAX_SPAN;
+  if (e.high < e.low) return 0;
+  return e.high < INT8_MIN || e.high - e.low > LPG_MAX_SPAN ? LPG_MAX_SPAN : (uint32_t)(e.high - e.low);
 }
 
 #endif

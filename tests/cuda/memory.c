@@ -5,24 +5,16 @@
 
 #include "../framework.h"
 #include "../test.h"
-
-/* A lost context fails every later case: the first sentence says it all. */
-static void must(int error, const char *call) {
-  if (error == 0) return;
-  test_fail(__FILE__, __LINE__, "%s gave error %d (%s)", call, error, cudaGetErrorString((cudaError_t)error));
-  exit(1);
-}
-
-#define MUST(call) must((int)(call), #call)
+#include "gpu.h"
 
 static void *allocate(size_t bytes) {
   void *memory = NULL;
   return cudaMallocManaged(&memory, bytes, cudaMemAttachGlobal) == cudaSuccess ? memory : NULL;
 }
 
-static void release(void *memory) { MUST(cudaFree(memory)); }
+static void release(void *memory) { GPU(cudaFree(memory)); }
 
-static void wait(void) { MUST(cudaDeviceSynchronize()); }
+static void wait(void) { GPU(cudaDeviceSynchronize()); }
 
 /* ---- pages, by the driver's calls, which come from the library that the runtime has loaded ---- */
 
@@ -33,8 +25,8 @@ static size_t whole_pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAG
 static void *driver_function(const char *name) {
   void *function = NULL;
   enum cudaDriverEntryPointQueryResult found;
-  MUST(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found));
-  MUST(found != cudaDriverEntryPointSuccess);
+  GPU(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found));
+  GPU(found != cudaDriverEntryPointSuccess);
   return function;
 }
 
@@ -42,14 +34,14 @@ static void *driver_function(const char *name) {
 
 static CUmemLocation this_gpu(void) {
   CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
-  MUST(cudaGetDevice(&location.id));
+  GPU(cudaGetDevice(&location.id));
   return location;
 }
 
 static void set_access(void *pages, size_t bytes, CUmemAccess_flags flags) {
   CUmemAccessDesc access = {.location = this_gpu(), .flags = flags};
-  MUST(cudaDeviceSynchronize());
-  MUST(DRIVER(cuMemSetAccess)((CUdeviceptr)pages, whole_pages(bytes), &access, 1));
+  GPU(cudaDeviceSynchronize());
+  GPU(DRIVER(cuMemSetAccess)((CUdeviceptr)pages, whole_pages(bytes), &access, 1));
 }
 
 static void lock(void *pages, size_t bytes) { set_access(pages, bytes, CU_MEM_ACCESS_FLAGS_PROT_NONE); }
@@ -60,18 +52,18 @@ static void *map(size_t bytes) {
   CUmemGenericAllocationHandle handle;
   CUdeviceptr address;
   size_t size = whole_pages(bytes);
-  MUST(DRIVER(cuMemCreate)(&handle, size, &prop, 0));
-  MUST(DRIVER(cuMemAddressReserve)(&address, size, 0, 0, 0));
-  MUST(DRIVER(cuMemMap)(address, size, 0, handle, 0));
-  MUST(DRIVER(cuMemRelease)(handle)); /* what is mapped stays */
+  GPU(DRIVER(cuMemCreate)(&handle, size, &prop, 0));
+  GPU(DRIVER(cuMemAddressReserve)(&address, size, 0, 0, 0));
+  GPU(DRIVER(cuMemMap)(address, size, 0, handle, 0));
+  GPU(DRIVER(cuMemRelease)(handle)); /* what is mapped stays */
   unlock((void *)address, bytes);
   return (void *)address;
 }
 
 static void unmap(void *pages, size_t bytes) {
-  MUST(cudaDeviceSynchronize());
-  MUST(DRIVER(cuMemUnmap)((CUdeviceptr)pages, whole_pages(bytes)));
-  MUST(DRIVER(cuMemAddressFree)((CUdeviceptr)pages, whole_pages(bytes)));
+  GPU(cudaDeviceSynchronize());
+  GPU(DRIVER(cuMemUnmap)((CUdeviceptr)pages, whole_pages(bytes)));
+  GPU(DRIVER(cuMemAddressFree)((CUdeviceptr)pages, whole_pages(bytes)));
 }
 
 const test_device test_cuda = {allocate, release, wait, map, lock, unlock, unmap};

@@ -36,9 +36,9 @@
  * - Every function that can fail returns lpgemm_status_t; 0 is success. After a failure lpgemm_last_error() is one
  *   sentence that names the argument, its value and what would be right. After a failed check of arguments not one
  *   byte has been written to your memory.
- * - Every struct starts with its size: `lpgemm_config_t c = {.size = sizeof c};` sets it and zeroes the rest (in C++11:
+ * - Every struct starts with its size: `lpgemm_config_t c = {.size = sizeof c};` sets it and zeroes the rest (C++11:
  *   `lpgemm_config_t c{}; c.size = sizeof c;`), and zero means "the default" everywhere. A struct that is larger than
- * the library knows is accepted while its unknown tail is zero. Reserved fields must be zero.
+ *   the library knows is accepted while its unknown tail is zero. Reserved fields must be zero.
  * - Sizes and leading dimensions are int64_t and count elements. M, N and K may be 0. No size needs to be a
  *   multiple of anything, and a pointer needs only the alignment of its element type.
  * - The library never aborts, throws, or prints (unless LPGEMM_LOG asks for it).
@@ -171,8 +171,8 @@ enum {
 #define LPGEMM_U8 LPGEMM_UINT(8)
 #define LPGEMM_U16 LPGEMM_UINT(16)
 
-/* "u4", "i8", "b2", "c4", "e3m2", "f16", "bf16", "f32", "e8m0", "i32", "u16" -> the code; also "fp16", "fp32",
- * "int8" and "uint4" style names. Anything else: LPGEMM_INVALID_TYPE, *type untouched. */
+/* "u4", "i8", "b2", "c4", "e3m2", "f16", "bf16", "f32", "e8m0", "i32", "u16" -> the code; also "fp16", "fp32", "half",
+ * "float", "int8" and "uint4" style names. Anything else: LPGEMM_INVALID_TYPE, *type untouched. */
 lpgemm_status_t lpgemm_dtype_parse(const char *text, lpgemm_dtype_t *type);
 
 /* The name that lpgemm_dtype_parse() reads, "none" for 0, "invalid" for a number that is no type. Never NULL. */
@@ -456,9 +456,10 @@ typedef struct lpgemm_run_args {
   uint32_t reserved[4];
 } lpgemm_run_args_t;
 
-/* Multiplies. With int32 output alpha and beta must be 0 or 1 and there is no bias, activation or scale. Integer sums
- * that int32 could not hold are refused with LPGEMM_SIZE_OVERFLOW. A row of X with Inf or NaN never touches other rows.
- * The same call on the same device gives the same bits every time. */
+/* Multiplies. With int32 output alpha and beta must be 0 or 1, zeros are integers of magnitude 256 or less, and there
+ * is no bias, activation or scale. Products whose sum int32 could not hold are refused with LPGEMM_SIZE_OVERFLOW; C is
+ * added modulo 2^32. x must be a good pointer even where alpha = 0. A row of X with
+ * Inf or NaN never touches other rows. The same call on the same device gives the same bits every time. */
 lpgemm_status_t lpgemm_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args);
 
 /* The everyday form: Y = X . W^T, X and Y of the handle's default type. ldx = 0 means k, ldy = 0 means n. */
@@ -471,8 +472,8 @@ lpgemm_status_t lpgemm_matmul(lpgemm_handle_t handle, lpgemm_weights_t weights, 
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
                                       const lpgemm_run_args_t *args, size_t *bytes);
 
-/* Loads every kernel that these weights may take with up to m_max rows, so that the first run may be captured.
- * Packing and lpgemm_deserialize() have done it already; needed only for weights that another handle made. */
+/* Loads every kernel that these weights may take with up to m_max rows (at least those), so that the first run may be
+ * captured. Packing and lpgemm_deserialize() have done it already; needed only for weights that another handle made. */
 lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max);
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -556,7 +557,8 @@ typedef struct lpgemm_kernel_info {
 lpgemm_status_t lpgemm_list_kernels(lpgemm_kernel_info_t *list, size_t capacity, size_t *count);
 
 /* Writes the chosen kernel, and why each other one was not chosen, as lines of text; cuts at text_bytes, always ends
- * with 0. Pointers in args other than weights need not be real. */
+ * with 0. If no kernel can do it, or not the forced one, the first line says why and the status is that of the run.
+ * Pointers in args other than weights need not be real. */
 lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *args, char *text, size_t text_bytes);
 
 /* LPGEMM_SUCCESS if some kernel of this handle's device multiplies such weights by x_type to y_type; otherwise the
@@ -572,7 +574,8 @@ typedef struct lpgemm_autotune_options {
   void *context;
 } lpgemm_autotune_options_t;
 
-/* Times every feasible kernel on these weights for each row count and remembers the best in the handle. Allocates and
+/* Times the kernels that automatic choice may take on these weights, for each row count, and remembers the best in the
+ * handle. Allocates and
  * synchronises; not for capture. options may be NULL. */
 lpgemm_status_t lpgemm_autotune(lpgemm_handle_t handle, lpgemm_weights_t weights, const int64_t *rows, size_t count,
                                 const lpgemm_autotune_options_t *options);

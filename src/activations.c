@@ -98,9 +98,12 @@ lpgemm_status_t lpgemm_int_to_bipolar(lpgemm_dtype_t type, float scale, float ze
                              : "code_xor");
   LPG_CHECK(isfinite(scale) && isfinite(zero), LPGEMM_INVALID_ARGUMENT, "scale is %g and zero %g; both must be finite",
             (double)scale, (double)zero);
+  float new_zero = (float)(2.0 * (double)zero + 2 * (double)lpg_stored_flip(type) - ((1 << bits) - 1));
+  LPG_CHECK(isfinite(new_zero) && (scale == 0.0f || scale / 2.0f != 0.0f), LPGEMM_INVALID_ARGUMENT,
+            "scale is %g and zero %g; scale / 2 or 2 * zero is beyond fp32", (double)scale, (double)zero);
   *bipolar_type = LPGEMM_BIPOLAR((lpgemm_dtype_t)bits);
   *code_xor = (uint8_t)lpg_stored_flip(type);
-  *bipolar_zero = (float)(2.0 * (double)zero + 2 * *code_xor - ((1 << bits) - 1));
+  *bipolar_zero = new_zero;
   *bipolar_scale = scale / 2.0f;
   return LPGEMM_SUCCESS;
 }

@@ -45,8 +45,6 @@ static lpgemm_status_t prepare_trial(lpgemm_handle_t handle, trial *t) {
   t->args.c = NULL;
   t->args.bias = NULL;
   t->args.alpha = t->args.beta = NULL;
-  t->args.tables = NULL;
-  t->args.tables_bytes = 0;
   t->args.x_scale = NULL;
   if (t->args.x_scale_mode != LPGEMM_X_SCALE_NONE) {
     LPG_TRY(fill(handle, (m + 1) * sizeof one, &one, sizeof one, &t->x_scale));
@@ -76,7 +74,7 @@ static lpgemm_status_t time_kernel(lpgemm_handle_t handle, trial *t, const char 
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t tune_rows(lpgemm_handle_t handle, trial *t, double deadline) {
+static lpgemm_status_t time_kernels(lpgemm_handle_t handle, trial *t, double deadline) {
   LPG_TRY(prepare_trial(handle, t));
   lpg_problem problem;
   LPG_TRY(lpgemm_i_describe(handle, &t->args, &problem));
@@ -105,14 +103,29 @@ static void release_trial(lpgemm_handle_t handle, trial *t) {
   }
 }
 
+/* The caller's workspace is bound again, and the trial's memory gone, before anything of the caller's runs. */
+static lpgemm_status_t tune_rows(lpgemm_handle_t handle, const lpgemm_run_args_t *args, double deadline) {
+  void *workspace = handle->workspace;
+  size_t workspace_bytes = handle->workspace_bytes;
+  trial t = {.args = *args};
+  lpgemm_status_t status = time_kernels(handle, &t, deadline);
+  handle->workspace = workspace;
+  handle->workspace_bytes = workspace_bytes;
+  release_trial(handle, &t);
+  return status;
+}
+
 static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_autotune_options_t *from,
                                     lpgemm_autotune_options_t *options, lpgemm_run_args_t *args) {
   memset(options, 0, sizeof *options);
   memset(args, 0, sizeof *args);
-  if (from) LPG_TRY(lpgemm_i_copy_struct(options, sizeof *options, from, "autotune_options"));
-  if (options->args) LPG_TRY(lpgemm_i_copy_struct(args, sizeof *args, options->args, "run_args"));
+  if (from) LPG_TRY(lpgemm_i_copy_struct(options, sizeof *options, from, "options"));
+  if (options->args) LPG_TRY(lpgemm_i_copy_struct(args, sizeof *args, options->args, "args"));
   args->size = sizeof *args;
   args->ldx = args->ldy = args->ldc = 0;
+  args->kernel = NULL;
+  args->tables = NULL;
+  args->tables_bytes = 0;
   if (args->x_type == 0) args->x_type = handle->default_type;
   if (args->y_type == 0) args->y_type = handle->default_type;
   LPG_CHECK(options->seconds >= 0, LPGEMM_INVALID_ARGUMENT, "options.seconds is %g; it must be 0 (10 s) or more",
@@ -131,25 +144,19 @@ lpgemm_status_t lpgemm_autotune(lpgemm_handle_t handle, lpgemm_weights_t weights
   args.weights = weights;
   lpg_problem problem;
   for (size_t i = 0; i < count; i++) { /* every row count is checked before the first is timed */
+    LPG_CHECK(rows[i] >= 0, LPGEMM_INVALID_SIZE, "rows[%zu] is %lld; it must be 0 or more", i, (long long)rows[i]);
     args.m = rows[i];
     LPG_TRY(lpgemm_i_describe(handle, &args, &problem));
   }
-  void *workspace = handle->workspace;
-  size_t workspace_bytes = handle->workspace_bytes;
   double deadline = now() + options.seconds;
-  lpgemm_status_t status = LPGEMM_SUCCESS;
-  for (size_t i = 0; i < count && status == LPGEMM_SUCCESS; i++) {
-    trial t = {.args = args};
-    t.args.m = rows[i];
-    if (t.args.m > 0 && weights->plan.desc.n > 0 && now() < deadline) {
-      status = tune_rows(handle, &t, deadline);
-      release_trial(handle, &t);
+  for (size_t i = 0; i < count; i++) {
+    if (rows[i] > 0 && weights->plan.desc.n > 0 && now() < deadline) {
+      args.m = rows[i];
+      LPG_TRY(tune_rows(handle, &args, deadline));
     }
-    if (status == LPGEMM_SUCCESS && options.progress) options.progress(options.context, (int)i + 1, (int)count);
+    if (options.progress) options.progress(options.context, (int)i + 1, (int)count);
   }
-  handle->workspace = workspace;
-  handle->workspace_bytes = workspace_bytes;
-  return status;
+  return LPGEMM_SUCCESS;
 }
 
 lpgemm_status_t lpgemm_tuning_save(lpgemm_handle_t handle, const char *path) {

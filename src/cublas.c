@@ -55,6 +55,8 @@ static lpgemm_status_t map_compute(int compute_type, lpgemm_dtype_t *scalar_type
 }
 
 static lpgemm_status_t check_shape(lpgemm_handle_t handle, const gemm *g) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(g->A, LPGEMM_NULL_POINTER, "A is NULL; it must be packed weights");
   LPG_TRY(lpgemm_i_check_pair(handle, g->A));
   LPG_CHECK(g->transa == LPGEMM_OP_T && g->transb == LPGEMM_OP_N, LPGEMM_NOT_SUPPORTED,
             "transa is %d and transb %d; packed weights exist only as transa = OP_T (1), transb = OP_N (0)", g->transa,
@@ -69,6 +71,9 @@ static lpgemm_status_t check_shape(lpgemm_handle_t handle, const gemm *g) {
             g->ldb, g->k > 1 ? g->k : 1);
   LPG_CHECK(g->ldc >= (g->m > 1 ? g->m : 1), LPGEMM_INVALID_SIZE, "ldc is %d; it must be at least max(1, m) = %d",
             g->ldc, g->m > 1 ? g->m : 1);
+  int empty = g->m == 0 || g->n == 0;
+  LPG_CHECK(g->B || empty || g->k == 0, LPGEMM_NULL_POINTER, "B is NULL");
+  LPG_CHECK(g->C || empty, LPGEMM_NULL_POINTER, "C is NULL");
   LPG_CHECK(g->alpha, LPGEMM_NULL_POINTER, "alpha is NULL");
   LPG_CHECK(g->beta, LPGEMM_NULL_POINTER, "beta is NULL");
   return LPGEMM_SUCCESS;
@@ -80,7 +85,11 @@ static lpgemm_status_t run_gemm(lpgemm_handle_t handle, const gemm *g, int check
   lpgemm_run_args_t args = {.size = sizeof args};
   LPG_TRY(map_compute(g->compute_type, &scalars.type));
   LPG_TRY(map_type("Btype", g->Btype, &args.x_type));
+  LPG_CHECK(lpg_is_x_type(args.x_type), LPGEMM_NOT_SUPPORTED, "Btype is %d (%s), which is no type of activations",
+            g->Btype, lpgemm_dtype_name(args.x_type));
   LPG_TRY(map_type("Ctype", g->Ctype, &args.y_type));
+  LPG_CHECK(lpg_is_y_type(args.y_type), LPGEMM_NOT_SUPPORTED, "Ctype is %d (%s), which is no type of outputs", g->Ctype,
+            lpgemm_dtype_name(args.y_type));
   LPG_CHECK((args.y_type == LPGEMM_I32) == (scalars.type == LPGEMM_I32), LPGEMM_NOT_SUPPORTED,
             "Ctype is %d and compute_type %d; COMPUTE_32I (72) goes with Ctype 32I (10) and with no other", g->Ctype,
             g->compute_type);
@@ -131,10 +140,11 @@ lpgemm_status_t lpgemm_gemm_strided_batched_ex(lpgemm_handle_t handle, int trans
   LPG_CHECK(A || batch_count == 0, LPGEMM_NULL_POINTER, "A is NULL; it must be an array of packed matrices");
   LPG_CHECK(strideA == 0 || strideA == 1, LPGEMM_INVALID_ARGUMENT,
             "strideA is %lld; it counts packed matrices and must be 0 or 1", (long long)strideA);
-  LPG_CHECK(strideB >= 0 && strideB <= INT64_C(1) << 40, LPGEMM_INVALID_SIZE, "strideB is %lld; it must be 0 to 2^40",
-            (long long)strideB);
-  LPG_CHECK(strideC >= 0 && strideC <= INT64_C(1) << 40, LPGEMM_INVALID_SIZE, "strideC is %lld; it must be 0 to 2^40",
-            (long long)strideC);
+  int64_t largest = (INT64_C(1) << 58) / (batch_count > 0 ? batch_count : 1);
+  LPG_CHECK(strideB >= 0 && strideB <= largest, LPGEMM_INVALID_SIZE, "strideB is %lld; it must be 0 to %lld",
+            (long long)strideB, (long long)largest);
+  LPG_CHECK(strideC >= 0 && strideC <= largest, LPGEMM_INVALID_SIZE, "strideC is %lld; it must be 0 to %lld",
+            (long long)strideC, (long long)largest);
   LPG_CHECK(batch_count <= 1 || n == 0 || m == 0 || strideC >= (int64_t)ldc * (n - 1) + m, LPGEMM_INVALID_SIZE,
             "strideC is %lld; the products would overlap, it must be at least ldc * (n - 1) + m = %lld",
             (long long)strideC, (long long)ldc * (n - 1) + m);

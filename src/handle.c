@@ -12,7 +12,7 @@ lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, const void *from, c
   size_t size;
   memcpy(&size, from, sizeof size);
   LPG_CHECK(size >= known && size <= 65536, LPGEMM_INVALID_STRUCT,
-            "%s.size is %zu; set it to sizeof(lpgemm_%s_t), %zu here", name, size, name, known);
+            "%s.size is %zu; set it to the struct's sizeof, %zu in this version", name, size, known);
   const uint8_t *bytes = from;
   for (size_t i = known; i < size; i++) {
     LPG_CHECK(bytes[i] == 0, LPGEMM_INVALID_STRUCT,
@@ -44,7 +44,7 @@ const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend) {
 
 static lpgemm_status_t open_backend(lpgemm_backend_t backend, int32_t index, int32_t threads, lpg_device *device) {
   const lpg_backend *b = lpgemm_i_backend(backend);
-  LPG_CHECK(b, LPGEMM_NO_BACKEND, "config.backend is CUDA, but this build of the library has no CUDA backend");
+  LPG_CHECK(b, LPGEMM_NO_BACKEND, "the CUDA backend is asked for, but this build of the library has none");
   return b->open(index, threads, device);
 }
 

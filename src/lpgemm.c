@@ -82,16 +82,16 @@ static lpgemm_status_t check_int32(const request *r, const lpg_plan *plan) {
   const lpgemm_weight_desc_t *d = &plan->desc;
   LPG_CHECK(lpg_is_integer_kind(a->x_type) && a->x_scale_mode == LPGEMM_X_SCALE_NONE && !a->tables,
             LPGEMM_NOT_SUPPORTED, "y_type is i32, but x is %s%s; int32 output needs integer X without scales",
-            a->tables ? "tables of " : lpgemm_dtype_name(a->x_type),
+            a->tables ? "tables" : lpgemm_dtype_name(a->x_type),
             a->x_scale_mode != LPGEMM_X_SCALE_NONE ? " with scales" : "");
   LPG_CHECK(lpg_is_integer_kind(d->type) && d->scale_type == 0 && d->global_scale == 1.0f, LPGEMM_NOT_SUPPORTED,
             "y_type is i32, but the weights are %s with %s scales; int32 output needs integer weights without scales",
             lpgemm_dtype_name(d->type), d->scale_type ? lpgemm_dtype_name(d->scale_type) : "global");
   LPG_CHECK(d->zero == LPGEMM_ZERO_NONE ||
-                (d->zero == LPGEMM_ZERO_CONSTANT && fabsf(d->zero_constant) < 0x1p30f &&
+                (d->zero == LPGEMM_ZERO_CONSTANT && fabsf(d->zero_constant) <= 256.0f &&
                  d->zero_constant == (float)(int)d->zero_constant) ||
                 (d->zero == LPGEMM_ZERO_PER_GROUP && !lpg_is_real(d->zero_type)),
-            LPGEMM_NOT_SUPPORTED, "y_type is i32, but the weights' zeros are not integers, or beyond 2^30");
+            LPGEMM_NOT_SUPPORTED, "y_type is i32, but the weights' zeros are not integers of magnitude 256 or less");
   LPG_CHECK(!a->bias && a->activation == LPGEMM_ACTIVATION_NONE, LPGEMM_NOT_SUPPORTED,
             "y_type is i32; int32 output has no bias and no activation");
   int64_t most = largest_integer(d, d->type) * largest_integer(NULL, a->x_type);
@@ -178,8 +178,8 @@ static lpgemm_status_t read_args(lpgemm_handle_t handle, const lpgemm_run_args_t
   memset(r, 0, sizeof *r);
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(args, LPGEMM_NULL_POINTER, "args is NULL");
-  LPG_TRY(lpgemm_i_copy_struct(&r->args, sizeof r->args, args, "run_args"));
-  LPG_TRY(lpgemm_i_check_reserved(r->args.reserved, 4, "run_args"));
+  LPG_TRY(lpgemm_i_copy_struct(&r->args, sizeof r->args, args, "args"));
+  LPG_TRY(lpgemm_i_check_reserved(r->args.reserved, 4, "args"));
   return LPGEMM_SUCCESS;
 }
 
@@ -329,6 +329,8 @@ static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_run_arg
   lpgemm_run_args_t options = {.size = sizeof options};
   LPG_TRY(read_args(handle, args ? args : &options, r));
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
+  LPG_CHECK(m >= 0 && m <= INT32_MAX, m < 0 ? LPGEMM_INVALID_SIZE : LPGEMM_SIZE_OVERFLOW,
+            "m_max is %lld; it must be 0 to %d", (long long)m, INT32_MAX);
   r->args.weights = weights;
   r->args.m = m;
   r->args.ldx = r->args.ldy = r->args.ldc = 0;
@@ -340,6 +342,8 @@ lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t w
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
   request r;
   LPG_TRY(read_options(handle, args, weights, m_max, &r));
+  LPG_CHECK(!r.forced || !*r.forced || lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, r.forced),
+            LPGEMM_INVALID_ARGUMENT, "kernel is \"%.80s\"; lpgemm_list_kernels() has the names", r.forced);
   *bytes = r.quantized_bytes + r.scale_bytes +
            lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, r.forced);
   return LPGEMM_SUCCESS;
@@ -389,10 +393,14 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
 lpgemm_status_t lpgemm_list_kernels(lpgemm_kernel_info_t *list, size_t capacity, size_t *count) {
   LPG_CHECK(count, LPGEMM_NULL_POINTER, "count is NULL");
   LPG_CHECK(list || capacity == 0, LPGEMM_NULL_POINTER, "list is NULL, but capacity is %zu", capacity);
-  size_t total = (size_t)lpgemm_i_registry_count;
+  size_t total = (size_t)lpgemm_i_registry_count, filled = capacity < total ? capacity : total;
+  size_t stride = filled ? list->size : 0; /* the caller's struct may be larger than ours */
   lpgemm_kernel_info_t info;
-  for (size_t i = 0; i < capacity && i < total; i++) {
-    LPG_TRY(lpgemm_i_copy_struct(&info, sizeof info, &list[i], "kernel_info"));
+  for (size_t i = 0; i < filled; i++) {
+    const uint8_t *at = (const uint8_t *)list + i * stride;
+    LPG_TRY(lpgemm_i_copy_struct(&info, sizeof info, at, "list"));
+    LPG_CHECK(info.size == stride, LPGEMM_INVALID_STRUCT, "list[%zu].size is %zu, but list[0].size is %zu", i,
+              info.size, stride);
   }
   lpg_device devices[2];
   int present[2];
@@ -400,14 +408,13 @@ lpgemm_status_t lpgemm_list_kernels(lpgemm_kernel_info_t *list, size_t capacity,
     const lpg_backend *backend = lpgemm_i_backend((lpgemm_backend_t)(LPGEMM_BACKEND_CPU + b));
     present[b] = backend && backend->open(0, 0, &devices[b]) == LPGEMM_SUCCESS;
   }
-  for (size_t i = 0; i < capacity && i < total; i++) {
+  for (size_t i = 0; i < filled; i++) {
     const lpg_kernel *k = &lpgemm_i_registry[i];
     int b = (int)k->backend - (int)LPGEMM_BACKEND_CPU;
-    list[i].name = k->name;
-    list[i].family = k->family;
-    list[i].backend = k->backend;
-    list[i].arch = k->arch;
-    list[i].available = present[b] && lpgemm_i_runs_on(k, &devices[b]);
+    info = (lpgemm_kernel_info_t){.size = stride, .name = k->name, .family = k->family, .backend = k->backend};
+    info.arch = k->arch;
+    info.available = present[b] && lpgemm_i_runs_on(k, &devices[b]);
+    memcpy((uint8_t *)list + i * stride, &info, sizeof info);
   }
   *count = total;
   return LPGEMM_SUCCESS;

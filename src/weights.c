@@ -7,7 +7,7 @@
 lpgemm_status_t lpgemm_i_read_desc(const lpgemm_weight_desc_t *desc, lpg_plan *plan) {
   LPG_CHECK(desc, LPGEMM_NULL_POINTER, "desc is NULL");
   lpgemm_weight_desc_t d;
-  LPG_TRY(lpgemm_i_copy_struct(&d, sizeof d, desc, "weight_desc"));
+  LPG_TRY(lpgemm_i_copy_struct(&d, sizeof d, desc, "desc"));
   return lpgemm_i_make_plan(&d, plan);
 }
 
@@ -82,8 +82,8 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
   lpg_plan plan;
   lpgemm_weight_source_t s;
   LPG_TRY(lpgemm_i_read_desc(desc, &plan));
-  LPG_TRY(lpgemm_i_copy_struct(&s, sizeof s, source, "weight_source"));
-  LPG_TRY(lpgemm_i_check_reserved(s.reserved, 4, "weight_source"));
+  LPG_TRY(lpgemm_i_copy_struct(&s, sizeof s, source, "source"));
+  LPG_TRY(lpgemm_i_check_reserved(s.reserved, 4, "source"));
   if (s.codes_ld == 0) s.codes_ld = plan.desc.k;
   LPG_TRY(lpgemm_i_check_source(&plan, &s));
   LPG_TRY(check_memory(&plan, memory, memory_bytes));
@@ -144,7 +144,7 @@ lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_inf
   LPG_TRY(lpgemm_i_check_weights(weights));
   LPG_CHECK(info, LPGEMM_NULL_POINTER, "info is NULL");
   lpgemm_weights_info_t i;
-  LPG_TRY(lpgemm_i_copy_struct(&i, sizeof i, info, "weights_info"));
+  LPG_TRY(lpgemm_i_copy_struct(&i, sizeof i, info, "info"));
   size_t size = i.size;
   memset(&i, 0, sizeof i);
   i.size = size;

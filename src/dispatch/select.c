@@ -47,6 +47,9 @@ static int edit_distance(const char *name, const char *other) {
 static const char *closest_name(const lpg_kernel *kernels, int count, const char *name) {
   const char *closest = "none";
   int least = INT32_MAX;
+  for (int i = 0; *name && i < count; i++) { /* a family, or the start of a name */
+    if (strncmp(kernels[i].name, name, strlen(name)) == 0) return kernels[i].name;
+  }
   for (int i = 0; i < count; i++) {
     int distance = edit_distance(kernels[i].name, name);
     if (distance < least) {

@@ -349,21 +349,6 @@ lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t w
   return LPGEMM_SUCCESS;
 }
 
-lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max) {
-  LPG_TRY(lpgemm_i_check_pair(handle, weights));
-  LPG_CHECK(m_max >= 0, LPGEMM_INVALID_SIZE, "m_max is %lld; it must be 0 or more", (long long)m_max);
-  int32_t before;
-  LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = handle->backend->prepare ? handle->backend->prepare() : LPGEMM_SUCCESS;
-  for (int i = 0; i < lpgemm_i_registry_count && status == LPGEMM_SUCCESS; i++) {
-    const lpg_kernel *kernel = &lpgemm_i_registry[i];
-    if (!kernel->prepare || !lpgemm_i_may_take(kernel, &weights->plan, &handle->device)) continue;
-    status = kernel->prepare();
-  }
-  lpgemm_i_leave(handle, before);
-  return status;
-}
-
 lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type,
                                 lpgemm_dtype_t y_type, int64_t m) {
   lpgemm_run_args_t args = {.size = sizeof args};

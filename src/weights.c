@@ -1,6 +1,7 @@
 /* Weights: packing, unpacking, files. Checks arguments and leaves the work to the backend. */
 #include <stdlib.h>
 
+#include "dispatch/dispatch.h"
 #include "internal.h"
 #include "pack/pack.h"
 
@@ -17,6 +18,30 @@ lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *byt
   LPG_TRY(lpgemm_i_read_desc(desc, &plan));
   *bytes = (size_t)plan.total_bytes;
   return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t weights) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_TRY(lpgemm_i_check_weights(weights));
+  LPG_CHECK(weights->backend == handle->device.backend && weights->device == handle->device.index, LPGEMM_WRONG_DEVICE,
+            "weights live on backend %d device %d, but the handle works on backend %d device %d", (int)weights->backend,
+            weights->device, (int)handle->device.backend, handle->device.index);
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max) {
+  LPG_TRY(lpgemm_i_check_pair(handle, weights));
+  LPG_CHECK(m_max >= 0, LPGEMM_INVALID_SIZE, "m_max is %lld; it must be 0 or more", (long long)m_max);
+  int32_t before;
+  LPG_TRY(lpgemm_i_enter(handle, &before));
+  lpgemm_status_t status = handle->backend->prepare ? handle->backend->prepare() : LPGEMM_SUCCESS;
+  for (int i = 0; i < lpgemm_i_registry_count && status == LPGEMM_SUCCESS; i++) {
+    const lpg_kernel *kernel = &lpgemm_i_registry[i];
+    if (!kernel->prepare || !lpgemm_i_may_take(kernel, &weights->plan, &handle->device)) continue;
+    status = kernel->prepare();
+  }
+  lpgemm_i_leave(handle, before);
+  return status;
 }
 
 /* ---- making weights: open, fill the memory, then publish or abandon ---- */
@@ -157,19 +182,6 @@ lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_inf
   i.payload_hash = weights->content.payload_hash;
   *info = i;
   return LPGEMM_SUCCESS;
-}
-
-static lpgemm_status_t check_same_device(lpgemm_handle_t handle, lpgemm_weights_t weights) {
-  LPG_CHECK(weights->backend == handle->device.backend && weights->device == handle->device.index, LPGEMM_WRONG_DEVICE,
-            "weights live on backend %d device %d, but the handle works on backend %d device %d", (int)weights->backend,
-            weights->device, (int)handle->device.backend, handle->device.index);
-  return LPGEMM_SUCCESS;
-}
-
-lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t weights) {
-  LPG_TRY(lpgemm_i_check_handle(handle));
-  LPG_TRY(lpgemm_i_check_weights(weights));
-  return check_same_device(handle, weights);
 }
 
 lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_dtype_t out_type,

@@ -366,8 +366,8 @@ static lpgemm_status_t seal(const lpg_plan *plan, const lpgemm_weight_source_t *
                             report *on_device, uint64_t hashed, lpg_content *content, cudaStream_t stream) {
   if (plan->section[LPG_SECTION_ROW_EXPONENTS].bytes > 0) {
     const seal_args args = {*plan, blob, &on_device->scale_span, &on_device->any_bad};
-    LPG_TRY(launch((const void *)row_exponents_kernel, dim3((unsigned)lpg_ceil_div(plan->n_padded, 256)), 256, 0,
-                   stream, args));
+    LPG_TRY(launch((const void *)row_exponents_kernel, dim3((unsigned)lpg_ceil_div(plan->n_padded, 32)), 256, 0, stream,
+                   args));
   }
   LPG_TRY(clear_gaps(plan, blob, &on_device->any_bad, stream));
   const uint64_t payload = plan->total_bytes - LPG_HEADER_BYTES;

@@ -97,7 +97,7 @@ __device__ inline void store_16(T *to, const T (&number)[16], int count) {
 
 /* The same in fp32, where that gives the same: see is_exact_in_f32(). group: scale and zero. Integers are
  * value = step * code + offset. A weight of 0 is +0 whatever its factors' signs, so +0 is added to it, and -0, which
- * changes nothing, to the others. */
+ * changes nothing, to the others. NaN keeps its bits only in store_values(). */
 template <class T>
 __device__ inline void store_fast(const unpack_args &a, const float *values, const uint8_t *codes, float2 group,
                                   int64_t row, int64_t k, int count) {
@@ -109,11 +109,15 @@ __device__ inline void store_fast(const unpack_args &a, const float *values, con
   alignas(16) uint8_t code[16];
   *(uint4 *)code = *(const uint4 *)codes;
   alignas(16) T number[16];
+  bool has_nan = false;
 #pragma unroll
   for (int i = 0; i < 16; i++) {
     const float value = integers ? fmaf(step, (float)(code[i] ^ flip), offset) : values[code[i]] - group.y;
-    number[i] = round_to<T>(fmaf(value, group.x, value == 0.0f ? 0.0f : unless_zero));
+    const float weight = fmaf(value, group.x, value == 0.0f ? 0.0f : unless_zero);
+    has_nan |= weight != weight;
+    number[i] = round_to<T>(weight);
   }
+  if (has_nan) return store_values(a, codes, row, k, count);
   store_16((T *)a.out + row * a.ldo + k, number, count);
 }
 

@@ -115,8 +115,10 @@ static cudaGraphExec_t end_capture(cudaStream_t stream, lpgemm_status_t status) 
     cudaGetLastError();
     return NULL;
   }
-  check_nodes(graph);
-  GPU(cudaGraphInstantiate(&exec, graph, 0));
+  if (status == LPGEMM_SUCCESS) {
+    check_nodes(graph);
+    GPU(cudaGraphInstantiate(&exec, graph, 0));
+  }
   GPU(cudaGraphDestroy(graph));
   return exec;
 }

@@ -119,6 +119,9 @@ $(OBJ)/gen/%.cu.o: $(BUILD)/gen/%.cu $(BUILD)/config
 # nvcc's host stubs are global; the library's symbols all start with lpgemm_.
 LOCALIZE = objcopy -w -L '*__device_stub__*' $@
 
+# The checksum multiplies 64-bit words, which baseline vectors only emulate.
+$(OBJ)/src/layouts/packed.o: private FLAGS += -fno-tree-vectorize
+
 # These write the same bytes as their host counterparts: no product may be fused with a sum.
 $(OBJ)/src/pack/%.cu.o: private NVCC_FLAGS += -fmad=false
 

@@ -206,15 +206,17 @@ static uint32_t get32(const uint8_t *h, int at) {
 
 static uint64_t get64(const uint8_t *h, int at) { return (uint64_t)get32(h, at) | (uint64_t)get32(h, at + 4) << 32; }
 
-uint64_t lpgemm_i_hash(const uint8_t *data, uint64_t bytes) {
+uint64_t lpgemm_i_hash_part(const uint8_t *data, uint64_t first, uint64_t bytes) {
   uint64_t sum = 0;
   for (uint64_t i = 0; i < bytes / 8; i++) {
     uint64_t word;
     memcpy(&word, data + 8 * i, 8);
-    sum += lpg_hash_word(word, i);
+    sum += lpg_hash_word(word, first / 8 + i);
   }
   return sum;
 }
+
+uint64_t lpgemm_i_hash(const uint8_t *data, uint64_t bytes) { return lpgemm_i_hash_part(data, 0, bytes); }
 
 void lpgemm_i_write_header(const lpg_plan *plan, const lpg_content *content, uint8_t *header) {
   const lpgemm_weight_desc_t *d = &plan->desc;

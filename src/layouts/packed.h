@@ -107,6 +107,9 @@ LPG_FN uint64_t lpg_hash_word(uint64_t word, uint64_t index) {
 /* Of `bytes` bytes, a multiple of 8, read as little-endian words. */
 uint64_t lpgemm_i_hash(const uint8_t *data, uint64_t bytes);
 
+/* The part of it that comes from `bytes` bytes, those from `first` on of the whole; both multiples of 8. */
+uint64_t lpgemm_i_hash_part(const uint8_t *data, uint64_t first, uint64_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -166,15 +166,23 @@ static const uint8_t *tile_codes(const lpg_plan *plan, const lpgemm_weight_sourc
 }
 
 /* Row by row, so that the source is read in order; the tiles of 16 rows stay in the cache meanwhile. */
-static void pack_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *section) {
+/* Returns the codes' part of the payload's hash, taken of every row tile while it is in the cache. */
+static uint64_t pack_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *section) {
   uint8_t buffer[LPG_LONGEST_TILE_ROW];
+  uint64_t hash = 0;
   for (int64_t row = 0; row < plan->n_padded; row++) {
     for (int64_t tile = 0; tile < plan->k_tiles; tile++) {
       const uint8_t *codes = tile_codes(plan, source, row, tile * lpg_tile_k(plan->bits), buffer);
       uint8_t *to = section + lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS, tile);
       lpgemm_i_put_codes(plan->desc.type, codes, (int)(row % LPG_TILE_ROWS), to);
     }
+    if (row % LPG_TILE_ROWS == LPG_TILE_ROWS - 1) {
+      int64_t first = lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS, 0);
+      int64_t end = lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS + 1, 0);
+      hash += lpgemm_i_hash_part(section + first, (uint64_t)first, (uint64_t)(end - first));
+    }
   }
+  return hash;
 }
 
 static void pack_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, lpg_section_id id, uint8_t *blob) {
@@ -194,10 +202,10 @@ lpgemm_status_t lpgemm_i_pack_host(const lpg_plan *plan, const lpgemm_weight_sou
     LPG_TRY(check_numbers(plan, source, (lpg_section_id)id));
   }
   lpgemm_i_clear_numbers(plan, blob);
-  pack_codes(plan, source, blob + LPG_HEADER_BYTES);
+  uint64_t hash = pack_codes(plan, source, blob + LPG_HEADER_BYTES);
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
     pack_numbers(plan, source, (lpg_section_id)id, blob);
   }
-  lpgemm_i_seal(plan, blob, content);
+  lpgemm_i_seal(plan, blob, plan->section[LPG_SECTION_CODES].bytes, hash, content);
   return LPGEMM_SUCCESS;
 }

@@ -49,8 +49,9 @@ static inline uint8_t lpg_padding_code(lpgemm_dtype_t type) { return (uint8_t)lp
 /* Makes the payload behind the codes zero: its padding has to be. */
 void lpgemm_i_clear_numbers(const lpg_plan *plan, uint8_t *blob);
 
-/* Finishes a blob whose codes, scales and zeros are in place: row exponents, payload hash, header. */
-void lpgemm_i_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content);
+/* Finishes a blob whose codes, scales and zeros are in place: row exponents, payload hash, header. hash is that of the
+ * payload's first `hashed` bytes. */
+void lpgemm_i_seal(const lpg_plan *plan, uint8_t *blob, uint64_t hashed, uint64_t hash, lpg_content *content);
 
 /* The array that a section's numbers come from. */
 const void *lpgemm_i_source_array(const lpgemm_weight_source_t *source, lpg_section_id id);

@@ -68,6 +68,6 @@ lpgemm_status_t lpgemm_i_quantize_host(const lpg_plan *plan, lpgemm_quantize_met
   memset(codes, lpg_padding_code(plan->desc.type), k_padded);
   for (int64_t row = plan->desc.n; row < plan->n_padded; row++) put_row(plan, row, codes, blob);
   free(x);
-  lpgemm_i_seal(plan, blob, content);
+  lpgemm_i_seal(plan, blob, 0, 0, content);
   return LPGEMM_SUCCESS;
 }

@@ -8,7 +8,7 @@ void lpgemm_i_clear_numbers(const lpg_plan *plan, uint8_t *blob) {
   memset(blob + first, 0, plan->total_bytes - first);
 }
 
-void lpgemm_i_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content) {
+void lpgemm_i_seal(const lpg_plan *plan, uint8_t *blob, uint64_t hashed, uint64_t hash, lpg_content *content) {
   content->scale_span = 0;
   if (plan->section[LPG_SECTION_ROW_EXPONENTS].bytes > 0) {
     uint8_t *exponents = blob + plan->section[LPG_SECTION_ROW_EXPONENTS].offset;
@@ -18,6 +18,7 @@ void lpgemm_i_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content) {
       if (lpg_span_of(found) > content->scale_span) content->scale_span = lpg_span_of(found);
     }
   }
-  content->payload_hash = lpgemm_i_hash(blob + LPG_HEADER_BYTES, plan->total_bytes - LPG_HEADER_BYTES);
+  uint64_t rest = plan->total_bytes - LPG_HEADER_BYTES - hashed;
+  content->payload_hash = hash + lpgemm_i_hash_part(blob + LPG_HEADER_BYTES + hashed, hashed, rest);
   lpgemm_i_write_header(plan, content, blob);
 }

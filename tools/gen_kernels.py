@@ -20,19 +20,26 @@ import tempfile
 
 # ---- axes: every word that may stand in a name ----
 
-INTEGERS = ("UINT", "INT", "BIPOLAR")  # they share a decoder, because the packed form stores them alike
-KINDS = INTEGERS + ("CODEBOOK", "FLOAT")
-WEIGHTS = {"any": (KINDS, range(1, 9)), "int": (INTEGERS, range(1, 9))}
-WEIGHTS.update({f"w{b}": (KINDS, (b,)) for b in range(1, 9)})
-WEIGHTS.update({f"u{b}": (INTEGERS, (b,)) for b in range(1, 9)})
-WEIGHTS.update({f"c{b}": (("CODEBOOK",), (b,)) for b in range(1, 5)})
-WEIGHTS.update({f"f{b}": (("FLOAT",), (b,)) for b in range(3, 9)})
+# Kinds of weights, the LPG_W_ members of src/dispatch/dispatch.h: widths, and the row's head in the support matrix.
+KINDS = {
+    "UINT": (range(1, 9), "`u1`-`u8`"),
+    "INT": (range(2, 9), "`i2`-`i8`"),
+    "BIPOLAR": (range(1, 9), "`b1`-`b8`"),
+    "CODEBOOK": (range(1, 5), "`c1`-`c4`, NF4, FP4, IQ4_NL"),
+    "FLOAT": (range(3, 9), "`eXmY`, 3 to 8 bits"),
+}
+# Words for weights, with a letter and a width: kinds that share a decoder. The packed form stores integers alike.
+INTEGERS = ("UINT", "INT", "BIPOLAR")
+LETTERS = {"w": tuple(KINDS), "u": INTEGERS, "c": ("CODEBOOK",), "f": ("FLOAT",)}
+WEIGHTS = {"any": (tuple(KINDS), range(1, 9)), "int": (INTEGERS, range(1, 9)),
+           **{f"{letter}{b}": (kinds, (b,)) for letter, kinds in LETTERS.items() for b in KINDS[kinds[0]][0]}}
 
 X_TYPES = ("F16", "BF16", "F32", "I8", "E4M3", "E5M2", "CODES")
 ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}}
 
-CPU_ARCHS = {"cpu": "BASE", "base": "BASE", "avx2": "AVX2", "avx512": "AVX512"}  # word: instruction set
-X86_ONLY = ("avx2", "avx512")
+# Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
+CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
+             "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)")}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
 
 WORD, TILE, ARCH = "([a-z][a-z0-9]*)", "([0-9]+(?:x[0-9]+)*)", "(" + "|".join(CPU_ARCHS) + "|sm[0-9]+a?)"
@@ -139,12 +146,13 @@ def record(families, kernel):
     family = families[kernel.family]
     capability, exact = compute_capability(kernel.arch)
     kinds, widths = WEIGHTS[kernel.weights]
+    isa, condition = CPU_ARCHS.get(kernel.arch, ("BASE", None))
     fields = [
         *((field, f'"{getattr(kernel, field)}"') for field in ("name", "family")),
         ("backend", "LPGEMM_BACKEND_CUDA" if capability else "LPGEMM_BACKEND_CPU"),
         ("arch", capability),
         ("arch_exact", int(exact)),
-        ("isa", "LPG_ISA_" + CPU_ARCHS.get(kernel.arch, "BASE")),
+        ("isa", "LPG_ISA_" + isa),
         ("weights", members("LPG_W_", kinds, KINDS)),
         ("widths", hex(sum(1 << b for b in widths if b in family.widths))),
         ("x_types", members("LPG_X_", ACTIVATIONS[kernel.activations], X_TYPES)),
@@ -154,7 +162,7 @@ def record(families, kernel):
         *((field, filled(kernel, getattr(family, field))) for field in ("run", "workspace", "prepare")),
     ]
     text = "    {" + ",\n     ".join(f".{field} = {value}" for field, value in fields) + "},\n"
-    return f"#if defined(__x86_64__)\n{text}#endif\n" if kernel.arch in X86_ONLY else text
+    return f"#if {condition}\n{text}#endif\n" if condition else text
 
 
 def registry(families, chosen):
@@ -221,13 +229,10 @@ def write_all(directory, families, archs, only=None):
 
 
 def matrix(families, archs):
-    rows = (("`u1`-`u8`", "UINT", range(1, 9)), ("`i2`-`i8`", "INT", range(2, 9)),
-            ("`b1`-`b8`", "BIPOLAR", range(1, 9)), ("`c1`-`c4`, NF4, FP4, IQ4_NL", "CODEBOOK", range(1, 5)),
-            ("`eXmY`, 3 to 8 bits", "FLOAT", range(3, 9)))
     heads = [{"I8": "int8", "CODES": "1-8 bit codes"}.get(x, x.lower()) for x in X_TYPES]
     lines = ["| Weights | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
     chosen = kernels(families, archs)
-    for head, kind, widths in rows:
+    for kind, (widths, head) in KINDS.items():
         cells = []
         for x in X_TYPES:
             covered = {"CPU": set(), "CUDA": set()}
@@ -242,7 +247,17 @@ def matrix(families, archs):
 
 # ---- the test of this file ----
 
+def check_members():
+    """The kinds here are those of the C sources: a set that knows more is a kind without words or without a row."""
+    header = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "dispatch", "dispatch.h")
+    with open(header, encoding="utf-8") as f:
+        text = f.read()
+    for prefix, known in (("LPG_W_", KINDS), ("LPG_X_", X_TYPES)):
+        assert re.findall(rf"\b{prefix}(?!ANY\b)(\w+) =", text) == list(known), prefix
+
+
 def selftest():
+    check_members()
     decode = Family(["u4", "f6"], ["f16", "e4m3"], ["16x8", "16x16"], ["sm80", "sm90a"], widths=range(1, 7),
                     workspace="{symbol}_workspace", header="kernels/decode.cuh",
                     instance="LPG_DECODE({symbol}, {weights}, {activations}, {tile_list})")

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "kinds.h"
 #include "tuning.h"
 
 enum {
@@ -30,8 +31,10 @@ enum {
 /* ---- the columns of a key ---- */
 
 /* In the order of the numbers in the key. */
-static const char *const scale_words[] = {"none", "f16", "bf16", "f32", "e8m0", "e4m3", "two-level", NULL};
-static const char *const zero_words[] = {"none", "constant", "integer", "real", "minimum", NULL};
+#define SCALE_WORD(name, word, type) word,
+#define ZERO_WORD(name, word) word,
+static const char *const scale_words[] = {LPG_SCALE_KINDS(SCALE_WORD) NULL};
+static const char *const zero_words[] = {LPG_ZERO_KINDS(ZERO_WORD) NULL};
 static const char *const mode_words[] = {"exact",
                                          "fast",
                                          "exact,invariant",

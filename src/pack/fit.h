@@ -5,13 +5,16 @@
  * minimum) that follow from it. They are rounded to their types first, and the codes are then the nearest for the scale
  * and zero as they are stored.
  *
- *   ABSMAX   one candidate, symmetric around zero: the largest magnitude becomes the largest code that has a
- *            counterpart of the other sign. Unsigned types get the middle as zero where there is a zero a group;
- * without any zero they can only hold values >= 0, and smaller ones become 0. MINMAX   one candidate, from the smallest
- * to the largest value. With integer zeros and unsigned minima the range always includes 0. MSE      CLIPS symmetric
- * candidates and, with a zero or minimum a group, as many between smallest and largest, clipped by more and more; the
- * least squared error wins. With two levels the super scales of either kind are tried, and those win that leave less
- * error in the whole super-group.
+ * The method ABSMAX makes one candidate, symmetric around zero: the largest magnitude becomes the largest code that has
+ * a counterpart of the other sign. Unsigned types get the middle as zero where there is a zero a group; without any
+ * zero they can only hold values >= 0, and smaller ones become 0.
+ *
+ * The method MINMAX makes one candidate, from the smallest to the largest value. With integer zeros and unsigned minima
+ * the range always includes 0.
+ *
+ * The method MSE makes LPG_CLIPS symmetric candidates and, with a zero or minimum a group, as many between smallest and
+ * largest, clipped by more and more; the least squared error wins. With two levels the super scales of either kind are
+ * tried, and those win that leave less error in the whole super-group.
  *
  * A scale that is too large for its type becomes the largest finite one, one that is too small the smallest that is not
  * 0. E8M0 scales are rounded up to a power of two, so that nothing clips. The scale of a group of zeros is 1, or 0 if

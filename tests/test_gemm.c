@@ -6,6 +6,7 @@
  *   gemm/random    levels drawn by the seed
  *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
  *   gemm/cancel    weights of which next to nothing is left, under large activations
+ *   gemm/one_code  weights that fp32 can lose on the way
  *   gemm/int32, gemm/empty, gemm/unread, gemm/bad_scale, gemm/matmul: what their names say */
 #include <math.h>
 
@@ -493,6 +494,83 @@ static void suite_cancel(void) {
   }
 }
 
+/* ---- weights of one code: next to nothing, or out of fp32's range but for the global scale ---- */
+
+typedef struct one_code {
+  lpgemm_dtype_t type;
+  int code;
+  lpgemm_dtype_t scale_type, super_type; /* super_type: of two levels, then `scale` is the super-scale, the codes 2 */
+  double scale;                          /* of a row's first group; an eighth of it for the others */
+  float global;
+  lpgemm_zero_t zero; /* CONSTANT, or MINIMUM: that which cancels the code but for its rounding to fp32 */
+  float constant;
+} one_code;
+
+static void check_one_code(const one_code *c) {
+  enum { N = 20, K = 300, GROUPS = 3 };
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = c->type;
+  s.desc.n = N;
+  s.desc.k = K;
+  s.desc.group_k = 128;
+  s.desc.super_k = c->super_type ? 128 : 0;
+  s.desc.scale_type = c->scale_type;
+  s.desc.super_scale_type = c->super_type;
+  s.desc.global_scale = c->global;
+  s.desc.zero = c->zero;
+  s.desc.zero_constant = c->constant;
+  s.desc.zero_type = c->zero == LPGEMM_ZERO_MINIMUM ? LPGEMM_F32 : 0;
+  if (LPGEMM_DTYPE_KIND(c->type) == LPGEMM_KIND_CODEBOOK) s.desc.codebook[c->code] = 3e38f;
+  s.m = 7;
+  s.x_type = s.y_type = LPGEMM_F32;
+  s.alpha = 1;
+  problem p;
+  if (problem_make(&p, all.handle, &s)) {
+    void *scales = (void *)(uintptr_t)p.source.scales, *supers = (void *)(uintptr_t)p.source.super_scales;
+    void *minima = (void *)(uintptr_t)p.source.zeros;
+    memset((void *)(uintptr_t)p.source.codes, c->code, N * K);
+    for (int i = 0; i < N * GROUPS; i++) {
+      double scale = i % GROUPS == 0 ? c->scale : c->scale / 8;
+      if (c->super_type) ref_store(c->scale_type, scales, i, 2);
+      ref_store(c->super_type ? c->super_type : c->scale_type, c->super_type ? supers : scales, i, scale);
+      if (minima) ref_store(LPGEMM_F32, minima, i, -c->code * ref_load(c->scale_type, scales, i));
+    }
+    problem_repack(&p, all.handle);
+    check_all_kernels(&p);
+  }
+  problem_free(&p);
+}
+
+static void suite_one_code(void) {
+  static const one_code codes[] = {
+      {LPGEMM_UINT(4), 11, LPGEMM_F32, 0, 0.1 / 3, 0, LPGEMM_ZERO_MINIMUM, 0},
+      {LPGEMM_UINT(8), 201, LPGEMM_F32, 0, 0.1 / 7, -0.3f, LPGEMM_ZERO_MINIMUM, 0},
+      {LPGEMM_UINT(4), 11, LPGEMM_F32, 0, 1e-36, 1e30f, LPGEMM_ZERO_MINIMUM, 0},
+      {LPGEMM_UINT(4), 15, LPGEMM_F32, 0, 3e38, 1e-30f, LPGEMM_ZERO_NONE, 0},
+      {LPGEMM_UINT(4), 15, LPGEMM_F32, 0, 0x1p73, -1e-30f, LPGEMM_ZERO_NONE, 0}, /* the first group alone is large */
+      {LPGEMM_INT(8), 0x80, LPGEMM_BF16, 0, 3e38, 1e-30f, LPGEMM_ZERO_NONE, 0},
+      {LPGEMM_UINT(4), 15, LPGEMM_F32, 0, 1e-43, 1e30f, LPGEMM_ZERO_CONSTANT, 7.3f},
+      {LPGEMM_UINT(4), 0, LPGEMM_F32, 0, 1, 1e30f, LPGEMM_ZERO_CONSTANT, 1e-42f},
+      {LPGEMM_BIPOLAR(2), 2, LPGEMM_E8M0, 0, 0x1p-127, 1e38f, LPGEMM_ZERO_CONSTANT, 0.3f},
+      {LPGEMM_FLOAT(7, 0), 127, LPGEMM_F32, 0, 0x1p70, 0x1p-100f, LPGEMM_ZERO_NONE, 0},
+      {LPGEMM_FLOAT(7, 0), 1, LPGEMM_F32, 0, 1.1e-25, 0x1p100f, LPGEMM_ZERO_NONE, 0},
+      {LPGEMM_CODEBOOK(2), 3, LPGEMM_F16, 0, 1, 1e-30f, LPGEMM_ZERO_NONE, 0},
+      {LPGEMM_CODEBOOK(2), 2, LPGEMM_F16, 0, 0x1p-8, 0, LPGEMM_ZERO_CONSTANT, -3e38f},
+      {LPGEMM_UINT(4), 9, LPGEMM_E4M3, LPGEMM_F32, 3e38, 1e-30f, LPGEMM_ZERO_NONE, 0},
+      {LPGEMM_FLOAT(7, 0), 1, LPGEMM_E4M3, LPGEMM_F32, 3e38, 0, LPGEMM_ZERO_NONE, 0},
+      {LPGEMM_FLOAT(7, 0), 127, LPGEMM_I8, LPGEMM_F32, 1e-43, 0, LPGEMM_ZERO_NONE, 0},
+  };
+  for (int i = 0; i < COUNT(codes); i++) {
+    int in_range = codes[i].global == 0 && !codes[i].super_type && codes[i].zero == LPGEMM_ZERO_MINIMUM;
+    if (!test_case("gemm/one_code/%02d", i)) continue;
+    if (in_range || test_backend() == LPGEMM_BACKEND_CPU) {
+      check_one_code(&codes[i]);
+    } else {
+      test_skip("the CUDA kernels apply the global scale to fp32 sums: docs/numerics.md");
+    }
+  }
+}
+
 /* ---- integer output ---- */
 
 static void check_int32(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, int round) {
@@ -765,6 +843,7 @@ void suite_gemm(void) {
   suite_edge_shapes();
   suite_model_shapes();
   suite_cancel();
+  suite_one_code();
   suite_int32();
   if (test_case("gemm/empty/m")) check_empty(0, 20, 40);
   if (test_case("gemm/empty/n")) check_empty(4, 0, 40);

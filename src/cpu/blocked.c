@@ -19,6 +19,7 @@
 
 #include "cpu.h"
 #include "epilogue.h"
+#include "range.h"
 #include "weight.h"
 
 #pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between inlined functions only */
@@ -40,7 +41,7 @@ enum {
 };
 
 #if defined(__FMA__) || defined(__aarch64__)
-enum { FUSED = 1 }; /* a * b + c is rounded once */
+enum { FUSED = 1 }; /* the machine has a multiply-add that is rounded once */
 #else
 enum { FUSED = 0 };
 #endif
@@ -83,6 +84,7 @@ typedef struct job {
   lpg_run run[MAX_PAIRS][LPG_MAX_RUNS];
   float x_value[256], code_value[256];    /* of one-byte X; of stored codes of floats and codebooks */
   float section_value[LPG_SECTIONS][256]; /* of one-byte scales and zeros */
+  lpg_range scale, zero;                  /* with which a group is decoded in fp32 */
 } job;
 
 /* ---- vectors ---- */
@@ -96,6 +98,13 @@ INLINE vfloat load(const float *p) {
 }
 
 INLINE void store(float *p, vfloat v) { memcpy(p, &v, sizeof v); }
+
+/* a * b + c, rounded once whatever the compiler's options: the loop becomes one instruction. */
+INLINE vfloat multiply_add(vfloat a, vfloat b, vfloat c) {
+  vfloat sum;
+  for (int i = 0; i < V; i++) sum[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return sum;
+}
 
 /* As lpg_f16_to_f32(). */
 INLINE vfloat halves_to_floats(const uint16_t *p) {
@@ -154,23 +163,27 @@ static void section_to_floats(const job *j, lpg_section_id id, int64_t row_tile,
   to_floats(type, at, 0, LPG_TILE_ROWS, j->section_value[id], out);
 }
 
-static void multiply_by_section(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *values) {
+/* 0: fp32 may not hold the products. */
+static int multiply_by_section(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *values) {
+  static const lpg_range factors = {LPG_TINY, LPG_HUGE};
   float factor[LPG_TILE_ROWS];
-  if (lpg_section_type(&j->plan->desc, id) == 0) return;
+  if (lpg_section_type(&j->plan->desc, id) == 0) return 1;
   section_to_floats(j, id, row_tile, k, factor);
   for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= factor[i];
+  return lpg_is_within(factors, factor);
 }
 
-/* Scales and zeros of the group of column k. */
-static void load_group(const job *j, int64_t row_tile, int64_t k, scratch *s) {
+/* Scales and zeros of the group of column k; 0: they are too large or too small to decode the group in fp32. */
+static int load_group(const job *j, int64_t row_tile, int64_t k, scratch *s) {
   for (int i = 0; i < LPG_TILE_ROWS; i++) {
     s->scale[i] = 1.0f;
     s->zero[i] = j->plan->desc.zero_constant;
   }
   if (j->plan->desc.scale_type) section_to_floats(j, LPG_SECTION_SCALES, row_tile, k, s->scale);
   if (j->plan->desc.zero_type) section_to_floats(j, LPG_SECTION_ZEROS, row_tile, k, s->zero);
-  multiply_by_section(j, LPG_SECTION_SUPER_SCALES, row_tile, k, s->scale);
-  multiply_by_section(j, LPG_SECTION_SUPER_ZEROS, row_tile, k, s->zero);
+  return multiply_by_section(j, LPG_SECTION_SUPER_SCALES, row_tile, k, s->scale) &&
+         multiply_by_section(j, LPG_SECTION_SUPER_ZEROS, row_tile, k, s->zero) && lpg_is_within(j->scale, s->scale) &&
+         lpg_is_within(j->zero, s->zero);
 }
 
 /* Brings the words of a tile into the order [word of the lane's row][t][slot]: the words of rows g and g + 8 alternate
@@ -218,14 +231,16 @@ INLINE void decode_step(const job *j, const scratch *s, int step, const float *t
       for (int i = 0; i < 8; i++) { /* i = 2t + odd */
         vuint code = extract(run, runs, s->words + i / 2 * LPG_TILE_ROWS + slot, i % 2);
         vfloat value = value_of(code, table, factor, offset);
-        store(panel + (8 * half + i) * WIDTH + slot, minimum ? value * scale + zero : (value - zero) * scale);
+        store(panel + (8 * half + i) * WIDTH + slot,
+              minimum ? multiply_add(value, scale, zero) : (value - zero) * scale);
       }
     }
   }
 }
 
-/* Decodes columns [k, k + columns) of a row tile; k is a multiple of CHUNK_K. */
-static void decode(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
+/* Decodes columns [k, k + columns) of a row tile, without the global scale; k is a multiple of CHUNK_K. 0: fp32 cannot
+ * hold what it takes. */
+static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
   const lpg_plan *plan = j->plan;
   int bits = plan->bits, tile_k = lpg_tile_k(bits), minimum = plan->desc.zero == LPGEMM_ZERO_MINIMUM;
   int is_integer = lpg_is_integer_kind(plan->desc.type);
@@ -237,7 +252,7 @@ static void decode(const job *j, int64_t row_tile, int64_t k, int columns, scrat
       untangle(bits, j->call->section[LPG_SECTION_CODES] + tile, s->words);
     }
     if (k + i >= next_group) {
-      load_group(j, row_tile, k + i, s);
+      if (!load_group(j, row_tile, k + i, s)) return 0;
       next_group = ((k + i) / plan->group.k + 1) * plan->group.k;
     }
     float *out = panel + i * WIDTH;
@@ -246,6 +261,7 @@ static void decode(const job *j, int64_t row_tile, int64_t k, int columns, scrat
     if (!is_integer && !minimum) decode_step(j, s, step, j->code_value, 0, out);
     if (!is_integer && minimum) decode_step(j, s, step, j->code_value, 1, out);
   }
+  return 1;
 }
 
 /* Scale * code + minimum loses its leading digits where the two cancel, so it needs a fused multiply-add, and exact
@@ -255,7 +271,7 @@ static int needs_fp64(const lpg_plan *plan) {
   return !FUSED || plan->desc.super_scale_type == LPGEMM_F32 || plan->desc.super_zero_type == LPGEMM_F32;
 }
 
-/* The same as decode(), slowly. */
+/* Any weights, slowly, and with the global scale, which may be what brings them into fp32's range. */
 static void decode_fp64(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
   for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
     int64_t row = row_tile * LPG_TILE_ROWS + lpg_slot_row(slot);
@@ -266,9 +282,14 @@ static void decode_fp64(const job *j, int64_t row_tile, int64_t k, int columns, 
 
 /* ---- the product ---- */
 
-/* sums[tile][row] += X[row] . panel[tile] over `columns` columns. */
-INLINE void multiply_rows(int rows, int columns, const float *x, const float *panel, double *sums,
-                          int64_t tile_stride) {
+/* A panel, and what the sums of its products are multiplied by. */
+typedef struct operand {
+  const float *panel;
+  double factor[PANEL_TILES];
+} operand;
+
+/* sums[tile][row] += X[row] . w[tile] over `columns` columns. */
+INLINE void multiply_rows(int rows, int columns, const float *x, const operand *w, double *sums, int64_t tile_stride) {
   enum { VECTORS = WIDTH / V };
   vfloat sum[MAX_ROWS][VECTORS];
   for (int r = 0; r < rows; r++) {
@@ -276,7 +297,7 @@ INLINE void multiply_rows(int rows, int columns, const float *x, const float *pa
   }
   for (int k = 0; k < columns; k++) {
     for (int r = 0; r < rows; r++) {
-      for (int i = 0; i < VECTORS; i++) sum[r][i] += x[r * X_STRIDE + k] * load(panel + k * WIDTH + i * V);
+      for (int i = 0; i < VECTORS; i++) sum[r][i] += x[r * X_STRIDE + k] * load(w->panel + k * WIDTH + i * V);
     }
   }
   for (int r = 0; r < rows; r++) {
@@ -284,16 +305,16 @@ INLINE void multiply_rows(int rows, int columns, const float *x, const float *pa
     for (int i = 0; i < VECTORS; i++) store(total + i * V, sum[r][i]);
     for (int tile = 0; tile < PANEL_TILES; tile++) {
       double *out = sums + tile * tile_stride + r * LPG_TILE_ROWS;
-      for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] += (double)total[tile * LPG_TILE_ROWS + i];
+      for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] += (double)total[tile * LPG_TILE_ROWS + i] * w->factor[tile];
     }
   }
 }
 
 /* A loop of its own for each number of rows, so that the sums stay in registers. */
-static void multiply(int rows, int columns, const float *x, const float *panel, double *sums, int64_t tile_stride) {
-#define CASE(n)                                                                \
-  case n:                                                                      \
-    if (n <= MAX_ROWS) multiply_rows(n, columns, x, panel, sums, tile_stride); \
+static void multiply(int rows, int columns, const float *x, const operand *w, double *sums, int64_t tile_stride) {
+#define CASE(n)                                                            \
+  case n:                                                                  \
+    if (n <= MAX_ROWS) multiply_rows(n, columns, x, w, sums, tile_stride); \
     break
   switch (rows) {
     CASE(1);
@@ -330,16 +351,21 @@ static void multiply_tiles(const job *j, int64_t tile, int64_t tiles, x_part par
   for (int64_t c = 0; c < part.chunks; c++) {
     int64_t k = part.first_k + c * CHUNK_K, left = j->plan->desc.k - k;
     int columns = (int)(left < CHUNK_K ? left : CHUNK_K);
+    operand w = {s->panel[0], {0.0}};
     for (int64_t i = 0; i < tiles; i++) {
       float *panel = s->panel[0] + i * LPG_TILE_ROWS;
-      if (fp64) decode_fp64(j, tile + i, k, columns, s, panel);
-      if (!fp64) decode(j, tile + i, k, columns, s, panel);
+      w.factor[i] = (double)j->plan->desc.global_scale;
+      if (fp64 || !decode(j, tile + i, k, columns, s, panel)) {
+        decode_fp64(j, tile + i, k, columns, s, panel);
+        w.factor[i] = 1.0;
+      }
     }
     for (int64_t r = 0; r < part.rows; r += MAX_ROWS) {
       int rows = (int)(part.rows - r < MAX_ROWS ? part.rows - r : MAX_ROWS);
       for (int first = 0; first < columns; first += j->span) {
-        multiply(rows, columns - first < j->span ? columns - first : j->span, s->x[c * part.rows + r] + first,
-                 s->panel[first], sums + r * LPG_TILE_ROWS, part.rows * LPG_TILE_ROWS);
+        w.panel = s->panel[first];
+        multiply(rows, columns - first < j->span ? columns - first : j->span, s->x[c * part.rows + r] + first, &w,
+                 sums + r * LPG_TILE_ROWS, part.rows * LPG_TILE_ROWS);
       }
     }
   }
@@ -350,13 +376,12 @@ static void multiply_tiles(const job *j, int64_t tile, int64_t tiles, x_part par
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static void finish_block(const job *j, int64_t row, int64_t rows, int64_t tile, int64_t tiles, const scratch *s) {
-  double global = (double)j->plan->desc.global_scale;
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t i = 0; i < tiles; i++) {
       for (int n = 0; n < LPG_TILE_ROWS; n++) {
         int64_t column = (tile + i) * LPG_TILE_ROWS + n;
         if (column >= j->plan->desc.n) break;
-        lpgemm_i_epilogue(j->call, row + r, column, s->sums[i * rows + r][lpg_row_slot(n)] * global);
+        lpgemm_i_epilogue(j->call, row + r, column, s->sums[i * rows + r][lpg_row_slot(n)]);
       }
     }
   }
@@ -443,6 +468,7 @@ lpgemm_status_t NAME(LPG_BLOCKED)(const lpg_call *call) {
   j.span = choose_span(call);
   if (j.span == 0) return lpgemm_i_cpu_reference(call); /* a single product may be too large for fp32 */
   fill_tables(&j);
+  lpg_choose_ranges(j.plan, &j.scale, &j.zero);
   choose_blocks(&j);
   lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.plan->row_tiles, j.block_tiles), run_block, &j);
   return LPGEMM_SUCCESS;

@@ -1,4 +1,5 @@
-/* The oracle: decode, multiply, add, in fp64. Integer sums stay exact in it: |x| < 2^9, |w| < 2^10, K < 2^31. */
+/* The oracle: decode, multiply, add, in fp64. Sums of integers are exact while they are below
+ * 2^53; those that end in int32 always are. */
 #include "cpu.h"
 #include "epilogue.h"
 #include "weight.h"
@@ -46,7 +47,7 @@ static void run_block(void *context, int64_t index, void *memory) {
   for (int64_t m = m0; m < m1; m++) {
     for (int r = 0; r < LPG_TILE_ROWS; r++) {
       int64_t n = row_tile * LPG_TILE_ROWS + r;
-      if (n < plan->desc.n) lpgemm_i_epilogue(call, m, n, s->sum[m - m0][r] * (double)plan->desc.global_scale);
+      if (n < plan->desc.n) lpgemm_i_epilogue(call, m, n, s->sum[m - m0][r]);
     }
   }
 }

@@ -2,7 +2,7 @@
 #ifndef LPG_CPU_WEIGHT_H
 #define LPG_CPU_WEIGHT_H
 
-#include "../layouts/packed.h"
+#include "../pack/sections.h"
 
 enum { LPG_MAX_TILE_K = 256, LPG_MAX_RUNS = 5 };
 
@@ -34,38 +34,35 @@ static inline uint32_t lpg_code_at(int bits, const uint8_t *tile, lpg_place plac
   return code;
 }
 
+/* The blob's header, from where offsets count. */
+static inline const uint8_t *lpg_blob_of(const lpg_plan *plan, const uint8_t *const *section) {
+  return section[LPG_SECTION_CODES] - plan->section[LPG_SECTION_CODES].offset;
+}
+
 /* The value of a section for (row, column k), `absent` if the matrix has no such section. */
 static inline double lpg_section_value(const lpg_plan *plan, const uint8_t *const *section, lpg_section_id id,
                                        int64_t row, int64_t k, double absent) {
-  lpgemm_dtype_t type = lpg_section_type(&plan->desc, id);
-  if (type == 0) return absent;
-  const lpg_axis *axis = lpg_section_axis(plan, id);
-  const uint8_t *at = section[id] + lpg_value_offset(type, axis->padded, row, k / axis->k);
-  if (type == LPGEMM_UINT(4)) return (double)(*at >> (row % LPG_TILE_ROWS < 8 ? 0 : 4) & 15);
-  return (double)lpg_load(type, at, 0);
+  return (double)lpg_term(plan, lpg_blob_of(plan, section), id, row, k, (float)absent);
 }
 
-/* Weights of one row, columns [first, first + count), without the global scale. first is a multiple of 16. */
+/* Weights of one row, columns [first, first + count), as lpg_weight_value() has them. first is a multiple of 16. */
 static inline void lpg_weight_row(const lpg_plan *plan, const uint8_t *const *section, int64_t row, int64_t first,
                                   int64_t count, double *out) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
+  lpgemm_dtype_t type = plan->desc.type;
   int bits = plan->bits, tile_k = lpg_tile_k(bits);
+  uint32_t flip = lpg_stored_flip(type);
   lpg_layout layout = lpg_tile_layout(bits);
-  lpg_place place[LPG_MAX_TILE_K];
-  for (int i = 0; i < tile_k; i++) place[i] = lpg_holder(layout, (int)(row % LPG_TILE_ROWS), i);
-  double scale = 1.0, zero = 0.0;
-  for (int64_t i = 0; i < count; i++) {
-    int64_t k = first + i;
-    if (i % LPG_STEP_K == 0) { /* groups are multiples of 16 columns */
-      scale = lpg_section_value(plan, section, LPG_SECTION_SCALES, row, k, 1.0) *
-              lpg_section_value(plan, section, LPG_SECTION_SUPER_SCALES, row, k, 1.0);
-      zero = lpg_section_value(plan, section, LPG_SECTION_ZEROS, row, k, (double)d->zero_constant) *
-             lpg_section_value(plan, section, LPG_SECTION_SUPER_ZEROS, row, k, 1.0);
+  lpg_place place[LPG_STEP_K]; /* of the first step: that of step s has local indices 8 * s further */
+  for (int i = 0; i < LPG_STEP_K; i++) place[i] = lpg_holder(layout, (int)(row % LPG_TILE_ROWS), i);
+  for (int64_t step = 0; step < count; step += LPG_STEP_K) { /* groups are multiples of 16 columns */
+    int64_t k = first + step, columns = count - step < LPG_STEP_K ? count - step : LPG_STEP_K;
+    lpg_group_terms terms = lpg_terms_at(plan, lpg_blob_of(plan, section), row, k);
+    const uint8_t *tile =
+        section[LPG_SECTION_CODES] + lpg_tile_offset(bits, plan->k_tiles, row / LPG_TILE_ROWS, k / tile_k);
+    for (int i = 0; i < columns; i++) {
+      lpg_place at = {place[i].thread, place[i].local + 8 * (int)(k % tile_k / LPG_STEP_K)};
+      out[step + i] = lpg_weight_value(&terms, lpg_code_at(bits, tile, at) ^ flip);
     }
-    int64_t tile = lpg_tile_offset(bits, plan->k_tiles, row / LPG_TILE_ROWS, k / tile_k);
-    uint32_t stored = lpg_code_at(bits, section[LPG_SECTION_CODES] + tile, place[k % tile_k]);
-    double value = (double)lpg_code_value(d->type, stored ^ lpg_stored_flip(d->type), d->codebook);
-    out[i] = d->zero == LPGEMM_ZERO_MINIMUM ? value * scale + zero : (value - zero) * scale;
   }
 }
 

@@ -166,21 +166,18 @@ static const uint8_t *tile_codes(const lpg_plan *plan, const lpgemm_weight_sourc
 }
 
 /* Row by row, so that the source is read in order; the tiles of 16 rows stay in the cache meanwhile. */
-/* Returns the codes' part of the payload's hash, taken of every row tile while it is in the cache. */
+/* Returns the codes' part of the payload's hash, taken of every tile while it is in the cache. */
 static uint64_t pack_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *section) {
   uint8_t buffer[LPG_LONGEST_TILE_ROW];
   uint64_t hash = 0;
-  for (int64_t row = 0; row < plan->n_padded; row++) {
-    for (int64_t tile = 0; tile < plan->k_tiles; tile++) {
-      const uint8_t *codes = tile_codes(plan, source, row, tile * lpg_tile_k(plan->bits), buffer);
-      uint8_t *to = section + lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS, tile);
-      lpgemm_i_put_codes(plan->desc.type, codes, (int)(row % LPG_TILE_ROWS), to);
+  int64_t tile_k = lpg_tile_k(plan->bits), bytes = lpg_tile_bytes(plan->bits);
+  for (int64_t i = 0; i < plan->row_tiles * plan->k_tiles; i++) {
+    int64_t first_row = i / plan->k_tiles * LPG_TILE_ROWS, column = i % plan->k_tiles * tile_k;
+    uint8_t *tile = section + i * bytes;
+    for (int row = 0; row < LPG_TILE_ROWS; row++) {
+      lpgemm_i_put_codes(plan->desc.type, tile_codes(plan, source, first_row + row, column, buffer), row, tile);
     }
-    if (row % LPG_TILE_ROWS == LPG_TILE_ROWS - 1) {
-      int64_t first = lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS, 0);
-      int64_t end = lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS + 1, 0);
-      hash += lpgemm_i_hash_part(section + first, (uint64_t)first, (uint64_t)(end - first));
-    }
+    hash += lpgemm_i_hash_part(tile, (uint64_t)(i * bytes), (uint64_t)bytes);
   }
   return hash;
 }

@@ -23,10 +23,6 @@ const void *lpgemm_i_source_array(const lpgemm_weight_source_t *source, lpg_sect
   return source_part(source, id).data;
 }
 
-static int64_t source_ld(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
-  return source->codes_ld ? source->codes_ld : plan->desc.k;
-}
-
 /* ---- checking what can be checked without reading ---- */
 
 static lpgemm_status_t check_bytes(const char *name, const void *data, uint64_t bytes, uint64_t needed) {
@@ -38,7 +34,7 @@ static lpgemm_status_t check_bytes(const char *name, const void *data, uint64_t 
 }
 
 static lpgemm_status_t check_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
-  int64_t n = plan->desc.n, k = plan->desc.k, ld = source_ld(plan, source);
+  int64_t n = plan->desc.n, k = plan->desc.k, ld = source->codes_ld;
   LPG_CHECK(ld >= k, LPGEMM_INVALID_SIZE, "source.codes_ld is %lld; it must be 0 or at least desc.k (%lld)",
             (long long)source->codes_ld, (long long)k);
   LPG_CHECK(n <= 1 || ld <= (INT64_MAX / 8 - k) / (n - 1), LPGEMM_SIZE_OVERFLOW,
@@ -75,8 +71,8 @@ lpgemm_status_t lpgemm_i_check_source(const lpg_plan *plan, const lpgemm_weight_
 
 /* ---- checking what is read ---- */
 
-static const uint8_t *code_row(const lpg_plan *plan, const lpgemm_weight_source_t *source, int64_t row) {
-  return (const uint8_t *)source->codes + row * source_ld(plan, source);
+static const uint8_t *code_row(const lpgemm_weight_source_t *source, int64_t row) {
+  return (const uint8_t *)source->codes + row * source->codes_ld;
 }
 
 lpgemm_status_t lpgemm_i_refuse_code(const lpg_plan *plan, uint8_t code, int64_t row, int64_t column) {
@@ -99,7 +95,7 @@ static lpgemm_status_t check_code_values(const lpg_plan *plan, const lpgemm_weig
   if (source->code_layout == LPGEMM_CODES_BITS || plan->bits == 8) return LPGEMM_SUCCESS;
   unsigned mask = (1u << plan->bits) - 1u;
   for (int64_t row = 0; row < plan->desc.n; row++) {
-    const uint8_t *code = code_row(plan, source, row);
+    const uint8_t *code = code_row(source, row);
     uint8_t all = 0;
     for (int64_t column = 0; column < plan->desc.k; column++) all |= code[column];
     if (all <= mask) continue;
@@ -154,12 +150,12 @@ static const uint8_t *tile_codes(const lpg_plan *plan, const lpgemm_weight_sourc
   int64_t count = row < plan->desc.n ? plan->desc.k - column : 0;
   if (count > tile_k) count = tile_k;
   int in_bytes = source->code_layout == LPGEMM_CODES_BYTES;
-  if (in_bytes && count == tile_k) return code_row(plan, source, row) + column;
+  if (in_bytes && count == tile_k) return code_row(source, row) + column;
   memset(buffer, lpg_padding_code(plan->desc.type), (size_t)tile_k);
   if (count > 0 && in_bytes) {
-    memcpy(buffer, code_row(plan, source, row) + column, (size_t)count);
+    memcpy(buffer, code_row(source, row) + column, (size_t)count);
   } else if (count > 0) {
-    uint64_t at = (uint64_t)(row * source_ld(plan, source) + column) * (uint64_t)plan->bits;
+    uint64_t at = (uint64_t)(row * source->codes_ld + column) * (uint64_t)plan->bits;
     expand_bits((const uint8_t *)source->codes, at, plan->bits, count, buffer);
   }
   return buffer;

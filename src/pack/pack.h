@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Checks that every array that the plan needs is there with enough bytes, and that no other one is given. The source
- * may lie anywhere: no byte of it is read. */
+ * may lie anywhere: no byte of it is read. codes_ld is resolved, as lpgemm_pack_weights() does. */
 lpgemm_status_t lpgemm_i_check_source(const lpg_plan *plan, const lpgemm_weight_source_t *source);
 
 /* Writes the whole blob (plan->total_bytes, header included) after checking every code. On failure nothing is written.

@@ -47,8 +47,10 @@ static bench_error launch(void *context, int64_t i) {
 }
 
 static bench_error check_and_time(dense *d, bench_time *time, double *rms_error) {
-  bench_product p = {d->m, d->n,       d->k, d->type, bench_blas_y(d->type), d->x, d->y, NULL, LPGEMM_X_SCALE_NONE,
-                     NULL, slab.memory};
+  bench_product p = {.m = d->m, .n = d->n, .k = d->k, .ldx = d->k, .x_type = d->type, .y_type = bench_blas_y(d->type)};
+  p.x = d->x;
+  p.y = d->y;
+  p.dense_seed = W_SEED;
   BENCH_TRY(d->machine->fill(d->type, d->x, d->m * d->k, X_SEED));
   BENCH_TRY(d->machine->poison(d->y, (size_t)(d->m * d->n) * 4));
   BENCH_TRY(launch(d, 0));

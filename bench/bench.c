@@ -75,11 +75,23 @@ static bench_error start_gbench(int argc, char **argv, const options *o) {
 
 /* ---- the run ---- */
 
+enum { RECORD_SECONDS = 15 };
+
 static bench_machine machine;
 static bench_case *cases;
 static bench_result *results;
 static char *done;
 static FILE *table;
+static bench_run this_run;
+static const char *record; /* path, or NULL */
+
+/* What was measured so far, for the case that the run is cut short. */
+static void keep_record(void) {
+  static double last;
+  if (!record || bench_now() - last < RECORD_SECONDS) return;
+  if (last > 0) bench_write_record(&this_run, record); /* the end of the run says it if that fails */
+  last = bench_now();
+}
 
 static void run_case(void *context, gbench_report *report) {
   bench_case *c = context;
@@ -87,6 +99,7 @@ static void run_case(void *context, gbench_report *report) {
   bench_run_case(&machine, c, r);
   done[c - cases] = 1;
   bench_print_case(table, c, r);
+  keep_record();
   if (r->error[0]) {
     report->error = r->error;
     return;
@@ -119,7 +132,7 @@ static const char *void_because(void) {
   return text;
 }
 
-static void add_context(const bench_run *run) {
+static void add_context(void) {
   char number[32];
   gbench_context("device", machine.device);
   gbench_context("driver", machine.driver);
@@ -127,7 +140,7 @@ static void add_context(const bench_run *run) {
   gbench_context("commit", bench_commit());
   snprintf(number, sizeof number, "%.0f", machine.read_gbps);
   gbench_context("read_gbps", number);
-  gbench_context("void", run->void_because ? run->void_because : "");
+  gbench_context("void", this_run.void_because ? this_run.void_because : "");
 }
 
 static bench_error open_machine(const options *o) {
@@ -149,17 +162,18 @@ static bench_error run_suite(int argc, char **argv, int *failed) {
   if (o.list) return gbench_run(0), NULL;
 
   BENCH_TRY(open_machine(&o));
-  bench_run run = {o.suite, &machine, void_because(), cases, results, done, count};
+  this_run = (bench_run){o.suite, &machine, void_because(), cases, results, done, count};
   table = o.own_format ? stderr : stdout;
-  add_context(&run);
-  bench_print_head(table, &run);
+  record = o.record;
+  add_context();
+  bench_print_head(table, &this_run);
   int ran = gbench_run(!o.own_format);
   bench_run_done(&machine);
-  bench_print_summary(table, &run);
+  bench_print_summary(table, &this_run);
   BENCH_CHECK(ran > 0, "no case of the suite %s fits the filter", o.suite);
   for (int i = 0; i < count; i++) *failed += done[i] && results[i].error[0];
-  *failed += run.void_because != NULL;
-  return o.record ? bench_write_record(&run, o.record) : NULL;
+  *failed += this_run.void_because != NULL;
+  return record ? bench_write_record(&this_run, record) : NULL;
 }
 
 int main(int argc, char **argv) {

@@ -5,10 +5,11 @@
 #include "common.h"
 
 typedef enum bench_operation {
-  BENCH_GEMM,  /* lpgemm_run() */
-  BENCH_BLAS,  /* the baseline alone: cuBLAS, or OpenBLAS on the CPU backend */
-  BENCH_PACK,  /* lpgemm_pack_weights() from memory of the backend's kind */
-  BENCH_UNPACK /* lpgemm_unpack_weights() */
+  BENCH_GEMM,   /* lpgemm_run() in a CUDA graph */
+  BENCH_BLAS,   /* the baseline alone: cuBLAS, or OpenBLAS on the CPU backend */
+  BENCH_PACK,   /* lpgemm_pack_weights() from memory of the backend's kind */
+  BENCH_UNPACK, /* lpgemm_unpack_weights() */
+  BENCH_CALL    /* what lpgemm_run() costs the host, without a graph */
 } bench_operation;
 
 typedef struct bench_case {
@@ -19,6 +20,7 @@ typedef struct bench_case {
   int64_t m;
   lpgemm_weight_desc_t desc; /* with n and k */
   lpgemm_dtype_t x_type, y_type;
+  int64_t x_gap; /* elements between two rows of X */
   lpgemm_x_scale_t x_scale_mode;
   int batch_invariant;
   char kernel[64];                  /* "" = automatic, else a family or a full name */
@@ -33,14 +35,21 @@ typedef struct bench_time {
   double us, us_min, us_max;
   int replays;
   int64_t launches; /* in one replay */
+  double nodes;     /* of the CUDA graph, a launch; 0 = there was no graph */
 } bench_time;
+
+/* Seconds that a case took. */
+typedef struct bench_spent {
+  double weights, check, time, baseline;
+} bench_spent;
 
 typedef struct bench_result {
   char error[512]; /* "" = right; a case that is wrong has no time */
   char kernel[64], family[32];
   char checked[96]; /* how */
   bench_time time;
-  double bytes;            /* what must move through memory at least */
+  bench_spent spent;
+  double bytes;            /* what must move through memory at least; NAN: does not matter */
   double limit_us;         /* NAN: not known */
   double baseline_us;      /* NAN: no baseline */
   char baseline_note[256]; /* why there is none */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../tests/ref/gemm_ref.h"
+#include "parallel.h"
 #include "random.h"
 
 enum { SAMPLES = 4096, MAX_ROWS = 64 };
@@ -51,73 +52,154 @@ static double x_scale(const bench_product *p, int64_t row) {
                                                 : (double)p->x_scale[p->x_scale_mode == LPGEMM_X_SCALE_ROW ? row : 0];
 }
 
-/* Rows of a dense matrix as fp64. */
-static bench_error load_row(const bench_machine *machine, lpgemm_dtype_t type, const void *matrix, int64_t row,
-                            int64_t columns, void *scratch, double *out) {
-  size_t bytes = (size_t)(columns * ref_bytes(type));
-  double value[256];
-  BENCH_TRY(machine->copy(scratch, (const char *)matrix + (size_t)row * bytes, bytes));
-  int coded = ref_bytes(type) == 1;
-  for (int i = 0; coded && i < 256; i++) {
-    uint8_t code = (uint8_t)i;
-    value[i] = ref_load(type, &code, 0);
+/* ---- numbers of the machine's arrays ---- */
+
+/* The value of each number of a type of at most 16 bits, since ref_load() is slow. */
+typedef struct numbers {
+  lpgemm_dtype_t type;
+  const double *value; /* NULL: more than 16 bits */
+  uint32_t mask;
+} numbers;
+
+/* The table is kept for the next call; that of another type of as many bytes is overwritten. */
+static numbers numbers_of(lpgemm_dtype_t type) {
+  static double one[1 << 8], two[1 << 16];
+  static lpgemm_dtype_t known[2];
+  int64_t bytes = ref_bytes(type);
+  if (bytes > 2) return (numbers){type, NULL, 0};
+  double *value = bytes == 1 ? one : two;
+  uint32_t mask = bytes == 1 ? 255 : 65535;
+  for (uint32_t bits = 0; known[bytes - 1] != type && bits <= mask; bits++) {
+    uint8_t byte = (uint8_t)bits;
+    uint16_t pair = (uint16_t)bits;
+    value[bits] = bytes == 1 ? ref_load(type, &byte, 0) : ref_load(type, &pair, 0);
   }
-  for (int64_t i = 0; i < columns; i++) {
-    out[i] = coded                ? value[((const uint8_t *)scratch)[i]]
-             : type == LPGEMM_F32 ? (double)((const float *)scratch)[i]
-                                  : ref_load(type, scratch, i);
+  known[bytes - 1] = type;
+  return (numbers){type, value, mask};
+}
+
+static double value_of(const numbers *numbers, uint32_t bits) {
+  return numbers->value ? numbers->value[bits & numbers->mask] : ref_load(numbers->type, &bits, 0);
+}
+
+/* Elements first to first + count - 1 of an array of the machine as fp64. */
+static bench_error load(const bench_machine *machine, const numbers *numbers, const void *array, int64_t first,
+                        int64_t count, void *scratch, double *out) {
+  size_t bytes = (size_t)ref_bytes(numbers->type);
+  BENCH_TRY(machine->copy(scratch, (const char *)array + (size_t)first * bytes, (size_t)count * bytes));
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t bits = 0;
+    memcpy(&bits, (const char *)scratch + (size_t)i * bytes, bytes); /* little-endian, as CUDA is */
+    out[i] = value_of(numbers, bits);
   }
   return NULL;
 }
+
+/* ---- samples ---- */
+
+/* What one column's outputs were off. */
+typedef struct column_result {
+  double error_sum, y_sum; /* squares */
+  int64_t bad_row;         /* -1: none, -2: out of memory */
+  double got, want, bound;
+} column_result;
 
 typedef struct samples {
+  const bench_product *p;
   int64_t row[MAX_ROWS], column[SAMPLES], rows, columns;
-  double *x;               /* [rows][k] */
-  double *y;               /* [rows][n] */
-  double *w, *magnitude;   /* [k] */
-  void *scratch;           /* a row of anything */
-  double error_sum, y_sum; /* squares */
+  double *x;                   /* [rows][k] */
+  double *y;                   /* [rows][n] */
+  numbers x_numbers;           /* of dense weights too */
+  column_result done[SAMPLES]; /* of each column */
 } samples;
 
-static bench_error load_rows(const bench_machine *machine, const bench_product *p, samples *s) {
-  for (int64_t i = 0; i < s->rows; i++) {
-    double *x = s->x + i * p->k, scale = x_scale(p, s->row[i]);
-    BENCH_TRY(load_row(machine, p->x_type, p->x, s->row[i], p->k, s->scratch, x));
-    for (int64_t j = 0; j < p->k; j++) x[j] *= scale;
-    BENCH_TRY(load_row(machine, p->y_type, p->y, s->row[i], p->n, s->scratch, s->y + i * p->n));
+static bench_error load_rows(const bench_machine *machine, samples *s) {
+  const bench_product *p = s->p;
+  void *scratch = malloc((size_t)(p->k > p->n ? p->k : p->n) * 4 + 1);
+  BENCH_CHECK(scratch, "out of memory");
+  bench_error error = NULL;
+  numbers numbers = numbers_of(p->y_type);
+  for (int64_t i = 0; i < s->rows && !error; i++) {
+    error = load(machine, &numbers, p->y, s->row[i] * p->n, p->n, scratch, s->y + i * p->n);
   }
-  return NULL;
+  numbers = s->x_numbers = numbers_of(p->x_type);
+  for (int64_t i = 0; i < s->rows && !error; i++) {
+    double *x = s->x + i * p->k, scale = x_scale(p, s->row[i]);
+    error = load(machine, &numbers, p->x, s->row[i] * p->ldx, p->k, scratch, x);
+    for (int64_t k = 0; k < p->k && !error; k++) x[k] *= scale;
+  }
+  free(scratch);
+  return error;
 }
 
-static bench_error check_column(const bench_machine *machine, const bench_product *p, samples *s, int64_t column) {
+static void load_weights(const samples *s, int64_t column, uint8_t *codes, double *w) {
+  const bench_product *p = s->p;
   if (p->weights) {
-    BENCH_TRY(bench_weight_row(machine, p->weights, column, s->w, s->magnitude));
-  } else {
-    BENCH_TRY(load_row(machine, p->x_type, p->dense, column, p->k, s->scratch, s->w));
-    for (int64_t k = 0; k < p->k; k++) s->magnitude[k] = fabs(s->w[k]);
+    bench_weight_row(p->weights, column, codes, w);
+    return;
   }
+  for (int64_t k = 0; k < p->k; k++) {
+    uint32_t bits = bench_random_number(p->x_type, bench_random(p->dense_seed, (uint64_t)(column * p->k + k)));
+    w[k] = value_of(&s->x_numbers, bits);
+  }
+}
+
+static void check_column(const samples *s, int64_t column, const double *w, column_result *r) {
+  const bench_product *p = s->p;
   for (int64_t i = 0; i < s->rows; i++) {
     const double *x = s->x + i * p->k;
     double want = 0, size = 0, got = s->y[i * p->n + column], bound = 0;
     for (int64_t k = 0; k < p->k; k++) {
-      want += x[k] * s->w[k];
-      size += fabs(x[k]) * s->magnitude[k];
+      want += x[k] * w[k];
+      size += fabs(x[k] * w[k]);
     }
     if (p->y_type != LPGEMM_I32) {
       double error = accumulation(p) * size;
       bound = error + ref_epsilon(p->y_type) * (fabs(want) + error) + ref_smallest(p->y_type) / 2;
     }
-    BENCH_CHECK(fabs(got - want) <= bound, "y[%lld][%lld] is %.9g, not %.9g within %.3g", (long long)s->row[i],
-                (long long)column, got, want, bound);
-    s->error_sum += (got - want) * (got - want);
-    s->y_sum += want * want;
+    r->error_sum += (got - want) * (got - want);
+    r->y_sum += want * want;
+    if (r->bad_row >= 0 || fabs(got - want) <= bound) continue;
+    r->bad_row = s->row[i];
+    r->got = got;
+    r->want = want;
+    r->bound = bound;
   }
+}
+
+static void check_columns(void *context, int64_t first, int64_t end) {
+  samples *s = context;
+  double *w = malloc((size_t)(s->p->k + 1) * sizeof *w);
+  uint8_t *codes = malloc((size_t)s->p->k + 1);
+  for (int64_t i = first; i < end; i++) {
+    s->done[i] = (column_result){.bad_row = w && codes ? -1 : -2};
+    if (s->done[i].bad_row == -2) continue;
+    load_weights(s, s->column[i], codes, w);
+    check_column(s, s->column[i], w, &s->done[i]);
+  }
+  free(w);
+  free(codes);
+}
+
+/* The first wrong output in the order of the columns, so that a run says the same every time. */
+static bench_error judge(const samples *s, double *rms_error) {
+  double error_sum = 0, y_sum = 0;
+  for (int64_t i = 0; i < s->columns; i++) {
+    const column_result *r = &s->done[i];
+    BENCH_CHECK(r->bad_row != -2, "out of memory");
+    BENCH_CHECK(r->bad_row == -1, "y[%lld][%lld] is %.9g, not %.9g within %.3g", (long long)r->bad_row,
+                (long long)s->column[i], r->got, r->want, r->bound);
+    error_sum += r->error_sum;
+    y_sum += r->y_sum;
+  }
+  *rms_error = y_sum > 0 ? sqrt(error_sum / y_sum) : 0;
   return NULL;
 }
 
 bench_error bench_check_samples(const bench_machine *machine, const bench_product *p, double *rms_error) {
   samples *s = calloc(1, sizeof *s);
   BENCH_CHECK(s, "out of memory");
+  s->p = p;
   s->rows = p->m < MAX_ROWS ? p->m : MAX_ROWS;
   s->columns = (SAMPLES + s->rows - 1) / s->rows;
   if (s->columns > p->n) s->columns = p->n;
@@ -125,18 +207,11 @@ bench_error bench_check_samples(const bench_machine *machine, const bench_produc
   pick(p->n, s->columns, 2, s->column);
   s->x = malloc((size_t)(s->rows * p->k + 1) * sizeof *s->x);
   s->y = malloc((size_t)(s->rows * p->n + 1) * sizeof *s->y);
-  s->w = malloc((size_t)(p->k + 1) * sizeof *s->w);
-  s->magnitude = malloc((size_t)(p->k + 1) * sizeof *s->magnitude);
-  s->scratch = malloc((size_t)(p->k > p->n ? p->k : p->n) * 4 + 1);
-  bench_error error =
-      s->x && s->y && s->w && s->magnitude && s->scratch ? load_rows(machine, p, s) : bench_fail("out of memory");
-  for (int64_t j = 0; !error && j < s->columns; j++) error = check_column(machine, p, s, s->column[j]);
-  *rms_error = s->y_sum > 0 ? sqrt(s->error_sum / s->y_sum) : 0;
+  bench_error error = s->x && s->y ? load_rows(machine, s) : bench_fail("out of memory");
+  if (!error) bench_parallel(s->columns, check_columns, s);
+  if (!error) error = judge(s, rms_error);
   free(s->x);
   free(s->y);
-  free(s->w);
-  free(s->magnitude);
-  free(s->scratch);
   free(s);
   return error;
 }
@@ -145,7 +220,7 @@ bench_error bench_check_samples(const bench_machine *machine, const bench_produc
 
 /* |scale of row| * norm of row of X, in the machine's memory. */
 static bench_error x_norms(const bench_machine *machine, const bench_product *p, float *norm) {
-  BENCH_TRY(machine->row_norms(p->x_type, p->x, p->m, p->k, norm));
+  BENCH_TRY(machine->row_norms(p->x_type, p->x, p->m, p->k, p->ldx, norm));
   if (p->x_scale_mode == LPGEMM_X_SCALE_NONE) return NULL;
   size_t bytes = (size_t)p->m * sizeof *norm;
   float *host = malloc(bytes);

@@ -65,12 +65,13 @@ __global__ void __launch_bounds__(kThreads) copy(uint4 *to, const uint4 *from, s
   }
 }
 
-__global__ void row_norms(lpgemm_dtype_t type, const void *matrix, int64_t columns, const float *table, float *out) {
+__global__ void row_norms(lpgemm_dtype_t type, const void *matrix, int64_t columns, int64_t ld, const float *table,
+                          float *out) {
   __shared__ double part[kThreads];
   int64_t row = blockIdx.x;
   double sum = 0;
   for (int64_t j = threadIdx.x; j < columns; j += kThreads) {
-    double value = load(type, matrix, row * columns + j, table);
+    double value = load(type, matrix, row * ld + j, table);
     sum += value * value;
   }
   part[threadIdx.x] = sum;
@@ -122,10 +123,10 @@ cudaError_t bench_device_copy(void *to, const void *from, size_t bytes, unsigned
                 bytes / sizeof(uint4));
 }
 
-cudaError_t bench_device_row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns,
+cudaError_t bench_device_row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,
                                    const float *table, float *out, cudaStream_t stream) {
   if (rows == 0) return cudaSuccess;
-  return launch(row_norms, static_cast<unsigned>(rows), stream, type, matrix, columns, table, out);
+  return launch(row_norms, static_cast<unsigned>(rows), stream, type, matrix, columns, ld, table, out);
 }
 
 cudaError_t bench_device_compare(const bench_comparison *comparison, unsigned long long *bad, cudaStream_t stream) {

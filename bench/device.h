@@ -19,7 +19,7 @@ cudaError_t bench_device_read(const void *memory, size_t bytes, unsigned blocks,
 /* Copies a multiple of 16 bytes. */
 cudaError_t bench_device_copy(void *to, const void *from, size_t bytes, unsigned blocks, cudaStream_t stream);
 
-cudaError_t bench_device_row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns,
+cudaError_t bench_device_row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,
                                    const float *table, float *out, cudaStream_t stream);
 
 /* Adds the number of elements that differ too much to *bad. */

@@ -1,13 +1,14 @@
 #include "graph_timer.h"
 
 enum { PROBES = 3, MIN_WARM_REPLAYS = 2, REPLAYS = 9, MAX_LAUNCHES = 4096 };
-static const double graph_us = 20000, warm_seconds = 0.05;
+static const double graph_us = 10000, warm_seconds = 0.03;
 
 typedef struct timer {
   cudaStream_t stream;
   cudaEvent_t start, stop;
   cudaGraph_t graph;
   cudaGraphExec_t exec;
+  size_t nodes;
 } timer;
 
 static bench_error elapsed(timer *t, double *us) {
@@ -45,6 +46,7 @@ static bench_error capture(timer *t, bench_launch launch, void *context, int64_t
   cudaError_t ended = cudaStreamEndCapture(t->stream, &t->graph);
   if (error) return error;
   BENCH_CHECK(ended == cudaSuccess, "the launches cannot be captured: %s", cudaGetErrorString(ended));
+  BENCH_CUDA(cudaGraphGetNodes(t->graph, NULL, &t->nodes));
   BENCH_CUDA(cudaGraphInstantiateWithFlags(&t->exec, t->graph, 0));
   BENCH_CUDA(cudaGraphUpload(t->exec, t->stream));
   return NULL;
@@ -71,7 +73,7 @@ static bench_error measure(timer *t, bench_launch launch, void *context, int64_t
     us[i] /= (double)launches;
   }
   double median = bench_median(us, REPLAYS);
-  *time = (bench_time){median, us[0], us[REPLAYS - 1], REPLAYS, launches};
+  *time = (bench_time){median, us[0], us[REPLAYS - 1], REPLAYS, launches, (double)t->nodes / (double)launches};
   return NULL;
 }
 

@@ -12,7 +12,7 @@
     BENCH_CHECK(bench_cuda_error_ == cudaSuccess, "%s: %s", #call, cudaGetErrorString(bench_cuda_error_)); \
   } while (0)
 
-/* Captures enough launches for about 20 ms into one graph, at least `rotation` of them unless they are long, so that
+/* Captures enough launches for about 10 ms into one graph, at least `rotation` of them unless they are long, so that
  * each reads memory that no cache has kept; warms up; replays the graph between two events. The time of a launch is a
  * replay's time by its launches, the median over the replays. What a launch puts into the stream is captured as it is,
  * programmatic dependent launches too. */

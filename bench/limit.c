@@ -25,6 +25,7 @@ double bench_ideal_bytes(const bench_case *c) {
   double m = (double)c->m, n = (double)d->n, k = (double)d->k;
   double packed = bytes_of(n * k, d->type) + part_bytes(d);
   switch (c->operation) {
+    case BENCH_CALL: return (double)NAN;
     case BENCH_GEMM: return packed + array_bytes(m * k, c->x_type) + array_bytes(m * n, c->y_type);
     case BENCH_BLAS: return array_bytes(n * k + m * k, c->baseline) + array_bytes(m * n, c->y_type);
     case BENCH_PACK:
@@ -35,7 +36,7 @@ double bench_ideal_bytes(const bench_case *c) {
 
 double bench_limit_us(const bench_case *c, double gbps) {
   double memory = bench_ideal_bytes(c) / gbps * 1e-3;
-  if (isnan(gbps)) return gbps;
+  if (isnan(memory)) return memory;
   if (c->operation == BENCH_PACK || c->operation == BENCH_UNPACK) return memory;
   int bits = lpgemm_dtype_bits(c->operation == BENCH_BLAS ? c->baseline : c->x_type);
   double tflops = bits > 8 ? 900 : bits == 8 ? 1700 : 15000;
@@ -44,5 +45,6 @@ double bench_limit_us(const bench_case *c, double gbps) {
 }
 
 double bench_tflops(const bench_case *c, const bench_result *r) {
+  if (c->operation != BENCH_GEMM && c->operation != BENCH_BLAS) return (double)NAN;
   return 2.0 * (double)c->m * (double)c->desc.n * (double)c->desc.k / r->time.us * 1e-6;
 }

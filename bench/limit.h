@@ -11,7 +11,8 @@ double bench_ideal_bytes(const bench_case *c);
 
 /* The limit of a product in microseconds: max(1.3 + bytes / B, 1.5 + 2 M N K / T), where B is the read bandwidth that
  * was measured in the same run in GB/s, and T 900 TFLOP/s for 16- and 32-bit activations, 1700 for 8 bits, 15,000 for
- * fewer. For pack and unpack it is bytes / B, with B the copy bandwidth. NAN if the bandwidth is. */
+ * fewer. For pack and unpack it is bytes / B, with B the copy bandwidth. NAN if the bandwidth is, and for the host's
+ * cost of a call. */
 double bench_limit_us(const bench_case *c, double gbps);
 
 #endif

@@ -40,9 +40,11 @@ typedef struct bench_machine {
   /* Times launches; `rotation` of them use different memory. time_call is for launches that cannot be captured. */
   bench_error (*time)(bench_launch launch, void *context, int64_t rotation, bench_time *time);
   bench_error (*time_call)(bench_launch launch, void *context, int64_t rotation, bench_time *time);
+  bench_error (*time_host)(bench_launch launch, void *context, bench_time *time); /* what a launch costs the host */
 
-  /* out[row] = Euclidean norm of a row of a dense matrix. */
-  bench_error (*row_norms)(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, float *out);
+  /* out[row] = Euclidean norm of a row; ld elements from one row to the next. */
+  bench_error (*row_norms)(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,
+                           float *out);
   bench_error (*compare)(const bench_comparison *comparison, int64_t *bad);
 
   /* y[m][n] = x[m][k] w[n][k]^T; Y has bench_blas_y(type). */

@@ -67,10 +67,15 @@ static bench_error time_launches(bench_launch launch, void *context, int64_t rot
   return bench_host_time(launch, context, rotation, NULL, time);
 }
 
-static bench_error row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, float *out) {
+static bench_error time_host(bench_launch launch, void *context, bench_time *time) {
+  return bench_host_cost(launch, context, NULL, time);
+}
+
+static bench_error row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,
+                             float *out) {
   for (int64_t i = 0; i < rows; i++) {
     double sum = 0;
-    for (int64_t j = i * columns; j < (i + 1) * columns; j++) {
+    for (int64_t j = i * ld; j < i * ld + columns; j++) {
       double value = type == LPGEMM_F32 ? (double)((const float *)matrix)[j] : ref_load(type, matrix, j);
       sum += value * value;
     }
@@ -108,6 +113,7 @@ bench_error bench_open_cpu(bench_machine *machine) {
                              .synchronize = synchronize,
                              .time = time_launches,
                              .time_call = time_launches,
+                             .time_host = time_host,
                              .row_norms = row_norms,
                              .compare = compare,
                              .multiply = bench_openblas_multiply};

@@ -64,7 +64,12 @@ static bench_error time_calls(bench_launch launch, void *context, int64_t rotati
   return bench_host_time(launch, context, rotation, synchronize, time);
 }
 
-static bench_error row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, float *out) {
+static bench_error time_host(bench_launch launch, void *context, bench_time *time) {
+  return bench_host_cost(launch, context, synchronize, time);
+}
+
+static bench_error row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,
+                             float *out) {
   float value[256];
   void *table;
   for (int i = 0; i < 256; i++) {
@@ -73,7 +78,8 @@ static bench_error row_norms(lpgemm_dtype_t type, const void *matrix, int64_t ro
   }
   BENCH_TRY(allocate(sizeof value, &table));
   bench_error error = copy(table, value, sizeof value);
-  cudaError_t status = error ? cudaSuccess : bench_device_row_norms(type, matrix, rows, columns, table, out, stream);
+  cudaError_t status =
+      error ? cudaSuccess : bench_device_row_norms(type, matrix, rows, columns, ld, table, out, stream);
   if (!error) error = synchronize();
   release(table);
   BENCH_CUDA(status);
@@ -130,6 +136,7 @@ bench_error bench_open_cuda(bench_machine *machine) {
                              .synchronize = synchronize,
                              .time = time_launches,
                              .time_call = time_calls,
+                             .time_host = time_host,
                              .row_norms = row_norms,
                              .compare = compare,
                              .multiply = bench_cublas_multiply};

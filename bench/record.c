@@ -37,7 +37,7 @@ static void put_number(FILE *file, const char *key, double value, const char *en
 }
 
 static void put_case(FILE *file, const bench_machine *machine, const bench_case *c, const bench_result *r) {
-  int product = c->operation == BENCH_GEMM || c->operation == BENCH_BLAS;
+  int product = c->operation != BENCH_PACK && c->operation != BENCH_UNPACK;
   fputs("    {", file);
   put_text(file, "name", c->name, ", ");
   put_text(file, "operation", bench_operation_name(c->operation), ", ");
@@ -47,13 +47,14 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   fprintf(file, "\"bits\": %d, ", lpgemm_dtype_bits(c->operation == BENCH_BLAS ? c->baseline : c->desc.type));
   put_text(file, "x", product ? lpgemm_dtype_name(c->x_type) : "", ", ");
   put_text(file, "y", product ? lpgemm_dtype_name(c->y_type) : "", ", ");
-  fprintf(file, "\"threads\": %d,\n     ", c->threads);
+  fprintf(file, "\"x_gap\": %lld, \"threads\": %d,\n     ", (long long)c->x_gap, c->threads);
   put_text(file, "kernel", r->kernel, ", ");
   put_text(file, "family", r->family, ",\n     ");
   put_number(file, "us", r->time.us, ", ");
   put_number(file, "us_min", r->time.us_min, ", ");
   put_number(file, "us_max", r->time.us_max, ", ");
-  fprintf(file, "\"replays\": %d, \"launches\": %lld,\n     ", r->time.replays, (long long)r->time.launches);
+  fprintf(file, "\"replays\": %d, \"launches\": %lld, ", r->time.replays, (long long)r->time.launches);
+  put_number(file, "nodes", r->time.nodes > 0 ? r->time.nodes : (double)NAN, ",\n     ");
   put_number(file, "limit_us", r->limit_us, ", ");
   put_number(file, "eff", bench_efficiency(r), ", ");
   put_text(file, "baseline", c->operation == BENCH_GEMM && isfinite(r->baseline_us) ? machine->blas : "", ", ");
@@ -61,7 +62,7 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   put_number(file, "ratio", bench_ratio(r), ",\n     ");
   put_number(file, "bytes", r->bytes, ", ");
   put_number(file, "gbps", bench_gbps(r), ", ");
-  put_number(file, "tflops", product ? bench_tflops(c, r) : (double)NAN, ", ");
+  put_number(file, "tflops", bench_tflops(c, r), ", ");
   put_number(file, "rms_error", r->rms_error, ",\n     ");
   put_text(file, "checked", r->checked, ", ");
   put_text(file, "error", r->error, "}");

@@ -17,7 +17,7 @@ static bench_error run_blas(const bench_machine *machine, const bench_case *c, b
 static void add_baseline(const bench_machine *machine, const bench_case *c, bench_result *r) {
   lpgemm_dtype_t type = machine->backend == LPGEMM_BACKEND_CPU ? LPGEMM_F32 : c->baseline;
   bench_time time;
-  double rms_error;
+  double rms_error, start = bench_now();
   if (c->baseline == 0) return;
   bench_error error = bench_baseline(machine, type, c->m, c->desc.n, c->desc.k, c->threads, &time, &rms_error);
   if (error) {
@@ -25,6 +25,7 @@ static void add_baseline(const bench_machine *machine, const bench_case *c, benc
   } else {
     r->baseline_us = time.us;
   }
+  r->spent.baseline = bench_now() - start;
 }
 
 static bench_error run(bench_machine *machine, const bench_case *c, bench_result *r) {
@@ -34,6 +35,7 @@ static bench_error run(bench_machine *machine, const bench_case *c, bench_result
       BENCH_TRY(bench_run_gemm(machine, c, r));
       add_baseline(machine, c, r);
       return NULL;
+    case BENCH_CALL: return bench_run_gemm(machine, c, r);
     case BENCH_BLAS: return run_blas(machine, c, r);
     default: return bench_run_pack(machine, c, r);
   }
@@ -48,7 +50,7 @@ void bench_run_case(bench_machine *machine, const bench_case *c, bench_result *r
   bench_error error = run(machine, c, r);
   if (!error) return;
   snprintf(r->error, sizeof r->error, "%s", error);
-  r->time = (bench_time){(double)NAN, (double)NAN, (double)NAN, 0, 0};
+  r->time = (bench_time){(double)NAN, (double)NAN, (double)NAN, 0, 0, 0};
 }
 
 void bench_run_done(const bench_machine *machine) {

@@ -65,6 +65,7 @@ typedef struct gemm {
   const bench_machine *machine;
   const bench_weights *weights;
   lpgemm_run_args_t args;
+  int64_t ldx;
   size_t y_bytes;
   void *x, *y, *other_y, *x_scale, *workspace;
   float *host_x_scale;
@@ -88,16 +89,18 @@ static bench_error make_x_scale(gemm *g, const bench_case *c) {
 
 static bench_error make_operands(gemm *g, const bench_case *c) {
   const bench_machine *machine = g->machine;
-  size_t x_bytes = (size_t)(c->m * c->desc.k) * (size_t)((lpgemm_dtype_bits(c->x_type) + 7) / 8);
+  g->ldx = c->desc.k + c->x_gap;
+  size_t x_bytes = (size_t)(c->m * g->ldx) * (size_t)((lpgemm_dtype_bits(c->x_type) + 7) / 8);
   g->y_bytes = (size_t)(c->m * c->desc.n) * (size_t)(lpgemm_dtype_bits(c->y_type) / 8);
   BENCH_TRY(machine->allocate(x_bytes, &g->x));
   BENCH_TRY(machine->allocate(g->y_bytes, &g->y));
   BENCH_TRY(machine->allocate(g->y_bytes, &g->other_y));
-  BENCH_TRY(machine->fill(c->x_type, g->x, c->m * c->desc.k, X_SEED));
+  BENCH_TRY(machine->fill(c->x_type, g->x, c->m * g->ldx, X_SEED));
   BENCH_TRY(make_x_scale(g, c));
   g->args.weights = g->weights->copy[0];
   g->args.m = c->m;
   g->args.x = g->x;
+  g->args.ldx = g->ldx;
   g->args.x_type = c->x_type;
   g->args.y = g->y;
   g->args.y_type = c->y_type;
@@ -147,8 +150,13 @@ static bench_error launch(void *context, int64_t i) {
 }
 
 static bench_error check(gemm *g, const bench_case *c, bench_result *r) {
-  bench_product p = {c->m, c->desc.n,       c->desc.k,       c->x_type,  c->y_type, g->x,
-                     g->y, g->host_x_scale, c->x_scale_mode, g->weights, NULL};
+  bench_product p = {.m = c->m, .n = c->desc.n, .k = c->desc.k, .ldx = g->ldx, .x_type = c->x_type};
+  p.y_type = c->y_type;
+  p.x = g->x;
+  p.y = g->y;
+  p.x_scale = g->host_x_scale;
+  p.x_scale_mode = c->x_scale_mode;
+  p.weights = g->weights;
   char name[64], family[32];
   BENCH_TRY(run_into(g, g->args.kernel, g->y));
   bench_error error = bench_check_samples(g->machine, &p, &r->rms_error);
@@ -171,9 +179,15 @@ static bench_error run(gemm *g, const bench_case *c, bench_result *r) {
     g->args.kernel = forced;
   }
   BENCH_TRY(chosen_kernel(g->machine, &g->args, r->kernel, r->family));
+  double start = bench_now();
   BENCH_TRY(check(g, c, r));
+  r->spent.check = bench_now() - start;
   BENCH_TRY(bind_workspace(g, &g->args));
-  return g->machine->time(launch, g, g->weights->copies, &r->time);
+  start = bench_now();
+  BENCH_TRY(c->operation == BENCH_CALL ? g->machine->time_host(launch, g, &r->time)
+                                       : g->machine->time(launch, g, g->weights->copies, &r->time));
+  r->spent.time = bench_now() - start;
+  return NULL;
 }
 
 /* ---- weights are kept while cases use the same ---- */
@@ -184,8 +198,10 @@ void bench_free_gemm(const bench_machine *machine) { bench_free_weights(machine,
 
 bench_error bench_run_gemm(const bench_machine *machine, const bench_case *c, bench_result *r) {
   if (!kept.copy || memcmp(&kept.desc, &c->desc, sizeof kept.desc) != 0) {
+    double start = bench_now();
     bench_free_gemm(machine);
     bench_error error = bench_make_weights(machine, &c->desc, &kept);
+    r->spent.weights = bench_now() - start;
     if (error) bench_free_gemm(machine);
     BENCH_TRY(error);
   }

@@ -105,6 +105,7 @@ static bench_error set_x(bench_case *c, const char *text) {
 }
 
 static bench_error set_y(bench_case *c, const char *text) { return read_type(text, &c->y_type); }
+static bench_error set_x_gap(bench_case *c, const char *text) { return read_number(text, 0, &c->x_gap); }
 
 static bench_error set_x_scale(bench_case *c, const char *text) {
   static const char *const words[] = {"none", "tensor", "row"};
@@ -160,6 +161,7 @@ static const struct {
     {"to", "to-", set_to},
     {"x", "", set_x},
     {"y", "to-", set_y},
+    {"x_gap", "x-gap-", set_x_gap},
     {"x_scale", "x-scale-", set_x_scale},
     {"invariant", "invariant-", set_invariant},
     {"kernel", "", set_kernel},
@@ -181,7 +183,8 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack"};
+static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack", "call"};
+enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }
 
@@ -201,7 +204,7 @@ static bench_error read_line(char *text, suite_line *line) {
   *line = (suite_line){BENCH_GEMM, {{NULL}, 0}, {{{NULL}, 0}}};
   char *rest = NULL, *word = strtok_r(text, " \t\n", &rest);
   int operation;
-  BENCH_TRY(read_word(word, operation_names, 4, &operation));
+  BENCH_TRY(read_word(word, operation_names, OPERATIONS, &operation));
   line->operation = (bench_operation)operation;
   while ((word = strtok_r(NULL, " \t\n", &rest))) {
     char *equals = strchr(word, '=');
@@ -297,34 +300,79 @@ static bench_error add_line(const bench_shapes *shapes, char *text, bench_case *
   return NULL;
 }
 
-static bench_error add_lines(FILE *file, const char *path, const bench_shapes *shapes, bench_case **cases, int *count) {
-  char text[1024];
+/* ---- files ---- */
+
+typedef struct reading {
+  const char *data;
+  bench_shapes shapes;
+  bench_case *cases;
+  int count;
+} reading;
+
+static bench_error add_file(reading *r, const char *name, int depth);
+
+static bench_error add_lines(reading *r, FILE *file, const char *path, int depth) {
+  char text[1024], name[64];
   for (int number = 1; fgets(text, sizeof text, file); number++) {
     text[strcspn(text, "#\n")] = 0;
     if (text[strspn(text, " \t")] == 0) continue;
-    bench_error error = add_line(shapes, text, cases, count);
+    if (sscanf(text, " include %63s", name) == 1) {
+      BENCH_TRY(add_file(r, name, depth + 1));
+      continue;
+    }
+    bench_error error = add_line(&r->shapes, text, &r->cases, &r->count);
     BENCH_CHECK(!error, "%s, line %d: %s", path, number, error);
   }
-  for (int i = 0; i < *count; i++) {
+  return NULL;
+}
+
+static bench_error add_file(reading *r, const char *name, int depth) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/bench/suites/%s.txt", r->data, name);
+  BENCH_CHECK(depth <= MAX_DEPTH, "%s is included from too deep", path);
+  FILE *file = fopen(path, "r");
+  BENCH_CHECK(file, "cannot open %s", path);
+  bench_error error = add_lines(r, file, path, depth);
+  fclose(file);
+  return error;
+}
+
+/* Cases of the same weights stand together where the first of them stands, so that each matrix is packed once. */
+static bench_error gather(reading *r) {
+  bench_case *sorted = malloc((size_t)(r->count + 1) * sizeof *sorted);
+  char *taken = calloc((size_t)r->count + 1, 1);
+  for (int i = 0, at = 0; sorted && taken && i < r->count; i++) {
+    for (int j = i; j < r->count; j++) {
+      if (taken[j] || memcmp(&r->cases[i].desc, &r->cases[j].desc, sizeof r->cases[i].desc) != 0) continue;
+      taken[j] = 1;
+      sorted[at++] = r->cases[j];
+    }
+  }
+  int enough = sorted && taken;
+  free(taken);
+  free(enough ? r->cases : sorted);
+  if (enough) r->cases = sorted;
+  BENCH_CHECK(enough, "out of memory");
+  return NULL;
+}
+
+static bench_error check_names(const reading *r, const char *suite) {
+  for (int i = 0; i < r->count; i++) {
     for (int j = 0; j < i; j++) {
-      BENCH_CHECK(strcmp((*cases)[i].name, (*cases)[j].name), "%s: two cases are called %s", path, (*cases)[i].name);
+      BENCH_CHECK(strcmp(r->cases[i].name, r->cases[j].name), "%s: two cases are called %s", suite, r->cases[i].name);
     }
   }
   return NULL;
 }
 
 bench_error bench_read_suite(const char *data, const char *name, bench_case **cases, int *count) {
-  char path[1024];
-  bench_shapes shapes = {NULL, 0};
-  *cases = NULL;
-  *count = 0;
-  bench_error error = bench_read_shapes(data, &shapes);
-  if (!error) {
-    snprintf(path, sizeof path, "%s/bench/suites/%s.txt", data, name);
-    FILE *file = fopen(path, "r");
-    error = file ? add_lines(file, path, &shapes, cases, count) : bench_fail("cannot open %s", path);
-    if (file) fclose(file);
-  }
-  bench_free_shapes(&shapes);
+  reading r = {.data = data};
+  bench_error error = bench_read_shapes(data, &r.shapes);
+  if (!error) error = add_file(&r, name, 0);
+  if (!error) error = check_names(&r, name);
+  if (!error) error = gather(&r);
+  bench_free_shapes(&r.shapes);
+  *cases = r.cases;
+  *count = r.count;
   return error;
 }

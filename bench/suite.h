@@ -4,8 +4,8 @@
 
 #include "case.h"
 
-/* Reads DATA/bench/suites/NAME.txt and the shapes that it names from DATA/tests/shapes/. The cases are one allocation;
- * cases of the same weights stand together. docs/benchmarks.md has the format. */
+/* Reads DATA/bench/suites/NAME.txt, what it includes, and the shapes that it names from DATA/tests/shapes/. The cases
+ * are one allocation; cases of the same weights stand together. docs/benchmarks.md has the format. */
 bench_error bench_read_suite(const char *data, const char *name, bench_case **cases, int *count);
 
 #endif

@@ -65,13 +65,18 @@ static int first_with_rows(const bench_run *run, int index) {
 
 void bench_print_summary(FILE *file, const bench_run *run) {
   int ran = 0, failed = 0;
+  bench_spent sum = {0, 0, 0, 0};
   for (int i = 0; i < run->count; i++) {
+    const bench_spent *s = &run->results[i].spent;
     ran += run->done[i];
     failed += run->done[i] && run->results[i].error[0];
+    sum = (bench_spent){sum.weights + s->weights, sum.check + s->check, sum.time + s->time, sum.baseline + s->baseline};
   }
   for (int i = 0; i < run->count; i++) {
     if (run->done[i] && first_with_rows(run, i)) print_means(file, run, run->cases[i].m);
   }
   print_means(file, run, 0);
+  fprintf(file, "seconds: %.1f for weights, %.1f for checks, %.1f for times, %.1f for %s\n", sum.weights, sum.check,
+          sum.time, sum.baseline, run->machine->blas);
   fprintf(file, "%d cases, %d failed%s\n", ran, failed, run->void_because ? ", VOID" : "");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../tests/ref/gemm_ref.h"
+#include "parallel.h"
 #include "random.h"
 
 enum { SEED = 7, CHOICES = 64, MAX_COPIES = 4096, ALIGN = 256 };
@@ -29,26 +30,42 @@ static double largest_factor(lpgemm_dtype_t type) {
   return type == LPGEMM_E4M3 ? 448 : type == LPGEMM_I8 ? 127 : (double)((1 << lpgemm_dtype_bits(type)) - 1);
 }
 
+/* Elements of a part are drawn from a few numbers, since rounding to a type is slow. */
+typedef struct drawing {
+  char choice[CHOICES * 4];
+  size_t element;
+  uint64_t seed;
+  char *out;
+} drawing;
+
+static void draw_range(void *context, int64_t first, int64_t end) {
+  const drawing *d = context;
+  for (int64_t i = first; i < end; i++) {
+    const char *choice = d->choice + bench_random(d->seed, (uint64_t)i) % CHOICES * d->element;
+    char *out = d->out + (size_t)i * d->element;
+    switch (d->element) { /* copies of a fixed size need no call */
+      case 1: *out = *choice; break;
+      case 2: memcpy(out, choice, 2); break;
+      default: memcpy(out, choice, 4);
+    }
+  }
+}
+
 /* rows x columns numbers of a type, drawn from [1/2, 1] times `top`, on the host and in the machine's memory. */
 static bench_error draw_part(const bench_machine *machine, bench_weights *w, lpgemm_part_t part, lpgemm_dtype_t type,
                              int64_t columns, double top, const void **array, size_t *bytes) {
   if (type == 0) return NULL;
-  uint32_t choice[CHOICES]; /* rounding to a type is slow */
-  size_t element = (size_t)ref_bytes(type);
-  for (int i = 0; i < CHOICES; i++) ref_store(type, (char *)choice + element * (size_t)i, 0, top * (0.5 + i / 126.0));
-  size_t count = (size_t)(w->desc.n * columns);
-  w->row_bytes[part] = (size_t)columns * element;
-  *bytes = count * element;
-  char *host = w->part[part] = malloc(*bytes + 1);
-  BENCH_CHECK(host, "out of memory");
-  for (size_t i = 0; i < count; i++) {
-    uint32_t at = bench_random(SEED + (uint64_t)part, i) % CHOICES;
-    memcpy(host + i * element, (const char *)choice + at * element, element);
-  }
+  drawing d = {.element = (size_t)ref_bytes(type), .seed = SEED + (uint64_t)part};
+  for (int i = 0; i < CHOICES; i++) ref_store(type, d.choice, i, top * (0.5 + i / 126.0));
+  w->row_bytes[part] = (size_t)columns * d.element;
+  *bytes = (size_t)w->desc.n * w->row_bytes[part];
+  d.out = w->part[part] = malloc(*bytes + 1);
+  BENCH_CHECK(d.out, "out of memory");
+  bench_parallel(w->desc.n * columns, draw_range, &d);
   void *memory;
   BENCH_TRY(machine->allocate(*bytes, &memory));
   *array = memory;
-  return machine->copy(memory, host, *bytes);
+  return machine->copy(memory, d.out, *bytes);
 }
 
 static bench_error draw_parts(const bench_machine *machine, bench_weights *w) {
@@ -79,6 +96,12 @@ static bench_error draw_parts(const bench_machine *machine, bench_weights *w) {
                    &s->super_zeros_bytes);
 }
 
+/* Codes are right-aligned bits; the sign of INT is one of them. */
+static lpgemm_dtype_t code_type(lpgemm_dtype_t type) {
+  int is_int = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_INT;
+  return is_int ? LPGEMM_UINT((lpgemm_dtype_t)lpgemm_dtype_bits(type)) : type;
+}
+
 bench_error bench_draw_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w) {
   memset(w, 0, sizeof *w);
   w->desc = *desc;
@@ -87,10 +110,7 @@ bench_error bench_draw_weights(const bench_machine *machine, const lpgemm_weight
   void *codes;
   BENCH_TRY(machine->allocate(w->source.codes_bytes, &codes));
   w->source.codes = codes;
-  /* Codes are right-aligned bits; the sign of INT is one of them. */
-  int is_int = LPGEMM_DTYPE_KIND(desc->type) == LPGEMM_KIND_INT;
-  lpgemm_dtype_t type = is_int ? LPGEMM_UINT((lpgemm_dtype_t)lpgemm_dtype_bits(desc->type)) : desc->type;
-  BENCH_TRY(machine->fill(type, codes, desc->n * desc->k, SEED));
+  BENCH_TRY(machine->fill(code_type(desc->type), codes, desc->n * desc->k, SEED));
   return draw_parts(machine, w);
 }
 
@@ -118,7 +138,7 @@ static bench_error measure_norms(const bench_machine *machine, bench_weights *w)
   BENCH_TRY(machine->allocate((size_t)(n * k) * sizeof(float), &values));
   lpgemm_status_t status = lpgemm_unpack_weights(machine->handle, w->copy[0], LPGEMM_F32, values, 0);
   bench_error error = status ? bench_fail("lpgemm_unpack_weights: %s", lpgemm_last_error())
-                             : machine->row_norms(LPGEMM_F32, values, n, k, w->norm);
+                             : machine->row_norms(LPGEMM_F32, values, n, k, k, w->norm);
   machine->release(values);
   if (!error && w->desc.zero == LPGEMM_ZERO_MINIMUM) error = add_minima(machine, w);
   return error;
@@ -149,23 +169,19 @@ bench_error bench_make_weights(const bench_machine *machine, const lpgemm_weight
   return measure_norms(machine, w);
 }
 
-bench_error bench_weight_row(const bench_machine *machine, const bench_weights *w, int64_t row, double *value,
-                             double *magnitude) {
-  size_t k = (size_t)w->desc.k;
-  uint8_t *codes = malloc(k + 1);
-  BENCH_CHECK(codes, "out of memory");
-  bench_error error = machine->copy(codes, (const uint8_t *)w->source.codes + (size_t)row * k, k);
+void bench_weight_row(const bench_weights *w, int64_t row, uint8_t *codes, double *value) {
   lpgemm_weight_desc_t desc = w->desc;
   lpgemm_weight_source_t source = {.size = sizeof source, .codes = codes};
+  lpgemm_dtype_t type = code_type(desc.type);
   const void **array[BENCH_PARTS] = {NULL, &source.scales, &source.zeros, &source.super_scales, &source.super_zeros};
-  desc.n = 1;
+  for (int64_t k = 0; k < desc.k; k++) {
+    codes[k] = (uint8_t)bench_random_number(type, bench_random(SEED, (uint64_t)(row * desc.k + k)));
+  }
   for (int i = 1; i < BENCH_PARTS; i++) {
     if (w->part[i]) *array[i] = (const char *)w->part[i] + (size_t)row * w->row_bytes[i];
   }
-  if (!error) ref_weight_row(&desc, &source, 0, value);
-  for (size_t i = 0; !error && i < k; i++) magnitude[i] = fabs(value[i]);
-  free(codes);
-  return error;
+  desc.n = 1;
+  ref_weight_row(&desc, &source, 0, value);
 }
 
 void bench_free_weights(const bench_machine *machine, bench_weights *w) {

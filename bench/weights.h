@@ -23,9 +23,9 @@ bench_error bench_draw_weights(const bench_machine *machine, const lpgemm_weight
 /* Draws, packs, and copies the packed matrix until the copies have machine->rotate_bytes together. */
 bench_error bench_make_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w);
 
-/* A row's weights from its source: values, and the magnitudes that errors are relative to; [k] each. */
-bench_error bench_weight_row(const bench_machine *machine, const bench_weights *w, int64_t row, double *value,
-                             double *magnitude);
+/* A row's weights in fp64, from its codes, drawn once more, and its scales and zeros. `codes` is scratch for k bytes.
+ * Any number of threads may do this at once. */
+void bench_weight_row(const bench_weights *w, int64_t row, uint8_t *codes, double *value);
 
 void bench_free_weights(const bench_machine *machine, bench_weights *w);
 

@@ -35,7 +35,7 @@
  *
  * - Every function that can fail returns lpgemm_status_t; 0 is success. After a failure lpgemm_last_error() is one
  *   sentence that names the argument, its value and what would be right. After a failed check of arguments not one
- *   byte has been written to your memory.
+ *   byte has been written to your memory, except where lpgemm_pack_weights() says so.
  * - Every struct starts with its size: `lpgemm_config_t c = {.size = sizeof c};` sets it and zeroes the rest (C++11:
  *   `lpgemm_config_t c{}; c.size = sizeof c;`), and zero means "the default" everywhere. A struct that is larger than
  *   the library knows is accepted while its unknown tail is zero. Reserved fields must be zero.
@@ -320,7 +320,7 @@ lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *byt
  * memory: NULL lets the library allocate; otherwise 256-byte aligned memory of the backend's kind with at least
  * lpgemm_packed_size() bytes that outlives the weights. Returns when the bytes are final: the source may be freed.
  * On the CUDA backend packing runs on the GPU with at most 64 MiB of scratch. A code that is too wide for its type
- * is refused with LPGEMM_INVALID_CODE. */
+ * is refused with LPGEMM_INVALID_CODE; the content of memory is unspecified after that. */
 lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
                                     const lpgemm_weight_source_t *source, void *memory, size_t memory_bytes,
                                     lpgemm_weights_t *weights);

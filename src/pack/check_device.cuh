@@ -1,4 +1,4 @@
-/* Looks for the first number of an array that is too large, on the GPU. */
+/* Looks for the first number of an array that is too large, on the GPU: once packing has noticed that there is one. */
 #pragma once
 
 #include "../cuda/cuda.h"
@@ -15,8 +15,7 @@ struct check_args {
   int64_t column_rows;       /* the one row is a column-major matrix of so many rows; 0 = it is not */
   int element_bytes;
   uint32_t largest;
-  unsigned long long *first_bad;
-  int *any_bad;
+  unsigned long long *first_bad; /* `none` before */
 };
 
 __device__ inline uint32_t element(const check_args &a, int64_t at) {
@@ -28,7 +27,6 @@ __device__ inline void check_span(const check_args &a, int64_t from, int64_t to)
     if (element(a, at) <= a.largest) continue;
     const int64_t n = a.column_rows;
     atomicMin(a.first_bad, (unsigned long long)(n ? at % n * (a.columns / n) + at / n : at));
-    *a.any_bad = 1;
     if (!n) return; /* in order, so that no smaller one follows */
   }
 }

@@ -1,4 +1,6 @@
-/* Packing on the GPU: the bytes of pack.c, from device memory to device memory, without scratch. */
+/* Packing on the GPU: the bytes of pack.c, from device memory to device memory, without scratch. Codes and numbers that
+ * are too large are noticed on the way and make garbage of a blob that gets no header; which one came first is looked
+ * for only then. */
 #include <cuda_pipeline.h>
 
 #include "../cuda/cuda.h"
@@ -10,6 +12,18 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+static constexpr int hash_sums = 256; /* partial sums of the payload's hash, so that blocks do not queue for one */
+
+/* What the kernels report back, in device memory; it starts as zeros. */
+struct report {
+  unsigned long long hash[hash_sums];
+  unsigned scale_span;
+  int any_bad; /* a code or a number is too large */
+  struct {
+    unsigned long long code, number[LPG_SECTIONS];
+  } first_bad; /* written only if there is one */
+};
+
 /* ---- codes ---- */
 
 struct codes_args {
@@ -19,12 +33,9 @@ struct codes_args {
   int64_t n, k, k_tiles;
   uint32_t flip;
   uint8_t *codes;
-  int64_t first_byte;       /* of `codes` in the payload */
-  unsigned long long *hash; /* or NULL */
-  const int *any_bad;       /* or NULL */
+  int64_t first_byte; /* of `codes` in the payload */
+  report *found;      /* or NULL */
 };
-
-static constexpr int hash_sums = 256; /* partial sums of the payload's hash, so that blocks do not queue for one */
 
 /* The stored code at (row, k); 0 in the padding. */
 template <int Bits>
@@ -62,12 +73,14 @@ __device__ inline void stage_codes(const codes_args &a, int64_t row0, int64_t k0
   __pipeline_commit();
 }
 
-/* The words of one unit of a lane's row, from staged codes; `stride` words apart. */
+/* The words of one unit of a lane's row, from staged codes; `stride` words apart. Collects in `seen` which bits the
+ * codes have; a flip does not change those above the width. */
 template <int Bits>
-__device__ inline void build_unit(const uint8_t *codes, uint32_t flips, uint32_t *word, int stride) {
+__device__ inline void build_unit(const uint8_t *codes, uint32_t flips, uint32_t *word, int stride, uint32_t *seen) {
 #pragma unroll
   for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
     const uint32_t two = *(const uint16_t *)(codes + pair / 2 * LPG_STEP_K + pair % 2 * 8) ^ flips;
+    *seen |= two;
     lpg_unit_put_pair(Bits, word, stride, pair, __byte_perm(two, 0, 0x4140));
   }
 }
@@ -90,7 +103,7 @@ __device__ inline unsigned long long hash_vector(uint4 v, uint64_t index) {
 /* Builds and stores a staged chunk: a thread takes all that a lane has of a tile. Returns its part of the hash. */
 template <int Bits>
 __device__ inline unsigned long long store_chunk(const codes_args &a, const uint8_t *staged, int64_t row_tile,
-                                                 int64_t first_tile) {
+                                                 int64_t first_tile, uint32_t *seen) {
   constexpr int tile_k = lpg_tile_k(Bits), words = lpg_lane_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
   unsigned long long hash = 0;
   const int tiles = (int)min((int64_t)(chunk_k / tile_k), a.k_tiles - first_tile);
@@ -103,7 +116,7 @@ __device__ inline unsigned long long store_chunk(const codes_args &a, const uint
       for (int unit = 0; unit < tile_k / unit_k; unit++) {
         const int k = tile * tile_k + unit * unit_k + lane % 4 * 2;
         build_unit<Bits>(staged + (lane / 4 + 8 * half) * row_bytes + k, a.flip * 0x0101u,
-                         word + 2 * unit * lpg_unit_words(Bits) + half, 2);
+                         word + 2 * unit * lpg_unit_words(Bits) + half, 2, seen);
       }
     }
     const int64_t offset = lpg_tile_offset(Bits, a.k_tiles, row_tile, first_tile + tile);
@@ -124,12 +137,13 @@ static constexpr int chunks_a_block = 4;
 template <int Bits>
 __global__ void __launch_bounds__(256) pack_codes_kernel(const codes_args a) {
   __shared__ alignas(16) uint8_t staged[2][LPG_TILE_ROWS * row_bytes];
-  if (a.any_bad && *a.any_bad) return;
+  constexpr uint32_t too_high = 0xffffu & ~(((1u << Bits) - 1u) * 0x0101u); /* in two codes */
   constexpr int tiles = chunk_k / lpg_tile_k(Bits);
   const int64_t row_tile = blockIdx.y, row0 = row_tile * LPG_TILE_ROWS;
   const int64_t first = (int64_t)blockIdx.x * chunks_a_block;
   const int64_t end = min(first + chunks_a_block, lpg_ceil_div(a.k_tiles, tiles));
   unsigned long long hash = 0;
+  uint32_t seen = 0;
   stage_codes<Bits>(a, row0, first * chunk_k, staged[0]);
   for (int64_t chunk = first; chunk < end; chunk++) {
     if (chunk + 1 < end) {
@@ -139,10 +153,12 @@ __global__ void __launch_bounds__(256) pack_codes_kernel(const codes_args a) {
       __pipeline_wait_prior(0);
     }
     __syncthreads();
-    hash += store_chunk<Bits>(a, staged[(chunk - first) % 2], row_tile, chunk * tiles);
+    hash += store_chunk<Bits>(a, staged[(chunk - first) % 2], row_tile, chunk * tiles, &seen);
     __syncthreads();
   }
-  if (a.hash) add_hash(a.hash, hash);
+  if (!a.found) return;
+  if (seen & too_high) a.found->any_bad = 1;
+  add_hash(a.found->hash, hash);
 }
 
 /* ---- numbers: scales, zeros and the like ---- */
@@ -153,7 +169,8 @@ struct numbers_args {
   const void *source;
   int column_major;
   uint8_t *blob;
-  const int *any_bad;
+  uint32_t largest;
+  int *any_bad;
 };
 
 __device__ inline uint32_t source_number(const numbers_args &a, int bytes, int64_t row, int64_t j) {
@@ -165,18 +182,17 @@ __device__ inline uint32_t source_number(const numbers_args &a, int bytes, int64
                       : ((const uint32_t *)a.source)[i];
 }
 
-/* A thread writes rows g and g + 8 of a tile for one group, which UINT(4) keeps in one byte. */
+/* A thread writes rows g and g + 8 of a tile for one group, which UINT(4) keeps in one byte. Neighbours write
+ * neighbouring pairs. */
 static __global__ void __launch_bounds__(256) pack_numbers_kernel(const numbers_args a) {
-  if (*a.any_bad) return;
   const lpgemm_dtype_t type = lpg_section_type(&a.plan.desc, a.id);
   const int64_t padded = lpg_section_axis(&a.plan, a.id)->padded, total = a.plan.row_tiles * padded * 8;
   uint8_t *section = a.blob + a.plan.section[a.id].offset;
   for (int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x; i < total; i += (int64_t)gridDim.x * 256) {
-    /* neighbours read neighbouring numbers */
-    const int64_t j = a.column_major ? i / 8 % padded : i % padded, g = a.column_major ? i % 8 : i / padded % 8;
-    const int64_t row = i / 8 / padded * LPG_TILE_ROWS + g;
+    const int64_t j = i / 8 % padded, row = i / 8 / padded * LPG_TILE_ROWS + i % 8;
     const int bytes = lpg_bytes(type);
     const uint32_t first = source_number(a, bytes, row, j), second = source_number(a, bytes, row + 8, j);
+    if (max(first, second) > a.largest) *a.any_bad = 1;
     uint8_t *at = section + lpg_value_offset(type, padded, row, j);
     if (type == LPGEMM_UINT(4)) {
       *at = (uint8_t)(first | second << 4);
@@ -196,7 +212,6 @@ struct seal_args {
   lpg_plan plan;
   uint8_t *blob;
   unsigned *scale_span;
-  const int *any_bad;
 };
 
 __device__ inline int min_of_8(int x) {
@@ -208,7 +223,6 @@ __device__ inline int max_of_8(int x) { return -min_of_8(-x); }
 
 /* Eight lanes share a row. */
 static __global__ void __launch_bounds__(256) row_exponents_kernel(const seal_args a) {
-  if (*a.any_bad) return;
   const int64_t row = (int64_t)blockIdx.x * 32 + threadIdx.x / 8;
   lpg_exponents found = lpg_no_exponents();
   if (row < a.plan.desc.n) found = lpg_scan_exponents(&a.plan, a.blob, row, threadIdx.x % 8, 8);
@@ -225,12 +239,11 @@ static __global__ void __launch_bounds__(256) row_exponents_kernel(const seal_ar
 struct gaps_args {
   uint64_t from[LPG_SECTIONS], to[LPG_SECTIONS];
   uint8_t *blob;
-  const int *any_bad;
 };
 
 static __global__ void __launch_bounds__(256) clear_gaps_kernel(const gaps_args a) {
   const uint64_t at = a.from[blockIdx.x] + threadIdx.x;
-  if (at < a.to[blockIdx.x] && !*a.any_bad) a.blob[at] = 0;
+  if (at < a.to[blockIdx.x]) a.blob[at] = 0;
 }
 
 struct hash_args {
@@ -250,53 +263,9 @@ static __global__ void __launch_bounds__(256) hash_kernel(const hash_args a) {
 
 /* ---- on the host ---- */
 
-/* What the kernels report back, in device memory. */
-struct report {
-  unsigned long long first_bad_code, first_bad_number[LPG_SECTIONS], hash[hash_sums];
-  unsigned scale_span;
-  int any_bad;
-};
-
-static lpgemm_status_t check_values(const lpg_plan *plan, const lpgemm_weight_source_t *source, report *on_device,
-                                    cudaStream_t stream) {
-  const lpgemm_weight_desc_t &d = plan->desc;
-  if (source->code_layout == LPGEMM_CODES_BYTES && plan->bits < 8) {
-    LPG_TRY(check_array({(const uint8_t *)source->codes, d.n, d.k, source->codes_ld, 0, 1, (1u << plan->bits) - 1u,
-                         &on_device->first_bad_code, &on_device->any_bad},
-                        stream));
-  }
-  for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
-    const lpg_section_id id = (lpg_section_id)i;
-    const uint32_t largest = lpg_largest_number(plan, id);
-    if (plan->section[i].bytes == 0 || largest == UINT32_MAX) continue;
-    LPG_TRY(check_array({(const uint8_t *)lpgemm_i_source_array(source, id), 1, d.n * lpg_section_axis(plan, id)->count,
-                         0, source->order == LPGEMM_COLUMN_MAJOR ? d.n : 0, lpg_bytes(lpg_section_type(&d, id)),
-                         largest, &on_device->first_bad_number[i], &on_device->any_bad},
-                        stream));
-  }
-  return LPGEMM_SUCCESS;
-}
-
-static lpgemm_status_t refuse_bad(const lpg_plan *plan, const lpgemm_weight_source_t *source, const report &found) {
-  if (found.first_bad_code != none) {
-    uint8_t code = 0;
-    LPG_CUDA(cudaMemcpy(&code, (const uint8_t *)source->codes + found.first_bad_code, 1, cudaMemcpyDefault));
-    return lpgemm_i_refuse_code(plan, code, (int64_t)(found.first_bad_code / (uint64_t)source->codes_ld),
-                                (int64_t)(found.first_bad_code % (uint64_t)source->codes_ld));
-  }
-  for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
-    const uint64_t at = found.first_bad_number[i];
-    if (at == none) continue;
-    const lpg_section_id id = (lpg_section_id)i;
-    const int bytes = lpg_bytes(lpg_section_type(&plan->desc, id));
-    const uint64_t count = (uint64_t)lpg_section_axis(plan, id)->count, n = (uint64_t)plan->desc.n;
-    const uint64_t row = at / count, group = at % count,
-                   index = source->order == LPGEMM_COLUMN_MAJOR ? group * n + row : at;
-    uint16_t number = 0;
-    LPG_CUDA(cudaMemcpy(&number, (const uint8_t *)lpgemm_i_source_array(source, id) + index * (uint64_t)bytes,
-                        (size_t)bytes, cudaMemcpyDefault));
-    return lpgemm_i_refuse_number(plan, id, number, (int64_t)row, (int64_t)group);
-  }
+static lpgemm_status_t read_report(const report *on_device, report *found, cudaStream_t stream) {
+  LPG_CUDA(cudaMemcpyAsync(found, on_device, sizeof *found, cudaMemcpyDeviceToHost, stream));
+  LPG_CUDA(cudaStreamSynchronize(stream));
   return LPGEMM_SUCCESS;
 }
 
@@ -320,22 +289,26 @@ static lpgemm_status_t put_codes(const lpg_plan *plan, const codes_args &args, i
 }
 
 static lpgemm_status_t pack_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
-                                    const int *any_bad, cudaStream_t stream) {
+                                    report *on_device, cudaStream_t stream) {
   for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
     const lpg_section_id id = (lpg_section_id)i;
     if (plan->section[i].bytes == 0) continue;
-    const numbers_args args = {*plan, id,     lpgemm_i_source_array(source, id), source->order == LPGEMM_COLUMN_MAJOR,
-                               blob,  any_bad};
+    const numbers_args args = {*plan,
+                               id,
+                               lpgemm_i_source_array(source, id),
+                               source->order == LPGEMM_COLUMN_MAJOR,
+                               blob,
+                               lpg_largest_number(plan, id),
+                               &on_device->any_bad};
     const int64_t pairs = plan->row_tiles * lpg_section_axis(plan, id)->padded * 8;
     LPG_TRY(launch((const void *)pack_numbers_kernel, dim3(blocks_for(pairs, 256)), 256, 0, stream, args));
   }
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t clear_gaps(const lpg_plan *plan, uint8_t *blob, const int *any_bad, cudaStream_t stream) {
+static lpgemm_status_t clear_gaps(const lpg_plan *plan, uint8_t *blob, cudaStream_t stream) {
   gaps_args args = {};
   args.blob = blob;
-  args.any_bad = any_bad;
   for (int i = 0; i < LPG_SECTIONS; i++) {
     const uint64_t end = plan->section[i].offset + plan->section[i].bytes;
     args.from[i] = end;
@@ -345,40 +318,31 @@ static lpgemm_status_t clear_gaps(const lpg_plan *plan, uint8_t *blob, const int
 }
 
 static lpgemm_status_t start_report(report *on_device, cudaStream_t stream) {
-  report nothing;
-  memset(&nothing, 0xff, sizeof nothing); /* `none` everywhere */
-  memset(nothing.hash, 0, sizeof nothing.hash);
-  nothing.scale_span = 0;
-  nothing.any_bad = 0;
-  LPG_CUDA(cudaMemcpyAsync(on_device, &nothing, sizeof nothing, cudaMemcpyHostToDevice, stream));
+  LPG_CUDA(cudaMemsetAsync(on_device, 0, sizeof *on_device, stream));
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t read_report(const report *on_device, report *found, cudaStream_t stream) {
-  LPG_CUDA(cudaMemcpyAsync(found, on_device, sizeof *found, cudaMemcpyDeviceToHost, stream));
-  LPG_CUDA(cudaStreamSynchronize(stream));
-  return LPGEMM_SUCCESS;
-}
-
-/* Row exponents, gaps, hash and header; if `source` is given and a bad code was found in it, the refusal instead.
- * hashed: bytes of the payload that are in the partial sums already. */
-static lpgemm_status_t seal(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
-                            report *on_device, uint64_t hashed, lpg_content *content, cudaStream_t stream) {
+/* Row exponents, gaps and the rest of the hash; waits for everything and reads the report. hashed: bytes of the payload
+ * that are in the partial sums already. */
+static lpgemm_status_t derive(const lpg_plan *plan, uint8_t *blob, report *on_device, uint64_t hashed, report *found,
+                              cudaStream_t stream) {
   if (plan->section[LPG_SECTION_ROW_EXPONENTS].bytes > 0) {
-    const seal_args args = {*plan, blob, &on_device->scale_span, &on_device->any_bad};
+    const seal_args args = {*plan, blob, &on_device->scale_span};
     LPG_TRY(launch((const void *)row_exponents_kernel, dim3((unsigned)lpg_ceil_div(plan->n_padded, 32)), 256, 0, stream,
                    args));
   }
-  LPG_TRY(clear_gaps(plan, blob, &on_device->any_bad, stream));
+  LPG_TRY(clear_gaps(plan, blob, stream));
   const uint64_t payload = plan->total_bytes - LPG_HEADER_BYTES;
   if (payload > hashed) {
     const hash_args args = {blob + LPG_HEADER_BYTES, hashed, payload - hashed, on_device->hash};
     LPG_TRY(
         launch((const void *)hash_kernel, dim3(blocks_for((int64_t)(args.bytes / 16), 1024)), 256, 0, stream, args));
   }
-  report found;
-  LPG_TRY(read_report(on_device, &found, stream));
-  if (source) LPG_TRY(refuse_bad(plan, source, found));
+  return read_report(on_device, found, stream);
+}
+
+static lpgemm_status_t put_header(const lpg_plan *plan, const report &found, uint8_t *blob, lpg_content *content,
+                                  cudaStream_t stream) {
   content->scale_span = found.scale_span;
   content->payload_hash = 0;
   for (int i = 0; i < hash_sums; i++) content->payload_hash += found.hash[i];
@@ -389,10 +353,65 @@ static lpgemm_status_t seal(const lpg_plan *plan, const lpgemm_weight_source_t *
   return LPGEMM_SUCCESS;
 }
 
-/* hash, any_bad: or NULL. */
+/* ---- refusing ---- */
+
+/* Looks for the first code and the first number of each part that are too large. */
+static lpgemm_status_t find_bad(const lpg_plan *plan, const lpgemm_weight_source_t *source, report *on_device,
+                                cudaStream_t stream) {
+  const lpgemm_weight_desc_t &d = plan->desc;
+  LPG_CUDA(cudaMemsetAsync(&on_device->first_bad, 0xff, sizeof on_device->first_bad, stream)); /* `none` everywhere */
+  if (source->code_layout == LPGEMM_CODES_BYTES && plan->bits < 8) {
+    LPG_TRY(check_array({(const uint8_t *)source->codes, d.n, d.k, source->codes_ld, 0, 1, (1u << plan->bits) - 1u,
+                         &on_device->first_bad.code},
+                        stream));
+  }
+  for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
+    const lpg_section_id id = (lpg_section_id)i;
+    const uint32_t largest = lpg_largest_number(plan, id);
+    if (plan->section[i].bytes == 0 || largest == UINT32_MAX) continue;
+    LPG_TRY(check_array({(const uint8_t *)lpgemm_i_source_array(source, id), 1, d.n * lpg_section_axis(plan, id)->count,
+                         0, source->order == LPGEMM_COLUMN_MAJOR ? d.n : 0, lpg_bytes(lpg_section_type(&d, id)),
+                         largest, &on_device->first_bad.number[i]},
+                        stream));
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* The refusal of a source in which something is too large: codes come before numbers, as on the host. */
+static lpgemm_status_t refuse_bad(const lpg_plan *plan, const lpgemm_weight_source_t *source, report *on_device,
+                                  cudaStream_t stream) {
+  report found;
+  LPG_TRY(find_bad(plan, source, on_device, stream));
+  LPG_TRY(read_report(on_device, &found, stream));
+  if (found.first_bad.code != none) {
+    uint8_t code = 0;
+    LPG_CUDA(cudaMemcpy(&code, (const uint8_t *)source->codes + found.first_bad.code, 1, cudaMemcpyDefault));
+    return lpgemm_i_refuse_code(plan, code, (int64_t)(found.first_bad.code / (uint64_t)source->codes_ld),
+                                (int64_t)(found.first_bad.code % (uint64_t)source->codes_ld));
+  }
+  for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
+    const uint64_t at = found.first_bad.number[i];
+    if (at == none) continue;
+    const lpg_section_id id = (lpg_section_id)i;
+    const int bytes = lpg_bytes(lpg_section_type(&plan->desc, id));
+    const uint64_t count = (uint64_t)lpg_section_axis(plan, id)->count, n = (uint64_t)plan->desc.n;
+    const uint64_t row = at / count, group = at % count,
+                   index = source->order == LPGEMM_COLUMN_MAJOR ? group * n + row : at;
+    uint16_t number = 0;
+    LPG_CUDA(cudaMemcpy(&number, (const uint8_t *)lpgemm_i_source_array(source, id) + index * (uint64_t)bytes,
+                        (size_t)bytes, cudaMemcpyDefault));
+    return lpgemm_i_refuse_number(plan, id, number, (int64_t)row, (int64_t)group);
+  }
+  LPG_CHECK(0, LPGEMM_INVALID_CODE,
+            "source held a code or number that is too large, and no longer does; it must not change meanwhile");
+}
+
+/* ---- the whole ---- */
+
+/* found: or NULL, where neither hash nor checks are wanted. */
 static lpgemm_status_t put_all_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int in_bits,
-                                     int64_t first_row, int64_t rows, uint8_t *blob, unsigned long long *hash,
-                                     const int *any_bad, cudaStream_t stream) {
+                                     int64_t first_row, int64_t rows, uint8_t *blob, report *found,
+                                     cudaStream_t stream) {
   const codes_args args = {codes,
                            ld,
                            in_bits,
@@ -402,8 +421,7 @@ static lpgemm_status_t put_all_codes(const lpg_plan *plan, const uint8_t *codes,
                            lpg_stored_flip(plan->desc.type),
                            blob + plan->section[LPG_SECTION_CODES].offset,
                            0,
-                           hash,
-                           any_bad};
+                           found};
   if (rows == 0 || plan->desc.k == 0) return LPGEMM_SUCCESS;
   switch (plan->bits) {
     case 1: return put_codes<1>(plan, args, first_row, rows, stream);
@@ -420,13 +438,15 @@ static lpgemm_status_t put_all_codes(const lpg_plan *plan, const uint8_t *codes,
 static lpgemm_status_t pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
                             lpg_content *content, report *on_device, cudaStream_t stream) {
   LPG_TRY(start_report(on_device, stream));
-  LPG_TRY(check_values(plan, source, on_device, stream));
   const uint8_t *codes = (const uint8_t *)source->codes;
   const int in_bits = source->code_layout == LPGEMM_CODES_BITS;
-  LPG_TRY(put_all_codes(plan, codes, source->codes_ld, in_bits, 0, plan->desc.n, blob, on_device->hash,
-                        &on_device->any_bad, stream));
-  LPG_TRY(pack_numbers(plan, source, blob, &on_device->any_bad, stream));
-  return seal(plan, source, blob, on_device, plan->section[LPG_SECTION_CODES].bytes, content, stream);
+  LPG_TRY(put_all_codes(plan, codes, source->codes_ld, in_bits, 0, plan->desc.n, blob, on_device, stream));
+  LPG_TRY(pack_numbers(plan, source, blob, on_device, stream));
+  report found;
+  LPG_TRY(derive(plan, blob, on_device, plan->section[LPG_SECTION_CODES].bytes, &found, stream));
+  if (!found.any_bad) return put_header(plan, found, blob, content, stream);
+  LPG_CUDA(cudaMemsetAsync(blob, 0, LPG_HEADER_BYTES, stream)); /* an older blob's would stand before garbage */
+  return refuse_bad(plan, source, on_device, stream);
 }
 
 }  // namespace
@@ -434,7 +454,7 @@ static lpgemm_status_t pack(const lpg_plan *plan, const lpgemm_weight_source_t *
 
 lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int64_t first_row,
                                         int64_t rows, uint8_t *blob, cudaStream_t stream) {
-  return lpg::put_all_codes(plan, codes, ld, 0, first_row, rows, blob, NULL, NULL, stream);
+  return lpg::put_all_codes(plan, codes, ld, 0, first_row, rows, blob, NULL, stream);
 }
 
 lpgemm_status_t lpgemm_i_cuda_pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
@@ -446,6 +466,8 @@ lpgemm_status_t lpgemm_i_cuda_pack(const lpg_plan *plan, const lpgemm_weight_sou
 lpgemm_status_t lpgemm_i_cuda_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content, void *scratch,
                                    cudaStream_t stream) {
   lpg::report *on_device = (lpg::report *)scratch;
+  lpg::report found;
   LPG_TRY(lpg::start_report(on_device, stream));
-  return lpg::seal(plan, NULL, blob, on_device, 0, content, stream);
+  LPG_TRY(lpg::derive(plan, blob, on_device, 0, &found, stream));
+  return lpg::put_header(plan, found, blob, content, stream);
 }

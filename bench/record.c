@@ -84,7 +84,8 @@ static void put_run(FILE *file, const bench_run *run) {
   put_text(file, "runtime", run->machine->runtime, ",\n  ");
   put_number(file, "read_gbps", run->machine->read_gbps, ",\n  ");
   put_number(file, "copy_gbps", run->machine->copy_gbps, ",\n  ");
-  put_text(file, "void", run->void_because ? run->void_because : "", ",\n  \"cases\": [");
+  put_text(file, "void", run->void_because ? run->void_because : "", ",\n  ");
+  fprintf(file, "\"suite_cases\": %d,\n  \"cases\": [", run->count);
   int first = 1;
   for (int i = 0; i < run->count; i++) {
     if (!run->done[i]) continue;

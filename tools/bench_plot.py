@@ -2,9 +2,10 @@
 """Plots of recorded times as SVG that reads on light and dark pages.
 
     bench_plot.py eff-bits NAME OUT.svg [field=pattern ...]    eff = limit / time against the bits of a weight, a line a
-                                                               matrix and M
-    bench_plot.py time-m NAME OUT.svg [field=pattern ...]      time against M, a line a matrix and type of weights, and the
-                                                               baseline dashed
+                                                               matrix, M and kind of weights; of several types of a
+                                                               width the one with the least eff
+    bench_plot.py time-m NAME OUT.svg [field=pattern ...]      time against M, a line a matrix and type of weights, and
+                                                               the baseline dashed
 
 NAME is a record, bench/results/NAME.json; patterns select cases as in bench_tables.py. Cases that may not be shown are
 left out, named on stderr, and make the exit code 1."""
@@ -101,13 +102,18 @@ def grouped(cases, label, point):
 
 
 def eff_bits(record, cases):
-    lines = grouped(cases, lambda c: f"{c['n']} x {c['k']}, M = {c['m']}", lambda c: (c["bits"], c["eff"]))
-    bits = sorted({b for points in lines.values() for b, _ in points})
+    several = len({c["kind"] for c in cases}) > 1
+    lines = grouped(cases, lambda c: f"{c['n']} x {c['k']}, M = {c['m']}" + (f", {c['kind']}" if several else ""),
+                    lambda c: (c["bits"], c["eff"]))
+    if not lines:
+        raise bench_records.Refused("no case has a limit")
+    least = {name: sorted(dict(sorted(points, reverse=True)).items()) for name, points in lines.items()}
+    bits = sorted({b for points in least.values() for b, _ in points})
     x = Axis(bits, (LEFT + 12, WIDTH - RIGHT - 12), False, list(range(bits[0], bits[-1] + 1)))
-    top = max(1.0, max(e for points in lines.values() for _, e in points))
+    top = max(1.0, max(e for points in least.values() for _, e in points))
     y = Axis([0, top], (HEIGHT - BOTTOM, TOP), False, [i / 5 for i in range(math.ceil(top * 5) + 1)])
     return svg(record["device"] + ", " + record["suite"], "bits of a weight", "limit / time", x, y,
-               [(name, points, False) for name, points in lines.items()])
+               [(name, points, False) for name, points in least.items()])
 
 
 def time_m(record, cases):
@@ -125,18 +131,25 @@ def time_m(record, cases):
 PLOTS = {"eff-bits": eff_bits, "time-m": time_m}
 
 
+def draw(plot, name, filters, root=bench_records.ROOT):
+    """(SVG, reasons why some cases may not be shown)."""
+    if plot not in PLOTS:
+        raise bench_records.Refused(f"'{plot}' is no plot")
+    cases, reasons, records = bench_records.load(name, filters, root)
+    if not cases:
+        raise bench_records.Refused("no case is left")
+    return PLOTS[plot](records[0], cases), reasons
+
+
 def main(plot, name, out, *selection):
-    record = bench_records.read(bench_records.path_of(name))
     try:
-        cases, reasons = bench_records.cases(record, dict(s.split("=", 1) for s in selection))
+        picture, reasons = draw(plot, name, dict(s.split("=", 1) for s in selection))
     except bench_records.Refused as error:
         sys.exit(f"{name}: {error}")
     for reason in reasons:
-        print(f"{name}: {reason}", file=sys.stderr)
-    if not cases:
-        sys.exit(f"{name}: no case is left")
+        print(reason, file=sys.stderr)
     with open(out, "w", encoding="utf-8") as f:
-        f.write(PLOTS[plot](record, cases))
+        f.write(picture)
     return int(bool(reasons))
 
 

@@ -1,9 +1,11 @@
 """Reads the records that lpgemm-bench writes, and says which of their rows may be shown."""
 
 import fnmatch
+import functools
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import tempfile
 
@@ -55,6 +57,11 @@ def check_run(record, root=ROOT):
         raise Refused(f"commit {commit} is no ancestor of HEAD")
 
 
+@functools.lru_cache(maxsize=None)
+def has_file(commit, file, root):
+    return git("cat-file", "-e", f"{commit}:{file}", root=root) is not None
+
+
 def check_case(case, commit, generator, root=ROOT):
     """Raises Refused unless the case was right and its kernel is in that commit."""
     if case["error"] or case["us"] is None:
@@ -68,19 +75,47 @@ def check_case(case, commit, generator, root=ROOT):
     except ValueError as error:
         raise Refused(f"{case['name']}: in commit {commit}, {error}") from None
     file = "src/" + generator.FAMILIES[kernel.family].header
-    if git("cat-file", "-e", f"{commit}:{file}", root=root) is None:
+    if not has_file(commit, file, root):
         raise Refused(f"{case['name']}: commit {commit} has no {file}")
 
 
+KINDS = (("[uib][1-8]", "integer"), ("e?m?", "float"), ("c[1-4]", "codebook"), ("nf4", "codebook"), ("fp4", "codebook"),
+         ("iq4_nl", "codebook"), ("*", ""))
+
+
+def with_derived(case):
+    """The case with the fields that follow from others: type "u4", kind "integer", scales "g128-f16" (all the words of
+    its weights but the type and a constant zero), integer (the unsigned type of that width), and sizes rounded up: n_up
+    and k_up to 256, m_up to a power of two."""
+    words = case["weights"].split() or [""]
+    kind = next(k for pattern, k in KINDS if fnmatch.fnmatchcase(words[0], pattern))
+    scales = "-".join(w for w in words[1:] if not re.fullmatch(r"z-?[0-9.]+", w))
+    return {"x_gap": 0, "nodes": None, **case, "type": words[0], "kind": kind, "scales": scales,
+            "integer": f"u{case['bits']}", "n_up": -(-case["n"] // 256) * 256, "k_up": -(-case["k"] // 256) * 256,
+            "m_up": 1 << (case["m"] - 1).bit_length()}
+
+
+def fits(case, filters):
+    """filters: {field: pattern}; a pattern has wildcards, or is a range of numbers as 1..8; alternatives are joined by
+    |."""
+    def one(value, pattern):
+        numbers = re.fullmatch(r"(\d+)\.\.(\d+)", pattern)
+        if numbers and isinstance(value, (int, float)):
+            return int(numbers[1]) <= value <= int(numbers[2])
+        return fnmatch.fnmatchcase(str(value), pattern)
+
+    if unknown := [field for field in filters if field not in case]:
+        raise Refused(f"no case has a field {unknown[0]}")
+    return all(any(one(case[field], p) for p in pattern.split("|")) for field, pattern in filters.items())
+
+
 def cases(record, filters=None, root=ROOT):
-    """(cases that may be shown, reasons why others may not). filters: {field: pattern}, alternatives joined by |."""
+    """(cases that may be shown, reasons why others may not)."""
     check_run(record, root)
     generator = None
     good, refused = [], []
-    for case in record["cases"]:
-        wanted = all(any(fnmatch.fnmatch(str(case[field]), p) for p in pattern.split("|"))
-                     for field, pattern in (filters or {}).items())
-        if not wanted:
+    for case in map(with_derived, record["cases"]):
+        if not fits(case, filters or {}):
             continue
         try:
             if case["family"] and generator is None:
@@ -92,8 +127,28 @@ def cases(record, filters=None, root=ROOT):
     return good, refused
 
 
+def load(names, filters=None, root=ROOT):
+    """(cases, reasons, records) of one record or of several joined by +, as a run in parts leaves them."""
+    good, refused, records = [], [], []
+    for name in names.split("+"):
+        record = read(path_of(name, root))
+        try:
+            some, reasons = cases(record, filters, root)
+        except Refused as error:
+            raise Refused(f"{name}: {error}") from None
+        good += some
+        refused += [f"{name}: {reason}" for reason in reasons]
+        records.append(record)
+    if not good:
+        refused.append(f"{names}: no case is left")
+    return good, refused, records
+
+
 def caption(record):
     where = " ".join(filter(None, (record["device"], record["driver"] and f"(driver {record['driver']},",
                                    record["runtime"] and record["runtime"] + ")")))
+    ran, planned = len(record["cases"]), record.get("suite_cases", 0)
+    part = f" ({ran} of its {planned} cases)" if ran < planned else ""
     bandwidth = f", read bandwidth {record['read_gbps'] / 1000:.2f} TB/s" if record["read_gbps"] else ""
-    return f"{where}{bandwidth}, commit `{record['commit']}`, {record['date'][:10]}, suite `{record['suite']}`"
+    run = f"commit `{record['commit']}`, {record['date'][:10]}, suite `{record['suite']}`{part}"
+    return f"{where}{bandwidth}, {run}"

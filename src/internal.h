@@ -15,6 +15,7 @@ extern "C" {
 /* ---- the device a handle works on; dispatch is tested with made-up ones ---- */
 
 enum { LPG_ISA_BASE = 0, LPG_ISA_AVX2 = 1, LPG_ISA_AVX512 = 2 };
+enum { LPG_CLUSTER_SIZES = 4 };
 
 typedef struct lpg_device {
   lpgemm_backend_t backend;
@@ -24,6 +25,8 @@ typedef struct lpg_device {
   int32_t isa;           /* CPU: the widest LPG_ISA_ it runs */
   int32_t units;         /* SMs, or threads of the handle */
   int64_t shared_memory; /* CUDA: bytes a block may use */
+  /* CUDA, 9.0 and later: clusters of 2^i blocks that run at once when every block fills an SM; else 0. */
+  int32_t clusters[LPG_CLUSTER_SIZES];
 } lpg_device;
 
 /* ---- the problem: all that the choice of a kernel depends on, no pointers to data ---- */

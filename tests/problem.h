@@ -70,7 +70,7 @@ enum { PROBLEM_TYPES = 54 };
 const lpgemm_dtype_t *problem_types(void);
 
 /* The kernels that the backend under test runs on this machine; returns how many. */
-enum { PROBLEM_KERNELS = 64 };
+enum { PROBLEM_KERNELS = 512 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
 
 /* A width of weights that a kernel of this name takes. */

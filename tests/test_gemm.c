@@ -4,6 +4,7 @@
  *   gemm/exact     every type against every kind of X on numbers whose sums are exact: equal to the bit
  *   gemm/pair      every pair of the levels below in some case, within the derived bound
  *   gemm/random    levels drawn by the seed
+ *   gemm/few_rows  1 to 16 rows of fp16 and bf16, on the GPU
  *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
  *   gemm/cancel    weights of which next to nothing is left, under large activations
  *   gemm/one_code  weights that fp32 can lose on the way
@@ -310,6 +311,50 @@ static void check_random(int64_t m, int64_t n, int64_t k) {
     spec.desc.k = k;
   }
   check_spec(&spec);
+}
+
+/* ---- few rows: what kernels for 1 to 16 rows take, often enough for those that take one type only ---- */
+
+enum { FEW_CASES = 208 }; /* of a decoder and type of X: of the integers, or of the floats, of a width */
+
+/* Types that share a decoder with `type`. */
+static int sharers(lpgemm_dtype_t type) {
+  uint32_t kind = LPGEMM_DTYPE_KIND(type), others = 0;
+  for (int i = 0; i < PROBLEM_TYPES; i++) {
+    lpgemm_dtype_t other = problem_types()[i];
+    uint32_t k = LPGEMM_DTYPE_KIND(other);
+    int same = kind == k || (kind <= LPGEMM_KIND_BIPOLAR && k <= LPGEMM_KIND_BIPOLAR);
+    others += same && lpgemm_dtype_bits(other) == lpgemm_dtype_bits(type);
+  }
+  return (int)others;
+}
+
+static void check_few_rows(int type, int x, int few) {
+  int at[FACTORS], is_integer = LPGEMM_DTYPE_KIND(problem_types()[type]) <= LPGEMM_KIND_BIPOLAR;
+  do {
+    draw_levels(at, test_random);
+  } while (at[QUANTIZE] || (!is_integer && zero_kinds[at[ZERO]].zero != LPGEMM_ZERO_NONE) || at[GROUP] == 2 ||
+           at[GROUP] == 6 || x_types[at[X_TYPE]] != x_types[x]);
+  at[TYPE] = type;
+  problem_spec spec = make_spec(at);
+  spec.m = test_between(few ? 1 : 9, few ? 8 : 16);
+  if (spec.desc.super_scale_type) spec.desc.super_k = 256 * test_between(0, 2);
+  if (spec.desc.super_k && spec.desc.group_k == 0) spec.desc.super_k = 0;
+  if (spec.desc.n > 400) spec.desc.n = test_between(1, 100);
+  check_spec(&spec);
+}
+
+static void suite_few_rows(void) {
+  if (test_backend() != LPGEMM_BACKEND_CUDA) return; /* the CPU's kernels take any number of rows */
+  for (int t = 0; t < PROBLEM_TYPES; t++) {
+    const char *type = lpgemm_dtype_name(problem_types()[t]);
+    for (int x = 0; x < 2; x++) {
+      for (int i = 0; i < FEW_CASES / sharers(problem_types()[t]) + 1; i++) {
+        if (!test_case("gemm/few_rows/%s/%s/%03d", type, lpgemm_dtype_name(x_types[x]), i)) continue;
+        check_few_rows(t, x, i % 8 != 0);
+      }
+    }
+  }
 }
 
 /* Opens a file that lies beside this one. */
@@ -837,6 +882,7 @@ void suite_gemm(void) {
   for (int i = 0; i < 200; i++) {
     if (test_case("gemm/random/%03d", i)) check_random(-1, 0, 0);
   }
+  suite_few_rows();
   suite_edge_shapes();
   suite_model_shapes();
   suite_cancel();

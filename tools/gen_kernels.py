@@ -53,10 +53,10 @@ NAME_BYTES = 64  # LPG_KERNEL_NAME_BYTES in src/dispatch/dispatch.h
 # template (CUDA), of which `instance` is one line; a last resort does every problem and stands at the end.
 Family = collections.namedtuple(
     "Family",
-    "weights activations tiles archs widths y scales zeros groups flags m_max cost run workspace prepare header "
+    "weights activations tiles archs widths y scales zeros groups flags m_max refuses cost run workspace prepare header "
     "instance layout last_resort",
-    defaults=(range(1, 9), "LPG_Y_ANY", "LPG_S_ANY", "LPG_Z_ANY", "LPG_G_ANY", "LPG_K_BATCH_INVARIANT", 0, "{family}",
-              "{symbol}", "NULL", "NULL", None, None, "tile16", False))
+    defaults=(range(1, 9), "LPG_Y_ANY", "LPG_S_ANY", "LPG_Z_ANY", "LPG_G_ANY", "LPG_K_BATCH_INVARIANT", "0", "NULL",
+              "{family}", "{symbol}", "NULL", "NULL", None, None, "tile16", False))
 
 # In the order of the registry: of two equal estimates the first wins.
 FAMILIES = {
@@ -65,6 +65,12 @@ FAMILIES = {
     "lut": Family(["int"], ["any"], ["4"], ["cpu"], widths=range(1, 5), y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                   flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT", run="lpgemm_i_lut_cpu",
                   workspace="lpgemm_i_lut_cpu_workspace", header="lut/lut.h"),
+    "decode": Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
+                     ["f16", "bf16"], ["16x8", "16x16"], ["sm90a", "sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
+                     groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="0", m_max="{columns}",
+                     refuses="{symbol}_refuses", cost="decode.{tile}.{arch}", prepare="{symbol}_prepare",
+                     header="kernels/decode_host.cuh",
+                     instance="LPG_DECODE({symbol}, {activations}, {decoder}, {width}, {columns}, {clusters})"),
     "generic": Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",
                       prepare="{symbol}_prepare", header="kernels/generic.cuh",
                       instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True),
@@ -134,8 +140,11 @@ def parse(families, name):
 
 def filled(kernel, text):
     """A text of the table with the kernel's own words in its braces."""
+    letter, width = kernel.weights[0], kernel.weights[1:]
+    decoder = {"f": "float", "c": "integer" if width == "1" else "codebook"}.get(letter, "integer")
     return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "),
-                       width=kernel.weights[1:], **kernel._asdict())
+                       width=width, decoder=decoder, columns=kernel.tile.split("x")[-1],
+                       clusters=str(compute_capability(kernel.arch)[0] >= 90).lower(), **kernel._asdict())
 
 
 def members(prefix, chosen, everything):
@@ -157,7 +166,8 @@ def record(families, kernel):
         ("widths", hex(sum(1 << b for b in widths if b in family.widths))),
         ("x_types", members("LPG_X_", ACTIVATIONS[kernel.activations], X_TYPES)),
         ("y_types", family.y),
-        *((field, getattr(family, field)) for field in ("scales", "zeros", "groups", "flags", "m_max")),
+        *((field, getattr(family, field)) for field in ("scales", "zeros", "groups", "flags")),
+        *((field, filled(kernel, getattr(family, field))) for field in ("m_max", "refuses")),
         ("cost", '"' + filled(kernel, family.cost) + '"'),
         *((field, filled(kernel, getattr(family, field))) for field in ("run", "workspace", "prepare")),
     ]
@@ -170,7 +180,8 @@ def registry(families, chosen):
     headers = sorted({families[k.family].header for k in chosen if not k.arch.startswith("sm")})
     signatures = (("run", "lpgemm_status_t {}(const lpg_call *call);\n"),
                   ("workspace", "size_t {}(const lpg_problem *problem, const lpg_device *device);\n"),
-                  ("prepare", "lpgemm_status_t {}(void);\n"))
+                  ("prepare", "lpgemm_status_t {}(void);\n"),
+                  ("refuses", "const char *{}(const lpg_problem *problem, const lpg_device *device);\n"))
     functions = [(filled(k, getattr(families[k.family], field)), signature)
                  for k in chosen if k.arch.startswith("sm") for field, signature in signatures]
     declarations = dict.fromkeys(signature.format(name) for name, signature in functions if name != "NULL")
@@ -258,21 +269,21 @@ def check_members():
 
 def selftest():
     check_members()
-    decode = Family(["u4", "f6"], ["f16", "e4m3"], ["16x8", "16x16"], ["sm80", "sm90a"], widths=range(1, 7),
-                    workspace="{symbol}_workspace", header="kernels/decode.cuh",
-                    instance="LPG_DECODE({symbol}, {weights}, {activations}, {tile_list})")
-    families = {"decode": decode, **FAMILIES}
+    made = Family(["u4", "f6"], ["f16", "e4m3"], ["16x8", "16x16"], ["sm80", "sm90a"], widths=range(1, 7),
+                  workspace="{symbol}_workspace", header="kernels/made.cuh",
+                  instance="LPG_MADE({symbol}, {weights}, {activations}, {tile_list})")
+    families = {"made": made, **FAMILIES}
     for k in kernels(families):
         assert parse(families, k.name) == k, k.name
-    assert parse(families, "decode.u4.f16.16x8.sm90a").arch == "sm90a"
-    for bad in ("decode.u4.f16.16x8", "decode.u9.f16.16x8.sm80", "decode.u4.f17.16x8.sm80", "nobody.u4.f16.1.sm80",
-                "decode.u4.f16.x8.sm80", "decode.u4.f16.16x8.sm", "decode.u4.f16.16x8.sm80 "):
+    assert parse(families, "made.u4.f16.16x8.sm90a").arch == "sm90a"
+    for bad in ("made.u4.f16.16x8", "made.u9.f16.16x8.sm80", "made.u4.f17.16x8.sm80", "nobody.u4.f16.1.sm80",
+                "made.u4.f16.x8.sm80", "made.u4.f16.16x8.sm", "made.u4.f16.16x8.sm80 "):
         with contextlib.suppress(ValueError):
             raise AssertionError(parse(families, bad))
     refused = {k.name: legal(families, k) for k in points(families) if legal(families, k)}
-    assert set(refused) == {f"decode.{w}.e4m3.{t}.sm80" for w in decode.weights for t in decode.tiles}, refused
+    assert set(refused) == {f"made.{w}.e4m3.{t}.sm80" for w in made.weights for t in made.tiles}, refused
     built = [k.name for k in kernels(families, ["80"])]
-    assert "decode.u4.f16.16x8.sm80" in built and "decode.u4.f16.16x8.sm90a" not in built
+    assert "made.u4.f16.16x8.sm80" in built and "made.u4.f16.16x8.sm90a" not in built
     with tempfile.TemporaryDirectory() as d:
         def state():
             return {e.name: (e.stat().st_mtime_ns, open(e.path, encoding="utf-8").read()) for e in os.scandir(d)}
@@ -283,11 +294,11 @@ def selftest():
         write_all(d, families, ["90a", "80"])
         assert state() == first
         always = {"mine.cu", "manifest", "registry.c", "rules.mk"}
-        assert {f"decode.{w}.{a}.cu" for w in decode.weights for a in decode.archs} < set(first) - always, set(first)
-        assert "GENCODE_decode.u4.sm90a := -gencode arch=compute_90a,code=sm_90a\n" in first["rules.mk"][1]
-        assert ("GENCODE_decode.f6.sm80 := -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=sm_80 "
+        assert {f"made.{w}.{a}.cu" for w in made.weights for a in made.archs} < set(first) - always, set(first)
+        assert "GENCODE_made.u4.sm90a := -gencode arch=compute_90a,code=sm_90a\n" in first["rules.mk"][1]
+        assert ("GENCODE_made.f6.sm80 := -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=sm_80 "
                 "-gencode arch=compute_80,code=compute_80\n") in first["rules.mk"][1]
-        assert "LPG_DECODE(lpgemm_i_decode_u4_f16_16x8_sm80, u4, f16, 16, 8)\n" in first["decode.u4.sm80.cu"][1]
+        assert "LPG_MADE(lpgemm_i_made_u4_f16_16x8_sm80, u4, f16, 16, 8)\n" in first["made.u4.sm80.cu"][1]
         names = re.findall(r'\.name = "(.*)"', first["registry.c"][1])
         assert names == [k.name for k in kernels(families, ["90a", "80"])], names
         assert names[-1] == "reference.any.any.1x1.cpu"

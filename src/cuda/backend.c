@@ -10,6 +10,16 @@
 /* The oldest architecture that the library has kernels for. */
 enum { LOWEST_ARCH = 80 };
 
+static lpgemm_status_t enter(int32_t device, int32_t *before) {
+  LPG_CUDA(cudaGetDevice(before));
+  if (*before != device) LPG_CUDA(cudaSetDevice(device));
+  return LPGEMM_SUCCESS;
+}
+
+static void leave(int32_t device, int32_t before) {
+  if (before != device) cudaSetDevice(before);
+}
+
 static lpgemm_status_t open_device(int32_t index, int32_t threads, lpg_device *device) {
   (void)threads;
   int count = 0;
@@ -32,17 +42,12 @@ static lpgemm_status_t open_device(int32_t index, int32_t threads, lpg_device *d
   device->arch = 10 * p.major + p.minor;
   device->units = p.multiProcessorCount;
   device->shared_memory = (int64_t)p.sharedMemPerBlockOptin;
-  return LPGEMM_SUCCESS;
-}
-
-static lpgemm_status_t enter(int32_t device, int32_t *before) {
-  LPG_CUDA(cudaGetDevice(before));
-  if (*before != device) LPG_CUDA(cudaSetDevice(device));
-  return LPGEMM_SUCCESS;
-}
-
-static void leave(int32_t device, int32_t before) {
-  if (before != device) cudaSetDevice(before);
+  if (device->arch < 90) return LPGEMM_SUCCESS;
+  int32_t before;
+  LPG_TRY(enter(index, &before));
+  lpgemm_status_t status = lpgemm_i_cuda_count_clusters(device->shared_memory, device->clusters);
+  leave(index, before);
+  return status;
 }
 
 /* ---- memory ---- */

@@ -32,17 +32,25 @@ lpgemm_status_t lpgemm_i_cuda_quantize_activations(int64_t m, int64_t k, const v
 /* Loads its kernels on the current device, so that the first call may be captured. */
 lpgemm_status_t lpgemm_i_cuda_prepare_activations(void);
 
+/* Fills lpg_device.clusters for the current device. */
+lpgemm_status_t lpgemm_i_cuda_count_clusters(int64_t shared_memory, int32_t clusters[LPG_CLUSTER_SIZES]);
+
 #ifdef __cplusplus
 }
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Launches kernel(args) without touching nvcc's host stub. */
+/* Launches kernel(args) without touching nvcc's host stub, in clusters of so many blocks. */
 template <class Args>
-inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t shared_bytes, void *stream,
-                              const Args &args) {
+inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster, int threads, size_t shared_bytes,
+                                      void *stream, const Args &args) {
   cudaLaunchConfig_t config = {};
+  cudaLaunchAttribute size = {};
+  size.id = cudaLaunchAttributeClusterDimension;
+  size.val.clusterDim = {(unsigned)cluster, 1, 1};
+  config.attrs = &size;
+  config.numAttrs = cluster > 1;
   config.gridDim = grid;
   config.blockDim = dim3((unsigned)threads);
   config.dynamicSmemBytes = shared_bytes;
@@ -50,6 +58,12 @@ inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t
   void *pointers[] = {const_cast<Args *>(&args)};
   LPG_CUDA(cudaLaunchKernelExC(&config, kernel, pointers));
   return LPGEMM_SUCCESS;
+}
+
+template <class Args>
+inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t shared_bytes, void *stream,
+                              const Args &args) {
+  return launch_cluster(kernel, grid, 1, threads, shared_bytes, stream, args);
 }
 
 /* Loads a kernel on the current device and lets it use that much dynamic shared memory. */

@@ -71,7 +71,9 @@ typedef struct lpg_kernel {
   int32_t isa;              /* CPU: needs this LPG_ISA_ */
   uint32_t weights, widths; /* kinds; width b is bit b */
   uint32_t x_types, y_types, scales, zeros, groups, flags;
-  int64_t m_max;    /* 0 = any */
+  int64_t m_max; /* 0 = any */
+  /* Limits that are no sets: NULL, or one of a few sentences that say why the problem is not for it. NULL = none. */
+  const char *(*refuses)(const lpg_problem *problem, const lpg_device *device);
   const char *cost; /* row of the cost table, src/dispatch/cost.h */
   lpgemm_status_t (*run)(const lpg_call *call);
   size_t (*workspace)(const lpg_problem *problem, const lpg_device *device); /* monotone in m; NULL = none */

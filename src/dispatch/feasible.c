@@ -57,5 +57,5 @@ const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *p, 
     return "its results may depend on the number of rows, and the call asks for batch invariance";
   }
   if (k->m_max && p->m > k->m_max) return "it does not take this many rows";
-  return NULL;
+  return k->refuses ? k->refuses(p, device) : NULL;
 }

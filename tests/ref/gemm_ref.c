@@ -251,6 +251,8 @@ void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *so
   if (alpha != 0) {
     for (int64_t i = 0; i < m; i++) x_row(args, i, k, x + i * k, x_size + i * k, x_moved + i * k);
   }
+  int rounded = LPGEMM_DTYPE_KIND(desc->type) == LPGEMM_KIND_CODEBOOK && !args->quantize_x &&
+                (args->x_type == LPGEMM_F16 || args->x_type == LPGEMM_BF16);
   for (int64_t j = 0; j < n; j++) {
     if (alpha != 0) ref_weight_row(desc, source, j, w);
     for (int64_t i = 0; i < k; i++) w_size[i] = fabs(w[i]);
@@ -262,6 +264,7 @@ void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *so
         v = alpha * dot(x + i * k, w, k);
         error = fabs(alpha) * (((double)k + 8) * (0x1p-23 * size + 0x1p-149) /* fp32 underflow */);
         if (args->quantize_x) error += fabs(alpha) * dot(x_moved + i * k, w_size, k);
+        if (rounded) error += fabs(alpha) * ref_epsilon(args->x_type) * size;
       }
       double c = beta != 0 ? beta * ref_load(args->y_type, args->c, i * ldc + j) : 0;
       v += c + b;

@@ -1,0 +1,31 @@
+/* How many clusters of blocks, each block with an SM of its own, a GPU runs at once: its SMs come in groups of uneven
+ * sizes, so that it is not the number of SMs over the size. */
+#include "cuda.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+static __global__ void probe_kernel() {}
+
+}  // namespace
+}  // namespace lpg
+
+lpgemm_status_t lpgemm_i_cuda_count_clusters(int64_t shared_memory, int32_t clusters[LPG_CLUSTER_SIZES]) {
+  const void *probe = (const void *)lpg::probe_kernel;
+  LPG_TRY(lpg::allow_shared(probe, (size_t)shared_memory));
+  for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
+    cudaLaunchAttribute size = {};
+    size.id = cudaLaunchAttributeClusterDimension;
+    size.val.clusterDim = {1u << i, 1, 1};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1u << i);
+    config.blockDim = dim3(512);
+    config.dynamicSmemBytes = (size_t)shared_memory;
+    config.attrs = &size;
+    config.numAttrs = 1;
+    int count = 0;
+    LPG_CUDA(cudaOccupancyMaxActiveClusters(&count, probe, &config));
+    clusters[i] = count;
+  }
+  return LPGEMM_SUCCESS;
+}

@@ -1,0 +1,40 @@
+#include "decode_limits.h"
+
+#include <math.h>
+
+#include "decode_plan.h"
+
+/* fp16 has no exponent for the largest values of such a type; e5m2 is a part of fp16. */
+static int exceeds_fp16(lpgemm_dtype_t type) {
+  int e = lpg_exponent_bits(type);
+  return lpg_kind(type) == LPGEMM_KIND_FLOAT && (e > 5 || (e == 5 && type != LPGEMM_E5M2));
+}
+
+/* The smallest and the largest value must both have all their digits in fp16 (2^-14 to 2^15). */
+static int spans_too_far(const lpgemm_weight_desc_t *desc) {
+  float least = INFINITY, most = 0.0f;
+  for (int i = 0; i < 1 << lpg_bits(desc->type); i++) {
+    float magnitude = fabsf(desc->codebook[i]);
+    if (magnitude > most) most = magnitude;
+    if (magnitude > 0.0f && magnitude < least) least = magnitude;
+  }
+  return most > 0.0f && ldexp((double)least, 28) < (double)most;
+}
+
+const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns, int clusters) {
+  const lpg_plan *plan = problem->plan;
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  int kind = lpg_kind(d->type);
+  if (problem->x_type == LPGEMM_F16 && exceeds_fp16(d->type)) return "the weights' type has values beyond fp16";
+  if (kind == LPGEMM_KIND_CODEBOOK && spans_too_far(d)) return "the codebook's values span more than fp16 can hold";
+  if (!lpg_is_integer_kind(d->type) && d->zero != LPGEMM_ZERO_NONE) return "it takes zeros of integer weights only";
+  if (d->super_scale_type && plan->super.count > 1 && plan->super.k % LPG_DECODE_BLOCK_K != 0) {
+    return "it takes super-groups of multiples of 256 columns only";
+  }
+  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 2) return "it takes no matrix as large as this";
+  lpg_decode_kind kind = lpg_decode_kind_of(plan, columns, clusters, 1, 1);
+  if (plan->row_tiles > 0 && !lpg_decode_fits(&kind, plan, device, clusters)) {
+    return "a row of this many columns is too long for the GPU's shared memory";
+  }
+  return NULL;
+}

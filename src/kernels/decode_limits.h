@@ -1,0 +1,18 @@
+/* What the decode kernels do not take, beyond the sets of their records. */
+#ifndef LPG_KERNELS_DECODE_LIMITS_H
+#define LPG_KERNELS_DECODE_LIMITS_H
+
+#include "../internal.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NULL, or why the problem is not for such a kernel: for up to so many columns of X, with clusters or without. */
+const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns, int clusters);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

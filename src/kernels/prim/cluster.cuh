@@ -1,0 +1,34 @@
+/* Blocks that run together and read one another's shared memory (sm_90 and later). Before that, a block is alone. */
+#pragma once
+
+#include <cstdint>
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* All threads of the cluster meet: they arrive, and wait for the others. What they wrote to shared memory before they
+ * arrived is visible after the wait. */
+__device__ inline void cluster_arrive() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+
+__device__ inline void cluster_wait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+/* Stores four numbers at `address` (of this block's shared memory) in the shared memory of the block of that rank. */
+__device__ inline void store_to_block(uint32_t address, uint32_t rank, float4 v) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t remote;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(remote), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+               : "memory");
+#endif
+}
+
+}  // namespace
+}  // namespace lpg

@@ -24,9 +24,9 @@ static int spans_too_far(const lpgemm_weight_desc_t *desc) {
 const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns, int clusters) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
-  int kind = lpg_kind(d->type);
+  int is_codebook = lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK;
   if (problem->x_type == LPGEMM_F16 && exceeds_fp16(d->type)) return "the weights' type has values beyond fp16";
-  if (kind == LPGEMM_KIND_CODEBOOK && spans_too_far(d)) return "the codebook's values span more than fp16 can hold";
+  if (is_codebook && spans_too_far(d)) return "the codebook's values span more than fp16 can hold";
   if (!lpg_is_integer_kind(d->type) && d->zero != LPGEMM_ZERO_NONE) return "it takes zeros of integer weights only";
   if (d->super_scale_type && plan->super.count > 1 && plan->super.k % LPG_DECODE_BLOCK_K != 0) {
     return "it takes super-groups of multiples of 256 columns only";

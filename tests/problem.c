@@ -45,9 +45,27 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]) {
   return count;
 }
 
-int problem_bits(const char *kernel) {
-  int bits = 0; /* the second word of a name says the width, unless there are several: docs/kernels.md */
-  return sscanf(kernel, "%*[^.].%*[a-z]%d", &bits) == 1 ? bits : 3;
+void problem_suit(problem_spec *spec, const char *kernel) {
+  char family[16] = "", weights[8] = "", x[8] = ""; /* the words of a name: docs/kernels.md */
+  int rows, columns = 0;
+  sscanf(kernel, "%15[a-z].%7[a-z0-9].%7[a-z0-9].%dx%d", family, weights, x, &rows, &columns);
+  int several = weights[1] < '1' || weights[1] > '8';
+  uint32_t bits = several ? 3 : (uint32_t)(weights[1] - '0');
+  spec->desc.type = LPGEMM_UINT(bits);
+  if (!several && weights[0] == 'f') spec->desc.type = LPGEMM_FLOAT(2, bits - 3);
+  if (!several && weights[0] == 'c') spec->desc.type = LPGEMM_CODEBOOK(bits);
+  for (int i = 0; i < 1 << bits && !several && weights[0] == 'c'; i++) spec->desc.codebook[i] = (float)i / 4 - 1.5f;
+  if (!several && (weights[0] == 'f' || weights[0] == 'c')) {
+    spec->desc.zero = LPGEMM_ZERO_NONE;
+    spec->desc.zero_type = 0;
+  }
+  if (strcmp(family, "decode") == 0) spec->m = columns;
+  if (strcmp(x, "bf16") == 0) spec->x_type = LPGEMM_BF16;
+}
+
+int problem_takes_any_x(const char *kernel) {
+  char x[8] = "";
+  return sscanf(kernel, "%*[^.].%*[^.].%7[a-z0-9]", x) == 1 && strcmp(x, "any") == 0;
 }
 
 /* ---- drawing numbers ---- */

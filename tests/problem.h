@@ -73,8 +73,9 @@ const lpgemm_dtype_t *problem_types(void);
 enum { PROBLEM_KERNELS = 512 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
 
-/* A width of weights that a kernel of this name takes. */
-int problem_bits(const char *kernel);
+/* Gives a problem the weights, the type of X and the number of rows that the kernel takes. */
+void problem_suit(problem_spec *spec, const char *kernel);
+int problem_takes_any_x(const char *kernel);
 
 /* A handle of the backend under test; threads are the CPU's. */
 lpgemm_handle_t problem_handle(int threads);

@@ -99,7 +99,8 @@ static void *run_shared(void *context) {
 }
 
 static void check_shared(const char *kernel) {
-  problem_spec s = make_spec(19, 70, 300, LPGEMM_UINT((lpgemm_dtype_t)problem_bits(kernel)));
+  problem_spec s = make_spec(19, 70, 300, LPGEMM_UINT(4));
+  problem_suit(&s, kernel);
   lpgemm_handle_t handle = problem_handle(1);
   problem p;
   if (problem_make(&p, handle, &s)) {

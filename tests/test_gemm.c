@@ -409,34 +409,37 @@ static void suite_model_shapes(void) {
 
 /* ---- every code ---- */
 
-/* X is the unit matrix, so Y is W transposed. Codes that are not finite stand in a row of their own, which is NaN. */
-static void check_decode(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
+/* X is m rows of the unit matrix, so Y has m columns of W. Codes that are not finite stand in rows of their own. */
+static void check_decode(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int64_t m) {
   enum { K = 37 };
-  int64_t codes = (int64_t)1 << lpgemm_dtype_bits(type), n = codes + 1;
+  int64_t codes = (int64_t)1 << lpgemm_dtype_bits(type), special = 0;
   problem_spec s = {.desc = {.size = sizeof s.desc}};
-  s.desc.type = type;
-  s.desc.n = n;
-  s.desc.k = K;
   for (int i = 0; LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_CODEBOOK && i < codes; i++) {
-    s.desc.codebook[i] = (float)test_uniform(-1, 1);
+    s.desc.codebook[i] = (float)test_between(-64, 64) / 64; /* a number of every type of X */
   }
-  s.m = K;
+  for (uint32_t c = 0; c < codes; c++) special += !isfinite(ref_value(type, c, s.desc.codebook));
+  s.desc.type = type;
+  s.desc.n = codes + special;
+  s.desc.k = K;
+  s.m = m;
   s.x_type = x_type;
   s.y_type = LPGEMM_F32;
   s.alpha = 1;
   problem p;
   if (problem_make(&p, all.handle, &s)) {
     uint8_t *code = (uint8_t *)(uintptr_t)p.source.codes, *x = p.x;
-    int special = 0;
     for (int64_t i = 0; i < codes * K; i++) {
       code[i] = (uint8_t)((i / K + i % K * 7) % codes);
       if (!isfinite(ref_value(type, code[i], s.desc.codebook))) code[i] = 0;
     }
+    int64_t row = codes;
     for (uint32_t c = 0; c < codes; c++) {
-      if (!isfinite(ref_value(type, c, s.desc.codebook))) code[codes * K + special++] = (uint8_t)c;
+      if (isfinite(ref_value(type, c, s.desc.codebook))) continue;
+      memset(code + row * K, 0, K);
+      code[row++ * K + c % m] = (uint8_t)c;
     }
-    memset(x, 0, (size_t)(K * K * ref_bytes(x_type)));
-    for (int i = 0; i < K; i++) ref_store(x_type, x, i * K + i, 1);
+    memset(x, 0, (size_t)(m * K * ref_bytes(x_type)));
+    for (int64_t i = 0; i < m; i++) ref_store(x_type, x, i * K + i, 1);
     problem_repack(&p, all.handle);
     p.spec.exact = 1;
     p.spec.not_finite = special > 0;
@@ -870,7 +873,10 @@ void suite_gemm(void) {
     for (int x = 0; x < COUNT(x_types); x++) {
       const char *x_type = lpgemm_dtype_name(x_types[x]);
       int unit = LPGEMM_DTYPE_KIND(x_types[x]) != LPGEMM_KIND_BIPOLAR; /* has 0 and 1 */
-      if (unit && test_case("gemm/decode/%s/%s", type, x_type)) check_decode(problem_types()[t], x_types[x]);
+      if (unit && test_case("gemm/decode/%s/%s", type, x_type)) check_decode(problem_types()[t], x_types[x], 37);
+      for (int m = 8; m <= 16 && x < 2; m += 8) { /* kernels for few rows of fp16 and bf16 */
+        if (test_case("gemm/decode/%s/%s/%d_rows", type, x_type, m)) check_decode(problem_types()[t], x_types[x], m);
+      }
       if (test_case("gemm/exact/%s/%s", type, x_type)) {
         check_exact(problem_types()[t], x_types[x]);
       } else {

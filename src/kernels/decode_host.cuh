@@ -28,17 +28,18 @@ inline void set_line(const float *value, decoder_args &decoder, numbers_args &nu
   numbers.fixed_shift = value[(int)decoder.center];
 }
 
-/* The largest value becomes one in [2^14, 2^15), so that fp16 has all its digits for the others. */
+/* For fp16 the largest value becomes one in [2^14, 2^15), so that the others have all their digits; bf16 has room. */
 inline void set_codebook(const float *value, int entries, bool bf16, decoder_args &decoder, numbers_args &numbers) {
   float most = 0.0f;
   for (int i = 0; i < entries; i++) most = fmaxf(most, fabsf(value[i]));
+  const int top = bf16 ? 0 : 15;
   int exponent = 0;
   if (most > 0.0f) frexpf(most, &exponent);
   for (int i = 0; i < entries; i++) {
-    const double scaled = ldexp((double)value[i], 15 - exponent);
+    const double scaled = ldexp((double)value[i], top - exponent);
     decoder.value[i] = bf16 ? lpg_f64_to_bf16(scaled) : lpg_f64_to_f16(scaled);
   }
-  numbers.factor = ldexpf(1.0f, exponent - 15);
+  numbers.factor = ldexpf(1.0f, exponent - top);
 }
 
 inline void set_decoder(const lpg_call &call, decoder_args &decoder, numbers_args &numbers) {
@@ -50,7 +51,8 @@ inline void set_decoder(const lpg_call &call, decoder_args &decoder, numbers_arg
   } else if (lpg_kind(d.type) == LPGEMM_KIND_FLOAT) {
     decoder.exponent_bits = lpg_exponent_bits(d.type);
     decoder.mantissa_bits = lpg_low_field(d.type);
-    decoder.has_nan = d.type == LPGEMM_E4M3;
+    decoder.nan_code = d.type == LPGEMM_E4M3;
+    decoder.nan_exponent = d.type == LPGEMM_E5M2;
   } else if (bits == 1) {
     set_line(d.codebook, decoder, numbers);
   } else {

@@ -10,7 +10,8 @@ static int exceeds_fp16(lpgemm_dtype_t type) {
   return lpg_kind(type) == LPGEMM_KIND_FLOAT && (e > 5 || (e == 5 && type != LPGEMM_E5M2));
 }
 
-/* The smallest and the largest value must both have all their digits in fp16 (2^-14 to 2^15). */
+/* The smallest and the largest value must both have all their digits in fp16 (2^-14 to 2^15) when all are multiplied by
+ * one power of two, and it and the difference of a codebook of two must be fp32 numbers. */
 static int spans_too_far(const lpgemm_weight_desc_t *desc) {
   float least = INFINITY, most = 0.0f;
   for (int i = 0; i < 1 << lpg_bits(desc->type); i++) {
@@ -18,7 +19,7 @@ static int spans_too_far(const lpgemm_weight_desc_t *desc) {
     if (magnitude > most) most = magnitude;
     if (magnitude > 0.0f && magnitude < least) least = magnitude;
   }
-  return most > 0.0f && ldexp((double)least, 28) < (double)most;
+  return most > 0.0f && (ldexp((double)least, 28) < (double)most || (double)most > 0x1p126 || (double)most < 0x1p-110);
 }
 
 const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns, int clusters) {

@@ -19,7 +19,7 @@ namespace { /* nothing here is a symbol of the library */
 struct decoder_args {
   float center;                     /* integers: d = stored - center */
   int exponent_bits, mantissa_bits; /* floats */
-  int has_nan;                      /* e4m3: a code of ones is NaN */
+  int nan_code, nan_exponent;       /* e4m3: a magnitude of ones is NaN; e5m2: infinities and NaN */
   uint16_t value[16];               /* codebooks: fp16 or bf16 numbers */
 };
 
@@ -105,7 +105,10 @@ struct float_decoder {
   static constexpr int most_down = X::exponent - 1; /* by which a field of 1 exponent bit moves down from the top */
   struct rows {};
 
-  uint32_t magnitude_mask, up, down, ratio, nan_carry;
+  uint32_t magnitude_mask, up, down, ratio;
+  /* 8 bits: what is infinite or NaN carries into the exponent's next bit (special, carry_bit), and gets an exponent of
+   * ones from there on up. */
+  uint32_t special, carry_bit, ones;
 
   __device__ float_decoder(const decoder_args &a, const uint8_t *, int) {
     const int low = X::mantissa - a.mantissa_bits, bias = (1 << (a.exponent_bits - 1)) - 1;
@@ -113,7 +116,9 @@ struct float_decoder {
     down = X::exponent - a.exponent_bits;
     up = 1u << (most_down - down);
     ratio = power_pair<X>(X::bias - bias);
-    nan_carry = a.has_nan ? both(1u << low) : 0;
+    special = a.nan_code ? both(1u << low) : a.nan_exponent && down > 0 ? both(1u << X::mantissa) : 0;
+    carry_bit = both(1u << (X::mantissa + a.exponent_bits) % 16);
+    ones = (1u << down) - 1u;
   }
   __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
   __device__ static void set_center(rows &, uint32_t) {}
@@ -124,11 +129,7 @@ struct float_decoder {
     const uint32_t signs = word << to_top;
     const uint32_t magnitude = to_top >= most_down ? word * (up << (to_top - most_down)) : signs >> down;
     uint32_t x = and_or(signs, both(0x8000), magnitude & magnitude_mask);
-    if (Bits == 8) { /* e4m3's ones carry into the exponent's next bit: ones from there on up make them NaN */
-      constexpr uint32_t carry_bit = both(1u << (X::mantissa + 4));
-      const uint32_t carry = ((magnitude & magnitude_mask) + nan_carry) & ~magnitude & carry_bit;
-      x |= carry * ((1u << (X::exponent - 4)) - 1u);
-    }
+    if (Bits == 8) x |= (((magnitude & magnitude_mask) + special) & carry_bit) * ones;
     return X::multiply(x, ratio);
   }
 

@@ -18,6 +18,7 @@ enum { CPU = TEST_ON_CPU, CUDA = TEST_ON_CUDA, BOTH = TEST_ON_CPU | TEST_ON_CUDA
   SUITE(blob, BOTH)        \
   SUITE(quantize, BOTH)    \
   SUITE(dispatch, CPU)     \
+  SUITE(plan, CPU)         \
   SUITE(misuse, BOTH)      \
   SUITE(gemm, BOTH)        \
   SUITE(epilogue, BOTH)    \

@@ -315,7 +315,7 @@ static void check_random(int64_t m, int64_t n, int64_t k) {
 
 /* ---- few rows: what kernels for 1 to 16 rows take, often enough for those that take one type only ---- */
 
-enum { FEW_CASES = 208 }; /* of a decoder and type of X: of the integers, or of the floats, of a width */
+enum { FEW_CASES = 240 }; /* of a decoder and type of X: of the integers, or of the floats, of a width */
 
 /* Types that share a decoder with `type`. */
 static int sharers(lpgemm_dtype_t type) {

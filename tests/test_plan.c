@@ -1,0 +1,122 @@
+/* How decode problems are cut into pieces (src/kernels/decode_plan.h), on made-up GPUs: what is said to fit has a plan,
+ * the pieces are the whole, and everything lies in shared memory, aligned and apart. */
+#include "kernels/decode_plan.h"
+
+#include "test.h"
+
+static const lpg_device devices[] = {
+    {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}},
+    {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 114, .shared_memory = 232448, .clusters = {114, 57, 26, 0}},
+    {.backend = LPGEMM_BACKEND_CUDA, .arch = 80, .units = 108, .shared_memory = 166912},
+    {.backend = LPGEMM_BACKEND_CUDA, .arch = 86, .units = 84, .shared_memory = 101376},
+};
+
+static lpgemm_weight_desc_t draw_desc(void) {
+  static const lpgemm_dtype_t scales[] = {0, LPGEMM_F16, LPGEMM_F32, LPGEMM_E4M3, LPGEMM_UINT(6)};
+  static const int64_t groups[] = {16, 32, 64, 128, 0};
+  lpgemm_weight_desc_t d = {.size = sizeof d};
+  uint32_t bits = (uint32_t)test_between(1, 8);
+  d.type = bits <= 4 && test_between(0, 3) == 0 ? LPGEMM_CODEBOOK(bits) : LPGEMM_UINT(bits);
+  d.n = test_between(1, test_between(0, 1) ? 100 : 70000);
+  d.k = test_between(1, test_between(0, 1) ? 3000 : 70000);
+  d.group_k = groups[test_between(0, 4)];
+  d.scale_type = scales[test_between(0, 4)];
+  if (d.scale_type == LPGEMM_UINT(6)) d.super_scale_type = LPGEMM_F16;
+  if (d.super_scale_type && d.group_k) d.super_k = 256;
+  if (d.scale_type && test_between(0, 1)) {
+    d.zero = LPGEMM_ZERO_PER_GROUP;
+    d.zero_type = LPGEMM_F16;
+  }
+  return d;
+}
+
+/* The parts of `count` things are all of them, and differ by one at most. */
+static void check_shares(lpg_shares s, int parts, int count) {
+  CHECK(s.each * parts + s.more == count);
+  CHECK(s.more >= 0 && s.more < parts);
+}
+
+static void check_plan(const lpg_decode_plan *p, const lpg_decode_kind *kind, const lpg_plan *w, int64_t m,
+                       const lpg_device *device, int clusters) {
+  int slice_blocks = p->slice.each + (p->slice.more > 0), tiles = p->group.each + (p->group.more > 0);
+  int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
+  CHECK(p->slices == 1 || clusters);
+  CHECK(p->groups <= (clusters ? device->clusters[p->slices == 1   ? 0
+                                                  : p->slices == 2 ? 1
+                                                  : p->slices == 4 ? 2
+                                                                   : 3]
+                               : device->units));
+  check_shares(p->slice, p->slices, p->blocks);
+  check_shares(p->group, p->groups, p->super_tiles);
+  CHECK((int64_t)p->blocks * LPG_DECODE_BLOCK_K >= w->k_padded);
+  CHECK((int64_t)p->super_tiles * kind->row_tiles >= w->row_tiles);
+  CHECK(p->x_rows >= 1 && p->x_rows <= kind->columns && p->x_rows <= m);
+  CHECK(p->group.each >= 1);
+
+  /* in the order in which they lie: the decoder's table, X, its sums, slots, inboxes, spans, numbers, the ring */
+  CHECK(p->x >= kind->table_bytes && p->x % 16 == 0 && p->x_stride % 16 == 0);
+  CHECK(p->x_stride >= slice_blocks * LPG_DECODE_BLOCK_K * 2);
+  CHECK(p->sums >= p->x + p->x_rows * p->x_stride && p->sums % 16 == 0);
+  int sum_bytes = slice_blocks * LPG_DECODE_BLOCK_K / kind->granule_k * kind->columns * 4;
+  CHECK(p->slots >= p->sums + (kind->has_sums ? sum_bytes : 0) && p->slots % 16 == 0 && p->slot_bytes % 16 == 0);
+  CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * p->x_rows * 4);
+  CHECK(p->inbox >= p->slots + (p->round_tiles + LPG_DECODE_WARPS - 1) * p->slot_bytes && p->inbox % 16 == 0);
+  int inboxes = p->slices > 1 ? (rounds > 1 ? 2 : 1) * p->slices : 0;
+  if (inboxes) CHECK(p->inbox_slice * p->slices >= p->round_tiles * p->slot_bytes && p->inbox_slice % 16 == 0);
+  CHECK(p->spans >= p->inbox + inboxes * p->inbox_slice && p->spans % 4 == 0);
+  CHECK(p->numbers >= p->spans + p->round_tiles * 4 && p->numbers % 128 == 0);
+  CHECK(p->ring == p->numbers + LPG_DECODE_WARPS * kind->number_bytes && p->ring % 128 == 0);
+  CHECK(p->stage_bytes % 128 == 0 && p->stage_bytes >= kind->row_tiles * 2 * LPG_DECODE_BLOCK_K * w->bits);
+  CHECK(p->shared_bytes == p->ring + LPG_DECODE_WARPS * kind->stages * p->stage_bytes);
+  CHECK(p->shared_bytes <= device->shared_memory);
+}
+
+static int fitted;
+
+static void check_drawn(const lpg_device *device) {
+  for (int i = 0; i < 200; i++) {
+    lpgemm_weight_desc_t desc = draw_desc();
+    lpg_plan w;
+    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    int clusters = device->arch >= 90, columns = test_between(0, 1) ? 8 : 16;
+    int64_t m = test_between(1, columns);
+    lpg_decode_kind largest = lpg_decode_kind_of(&w, columns, clusters, 1, 1);
+    int fits = lpg_decode_fits(&largest, &w, device, clusters);
+    fitted += fits;
+    for (int flags = 0; flags < 4; flags++) {
+      lpg_decode_kind kind = lpg_decode_kind_of(&w, columns, clusters, flags & 1, flags >> 1);
+      lpg_decode_plan p = {0};
+      int found = lpg_decode_make_plan(&kind, &w, m, device, clusters, &p);
+      CHECK(found || !fits);
+      if (found) check_plan(&p, &kind, &w, m, device, clusters);
+    }
+  }
+}
+
+void suite_plan(void) {
+  static const char *const names[] = {"h200", "h100_pcie", "a100", "rtx_a6000"};
+  for (int d = 0; d < 4; d++) {
+    if (!test_case("plan/drawn/%s", names[d])) continue;
+    fitted = 0;
+    check_drawn(&devices[d]);
+    CHECK(fitted > 50); /* else the checks above say little */
+  }
+  if (test_case("plan/llama")) { /* what the H200 must not refuse, and takes in one pass over the weights */
+    for (uint32_t bits = 1; bits <= 8; bits++) {
+      for (int64_t m = 1; m <= 16; m++) {
+        lpgemm_weight_desc_t desc = {.size = sizeof desc};
+        desc.n = 57344;
+        desc.k = 8192;
+        desc.type = LPGEMM_UINT(bits);
+        desc.group_k = 128;
+        desc.scale_type = LPGEMM_F16;
+        lpg_plan w;
+        lpg_decode_plan p = {0};
+        CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+        lpg_decode_kind kind = lpg_decode_kind_of(&w, m > 8 ? 16 : 8, 1, 0, 0);
+        CHECK(lpg_decode_make_plan(&kind, &w, m, &devices[0], 1, &p));
+        CHECK(p.x_rows == m);
+      }
+    }
+  }
+}

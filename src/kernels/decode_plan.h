@@ -139,13 +139,12 @@ static inline int lpg_decode_lay_out(lpg_decode_plan *p, const lpg_decode_kind *
 /* Nanoseconds that the plan may take: the slowest block of threads reads its weights at its share of the memory; then
  * it brings its part of X from L2, and adds up sums. */
 static inline double lpg_decode_cost(const lpg_decode_plan *p, const lpg_decode_kind *kind) {
-  const double tiles = (p->super_tiles + p->groups - 1) / p->groups;
-  const double blocks = (p->blocks + p->slices - 1) / p->slices;
-  const double rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
-  const int units = p->round_tiles * (int)blocks, most = (units + LPG_DECODE_WARPS - 1) / LPG_DECODE_WARPS;
+  const int tiles = (p->super_tiles + p->groups - 1) / p->groups, blocks = (p->blocks + p->slices - 1) / p->slices;
+  const int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
+  const int units = p->round_tiles * blocks, most = (units + LPG_DECODE_WARPS - 1) / LPG_DECODE_WARPS;
   const double uneven = (double)most * LPG_DECODE_WARPS / units;
-  const double weights = tiles * blocks * kind->stage_bytes / 34.0 * (0.5 + 0.5 * uneven);
-  const double sums = tiles * p->slot_bytes / 4 * 0.15 / (p->slices > 1 ? 1 : 2);
+  const double weights = (double)tiles * blocks * kind->stage_bytes / 34.0 * (0.5 + 0.5 * uneven);
+  const double sums = (double)tiles * p->slot_bytes * (0.15 / 4) / (p->slices > 1 ? 1 : 2);
   return weights + blocks * 512.0 * p->x_rows / 40.0 + sums + rounds * (p->slices > 1 ? 900.0 : 400.0);
 }
 

@@ -72,13 +72,13 @@ struct integer_decoder {
 
   /* center: the same number in both halves. */
   __device__ static void set_center(rows &r, uint32_t center) {
-    if (splits_top) {
+    if constexpr (splits_top) {
       r.bias[0] = X::subtract(center, power_pair<X>(7));
-      return;
-    }
+    } else {
 #pragma unroll
-    for (int place = 0; place < X::mantissa; place++) {
-      if (uses(place)) r.bias[place] = X::subtract(power_pair<X>(X::mantissa - place) | both(0x8000), center);
+      for (int place = 0; place < X::mantissa; place++) {
+        if (uses(place)) r.bias[place] = X::subtract(power_pair<X>(X::mantissa - place) | both(0x8000), center);
+      }
     }
   }
 

@@ -112,13 +112,15 @@ static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_pr
   const lpg_kernel *kernel = tuned ? lpgemm_i_find_kernel(kernels, count, tuned) : NULL;
   choice->why = "the fastest that was measured";
   if (!kernel || !lpgemm_i_may_choose(kernel, problem, device)) {
+    double least = 0;
     kernel = NULL;
     choice->why = "the cheapest by the cost model";
     for (int i = 0; i < count; i++) {
-      if (lpgemm_i_may_choose(&kernels[i], problem, device) &&
-          (!kernel || lpgemm_i_estimate(&kernels[i], problem, device) < lpgemm_i_estimate(kernel, problem, device))) {
-        kernel = &kernels[i];
-      }
+      if (!lpgemm_i_may_choose(&kernels[i], problem, device)) continue;
+      double estimate = lpgemm_i_estimate(&kernels[i], problem, device);
+      if (kernel && estimate >= least) continue;
+      kernel = &kernels[i];
+      least = estimate;
     }
   }
   char text[160];

@@ -11,7 +11,7 @@ namespace { /* nothing here is a symbol of the library */
 /* ---- the decoder's constants ---- */
 
 /* Integers: d = stored - center, value = step * stored + offset. A fixed zero takes the nearest center. */
-inline void set_integers(const lpgemm_weight_desc_t &d, int bits, decoder_args &decoder, numbers_args &numbers) {
+static void set_integers(const lpgemm_weight_desc_t &d, int bits, decoder_args &decoder, numbers_args &numbers) {
   const float step = (float)lpg_integer_step(d.type), offset = (float)lpg_integer_offset(d.type);
   const float zero = d.zero == LPGEMM_ZERO_CONSTANT ? d.zero_constant : 0.0f;
   numbers.step = numbers.factor = step;
@@ -22,14 +22,14 @@ inline void set_integers(const lpgemm_weight_desc_t &d, int bits, decoder_args &
 }
 
 /* A codebook of two is a line. It is counted from the value next to zero, so that nothing cancels. */
-inline void set_line(const float *value, decoder_args &decoder, numbers_args &numbers) {
+static void set_line(const float *value, decoder_args &decoder, numbers_args &numbers) {
   decoder.center = fabsf(value[0]) <= fabsf(value[1]) ? 0.0f : 1.0f;
   numbers.factor = value[1] - value[0];
   numbers.fixed_shift = value[(int)decoder.center];
 }
 
 /* For fp16 the largest value becomes one in [2^14, 2^15), so that the others have all their digits; bf16 has room. */
-inline void set_codebook(const float *value, int entries, bool bf16, decoder_args &decoder, numbers_args &numbers) {
+static void set_codebook(const float *value, int entries, bool bf16, decoder_args &decoder, numbers_args &numbers) {
   float most = 0.0f;
   for (int i = 0; i < entries; i++) most = fmaxf(most, fabsf(value[i]));
   const int top = bf16 ? 0 : 15;
@@ -42,7 +42,7 @@ inline void set_codebook(const float *value, int entries, bool bf16, decoder_arg
   numbers.factor = ldexpf(1.0f, exponent - top);
 }
 
-inline void set_decoder(const lpg_call &call, decoder_args &decoder, numbers_args &numbers) {
+static void set_decoder(const lpg_call &call, decoder_args &decoder, numbers_args &numbers) {
   const lpgemm_weight_desc_t &d = call.problem.plan->desc;
   const int bits = call.problem.plan->bits;
   numbers.factor = numbers.step = 1.0f;
@@ -67,7 +67,7 @@ inline void set_decoder(const lpg_call &call, decoder_args &decoder, numbers_arg
 /* ---- scales and zeros ---- */
 
 /* Adds a section, if there is one, behind `offset` of the stage. */
-inline void add_section(const lpg_call &call, lpg_section_id id, number_role role, int row_tiles, numbers_args &numbers,
+static void add_section(const lpg_call &call, lpg_section_id id, number_role role, int row_tiles, numbers_args &numbers,
                         int &offset) {
   const lpg_plan &plan = *call.problem.plan;
   const lpg_axis &axis = *lpg_section_axis(&plan, id);
@@ -87,7 +87,7 @@ inline void add_section(const lpg_call &call, lpg_section_id id, number_role rol
   offset += row_tiles * s.bytes;
 }
 
-inline void add_sections(const lpg_call &call, int row_tiles, numbers_args &numbers, int &offset) {
+static void add_sections(const lpg_call &call, int row_tiles, numbers_args &numbers, int &offset) {
   add_section(call, LPG_SECTION_SCALES, role_scale, row_tiles, numbers, offset);
   add_section(call, LPG_SECTION_SUPER_SCALES, role_super_scale, row_tiles, numbers, offset);
   add_section(call, LPG_SECTION_ZEROS, role_zero, row_tiles, numbers, offset);

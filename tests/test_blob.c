@@ -474,6 +474,21 @@ static void load_refusals(void) {
   test_free(b.bytes);
 }
 
+/* Rows without columns take no bytes, so a header of 512 may claim any number of them: no loop may believe it. */
+static void rows_of_nothing(void) {
+  if (!test_case("blob/rows_of_nothing")) return;
+  lpgemm_weight_desc_t desc = {.size = sizeof desc};
+  desc.n = INT32_MAX;
+  desc.type = LPGEMM_UINT(4);
+  lpgemm_weight_source_t source = {.size = sizeof source};
+  uint8_t *memory = test_alloc(512);
+  lpgemm_weights_t weights = NULL;
+  CHECK_STATUS(lpgemm_pack_weights(handle, &desc, &source, memory, 512, &weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_validate(memory, 512), LPGEMM_SUCCESS);
+  test_free(memory);
+}
+
 void suite_blob(void) {
   handle = sample_handle();
   files();
@@ -485,5 +500,6 @@ void suite_blob(void) {
   bad_payloads();
   agreement();
   load_refusals();
+  rows_of_nothing();
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

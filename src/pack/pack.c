@@ -94,7 +94,7 @@ lpgemm_status_t lpgemm_i_refuse_number(const lpg_plan *plan, lpg_section_id id, 
 static lpgemm_status_t check_code_values(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
   if (source->code_layout == LPGEMM_CODES_BITS || plan->bits == 8) return LPGEMM_SUCCESS;
   unsigned mask = (1u << plan->bits) - 1u;
-  for (int64_t row = 0; row < plan->desc.n; row++) {
+  for (int64_t row = 0; row < plan->desc.n && plan->desc.k > 0; row++) {
     const uint8_t *code = code_row(source, row);
     uint8_t all = 0;
     for (int64_t column = 0; column < plan->desc.k; column++) all |= code[column];
@@ -161,7 +161,6 @@ static const uint8_t *tile_codes(const lpg_plan *plan, const lpgemm_weight_sourc
   return buffer;
 }
 
-/* Row by row, so that the source is read in order; the tiles of 16 rows stay in the cache meanwhile. */
 /* Returns the codes' part of the payload's hash, taken of every tile while it is in the cache. */
 static uint64_t pack_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *section) {
   uint8_t buffer[LPG_LONGEST_TILE_ROW];

@@ -11,7 +11,10 @@
 
 #include "../internal.h"
 
-enum { LPG_DECODE_WARPS = 16, LPG_DECODE_BLOCK_K = 256, LPG_DECODE_MAX_SLICES = 8 };
+enum {
+  LPG_DECODE_WARPS = 16,
+  LPG_DECODE_BLOCK_K = 256 /* columns that a warp takes at once: whole tiles of every width */
+};
 
 /* ---- what a kernel's template and the weights fix ---- */
 

@@ -5,14 +5,14 @@
  * integer next to the group's zero, and only what is left of the zero goes into shift. */
 #pragma once
 
-#include "../internal.h"
+#include "decode_plan.h"
 #include "prim/async.cuh"
 #include "prim/logic.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int block_k = 256; /* columns that a warp takes at once: whole tiles of every width */
+constexpr int block_k = LPG_DECODE_BLOCK_K;
 
 /* One section as a warp reads it, block after block. */
 struct number_section {

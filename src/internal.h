@@ -68,7 +68,26 @@ typedef struct lpg_call {
   const lpg_device *device;
   lpgemm_stream_t stream; /* CUDA */
   lpg_pool *pool;         /* CPU */
+  struct lpg_memo *memo;  /* NULL: nothing is remembered for this call */
 } lpg_call;
+
+/* ---- what a handle remembers of its last problems: to choose a kernel and to plan its launch costs microseconds ----
+ */
+
+enum { LPG_REMEMBERED = 64, LPG_MEMO_WORDS = 40 };
+
+/* For a kernel to keep what follows from problem and device alone; it is the kernel's own for this problem. */
+typedef struct lpg_memo {
+  int32_t filled;
+  int32_t words[LPG_MEMO_WORDS];
+} lpg_memo;
+
+typedef struct lpg_remembered {
+  uint64_t weights, tuning; /* the number of the weights, and the version of the tuning results */
+  lpg_problem problem;
+  const struct lpg_kernel *kernel;
+  lpg_memo memo;
+} lpg_remembered;
 
 /* ---- tuning results of a handle; src/dispatch/tuning.c ---- */
 
@@ -129,9 +148,11 @@ struct lpgemm_handle {
   lpg_pool *pool; /* CPU backend */
   lpg_tuning *tuning;
   char forced_kernel[96]; /* LPGEMM_KERNEL, "" = none */
+  lpg_remembered remembered[LPG_REMEMBERED];
 };
 
 struct lpgemm_weights {
+  uint64_t number; /* no other weights of the process have it */
   lpg_plan plan;
   lpg_content content;
   lpgemm_backend_t backend;
@@ -139,6 +160,10 @@ struct lpgemm_weights {
   uint8_t *memory;  /* the blob, in memory of the backend's kind */
   void *allocation; /* what to free, NULL if the memory is the caller's */
 };
+
+/* Chooses a kernel for weights and a problem with them, or finds what was chosen before. */
+lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
+                                  lpg_remembered **found);
 
 /* The handle's device, made current for work on it and given back after it. */
 lpgemm_status_t lpgemm_i_enter(lpgemm_handle_t handle, int32_t *before);

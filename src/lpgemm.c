@@ -218,6 +218,16 @@ static lpgemm_status_t choose(lpgemm_handle_t handle, const request *r, const lp
                          r->forced, kernel);
 }
 
+/* The same for a run: a problem that the handle had before costs no choice. */
+static lpgemm_status_t choose_for_run(lpgemm_handle_t handle, request *r, const lpg_kernel **kernel) {
+  if ((r->forced && *r->forced) || lpgemm_i_log_level() >= LPG_LOG_DISPATCH) return choose(handle, r, kernel);
+  lpg_remembered *remembered;
+  LPG_TRY(lpgemm_i_remember(handle, r->args.weights, &r->call.problem, &remembered));
+  *kernel = remembered->kernel;
+  r->call.memo = &remembered->memo;
+  return LPGEMM_SUCCESS;
+}
+
 /* ---- launch ---- */
 
 static void fill_call(lpgemm_handle_t handle, request *r) {
@@ -274,7 +284,7 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
   const lpg_plan *plan = &r.args.weights->plan;
   LPG_TRY(make_problem(handle, &r, plan, r.args.weights->content.scale_span));
-  LPG_TRY(choose(handle, &r, &kernel));
+  LPG_TRY(choose_for_run(handle, &r, &kernel));
   if (r.args.m == 0 || plan->desc.n == 0) return LPGEMM_SUCCESS;
   LPG_TRY(read_scalars(&r, handle, scalars));
   LPG_TRY(check_pointers(&r, plan));

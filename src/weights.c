@@ -60,6 +60,8 @@ static lpgemm_status_t check_memory(const lpg_plan *plan, const void *memory, si
 static lpgemm_status_t open_weights(lpgemm_handle_t handle, const lpg_plan *plan, void *memory, lpgemm_weights_t *out) {
   lpgemm_weights_t w = calloc(1, sizeof *w);
   LPG_CHECK(w, LPGEMM_OUT_OF_MEMORY, "no memory for a weights object");
+  static _Atomic uint64_t weights_made;
+  w->number = ++weights_made;
   w->plan = *plan;
   w->backend = handle->device.backend;
   w->device = handle->device.index;

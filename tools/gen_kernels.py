@@ -66,11 +66,11 @@ FAMILIES = {
                   flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT", run="lpgemm_i_lut_cpu",
                   workspace="lpgemm_i_lut_cpu_workspace", header="lut/lut.h"),
     "decode": Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
-                     ["f16", "bf16"], ["16x8", "16x16"], ["sm90a", "sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
+                     ["f16", "bf16"], ["16x8", "16x16"], ["sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="0", m_max="{columns}",
-                     refuses="{symbol}_refuses", cost="decode.{tile}.{arch}", prepare="{symbol}_prepare",
+                     refuses="{symbol}_refuses", cost="decode.{tile}", prepare="{symbol}_prepare",
                      header="kernels/decode_host.cuh",
-                     instance="LPG_DECODE({symbol}, {activations}, {decoder}, {width}, {columns}, {clusters})"),
+                     instance="LPG_DECODE({symbol}, {activations}, {decoder}, {width}, {columns})"),
     "generic": Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",
                       prepare="{symbol}_prepare", header="kernels/generic.cuh",
                       instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True),
@@ -143,8 +143,7 @@ def filled(kernel, text):
     letter, width = kernel.weights[0], kernel.weights[1:]
     decoder = {"f": "float", "c": "integer" if width == "1" else "codebook"}.get(letter, "integer")
     return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "),
-                       width=width, decoder=decoder, columns=kernel.tile.split("x")[-1],
-                       clusters=str(compute_capability(kernel.arch)[0] >= 90).lower(), **kernel._asdict())
+                       width=width, decoder=decoder, columns=kernel.tile.split("x")[-1], **kernel._asdict())
 
 
 def members(prefix, chosen, everything):

@@ -125,6 +125,8 @@ size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_proble
 lpg_tuning *lpgemm_i_tuning_create(void);
 void lpgemm_i_tuning_destroy(lpg_tuning *tuning);
 void lpgemm_i_tuning_clear(lpg_tuning *tuning);
+/* Another number after every change. */
+uint64_t lpgemm_i_tuning_version(const lpg_tuning *tuning);
 
 /* The name of the kernel measured best for the nearest known problem, or NULL if none is near. Types and options must
  * be equal. Two problems are |log2 m/m'| + |log2 n/n'| + |log2 k/k'| apart, and near up to LPG_TUNING_REACH; the same n

@@ -59,7 +59,12 @@ void lpgemm_i_tuning_destroy(lpg_tuning *tuning) {
   free(tuning);
 }
 
-void lpgemm_i_tuning_clear(lpg_tuning *tuning) { tuning->count = 0; }
+void lpgemm_i_tuning_clear(lpg_tuning *tuning) {
+  tuning->count = 0;
+  tuning->version++;
+}
+
+uint64_t lpgemm_i_tuning_version(const lpg_tuning *tuning) { return tuning->version; }
 
 static double octaves(int64_t a, int64_t b) { return fabs(log2((double)(a > 1 ? a : 1) / (double)(b > 1 ? b : 1))); }
 
@@ -104,6 +109,7 @@ lpgemm_status_t lpgemm_i_tuning_insert(lpg_tuning *t, const lpg_entry *entry) {
     t->count++;
   }
   t->entries[at] = *entry;
+  t->version++;
   return LPGEMM_SUCCESS;
 }
 

@@ -28,6 +28,7 @@ typedef struct lpg_entry {
 struct lpg_tuning {
   lpg_entry *entries; /* sorted by key */
   int count, capacity;
+  uint64_t version; /* another one after every change */
 };
 
 #define LPG_TUNING_MICROSECONDS 1e12 /* every measurement is below */

@@ -24,6 +24,7 @@ struct f16_x {
   __device__ static uint32_t subtract(uint32_t a, uint32_t b) { return out(__hsub2(in(a), in(b))); }
   __device__ static uint32_t multiply(uint32_t a, uint32_t b) { return out(__hmul2(in(a), in(b))); }
   __device__ static uint32_t round(float x) { return both(__half_as_ushort(__float2half_rn(x))); }
+  __device__ static uint32_t round_two(float first, float second) { return out(__floats2half2_rn(first, second)); }
   __device__ static float widen(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 };
 
@@ -37,6 +38,7 @@ struct bf16_x {
   __device__ static uint32_t subtract(uint32_t a, uint32_t b) { return out(__hsub2(in(a), in(b))); }
   __device__ static uint32_t multiply(uint32_t a, uint32_t b) { return out(__hmul2(in(a), in(b))); }
   __device__ static uint32_t round(float x) { return both(__bfloat16_as_ushort(__float2bfloat16_rn(x))); }
+  __device__ static uint32_t round_two(float first, float second) { return out(__floats2bfloat162_rn(first, second)); }
   __device__ static float widen(uint16_t bits) { return lpg_bf16_to_f32(bits); }
 };
 

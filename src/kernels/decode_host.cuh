@@ -15,6 +15,7 @@ static void set_integers(const lpgemm_weight_desc_t &d, int bits, decoder_args &
   const float step = (float)lpg_integer_step(d.type), offset = (float)lpg_integer_offset(d.type);
   const float zero = d.zero == LPGEMM_ZERO_CONSTANT ? d.zero_constant : 0.0f;
   numbers.step = numbers.factor = step;
+  numbers.inverse_step = 1.0f / step;
   numbers.offset = offset;
   numbers.most = (float)(1 << bits);
   decoder.center = fminf(fmaxf(rintf((zero - offset) / step), 0.0f), numbers.most);
@@ -46,9 +47,11 @@ static void set_decoder(const lpg_call &call, decoder_args &decoder, numbers_arg
   const lpgemm_weight_desc_t &d = call.problem.plan->desc;
   const int bits = call.problem.plan->bits;
   numbers.factor = numbers.step = 1.0f;
+  const bool bf16 = call.problem.x_type == LPGEMM_BF16;
   if (lpg_is_integer_kind(d.type)) {
     set_integers(d, bits, decoder, numbers);
   } else if (lpg_kind(d.type) == LPGEMM_KIND_FLOAT) {
+    if (!bf16) numbers.factor = ldexpf(1.0f, 16 - (1 << (lpg_exponent_bits(d.type) - 1)));
     decoder.exponent_bits = lpg_exponent_bits(d.type);
     decoder.mantissa_bits = lpg_low_field(d.type);
     decoder.nan_code = d.type == LPGEMM_E4M3;
@@ -56,7 +59,7 @@ static void set_decoder(const lpg_call &call, decoder_args &decoder, numbers_arg
   } else if (bits == 1) {
     set_line(d.codebook, decoder, numbers);
   } else {
-    set_codebook(d.codebook, 1 << bits, call.problem.x_type == LPGEMM_BF16, decoder, numbers);
+    set_codebook(d.codebook, 1 << bits, bf16, decoder, numbers);
   }
   numbers.mode = d.zero == LPGEMM_ZERO_PER_GROUP ? zero_per_group
                  : d.zero == LPGEMM_ZERO_MINIMUM ? zero_minimum
@@ -67,8 +70,8 @@ static void set_decoder(const lpg_call &call, decoder_args &decoder, numbers_arg
 /* ---- scales and zeros ---- */
 
 /* Adds a section, if there is one, behind `offset` of the stage. */
-static void add_section(const lpg_call &call, lpg_section_id id, number_role role, int row_tiles, numbers_args &numbers,
-                        int &offset) {
+static void add_section(const lpg_call &call, lpg_section_id id, number_role role, int row_tiles, int chunk,
+                        numbers_args &numbers, int &offset) {
   const lpg_plan &plan = *call.problem.plan;
   const lpg_axis &axis = *lpg_section_axis(&plan, id);
   numbers.which[role] = -1;
@@ -82,81 +85,115 @@ static void add_section(const lpg_call &call, lpg_section_id id, number_role rol
   s.groups = lpg_decode_groups(&axis);
   s.block_bytes = s.groups * s.slot_bytes;
   s.blocks_each = axis.count <= 1 ? 0 : axis.k < block_k ? 1 : (int)(axis.k / block_k);
-  s.bytes = lpg_decode_section_bytes(&plan, id);
+  s.bytes = lpg_decode_section_bytes(&plan, id, chunk);
   s.offset = offset;
   offset += row_tiles * s.bytes;
 }
 
-static void add_sections(const lpg_call &call, int row_tiles, numbers_args &numbers, int &offset) {
-  add_section(call, LPG_SECTION_SCALES, role_scale, row_tiles, numbers, offset);
-  add_section(call, LPG_SECTION_SUPER_SCALES, role_super_scale, row_tiles, numbers, offset);
-  add_section(call, LPG_SECTION_ZEROS, role_zero, row_tiles, numbers, offset);
-  add_section(call, LPG_SECTION_SUPER_ZEROS, role_super_zero, row_tiles, numbers, offset);
+static void add_sections(const lpg_call &call, int row_tiles, int chunk, numbers_args &numbers) {
+  int offset = 0;
+  add_section(call, LPG_SECTION_SCALES, role_scale, row_tiles, chunk, numbers, offset);
+  add_section(call, LPG_SECTION_SUPER_SCALES, role_super_scale, row_tiles, chunk, numbers, offset);
+  add_section(call, LPG_SECTION_ZEROS, role_zero, row_tiles, chunk, numbers, offset);
+  add_section(call, LPG_SECTION_SUPER_ZEROS, role_super_zero, row_tiles, chunk, numbers, offset);
   numbers.only_f16_scales =
       numbers.sections == 1 && numbers.section[0].type == LPGEMM_F16 && numbers.which[role_scale] == 0;
-  numbers.one_copy = numbers.sections == 1 && numbers.section[0].blocks_each == 1 &&
-                     row_tiles * numbers.section[0].block_bytes <= 512 && numbers.section[0].slot_bytes >= 16;
+  const number_section &s = numbers.section[0];
+  numbers.one_copy =
+      numbers.sections == 1 && s.blocks_each == 1 && s.slot_bytes >= 16 && row_tiles * chunk * s.block_bytes <= 512;
 }
 
 /* ---- running ---- */
 
+/* The plan, made once a problem. */
 template <class T>
-static lpgemm_status_t run_decode(const lpg_call *call) {
-  const lpg_plan &plan = *call->problem.plan;
-  decode_args a = {};
-  int offset = T::row_tiles * T::block_bytes;
-  set_decoder(*call, a.decoder, a.numbers);
-  add_sections(*call, T::row_tiles, a.numbers, offset);
-  a.codes = call->section[LPG_SECTION_CODES];
+static lpgemm_status_t find_plan(const lpg_call &call, decode_args &a) {
+  static_assert(sizeof a.plan <= sizeof call.memo->words, "a memo is too small for a plan");
+  if (call.memo && call.memo->filled) {
+    memcpy(&a.plan, call.memo->words, sizeof a.plan);
+    return LPGEMM_SUCCESS;
+  }
+  const lpg_plan &plan = *call.problem.plan;
+  const lpg_decode_kind kind = lpg_decode_kind_of(&plan, T::Columns, a.numbers.has_shift, a.numbers.mode != zero_fixed);
+  LPG_CHECK(lpg_decode_make_plan(&kind, &plan, a.m, call.device, &a.plan), LPGEMM_INTERNAL_ERROR,
+            "a kernel was chosen that has no plan for k = %lld on %s", (long long)a.k, call.device->name);
+  if (call.memo) {
+    memcpy(call.memo->words, &a.plan, sizeof a.plan);
+    call.memo->filled = 1;
+  }
+  return LPGEMM_SUCCESS;
+}
+
+template <class T>
+static lpgemm_status_t run_decode(const lpg_call &call, decode_args &a) {
+  const lpg_plan &plan = *call.problem.plan;
+  add_sections(call, T::row_tiles, T::chunk, a.numbers);
+  a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
-  a.whole_blocks = (int32_t)(a.row_bytes / T::block_bytes);
+  a.row_vectors = (int32_t)(a.row_bytes / 512);
   a.row_tiles = (int32_t)plan.row_tiles;
   a.n = (int32_t)plan.desc.n;
-  a.m = (int32_t)call->problem.m;
+  a.m = (int32_t)call.problem.m;
   a.k = plan.desc.k;
-  a.ldx = call->ldx;
-  a.x = (const uint16_t *)call->x;
-  a.epilogue = make_epilogue(*call);
-  const lpg_decode_kind kind =
-      lpg_decode_kind_of(&plan, T::Columns, T::Clusters, a.numbers.has_shift, a.numbers.mode != zero_fixed);
-  LPG_CHECK(lpg_decode_make_plan(&kind, &plan, a.m, call->device, T::Clusters, &a.plan), LPGEMM_INTERNAL_ERROR,
-            "a kernel was chosen that has no plan for k = %lld on %s", (long long)a.k, call->device->name);
+  a.ldx = call.ldx;
+  a.x = (const uint16_t *)call.x;
+  a.epilogue = make_epilogue(call);
+  LPG_TRY(find_plan<T>(call, a));
   return launch_cluster((const void *)decode_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                        threads, (size_t)a.plan.shared_bytes, call->stream, a);
+                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a);
 }
 
-/* The instance for the weights' groups. */
-template <class X, template <class, int> class Decoder, int Bits, int Columns, bool Clusters>
-static lpgemm_status_t run_decode_any(const lpg_call *call) {
-  switch (lpg_decode_granule(call->problem.plan)) {
-    case 1: return run_decode<decode_traits<X, Decoder, Bits, Columns, 1, Clusters>>(call);
-    case 2: return run_decode<decode_traits<X, Decoder, Bits, Columns, 2, Clusters>>(call);
-    default: return run_decode<decode_traits<X, Decoder, Bits, Columns, 8, Clusters>>(call);
+/* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs
+ * them: integers, and codebooks of two. */
+template <class X, template <class, int> class Decoder, int Bits, int Columns>
+struct decode_instances {
+  template <int Granule, bool Shifted>
+  using traits = decode_traits<X, Decoder, Bits, Columns, Granule, Shifted>;
+  static constexpr bool may_shift = Decoder<X, Bits>::centered;
+
+  template <int Granule>
+  static lpgemm_status_t run(const lpg_call &call, decode_args &a) {
+    return a.numbers.has_shift ? run_decode<traits<Granule, may_shift>>(call, a)
+                               : run_decode<traits<Granule, false>>(call, a);
   }
-}
 
-template <class X, template <class, int> class Decoder, int Bits, int Columns, bool Clusters>
-static lpgemm_status_t prepare_decode() {
-  int device, bytes;
-  LPG_CUDA(cudaGetDevice(&device));
-  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  const auto allow = [&](const void *kernel) { return allow_shared(kernel, (size_t)bytes); };
-  LPG_TRY(allow((const void *)decode_kernel<decode_traits<X, Decoder, Bits, Columns, 1, Clusters>>));
-  LPG_TRY(allow((const void *)decode_kernel<decode_traits<X, Decoder, Bits, Columns, 2, Clusters>>));
-  return allow((const void *)decode_kernel<decode_traits<X, Decoder, Bits, Columns, 8, Clusters>>);
-}
+  static lpgemm_status_t run_any(const lpg_call &call) {
+    decode_args a = {};
+    set_decoder(call, a.decoder, a.numbers);
+    switch (lpg_decode_granule(call.problem.plan)) {
+      case 1: return run<1>(call, a);
+      case 2: return run<2>(call, a);
+      default: return run<8>(call, a);
+    }
+  }
+
+  template <int Granule>
+  static lpgemm_status_t prepare(size_t bytes) {
+    LPG_TRY(allow_shared((const void *)decode_kernel<traits<Granule, false>>, bytes));
+    return allow_shared((const void *)decode_kernel<traits<Granule, may_shift>>, bytes);
+  }
+
+  static lpgemm_status_t prepare_all() {
+    int device, bytes;
+    LPG_CUDA(cudaGetDevice(&device));
+    LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    LPG_TRY(prepare<1>((size_t)bytes));
+    LPG_TRY(prepare<2>((size_t)bytes));
+    return prepare<8>((size_t)bytes);
+  }
+};
 
 }  // namespace
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_DECODE(symbol, x, decoder, bits, columns, clusters)                                    \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                        \
-    return lpg::run_decode_any<lpg::x##_x, lpg::decoder##_decoder, bits, columns, clusters>(call); \
-  }                                                                                                \
-  extern "C" lpgemm_status_t symbol##_prepare(void) {                                              \
-    return lpg::prepare_decode<lpg::x##_x, lpg::decoder##_decoder, bits, columns, clusters>();     \
-  }                                                                                                \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {  \
-    return lpgemm_i_decode_refuses(problem, device, columns, clusters);                            \
+#define LPG_DECODE(symbol, x, decoder, bits, columns)                                                \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                          \
+    return lpg::decode_instances<lpg::x##_x, lpg::decoder##_decoder, bits, columns>::run_any(*call); \
+  }                                                                                                  \
+  extern "C" lpgemm_status_t symbol##_prepare(void) {                                                \
+    return lpg::decode_instances<lpg::x##_x, lpg::decoder##_decoder, bits, columns>::prepare_all();  \
+  }                                                                                                  \
+  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {    \
+    return lpgemm_i_decode_refuses(problem, device, columns);                                        \
   }

@@ -22,7 +22,7 @@ static int spans_too_far(const lpgemm_weight_desc_t *desc) {
   return most > 0.0f && (ldexp((double)least, 28) < (double)most || (double)most > 0x1p126 || (double)most < 0x1p-110);
 }
 
-const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns, int clusters) {
+const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
   int is_codebook = lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK;
@@ -33,9 +33,11 @@ const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device
     return "it takes super-groups of multiples of 256 columns only";
   }
   if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 2) return "it takes no matrix as large as this";
-  lpg_decode_kind kind = lpg_decode_kind_of(plan, columns, clusters, 1, 1);
-  if (plan->row_tiles > 0 && !lpg_decode_fits(&kind, plan, device, clusters)) {
-    return "a row of this many columns is too long for the GPU's shared memory";
+  for (int shifted = 0; shifted < 2; shifted++) {
+    lpg_decode_kind kind = lpg_decode_kind_of(plan, columns, shifted, shifted);
+    if (plan->row_tiles > 0 && !lpg_decode_fits(&kind, plan, columns, device)) {
+      return "the GPU has too little shared memory for it";
+    }
   }
   return NULL;
 }

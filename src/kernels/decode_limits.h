@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* NULL, or why the problem is not for such a kernel: for up to so many columns of X, with clusters or without. */
-const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns, int clusters);
+/* NULL, or why the problem is not for a kernel of up to so many columns of X. */
+const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns);
 
 #ifdef __cplusplus
 }

@@ -1,18 +1,15 @@
 /* How a decode problem is cut into pieces: plain arithmetic, for C and CUDA.
  *
  * K is cut into slices of whole blocks of 256 columns; the blocks of threads of a cluster take one slice each of the
- * same rows (without clusters there is one slice). Rows are cut into super tiles of 16 or 32, dealt out evenly. What a
- * block of threads needs of X stays in shared memory for the whole launch; what is left of shared memory is a ring of
- * stages for weights on their way. */
+ * same rows (without clusters there is one slice). Rows are cut into super tiles of 16 or 32, dealt out evenly. The
+ * weights go through registers; shared memory holds X and the sums. A large slice of X is brought in phases, one while
+ * the one before is multiplied, and super tiles whose sums do not fit are taken in rounds. */
 #ifndef LPG_KERNELS_DECODE_PLAN_H
 #define LPG_KERNELS_DECODE_PLAN_H
-
-#include <string.h>
 
 #include "../internal.h"
 
 enum {
-  LPG_DECODE_WARPS = 16,
   LPG_DECODE_BLOCK_K = 256 /* columns that a warp takes at once: whole tiles of every width */
 };
 
@@ -24,27 +21,34 @@ static inline int lpg_decode_granule(const lpg_plan *weights) {
   return group->count <= 1 || group->k >= 128 ? 8 : group->k == 16 ? 1 : 2;
 }
 
-/* Row tiles of a super tile. With two, what is read of X is used twice; wide codes fill the registers with one. */
-LPG_FN int lpg_decode_row_tiles(int bits, int columns, int granule) {
-  return granule > 1 && bits <= (columns == 8 ? 3 : 2) ? 2 : 1;
+/* Warps of a block of threads: 32 where 64 registers a lane do. */
+LPG_FN int lpg_decode_warps(int bits, int columns, int shifted) {
+  return bits <= 4 && columns == 8 && !shifted ? 32 : 16;
 }
 
-/* Stages of a warp's ring: 64 to 128 KB under way a block of threads, less where shared memory is small. */
-LPG_FN int lpg_decode_stages(int bits, int columns, int clusters) {
-  if (bits == 1) return 4;
-  if (!clusters) return bits <= 3 ? 2 : 1;
-  return bits == 4 && columns == 8 ? 3 : 2;
+/* Row tiles of a super tile: with more, what is read of X is used more often, and more weights are under way, for which
+ * there are registers while codes are narrow. */
+LPG_FN int lpg_decode_row_tiles(int bits, int columns, int granule, int shifted) {
+  if (granule == 1) return 1;
+  return bits <= (lpg_decode_warps(bits, columns, shifted) == 32 ? 2 : 4) ? 2 : 1;
+}
+
+/* Blocks whose scales and zeros are converted at once: as many as keep all lanes busy. */
+LPG_FN int lpg_decode_chunk(int row_tiles, int granule) {
+  const int pairs = row_tiles * (LPG_DECODE_BLOCK_K / LPG_STEP_K / granule) * 8;
+  return pairs < 128 ? 128 / pairs : 1;
 }
 
 typedef struct lpg_decode_kind {
   int columns;      /* of X that fit: 8 or 16 */
   int row_tiles;    /* of a super tile */
+  int warps;        /* of a block of threads */
   int granule_k;    /* columns that share a scale */
   int table_bytes;  /* the decoder's, in shared memory */
   int number_bytes; /* a warp's table of scales and zeros */
-  int stage_bytes;  /* a block of a super tile with its scales and zeros */
-  int stages;       /* of a warp's ring */
+  int raw_bytes;    /* scales and zeros of a chunk of blocks of a super tile, as they are packed */
   int has_sums;     /* sums of X a granule are needed */
+  int block_bytes;  /* packed, with scales and zeros, of a super tile */
 } lpg_decode_kind;
 
 static inline int lpg_decode_round_up(int64_t x, int unit) { return (int)((x + unit - 1) / unit * unit); }
@@ -54,32 +58,33 @@ static inline int lpg_decode_groups(const lpg_axis *axis) {
   return axis->count > 1 && axis->k < LPG_DECODE_BLOCK_K ? (int)(LPG_DECODE_BLOCK_K / axis->k) : 1;
 }
 
-/* Bytes of a section in a stage, for one row tile. */
-static inline int lpg_decode_section_bytes(const lpg_plan *weights, lpg_section_id id) {
+/* Bytes of a section for a chunk of blocks of a row tile, in shared memory. */
+static inline int lpg_decode_section_bytes(const lpg_plan *weights, lpg_section_id id, int chunk) {
   if (weights->section[id].bytes == 0) return 0;
   const int slot = lpg_slot_bytes(lpg_section_type(&weights->desc, id));
-  return lpg_decode_round_up(lpg_decode_groups(lpg_section_axis(weights, id)) * slot, 16);
+  return lpg_decode_round_up(chunk * lpg_decode_groups(lpg_section_axis(weights, id)) * slot, 16);
 }
 
 /* has_shift, zeros_differ: numbers.cuh. */
-static inline lpg_decode_kind lpg_decode_kind_of(const lpg_plan *weights, int columns, int clusters, int has_shift,
+static inline lpg_decode_kind lpg_decode_kind_of(const lpg_plan *weights, int columns, int has_shift,
                                                  int zeros_differ) {
   const int granule = lpg_decode_granule(weights), bits = weights->bits;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK && bits > 1;
   lpg_decode_kind kind;
   kind.columns = columns;
-  kind.row_tiles = lpg_decode_row_tiles(bits, columns, granule);
+  kind.row_tiles = lpg_decode_row_tiles(bits, columns, granule, has_shift);
+  kind.warps = lpg_decode_warps(bits, columns, has_shift);
   kind.granule_k = granule * LPG_STEP_K;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
-  const int pairs = kind.row_tiles * (LPG_DECODE_BLOCK_K / kind.granule_k) * 8;
+  const int chunk = lpg_decode_chunk(kind.row_tiles, granule);
+  const int pairs = chunk * kind.row_tiles * (LPG_DECODE_BLOCK_K / kind.granule_k) * 8;
   kind.number_bytes = lpg_decode_round_up(pairs * (8 + (has_shift ? 8 : 0) + (zeros_differ ? 4 : 0)), 128);
-  kind.stage_bytes = 2 * LPG_DECODE_BLOCK_K * bits;
+  kind.raw_bytes = 0;
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
-    kind.stage_bytes += lpg_decode_section_bytes(weights, (lpg_section_id)id);
+    kind.raw_bytes += kind.row_tiles * lpg_decode_section_bytes(weights, (lpg_section_id)id, chunk);
   }
-  kind.stage_bytes = lpg_decode_round_up((int64_t)kind.row_tiles * kind.stage_bytes, 128);
-  kind.stages = lpg_decode_stages(bits, columns, clusters);
   kind.has_sums = has_shift;
+  kind.block_bytes = kind.row_tiles * 2 * LPG_DECODE_BLOCK_K * bits + kind.raw_bytes / chunk;
   return kind;
 }
 
@@ -95,10 +100,12 @@ typedef struct lpg_decode_plan {
   int32_t super_tiles;     /* of rows */
   int32_t slices, groups;  /* slices of K, and groups of rows: slices * groups blocks of threads */
   lpg_shares slice, group; /* blocks of a slice, super tiles of a group */
-  int32_t x_rows;          /* rows of X a pass */
+  int32_t x_rows;          /* rows of X */
+  int32_t phase_blocks;    /* blocks of a phase, the most */
   int32_t round_tiles;     /* super tiles after which sums are combined */
   /* offsets in shared memory */
-  int32_t x, x_stride, sums, slots, slot_bytes, inbox, inbox_slice, spans, numbers, ring, stage_bytes, shared_bytes;
+  int32_t x, x_stride, x_place, sums, slots, slot_bytes, inbox, inbox_slice, warp, warp_bytes, number_bytes, raw_bytes,
+      shared_bytes;
 } lpg_decode_plan;
 
 static inline lpg_shares lpg_shares_of(int32_t count, int32_t parts) {
@@ -108,54 +115,58 @@ static inline lpg_shares lpg_shares_of(int32_t count, int32_t parts) {
   return s;
 }
 
-/* Lays out shared memory for a plan whose slices and x_rows are set, in as few rounds as it fits; 0 if it does not. */
-static inline int lpg_decode_lay_out(lpg_decode_plan *p, const lpg_decode_kind *kind, int64_t shared_memory) {
-  const int slice_blocks = (p->blocks + p->slices - 1) / p->slices;
-  const int64_t slice_k = (int64_t)slice_blocks * LPG_DECODE_BLOCK_K;
-  if (slice_k * 2 * p->x_rows > shared_memory) return 0;
-  const int tiles = (p->super_tiles + p->groups - 1) / p->groups;
-  const int least = tiles < LPG_DECODE_WARPS / 4 ? tiles : LPG_DECODE_WARPS / 4;
+static inline int32_t lpg_decode_slice_blocks(const lpg_decode_plan *p) { return p->slice.each + (p->slice.more > 0); }
+static inline int32_t lpg_decode_group_tiles(const lpg_decode_plan *p) { return p->group.each + (p->group.more > 0); }
+
+/* Lays out shared memory for a number of rounds and phases; 0 if it does not fit. */
+static inline int lpg_decode_lay_out(lpg_decode_plan *p, const lpg_decode_kind *kind, int rounds, int phases,
+                                     int64_t shared_memory) {
+  const int tiles = lpg_decode_group_tiles(p), blocks = lpg_decode_slice_blocks(p);
+  p->round_tiles = (tiles + rounds - 1) / rounds;
+  p->phase_blocks = (blocks + phases - 1) / phases;
+  p->slot_bytes = kind->row_tiles * LPG_TILE_ROWS * kind->columns * 4;
+  p->number_bytes = kind->number_bytes;
+  p->warp_bytes = kind->number_bytes + kind->raw_bytes;
+  const int places = p->phase_blocks < blocks ? 2 : 1, inboxes = p->slices > 1 ? (rounds > 1 ? 2 : 1) * p->slices : 0;
+  p->x_stride = p->phase_blocks * LPG_DECODE_BLOCK_K * 2 + 16; /* 16: rows begin in different banks */
+  const int64_t granules = (int64_t)p->phase_blocks * LPG_DECODE_BLOCK_K / kind->granule_k;
+  const int64_t sums = kind->has_sums ? granules * kind->columns * 4 : 0;
+  const int64_t x_place = (int64_t)p->x_rows * p->x_stride;
+  const int64_t slots = (int64_t)(p->round_tiles + kind->warps - 1) * p->slot_bytes;
+  const int64_t inbox = (p->round_tiles + p->slices - 1) / p->slices * (int64_t)p->slot_bytes;
+  const int64_t own = (int64_t)kind->warps * p->warp_bytes;
+  if (kind->table_bytes + places * x_place + sums + slots + inboxes * inbox + own > shared_memory) return 0;
   p->x = kind->table_bytes;
-  p->x_stride = (int)slice_k * 2 + 16; /* 16: rows begin in different banks */
-  p->sums = lpg_decode_round_up(p->x + (int64_t)p->x_rows * p->x_stride, 128);
-  p->slots = p->sums + (kind->has_sums ? (int)(slice_k / kind->granule_k) * kind->columns * 4 : 0);
-  p->slot_bytes = kind->row_tiles * LPG_TILE_ROWS * p->x_rows * 4;
-  p->stage_bytes = kind->stage_bytes;
-  for (int rounds = 1; rounds <= tiles; rounds++) {
-    p->round_tiles = (tiles + rounds - 1) / rounds;
-    if (p->round_tiles < least) break;
-    const int64_t inbox = p->slots + (int64_t)(p->round_tiles + LPG_DECODE_WARPS - 1) * p->slot_bytes;
-    const int64_t slice = p->slices > 1 ? (p->round_tiles + p->slices - 1) / p->slices * (int64_t)p->slot_bytes : 0;
-    const int64_t spans = inbox + (rounds > 1 ? 2 : 1) * p->slices * slice;
-    if (spans > shared_memory) continue;
-    p->inbox = (int)inbox;
-    p->inbox_slice = (int)slice;
-    p->spans = (int)spans;
-    p->numbers = lpg_decode_round_up(spans + p->round_tiles * 4, 128);
-    p->ring = p->numbers + LPG_DECODE_WARPS * kind->number_bytes;
-    p->shared_bytes = p->ring + LPG_DECODE_WARPS * kind->stage_bytes * kind->stages;
-    if (p->shared_bytes <= shared_memory) return 1;
-  }
-  return 0;
+  p->x_place = (int)x_place;
+  p->sums = p->x + places * p->x_place;
+  p->slots = p->sums + (int)sums;
+  p->inbox = p->slots + (int)slots;
+  p->inbox_slice = (int)inbox;
+  p->warp = p->inbox + inboxes * (int)inbox;
+  p->shared_bytes = p->warp + (int)own;
+  return 1;
 }
 
-/* Nanoseconds that the plan may take: the slowest block of threads reads its weights at its share of the memory; then
- * it brings its part of X from L2, and adds up sums. */
+/* Nanoseconds that the plan may take: the slowest block of threads reads its weights at its share of the memory, after
+ * it has brought the first phase of X from L2, and in the end sums are added up. */
 static inline double lpg_decode_cost(const lpg_decode_plan *p, const lpg_decode_kind *kind) {
-  const int tiles = (p->super_tiles + p->groups - 1) / p->groups, blocks = (p->blocks + p->slices - 1) / p->slices;
+  const int tiles = lpg_decode_group_tiles(p), blocks = lpg_decode_slice_blocks(p);
   const int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
-  const int units = p->round_tiles * blocks, most = (units + LPG_DECODE_WARPS - 1) / LPG_DECODE_WARPS;
-  const double uneven = (double)most * LPG_DECODE_WARPS / units;
-  const double weights = (double)tiles * blocks * kind->stage_bytes / 34.0 * (0.5 + 0.5 * uneven);
+  const int phases = p->phase_blocks > 0 ? (blocks + p->phase_blocks - 1) / p->phase_blocks : 1;
+  const int units = p->round_tiles * (p->phase_blocks + !p->phase_blocks),
+            most = (units + kind->warps - 1) / kind->warps;
+  const double uneven = (double)most * kind->warps / units;
+  const double weights = (double)tiles * blocks * kind->block_bytes / 34.0 * (0.5 + 0.5 * uneven);
   const double sums = (double)tiles * p->slot_bytes * (0.15 / 4) / (p->slices > 1 ? 1 : 2);
-  return weights + blocks * 512.0 * p->x_rows / 40.0 + sums + rounds * (p->slices > 1 ? 900.0 : 400.0);
+  const double row = 512.0 * p->x_rows / 40.0, later = row * blocks * (phases > 1 ? rounds : 1) * 0.3;
+  return weights + row * p->phase_blocks * 0.7 + later + sums + rounds * (p->slices > 1 ? 900.0 : 400.0) +
+         (rounds * phases - 1) * 700.0;
 }
 
-/* The pieces of a problem for so many slices and rows of X a pass; 0 if there are none. */
-static inline int lpg_decode_cut(const lpg_decode_kind *kind, const lpg_plan *weights, const lpg_device *device,
-                                 int clusters, int slices_log2, int rows, lpg_decode_plan *p) {
-  const int32_t most = clusters ? device->clusters[slices_log2] : device->units;
-  memset(p, 0, sizeof *p);
+/* The problem in so many slices, not laid out yet; 0 if it has no so many, or the device none that run at once. */
+static inline int lpg_decode_slice(const lpg_decode_kind *kind, const lpg_plan *weights, int64_t m,
+                                   const lpg_device *device, int slices_log2, lpg_decode_plan *p) {
+  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
   p->blocks = (int32_t)((weights->k_padded + LPG_DECODE_BLOCK_K - 1) / LPG_DECODE_BLOCK_K);
   p->super_tiles = (int32_t)((weights->row_tiles + kind->row_tiles - 1) / kind->row_tiles);
   p->slices = 1 << slices_log2;
@@ -163,37 +174,39 @@ static inline int lpg_decode_cut(const lpg_decode_kind *kind, const lpg_plan *we
   if (p->groups <= 0 || (slices_log2 > 0 && p->slices > p->blocks)) return 0;
   p->slice = lpg_shares_of(p->blocks, p->slices);
   p->group = lpg_shares_of(p->super_tiles, p->groups);
-  p->x_rows = rows;
-  return lpg_decode_lay_out(p, kind, device->shared_memory);
+  p->x_rows = (int32_t)(m < kind->columns ? m : kind->columns);
+  return 1;
 }
 
-/* 1 if there is a plan: if the most slices do with one row of X a pass. */
-static inline int lpg_decode_fits(const lpg_decode_kind *kind, const lpg_plan *weights, const lpg_device *device,
-                                  int clusters) {
-  lpg_decode_plan p;
-  for (int i = clusters ? LPG_CLUSTER_SIZES - 1 : 0; i >= 0; i--) {
-    if (lpg_decode_cut(kind, weights, device, clusters, i, 1, &p)) return 1;
-  }
-  return 0;
+/* 1 if there is a plan: if one slice, in as many rounds and phases as there can be, has the shared memory. */
+static inline int lpg_decode_fits(const lpg_decode_kind *kind, const lpg_plan *weights, int64_t m,
+                                  const lpg_device *device) {
+  lpg_decode_plan p = LPG_ZERO;
+  if (!lpg_decode_slice(kind, weights, m, device, 0, &p)) return 0;
+  return lpg_decode_lay_out(&p, kind, lpg_decode_group_tiles(&p), p.blocks > 0 ? p.blocks : 1, device->shared_memory);
 }
 
-/* The plan for m rows; 0 if shared memory does not do. Without clusters every block of threads is one. */
+/* The plan for m rows that takes the least time; 0 if shared memory does not do. More than two rounds, each in all the
+ * phases that may be needed, are for matrices of millions of rows. */
 static inline int lpg_decode_make_plan(const lpg_decode_kind *kind, const lpg_plan *weights, int64_t m,
-                                       const lpg_device *device, int clusters, lpg_decode_plan *plan) {
-  double least = 0;
-  int found = 0;
-  for (int rows = (int)(m < kind->columns ? m : kind->columns); rows > 0 && !found; rows = rows > 8 ? 8 : rows / 2) {
-    for (int i = 0; i < (clusters ? LPG_CLUSTER_SIZES : 1); i++) {
-      lpg_decode_plan p;
-      if (!lpg_decode_cut(kind, weights, device, clusters, i, rows, &p)) continue;
-      const double cost = lpg_decode_cost(&p, kind);
-      if (found && cost >= least) continue;
-      found = 1;
-      least = cost;
-      *plan = p;
+                                       const lpg_device *device, lpg_decode_plan *plan) {
+  double least = -1;
+  for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
+    lpg_decode_plan p = LPG_ZERO;
+    if (!lpg_decode_slice(kind, weights, m, device, i, &p)) continue;
+    const int tiles = lpg_decode_group_tiles(&p), blocks = lpg_decode_slice_blocks(&p);
+    for (int rounds = 1; rounds <= tiles && (rounds <= 2 || least < 0); rounds++) {
+      for (int phases = 1, more = 1; more; phases = phases * 2 < blocks ? phases * 2 : blocks) {
+        more = phases < blocks;
+        if (!lpg_decode_lay_out(&p, kind, rounds, phases, device->shared_memory)) continue;
+        const double cost = lpg_decode_cost(&p, kind);
+        if (least >= 0 && cost >= least) continue;
+        least = cost;
+        *plan = p;
+      }
     }
   }
-  return found;
+  return least >= 0;
 }
 
 #endif

@@ -5,21 +5,54 @@
 #include "decode_plan.h"
 #include "decoder.cuh"
 #include "epilogue.cuh"
-#include "numbers.cuh"
+#include "prim/async.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int warps = LPG_DECODE_WARPS, threads = 32 * warps;
+constexpr int block_k = LPG_DECODE_BLOCK_K;
 constexpr int steps = block_k / LPG_STEP_K; /* of a block */
+
+/* ---- arguments ---- */
+
+/* One section as a warp reads it, block after block. */
+struct number_section {
+  const uint8_t *values;
+  lpgemm_dtype_t type;
+  int slot_bytes;  /* of the 16 values of a row tile and group */
+  int row_bytes;   /* of all groups of a row tile */
+  int groups;      /* of a block, at least one */
+  int block_bytes; /* of them */
+  int blocks_each; /* blocks that share a group; 0: all of them */
+  int bytes;       /* of a chunk of blocks of a row tile, in shared memory */
+  int offset;      /* of the first row tile's, there */
+};
+
+enum number_role { role_scale, role_super_scale, role_zero, role_super_zero, number_roles };
+enum zero_mode { zero_fixed, zero_per_group, zero_minimum };
+
+struct numbers_args {
+  number_section section[number_roles];
+  int sections;            /* that there are */
+  int which[number_roles]; /* the section of each role; -1: absent */
+  int only_f16_scales;     /* and nothing else: the common case */
+  int one_copy;            /* one section, of which each lane copies at most 16 bytes a chunk */
+  zero_mode mode;
+  float factor;             /* weight = factor * d + rest */
+  float offset;             /* of a stored integer: value = step * stored + offset */
+  float step, inverse_step; /* 1 or 2, and 1 / step */
+  float most;               /* the largest center */
+  float fixed_shift;        /* zero_fixed: shift = scale * this */
+  int has_shift;            /* fixed_shift is not 0, or zeros differ */
+};
 
 struct decode_args {
   lpg_decode_plan plan;
   decoder_args decoder;
   numbers_args numbers;
   const uint8_t *codes;
-  int64_t row_bytes;    /* of the codes of a row tile */
-  int32_t whole_blocks; /* blocks that lie within it */
+  int64_t row_bytes;   /* of the codes of a row tile */
+  int32_t row_vectors; /* of them, 512 bytes each */
   int32_t row_tiles, n, m;
   int64_t k, ldx;
   const uint16_t *x;
@@ -27,66 +60,105 @@ struct decode_args {
 };
 
 /* What the template parameters say together. X: activation type; Columns: 8 or 16 rows of X; Granule: steps that share
- * a scale (8 when groups are larger). */
-template <class X_, template <class, int> class Decoder_, int Bits_, int Columns_, int Granule_, bool Clusters_>
+ * a scale (8 when groups are larger); Shifted: sums of X count, because zeros differ or are no integers. */
+template <class X_, template <class, int> class Decoder_, int Bits_, int Columns_, int Granule_, bool Shifted_>
 struct decode_traits {
   using X = X_;
   using Decoder = Decoder_<X_, Bits_>;
   static constexpr int Bits = Bits_, Columns = Columns_, Granule = Granule_;
-  static constexpr bool Clusters = Clusters_; /* of blocks of threads, which share rows */
-  static constexpr int row_tiles = lpg_decode_row_tiles(Bits, Columns, Granule);
+  static constexpr bool Shifted = Shifted_;
+  static constexpr int row_tiles = lpg_decode_row_tiles(Bits, Columns, Granule, Shifted);
   static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of a super tile */
   static constexpr int x_tiles = Columns / 8, granules = steps / Granule;
+  static constexpr int chunk = lpg_decode_chunk(row_tiles, Granule); /* blocks whose numbers are converted at once */
+  static constexpr int pairs = row_tiles * granules * 8;             /* of a block's numbers */
+  static constexpr int warps = lpg_decode_warps(Bits, Columns, Shifted), threads = 32 * warps;
   static constexpr int block_bytes = 512 * Bits; /* of a row tile */
-  static constexpr int stages = lpg_decode_stages(Bits, Columns, Clusters);
+  static constexpr int tile_vectors = lpg_tile_bytes(Bits) / 512;
   static constexpr int words = 4 * Bits; /* of a lane, row tile and block */
   static constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
+
+  /* The step of a block after which the lane's vector v of 4 words is not needed any more. */
+  __device__ static constexpr int last_step(int v) { return ((4 * v + 3) / (2 * unit_words) + 1) * unit_steps - 1; }
 };
 
 /* ---- which work is whose ---- */
 
-/* The first thing of a part. */
+/* a / b for 0 <= a < 2^21, b > 0: the product with the approximate reciprocal is closer to (a + 1/2) / b than that is
+ * to an integer. */
+__device__ inline int quotient(int a, int b) { return (int)__fdividef((float)a + 0.5f, (float)b); }
+
+/* The first thing of a part, and the part of a thing. */
 __device__ inline int first_of(const lpg_shares &s, int part) { return part * s.each + min(part, s.more); }
 __device__ inline int count_of(const lpg_shares &s, int part) { return s.each + (part < s.more); }
+__device__ inline int part_of(const lpg_shares &s, int thing) {
+  const int large = s.more * (s.each + 1);
+  return thing < large ? quotient(thing, s.each + 1) : s.more + quotient(thing - large, s.each);
+}
 
-/* The blocks of a round, dealt out to the warps. */
-__device__ inline lpg_shares shares_of_warps(int units) { return {units / warps, units % warps}; }
-
-/* The blocks of a warp, in the order in which they lie in memory: runs of blocks of one super tile. */
+/* How a block of threads goes through its super tiles and blocks: round by round, phase by phase. A part is a phase of
+ * a round. The blocks of a part are dealt out to the warps in the order in which they lie in memory; in every phase of
+ * a round a warp has the same super tiles. */
 struct work {
-  int warp, tiles, blocks, most_tiles; /* of the block of threads, and of a round */
-  int round, rounds;
-  int first_tile, round_tiles; /* of the round */
-  int tile, block, run;        /* the current run: run blocks of the tile from this one on */
-  int left;                    /* blocks of the round that follow the run */
+  int warps, warp, tiles, blocks;
+  int most_tiles, most_blocks; /* of a round, of a phase */
+  int phases, parts;
 
-  __device__ work(int warp, int tiles, int blocks, int most_tiles)
-      : warp(warp), tiles(tiles), blocks(blocks), most_tiles(most_tiles), round(-1), run(0), left(0) {
-    rounds = (unsigned)(tiles + most_tiles - 1) / (unsigned)most_tiles;
+  __device__ work(const lpg_decode_plan &p, int warps, int warp, int tiles, int blocks)
+      : warps(warps),
+        warp(warp),
+        tiles(tiles),
+        blocks(blocks),
+        most_tiles(p.round_tiles),
+        most_blocks(min(p.phase_blocks, blocks)) {
+    phases = blocks <= most_blocks ? blocks > 0 : (unsigned)(blocks + most_blocks - 1) / (unsigned)most_blocks;
+    parts = phases * (tiles <= most_tiles ? 1 : (unsigned)(tiles + most_tiles - 1) / (unsigned)most_tiles);
   }
 
-  __device__ void start_round() {
-    round++;
-    first_tile = round * most_tiles;
-    round_tiles = min(tiles - first_tile, most_tiles);
-    const lpg_shares shares = shares_of_warps(round_tiles * blocks);
-    const unsigned first = first_of(shares, warp), each = max(blocks, 1);
-    tile = first_tile + first / each;
-    block = first % each;
-    left = count_of(shares, warp);
-    take_run();
+  __device__ int round_tiles(int round) const { return min(tiles - round * most_tiles, most_tiles); }
+  __device__ int phase_blocks(int phase) const { return min(blocks - phase * most_blocks, most_blocks); }
+  /* Of the warps: the last phase is dealt out as if it were as long as the others. */
+  __device__ lpg_shares shares(int round) const {
+    const int units = round_tiles(round) * most_blocks;
+    return {units / warps, units % warps};
+  }
+};
+
+/* Where a warp is: in a run of blocks of one super tile. */
+struct cursor {
+  int part, first_block, phase_blocks; /* of the phase, in the slice */
+  int tile, block, run;                /* of the block of threads, of the phase: run blocks from this one on */
+  int left;                            /* blocks of the part that follow the run, as it was dealt out */
+
+  __device__ void start_part(const work &w, int which) {
+    part = which;
+    const int round = w.parts == w.phases ? 0 : (unsigned)part / (unsigned)w.phases, phase = part - round * w.phases;
+    const lpg_shares shares = w.shares(round);
+    const int first = first_of(shares, w.warp), tiles_before = quotient(first, w.most_blocks);
+    first_block = phase * w.most_blocks;
+    phase_blocks = w.phase_blocks(phase);
+    tile = round * w.most_tiles + tiles_before;
+    block = first - tiles_before * w.most_blocks;
+    left = count_of(shares, w.warp);
+    const int dealt = min(left, w.most_blocks - block);
+    left -= dealt;
+    run = min(dealt, phase_blocks - block);
+    if (run <= 0) next_run(w);
   }
 
-  __device__ void take_run() {
-    run = min(left, blocks - block);
-    left -= run;
-  }
-
-  /* To the next run of the round; run is 0 at its end. */
-  __device__ void next_run() {
+  /* To the next run of the part; run is 0 at its end. */
+  __device__ void next_run(const work &w) {
+    const int dealt = min(left, w.most_blocks);
     tile++;
     block = 0;
-    take_run();
+    left -= dealt;
+    run = min(dealt, phase_blocks);
+  }
+
+  /* The same, but to the next part that has work when this one is done. */
+  __device__ void next_run_or_part(const work &w) {
+    next_run(w);
+    while (run == 0 && part + 1 < w.parts) start_part(w, part + 1);
   }
 };
 

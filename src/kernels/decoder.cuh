@@ -2,8 +2,10 @@
  *
  * Integers stay where they lie in the half word: a code under the exponent of 2^mantissa is the mantissa of
  * 2^mantissa + code * 2^place, and one multiply-add takes the power, the place and the centre away, exactly. Floats
- * move into the wider format's fields and are multiplied by the ratio of the biases. Codebooks are looked up in a
- * table of pairs in shared memory, of which every lane has its own copy, so that no two lanes want the same bank.
+ * move into the wider format's fields, where they are off by the ratio of the biases: with fp16, whose small numbers
+ * the tensor cores take exactly, that is left for the sums; with bf16 they are multiplied by it. Codebooks are looked
+ * up in a table of pairs in shared memory, of which every lane has its own copy, so that no two lanes want the same
+ * bank.
  *
  * What comes out is d, and a weight is factor * d + rest: factor and the rest, which go on the sums, are the host's. */
 #pragma once
@@ -49,8 +51,9 @@ LPG_FN magic_place magic_place_of(int shift) {
 template <class X, int Bits>
 struct integer_decoder {
   static constexpr int table_bytes = 0;
-  static constexpr bool centered = true, splits_top = Bits > X::mantissa; /* 8 bits do not fit bf16's mantissa */
-  struct rows {                                                           /* what belongs to a row of the tile */
+  static constexpr bool centered = true, has_nan = false,
+                        splits_top = Bits > X::mantissa; /* 8 bits do not fit bf16's mantissa */
+  struct rows {                                          /* what belongs to a row of the tile */
     uint32_t bias[X::mantissa];
   };
 
@@ -101,7 +104,7 @@ struct integer_decoder {
 template <class X, int Bits>
 struct float_decoder {
   static constexpr int table_bytes = 0;
-  static constexpr bool centered = false;
+  static constexpr bool centered = false, has_nan = Bits == 8;
   static constexpr int most_down = X::exponent - 1; /* by which a field of 1 exponent bit moves down from the top */
   struct rows {};
 
@@ -130,7 +133,7 @@ struct float_decoder {
     const uint32_t magnitude = to_top >= most_down ? word * (up << (to_top - most_down)) : signs >> down;
     uint32_t x = and_or(signs, both(0x8000), magnitude & magnitude_mask);
     if (Bits == 8) x |= (((magnitude & magnitude_mask) + special) & carry_bit) * ones;
-    return X::multiply(x, ratio);
+    return X::exponent == 5 ? x : X::multiply(x, ratio);
   }
 
   __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
@@ -144,7 +147,7 @@ struct float_decoder {
 template <class X, int Bits>
 struct codebook_decoder {
   static constexpr int entries = 1 << 2 * Bits, table_bytes = entries * 32 * 4;
-  static constexpr bool centered = false;
+  static constexpr bool centered = false, has_nan = false;
   struct rows {};
 
   const uint8_t *table; /* the lane's column */

@@ -1,4 +1,4 @@
-/* Copies from global to shared memory that run beside the thread (sm_80 and later). */
+/* Reads of global memory that run beside the thread (sm_80 and later). */
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,34 @@ __device__ inline void copy16_async(uint32_t to, const void *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-/* The same for the lanes with `wanted`, without a branch. */
-__device__ inline void copy16_async_if(bool wanted, uint32_t to, const void *from) {
-  asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %0, 0;\n\t@p cp.async.cg.shared.global [%1], [%2], 16;\n\t}" ::"r"(
-                   (uint32_t)wanted),
-               "r"(to), "l"(from)
-               : "memory");
-}
-
-/* The first if `valid`, else 16 zero bytes, and nothing is read. */
+/* The same if `valid`, else 16 zero bytes, and nothing is read. */
 __device__ inline void copy16_async(uint32_t to, const void *from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
 
-/* 8 bytes, aligned to 8. */
+/* The same with 8 bytes, aligned to 8. */
 __device__ inline void copy8_async(uint32_t to, const void *from, bool valid) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(valid ? 8 : 0) : "memory");
 }
 
 /* Closes the thread's current batch of copies. */
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* Reads 16 bytes that nobody reads again, past L1, into four words. */
+__device__ inline void load16(const void *from, uint32_t *word) {
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+               : "l"(from));
+}
+
+/* The same if number > index; else the words stay as they are. */
+__device__ inline void load16_if_more(int number, int index, const void *from, uint32_t *word) {
+  asm volatile(
+      "{\n\t.reg .pred p;\n\tsetp.gt.s32 p, %5, %6;\n\t"
+      "@p ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+      : "+r"(word[0]), "+r"(word[1]), "+r"(word[2]), "+r"(word[3])
+      : "l"(from), "r"(number), "r"(index));
+}
 
 /* Waits until at most Left of the thread's batches are under way. */
 template <int Left>

@@ -10,12 +10,12 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* Four 8 x 8 matrices of 16-bit numbers from shared memory: lane 8 j + i brings the address of row i (16 bytes) of
- * matrix j, and gets of every matrix the numbers (g, 2t..2t+1). Rows of X that way are B, 32 columns at once. */
+ * matrix j, and gets of every matrix the numbers (g, 2t..2t+1). Rows of X that way are B, 32 columns at once. The
+ * compiler may move it, but not before what the address was computed from: keep() holds that behind a barrier. */
 __device__ inline void load_matrices(uint32_t address, uint32_t (&b)[4]) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-               : "r"(address)
-               : "memory");
+  asm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+      : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+      : "r"(address));
 }
 
 struct mma_f16 {

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Where a suite runs. */
-enum { TEST_ON_CPU = 1, TEST_ON_CUDA = 2 };
+/* Where a suite runs; one that nvcc compiles is skipped in a build without it. */
+enum { TEST_ON_CPU = 1, TEST_ON_CUDA = 2, TEST_NEEDS_NVCC = 4 };
 
 typedef struct test_suite {
   const char *name;

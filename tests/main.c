@@ -4,7 +4,12 @@
 /* Weak, so that a build without one of the files links; the framework counts the missing suite as a failure. */
 #define SUITE(name, backends) void suite_##name(void) __attribute__((weak));
 
-enum { CPU = TEST_ON_CPU, CUDA = TEST_ON_CUDA, BOTH = TEST_ON_CPU | TEST_ON_CUDA };
+enum {
+  CPU = TEST_ON_CPU,
+  CUDA = TEST_ON_CUDA,
+  BOTH = TEST_ON_CPU | TEST_ON_CUDA,
+  NVCC = TEST_ON_CPU | TEST_NEEDS_NVCC
+};
 
 /* On CUDA capturing comes first: it wants kernels that have never run. */
 #define SUITES             \
@@ -19,6 +24,8 @@ enum { CPU = TEST_ON_CPU, CUDA = TEST_ON_CUDA, BOTH = TEST_ON_CPU | TEST_ON_CUDA
   SUITE(quantize, BOTH)    \
   SUITE(dispatch, CPU)     \
   SUITE(plan, CPU)         \
+  SUITE(decoders, NVCC)    \
+  SUITE(remember, CPU)     \
   SUITE(misuse, BOTH)      \
   SUITE(gemm, BOTH)        \
   SUITE(epilogue, BOTH)    \

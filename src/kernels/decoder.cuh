@@ -7,6 +7,8 @@
  * up in a table of pairs in shared memory, of which every lane has its own copy, so that no two lanes want the same
  * bank.
  *
+ * They run on the host as well, where the tests take every code of every type through them.
+ *
  * What comes out is d, and a weight is factor * d + rest: factor and the rest, which go on the sums, are the host's. */
 #pragma once
 
@@ -59,9 +61,9 @@ struct integer_decoder {
 
   uint32_t magic; /* 2^mantissa in both halves: its mantissa is a window for codes */
 
-  __device__ integer_decoder(const decoder_args &, const uint8_t *, int)
+  __host__ __device__ integer_decoder(const decoder_args &, const uint8_t *, int)
       : magic(in_register(power_pair<X>(X::mantissa))) {}
-  __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
 
   /* Whether some pair stands at the place. */
   LPG_FN bool uses(int place) {
@@ -74,7 +76,7 @@ struct integer_decoder {
   }
 
   /* center: the same number in both halves. */
-  __device__ static void set_center(rows &r, uint32_t center) {
+  __host__ __device__ static void set_center(rows &r, uint32_t center) {
     if constexpr (splits_top) {
       r.bias[0] = X::subtract(center, power_pair<X>(7));
     } else {
@@ -85,7 +87,7 @@ struct integer_decoder {
     }
   }
 
-  __device__ uint32_t decode(const rows &r, const uint32_t *unit, int pair) const {
+  __host__ __device__ uint32_t decode(const rows &r, const uint32_t *unit, int pair) const {
     const lpg_field f = lpg_field_of(Bits, pair);
     if (splits_top) { /* 128 + low bits, minus 256 or 128 by the top bit */
       const uint32_t word = unit[0] >> f.shift;
@@ -113,7 +115,7 @@ struct float_decoder {
    * ones from there on up. */
   uint32_t special, carry_bit, ones;
 
-  __device__ float_decoder(const decoder_args &a, const uint8_t *, int) {
+  __host__ __device__ float_decoder(const decoder_args &a, const uint8_t *, int) {
     const int low = X::mantissa - a.mantissa_bits, bias = (1 << (a.exponent_bits - 1)) - 1;
     magnitude_mask = both(((1u << (Bits - 1)) - 1u) << low);
     down = X::exponent - a.exponent_bits;
@@ -123,11 +125,11 @@ struct float_decoder {
     carry_bit = both(1u << (X::mantissa + a.exponent_bits) % 16);
     ones = (1u << down) - 1u;
   }
-  __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
-  __device__ static void set_center(rows &, uint32_t) {}
+  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void set_center(rows &, uint32_t) {}
 
   /* The code at `shift` of each half: its sign to the top, exponent and mantissa to where X has them. */
-  __device__ uint32_t move(uint32_t word, int shift) const {
+  __host__ __device__ uint32_t move(uint32_t word, int shift) const {
     const int to_top = 16 - Bits - shift;
     const uint32_t signs = word << to_top;
     const uint32_t magnitude = to_top >= most_down ? word * (up << (to_top - most_down)) : signs >> down;
@@ -136,7 +138,7 @@ struct float_decoder {
     return X::exponent == 5 ? x : X::multiply(x, ratio);
   }
 
-  __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
+  __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
     const lpg_field f = lpg_field_of(Bits, pair);
     return f.word < 0 ? move(lpg_unit_pair(Bits, unit, 2, pair), 0) : move(unit[2 * f.word], f.shift);
   }
@@ -152,24 +154,25 @@ struct codebook_decoder {
 
   const uint8_t *table; /* the lane's column */
 
-  __device__ codebook_decoder(const decoder_args &, const uint8_t *shared, int lane) : table(shared + 4 * lane) {}
+  __host__ __device__ codebook_decoder(const decoder_args &, const uint8_t *shared, int lane)
+      : table(shared + 4 * lane) {}
 
-  __device__ static void fill_table(const decoder_args &a, uint8_t *shared, int thread, int threads) {
+  __host__ __device__ static void fill_table(const decoder_args &a, uint8_t *shared, int thread, int threads) {
     for (int i = thread; i < entries * 32; i += threads) {
       const int even = i / 32 >> Bits, odd = i / 32 & ((1 << Bits) - 1);
       ((uint32_t *)shared)[i] = (uint32_t)a.value[even] | (uint32_t)a.value[odd] << 16;
     }
   }
-  __device__ static void set_center(rows &, uint32_t) {}
+  __host__ __device__ static void set_center(rows &, uint32_t) {}
 
   /* One product brings both codes to the top of the word, the even one first. */
-  __device__ uint32_t look_up(uint32_t word, int shift) const {
+  __host__ __device__ uint32_t look_up(uint32_t word, int shift) const {
     const uint32_t codes = word & lpg_half_masks(Bits) << shift;
     const uint32_t top = codes * ((1u << (32 - Bits - shift)) + (1u << (16 - 2 * Bits - shift)));
     return *(const uint32_t *)(table + (top >> (32 - 2 * Bits)) * 128);
   }
 
-  __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
+  __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
     const lpg_field f = lpg_field_of(Bits, pair);
     if (f.word < 0) return look_up(lpg_unit_pair(Bits, unit, 2, pair), 0);
     const int pre = f.shift <= 16 - 2 * Bits ? 0 : 8;

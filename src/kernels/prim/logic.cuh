@@ -7,17 +7,25 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* (a & mask) | bits in one instruction: `bits` stays in a register, since only one operand may be a constant. */
-__device__ inline uint32_t and_or(uint32_t a, uint32_t mask, uint32_t bits) {
+__host__ __device__ inline uint32_t and_or(uint32_t a, uint32_t mask, uint32_t bits) {
+#ifdef __CUDA_ARCH__
   uint32_t result;
   asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(a), "r"(mask), "r"(bits));
   return result;
+#else
+  return (a & mask) | bits;
+#endif
 }
 
 /* A constant that the compiler takes for a variable, so that it is kept in a register. */
-__device__ inline uint32_t in_register(uint32_t constant) {
+__host__ __device__ inline uint32_t in_register(uint32_t constant) {
+#ifdef __CUDA_ARCH__
   uint32_t result;
   asm("mov.b32 %0, %1;" : "=r"(result) : "r"(constant));
   return result;
+#else
+  return constant;
+#endif
 }
 
 /* A number that all lanes have, as one that the compiler knows to be the same: what follows from it needs no lane's

@@ -144,56 +144,54 @@ static lpgemm_status_t run_decode(const lpg_call &call, decode_args &a) {
 }
 
 /* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs
- * them: integers, and codebooks of two. */
+ * them: integers, and codebooks of two. Functions of a class would be symbols of the library, `static` ones are not. */
+template <class X, template <class, int> class Decoder, int Bits, int Columns, int Granule>
+static lpgemm_status_t run_groups(const lpg_call &call, decode_args &a) {
+  constexpr bool may_shift = Decoder<X, Bits>::centered;
+  return a.numbers.has_shift ? run_decode<decode_traits<X, Decoder, Bits, Columns, Granule, may_shift>>(call, a)
+                             : run_decode<decode_traits<X, Decoder, Bits, Columns, Granule, false>>(call, a);
+}
+
 template <class X, template <class, int> class Decoder, int Bits, int Columns>
-struct decode_instances {
-  template <int Granule, bool Shifted>
-  using traits = decode_traits<X, Decoder, Bits, Columns, Granule, Shifted>;
-  static constexpr bool may_shift = Decoder<X, Bits>::centered;
-
-  template <int Granule>
-  static lpgemm_status_t run(const lpg_call &call, decode_args &a) {
-    return a.numbers.has_shift ? run_decode<traits<Granule, may_shift>>(call, a)
-                               : run_decode<traits<Granule, false>>(call, a);
+static lpgemm_status_t run_any(const lpg_call &call) {
+  decode_args a = {};
+  set_decoder(call, a.decoder, a.numbers);
+  switch (lpg_decode_granule(call.problem.plan)) {
+    case 1: return run_groups<X, Decoder, Bits, Columns, 1>(call, a);
+    case 2: return run_groups<X, Decoder, Bits, Columns, 2>(call, a);
+    default: return run_groups<X, Decoder, Bits, Columns, 8>(call, a);
   }
+}
 
-  static lpgemm_status_t run_any(const lpg_call &call) {
-    decode_args a = {};
-    set_decoder(call, a.decoder, a.numbers);
-    switch (lpg_decode_granule(call.problem.plan)) {
-      case 1: return run<1>(call, a);
-      case 2: return run<2>(call, a);
-      default: return run<8>(call, a);
-    }
-  }
+template <class X, template <class, int> class Decoder, int Bits, int Columns, int Granule>
+static lpgemm_status_t prepare_groups(size_t bytes) {
+  constexpr bool may_shift = Decoder<X, Bits>::centered;
+  const auto shifted = decode_kernel<decode_traits<X, Decoder, Bits, Columns, Granule, may_shift>>;
+  LPG_TRY(allow_shared((const void *)decode_kernel<decode_traits<X, Decoder, Bits, Columns, Granule, false>>, bytes));
+  return allow_shared((const void *)shifted, bytes);
+}
 
-  template <int Granule>
-  static lpgemm_status_t prepare(size_t bytes) {
-    LPG_TRY(allow_shared((const void *)decode_kernel<traits<Granule, false>>, bytes));
-    return allow_shared((const void *)decode_kernel<traits<Granule, may_shift>>, bytes);
-  }
-
-  static lpgemm_status_t prepare_all() {
-    int device, bytes;
-    LPG_CUDA(cudaGetDevice(&device));
-    LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    LPG_TRY(prepare<1>((size_t)bytes));
-    LPG_TRY(prepare<2>((size_t)bytes));
-    return prepare<8>((size_t)bytes);
-  }
-};
+template <class X, template <class, int> class Decoder, int Bits, int Columns>
+static lpgemm_status_t prepare_any() {
+  int device, bytes;
+  LPG_CUDA(cudaGetDevice(&device));
+  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  LPG_TRY((prepare_groups<X, Decoder, Bits, Columns, 1>((size_t)bytes)));
+  LPG_TRY((prepare_groups<X, Decoder, Bits, Columns, 2>((size_t)bytes)));
+  return prepare_groups<X, Decoder, Bits, Columns, 8>((size_t)bytes);
+}
 
 }  // namespace
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_DECODE(symbol, x, decoder, bits, columns)                                                \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                          \
-    return lpg::decode_instances<lpg::x##_x, lpg::decoder##_decoder, bits, columns>::run_any(*call); \
-  }                                                                                                  \
-  extern "C" lpgemm_status_t symbol##_prepare(void) {                                                \
-    return lpg::decode_instances<lpg::x##_x, lpg::decoder##_decoder, bits, columns>::prepare_all();  \
-  }                                                                                                  \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {    \
-    return lpgemm_i_decode_refuses(problem, device, columns);                                        \
+#define LPG_DECODE(symbol, x, decoder, bits, columns)                                             \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                       \
+    return lpg::run_any<lpg::x##_x, lpg::decoder##_decoder, bits, columns>(*call);                \
+  }                                                                                               \
+  extern "C" lpgemm_status_t symbol##_prepare(void) {                                             \
+    return lpg::prepare_any<lpg::x##_x, lpg::decoder##_decoder, bits, columns>();                 \
+  }                                                                                               \
+  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) { \
+    return lpgemm_i_decode_refuses(problem, device, columns);                                     \
   }

@@ -1,5 +1,6 @@
 /* How decode problems are cut into pieces (src/kernels/decode_plan.h), on made-up GPUs: what is said to fit has a plan,
  * the pieces are the whole, and everything lies in shared memory, aligned and apart. */
+#include "kernels/decode_limits.h"
 #include "kernels/decode_plan.h"
 
 #include "test.h"
@@ -96,6 +97,28 @@ void suite_plan(void) {
     fitted = 0;
     check_drawn(&devices[d]);
     CHECK(fitted > 300); /* else the checks above say little */
+  }
+  if (test_case("plan/refused")) { /* numbers of 32 bits would not do */
+    static const struct {
+      int64_t n, k;
+      lpgemm_dtype_t scale;
+      int refused;
+    } cases[] = {{1, INT32_MAX / 4 - 300, LPGEMM_F16, 0},
+                 {16, INT64_C(1) << 29, LPGEMM_F32, 1},
+                 {1, INT64_C(1073741760), LPGEMM_F16, 1},
+                 {INT32_MAX / 2 + INT64_C(17), 64, LPGEMM_F16, 1}};
+    for (int i = 0; i < 4; i++) {
+      lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .group_k = 16};
+      desc.n = cases[i].n;
+      desc.k = cases[i].k;
+      desc.scale_type = cases[i].scale;
+      lpg_plan w;
+      CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+      lpg_problem problem = {.plan = &w, .m = 1, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
+      for (int d = 0; d < 4; d++) {
+        CHECK((lpgemm_i_decode_refuses(&problem, &devices[d], 8) != NULL) == cases[i].refused);
+      }
+    }
   }
   if (test_case("plan/llama")) { /* what the H200 must not refuse */
     for (uint32_t bits = 1; bits <= 8; bits++) {

@@ -12,6 +12,10 @@ static __global__ void probe_kernel() {}
 
 lpgemm_status_t lpgemm_i_cuda_count_clusters(int64_t shared_memory, int32_t clusters[LPG_CLUSTER_SIZES]) {
   const void *probe = (const void *)lpg::probe_kernel;
+  cudaFuncAttributes attributes;
+  LPG_CUDA(cudaFuncGetAttributes(&attributes, probe));
+  /* The driver's translation of PTX for an older architecture has no clusters in it: see prim/cluster.cuh. */
+  if (attributes.ptxVersion < 90) return LPGEMM_SUCCESS;
   LPG_TRY(lpg::allow_shared(probe, (size_t)shared_memory));
   for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
     cudaLaunchAttribute size = {};
@@ -24,7 +28,10 @@ lpgemm_status_t lpgemm_i_cuda_count_clusters(int64_t shared_memory, int32_t clus
     config.attrs = &size;
     config.numAttrs = 1;
     int count = 0;
-    LPG_CUDA(cudaOccupancyMaxActiveClusters(&count, probe, &config));
+    if (cudaOccupancyMaxActiveClusters(&count, probe, &config) != cudaSuccess) {
+      (void)cudaGetLastError(); /* no clusters of this size */
+      count = 0;
+    }
     clusters[i] = count;
   }
   return LPGEMM_SUCCESS;

@@ -84,7 +84,7 @@ struct decode_traits {
 
 /* ---- which work is whose ---- */
 
-/* a / b for 0 <= a < 2^21, b > 0: the product with the approximate reciprocal is closer to (a + 1/2) / b than that is
+/* a / b for 0 <= a < 2^20, b > 0: the product with the approximate reciprocal is closer to (a + 1/2) / b than that is
  * to an integer. */
 __device__ inline int quotient(int a, int b) { return (int)__fdividef((float)a + 0.5f, (float)b); }
 

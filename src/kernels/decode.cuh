@@ -1,6 +1,6 @@
 /* The decode kernels: up to 16 rows of X, at the speed at which the packed weights can be read.
  *
- *   start loads of the first weights; bring the slice of X, or its first phase, into shared memory
+ *   start to bring the slice of X, or its first phase, into shared memory; start loads of the first weights
  *   for every round of super tiles and phase of X, every warp for its even share of (super tile, block of 256 columns):
  *     for every 16 columns: decode, multiply on the tensor cores; what is decoded gives its place to a later block
  *     after every group: sums += scale * products (+ shift * sum of X)

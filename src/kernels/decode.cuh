@@ -207,6 +207,7 @@ __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_cons
       if (part > 0) at.start_part(w, part);
       if (part == 0 || w.phases > 1) {
         wait_copies<0>();
+        numbers.waited = true;
         __syncthreads(); /* X is there, and nobody reads the phase before any more */
         if (w.phases > 1 && part + 1 < w.parts) stage_phase(phase + 1 < w.phases ? phase + 1 : 0, part + 1);
         if (T::Shifted) {

@@ -104,7 +104,7 @@ typedef struct lpg_decode_plan {
   int32_t phase_blocks;    /* blocks of a phase, the most */
   int32_t round_tiles;     /* super tiles after which sums are combined */
   /* offsets in shared memory */
-  int32_t x, x_stride, x_place, sums, slots, slot_bytes, inbox, inbox_slice, warp, warp_bytes, number_bytes, raw_bytes,
+  int32_t x, x_stride, x_place, sums, slots, slot_bytes, inbox, inbox_slice, warp, warp_bytes, number_bytes,
       shared_bytes;
 } lpg_decode_plan;
 

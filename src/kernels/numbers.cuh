@@ -227,6 +227,7 @@ struct number_stream {
   cursor at;                                        /* of the next chunk to copy */
   int first_row_tile, first_block, row_tiles, lane; /* of the block of threads; of the matrix */
   const uint8_t *raw;
+  bool waited; /* since the last copy, for all copies */
   number_table table;
 
   __device__ number_stream(const decode_args &args, const work &w, const cursor &first, int first_row_tile,
@@ -238,7 +239,8 @@ struct number_stream {
         first_block(first_block),
         row_tiles(args.row_tiles),
         lane(lane),
-        raw(memory + args.plan.number_bytes) {
+        raw(memory + args.plan.number_bytes),
+        waited(false) {
     constexpr int all = lane_pairs<T>::all;
     table.scale = (float2 *)memory;
     table.shift = (float2 *)memory + all;
@@ -261,9 +263,10 @@ struct number_stream {
     commit_copies();
   }
 
-  /* Brings the next chunk into the table. */
+  /* Brings the next chunk into the table. Who has waited already must not wait for the X that was asked for since. */
   __device__ void take() {
-    wait_copies<0>();
+    if (!waited) wait_copies<0>();
+    waited = false;
     __syncwarp();
     convert_numbers<T>(a, raw, table, lane);
     __syncwarp();

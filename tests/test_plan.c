@@ -45,24 +45,24 @@ static void check_plan(const lpg_decode_plan *p, const lpg_decode_kind *kind, co
   CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
   check_shares(p->slice, p->slices, p->blocks);
   check_shares(p->group, p->groups, p->super_tiles);
-  CHECK((int64_t)p->blocks * LPG_DECODE_BLOCK_K >= w->k_padded);
+  CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
   CHECK((int64_t)p->super_tiles * kind->row_tiles >= w->row_tiles);
   CHECK(p->x_rows == (m < kind->columns ? m : kind->columns));
   CHECK(p->group.each >= 1 && p->phase_blocks >= 1 && p->phase_blocks <= slice_blocks);
 
   /* in the order in which they lie: the decoder's table, X, its sums, slots, inboxes, what each warp has */
   CHECK(p->x >= kind->table_bytes && p->x % 16 == 0 && p->x_stride % 16 == 0);
-  CHECK(p->x_stride >= p->phase_blocks * LPG_DECODE_BLOCK_K * 2);
+  CHECK(p->x_stride >= p->phase_blocks * LPG_BLOCK_K * 2);
   CHECK(p->x_place >= p->x_rows * p->x_stride && p->x_place % 16 == 0);
   CHECK(p->sums >= p->x + (p->phase_blocks < slice_blocks ? 2 : 1) * p->x_place && p->sums % 16 == 0);
-  int sum_bytes = p->phase_blocks * LPG_DECODE_BLOCK_K / kind->granule_k * kind->columns * 4;
+  int sum_bytes = p->phase_blocks * LPG_BLOCK_K / kind->granule_k * kind->columns * 4;
   CHECK(p->slots >= p->sums + (kind->has_sums ? sum_bytes : 0) && p->slots % 16 == 0 && p->slot_bytes % 16 == 0);
   CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * kind->columns * 4);
   CHECK(p->inbox >= p->slots + (p->round_tiles + kind->warps - 1) * p->slot_bytes && p->inbox % 16 == 0);
   int inboxes = p->slices > 1 ? (rounds > 1 ? 2 : 1) * p->slices : 0;
   if (inboxes) CHECK(p->inbox_slice * p->slices >= p->round_tiles * p->slot_bytes && p->inbox_slice % 16 == 0);
   CHECK(p->warp >= p->inbox + inboxes * p->inbox_slice && p->warp % 16 == 0);
-  CHECK(p->number_bytes % 128 == 0 && p->raw_bytes % 16 == 0 && p->warp_bytes % 16 == 0);
+  CHECK(p->number_bytes % 128 == 0 && kind->raw_bytes % 16 == 0 && p->warp_bytes % 16 == 0);
   CHECK(p->warp_bytes == kind->number_bytes + kind->raw_bytes);
   CHECK(p->shared_bytes == p->warp + kind->warps * p->warp_bytes);
   CHECK(p->shared_bytes <= device->shared_memory);

@@ -72,6 +72,12 @@ FAMILIES = {
                      refuses="{symbol}_refuses", cost="decode.{tile}", prepare="{symbol}_prepare",
                      header="kernels/decode_host.cuh",
                      instance="LPG_DECODE({symbol}, {activations}, {decoder}, {width}, {columns})"),
+    "wide": Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
+                   ["f16", "bf16"], ["256x128"], ["sm90a"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
+                   scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3 | LPG_S_TWO_LEVEL",
+                   groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="{symbol}_refuses",
+                   prepare="{symbol}_prepare", header="kernels/wide_host.cuh",
+                   instance="LPG_WIDE({symbol}, {activations}, {table_decoder}, {width}, wgmma)"),
     "generic": Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",
                       prepare="{symbol}_prepare", header="kernels/generic.cuh",
                       instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True),
@@ -142,9 +148,10 @@ def parse(families, name):
 def filled(kernel, text):
     """A text of the table with the kernel's own words in its braces."""
     letter, width = kernel.weights[0], kernel.weights[1:]
-    decoder = {"f": "float", "c": "integer" if width == "1" else "codebook"}.get(letter, "integer")
+    table_decoder = {"f": "float", "c": "codebook"}.get(letter, "integer")
+    decoder = "integer" if width == "1" else table_decoder  # to whom a codebook of two is a line
     return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "),
-                       width=width, decoder=decoder, columns=kernel.tile.split("x")[-1], **kernel._asdict())
+                       width=width, decoder=decoder, table_decoder=table_decoder, columns=kernel.tile.split("x")[-1], **kernel._asdict())
 
 
 def members(prefix, chosen, everything):

@@ -26,6 +26,7 @@ static const lpg_cost lpg_costs[] = {
      * estimated); generic at m = 1 and 4096. */
     {"decode.16x8",  6.0, 64000.0, 4000000.0},
     {"decode.16x16", 8.0, 50000.0, 1500000.0},
+    {"wide",         8.0, 36000.0, 2500000.0},
     {"generic.16x8",       4.0,  4000.0,    9000.0},
     {"generic.64x64",      4.0,   800.0,   77000.0},
     /* clang-format on */

@@ -7,6 +7,7 @@
 
 #include "../layouts/number.h"
 #include "prim/mma.cuh"
+#include "prim/wgmma.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -28,6 +29,7 @@ __host__ inline uint32_t fma_on_host(uint32_t a, uint32_t b, uint32_t c) {
 
 struct f16_x {
   using mma = mma_f16;
+  using wgmma = wgmma_f16;
   static constexpr int mantissa = 10, exponent = 5, bias = 15;
 
   __host__ __device__ static __half2 in(uint32_t pair) { return *(__half2 *)&pair; }
@@ -48,6 +50,7 @@ struct f16_x {
 
 struct bf16_x {
   using mma = mma_bf16;
+  using wgmma = wgmma_bf16;
   static constexpr int mantissa = 7, exponent = 8, bias = 127;
 
   __host__ __device__ static __nv_bfloat162 in(uint32_t pair) { return *(__nv_bfloat162 *)&pair; }

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "combine.cuh"
-#include "numbers.cuh"
+#include "decode_numbers.cuh"
 #include "weight_stream.cuh"
 
 namespace lpg {

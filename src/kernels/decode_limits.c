@@ -23,17 +23,24 @@ static int spans_too_far(const lpgemm_weight_desc_t *desc) {
   return most > 0.0f && (ldexp((double)least, 28) < (double)most || (double)most > 0x1p15 || (double)most < 0x1p-15);
 }
 
-const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns) {
+const char *lpgemm_i_decoders_refuse(const lpg_problem *problem) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
   int is_codebook = lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK;
   if (problem->x_type == LPGEMM_F16 && exceeds_fp16(d->type)) return "the weights' type has values beyond fp16";
   if (is_codebook && spans_too_far(d)) return "the codebook's values are too far apart or too far from 1";
   if (!lpg_is_integer_kind(d->type) && d->zero != LPGEMM_ZERO_NONE) return "it takes zeros of integer weights only";
-  if (d->super_scale_type && plan->super.count > 1 && plan->super.k % LPG_DECODE_BLOCK_K != 0) {
+  if (d->super_scale_type && plan->super.count > 1 && plan->super.k % LPG_BLOCK_K != 0) {
     return "it takes super-groups of multiples of 256 columns only";
   }
   if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4) return "it takes no matrix as large as this";
+  return NULL;
+}
+
+const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns) {
+  const lpg_plan *plan = problem->plan;
+  const char *reason = lpgemm_i_decoders_refuse(problem);
+  if (reason) return reason;
   for (int shifted = 0; shifted < 2; shifted++) {
     lpg_decode_kind kind = lpg_decode_kind_of(plan, columns, shifted, shifted);
     if (plan->row_tiles > 0 && !lpg_decode_fits(&kind, plan, columns, device)) {

@@ -7,11 +7,7 @@
 #ifndef LPG_KERNELS_DECODE_PLAN_H
 #define LPG_KERNELS_DECODE_PLAN_H
 
-#include "../internal.h"
-
-enum {
-  LPG_DECODE_BLOCK_K = 256 /* columns that a warp takes at once: whole tiles of every width */
-};
+#include "blocks.h"
 
 /* ---- what a kernel's template and the weights fix ---- */
 
@@ -35,7 +31,7 @@ LPG_FN int lpg_decode_row_tiles(int bits, int columns, int granule, int shifted)
 
 /* Blocks whose scales and zeros are converted at once: as many as keep all lanes busy. */
 LPG_FN int lpg_decode_chunk(int row_tiles, int granule) {
-  const int pairs = row_tiles * (LPG_DECODE_BLOCK_K / LPG_STEP_K / granule) * 8;
+  const int pairs = row_tiles * (LPG_BLOCK_K / LPG_STEP_K / granule) * 8;
   return pairs < 128 ? 128 / pairs : 1;
 }
 
@@ -51,20 +47,6 @@ typedef struct lpg_decode_kind {
   int block_bytes;  /* packed, with scales and zeros, of a super tile */
 } lpg_decode_kind;
 
-static inline int lpg_decode_round_up(int64_t x, int unit) { return (int)((x + unit - 1) / unit * unit); }
-
-/* Groups of an axis that a block of columns has, at least one. */
-static inline int lpg_decode_groups(const lpg_axis *axis) {
-  return axis->count > 1 && axis->k < LPG_DECODE_BLOCK_K ? (int)(LPG_DECODE_BLOCK_K / axis->k) : 1;
-}
-
-/* Bytes of a section for a chunk of blocks of a row tile, in shared memory. */
-static inline int lpg_decode_section_bytes(const lpg_plan *weights, lpg_section_id id, int chunk) {
-  if (weights->section[id].bytes == 0) return 0;
-  const int slot = lpg_slot_bytes(lpg_section_type(&weights->desc, id));
-  return lpg_decode_round_up(chunk * lpg_decode_groups(lpg_section_axis(weights, id)) * slot, 16);
-}
-
 /* has_shift, zeros_differ: numbers.cuh. */
 static inline lpg_decode_kind lpg_decode_kind_of(const lpg_plan *weights, int columns, int has_shift,
                                                  int zeros_differ) {
@@ -77,23 +59,18 @@ static inline lpg_decode_kind lpg_decode_kind_of(const lpg_plan *weights, int co
   kind.granule_k = granule * LPG_STEP_K;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   const int chunk = lpg_decode_chunk(kind.row_tiles, granule);
-  const int pairs = chunk * kind.row_tiles * (LPG_DECODE_BLOCK_K / kind.granule_k) * 8;
-  kind.number_bytes = lpg_decode_round_up(pairs * (8 + (has_shift ? 8 : 0) + (zeros_differ ? 4 : 0)), 128);
+  const int pairs = chunk * kind.row_tiles * (LPG_BLOCK_K / kind.granule_k) * 8;
+  kind.number_bytes = lpg_round_up_to(pairs * (8 + (has_shift ? 8 : 0) + (zeros_differ ? 4 : 0)), 128);
   kind.raw_bytes = 0;
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
-    kind.raw_bytes += kind.row_tiles * lpg_decode_section_bytes(weights, (lpg_section_id)id, chunk);
+    kind.raw_bytes += kind.row_tiles * lpg_chunk_bytes(weights, (lpg_section_id)id, chunk);
   }
   kind.has_sums = has_shift;
-  kind.block_bytes = kind.row_tiles * 2 * LPG_DECODE_BLOCK_K * bits + kind.raw_bytes / chunk;
+  kind.block_bytes = kind.row_tiles * 2 * LPG_BLOCK_K * bits + kind.raw_bytes / chunk;
   return kind;
 }
 
 /* ---- the plan ---- */
-
-/* `parts` parts of a number of things: all have `each`, the first `more` one more. */
-typedef struct lpg_shares {
-  int32_t each, more;
-} lpg_shares;
 
 typedef struct lpg_decode_plan {
   int32_t blocks;          /* of 256 columns */
@@ -108,13 +85,6 @@ typedef struct lpg_decode_plan {
       shared_bytes;
 } lpg_decode_plan;
 
-static inline lpg_shares lpg_shares_of(int32_t count, int32_t parts) {
-  lpg_shares s;
-  s.each = count / parts;
-  s.more = count % parts;
-  return s;
-}
-
 static inline int32_t lpg_decode_slice_blocks(const lpg_decode_plan *p) { return p->slice.each + (p->slice.more > 0); }
 static inline int32_t lpg_decode_group_tiles(const lpg_decode_plan *p) { return p->group.each + (p->group.more > 0); }
 
@@ -128,8 +98,8 @@ static inline int lpg_decode_lay_out(lpg_decode_plan *p, const lpg_decode_kind *
   p->number_bytes = kind->number_bytes;
   p->warp_bytes = kind->number_bytes + kind->raw_bytes;
   const int places = p->phase_blocks < blocks ? 2 : 1, inboxes = p->slices > 1 ? (rounds > 1 ? 2 : 1) * p->slices : 0;
-  p->x_stride = p->phase_blocks * LPG_DECODE_BLOCK_K * 2 + 16; /* 16: rows begin in different banks */
-  const int64_t granules = (int64_t)p->phase_blocks * LPG_DECODE_BLOCK_K / kind->granule_k;
+  p->x_stride = p->phase_blocks * LPG_BLOCK_K * 2 + 16; /* 16: rows begin in different banks */
+  const int64_t granules = (int64_t)p->phase_blocks * LPG_BLOCK_K / kind->granule_k;
   const int64_t sums = kind->has_sums ? granules * kind->columns * 4 : 0;
   const int64_t x_place = (int64_t)p->x_rows * p->x_stride;
   const int64_t slots = (int64_t)(p->round_tiles + kind->warps - 1) * p->slot_bytes;
@@ -167,7 +137,7 @@ static inline double lpg_decode_cost(const lpg_decode_plan *p, const lpg_decode_
 static inline int lpg_decode_slice(const lpg_decode_kind *kind, const lpg_plan *weights, int64_t m,
                                    const lpg_device *device, int slices_log2, lpg_decode_plan *p) {
   const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
-  p->blocks = (int32_t)((weights->k_padded + LPG_DECODE_BLOCK_K - 1) / LPG_DECODE_BLOCK_K);
+  p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->super_tiles = (int32_t)((weights->row_tiles + kind->row_tiles - 1) / kind->row_tiles);
   p->slices = 1 << slices_log2;
   p->groups = most < p->super_tiles ? most : p->super_tiles;

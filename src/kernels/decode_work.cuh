@@ -2,49 +2,16 @@
  * warp does which part of the work. */
 #pragma once
 
+#include "blocks.cuh"
 #include "decode_plan.h"
 #include "decoder.cuh"
 #include "epilogue.cuh"
-#include "prim/async.cuh"
+#include "numbers.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int block_k = LPG_DECODE_BLOCK_K;
-constexpr int steps = block_k / LPG_STEP_K; /* of a block */
-
 /* ---- arguments ---- */
-
-/* One section as a warp reads it, block after block. */
-struct number_section {
-  const uint8_t *values;
-  lpgemm_dtype_t type;
-  int slot_bytes;  /* of the 16 values of a row tile and group */
-  int row_bytes;   /* of all groups of a row tile */
-  int groups;      /* of a block, at least one */
-  int block_bytes; /* of them */
-  int blocks_each; /* blocks that share a group; 0: all of them */
-  int bytes;       /* of a chunk of blocks of a row tile, in shared memory */
-  int offset;      /* of the first row tile's, there */
-};
-
-enum number_role { role_scale, role_super_scale, role_zero, role_super_zero, number_roles };
-enum zero_mode { zero_fixed, zero_per_group, zero_minimum };
-
-struct numbers_args {
-  number_section section[number_roles];
-  int sections;            /* that there are */
-  int which[number_roles]; /* the section of each role; -1: absent */
-  int only_f16_scales;     /* and nothing else: the common case */
-  int one_copy;            /* one section, of which each lane copies at most 16 bytes a chunk */
-  zero_mode mode;
-  float factor;             /* weight = factor * d + rest */
-  float offset;             /* of a stored integer: value = step * stored + offset */
-  float step, inverse_step; /* 1 or 2, and 1 / step */
-  float most;               /* the largest center */
-  float fixed_shift;        /* zero_fixed: shift = scale * this */
-  int has_shift;            /* fixed_shift is not 0, or zeros differ */
-};
 
 struct decode_args {
   lpg_decode_plan plan;
@@ -88,9 +55,7 @@ struct decode_traits {
  * to an integer. */
 __device__ inline int quotient(int a, int b) { return (int)__fdividef((float)a + 0.5f, (float)b); }
 
-/* The first thing of a part, and the part of a thing. */
-__device__ inline int first_of(const lpg_shares &s, int part) { return part * s.each + min(part, s.more); }
-__device__ inline int count_of(const lpg_shares &s, int part) { return s.each + (part < s.more); }
+/* The part of a thing. */
 __device__ inline int part_of(const lpg_shares &s, int thing) {
   const int large = s.more * (s.each + 1);
   return thing < large ? quotient(thing, s.each + 1) : s.more + quotient(thing - large, s.each);

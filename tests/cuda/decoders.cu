@@ -1,7 +1,7 @@
 /* The decoders of src/kernels/decoder.cuh on the host, as plain functions for test_decoders.c. */
 #include "decoders.h"
 
-#include "kernels/decode_host.cuh"
+#include "kernels/weights_host.cuh"
 
 namespace lpg {
 namespace {
@@ -59,7 +59,7 @@ extern "C" void decoded_pair(const lpg_plan *plan, lpgemm_dtype_t x_type, const 
   call.problem.x_type = x_type;
   lpg::decoder_args decoder = {};
   lpg::numbers_args numbers = {};
-  lpg::set_decoder(call, decoder, numbers);
+  lpg::set_decoder(call, true, decoder, numbers);
   const bool bf16 = x_type == LPGEMM_BF16;
   const lpgemm_dtype_t type = plan->desc.type;
   const uint32_t two = bf16 ? lpg::decode_any<lpg::bf16_x>(type, plan->bits, decoder, unit, pair)

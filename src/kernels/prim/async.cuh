@@ -19,6 +19,11 @@ __device__ inline void copy16_async(uint32_t to, const void *from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
 
+/* The first `bytes` of 16; the others become zero. */
+__device__ inline void copy_some_async(uint32_t to, const void *from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
 /* The same with 8 bytes, aligned to 8. */
 __device__ inline void copy8_async(uint32_t to, const void *from, bool valid) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(valid ? 8 : 0) : "memory");
@@ -41,6 +46,18 @@ __device__ inline void load16_if_more(int number, int index, const void *from, u
       "@p ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
       : "+r"(word[0]), "+r"(word[1]), "+r"(word[2]), "+r"(word[3])
       : "l"(from), "r"(number), "r"(index));
+}
+
+/* Reads and stores 16 bytes of shared memory by its address. */
+__device__ inline void load_words(uint32_t from, uint32_t *word) {
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+               : "r"(from)
+               : "memory");
+}
+
+__device__ inline void store_words(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }
 
 /* Waits until at most Left of the thread's batches are under way. */

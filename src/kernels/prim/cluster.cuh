@@ -30,5 +30,14 @@ __device__ inline void store_to_block(uint32_t address, uint32_t rank, float4 v)
 #endif
 }
 
+/* The same with one number. */
+__device__ inline void store_to_block(uint32_t address, uint32_t rank, float v) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t remote;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(v) : "memory");
+#endif
+}
+
 }  // namespace
 }  // namespace lpg

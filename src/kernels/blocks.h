@@ -1,0 +1,38 @@
+/* What the plans of kernels are made of: blocks of columns, and things dealt out in parts. Plain arithmetic, for C and
+ * CUDA. */
+#ifndef LPG_KERNELS_BLOCKS_H
+#define LPG_KERNELS_BLOCKS_H
+
+#include "../internal.h"
+
+enum {
+  LPG_BLOCK_K = 256 /* columns that a warp takes at once: whole tiles of every width */
+};
+
+/* `parts` parts of a number of things: all have `each`, the first `more` one more. */
+typedef struct lpg_shares {
+  int32_t each, more;
+} lpg_shares;
+
+static inline lpg_shares lpg_shares_of(int32_t count, int32_t parts) {
+  lpg_shares s;
+  s.each = count / parts;
+  s.more = count % parts;
+  return s;
+}
+
+static inline int lpg_round_up_to(int64_t x, int unit) { return (int)((x + unit - 1) / unit * unit); }
+
+/* Groups of an axis that a block of columns has, at least one. */
+static inline int lpg_block_groups(const lpg_axis *axis) {
+  return axis->count > 1 && axis->k < LPG_BLOCK_K ? (int)(LPG_BLOCK_K / axis->k) : 1;
+}
+
+/* Bytes of a section for a chunk of blocks of a row tile, in shared memory. */
+static inline int lpg_chunk_bytes(const lpg_plan *weights, lpg_section_id id, int chunk) {
+  if (weights->section[id].bytes == 0) return 0;
+  const int slot = lpg_slot_bytes(lpg_section_type(&weights->desc, id));
+  return lpg_round_up_to(chunk * lpg_block_groups(lpg_section_axis(weights, id)) * slot, 16);
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* Scales and zeros of a block of columns for the wide kernels: in X's type, in a warp's own table in shared memory, for
+ * weights that are scaled before they are multiplied.
+ *
+ * Every row's scales are multiplied by a power of two that brings the largest near 2^scale_exponent; it comes off the
+ * row's sums. A scale that X's type does not hold exactly is the sum of two numbers, so that the scaled weight is
+ * rounded once. Where a group is a row, the scale itself goes on the row's sums. */
+#pragma once
+
+#include "wide_work.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* 2^e for |e| up to 252, in two factors that fp32 holds. */
+__device__ inline float times_power(float x, int e) {
+  const int half = e / 2;
+  return x * lpg_bits_f32((uint32_t)(127 + half) << 23) * lpg_bits_f32((uint32_t)(127 + e - half) << 23);
+}
+
+/* The two numbers, of rows g and g + 8, that a section has for a group. */
+__device__ inline float2 read_pair(lpgemm_dtype_t type, const uint8_t *slot, int g) {
+  switch (type) {
+    case LPGEMM_F16: return __half22float2(((const __half2 *)slot)[g]);
+    case LPGEMM_F32: return ((const float2 *)slot)[g];
+    case LPGEMM_BF16:
+    case LPGEMM_UINT(16): {
+      const uint32_t two = ((const uint32_t *)slot)[g];
+      return type == LPGEMM_BF16 ? make_float2(lpg_bits_f32(two << 16), lpg_bits_f32(two & 0xffff0000u))
+                                 : make_float2((float)(two & 0xffffu), (float)(two >> 16));
+    }
+    case LPGEMM_UINT(4): return make_float2((float)(slot[g] & 15), (float)(slot[g] >> 4));
+    default: break;
+  }
+  const uint32_t two = ((const uint16_t *)slot)[g], first = two & 0xffu, second = two >> 8;
+  switch (type) {
+    case LPGEMM_E4M3: return make_float2(e4m3_value(first), e4m3_value(second));
+    case LPGEMM_E8M0: return make_float2(e8m0_value(first), e8m0_value(second));
+    case LPGEMM_INT(8): return make_float2((float)(int8_t)first, (float)(int8_t)second);
+    default: return make_float2((float)first, (float)second);
+  }
+}
+
+/* A warp's table: for each row tile, granule of columns and g, pairs of numbers of X's type for rows g and g + 8. */
+struct scale_table {
+  uint32_t *scale, *rest, *center; /* rest: what `scale` lacks; rest and center in general tables only */
+
+  __device__ void to_next_block(int pairs) {
+    scale += pairs;
+    rest += pairs;
+    center += pairs;
+  }
+};
+
+/* Fills the table from a chunk's raw values. */
+template <class T>
+__device__ inline void convert_scales(const numbers_args &a, const uint8_t *raw, const scale_table &table, int lane) {
+  const int8_t *exponents = (const int8_t *)(raw + a.raw_exponents);
+  const int g = lane % 8, log2 = a.block_groups_log2, groups = 1 << log2, copies = T::granules >> log2;
+  const auto pair_of = [&](number_role role, int block, int r, int group) {
+    const number_section &s = a.section[a.which[role]];
+    return read_pair(s.type,
+                     raw + s.offset + r * s.bytes + block * s.block_bytes + (group * s.groups >> log2) * s.slot_bytes, g);
+  };
+#pragma unroll 1
+  for (int i = lane / 8; i < T::chunk * T::row_tiles << log2; i += 4) { /* a quarter of the warp: a group of a row tile */
+    const int group = i & (groups - 1), r = (i >> log2) % T::row_tiles, block = (i >> log2) / T::row_tiles;
+    float2 scale = make_float2(1.0f, 1.0f), rest = make_float2(0.0f, 0.0f), zero = rest;
+    if (!a.scale_on_rows && a.which[role_scale] >= 0) {
+      scale = pair_of(role_scale, block, r, group);
+      if (a.which[role_super_scale] >= 0) {
+        const float2 super = pair_of(role_super_scale, block, r, 0);
+        scale = make_float2(scale.x * super.x, scale.y * super.y);
+      }
+      scale.x = times_power(scale.x, a.scale_exponent - exponents[r * LPG_TILE_ROWS + g]);
+      scale.y = times_power(scale.y, a.scale_exponent - exponents[r * LPG_TILE_ROWS + g + 8]);
+    }
+    const uint32_t rounded = T::X::round_two(scale.x, scale.y);
+    const int first = ((block * T::row_tiles + r) * T::granules + group * copies) * 8 + g;
+    uint32_t left = 0, centers = 0;
+    if (T::General) {
+      rest = make_float2(scale.x - T::X::widen((uint16_t)rounded), scale.y - T::X::widen((uint16_t)(rounded >> 16)));
+      left = T::X::round_two(rest.x, rest.y);
+      if (a.mode == zero_per_group) {
+        zero = pair_of(role_zero, block, r, group);
+        centers = T::X::round_two(zero.x - a.offset, zero.y - a.offset);
+      }
+    }
+    for (int c = 0; c < copies; c++) {
+      table.scale[first + c * 8] = rounded;
+      if (T::General) {
+        table.rest[first + c * 8] = left;
+        table.center[first + c * 8] = centers;
+      }
+    }
+  }
+}
+
+/* A warp's scales and zeros, chunk after chunk: copied a chunk ahead. */
+template <class T>
+struct scale_stream {
+  const wide_args &a;
+  const wide_work &w;
+  int item, block, left; /* of the next chunk to copy; blocks of the item that are left */
+  int warp, lane;
+  uint8_t *raw;
+  scale_table table;
+
+  __device__ scale_stream(const wide_args &a, const wide_work &w, int warp, int lane, uint8_t *memory)
+      : a(a), w(w), item(w.first_item), block(w.first_block), left(w.blocks), warp(warp), lane(lane) {
+    raw = memory + a.plan.number_bytes;
+    table.scale = (uint32_t *)memory;
+    table.rest = table.scale + T::chunk * T::pairs;
+    table.center = table.rest + T::chunk * T::pairs;
+  }
+
+  __device__ void copy_next() {
+    if (item < w.items && left > 0) {
+      const int row_tile = w.row_item(item) * T::row_tiles * LPG_WIDE_WARPS + warp * T::row_tiles;
+      copy_all<T::row_tiles, T::chunk>(a.numbers, lane, row_tile, a.row_tiles, block, shared_address(raw));
+      if (a.exponents && lane < T::row_tiles) {
+        copy_some_async(shared_address(raw) + a.numbers.raw_exponents + lane * LPG_TILE_ROWS,
+                        a.exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS, LPG_TILE_ROWS);
+      }
+      block += T::chunk;
+      left -= T::chunk;
+      if (left <= 0) {
+        item += w.stride;
+        block = w.first_block;
+        left = w.blocks;
+      }
+    }
+    commit_copies();
+  }
+
+  /* Brings the next chunk into the table. */
+  __device__ void take() {
+    wait_copies<0>();
+    __syncwarp();
+    convert_scales<T>(a.numbers, raw, table, lane);
+    __syncwarp();
+    copy_next();
+  }
+};
+
+}  // namespace
+}  // namespace lpg

@@ -77,7 +77,7 @@ FAMILIES = {
                    scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3 | LPG_S_TWO_LEVEL",
                    groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="{symbol}_refuses",
                    prepare="{symbol}_prepare", header="kernels/wide_host.cuh",
-                   instance="LPG_WIDE({symbol}, {activations}, {table_decoder}, {width}, wgmma)"),
+                   instance="LPG_WIDE({symbol}, {activations}, {table_decoder}, {width})"),
     "generic": Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",
                       prepare="{symbol}_prepare", header="kernels/generic.cuh",
                       instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True),

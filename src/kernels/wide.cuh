@@ -1,6 +1,6 @@
 /* The wide kernels: from 17 rows of X to any number, up to the speed of the tensor cores.
  *
- *   two warps bring X, and one the weights, into rings of stages in shared memory
+ *   four warps bring X and the weights into stages in shared memory
  *   eight warps, each with its own 32 rows of the item's 256:
  *     for every 16 columns: decode and scale weights in registers while the tensor cores multiply the 16 before
  *   the slices of K are added up through the cluster's shared memory in a fixed order; epilogue, store */
@@ -18,6 +18,7 @@ namespace { /* nothing here is a symbol of the library */
 template <class T>
 struct row_numbers_of {
   uint32_t scale[2], rest[2];
+  uint32_t power[2]; /* by which scales of X's type are multiplied, one after the other: pairs, for rows g and g + 8 */
   typename T::Decoder::rows rows[2];
 
   __device__ void set_center(float center) {
@@ -25,15 +26,32 @@ struct row_numbers_of {
     T::Decoder::set_center(rows[1], T::X::round(center));
   }
 
-  __device__ void load(const numbers_args &a, const scale_table &table, int at) {
-    const uint32_t two = table.scale[at];
+  /* From a row tile's exponents. */
+  __device__ void set_power(const numbers_args &a, const int8_t *exponents, int g) {
+    int e[2] = {0, 0};
+    if (!a.scale_on_rows) {
+      e[0] = taken_power<typename T::X>(a, exponents[g]);
+      e[1] = taken_power<typename T::X>(a, exponents[g + 8]);
+    }
+    const auto bits = [](int e) { return (uint32_t)(T::X::bias + e) << T::X::mantissa; };
+    power[0] = bits(e[0] / 2) | bits(e[1] / 2) << 16;
+    power[1] = bits(e[0] - e[0] / 2) | bits(e[1] - e[1] / 2) << 16;
+  }
+
+  __device__ void load(const uint32_t *slot, int g) {
+    const uint32_t two = T::X::multiply(T::X::multiply(slot[g], power[0]), power[1]);
     scale[0] = __byte_perm(two, 0, 0x1010);
     scale[1] = __byte_perm(two, 0, 0x3232);
-    if (!T::General) return;
-    const uint32_t left = table.rest[at];
+  }
+
+  /* The general form; no branches: what is under way on the tensor cores must not be cut in two. */
+  __device__ void load(const scale_table &table, int at) {
+    const uint32_t two = table.scale[at], left = table.rest[at];
+    scale[0] = __byte_perm(two, 0, 0x1010);
+    scale[1] = __byte_perm(two, 0, 0x3232);
     rest[0] = __byte_perm(left, 0, 0x1010);
     rest[1] = __byte_perm(left, 0, 0x3232);
-    if (!T::Decoder::centered || a.mode != zero_per_group) return;
+    if (!T::Decoder::centered) return;
     const uint32_t centers = table.center[at];
     T::Decoder::set_center(rows[0], __byte_perm(centers, 0, 0x1010));
     T::Decoder::set_center(rows[1], __byte_perm(centers, 0, 0x3232));
@@ -47,76 +65,115 @@ struct row_numbers_of {
   }
 };
 
-/* The warps that multiply. */
+/* A lane's words of the stage of weights that is being decoded. */
 template <class T>
-__device__ inline void multiply_items(const wide_args &a, const wide_work &w, ring x, ring weights, uint8_t *memory,
+struct stage_words {
+  uint32_t word[T::row_tiles][4 * T::w_vectors];
+
+  /* Loads what is needed first at a step of the stage. */
+  __device__ void load(uint32_t stage, int step) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int v = 0; v < T::w_vectors; v++) {
+        if (T::first_step(v) == step) load_words(stage + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
+      }
+    }
+  }
+};
+
+/* The warps that multiply. A step's weights are decoded while the tensor cores have the step before, and a stage is
+ * waited for, and its first words are loaded, before the last step of the stage before is waited for. */
+template <class T>
+__device__ inline void multiply_items(const wide_args &a, const wide_work &w, stage_ring stages, uint8_t *memory,
                                       uint32_t barriers) {
-  const int thread = threadIdx.x, lane = thread % 32, warp = same_in_warp(thread / 32), g = lane / 4;
+  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4;
   const typename T::Decoder decoder(a.decoder, memory + a.plan.table, lane);
   scale_stream<T> numbers(a, w, warp, lane, memory + a.plan.warp + warp * a.plan.warp_bytes);
   const uint32_t step_pair = T::X::round(a.numbers.step), shift_pair = T::X::round(a.numbers.fixed_shift);
+  const uint32_t first_x = wide_product<T>::place(stages.x);
+  const uint32_t codes = stages.weights + warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   row_numbers_of<T> rows[T::row_tiles];
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) rows[r].set_center(a.decoder.center);
-  typename T::Product product;
-  uint32_t operand[2][T::row_tiles][4];
-  uint32_t word[T::row_tiles][4 * T::w_vectors];
+  constexpr int depth = wide_product<T>::depth;
+  wide_product<T> product;
+  uint32_t operand[depth][T::row_tiles][4];
+  stage_words<T> words;
+  const int groups = a.numbers.section[0].groups; /* of a block */
+  bool gives = false;                             /* the stage before the first is nobody's */
   int pass = 0, turn = 0;
-  numbers.copy_next();
+  if (T::General) numbers.copy_next();
+  stages.wait_full();
+  fence_for_tensor_cores();
+  words.load(codes, 0);
   for (int item = w.first_item; item < w.items; item += w.stride, turn++) {
     float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_WIDE_ROWS;
-    factors[thread] = w.blocks > 0 ? row_factor(a, w.row_item(item) * LPG_WIDE_ROWS + thread) : 0.0f;
+    if (lane < T::row_tiles * LPG_TILE_ROWS) {
+      const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
+      factors[row] = w.blocks > 0 ? row_factor<typename T::X>(a, w.row_item(item) * T::rows + row) : 0.0f;
+    }
     product.clear();
-    for (int left = w.blocks; left > 0; left -= T::chunk) {
-      numbers.take();
-      scale_table table = numbers.table;
-#pragma unroll 1
-      for (int block = min(left, T::chunk); block > 0; block--) {
-        const bool first_block = left == w.blocks && block == min(left, T::chunk);
+    if (!T::General) {
+      const uint8_t *slot = memory + a.plan.scales + stages.slot * LPG_WIDE_SLOT_BYTES + LPG_WIDE_SCALE_BYTES;
 #pragma unroll
-        for (int step = 0; step < steps; step++) {
-          const int x_step = step % T::x_steps, w_step = step % T::w_steps;
-          if (w_step == 0) weights.wait_full();
-          const uint32_t stage =
-              weights.memory + weights.stage * T::w_stage_bytes + warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
-#pragma unroll
-          for (int r = 0; r < T::row_tiles; r++) {
-#pragma unroll
-            for (int v = 0; v < T::w_vectors; v++) {
-              if (T::first_step(v) == w_step) load_words(stage + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
-            }
-            if (step % T::Granule == 0) rows[r].load(a.numbers, table, (r * T::granules + step / T::Granule) * 8 + g);
-            const int unit = w_step / T::unit_steps, pair = w_step % T::unit_steps * 2;
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-              const uint32_t *codes = &word[r][unit * T::unit_words * 2 + half];
-#pragma unroll
-              for (int i = 0; i < 2; i++) {
-                operand[step % 2][r][half + 2 * i] =
-                    rows[r].scaled(decoder.decode(rows[r].rows[half], codes, pair + i), half, step_pair, shift_pair);
-              }
-            }
-          }
-          if (x_step == 0) {
-            x.wait_full();
-            fence_for_tensor_cores();
-          }
-          product.multiply(operand[step % 2], x.memory + x.stage * T::x_stage_bytes, x_step, lane);
-          /* The step before is done now. */
-          if (x_step == 0 && !(step == 0 && first_block)) release_before(x, lane);
-          if (w_step == 0 && !(step == 0 && first_block)) release_before(weights, lane);
-          if (x_step == T::x_steps - 1) x.advance();
-          if (w_step == T::w_steps - 1) weights.advance();
-        }
-        table.to_next_block(T::pairs);
+      for (int r = 0; r < T::row_tiles; r++) {
+        rows[r].set_power(a.numbers, (const int8_t *)slot + (warp * T::row_tiles + r) * LPG_TILE_ROWS, g);
       }
     }
-    product.finish();
-    if (w.blocks > 0) {
-      release_before(x, lane);
-      release_before(weights, lane);
+#pragma unroll 1
+    for (int left = w.blocks; left > 0; left--) {
+      if (T::General) numbers.take();
+      const uint32_t *slot = (const uint32_t *)(memory + a.plan.scales + stages.slot * LPG_WIDE_SLOT_BYTES) +
+                             warp * T::row_tiles * LPG_TILE_ROWS;
+#pragma unroll
+      for (int step = 0; step < steps; step++) {
+        const int x_step = step % T::x_steps, w_step = step % T::w_steps;
+        const uint32_t x = first_x + stages.stage * wide_product<T>::stage_distance;
+        uint32_t(&weights)[T::row_tiles][4] = operand[step % depth];
+#pragma unroll
+        for (int r = 0; r < T::row_tiles; r++) {
+          if (step % T::Granule == 0) {
+            const int granule = step / T::Granule;
+            if (T::General) {
+              rows[r].load(numbers.table, (r * T::granules + granule) * 8 + g);
+            } else {
+              rows[r].load(slot + r * LPG_TILE_ROWS + (granule * groups >> 1) * 8, g);
+            }
+          }
+          const int unit = w_step / T::unit_steps, pair = w_step % T::unit_steps * 2;
+#pragma unroll
+          for (int half = 0; half < 2; half++) {
+            const uint32_t *unit_words = &words.word[r][unit * T::unit_words * 2 + half];
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+              weights[r][half + 2 * i] =
+                  rows[r].scaled(decoder.decode(rows[r].rows[half], unit_words, pair + i), half, step_pair, shift_pair);
+            }
+          }
+        }
+        product.start(weights, x, x_step);
+        if (x_step == depth - 1) {
+          if (gives && lane == 0) arrive(stages.empty_before());
+          gives = true;
+        }
+        if (w_step == T::w_steps - 1) stages.advance_weights();
+        if (x_step == T::x_steps - 1) {
+          stages.advance();
+          stages.wait_full();
+          fence_for_tensor_cores();
+        }
+        words.load(codes + stages.w_stage * T::w_stage_bytes, (w_step + 1) % T::w_steps);
+        product.wait();
+      }
+      stages.advance_scales();
     }
-    store_item<T>(a, w, item, product, factors, memory, barriers + sum_barriers, pass);
+    product.finish();
+    if (a.plan.slices > 1) {
+      store_item<T, false>(a, w, item, product, factors, memory, barriers + sum_barriers, pass);
+    } else {
+      store_item<T, true>(a, w, item, product, factors, memory, barriers + sum_barriers, pass);
+    }
   }
 }
 
@@ -126,17 +183,17 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const lpg_wide_plan &p = a.plan;
   const wide_work w(p, reads_product(a.epilogue));
   const uint32_t base = shared_address(memory);
-  const ring x(base + p.x_ring, base + x_barriers, p.x_stages);
-  const ring weights(base + p.w_ring, base + w_barriers, p.w_stages);
+  const stage_ring stages(p, base);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < LPG_WIDE_MOST_STAGES; i++) {
-      init_barrier(x.full + 8 * i, 64);
-      init_barrier(x.empty + 8 * i, LPG_WIDE_WARPS);
-      init_barrier(weights.full + 8 * i, T::Product::load_arrivals);
-      init_barrier(weights.empty + 8 * i, LPG_WIDE_WARPS);
-    }
+    stage_ring::init(p, base);
     for (int i = 0; i < 2; i++) init_barrier(base + sum_barriers + 8 * i, LPG_WIDE_WARPS * p.slices);
     fence_barriers();
+  }
+  if (!T::General && a.numbers.scale_on_rows) { /* what is read of slots that nobody fills */
+    const uint32_t one = T::X::round(1.0f);
+    for (int i = threadIdx.x; i < p.slots * LPG_WIDE_SLOT_BYTES / 4; i += T::threads) {
+      ((uint32_t *)(memory + p.scales))[i] = one;
+    }
   }
   T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, T::threads);
   __syncthreads();
@@ -146,16 +203,12 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   }
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= LPG_WIDE_WARPS) {
-    give_registers_back<T::Product::few_registers>();
-    if (warp < LPG_WIDE_WARPS + 2) {
-      load_x<T>(a, w, x, warp - LPG_WIDE_WARPS, lane);
-    } else if (warp == LPG_WIDE_WARPS + 2) {
-      load_weights<T>(a, w, weights, lane);
-    }
+    give_registers_back<56>();
+    load_items<T>(a, w, stages, warp - LPG_WIDE_WARPS, lane);
     wait_copies<0>();
   } else {
-    take_registers<T::Product::wide_registers>();
-    multiply_items<T>(a, w, x, weights, memory, base);
+    take_registers<224>();
+    multiply_items<T>(a, w, stages, memory, base);
   }
   if (p.slices > 1) { /* before others lose what they still write to */
     cluster_arrive();

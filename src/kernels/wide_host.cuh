@@ -13,42 +13,51 @@ namespace { /* nothing here is a symbol of the library */
 /* What is remembered of a problem. */
 struct wide_memo {
   lpg_wide_plan plan;
-  int tokens;
+  int tokens, row_tiles;
 };
 
-/* Slices of K that a call takes whose rows must not depend on M: those for 32 rows. */
-static int fixed_slices_log2(const lpg_call &call, int general) {
-  const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, 32, general);
-  lpg_wide_plan plan;
-  double cost;
-  if (!lpg_wide_make_plan(&kind, call.problem.plan, 32, call.device, -1, &plan, &cost)) return 0;
-  int log2 = 0;
-  while (1 << log2 < plan.slices) log2++;
-  return log2;
+/* The items that there are kernels for. */
+struct wide_item {
+  int tokens, row_tiles;
+};
+constexpr wide_item wide_items[] = {{32, 1}, {32, 2}, {64, 1}, {64, 2}, {128, 2}};
+
+/* The plan that takes the least time, in so many slices of K or (-1) in any; false if there is none. */
+static bool make_wide_plan(const lpg_call &call, int64_t m, int general, int slices_log2, wide_memo &best) {
+  double least = 0.0;
+  bool found = false;
+  for (const wide_item &item : wide_items) {
+    const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, item.tokens, item.row_tiles, general);
+    lpg_wide_plan plan;
+    double cost;
+    if (getenv("LPG_T") && atoi(getenv("LPG_T")) != item.tokens) continue;     // HACK
+    if (getenv("LPG_R") && atoi(getenv("LPG_R")) != item.row_tiles) continue;  // HACK
+    if (getenv("LPG_S")) slices_log2 = atoi(getenv("LPG_S"));                  // HACK
+    if (!lpg_wide_make_plan(&kind, call.problem.plan, m, call.device, slices_log2, &plan, &cost)) continue;
+    if (found && cost >= least) continue;
+    found = true;
+    least = cost;
+    best = {plan, item.tokens, item.row_tiles};
+  }
+  return found;
 }
 
-/* The plan and the tokens of an item that take the least time, found once a problem. */
-static lpgemm_status_t find_wide_plan(const lpg_call &call, int general, int most_tokens, wide_memo &best) {
+/* Found once a problem. A call whose rows must not depend on M takes as many slices of K as one of 32 rows. */
+static lpgemm_status_t find_wide_plan(const lpg_call &call, int general, wide_memo &best) {
   static_assert(sizeof best <= sizeof call.memo->words, "a memo is too small for a plan");
   if (call.memo && call.memo->filled) {
     memcpy(&best, call.memo->words, sizeof best);
     return LPGEMM_SUCCESS;
   }
-  const int slices_log2 = getenv("LPG_S") ? atoi(getenv("LPG_S")) : call.problem.batch_invariant ? fixed_slices_log2(call, general) : -1;
-  double least = 0.0;
-  best.tokens = 0;
-  for (int tokens = 32; tokens <= most_tokens; tokens *= 2) {
-    if (getenv("LPG_T") && atoi(getenv("LPG_T")) != tokens) continue; //HACK
-    const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, tokens, general);
-    lpg_wide_plan plan;
-    double cost;
-    if (!lpg_wide_make_plan(&kind, call.problem.plan, call.problem.m, call.device, slices_log2, &plan, &cost)) continue;
-    if (best.tokens > 0 && cost >= least) continue;
-    least = cost;
-    best.plan = plan;
-    best.tokens = tokens;
+  int slices_log2 = -1;
+  if (call.problem.batch_invariant) {
+    slices_log2 = 0;
+    if (make_wide_plan(call, 32, general, -1, best)) {
+      while (1 << slices_log2 < best.plan.slices) slices_log2++;
+    }
   }
-  LPG_CHECK(best.tokens > 0, LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
+  LPG_CHECK(make_wide_plan(call, call.problem.m, general, slices_log2, best), LPGEMM_INTERNAL_ERROR,
+            "a kernel was chosen that has no plan on %s", call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &best, sizeof best);
     call.memo->filled = 1;
@@ -76,16 +85,16 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
 }
 
 /* Functions of a class would be symbols of the library, `static` ones are not. */
-template <class X, template <class, int> class Decoder, int Bits, template <class> class Product, bool General>
-static lpgemm_status_t run_tokens(const lpg_call &call, wide_args &a, int tokens) {
-  switch (tokens) {
-    case 32: return run_wide<wide_traits<X, Decoder, Bits, 32, Product, General>>(call, a);
-    case 64: return run_wide<wide_traits<X, Decoder, Bits, 64, Product, General>>(call, a);
-    default: return run_wide<wide_traits<X, Decoder, Bits, 128, Product, General>>(call, a);
-  }
+template <class X, template <class, int> class Decoder, int Bits, bool General>
+static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int tokens, int row_tiles) {
+  if (tokens == 32 && row_tiles == 1) return run_wide<wide_traits<X, Decoder, Bits, 32, 1, General>>(call, a);
+  if (tokens == 32) return run_wide<wide_traits<X, Decoder, Bits, 32, 2, General>>(call, a);
+  if (tokens == 64 && row_tiles == 1) return run_wide<wide_traits<X, Decoder, Bits, 64, 1, General>>(call, a);
+  if (tokens == 64) return run_wide<wide_traits<X, Decoder, Bits, 64, 2, General>>(call, a);
+  return run_wide<wide_traits<X, Decoder, Bits, 128, 2, General>>(call, a);
 }
 
-template <class X, template <class, int> class Decoder, int Bits, template <class> class Product>
+template <class X, template <class, int> class Decoder, int Bits>
 static lpgemm_status_t run_wide_any(const lpg_call &call) {
   const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(call.problem.plan, call.problem.x_type);
   wide_args a = {};
@@ -94,39 +103,41 @@ static lpgemm_status_t run_wide_any(const lpg_call &call) {
   a.numbers.scale_exponent = scaling.exponent;
   a.numbers.scale_on_rows = scaling.on_rows;
   if (Decoder<X, Bits>::centered) a.numbers.factor = 1.0f; /* the step is taken before the scale */
-  LPG_TRY(find_wide_plan(call, scaling.general, 128, memo));
+  LPG_TRY(find_wide_plan(call, scaling.general, memo));
   a.plan = memo.plan;
-  return scaling.general ? run_tokens<X, Decoder, Bits, Product, true>(call, a, memo.tokens)
-                         : run_tokens<X, Decoder, Bits, Product, false>(call, a, memo.tokens);
+  return scaling.general ? run_item<X, Decoder, Bits, true>(call, a, memo.tokens, memo.row_tiles)
+                         : run_item<X, Decoder, Bits, false>(call, a, memo.tokens, memo.row_tiles);
 }
 
-template <class X, template <class, int> class Decoder, int Bits, template <class> class Product, int Tokens>
-static lpgemm_status_t prepare_tokens(size_t bytes) {
-  LPG_TRY(allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, Product, false>>, bytes));
-  return allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, Product, true>>, bytes);
+template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles>
+static lpgemm_status_t prepare_item(size_t bytes) {
+  LPG_TRY(allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, RowTiles, false>>, bytes));
+  return allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, RowTiles, true>>, bytes);
 }
 
-template <class X, template <class, int> class Decoder, int Bits, template <class> class Product>
+template <class X, template <class, int> class Decoder, int Bits>
 static lpgemm_status_t prepare_wide_any() {
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  LPG_TRY((prepare_tokens<X, Decoder, Bits, Product, 32>((size_t)bytes)));
-  LPG_TRY((prepare_tokens<X, Decoder, Bits, Product, 64>((size_t)bytes)));
-  return prepare_tokens<X, Decoder, Bits, Product, 128>((size_t)bytes);
+  LPG_TRY((prepare_item<X, Decoder, Bits, 32, 1>((size_t)bytes)));
+  LPG_TRY((prepare_item<X, Decoder, Bits, 32, 2>((size_t)bytes)));
+  LPG_TRY((prepare_item<X, Decoder, Bits, 64, 1>((size_t)bytes)));
+  LPG_TRY((prepare_item<X, Decoder, Bits, 64, 2>((size_t)bytes)));
+  return prepare_item<X, Decoder, Bits, 128, 2>((size_t)bytes);
 }
 
 }  // namespace
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_WIDE(symbol, x, decoder, bits, product)                                                     \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                             \
-    return lpg::run_wide_any<lpg::x##_x, lpg::decoder##_decoder, bits, lpg::product##_product>(*call);  \
-  }                                                                                                     \
-  extern "C" lpgemm_status_t symbol##_prepare(void) {                                                   \
-    return lpg::prepare_wide_any<lpg::x##_x, lpg::decoder##_decoder, bits, lpg::product##_product>();   \
-  }                                                                                                     \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {       \
-    return lpgemm_i_wide_refuses(problem, device, 128);                                                 \
+#define LPG_WIDE(symbol, x, decoder, bits)                                                        \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                       \
+    return lpg::run_wide_any<lpg::x##_x, lpg::decoder##_decoder, bits>(*call);                    \
+  }                                                                                               \
+  extern "C" lpgemm_status_t symbol##_prepare(void) {                                             \
+    return lpg::prepare_wide_any<lpg::x##_x, lpg::decoder##_decoder, bits>();                     \
+  }                                                                                               \
+  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) { \
+    return lpgemm_i_wide_refuses(problem, device);                                                \
   }

@@ -43,10 +43,6 @@ static d_range range_of(const lpgemm_weight_desc_t *desc) {
   return r;
 }
 
-static int is_exact_in(lpgemm_dtype_t scale, lpgemm_dtype_t x_type) {
-  return scale == 0 || scale == LPGEMM_E8M0 || scale == LPGEMM_E4M3 || scale == LPGEMM_BF16 || scale == x_type;
-}
-
 /* fp16: products with the largest scale stay below 2^15. */
 static int scale_exponent(const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type) {
   const int top = range_of(desc).top;
@@ -67,7 +63,7 @@ lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t x
   lpg_wide_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
-  s.general = (!s.on_rows && (d->super_scale_type || !is_exact_in(d->scale_type, x_type))) ||
+  s.general = (!s.on_rows && (d->super_scale_type || d->scale_type != x_type)) ||
               (weights->group.count > 1 && weights->group.k < 128) || d->zero == LPGEMM_ZERO_PER_GROUP ||
               lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR ||
               (integers && d->zero == LPGEMM_ZERO_CONSTANT && floorf(d->zero_constant) != d->zero_constant);
@@ -76,7 +72,7 @@ lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t x
 
 /* ---- refusals ---- */
 
-const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device, int most_tokens) {
+const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
   const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, problem->x_type);
@@ -92,10 +88,10 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   if (problem->m > INT32_MAX / 2) return "it takes no matrix as large as this";
-  const lpg_wide_kind kind = lpg_wide_kind_of(plan, most_tokens, scaling.general);
+  const lpg_wide_kind kind = lpg_wide_kind_of(plan, LPG_WIDE_TOKENS, 2, scaling.general);
   lpg_wide_plan p;
   double cost;
-  if (!lpg_wide_make_plan(&kind, plan, most_tokens, device, 0, &p, &cost)) {
+  if (!lpg_wide_make_plan(&kind, plan, LPG_WIDE_TOKENS, device, 0, &p, &cost)) {
     return "the GPU has too little shared memory for it";
   }
   return NULL;

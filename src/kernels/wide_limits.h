@@ -12,13 +12,13 @@ extern "C" {
 typedef struct lpg_wide_scaling {
   int on_rows;  /* one scale a row, on its sums */
   int exponent; /* else the largest scale of a row is brought near 2^exponent */
-  int general;  /* the kernel's general form: scales that X's type does not hold, small groups, zeros that differ */
+  int general;  /* the kernel's general form: scales that are not of X's type, small groups, zeros that differ */
 } lpg_wide_scaling;
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t x_type);
 
-/* NULL, or why the problem is not for them. most_tokens: of the kernel's items. */
-const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device, int most_tokens);
+/* NULL, or why the problem is not for them. */
+const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device);
 
 #ifdef __cplusplus
 }

@@ -11,11 +11,13 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* 2^e for |e| up to 252, in two factors that fp32 holds. */
-__device__ inline float times_power(float x, int e) {
-  const int half = e / 2;
-  return x * lpg_bits_f32((uint32_t)(127 + half) << 23) * lpg_bits_f32((uint32_t)(127 + e - half) << 23);
+/* The power of two by which the scales of a row are multiplied: of a row with the smallest scales less than asked for,
+ * so that it is the product of two numbers of X's type. */
+template <class X>
+__device__ inline int taken_power(const numbers_args &a, int row_exponent) {
+  return min(a.scale_exponent - row_exponent, 2 * X::bias - 1);
 }
+__device__ inline float power_of(int e) { return lpg_bits_f32((uint32_t)(127 + e) << 23); }
 
 /* The two numbers, of rows g and g + 8, that a section has for a group. */
 __device__ inline float2 read_pair(lpgemm_dtype_t type, const uint8_t *slot, int g) {
@@ -42,65 +44,59 @@ __device__ inline float2 read_pair(lpgemm_dtype_t type, const uint8_t *slot, int
 
 /* A warp's table: for each row tile, granule of columns and g, pairs of numbers of X's type for rows g and g + 8. */
 struct scale_table {
-  uint32_t *scale, *rest, *center; /* rest: what `scale` lacks; rest and center in general tables only */
-
-  __device__ void to_next_block(int pairs) {
-    scale += pairs;
-    rest += pairs;
-    center += pairs;
-  }
+  uint32_t *scale, *rest, *center; /* rest: what `scale` lacks */
 };
 
-/* Fills the table from a chunk's raw values. */
+/* Fills the table from a block's raw values: a quarter of the warp has a group of a row tile at a time. */
 template <class T>
-__device__ inline void convert_scales(const numbers_args &a, const uint8_t *raw, const scale_table &table, int lane) {
+__device__ inline void convert_scales(const numbers_args &a, float center, const uint8_t *raw, const scale_table &table,
+                                      int lane) {
   const int8_t *exponents = (const int8_t *)(raw + a.raw_exponents);
-  const int g = lane % 8, log2 = a.block_groups_log2, groups = 1 << log2, copies = T::granules >> log2;
-  const auto pair_of = [&](number_role role, int block, int r, int group) {
-    const number_section &s = a.section[a.which[role]];
-    return read_pair(s.type,
-                     raw + s.offset + r * s.bytes + block * s.block_bytes + (group * s.groups >> log2) * s.slot_bytes, g);
+  const int g = lane % 8, log2 = a.block_groups_log2, copies = T::granules >> log2;
+  const auto slot_of = [&](const number_section &s, int r, int group) {
+    return raw + s.offset + r * s.bytes + (group * s.groups >> log2) * s.slot_bytes;
+  };
+  const auto powered = [&](float2 scale, int r) {
+    return make_float2(scale.x * power_of(taken_power<typename T::X>(a, exponents[r * LPG_TILE_ROWS + g])),
+                       scale.y * power_of(taken_power<typename T::X>(a, exponents[r * LPG_TILE_ROWS + g + 8])));
   };
 #pragma unroll 1
-  for (int i = lane / 8; i < T::chunk * T::row_tiles << log2; i += 4) { /* a quarter of the warp: a group of a row tile */
-    const int group = i & (groups - 1), r = (i >> log2) % T::row_tiles, block = (i >> log2) / T::row_tiles;
-    float2 scale = make_float2(1.0f, 1.0f), rest = make_float2(0.0f, 0.0f), zero = rest;
+  for (int i = lane / 8; i < T::row_tiles << log2; i += 4) {
+    const int group = i & ((1 << log2) - 1), r = i >> log2;
+    const auto pair_of = [&](number_role role, int index) {
+      const number_section &s = a.section[a.which[role]];
+      return read_pair(s.type, slot_of(s, r, index), g);
+    };
+    float2 scale = make_float2(1.0f, 1.0f);
     if (!a.scale_on_rows && a.which[role_scale] >= 0) {
-      scale = pair_of(role_scale, block, r, group);
+      scale = pair_of(role_scale, group);
       if (a.which[role_super_scale] >= 0) {
-        const float2 super = pair_of(role_super_scale, block, r, 0);
+        const float2 super = pair_of(role_super_scale, group);
         scale = make_float2(scale.x * super.x, scale.y * super.y);
       }
-      scale.x = times_power(scale.x, a.scale_exponent - exponents[r * LPG_TILE_ROWS + g]);
-      scale.y = times_power(scale.y, a.scale_exponent - exponents[r * LPG_TILE_ROWS + g + 8]);
+      scale = powered(scale, r);
     }
     const uint32_t rounded = T::X::round_two(scale.x, scale.y);
-    const int first = ((block * T::row_tiles + r) * T::granules + group * copies) * 8 + g;
-    uint32_t left = 0, centers = 0;
-    if (T::General) {
-      rest = make_float2(scale.x - T::X::widen((uint16_t)rounded), scale.y - T::X::widen((uint16_t)(rounded >> 16)));
-      left = T::X::round_two(rest.x, rest.y);
-      if (a.mode == zero_per_group) {
-        zero = pair_of(role_zero, block, r, group);
-        centers = T::X::round_two(zero.x - a.offset, zero.y - a.offset);
-      }
-    }
+    const int first = (r * T::granules + group * copies) * 8 + g;
+    const uint32_t left =
+        T::X::round_two(scale.x - T::X::widen((uint16_t)rounded), scale.y - T::X::widen((uint16_t)(rounded >> 16)));
+    float2 zero = make_float2(center, center);
+    if (a.mode == zero_per_group) zero = pair_of(role_zero, group);
+    const uint32_t centers = T::X::round_two(zero.x, zero.y);
     for (int c = 0; c < copies; c++) {
       table.scale[first + c * 8] = rounded;
-      if (T::General) {
-        table.rest[first + c * 8] = left;
-        table.center[first + c * 8] = centers;
-      }
+      table.rest[first + c * 8] = left;
+      table.center[first + c * 8] = centers;
     }
   }
 }
 
-/* A warp's scales and zeros, chunk after chunk: copied a chunk ahead. */
+/* A warp's scales and zeros, block after block: copied a block ahead. */
 template <class T>
 struct scale_stream {
   const wide_args &a;
   const wide_work &w;
-  int item, block, left; /* of the next chunk to copy; blocks of the item that are left */
+  int item, block, left; /* of the next block to copy; blocks of the item that are left */
   int warp, lane;
   uint8_t *raw;
   scale_table table;
@@ -109,21 +105,24 @@ struct scale_stream {
       : a(a), w(w), item(w.first_item), block(w.first_block), left(w.blocks), warp(warp), lane(lane) {
     raw = memory + a.plan.number_bytes;
     table.scale = (uint32_t *)memory;
-    table.rest = table.scale + T::chunk * T::pairs;
-    table.center = table.rest + T::chunk * T::pairs;
+    table.rest = table.scale + T::pairs;
+    table.center = table.rest + T::pairs;
   }
 
   __device__ void copy_next() {
     if (item < w.items && left > 0) {
       const int row_tile = w.row_item(item) * T::row_tiles * LPG_WIDE_WARPS + warp * T::row_tiles;
-      copy_all<T::row_tiles, T::chunk>(a.numbers, lane, row_tile, a.row_tiles, block, shared_address(raw));
+      if (__builtin_expect(a.numbers.one_copy, 1)) {
+        copy_one<T::row_tiles, T::chunk>(a.numbers.section[0], lane, row_tile, a.row_tiles, block, shared_address(raw));
+      } else {
+        copy_all<T::row_tiles, T::chunk>(a.numbers, lane, row_tile, a.row_tiles, block, shared_address(raw));
+      }
       if (a.exponents && lane < T::row_tiles) {
         copy_some_async(shared_address(raw) + a.numbers.raw_exponents + lane * LPG_TILE_ROWS,
                         a.exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS, LPG_TILE_ROWS);
       }
-      block += T::chunk;
-      left -= T::chunk;
-      if (left <= 0) {
+      block++;
+      if (--left == 0) {
         item += w.stride;
         block = w.first_block;
         left = w.blocks;
@@ -132,11 +131,11 @@ struct scale_stream {
     commit_copies();
   }
 
-  /* Brings the next chunk into the table. */
+  /* Brings the next block's into the table. */
   __device__ void take() {
     wait_copies<0>();
     __syncwarp();
-    convert_scales<T>(a.numbers, raw, table, lane);
+    convert_scales<T>(a.numbers, a.decoder.center, raw, table, lane);
     __syncwarp();
     copy_next();
   }

@@ -26,24 +26,23 @@ struct wide_args {
   epilogue_args epilogue;
 };
 
-/* What the template parameters say together. Tokens: rows of X of an item; Product: product.cuh; General: scales of any
+/* What the template parameters say together. Tokens: rows of X of an item; RowTiles: of a warp; General: scales of any
  * kind and groups from 16 columns on, zeros that differ; else one scale of X's type a group of at least 128. */
-template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, template <class> class Product_,
-          bool General_>
+template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int RowTiles_, bool General_>
 struct wide_traits {
   using X = X_;
   using Decoder = Decoder_<X_, Bits_>;
-  using Product = Product_<wide_traits>;
   static constexpr int Bits = Bits_, Tokens = Tokens_;
   static constexpr bool General = General_;
-  static constexpr int row_tiles = LPG_WIDE_ROW_TILES;
-  static constexpr int threads = 32 * LPG_WIDE_WARPS + 128; /* four warps bring what the others multiply */
+  static constexpr int row_tiles = RowTiles_, rows = lpg_wide_rows(RowTiles_);
+  static constexpr int threads = 32 * (LPG_WIDE_WARPS + LPG_WIDE_COPY_WARPS);
   static constexpr int Granule = lpg_wide_granule(General), granules = steps / Granule;
-  static constexpr int chunk = lpg_wide_chunk(General), pairs = lpg_wide_pairs(General) / chunk; /* of a block */
+  static constexpr int chunk = 1,
+                       pairs = lpg_wide_pairs(RowTiles_); /* of the general form: blocks at once, pairs of each */
   static constexpr int x_steps = LPG_WIDE_STAGE_K / LPG_STEP_K, x_stage_bytes = Tokens * LPG_WIDE_STAGE_K * 2;
   static constexpr int w_steps = lpg_wide_stage_steps(Bits);
   static constexpr int w_vectors = w_steps * Bits / 16; /* of 512 bytes, of a row tile and stage */
-  static constexpr int w_stage_bytes = LPG_WIDE_ROWS / LPG_TILE_ROWS * w_vectors * 512;
+  static constexpr int w_stage_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;
   static constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
 
   /* The step of a stage at which vector v of 4 words a lane is needed first. */
@@ -78,36 +77,52 @@ struct wide_work {
   }
 };
 
-/* A ring of stages in shared memory, as those who fill it or those who read it go round. */
-struct ring {
-  uint32_t memory, full, empty; /* addresses; barriers are 8 bytes a stage */
-  int stages, stage;
+/* The stages in shared memory, as those who fill them or those who read them go round. Stages of weights hold whole
+ * tiles, and may be for several of X, as slots of scales are for a block of columns; the plan has as many that those of
+ * X alone need barriers: one that is full, and one that is empty when all who multiply have read it. */
+struct stage_ring {
+  uint32_t x, weights, barriers; /* addresses */
+  uint32_t scales;
+  int stages, w_stages, slots, stage, w_stage, slot;
   uint32_t parity;
 
-  __device__ ring(uint32_t memory, uint32_t barriers, int stages)
-      : memory(memory),
-        full(barriers),
-        empty(barriers + 8 * LPG_WIDE_MOST_STAGES),
-        stages(stages),
+  __device__ stage_ring(const lpg_wide_plan &p, uint32_t memory)
+      : x(memory + p.x_ring),
+        weights(memory + p.w_ring),
+        barriers(memory),
+        scales(memory + p.scales),
+        stages(p.x_stages),
+        w_stages(p.w_stages),
+        slots(p.slots),
         stage(0),
+        w_stage(0),
+        slot(0),
         parity(0) {}
 
-  __device__ void wait_full() const { wait_barrier(full + 8 * stage, parity); }
-  __device__ void wait_empty() const { wait_barrier(empty + 8 * stage, parity ^ 1); }
+  __device__ uint32_t full() const { return barriers + 16 * stage; }
+  __device__ uint32_t empty() const { return barriers + 16 * stage + 8; }
+  __device__ uint32_t empty_before() const { return barriers + 16 * (stage > 0 ? stage - 1 : stages - 1) + 8; }
+  __device__ void wait_full() const { wait_barrier(full(), parity); }
+  __device__ void wait_empty() const { wait_barrier(empty(), parity ^ 1); }
   __device__ void advance() {
     if (++stage < stages) return;
     stage = 0;
     parity ^= 1;
   }
+  __device__ void advance_weights() { w_stage = w_stage + 1 < w_stages ? w_stage + 1 : 0; }
+
+  __device__ void advance_scales() { slot = slot + 1 < slots ? slot + 1 : 0; }
+
+  __device__ static void init(const lpg_wide_plan &p, uint32_t memory) {
+    for (int i = 0; i < p.x_stages; i++) {
+      init_barrier(memory + 16 * i, 32 * LPG_WIDE_COPY_WARPS);
+      init_barrier(memory + 16 * i + 8, LPG_WIDE_WARPS);
+    }
+  }
 };
 
-/* A warp that has read stage - 1 gives it back. */
-__device__ inline void release_before(const ring &r, int lane) {
-  if (lane == 0) arrive(r.empty + 8 * (r.stage > 0 ? r.stage - 1 : r.stages - 1));
-}
-
-/* Offsets of the barriers. */
-constexpr int x_barriers = 0, w_barriers = 2 * 8 * LPG_WIDE_MOST_STAGES, sum_barriers = 2 * w_barriers;
+/* Offset of the barriers of sums, behind those of the stages. */
+constexpr int sum_barriers = 16 * LPG_WIDE_MOST_STAGES;
 static_assert(sum_barriers + 16 <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
 
 }  // namespace

@@ -71,7 +71,8 @@ __device__ inline void wait_cluster_barrier(uint32_t barrier, uint32_t parity) {
 #endif
 }
 
-/* What copies and stores have written to shared memory before is visible to the tensor cores that read it themselves. */
+/* What copies and stores have written to shared memory before is visible to the tensor cores that read it themselves.
+ */
 __device__ inline void fence_for_tensor_cores() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -1,5 +1,6 @@
-/* Tensor core products of four warps (sm_90a): D += A B with A 64 x 16 (weights, in registers), B 16 x N (activations, in
- * shared memory), D 64 x N in fp32. They run beside the threads: registers of A and D are theirs until a wait says so.
+/* Tensor core products of four warps (sm_90a): D += A B with A 64 x 16 (weights, in registers), B 16 x N (activations,
+ * in shared memory), D 64 x N in fp32. They run beside the threads: registers of A and D are theirs until a wait says
+ * so.
  *
  * Warp w of the four has rows 16 w .. 16 w + 15, and its lanes hold A and D as for mma.cuh: D of columns 8 j .. 8 j + 7
  * is d[4 j .. 4 j + 3]. */
@@ -22,11 +23,13 @@ __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
 
-/* B as its rows lie in shared memory: 64 numbers of 16 bits (128 bytes) a row, of which 16-byte piece i is at i ^ (row %
- * 8), and 8 rows in 1024 bytes. `address` is that of the first row's 16 columns. */
-__device__ inline uint64_t swizzled_rows(uint32_t address) {
-  const uint64_t eight_rows = 1024 / 16, swizzle_128 = 1;
-  return (uint64_t)((address & 0x3ffffu) / 16) | (uint64_t)1 << 16 | eight_rows << 32 | swizzle_128 << 62;
+/* B as its rows lie in shared memory: 64 numbers of 16 bits (128 bytes) a row, of which 16-byte piece i is at i ^ (row
+ * % 8), and 8 rows in 1024 bytes. A place is an address / 16, as instructions want it; `place` is that of the first
+ * row's 16 columns. */
+__device__ inline uint32_t swizzled_place(uint32_t address) { return address / 16 | 1 << 16; }
+__device__ inline uint64_t swizzled_rows(uint32_t place) {
+  const uint32_t eight_rows = 1024 / 16, swizzle_128 = 1u << 30;
+  return (uint64_t)(eight_rows | swizzle_128) << 32 | place;
 }
 
 #define LPG_OPERANDS_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
@@ -39,24 +42,24 @@ __device__ inline uint64_t swizzled_rows(uint32_t address) {
 #define LPG_ARRAY_64(d, i) LPG_ARRAY_32(d, i), LPG_ARRAY_32(d, i + 32)
 
 /* One instruction: `list` numbers the operands of D, a0 .. a3 those of A, b that of B. */
-#define LPG_WGMMA(type, columns, list, a0, a1, a2, a3, b, ...)                                               \
+#define LPG_WGMMA(type, columns, list, a0, a1, a2, a3, b, ...)                                                         \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, {%" #a0 ", %" #a1 \
-               ", %" #a2 ", %" #a3 "}, %" #b ", 1, 1, 1, 0;"                                                   \
-               : __VA_ARGS__                                                                                         \
+               ", %" #a2 ", %" #a3 "}, %" #b ", 1, 1, 1, 0;"                                                           \
+               : __VA_ARGS__                                                                                           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
-#define LPG_WGMMA_TYPE(name, type)                                                                             \
-  struct name {                                                                                                \
-    __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                   \
-      LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                             \
-    }                                                                                                          \
-    __device__ static void multiply(float (&d)[32], const uint32_t (&a)[4], uint64_t rows) {                   \
-      LPG_WGMMA(type, 64, LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));        \
-    }                                                                                                          \
-    __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                   \
-      LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48,      \
-                64, 65, 66, 67, 68, LPG_ARRAY_64(d, 0));                                  \
-    }                                                                                                          \
+#define LPG_WGMMA_TYPE(name, type)                                                                                    \
+  struct name {                                                                                                       \
+    __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                          \
+      LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                                    \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[32], const uint32_t (&a)[4], uint64_t rows) {                          \
+      LPG_WGMMA(type, 64, LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));               \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                          \
+      LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
+                67, 68, LPG_ARRAY_64(d, 0));                                                                          \
+    }                                                                                                                 \
   };
 
 LPG_WGMMA_TYPE(wgmma_f16, f16)

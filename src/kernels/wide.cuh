@@ -1,7 +1,7 @@
 /* The wide kernels: from 17 rows of X to any number, up to the speed of the tensor cores.
  *
  *   four warps bring X and the weights into stages in shared memory
- *   eight warps, each with its own 32 rows of the item's 256:
+ *   eight or sixteen warps, each with its own rows of the item's:
  *     for every 16 columns: decode and scale weights in registers while the tensor cores multiply the 16 before
  *   the slices of K are added up through the cluster's shared memory in a fixed order; epilogue, store */
 #pragma once
@@ -185,8 +185,8 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const uint32_t base = shared_address(memory);
   const stage_ring stages(p, base);
   if (threadIdx.x == 0) {
-    stage_ring::init(p, base);
-    for (int i = 0; i < 2; i++) init_barrier(base + sum_barriers + 8 * i, LPG_WIDE_WARPS * p.slices);
+    stage_ring::init(p, base, T::warps);
+    for (int i = 0; i < 2; i++) init_barrier(base + sum_barriers + 8 * i, T::warps * p.slices);
     fence_barriers();
   }
   if (!T::General && a.numbers.scale_on_rows) { /* what is read of slots that nobody fills */
@@ -202,12 +202,12 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     cluster_wait();
   }
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
-  if (warp >= LPG_WIDE_WARPS) {
-    give_registers_back<56>();
-    load_items<T>(a, w, stages, warp - LPG_WIDE_WARPS, lane);
+  if (warp >= T::warps) {
+    give_registers_back<T::copy_registers>();
+    load_items<T>(a, w, stages, warp - T::warps, lane);
     wait_copies<0>();
   } else {
-    take_registers<224>();
+    take_registers<T::registers>();
     multiply_items<T>(a, w, stages, memory, base);
   }
   if (p.slices > 1) { /* before others lose what they still write to */

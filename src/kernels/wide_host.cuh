@@ -13,31 +13,31 @@ namespace { /* nothing here is a symbol of the library */
 /* What is remembered of a problem. */
 struct wide_memo {
   lpg_wide_plan plan;
-  int tokens, row_tiles;
+  int tokens, warps;
 };
 
 /* The items that there are kernels for. */
 struct wide_item {
-  int tokens, row_tiles;
+  int tokens, warps;
 };
-constexpr wide_item wide_items[] = {{32, 1}, {32, 2}, {64, 1}, {64, 2}, {128, 2}};
+constexpr wide_item wide_items[] = {{32, 8}, {32, 16}, {64, 8}, {64, 16}, {128, 8}};
 
 /* The plan that takes the least time, in so many slices of K or (-1) in any; false if there is none. */
 static bool make_wide_plan(const lpg_call &call, int64_t m, int general, int slices_log2, wide_memo &best) {
   double least = 0.0;
   bool found = false;
   for (const wide_item &item : wide_items) {
-    const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, item.tokens, item.row_tiles, general);
+    const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, item.tokens, item.warps, general);
     lpg_wide_plan plan;
     double cost;
-    if (getenv("LPG_T") && atoi(getenv("LPG_T")) != item.tokens) continue;     // HACK
-    if (getenv("LPG_R") && atoi(getenv("LPG_R")) != item.row_tiles) continue;  // HACK
-    if (getenv("LPG_S")) slices_log2 = atoi(getenv("LPG_S"));                  // HACK
+    if (getenv("LPG_T") && atoi(getenv("LPG_T")) != item.tokens) continue;  // HACK
+    if (getenv("LPG_R") && atoi(getenv("LPG_R")) != item.warps) continue;   // HACK
+    if (getenv("LPG_S")) slices_log2 = atoi(getenv("LPG_S"));               // HACK
     if (!lpg_wide_make_plan(&kind, call.problem.plan, m, call.device, slices_log2, &plan, &cost)) continue;
     if (found && cost >= least) continue;
     found = true;
     least = cost;
-    best = {plan, item.tokens, item.row_tiles};
+    best = {plan, item.tokens, item.warps};
   }
   return found;
 }
@@ -86,12 +86,12 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
 
 /* Functions of a class would be symbols of the library, `static` ones are not. */
 template <class X, template <class, int> class Decoder, int Bits, bool General>
-static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int tokens, int row_tiles) {
-  if (tokens == 32 && row_tiles == 1) return run_wide<wide_traits<X, Decoder, Bits, 32, 1, General>>(call, a);
-  if (tokens == 32) return run_wide<wide_traits<X, Decoder, Bits, 32, 2, General>>(call, a);
-  if (tokens == 64 && row_tiles == 1) return run_wide<wide_traits<X, Decoder, Bits, 64, 1, General>>(call, a);
-  if (tokens == 64) return run_wide<wide_traits<X, Decoder, Bits, 64, 2, General>>(call, a);
-  return run_wide<wide_traits<X, Decoder, Bits, 128, 2, General>>(call, a);
+static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int tokens, int warps) {
+  if (tokens == 32 && warps == 8) return run_wide<wide_traits<X, Decoder, Bits, 32, 8, General>>(call, a);
+  if (tokens == 32) return run_wide<wide_traits<X, Decoder, Bits, 32, 16, General>>(call, a);
+  if (tokens == 64 && warps == 8) return run_wide<wide_traits<X, Decoder, Bits, 64, 8, General>>(call, a);
+  if (tokens == 64) return run_wide<wide_traits<X, Decoder, Bits, 64, 16, General>>(call, a);
+  return run_wide<wide_traits<X, Decoder, Bits, 128, 8, General>>(call, a);
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
@@ -105,14 +105,14 @@ static lpgemm_status_t run_wide_any(const lpg_call &call) {
   if (Decoder<X, Bits>::centered) a.numbers.factor = 1.0f; /* the step is taken before the scale */
   LPG_TRY(find_wide_plan(call, scaling.general, memo));
   a.plan = memo.plan;
-  return scaling.general ? run_item<X, Decoder, Bits, true>(call, a, memo.tokens, memo.row_tiles)
-                         : run_item<X, Decoder, Bits, false>(call, a, memo.tokens, memo.row_tiles);
+  return scaling.general ? run_item<X, Decoder, Bits, true>(call, a, memo.tokens, memo.warps)
+                         : run_item<X, Decoder, Bits, false>(call, a, memo.tokens, memo.warps);
 }
 
-template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles>
+template <class X, template <class, int> class Decoder, int Bits, int Tokens, int Warps>
 static lpgemm_status_t prepare_item(size_t bytes) {
-  LPG_TRY(allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, RowTiles, false>>, bytes));
-  return allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, RowTiles, true>>, bytes);
+  LPG_TRY(allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, Warps, false>>, bytes));
+  return allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, Warps, true>>, bytes);
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
@@ -120,11 +120,11 @@ static lpgemm_status_t prepare_wide_any() {
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  LPG_TRY((prepare_item<X, Decoder, Bits, 32, 1>((size_t)bytes)));
-  LPG_TRY((prepare_item<X, Decoder, Bits, 32, 2>((size_t)bytes)));
-  LPG_TRY((prepare_item<X, Decoder, Bits, 64, 1>((size_t)bytes)));
-  LPG_TRY((prepare_item<X, Decoder, Bits, 64, 2>((size_t)bytes)));
-  return prepare_item<X, Decoder, Bits, 128, 2>((size_t)bytes);
+  LPG_TRY((prepare_item<X, Decoder, Bits, 32, 8>((size_t)bytes)));
+  LPG_TRY((prepare_item<X, Decoder, Bits, 32, 16>((size_t)bytes)));
+  LPG_TRY((prepare_item<X, Decoder, Bits, 64, 8>((size_t)bytes)));
+  LPG_TRY((prepare_item<X, Decoder, Bits, 64, 16>((size_t)bytes)));
+  return prepare_item<X, Decoder, Bits, 128, 8>((size_t)bytes);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ struct scale_stream {
 
   __device__ void copy_next() {
     if (item < w.items && left > 0) {
-      const int row_tile = w.row_item(item) * T::row_tiles * LPG_WIDE_WARPS + warp * T::row_tiles;
+      const int row_tile = w.row_item(item) * T::row_tiles * T::warps + warp * T::row_tiles;
       if (__builtin_expect(a.numbers.one_copy, 1)) {
         copy_one<T::row_tiles, T::chunk>(a.numbers.section[0], lane, row_tile, a.row_tiles, block, shared_address(raw));
       } else {

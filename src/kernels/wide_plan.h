@@ -1,6 +1,6 @@
 /* How a problem of many rows is cut into pieces: plain arithmetic, for C and CUDA.
  *
- * An item is a tile of 128 or 256 rows of weights, one or two row tiles a warp, by 32, 64 or 128 rows of X (tokens). K
+ * An item is a tile of 128 or 256 rows of weights, dealt out to 8 or 16 warps, by 32, 64 or 128 rows of X (tokens). K
  * is cut into slices of whole blocks of 256 columns; the blocks of threads of a cluster take one slice each of the same
  * item, and add their sums up. Clusters take items in turn, in bands of row tiles, so that those that run at the same
  * time read the same weights and X. */
@@ -10,13 +10,12 @@
 #include "blocks.h"
 
 enum {
-  LPG_WIDE_WARPS = 8,                                 /* that multiply */
-  LPG_WIDE_COPY_WARPS = 4,                            /* that bring what the others multiply */
-  LPG_WIDE_ROWS = 2 * LPG_WIDE_WARPS * LPG_TILE_ROWS, /* of an item, the most */
-  LPG_WIDE_TOKENS = 128,                              /* of an item, the most */
-  LPG_WIDE_BAND = 12,                                 /* row tiles of a band */
-  LPG_WIDE_STAGE_K = 64,                              /* columns of a stage of X */
-  LPG_WIDE_PASS_TOKENS = 16,                          /* whose sums are exchanged at once */
+  LPG_WIDE_COPY_WARPS = 4,   /* that bring what the others multiply */
+  LPG_WIDE_ROWS = 256,       /* of an item, the most */
+  LPG_WIDE_TOKENS = 128,     /* of an item, the most */
+  LPG_WIDE_BAND = 12,        /* row tiles of a band */
+  LPG_WIDE_STAGE_K = 64,     /* columns of a stage of X */
+  LPG_WIDE_PASS_TOKENS = 16, /* whose sums are exchanged at once */
   LPG_WIDE_MOST_STAGES = 16,
   LPG_WIDE_BARRIER_BYTES = 512
 };
@@ -28,8 +27,9 @@ LPG_FN int lpg_wide_stage_steps(int bits) {
   return lpg_tile_k(bits) < LPG_WIDE_STAGE_K ? 4 : lpg_tile_k(bits) / LPG_STEP_K;
 }
 
-/* Rows of an item. */
-LPG_FN int lpg_wide_rows(int row_tiles) { return row_tiles * LPG_WIDE_WARPS * LPG_TILE_ROWS; }
+/* Row tiles of a warp, and rows of an item. */
+LPG_FN int lpg_wide_row_tiles(int tokens) { return tokens == LPG_WIDE_TOKENS ? 2 : 1; }
+LPG_FN int lpg_wide_rows(int tokens, int warps) { return lpg_wide_row_tiles(tokens) * warps * LPG_TILE_ROWS; }
 
 /* Steps that share a scale. */
 LPG_FN int lpg_wide_granule(int general) { return general ? 1 : 8; }
@@ -44,7 +44,7 @@ enum {
 };
 
 typedef struct lpg_wide_kind {
-  int tokens, bits, row_tiles;
+  int tokens, warps, bits, rows;
   int general;
   int table_bytes;  /* the decoder's, in shared memory */
   int number_bytes; /* general: a warp's table of scales and zeros */
@@ -52,12 +52,13 @@ typedef struct lpg_wide_kind {
   int x_stage_bytes, w_stage_bytes;
 } lpg_wide_kind;
 
-static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, int tokens, int row_tiles, int general) {
-  const int bits = weights->bits;
+static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, int tokens, int warps, int general) {
+  const int bits = weights->bits, row_tiles = lpg_wide_row_tiles(tokens);
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
   lpg_wide_kind kind;
   kind.tokens = tokens;
-  kind.row_tiles = row_tiles;
+  kind.warps = warps;
+  kind.rows = lpg_wide_rows(tokens, warps);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   kind.general = general;
@@ -67,7 +68,7 @@ static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, int tokens
     kind.raw_bytes += row_tiles * lpg_chunk_bytes(weights, (lpg_section_id)id, 1);
   }
   kind.x_stage_bytes = tokens * LPG_WIDE_STAGE_K * 2;
-  kind.w_stage_bytes = lpg_wide_rows(row_tiles) * lpg_wide_stage_steps(bits) * LPG_STEP_K / 8 * bits;
+  kind.w_stage_bytes = kind.rows * lpg_wide_stage_steps(bits) * LPG_STEP_K / 8 * bits;
   return kind;
 }
 
@@ -95,7 +96,7 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
   p->scales = p->sums + 2 * LPG_WIDE_PASS_TOKENS * (LPG_WIDE_ROWS + 4) * 4;
   p->slots = kind->general ? 0 : 2 + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
   p->warp = p->scales + p->slots * LPG_WIDE_SLOT_BYTES;
-  p->x_ring = lpg_round_up_to(p->warp + LPG_WIDE_WARPS * p->warp_bytes, 1024); /* swizzled rows */
+  p->x_ring = lpg_round_up_to(p->warp + kind->warps * p->warp_bytes, 1024); /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
   p->x_stages = 0;
   for (int32_t w_stages = 2; w_stages <= LPG_WIDE_MOST_STAGES; w_stages++) {
@@ -118,11 +119,11 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
 static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int blocks = p->slice.each + (p->slice.more > 0);
-  const double multiply = 11.5 * kind->tokens * kind->row_tiles, decode = 350.0 + 500.0 * kind->row_tiles;
-  const double read = (double)lpg_wide_rows(kind->row_tiles) * 32 * kind->bits / 26.0;
+  const double share = kind->rows / 128.0, multiply = 11.5 * kind->tokens * share, decode = 350.0 + 500.0 * share;
+  const double read = kind->rows * 32.0 * kind->bits / 26.0;
   double block = multiply > decode ? multiply : decode;
   if (read > block) block = read;
-  const double sums = kind->tokens * kind->row_tiles * 10.0;
+  const double sums = kind->tokens * share * 10.0;
   return rounds * (blocks * block + 1500.0 + sums + (p->slices > 1 ? 1500.0 + sums : 0.0)) + 2500.0;
 }
 
@@ -131,8 +132,7 @@ static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weig
                                  const lpg_device *device, int slices_log2, lpg_wide_plan *p) {
   const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
-  const int rows = lpg_wide_rows(kind->row_tiles);
-  p->row_items = (int32_t)((weights->desc.n + rows - 1) / rows);
+  p->row_items = (int32_t)((weights->desc.n + kind->rows - 1) / kind->rows);
   p->token_items = (int32_t)((m + kind->tokens - 1) / kind->tokens);
   p->slices = 1 << slices_log2;
   if (most <= 0 || (slices_log2 > 0 && p->slices > p->blocks)) return 0;

@@ -39,7 +39,7 @@ __device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v)
  * one slice after the other. */
 template <class T, bool Alone>
 struct sums_area {
-  static constexpr int warps = Alone ? 1 : LPG_WIDE_WARPS, threads = 32 * warps;
+  static constexpr int warps = Alone ? 1 : T::warps, threads = 32 * warps;
   static constexpr int rows = warps * T::row_tiles * LPG_TILE_ROWS;
   static constexpr int stride = rows + 4; /* floats; tokens begin in different banks */
 

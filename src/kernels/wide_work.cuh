@@ -26,19 +26,20 @@ struct wide_args {
   epilogue_args epilogue;
 };
 
-/* What the template parameters say together. Tokens: rows of X of an item; RowTiles: of a warp; General: scales of any
+/* What the template parameters say together. Tokens: rows of X of an item; Warps: that multiply; General: scales of any
  * kind and groups from 16 columns on, zeros that differ; else one scale of X's type a group of at least 128. */
-template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int RowTiles_, bool General_>
+template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int Warps_, bool General_>
 struct wide_traits {
   using X = X_;
   using Decoder = Decoder_<X_, Bits_>;
   static constexpr int Bits = Bits_, Tokens = Tokens_;
   static constexpr bool General = General_;
-  static constexpr int row_tiles = RowTiles_, rows = lpg_wide_rows(RowTiles_);
-  static constexpr int threads = 32 * (LPG_WIDE_WARPS + LPG_WIDE_COPY_WARPS);
+  static constexpr int warps = Warps_, row_tiles = lpg_wide_row_tiles(Tokens), rows = lpg_wide_rows(Tokens, warps);
+  static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
+  static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */
   static constexpr int Granule = lpg_wide_granule(General), granules = steps / Granule;
   static constexpr int chunk = 1,
-                       pairs = lpg_wide_pairs(RowTiles_); /* of the general form: blocks at once, pairs of each */
+                       pairs = lpg_wide_pairs(row_tiles); /* of the general form: blocks at once, pairs of each */
   static constexpr int x_steps = LPG_WIDE_STAGE_K / LPG_STEP_K, x_stage_bytes = Tokens * LPG_WIDE_STAGE_K * 2;
   static constexpr int w_steps = lpg_wide_stage_steps(Bits);
   static constexpr int w_vectors = w_steps * Bits / 16; /* of 512 bytes, of a row tile and stage */
@@ -113,10 +114,10 @@ struct stage_ring {
 
   __device__ void advance_scales() { slot = slot + 1 < slots ? slot + 1 : 0; }
 
-  __device__ static void init(const lpg_wide_plan &p, uint32_t memory) {
+  __device__ static void init(const lpg_wide_plan &p, uint32_t memory, int warps) {
     for (int i = 0; i < p.x_stages; i++) {
       init_barrier(memory + 16 * i, 32 * LPG_WIDE_COPY_WARPS);
-      init_barrier(memory + 16 * i + 8, LPG_WIDE_WARPS);
+      init_barrier(memory + 16 * i + 8, warps);
     }
   }
 };

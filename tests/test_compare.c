@@ -205,7 +205,7 @@ static void check_product(void) {
   args.c = y_old;
   args.bias = bias;
   double y[2], bound[2];
-  ref_gemm(&desc, &source, &args, y, bound);
+  ref_gemm(&desc, &source, &args, y, bound, NULL);
   /* row 0: 16 * (2 - 1.5) * 1 + 2 * 2 * 0.5 * 10 = 28; row 1: 16 * 1.5 * 0.5 - 2 * 2 * 1.5 = 6; twice, halved */
   CHECK(y[0] == 28 - 100 + 7 && y[1] == 6 - 200 - 7);
   CHECK(bound[0] > 0 && bound[0] < 1e-2 && bound[1] > 0 && bound[1] < 1e-2);

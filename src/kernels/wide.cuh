@@ -1,6 +1,6 @@
 /* The wide kernels: from 17 rows of X to any number, up to the speed of the tensor cores.
  *
- *   four warps bring X and the weights into stages in shared memory
+ *   four warps bring X and the weights into stages in shared memory, a ring of them
  *   eight or sixteen warps, each with its own rows of the item's:
  *     for every 16 columns: decode and scale weights in registers while the tensor cores multiply the 16 before
  *   the slices of K are added up through the cluster's shared memory in a fixed order; epilogue, store */
@@ -85,14 +85,16 @@ struct stage_words {
 /* The warps that multiply. A step's weights are decoded while the tensor cores have the step before, and a stage is
  * waited for, and its first words are loaded, before the last step of the stage before is waited for. */
 template <class T>
-__device__ inline void multiply_items(const wide_args &a, const wide_work &w, stage_ring stages, uint8_t *memory,
-                                      uint32_t barriers) {
+__device__ inline void multiply_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4;
   const typename T::Decoder decoder(a.decoder, memory + a.plan.table, lane);
   scale_stream<T> numbers(a, w, warp, lane, memory + a.plan.warp + warp * a.plan.warp_bytes);
   const uint32_t step_pair = T::X::round(a.numbers.step), shift_pair = T::X::round(a.numbers.fixed_shift);
-  const uint32_t first_x = wide_product<T>::place(stages.x);
-  const uint32_t codes = stages.weights + warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
+  ring_place full(barriers.full(0), a.plan.x_stages, 16);
+  ring_place x(wide_product<T>::place(barriers.base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance);
+  ring_place codes(barriers.base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes);
+  ring_place scales(a.plan.scales, a.plan.slots, LPG_WIDE_SLOT_BYTES);
+  const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   row_numbers_of<T> rows[T::row_tiles];
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) rows[r].set_center(a.decoder.center);
@@ -101,12 +103,12 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, st
   uint32_t operand[depth][T::row_tiles][4];
   stage_words<T> words;
   const int groups = a.numbers.section[0].groups; /* of a block */
-  bool gives = false;                             /* the stage before the first is nobody's */
+  uint32_t parity = 0, stage_before = barriers.nobodys();
   int pass = 0, turn = 0;
   if (T::General) numbers.copy_next();
-  stages.wait_full();
+  wait_barrier(full.at, parity);
   fence_for_tensor_cores();
-  words.load(codes, 0);
+  words.load(codes.at + own_codes, 0);
   for (int item = w.first_item; item < w.items; item += w.stride, turn++) {
     float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_WIDE_ROWS;
     if (lane < T::row_tiles * LPG_TILE_ROWS) {
@@ -115,7 +117,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, st
     }
     product.clear();
     if (!T::General) {
-      const uint8_t *slot = memory + a.plan.scales + stages.slot * LPG_WIDE_SLOT_BYTES + LPG_WIDE_SCALE_BYTES;
+      const uint8_t *slot = memory + scales.at + LPG_WIDE_SCALE_BYTES;
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
         rows[r].set_power(a.numbers, (const int8_t *)slot + (warp * T::row_tiles + r) * LPG_TILE_ROWS, g);
@@ -124,12 +126,10 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, st
 #pragma unroll 1
     for (int left = w.blocks; left > 0; left--) {
       if (T::General) numbers.take();
-      const uint32_t *slot = (const uint32_t *)(memory + a.plan.scales + stages.slot * LPG_WIDE_SLOT_BYTES) +
-                             warp * T::row_tiles * LPG_TILE_ROWS;
+      const uint32_t *slot = (const uint32_t *)(memory + scales.at) + warp * T::row_tiles * LPG_TILE_ROWS;
 #pragma unroll
       for (int step = 0; step < steps; step++) {
         const int x_step = step % T::x_steps, w_step = step % T::w_steps;
-        const uint32_t x = first_x + stages.stage * wide_product<T>::stage_distance;
         uint32_t(&weights)[T::row_tiles][4] = operand[step % depth];
 #pragma unroll
         for (int r = 0; r < T::row_tiles; r++) {
@@ -152,27 +152,28 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, st
             }
           }
         }
-        product.start(weights, x, x_step);
+        product.start(weights, x.at, x_step);
         if (x_step == depth - 1) {
-          if (gives && lane == 0) arrive(stages.empty_before());
-          gives = true;
+          if (lane == 0) arrive(stage_before);
         }
-        if (w_step == T::w_steps - 1) stages.advance_weights();
+        if (w_step == T::w_steps - 1) codes.advance();
         if (x_step == T::x_steps - 1) {
-          stages.advance();
-          stages.wait_full();
+          stage_before = full.at + 8;
+          x.advance();
+          parity ^= full.advance();
+          wait_barrier(full.at, parity);
           fence_for_tensor_cores();
         }
-        words.load(codes + stages.w_stage * T::w_stage_bytes, (w_step + 1) % T::w_steps);
+        words.load(codes.at + own_codes, (w_step + 1) % T::w_steps);
         product.wait();
       }
-      stages.advance_scales();
+      scales.advance();
     }
     product.finish();
     if (a.plan.slices > 1) {
-      store_item<T, false>(a, w, item, product, factors, memory, barriers + sum_barriers, pass);
+      store_item<T, false>(a, w, item, product, factors, memory, barriers, pass);
     } else {
-      store_item<T, true>(a, w, item, product, factors, memory, barriers + sum_barriers, pass);
+      store_item<T, true>(a, w, item, product, factors, memory, barriers, pass);
     }
   }
 }
@@ -183,12 +184,8 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const lpg_wide_plan &p = a.plan;
   const wide_work w(p, reads_product(a.epilogue));
   const uint32_t base = shared_address(memory);
-  const stage_ring stages(p, base);
-  if (threadIdx.x == 0) {
-    stage_ring::init(p, base, T::warps);
-    for (int i = 0; i < 2; i++) init_barrier(base + sum_barriers + 8 * i, T::warps * p.slices);
-    fence_barriers();
-  }
+  const barriers_of barriers = {base};
+  if (threadIdx.x == 0) barriers.init<T>(p);
   if (!T::General && a.numbers.scale_on_rows) { /* what is read of slots that nobody fills */
     const uint32_t one = T::X::round(1.0f);
     for (int i = threadIdx.x; i < p.slots * LPG_WIDE_SLOT_BYTES / 4; i += T::threads) {
@@ -204,11 +201,11 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();
-    load_items<T>(a, w, stages, warp - T::warps, lane);
+    load_items<T>(a, w, barriers, warp - T::warps, lane);
     wait_copies<0>();
   } else {
     take_registers<T::registers>();
-    multiply_items<T>(a, w, stages, memory, base);
+    multiply_items<T>(a, w, barriers, memory);
   }
   if (p.slices > 1) { /* before others lose what they still write to */
     cluster_arrive();

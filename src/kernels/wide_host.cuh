@@ -1,7 +1,6 @@
 /* The wide kernels from the host: arguments, plan, launch. */
 #pragma once
 
-#include <stdlib.h>
 #include "../cuda/cuda.h"
 #include "weights_host.cuh"
 #include "wide.cuh"
@@ -30,9 +29,6 @@ static bool make_wide_plan(const lpg_call &call, int64_t m, int general, int sli
     const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, item.tokens, item.warps, general);
     lpg_wide_plan plan;
     double cost;
-    if (getenv("LPG_T") && atoi(getenv("LPG_T")) != item.tokens) continue;  // HACK
-    if (getenv("LPG_R") && atoi(getenv("LPG_R")) != item.warps) continue;   // HACK
-    if (getenv("LPG_S")) slices_log2 = atoi(getenv("LPG_S"));               // HACK
     if (!lpg_wide_make_plan(&kind, call.problem.plan, m, call.device, slices_log2, &plan, &cost)) continue;
     if (found && cost >= least) continue;
     found = true;

@@ -114,17 +114,14 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
   return 1;
 }
 
-/* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores, of decoding or of the
- * memory. */
+/* Nanoseconds that the plan may take: items in turn, each at the speed of decoding and multiplying (measured on the
+ * H200, docs/performance.md) or of its share of the memory. */
 static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int blocks = p->slice.each + (p->slice.more > 0);
-  const double share = kind->rows / 128.0, multiply = 11.5 * kind->tokens * share, decode = 350.0 + 500.0 * share;
-  const double read = kind->rows * 32.0 * kind->bits / 26.0;
-  double block = multiply > decode ? multiply : decode;
-  if (read > block) block = read;
-  const double sums = kind->tokens * share * 10.0;
-  return rounds * (blocks * block + 1500.0 + sums + (p->slices > 1 ? 1500.0 + sums : 0.0)) + 2500.0;
+  const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
+  const double work = (370.0 + 390.0 * share) * (kind->general ? 1.3 : 1.0) + kind->tokens * (3.4 + 6.9 * share);
+  return rounds * (blocks * (read > work ? read : work) + 1800.0 + (p->slices > 1 ? 1500.0 : 0.0)) + 2500.0;
 }
 
 /* The problem in so many slices; 0 if it has no so many, or the device none that run at once. */

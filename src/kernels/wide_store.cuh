@@ -107,7 +107,7 @@ struct sums_area {
  * two areas take turns, and a barrier for each says that all sums are there. */
 template <class T, bool Alone>
 __device__ inline void store_item(const wide_args &a, const wide_work &w, int item, const wide_product<T> &product,
-                                  const float *factors, uint8_t *memory, uint32_t barriers, int &pass) {
+                                  const float *factors, uint8_t *memory, barriers_of barriers, int &pass) {
   constexpr int tokens = LPG_WIDE_PASS_TOKENS;
   using area_type = sums_area<T, Alone>;
   const int slices = a.plan.slices, lane = threadIdx.x % 32, first_token = w.token_item(item) * T::Tokens;
@@ -124,7 +124,7 @@ __device__ inline void store_item(const wide_args &a, const wide_work &w, int it
     }
     __syncwarp();
     if (!Alone) {
-      const uint32_t barrier = barriers + pass % 2 * 8;
+      const uint32_t barrier = barriers.sums(pass % 2);
       if (lane < slices) arrive_at(barrier, lane);
       wait_cluster_barrier(barrier, pass / 2 % 2);
     }

@@ -78,53 +78,51 @@ struct wide_work {
   }
 };
 
-/* The stages in shared memory, as those who fill them or those who read them go round. Stages of weights hold whole
- * tiles, and may be for several of X, as slots of scales are for a block of columns; the plan has as many that those of
- * X alone need barriers: one that is full, and one that is empty when all who multiply have read it. */
-struct stage_ring {
-  uint32_t x, weights, barriers; /* addresses */
-  uint32_t scales;
-  int stages, w_stages, slots, stage, w_stage, slot;
-  uint32_t parity;
+/* The stages in shared memory: a ring of X, 64 columns each, with two barriers a stage: one that is full, and one that
+ * is empty when all who multiply have read it. Stages of weights hold whole tiles, and may be for several of X, as
+ * slots of scales are for a block of columns; the plan has as many that those of X alone need barriers. */
+struct barriers_of {
+  uint32_t base; /* address */
 
-  __device__ stage_ring(const lpg_wide_plan &p, uint32_t memory)
-      : x(memory + p.x_ring),
-        weights(memory + p.w_ring),
-        barriers(memory),
-        scales(memory + p.scales),
-        stages(p.x_stages),
-        w_stages(p.w_stages),
-        slots(p.slots),
-        stage(0),
-        w_stage(0),
-        slot(0),
-        parity(0) {}
+  __device__ uint32_t full(int stage) const { return base + 16 * stage; }
+  __device__ uint32_t empty(int stage) const { return full(stage) + 8; }
+  __device__ uint32_t sums(int turn) const { return base + 16 * LPG_WIDE_MOST_STAGES + 8 * turn; }
+  __device__ uint32_t nobodys() const { return base + 16 * LPG_WIDE_MOST_STAGES + 16; }
 
-  __device__ uint32_t full() const { return barriers + 16 * stage; }
-  __device__ uint32_t empty() const { return barriers + 16 * stage + 8; }
-  __device__ uint32_t empty_before() const { return barriers + 16 * (stage > 0 ? stage - 1 : stages - 1) + 8; }
-  __device__ void wait_full() const { wait_barrier(full(), parity); }
-  __device__ void wait_empty() const { wait_barrier(empty(), parity ^ 1); }
-  __device__ void advance() {
-    if (++stage < stages) return;
-    stage = 0;
-    parity ^= 1;
-  }
-  __device__ void advance_weights() { w_stage = w_stage + 1 < w_stages ? w_stage + 1 : 0; }
-
-  __device__ void advance_scales() { slot = slot + 1 < slots ? slot + 1 : 0; }
-
-  __device__ static void init(const lpg_wide_plan &p, uint32_t memory, int warps) {
+  template <class T>
+  __device__ void init(const lpg_wide_plan &p) const {
     for (int i = 0; i < p.x_stages; i++) {
-      init_barrier(memory + 16 * i, 32 * LPG_WIDE_COPY_WARPS);
-      init_barrier(memory + 16 * i + 8, warps);
+      init_barrier(full(i), 32);
+      init_barrier(empty(i), T::warps);
     }
+    for (int i = 0; i < 2; i++) init_barrier(sums(i), T::warps * p.slices);
+    init_barrier(nobodys(), 1);
+    fence_barriers();
   }
 };
+static_assert(16 * LPG_WIDE_MOST_STAGES + 24 <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
 
-/* Offset of the barriers of sums, behind those of the stages. */
-constexpr int sum_barriers = 16 * LPG_WIDE_MOST_STAGES;
-static_assert(sum_barriers + 16 <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
+/* Goes round a ring: `at` from `first` on, `step` further each time. */
+struct ring_place {
+  uint32_t at, first, end, step;
+
+  __device__ ring_place(uint32_t first, int count, uint32_t step)
+      : at(first), first(first), end(first + count * step), step(step) {}
+
+  /* How often it begins again. */
+  __device__ int advance(int count) {
+    int turns = 0;
+    for (at += count * step; at >= end; at -= end - first) turns++;
+    return turns;
+  }
+
+  __device__ int advance() {
+    at += step;
+    if (at != end) return 0;
+    at = first;
+    return 1;
+  }
+};
 
 }  // namespace
 }  // namespace lpg

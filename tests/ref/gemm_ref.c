@@ -240,8 +240,19 @@ static void *need(void *memory) {
   abort();
 }
 
+/* The bound on an output, from that on what the activation gets: v, known up to error. */
+static double output_bound(const lpgemm_run_args_t *args, double v, double error, double result) {
+  if (args->y_type == LPGEMM_I32) return 0;
+  if (!isfinite(v)) error = 0; /* what comes of it is known exactly */
+  if (args->activation != LPGEMM_ACTIVATION_NONE && args->activation != LPGEMM_ACTIVATION_RELU) {
+    /* v times a factor in [0, 1] that fp32 knows to a few units of 1 */
+    error = 1.13 * error + (isfinite(v) ? 8 * 0x1p-24 * fabs(v) : 0);
+  }
+  return error + ref_epsilon(args->y_type) * (fabs(result) + error) + ref_smallest(args->y_type) / 2;
+}
+
 void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, const lpgemm_run_args_t *args,
-              double *y, double *bound) {
+              double *y, double *bound, double *rounded) {
   int64_t m = args->m, n = desc->n, k = desc->k, ldc = args->ldc ? args->ldc : n;
   double alpha = args->alpha ? (double)*args->alpha : 1, beta = args->beta ? (double)*args->beta : 0;
   lpgemm_dtype_t bias_type = args->bias_type ? args->bias_type : args->y_type;
@@ -251,34 +262,28 @@ void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *so
   if (alpha != 0) {
     for (int64_t i = 0; i < m; i++) x_row(args, i, k, x + i * k, x_size + i * k, x_moved + i * k);
   }
-  int rounded = LPGEMM_DTYPE_KIND(desc->type) == LPGEMM_KIND_CODEBOOK && !args->quantize_x &&
-                (args->x_type == LPGEMM_F16 || args->x_type == LPGEMM_BF16);
+  int may_round = !args->quantize_x && (args->x_type == LPGEMM_F16 || args->x_type == LPGEMM_BF16);
+  int rounds = LPGEMM_DTYPE_KIND(desc->type) == LPGEMM_KIND_CODEBOOK;
   for (int64_t j = 0; j < n; j++) {
     if (alpha != 0) ref_weight_row(desc, source, j, w);
     for (int64_t i = 0; i < k; i++) w_size[i] = fabs(w[i]);
     double b = args->bias ? ref_load(bias_type, args->bias, j) : 0;
     for (int64_t i = 0; i < m; i++) {
-      double v = 0, error = 0;
+      double v = 0, error = 0, rounding = 0;
       if (alpha != 0) {
         double size = dot(x_size + i * k, w_size, k);
         v = alpha * dot(x + i * k, w, k);
         error = fabs(alpha) * (((double)k + 8) * (0x1p-23 * size + 0x1p-149) /* fp32 underflow */);
         if (args->quantize_x) error += fabs(alpha) * dot(x_moved + i * k, w_size, k);
-        if (rounded) error += fabs(alpha) * ref_epsilon(args->x_type) * size;
+        if (may_round) rounding = fabs(alpha) * ref_epsilon(args->x_type) * size;
       }
       double c = beta != 0 ? beta * ref_load(args->y_type, args->c, i * ldc + j) : 0;
       v += c + b;
       error += 8 * 0x1p-23 * (fabs(c) + fabs(b));
-      if (!isfinite(v)) error = 0; /* what comes of it is known exactly */
-      double *result = &y[i * n + j], *limit = &bound[i * n + j];
-      *result = ref_activate(args->activation, v);
-      *limit = 0;
-      if (args->y_type == LPGEMM_I32) continue;
-      if (args->activation != LPGEMM_ACTIVATION_NONE && args->activation != LPGEMM_ACTIVATION_RELU) {
-        /* v times a factor in [0, 1] that fp32 knows to a few units of 1 */
-        error = 1.13 * error + (isfinite(v) ? 8 * 0x1p-24 * fabs(v) : 0);
-      }
-      *limit = error + ref_epsilon(args->y_type) * (fabs(*result) + error) + ref_smallest(args->y_type) / 2;
+      double result = ref_activate(args->activation, v);
+      y[i * n + j] = result;
+      bound[i * n + j] = output_bound(args, v, error + (rounds ? rounding : 0), result);
+      if (rounded) rounded[i * n + j] = output_bound(args, v, error + rounding, result);
     }
   }
   free(x);

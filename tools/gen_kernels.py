@@ -68,7 +68,7 @@ FAMILIES = {
     "decode": Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
                      ["f16", "bf16"], ["16x8", "16x16"], ["sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3 | LPG_S_TWO_LEVEL",
-                     groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="0", m_max="{columns}",
+                     groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="0",
                      refuses="{symbol}_refuses", cost="decode.{tile}", prepare="{symbol}_prepare",
                      header="kernels/decode_host.cuh",
                      instance="LPG_DECODE({symbol}, {activations}, {decoder}, {width}, {columns})"),

@@ -21,7 +21,7 @@ static lpgemm_status_t find_plan(const lpg_call &call, decode_args &a) {
   }
   const lpg_plan &plan = *call.problem.plan;
   const lpg_decode_kind kind = lpg_decode_kind_of(&plan, T::Columns, a.numbers.has_shift, a.numbers.mode != zero_fixed);
-  LPG_CHECK(lpg_decode_make_plan(&kind, &plan, a.m, call.device, &a.plan), LPGEMM_INTERNAL_ERROR,
+  LPG_CHECK(lpg_decode_make_plan(&kind, &plan, call.problem.m, call.device, &a.plan), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan for k = %lld on %s", (long long)a.k, call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &a.plan, sizeof a.plan);
@@ -39,14 +39,19 @@ static lpgemm_status_t run_decode(const lpg_call &call, decode_args &a) {
   a.row_vectors = (int32_t)(a.row_bytes / 512);
   a.row_tiles = (int32_t)plan.row_tiles;
   a.n = (int32_t)plan.desc.n;
-  a.m = (int32_t)call.problem.m;
   a.k = plan.desc.k;
   a.ldx = call.ldx;
-  a.x = (const uint16_t *)call.x;
   a.epilogue = make_epilogue(call);
   LPG_TRY(find_plan<T>(call, a));
-  return launch_cluster((const void *)decode_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a);
+  for (int64_t first = 0; first < call.problem.m; first += T::Columns) { /* more rows of X than fit: one pass each */
+    const int64_t left = call.problem.m - first;
+    a.plan.x_rows = (int32_t)(left < T::Columns ? left : T::Columns);
+    a.x = (const uint16_t *)call.x + first * call.ldx;
+    LPG_TRY(launch_cluster((const void *)decode_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)),
+                           a.plan.slices, T::threads, (size_t)a.plan.shared_bytes, call.stream, a));
+    skip_rows(a.epilogue, T::Columns);
+  }
+  return LPGEMM_SUCCESS;
 }
 
 /* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs

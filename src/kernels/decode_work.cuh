@@ -20,7 +20,7 @@ struct decode_args {
   const uint8_t *codes;
   int64_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */
-  int32_t row_tiles, n, m;
+  int32_t row_tiles, n;
   int64_t k, ldx;
   const uint16_t *x;
   epilogue_args epilogue;

@@ -49,6 +49,14 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   return e;
 }
 
+/* To the rows of X that follow the next `rows`. */
+inline void skip_rows(epilogue_args &e, int64_t rows) {
+  const int64_t bytes = e.y_type == LPGEMM_F32 || e.y_type == LPGEMM_I32 ? 4 : 2;
+  e.y = (uint8_t *)e.y + rows * e.ldy * bytes;
+  if (e.c) e.c = (const uint8_t *)e.c + rows * e.ldc * bytes;
+  if (e.x_scale && e.x_scale_per_row) e.x_scale += rows;
+}
+
 __device__ inline float read_scalar(const void *pointer, lpgemm_dtype_t type, float value) {
   if (!pointer) return value;
   return type == LPGEMM_I32 ? (float)*(const int32_t *)pointer : lpg_load(type, pointer, 0);

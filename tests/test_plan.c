@@ -1,7 +1,8 @@
-/* How decode problems are cut into pieces (src/kernels/decode_plan.h), on made-up GPUs: what is said to fit has a plan,
- * the pieces are the whole, and everything lies in shared memory, aligned and apart. */
+/* How problems are cut into pieces (src/kernels/decode_plan.h, wide_plan.h), on made-up GPUs: what is said to fit has a
+ * plan, the pieces are the whole, and everything lies in shared memory, aligned and apart. */
 #include "kernels/decode_limits.h"
 #include "kernels/decode_plan.h"
+#include "kernels/wide_plan.h"
 
 #include "test.h"
 
@@ -18,8 +19,8 @@ static lpgemm_weight_desc_t draw_desc(void) {
   lpgemm_weight_desc_t d = {.size = sizeof d};
   uint32_t bits = (uint32_t)test_between(1, 8);
   d.type = bits <= 4 && test_between(0, 3) == 0 ? LPGEMM_CODEBOOK(bits) : LPGEMM_UINT(bits);
-  d.n = test_between(1, test_between(0, 1) ? 100 : 70000);
-  d.k = test_between(1, test_between(0, 1) ? 3000 : 70000);
+  d.n = test_between(0, test_between(0, 1) ? 100 : 70000);
+  d.k = test_between(0, test_between(0, 1) ? 3000 : 70000);
   d.group_k = groups[test_between(0, 4)];
   d.scale_type = scales[test_between(0, 4)];
   if (d.scale_type == LPGEMM_UINT(6)) d.super_scale_type = LPGEMM_F16;
@@ -90,6 +91,60 @@ static void check_drawn(const lpg_device *device) {
   }
 }
 
+static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, const lpg_plan *w, int64_t m,
+                            const lpg_device *device) {
+  int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
+  CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
+  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
+  CHECK(p->groups >= 1 && (p->groups == 1 || p->groups <= p->row_items * p->token_items));
+  check_shares(p->slice, p->slices, p->blocks);
+  CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
+  CHECK((int64_t)p->row_items * kind->rows >= w->desc.n && (int64_t)p->token_items * kind->tokens >= m);
+
+  /* a stage of X that is free means that the weights and scales that come with it are free */
+  CHECK(p->x_stages >= LPG_WIDE_COPY_WARPS && p->x_stages <= LPG_WIDE_MOST_STAGES &&
+        p->x_stages <= 1 + each * (p->w_stages - 1));
+  CHECK(kind->general || p->x_stages <= 1 + LPG_BLOCK_K / LPG_WIDE_STAGE_K * (p->slots - 1));
+
+  /* in the order in which they lie */
+  CHECK(p->table >= 16 * LPG_WIDE_MOST_STAGES + 24 && p->factors >= p->table + kind->table_bytes);
+  CHECK(p->sums >= p->factors + 2 * LPG_WIDE_ROWS * 4 && p->factors % 16 == 0 && p->sums % 16 == 0);
+  CHECK(p->scales >= p->sums + 2 * LPG_WIDE_PASS_TOKENS * (kind->rows + 4) * 4 && p->scales % 16 == 0);
+  CHECK(p->warp >= p->scales + p->slots * LPG_WIDE_SLOT_BYTES && p->warp % 16 == 0 && p->warp_bytes % 16 == 0);
+  CHECK(p->warp_bytes >= kind->number_bytes + kind->raw_bytes && kind->number_bytes % 16 == 0);
+  CHECK(p->x_ring >= p->warp + kind->warps * p->warp_bytes && p->x_ring % 1024 == 0);
+  CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->tokens * LPG_WIDE_STAGE_K * 2);
+  CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 16 == 0);
+  CHECK(kind->w_stage_bytes ==
+        kind->rows / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * LPG_WIDE_STAGE_K / lpg_tile_k(kind->bits)));
+  CHECK(p->shared_bytes == p->w_ring + p->w_stages * kind->w_stage_bytes);
+  CHECK(p->shared_bytes <= device->shared_memory);
+}
+
+static void check_wide_drawn(const lpg_device *device) {
+  static const int tokens[] = {32, 32, 64, 64, 128}, warps[] = {8, 16, 8, 16, 8};
+  for (int i = 0; i < 200; i++) {
+    lpgemm_weight_desc_t desc = draw_desc();
+    lpg_plan w;
+    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
+    for (int item = 0; item < 5; item++) {
+      for (int general = 0; general < 2; general++) {
+        lpg_wide_kind kind = lpg_wide_kind_of(&w, tokens[item], warps[item], general);
+        lpg_wide_plan p = {0};
+        double cost = 0;
+        int slices = (int)test_between(-1, 0), found = lpg_wide_make_plan(&kind, &w, m, device, slices, &p, &cost);
+        fitted += found;
+        CHECK(found || item > 0 ||
+              device->shared_memory < 232448); /* the smallest: on the H200, whatever the weights */
+        if (!found) continue;
+        CHECK(cost > 0 && (slices < 0 || p.slices == 1));
+        check_wide_plan(&p, &kind, &w, m, device);
+      }
+    }
+  }
+}
+
 void suite_plan(void) {
   static const char *const names[] = {"h200", "h100_pcie", "a100", "rtx_a6000"};
   for (int d = 0; d < 4; d++) {
@@ -97,6 +152,12 @@ void suite_plan(void) {
     fitted = 0;
     check_drawn(&devices[d]);
     CHECK(fitted > 300); /* else the checks above say little */
+  }
+  for (int d = 0; d < 3; d++) { /* the last has too little shared memory */
+    if (!test_case("plan/wide/%s", names[d])) continue;
+    fitted = 0;
+    check_wide_drawn(&devices[d]);
+    CHECK(fitted > 300);
   }
   if (test_case("plan/refused")) { /* numbers of 32 bits would not do */
     static const struct {

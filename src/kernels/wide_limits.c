@@ -88,10 +88,10 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   if (problem->m > INT32_MAX / 2) return "it takes no matrix as large as this";
-  const lpg_wide_kind kind = lpg_wide_kind_of(plan, LPG_WIDE_TOKENS, 8, scaling.general);
+  const lpg_wide_kind kind = lpg_wide_kind_of(plan, 32, 8, scaling.general);
   lpg_wide_plan p;
   double cost;
-  if (!lpg_wide_make_plan(&kind, plan, LPG_WIDE_TOKENS, device, 0, &p, &cost)) {
+  if (!lpg_wide_make_plan(&kind, plan, 32, device, 0, &p, &cost)) {
     return "the GPU has too little shared memory for it";
   }
   return NULL;

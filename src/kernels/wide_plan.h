@@ -108,7 +108,8 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
     p->x_stages = x_stages;
     p->w_stages = w_stages;
   }
-  if (p->x_stages < 2) return 0;
+  /* A warp that copies brings every fourth stage; with fewer it could take a stage's next turn but one for its next. */
+  if (p->x_stages < LPG_WIDE_COPY_WARPS) return 0;
   p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
   p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;
   return 1;
@@ -134,7 +135,8 @@ static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weig
   p->slices = 1 << slices_log2;
   if (most <= 0 || (slices_log2 > 0 && p->slices > p->blocks)) return 0;
   const int64_t items = (int64_t)p->row_items * p->token_items;
-  p->groups = most < items ? most : (int32_t)items;
+  if (items > INT32_MAX) return 0;
+  p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
   p->slice = lpg_shares_of(p->blocks, p->slices);
   return lpg_wide_lay_out(p, kind, device->shared_memory);
 }

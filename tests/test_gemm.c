@@ -5,6 +5,7 @@
  *   gemm/pair      every pair of the levels below in some case, within the derived bound
  *   gemm/random    levels drawn by the seed
  *   gemm/few_rows  1 to 16 rows of fp16 and bf16, on the GPU
+ *   gemm/many_rows 17 to 300 rows of the same
  *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
  *   gemm/cancel    weights of which next to nothing is left, under large activations
  *   gemm/one_code  weights that fp32 can lose on the way
@@ -313,9 +314,10 @@ static void check_random(int64_t m, int64_t n, int64_t k) {
   check_spec(&spec);
 }
 
-/* ---- few rows: what kernels for 1 to 16 rows take, often enough for those that take one type only ---- */
+/* ---- few and many rows: what kernels of fp16 and bf16 take, often enough for those that take one type only ---- */
 
-enum { FEW_CASES = 240 }; /* of a decoder and type of X: of the integers, or of the floats, of a width */
+/* Of a decoder and type of X: of the integers, or of the floats, of a width. */
+enum { FEW_CASES = 240, MANY_CASES = 40 };
 
 /* Floats with values that fp16 does not reach: with fp16 activations they take another path. */
 static int exceeds_fp16(lpgemm_dtype_t type) {
@@ -336,7 +338,7 @@ static int sharers(lpgemm_dtype_t type, lpgemm_dtype_t x) {
   return others ? (int)others : 1;
 }
 
-static void check_few_rows(int type, int x, int few) {
+static problem_spec draw_rows_of(int type, int x) {
   int at[FACTORS], is_integer = LPGEMM_DTYPE_KIND(problem_types()[type]) <= LPGEMM_KIND_BIPOLAR;
   do {
     draw_levels(at, test_random);
@@ -344,14 +346,29 @@ static void check_few_rows(int type, int x, int few) {
            at[GROUP] == 6 || x_types[at[X_TYPE]] != x_types[x]);
   at[TYPE] = type;
   problem_spec spec = make_spec(at);
-  spec.m = test_between(few ? 1 : 9, few ? 8 : 16);
   if (spec.desc.super_scale_type) spec.desc.super_k = 256 * test_between(0, 2);
   if (spec.desc.super_k && spec.desc.group_k == 0) spec.desc.super_k = 0;
+  return spec;
+}
+
+static void check_few_rows(int type, int x, int few) {
+  problem_spec spec = draw_rows_of(type, x);
+  spec.m = test_between(few ? 1 : 9, few ? 8 : 16);
   if (spec.desc.n > 400) spec.desc.n = test_between(1, 100);
   check_spec(&spec);
 }
 
-static void suite_few_rows(void) {
+/* Every size of item of the wide kernels, in one slice of K or several. */
+static void check_many_rows(int type, int x) {
+  static const int most[] = {33, 70, 140, 300};
+  problem_spec spec = draw_rows_of(type, x);
+  spec.m = test_between(17, most[test_between(0, 3)]);
+  spec.desc.n = test_between(1, spec.m > 140 ? 80 : 300);
+  spec.desc.k = test_between(1, spec.m > 140 ? 600 : 1200);
+  check_spec(&spec);
+}
+
+static void suite_few_and_many_rows(void) {
   if (test_backend() != LPGEMM_BACKEND_CUDA) return; /* the CPU's kernels take any number of rows */
   for (int t = 0; t < PROBLEM_TYPES; t++) {
     const char *type = lpgemm_dtype_name(problem_types()[t]);
@@ -359,6 +376,10 @@ static void suite_few_rows(void) {
       for (int i = 0; i < FEW_CASES / sharers(problem_types()[t], x_types[x]) + 1; i++) {
         if (!test_case("gemm/few_rows/%s/%s/%03d", type, lpgemm_dtype_name(x_types[x]), i)) continue;
         check_few_rows(t, x, i % 8 != 0);
+      }
+      for (int i = 0; i < MANY_CASES / sharers(problem_types()[t], x_types[x]) + 1; i++) {
+        if (!test_case("gemm/many_rows/%s/%s/%03d", type, lpgemm_dtype_name(x_types[x]), i)) continue;
+        check_many_rows(t, x);
       }
     }
   }
@@ -895,7 +916,7 @@ void suite_gemm(void) {
   for (int i = 0; i < 200; i++) {
     if (test_case("gemm/random/%03d", i)) check_random(-1, 0, 0);
   }
-  suite_few_rows();
+  suite_few_and_many_rows();
   suite_edge_shapes();
   suite_model_shapes();
   suite_cancel();

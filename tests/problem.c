@@ -420,9 +420,9 @@ static int rounds_weights(const char *kernel) { return !kernel || strncmp(kernel
 
 void problem_check(const problem *p, const char *what) {
   const double *bound = rounds_weights(what) ? p->rounded : p->bound;
-  CHECK_MATRIX(compare_matrix(p->args.y_type, p->y, p->args.ldy, p->args.m, p->spec.desc.n, p->want, bound,
-                              !p->spec.not_finite),
-               problem_title(p, what));
+  CHECK_MATRIX(
+      compare_matrix(p->args.y_type, p->y, p->args.ldy, p->args.m, p->spec.desc.n, p->want, bound, !p->spec.not_finite),
+      problem_title(p, what));
   check_tails(p, what);
 }
 

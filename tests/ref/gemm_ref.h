@@ -44,8 +44,8 @@ double ref_activate(lpgemm_activation_t activation, double v);
  * building a weight and for the epilogue; L = 1.13 is the steepest slope of
  * any activation (gelu's is 1.129). With quantize_x, half a step of the quantised X is added, and with codebooks and
  * fp16 or bf16 X one rounding of each weight to that type, eps(X) |alpha| sum |x||w|. int32 output is exact: y is the
- * number itself and the bound 0. args->weights, kernel and tables are not looked at. `rounded`, unless NULL: the bound for
- * kernels that round every scaled weight to fp16 or bf16, whatever its type. */
+ * number itself and the bound 0. args->weights, kernel and tables are not looked at. `rounded`, unless NULL: the bound
+ * for kernels that round every scaled weight to fp16 or bf16, whatever its type. */
 void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, const lpgemm_run_args_t *args,
               double *y, double *bound, double *rounded);
 

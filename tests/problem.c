@@ -60,6 +60,7 @@ void problem_suit(problem_spec *spec, const char *kernel) {
     spec->desc.zero_type = 0;
   }
   if (strcmp(family, "decode") == 0) spec->m = columns;
+  if (strcmp(family, "wide") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   if (strcmp(x, "bf16") == 0) spec->x_type = LPGEMM_BF16;
 }
 

@@ -317,7 +317,7 @@ static void check_random(int64_t m, int64_t n, int64_t k) {
 /* ---- few and many rows: what kernels of fp16 and bf16 take, often enough for those that take one type only ---- */
 
 /* Of a decoder and type of X: of the integers, or of the floats, of a width. */
-enum { FEW_CASES = 240, MANY_CASES = 40 };
+enum { FEW_CASES = 240, MANY_CASES = 160 };
 
 /* Floats with values that fp16 does not reach: with fp16 activations they take another path. */
 static int exceeds_fp16(lpgemm_dtype_t type) {
@@ -361,10 +361,16 @@ static void check_few_rows(int type, int x, int few) {
 /* Every size of item of the wide kernels, in one slice of K or several. */
 static void check_many_rows(int type, int x) {
   static const int most[] = {33, 70, 140, 300};
+  static const float zeros[] = {-5, 10, -3.5f, 0, 2, 8, 100, -0.125f}; /* codes' and beyond, to be taken off or added */
   problem_spec spec = draw_rows_of(type, x);
+  if (spec.desc.zero == LPGEMM_ZERO_MINIMUM || (spec.desc.zero == LPGEMM_ZERO_PER_GROUP && test_between(0, 3))) {
+    spec.desc.zero = LPGEMM_ZERO_CONSTANT; /* what the wide kernels take, most of the time */
+    spec.desc.zero_type = spec.desc.super_zero_type = 0;
+  }
+  if (spec.desc.zero == LPGEMM_ZERO_CONSTANT) spec.desc.zero_constant = zeros[test_between(0, 7)];
   spec.m = test_between(17, most[test_between(0, 3)]);
-  spec.desc.n = test_between(1, spec.m > 140 ? 80 : 300);
-  spec.desc.k = test_between(1, spec.m > 140 ? 600 : 1200);
+  spec.desc.n = test_between(1, spec.m > 140 ? 60 : 150);
+  spec.desc.k = test_between(1, spec.m > 140 ? 600 : 900);
   check_spec(&spec);
 }
 

@@ -122,15 +122,17 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
 }
 
 static void check_wide_drawn(const lpg_device *device) {
-  static const int tokens[] = {32, 32, 64, 64, 128}, warps[] = {8, 16, 8, 16, 8};
+#define ITEM(tokens, warps) {tokens, warps},
+  static const int items[][2] = {LPG_WIDE_ITEMS(ITEM)};
+#undef ITEM
   for (int i = 0; i < 200; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
     lpg_plan w;
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
     int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
-    for (int item = 0; item < 5; item++) {
+    for (int item = 0; item < (int)(sizeof items / sizeof items[0]); item++) {
       for (int general = 0; general < 2; general++) {
-        lpg_wide_kind kind = lpg_wide_kind_of(&w, tokens[item], warps[item], general);
+        lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item][0], items[item][1], general);
         lpg_wide_plan p = {0};
         double cost = 0;
         int slices = (int)test_between(-1, 0), found = lpg_wide_make_plan(&kind, &w, m, device, slices, &p, &cost);

@@ -96,8 +96,8 @@ __device__ inline void store_real(const epilogue_args &e, int64_t m, int64_t n, 
   }
   float v = 0.0f;
   if (reads_product(e)) {
-    v = alpha_of(e) * (sum * e.global_scale);
-    if (e.x_scale) v *= e.x_scale[e.x_scale_per_row ? m : 0];
+    v = __fmul_rn(alpha_of(e), sum * e.global_scale); /* not joined with a sum: all kernels give the same bits */
+    if (e.x_scale) v = __fmul_rn(v, e.x_scale[e.x_scale_per_row ? m : 0]);
   }
   const float beta = beta_of(e);
   if (e.c && beta != 0.0f) v = fmaf(beta, lpg_load(e.y_type, e.c, m * e.ldc + n), v);

@@ -30,8 +30,8 @@ struct row_numbers_of {
   __device__ void set_power(const numbers_args &a, const int8_t *exponents, int g) {
     int e[2] = {0, 0};
     if (!a.scale_on_rows) {
-      e[0] = taken_power<typename T::X>(a, exponents[g]);
-      e[1] = taken_power<typename T::X>(a, exponents[g + 8]);
+      e[0] = taken_power<T>(a, exponents[g]);
+      e[1] = taken_power<T>(a, exponents[g + 8]);
     }
     const auto bits = [](int e) { return (uint32_t)(T::X::bias + e) << T::X::mantissa; };
     power[0] = bits(e[0] / 2) | bits(e[1] / 2) << 16;
@@ -102,7 +102,6 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
   wide_product<T> product;
   uint32_t operand[depth][T::row_tiles][4];
   stage_words<T> words;
-  const int groups = a.numbers.section[0].groups; /* of a block */
   uint32_t parity = 0, stage_before = barriers.nobodys();
   int pass = 0, turn = 0;
   if (T::General) numbers.copy_next();
@@ -113,7 +112,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
     float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_WIDE_ROWS;
     if (lane < T::row_tiles * LPG_TILE_ROWS) {
       const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
-      factors[row] = w.blocks > 0 ? row_factor<typename T::X>(a, w.row_item(item) * T::rows + row) : 0.0f;
+      factors[row] = w.blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
     }
     product.clear();
     if (!T::General) {
@@ -138,7 +137,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
             if (T::General) {
               rows[r].load(numbers.table, (r * T::granules + granule) * 8 + g);
             } else {
-              rows[r].load(slot + r * LPG_TILE_ROWS + (granule * groups >> 1) * 8, g);
+              rows[r].load(slot + r * LPG_TILE_ROWS + granule * 8, g);
             }
           }
           const int unit = w_step / T::unit_steps, pair = w_step % T::unit_steps * 2;
@@ -203,6 +202,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     give_registers_back<T::copy_registers>();
     load_items<T>(a, w, barriers, warp - T::warps, lane);
     wait_copies<0>();
+    __syncwarp();
   } else {
     take_registers<T::registers>();
     multiply_items<T>(a, w, barriers, memory);

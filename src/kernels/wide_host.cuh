@@ -15,11 +15,12 @@ struct wide_memo {
   int tokens, warps;
 };
 
-/* The items that there are kernels for. */
 struct wide_item {
   int tokens, warps;
 };
-constexpr wide_item wide_items[] = {{32, 8}, {32, 16}, {64, 8}, {64, 16}, {128, 8}};
+#define LPG_ITEM(tokens, warps) {tokens, warps},
+constexpr wide_item wide_items[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
+#undef LPG_ITEM
 
 /* The plan that takes the least time, in so many slices of K or (-1) in any; false if there is none. */
 static bool make_wide_plan(const lpg_call &call, int64_t m, int general, int slices_log2, wide_memo &best) {
@@ -83,11 +84,11 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
 /* Functions of a class would be symbols of the library, `static` ones are not. */
 template <class X, template <class, int> class Decoder, int Bits, bool General>
 static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int tokens, int warps) {
-  if (tokens == 32 && warps == 8) return run_wide<wide_traits<X, Decoder, Bits, 32, 8, General>>(call, a);
-  if (tokens == 32) return run_wide<wide_traits<X, Decoder, Bits, 32, 16, General>>(call, a);
-  if (tokens == 64 && warps == 8) return run_wide<wide_traits<X, Decoder, Bits, 64, 8, General>>(call, a);
-  if (tokens == 64) return run_wide<wide_traits<X, Decoder, Bits, 64, 16, General>>(call, a);
-  return run_wide<wide_traits<X, Decoder, Bits, 128, 8, General>>(call, a);
+#define LPG_ITEM(t, w) \
+  if (tokens == t && warps == w) return run_wide<wide_traits<X, Decoder, Bits, t, w, General>>(call, a);
+  LPG_WIDE_ITEMS(LPG_ITEM)
+#undef LPG_ITEM
+  LPG_CHECK(0, LPGEMM_INTERNAL_ERROR, "there is no item of %d tokens and %d warps", tokens, warps);
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
@@ -116,11 +117,10 @@ static lpgemm_status_t prepare_wide_any() {
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  LPG_TRY((prepare_item<X, Decoder, Bits, 32, 8>((size_t)bytes)));
-  LPG_TRY((prepare_item<X, Decoder, Bits, 32, 16>((size_t)bytes)));
-  LPG_TRY((prepare_item<X, Decoder, Bits, 64, 8>((size_t)bytes)));
-  LPG_TRY((prepare_item<X, Decoder, Bits, 64, 16>((size_t)bytes)));
-  return prepare_item<X, Decoder, Bits, 128, 8>((size_t)bytes);
+#define LPG_ITEM(t, w) LPG_TRY((prepare_item<X, Decoder, Bits, t, w>((size_t)bytes)));
+  LPG_WIDE_ITEMS(LPG_ITEM)
+#undef LPG_ITEM
+  return LPGEMM_SUCCESS;
 }
 
 }  // namespace

@@ -5,68 +5,91 @@
 #include "decode_limits.h"
 #include "wide_plan.h"
 
-/* ---- fixed zeros ---- */
+/* ---- what is multiplied by a scale ---- */
 
-/* What the kernels multiply by a scale is step * d + shift, in X's type: 0 if that has no room for all its digits. */
-static int fixed_zero_fits(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  const int digits = x_type == LPGEMM_BF16 ? 8 : 11;
-  if (d->zero != LPGEMM_ZERO_CONSTANT) return 1;
-  for (int places = 0; places <= 3 && lpg_bits(d->type) + places <= digits; places++) {
-    const double scaled = ldexp((double)d->zero_constant, places);
-    if (floor(scaled) == scaled) return fabs((double)d->zero_constant) <= ldexp(1.0, lpg_bits(d->type));
+/* Powers of two that bound it, as the kernel has it: magnitudes of at most 2^top, and 0 or at least 2^low. */
+typedef struct magnitudes {
+  int top, low, fits; /* fits: X's type has room for all its digits */
+} magnitudes;
+
+/* The smallest t with x <= 2^t. */
+static int power_above(double x) {
+  int e = ilogb(x);
+  return ldexp(1.0, e) < x ? e + 1 : e;
+}
+
+/* Integers less their zeros. A group's zero is one of the codes or one above. */
+static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  enum { MOST_PLACES = 3 }; /* of a zero, after the binary point */
+  const int bits = lpg_bits(d->type), digits = x_type == LPGEMM_BF16 ? 8 : 11;
+  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
+  const double least = lpg_integer_offset(d->type), most = least + lpg_integer_step(d->type) * (ldexp(1.0, bits) - 1.0);
+  const double reach = fmax(fabs(least - zero), fabs(most - zero));
+  magnitudes m = {bits, 0, 0};
+  while (m.low > -MOST_PLACES && floor(ldexp(zero, -m.low)) != ldexp(zero, -m.low)) m.low--;
+  if (reach > 0.0 && power_above(reach) > m.top) m.top = power_above(reach);
+  m.fits = floor(ldexp(zero, -m.low)) == ldexp(zero, -m.low) && ldexp(reach, -m.low) <= ldexp(1.0, digits);
+  return m;
+}
+
+/* fp16 leaves floats where they lie in its own fields, off by the ratio of the biases, and brings codebooks' largest
+ * value near 2^15; with bf16 floats are themselves, and the largest value is below 1. */
+static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  const int bf16 = x_type == LPGEMM_BF16;
+  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14, 1};
+  if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
+    const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1, off = bf16 ? 0 : 15 - bias;
+    m.top = (1 << e) - bias - off;
+    m.low = 1 - bias - off - lpg_low_field(d->type);
+    return m;
   }
-  return 0;
+  double most = 0.0, least = INFINITY;
+  for (int i = 0; i < 1 << lpg_bits(d->type); i++) {
+    const double magnitude = fabs((double)d->codebook[i]);
+    if (magnitude > most) most = magnitude;
+    if (magnitude > 0.0 && magnitude < least) least = magnitude;
+  }
+  if (most > 0.0) m.low = m.top - 1 - ilogb(most) + ilogb(least);
+  return m;
+}
+
+static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d, x_type) : real_magnitudes(d, x_type);
 }
 
 /* ---- scales ---- */
 
-/* Powers of two that bound what decoders give: |d| < 2^top, and 0 or at least 2^low. */
-typedef struct d_range {
-  int top, low;
-} d_range;
-
-static d_range range_of(const lpgemm_weight_desc_t *desc) {
-  d_range r = {lpg_bits(desc->type), -3}; /* integers: less a zero that may have 3 places */
-  if (lpg_kind(desc->type) == LPGEMM_KIND_FLOAT) {
-    r.top = (1 << lpg_exponent_bits(desc->type)) - 15;
-    r.low = -14 - lpg_low_field(desc->type);
-  } else if (lpg_kind(desc->type) == LPGEMM_KIND_CODEBOOK) {
-    double most = 0.0, least = INFINITY;
-    for (int i = 0; i < 1 << lpg_bits(desc->type); i++) {
-      const double magnitude = fabs((double)desc->codebook[i]);
-      if (magnitude > most) most = magnitude;
-      if (magnitude > 0.0 && magnitude < least) least = magnitude;
-    }
-    r.top = 15;
-    r.low = most > 0.0 ? 14 - ilogb(most) + ilogb(least) : 14;
-  }
-  return r;
-}
-
 /* fp16: products with the largest scale stay below 2^15. */
-static int scale_exponent(const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type) {
-  const int top = range_of(desc).top;
-  return x_type == LPGEMM_BF16 || top > 14 ? -(x_type != LPGEMM_BF16) * (top - 14) : top < 0 ? 14 : 14 - top;
+static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  const int top = magnitudes_of(d, x_type).top;
+  return x_type == LPGEMM_BF16 ? 0 : top < 0 ? 14 : 14 - top;
 }
 
-/* The largest difference of the exponents of a row's scales with which no scaled weight, and nothing that a scale
- * lacks, falls below fp16's normal numbers; bf16 has room. */
-static int span_limit(const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type) {
-  if (x_type == LPGEMM_BF16) return 100;
-  const int exponent = scale_exponent(desc, x_type), product = range_of(desc).low + exponent + 14, rest = exponent + 11;
-  return product < rest ? product : rest;
+/* The largest difference of the exponents of a row's scales with which no scaled weight falls below the normal numbers
+ * of X's type, and with which, where a scale is the sum of two numbers, the products with the second one are known to
+ * an eighth of that rounding. */
+static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  const int exponent = scale_exponent(d, x_type), product = magnitudes_of(d, x_type).low + exponent;
+  const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;
+  if (d->scale_type == x_type && !d->super_scale_type) return product - least;
+  const int products = product - least - 4, rests = exponent - least - digits + 8;
+  return products < rests ? products : rests;
+}
+
+/* 1 if some code stands for exactly the zero, so that it is taken off the codes. */
+static int takes_zero_off(const lpgemm_weight_desc_t *d) {
+  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
+  const double center = (zero - lpg_integer_offset(d->type)) / lpg_integer_step(d->type);
+  return floor(center) == center && center >= 0.0 && center <= ldexp(1.0, lpg_bits(d->type));
 }
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t x_type) {
   const lpgemm_weight_desc_t *d = &weights->desc;
-  const int integers = lpg_is_integer_kind(d->type);
   lpg_wide_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
-  s.general = (!s.on_rows && (d->super_scale_type || d->scale_type != x_type)) ||
-              (weights->group.count > 1 && weights->group.k < 128) || d->zero == LPGEMM_ZERO_PER_GROUP ||
-              lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR ||
-              (integers && d->zero == LPGEMM_ZERO_CONSTANT && floorf(d->zero_constant) != d->zero_constant);
+  s.general = (!s.on_rows && (d->super_scale_type || d->scale_type != x_type || weights->group.k < 128)) ||
+              d->zero == LPGEMM_ZERO_PER_GROUP || (lpg_is_integer_kind(d->type) && !takes_zero_off(d));
   return s;
 }
 
@@ -83,7 +106,7 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
       (lpg_kind(d->type) != LPGEMM_KIND_UINT || !lpg_is_integer_kind(d->zero_type))) {
     return "it takes zeros of groups only as integers, of unsigned weights";
   }
-  if (!fixed_zero_fits(d, problem->x_type)) return "the zero has too many digits for the type of X";
+  if (!magnitudes_of(d, problem->x_type).fits) return "the zero has too many digits for the type of X";
   if (!scaling.on_rows && (int)problem->scale_span > span_limit(d, problem->x_type)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }

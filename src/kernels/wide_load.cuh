@@ -8,34 +8,26 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* X: rows of 128 bytes, of which 16-byte piece i is at i ^ (row % 8). A lane has one piece of every fourth row. Columns
- * that are not there are zero, and tokens that are not there repeat the last. */
+ * that are not there are zero; tokens that are not there stay what they were, since nobody stores their outputs. */
 template <class T>
 __device__ inline void load_x(const wide_args &a, uint32_t to, int token, int column, int lane, bool aligned) {
-  const int piece = lane % 8, first_row = lane / 8;
+  const int piece = lane % 8, first_row = lane / 8, rows = a.m - token - first_row; /* from the lane's first on */
   const int first_column = column + piece * 8, bytes = min(max(a.k - first_column, 0), 8) * 2;
-  const uint16_t *const x = bytes > 0 ? a.x + first_column : a.x;
+  const uint16_t *from = a.x + (int64_t)(token + first_row) * a.ldx + (bytes > 0 ? first_column : 0);
   const uint32_t even = to + first_row * 128 + ((piece ^ first_row) << 4), odd = even ^ 64; /* rows 8 i, 8 i + 4 on */
-  if (aligned && token + T::Tokens <= a.m) {
-    const uint16_t *from = x + (int64_t)(token + first_row) * a.ldx;
+  if (aligned) {
 #pragma unroll
     for (int row = 0; row < T::Tokens; row += 4, from += 4 * a.ldx) {
-      copy_some_async((row % 8 ? odd : even) + row * 128, from, bytes);
+      if (row < rows) copy_some_async((row % 8 ? odd : even) + row * 128, from, bytes);
     }
     return;
   }
-  const int last = a.m - 1 - token;
-#pragma unroll 2
-  for (int row = 0; row < T::Tokens; row += 4) {
-    const uint16_t *const from = x + (int64_t)(token + min(first_row + row, last)) * a.ldx;
-    const uint32_t at = (row % 8 ? odd : even) + row * 128;
-    if (aligned) {
-      copy_some_async(at, from, bytes);
-      continue;
-    }
+#pragma unroll 1
+  for (int row = 0; row < T::Tokens && row < rows; row += 4, from += 4 * a.ldx) {
     const auto two = [&](int i) {
       return (2 * i < bytes ? (uint32_t)from[i] : 0u) | (2 * i + 2 < bytes ? (uint32_t)from[i + 1] << 16 : 0u);
     };
-    store_words(at, two(0), two(2), two(4), two(6));
+    store_words((row % 8 ? odd : even) + row * 128, two(0), two(2), two(4), two(6));
   }
 }
 
@@ -63,19 +55,15 @@ __device__ inline void load_weights(const wide_args &a, uint32_t to, const uint8
   }
 }
 
-/* Scales of a block of columns for all rows of an item, and the rows' exponents. */
+/* Scales of a block of columns, two groups of 128, for all rows of an item, and the rows' exponents. */
 template <class T>
 __device__ inline void load_scales(const wide_args &a, uint32_t to, int row_tile, int block, int lane) {
   constexpr int row_tiles = T::rows / LPG_TILE_ROWS;
   const number_section &s = a.numbers.section[0];
-  const int pieces = s.groups * 2; /* of 16 bytes, of a row tile */
-  const int group = s.blocks_each == 1 ? block * s.groups
-                    : s.blocks_each    ? (unsigned)block / (unsigned)s.blocks_each
-                                       : 0;
-  for (int i = lane; i < row_tiles * pieces; i += 32) {
-    const int r = s.groups == 2 ? i / 4 : i / 2, first = group * s.slot_bytes + (i & (pieces - 1)) * 16;
-    copy16_async(to + r * (LPG_TILE_ROWS * 4) + (i & (pieces - 1)) * 16,
-                 s.values + (int64_t)min(row_tile + r, a.row_tiles - 1) * s.row_bytes + first, first < s.row_bytes);
+  for (int i = lane; i < row_tiles * 4; i += 32) { /* 16 bytes each */
+    const int r = i / 4, first = block * s.block_bytes + i % 4 * 16;
+    copy16_async(to + i * 16, s.values + (int64_t)min(row_tile + r, a.row_tiles - 1) * s.row_bytes + first,
+                 first < s.row_bytes);
   }
   if (lane < row_tiles) {
     copy16_async(to + LPG_WIDE_SCALE_BYTES + lane * LPG_TILE_ROWS,

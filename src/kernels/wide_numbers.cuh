@@ -11,13 +11,19 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The power of two by which the scales of a row are multiplied: of a row with the smallest scales less than asked for,
- * so that it is the product of two numbers of X's type. */
-template <class X>
+/* The power of two by which the scales of a row are multiplied. Where they are multiplied in X's type it is the product
+ * of two such numbers, so it may be less than asked for: scales of fp16 are not that small. */
+template <class T>
 __device__ inline int taken_power(const numbers_args &a, int row_exponent) {
-  return min(a.scale_exponent - row_exponent, 2 * X::bias - 1);
+  const int e = a.scale_exponent - row_exponent;
+  return T::General ? e : min(e, 2 * T::X::bias - 1);
 }
-__device__ inline float power_of(int e) { return lpg_bits_f32((uint32_t)(127 + e) << 23); }
+
+/* x 2^e for |e| up to 252. */
+__device__ inline float times_power(float x, int e) {
+  const int half = e / 2;
+  return x * lpg_bits_f32((uint32_t)(127 + half) << 23) * lpg_bits_f32((uint32_t)(127 + e - half) << 23);
+}
 
 /* The two numbers, of rows g and g + 8, that a section has for a group. */
 __device__ inline float2 read_pair(lpgemm_dtype_t type, const uint8_t *slot, int g) {
@@ -57,8 +63,8 @@ __device__ inline void convert_scales(const numbers_args &a, float center, const
     return raw + s.offset + r * s.bytes + (group * s.groups >> log2) * s.slot_bytes;
   };
   const auto powered = [&](float2 scale, int r) {
-    return make_float2(scale.x * power_of(taken_power<typename T::X>(a, exponents[r * LPG_TILE_ROWS + g])),
-                       scale.y * power_of(taken_power<typename T::X>(a, exponents[r * LPG_TILE_ROWS + g + 8])));
+    return make_float2(times_power(scale.x, taken_power<T>(a, exponents[r * LPG_TILE_ROWS + g])),
+                       times_power(scale.y, taken_power<T>(a, exponents[r * LPG_TILE_ROWS + g + 8])));
   };
 #pragma unroll 1
   for (int i = lane / 8; i < T::row_tiles << log2; i += 4) {

@@ -22,6 +22,9 @@ enum {
 
 /* ---- what a kernel's template and the weights fix ---- */
 
+/* The items that there are kernels for: tokens, and warps that multiply. */
+#define LPG_WIDE_ITEMS(item) item(32, 8) item(32, 16) item(64, 8) item(64, 16) item(128, 8)
+
 /* Steps of 16 columns of a stage of weights: whole tiles. */
 LPG_FN int lpg_wide_stage_steps(int bits) {
   return lpg_tile_k(bits) < LPG_WIDE_STAGE_K ? 4 : lpg_tile_k(bits) / LPG_STEP_K;

@@ -10,12 +10,12 @@ namespace { /* nothing here is a symbol of the library */
 
 /* What takes a row's sums to what the epilogue expects: the row's scale, or the power of two that its scales have lost.
  */
-template <class X>
+template <class T>
 __device__ inline float row_factor(const wide_args &a, int row) {
   const numbers_args &n = a.numbers;
   if (row >= a.row_tiles * LPG_TILE_ROWS) return 0.0f;
   if (n.which[role_scale] < 0) return n.factor;
-  if (!n.scale_on_rows) return n.factor * ldexpf(1.0f, -taken_power<X>(n, a.exponents[row]));
+  if (!n.scale_on_rows) return ldexpf(n.factor, -taken_power<T>(n, a.exponents[row]));
   float scale = 1.0f;
   for (int role = role_scale; role <= role_super_scale; role++) {
     if (n.which[role] < 0) continue;
@@ -129,7 +129,7 @@ __device__ inline void store_item(const wide_args &a, const wide_work &w, int it
       wait_cluster_barrier(barrier, pass / 2 % 2);
     }
     area.store(a, factors + first_row, first_token + first + w.rank * area.own, w.row_item(item) * T::rows + first_row);
-    if (Alone) __syncwarp();
+    __syncwarp();
   }
 }
 

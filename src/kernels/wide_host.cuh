@@ -99,7 +99,7 @@ static lpgemm_status_t run_wide_any(const lpg_call &call) {
   set_decoder(call, false, a.decoder, a.numbers);
   a.numbers.scale_exponent = scaling.exponent;
   a.numbers.scale_on_rows = scaling.on_rows;
-  if (Decoder<X, Bits>::centered) a.numbers.factor = 1.0f; /* the step is taken before the scale */
+  if (Decoder<X, Bits>::centered && scaling.general) a.numbers.factor = 1.0f; /* the step is taken before the scale */
   LPG_TRY(find_wide_plan(call, scaling.general, memo));
   a.plan = memo.plan;
   return scaling.general ? run_item<X, Decoder, Bits, true>(call, a, memo.tokens, memo.warps)

@@ -102,7 +102,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
   wide_product<T> product;
   uint32_t operand[depth][T::row_tiles][4];
   stage_words<T> words;
-  uint32_t parity = 0, stage_before = barriers.nobodys();
+  uint32_t parity = 0, stage_before = 0; /* 0: none */
   int pass = 0, turn = 0;
   if (T::General) numbers.copy_next();
   wait_barrier(full.at, parity);
@@ -153,7 +153,8 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
         }
         product.start(weights, x.at, x_step);
         if (x_step == depth - 1) {
-          if (lane == 0) arrive(stage_before);
+          __syncwarp(); /* all lanes have read it */
+          if (lane == 0 && stage_before != 0) arrive(stage_before);
         }
         if (w_step == T::w_steps - 1) codes.advance();
         if (x_step == T::x_steps - 1) {

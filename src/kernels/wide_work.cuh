@@ -87,7 +87,6 @@ struct barriers_of {
   __device__ uint32_t full(int stage) const { return base + 16 * stage; }
   __device__ uint32_t empty(int stage) const { return full(stage) + 8; }
   __device__ uint32_t sums(int turn) const { return base + 16 * LPG_WIDE_MOST_STAGES + 8 * turn; }
-  __device__ uint32_t nobodys() const { return base + 16 * LPG_WIDE_MOST_STAGES + 16; }
 
   template <class T>
   __device__ void init(const lpg_wide_plan &p) const {
@@ -96,11 +95,10 @@ struct barriers_of {
       init_barrier(empty(i), T::warps);
     }
     for (int i = 0; i < 2; i++) init_barrier(sums(i), T::warps * p.slices);
-    init_barrier(nobodys(), 1);
     fence_barriers();
   }
 };
-static_assert(16 * LPG_WIDE_MOST_STAGES + 24 <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
+static_assert(16 * LPG_WIDE_MOST_STAGES + 16 <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
 
 /* Goes round a ring: `at` from `first` on, `step` further each time. */
 struct ring_place {

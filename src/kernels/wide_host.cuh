@@ -9,32 +9,34 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* What is remembered of a problem. */
-struct wide_memo {
-  lpg_wide_plan plan;
-  int tokens, warps;
-};
-
+/* The items that there are kernels for. */
 struct wide_item {
   int tokens, warps;
 };
 #define LPG_ITEM(tokens, warps) {tokens, warps},
 constexpr wide_item wide_items[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
+constexpr int wide_item_count = sizeof wide_items / sizeof wide_items[0];
+
+/* What is remembered of a problem. */
+struct wide_memo {
+  lpg_wide_plan plan;
+  int item;
+};
 
 /* The plan that takes the least time, in so many slices of K or (-1) in any; false if there is none. */
 static bool make_wide_plan(const lpg_call &call, int64_t m, int general, int slices_log2, wide_memo &best) {
   double least = 0.0;
   bool found = false;
-  for (const wide_item &item : wide_items) {
-    const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, item.tokens, item.warps, general);
+  for (int i = 0; i < wide_item_count; i++) {
+    const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, wide_items[i].tokens, wide_items[i].warps, general);
     lpg_wide_plan plan;
     double cost;
     if (!lpg_wide_make_plan(&kind, call.problem.plan, m, call.device, slices_log2, &plan, &cost)) continue;
     if (found && cost >= least) continue;
     found = true;
     least = cost;
-    best = {plan, item.tokens, item.warps};
+    best = {plan, i};
   }
   return found;
 }
@@ -83,12 +85,11 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
 
 /* Functions of a class would be symbols of the library, `static` ones are not. */
 template <class X, template <class, int> class Decoder, int Bits, bool General>
-static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int tokens, int warps) {
-#define LPG_ITEM(t, w) \
-  if (tokens == t && warps == w) return run_wide<wide_traits<X, Decoder, Bits, t, w, General>>(call, a);
-  LPG_WIDE_ITEMS(LPG_ITEM)
+static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int item) {
+#define LPG_ITEM(tokens, warps) run_wide<wide_traits<X, Decoder, Bits, tokens, warps, General>>,
+  lpgemm_status_t (*const run[])(const lpg_call &, wide_args &) = {LPG_WIDE_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
-  LPG_CHECK(0, LPGEMM_INTERNAL_ERROR, "there is no item of %d tokens and %d warps", tokens, warps);
+  return run[item](call, a);
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
@@ -102,24 +103,21 @@ static lpgemm_status_t run_wide_any(const lpg_call &call) {
   if (Decoder<X, Bits>::centered && scaling.general) a.numbers.factor = 1.0f; /* the step is taken before the scale */
   LPG_TRY(find_wide_plan(call, scaling.general, memo));
   a.plan = memo.plan;
-  return scaling.general ? run_item<X, Decoder, Bits, true>(call, a, memo.tokens, memo.warps)
-                         : run_item<X, Decoder, Bits, false>(call, a, memo.tokens, memo.warps);
-}
-
-template <class X, template <class, int> class Decoder, int Bits, int Tokens, int Warps>
-static lpgemm_status_t prepare_item(size_t bytes) {
-  LPG_TRY(allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, Warps, false>>, bytes));
-  return allow_shared((const void *)wide_kernel<wide_traits<X, Decoder, Bits, Tokens, Warps, true>>, bytes);
+  return scaling.general ? run_item<X, Decoder, Bits, true>(call, a, memo.item)
+                         : run_item<X, Decoder, Bits, false>(call, a, memo.item);
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
 static lpgemm_status_t prepare_wide_any() {
+#define LPG_ITEM(tokens, warps)                                                   \
+  (const void *)wide_kernel<wide_traits<X, Decoder, Bits, tokens, warps, false>>, \
+      (const void *)wide_kernel<wide_traits<X, Decoder, Bits, tokens, warps, true>>,
+  const void *const kernels[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
+#undef LPG_ITEM
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-#define LPG_ITEM(t, w) LPG_TRY((prepare_item<X, Decoder, Bits, t, w>((size_t)bytes)));
-  LPG_WIDE_ITEMS(LPG_ITEM)
-#undef LPG_ITEM
+  for (const void *kernel : kernels) LPG_TRY(allow_shared(kernel, (size_t)bytes));
   return LPGEMM_SUCCESS;
 }
 

@@ -13,7 +13,7 @@ enum {
   LPG_WIDE_COPY_WARPS = 4,   /* that bring what the others multiply */
   LPG_WIDE_ROWS = 256,       /* of an item, the most */
   LPG_WIDE_TOKENS = 128,     /* of an item, the most */
-  LPG_WIDE_BAND = 12,        /* row tiles of a band */
+  LPG_WIDE_BAND = 12,        /* items of a band, of rows */
   LPG_WIDE_STAGE_K = 64,     /* columns of a stage of X */
   LPG_WIDE_PASS_TOKENS = 16, /* whose sums are exchanged at once */
   LPG_WIDE_MOST_STAGES = 16,

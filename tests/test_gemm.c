@@ -317,7 +317,7 @@ static void check_random(int64_t m, int64_t n, int64_t k) {
 /* ---- few and many rows: what kernels of fp16 and bf16 take, often enough for those that take one type only ---- */
 
 /* Of a decoder and type of X: of the integers, or of the floats, of a width. */
-enum { FEW_CASES = 240, MANY_CASES = 160 };
+enum { FEW_CASES = 240, MANY_CASES = 200 };
 
 /* Floats with values that fp16 does not reach: with fp16 activations they take another path. */
 static int exceeds_fp16(lpgemm_dtype_t type) {

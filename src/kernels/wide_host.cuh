@@ -67,7 +67,7 @@ static lpgemm_status_t find_wide_plan(const lpg_call &call, int general, wide_me
 template <class T>
 static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
   const lpg_plan &plan = *call.problem.plan;
-  a.numbers.raw_exponents = add_sections(call, T::row_tiles, T::chunk, a.numbers);
+  a.numbers.raw_exponents = add_sections(call, T::row_tiles, 1, a.numbers);
   a.codes = call.section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);

@@ -119,9 +119,9 @@ struct scale_stream {
     if (item < w.items && left > 0) {
       const int row_tile = w.row_item(item) * T::row_tiles * T::warps + warp * T::row_tiles;
       if (__builtin_expect(a.numbers.one_copy, 1)) {
-        copy_one<T::row_tiles, T::chunk>(a.numbers.section[0], lane, row_tile, a.row_tiles, block, shared_address(raw));
+        copy_one<T::row_tiles, 1>(a.numbers.section[0], lane, row_tile, a.row_tiles, block, shared_address(raw));
       } else {
-        copy_all<T::row_tiles, T::chunk>(a.numbers, lane, row_tile, a.row_tiles, block, shared_address(raw));
+        copy_all<T::row_tiles, 1>(a.numbers, lane, row_tile, a.row_tiles, block, shared_address(raw));
       }
       if (a.exponents && lane < T::row_tiles) {
         copy_some_async(shared_address(raw) + a.numbers.raw_exponents + lane * LPG_TILE_ROWS,

@@ -3,7 +3,7 @@
 
 #include "prim/cluster.cuh"
 #include "product.cuh"
-#include "wide_work.cuh"
+#include "wide_numbers.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -27,7 +27,7 @@ struct wide_args {
 };
 
 /* What the template parameters say together. Tokens: rows of X of an item; Warps: that multiply; General: scales of any
- * kind and groups from 16 columns on, zeros that differ; else one scale of X's type a group of at least 128. */
+ * kind and groups from 16 columns on, zeros that differ; else scales of X's type in groups of 128, or one a row. */
 template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int Warps_, bool General_>
 struct wide_traits {
   using X = X_;
@@ -38,8 +38,7 @@ struct wide_traits {
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */
   static constexpr int Granule = lpg_wide_granule(General), granules = steps / Granule;
-  static constexpr int chunk = 1,
-                       pairs = lpg_wide_pairs(row_tiles); /* of the general form: blocks at once, pairs of each */
+  static constexpr int pairs = lpg_wide_pairs(row_tiles); /* of a block, of the general form */
   static constexpr int x_steps = LPG_WIDE_STAGE_K / LPG_STEP_K, x_stage_bytes = Tokens * LPG_WIDE_STAGE_K * 2;
   static constexpr int w_steps = lpg_wide_stage_steps(Bits);
   static constexpr int w_vectors = w_steps * Bits / 16; /* of 512 bytes, of a row tile and stage */
@@ -65,7 +64,7 @@ struct wide_work {
     blocks = reads ? count_of(p.slice, rank) : 0;
   }
 
-  /* Where an item lies: bands of row tiles, in each all tokens, in each of these all the band's rows. */
+  /* Where an item lies: bands of rows, in each all tokens, in each of these all the band's rows. */
   __device__ int band_rows(int band) const { return min(row_items - band * LPG_WIDE_BAND, (int)LPG_WIDE_BAND); }
   __device__ int band(int item) const { return (unsigned)item / (unsigned)(LPG_WIDE_BAND * token_items); }
   __device__ int row_item(int item) const {

@@ -1,4 +1,4 @@
-/* Barriers in shared memory that count arrivals, of threads and of their copies (sm_80 and later). A barrier's phases
+/* Barriers in shared memory that count arrivals, of threads and of their copies (sm_90 and later). A barrier's phases
  * are told apart by their parity: the first is 0, and waiting for parity 1 of a fresh barrier returns at once. */
 #pragma once
 
@@ -12,27 +12,15 @@ __device__ inline void init_barrier(uint32_t barrier, int arrivals) {
 }
 
 /* Makes fresh barriers visible to the cluster and to copies. */
-__device__ inline void fence_barriers() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#endif
-}
+__device__ inline void fence_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 /* Waits until the phase of that parity is over. */
 __device__ inline void wait_barrier(uint32_t barrier, uint32_t parity) {
-#if __CUDA_ARCH__ >= 900
   asm volatile(
       "{\n\t.reg .pred p;\n\tagain_%=:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n\t@!p bra "
       "again_%=;\n\t}" ::"r"(barrier),
       "r"(parity)
       : "memory");
-#else
-  asm volatile(
-      "{\n\t.reg .pred p;\n\tagain_%=:\n\tmbarrier.test_wait.parity.shared.b64 p, [%0], %1;\n\t@!p bra "
-      "again_%=;\n\t}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-#endif
 }
 
 __device__ inline void arrive(uint32_t barrier) {
@@ -47,52 +35,34 @@ __device__ inline void arrive_when_copied(uint32_t barrier) {
 /* Arrives at the same barrier of the block of that rank in the cluster; what the warp wrote there before is visible to
  * who waits. */
 __device__ inline void arrive_at(uint32_t barrier, uint32_t rank) {
-#if __CUDA_ARCH__ >= 900
   asm volatile(
       "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
       "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
       "r"(rank)
       : "memory");
-#else
-  arrive(barrier);
-#endif
 }
 
 /* The same wait, for what blocks of the cluster have written. */
 __device__ inline void wait_cluster_barrier(uint32_t barrier, uint32_t parity) {
-#if __CUDA_ARCH__ >= 900
   asm volatile(
       "{\n\t.reg .pred p;\n\tagain_%=:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t@!p "
       "bra again_%=;\n\t}" ::"r"(barrier),
       "r"(parity)
       : "memory");
-#else
-  wait_barrier(barrier, parity);
-#endif
 }
 
 /* What copies and stores have written to shared memory before is visible to the tensor cores that read it themselves.
  */
-__device__ inline void fence_for_tensor_cores() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
-}
+__device__ inline void fence_for_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* Registers a thread of four warps, whose groups share what the kernel was launched with (sm_90a); 0: as it is. */
+/* Registers a thread of four warps, whose groups share what the kernel was launched with (sm_90a). */
 template <int Registers>
 __device__ inline void give_registers_back() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
-template <>
-__device__ inline void give_registers_back<0>() {}
-
 template <int Registers>
 __device__ inline void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
-template <>
-__device__ inline void take_registers<0>() {}
-
 }  // namespace
 }  // namespace lpg

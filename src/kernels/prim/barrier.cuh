@@ -42,7 +42,7 @@ __device__ inline void arrive_at(uint32_t barrier, uint32_t rank) {
       : "memory");
 }
 
-/* The same wait, for what blocks of the cluster have written. */
+/* As wait_barrier(), for what blocks of the cluster have written. */
 __device__ inline void wait_cluster_barrier(uint32_t barrier, uint32_t parity) {
   asm volatile(
       "{\n\t.reg .pred p;\n\tagain_%=:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t@!p "
@@ -60,9 +60,11 @@ template <int Registers>
 __device__ inline void give_registers_back() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
+
 template <int Registers>
 __device__ inline void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
+
 }  // namespace
 }  // namespace lpg

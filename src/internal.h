@@ -39,7 +39,8 @@ typedef struct lpg_problem {
   lpgemm_x_scale_t x_scale_mode;
   lpgemm_level_t level;
   int batch_invariant;
-  int tables; /* X comes as lookup tables */
+  int tables;       /* X comes as lookup tables */
+  size_t workspace; /* bytes that a kernel may use: without them it is not chosen */
 } lpg_problem;
 
 /* ---- the call: a problem with its data, as a kernel gets it; everything is checked and defaults are resolved ---- */

@@ -205,6 +205,7 @@ static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lp
   p->level = a->level;
   p->batch_invariant = a->batch_invariant;
   p->tables = a->tables != NULL;
+  p->workspace = SIZE_MAX;
   r->forced = a->kernel ? a->kernel : handle->forced_kernel;
   if (a->quantize_x) {
     r->quantized_bytes = align256((size_t)a->m * (size_t)plan->desc.k);
@@ -216,6 +217,12 @@ static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lp
 static lpgemm_status_t choose(lpgemm_handle_t handle, const request *r, const lpg_kernel **kernel) {
   return lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &r->call.problem, &handle->device, handle->tuning,
                          r->forced, kernel);
+}
+
+/* What the handle's workspace leaves for a kernel. */
+static void set_workspace(lpgemm_handle_t handle, request *r) {
+  size_t own = r->quantized_bytes + r->scale_bytes, all = handle->workspace_bytes;
+  r->call.problem.workspace = all > own ? all - own : 0;
 }
 
 /* The same for a run: a problem that the handle had before costs no choice. */
@@ -284,6 +291,7 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
   const lpg_plan *plan = &r.args.weights->plan;
   LPG_TRY(make_problem(handle, &r, plan, r.args.weights->content.scale_span));
+  set_workspace(handle, &r);
   LPG_TRY(choose_for_run(handle, &r, &kernel));
   if (r.args.m == 0 || plan->desc.n == 0) return LPGEMM_SUCCESS;
   LPG_TRY(read_scalars(&r, handle, scalars));
@@ -381,6 +389,7 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
   LPG_CHECK(text_bytes > 0, LPGEMM_BUFFER_TOO_SMALL, "text_bytes is 0; one byte is the least");
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
   LPG_TRY(make_problem(handle, &r, &r.args.weights->plan, r.args.weights->content.scale_span));
+  set_workspace(handle, &r);
   return lpgemm_i_explain(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, handle->tuning,
                           r.forced, text, text_bytes);
 }

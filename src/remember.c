@@ -3,7 +3,8 @@
 
 static int is_same(const lpg_problem *a, const lpg_problem *b) {
   return a->m == b->m && a->x_type == b->x_type && a->y_type == b->y_type && a->x_scale_mode == b->x_scale_mode &&
-         a->level == b->level && a->batch_invariant == b->batch_invariant && a->tables == b->tables;
+         a->level == b->level && a->batch_invariant == b->batch_invariant && a->tables == b->tables &&
+         a->workspace == b->workspace;
 }
 
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,

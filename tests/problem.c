@@ -61,6 +61,7 @@ void problem_suit(problem_spec *spec, const char *kernel) {
   }
   if (strcmp(family, "decode") == 0) spec->m = columns;
   if (strcmp(family, "wide") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
+  if (strcmp(family, "dense") == 0) spec->m = 40; /* it takes no few rows */
   if (strcmp(x, "bf16") == 0) spec->x_type = LPGEMM_BF16;
 }
 
@@ -416,8 +417,10 @@ static void check_tails(const problem *p, const char *what) {
   }
 }
 
-/* The wide kernels scale weights in the type of X; automatic choice may take them. */
-static int rounds_weights(const char *kernel) { return !kernel || strncmp(kernel, "wide.", 5) == 0; }
+/* The wide and the dense kernels scale weights in the type of X; automatic choice may take them. */
+static int rounds_weights(const char *kernel) {
+  return !kernel || strncmp(kernel, "wide.", 5) == 0 || strncmp(kernel, "dense.", 6) == 0;
+}
 
 void problem_check(const problem *p, const char *what) {
   const double *bound = rounds_weights(what) ? p->rounded : p->bound;

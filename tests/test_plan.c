@@ -109,7 +109,7 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   /* in the order in which they lie */
   CHECK(p->table >= 16 * LPG_WIDE_MOST_STAGES + 16 && p->factors >= p->table + kind->table_bytes);
   CHECK(p->sums >= p->factors + 2 * LPG_WIDE_ROWS * 4 && p->factors % 16 == 0 && p->sums % 16 == 0);
-  CHECK(p->scales >= p->sums + 2 * LPG_WIDE_PASS_TOKENS * (kind->rows + 4) * 4 && p->scales % 16 == 0);
+  CHECK(p->scales >= p->sums + 2 * LPG_PASS_TOKENS * (kind->rows + 4) * 4 && p->scales % 16 == 0);
   CHECK(p->warp >= p->scales + p->slots * LPG_WIDE_SLOT_BYTES && p->warp % 16 == 0 && p->warp_bytes % 16 == 0);
   CHECK(p->warp_bytes >= kind->number_bytes + kind->raw_bytes && kind->number_bytes % 16 == 0);
   CHECK(p->x_ring >= p->warp + kind->warps * p->warp_bytes && p->x_ring % 1024 == 0);

@@ -81,6 +81,8 @@ static void check_name(const lpg_kernel *k) {
 }
 
 static void test_registry(void) {
+  const lpg_device gpu = {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 227 * 1024,
+                          .clusters = {132, 66, 30, 15}};
   for (int i = 0; i < lpgemm_i_registry_count; i++) {
     const lpg_kernel *k = &lpgemm_i_registry[i];
     problem q;
@@ -88,7 +90,8 @@ static void test_registry(void) {
     check_name(k);
     CHECK(k->run != NULL);
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 16);
-    CHECK(isfinite(lpgemm_i_estimate(k, &q.p, &cpu_base))); /* its row of the cost table exists */
+    /* Its row of the cost table exists, or a plan of its own. */
+    CHECK(isfinite(lpgemm_i_estimate(k, &q.p, k->backend == LPGEMM_BACKEND_CPU ? &cpu_base : &gpu)));
     CHECK(lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, k->name) == k); /* no name twice */
   }
   for (int i = 0; i < COUNT(made_up); i++) {

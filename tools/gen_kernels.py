@@ -53,10 +53,10 @@ NAME_BYTES = 64  # LPG_KERNEL_NAME_BYTES in src/dispatch/dispatch.h
 # template (CUDA), of which `instance` is one line; a last resort does every problem and stands at the end.
 Family = collections.namedtuple(
     "Family",
-    "weights activations tiles archs widths y scales zeros groups flags m_max refuses cost run workspace prepare header "
-    "instance layout last_resort",
+    "weights activations tiles archs widths y scales zeros groups flags m_max refuses cost estimate run workspace prepare "
+    "header instance layout last_resort",
     defaults=(range(1, 9), "LPG_Y_ANY", "LPG_S_ANY", "LPG_Z_ANY", "LPG_G_ANY", "LPG_K_BATCH_INVARIANT", "0", "NULL",
-              "{family}", "{symbol}", "NULL", "NULL", None, None, "tile16", False))
+              "{family}", "NULL", "{symbol}", "NULL", "NULL", None, None, "tile16", False))
 
 # In the order of the registry: of two equal estimates the first wins.
 FAMILIES = {
@@ -76,8 +76,12 @@ FAMILIES = {
                    ["f16", "bf16"], ["256x128"], ["sm90a"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                    scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3 | LPG_S_TWO_LEVEL",
                    groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="{symbol}_refuses",
-                   prepare="{symbol}_prepare", header="kernels/wide_host.cuh",
+                   estimate="lpgemm_i_wide_estimate", prepare="{symbol}_prepare", header="kernels/wide_host.cuh",
                    instance="LPG_WIDE({symbol}, {activations}, {table_decoder}, {width})"),
+    "dense": Family(["any"], ["f16", "bf16"], ["256x128"], ["sm90a", "sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
+                    flags="0", refuses="{symbol}_refuses", estimate="{symbol}_estimate",
+                    workspace="{symbol}_workspace", prepare="{symbol}_prepare", header="kernels/dense_host.cuh",
+                    instance="LPG_DENSE({symbol}, {activations}, {wgmma})"),
     "generic": Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",
                       prepare="{symbol}_prepare", header="kernels/generic.cuh",
                       instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True),
@@ -150,7 +154,7 @@ def filled(kernel, text):
     letter, width = kernel.weights[0], kernel.weights[1:]
     table_decoder = {"f": "float", "c": "codebook"}.get(letter, "integer")
     decoder = "integer" if width == "1" else table_decoder  # to whom a codebook of two is a line
-    return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "),
+    return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "), wgmma=int(kernel.arch == "sm90a"),
                        width=width, decoder=decoder, table_decoder=table_decoder, columns=kernel.tile.split("x")[-1], **kernel._asdict())
 
 
@@ -176,7 +180,7 @@ def record(families, kernel):
         *((field, getattr(family, field)) for field in ("scales", "zeros", "groups", "flags")),
         *((field, filled(kernel, getattr(family, field))) for field in ("m_max", "refuses")),
         ("cost", '"' + filled(kernel, family.cost) + '"'),
-        *((field, filled(kernel, getattr(family, field))) for field in ("run", "workspace", "prepare")),
+        *((field, filled(kernel, getattr(family, field))) for field in ("estimate", "run", "workspace", "prepare")),
     ]
     text = "    {" + ",\n     ".join(f".{field} = {value}" for field, value in fields) + "},\n"
     return f"#if {condition}\n{text}#endif\n" if condition else text
@@ -188,7 +192,8 @@ def registry(families, chosen):
     signatures = (("run", "lpgemm_status_t {}(const lpg_call *call);\n"),
                   ("workspace", "size_t {}(const lpg_problem *problem, const lpg_device *device);\n"),
                   ("prepare", "lpgemm_status_t {}(void);\n"),
-                  ("refuses", "const char *{}(const lpg_problem *problem, const lpg_device *device);\n"))
+                  ("refuses", "const char *{}(const lpg_problem *problem, const lpg_device *device);\n"),
+                  ("estimate", "double {}(const lpg_problem *problem, const lpg_device *device);\n"))
     functions = [(filled(k, getattr(families[k.family], field)), signature)
                  for k in chosen if k.arch.startswith("sm") for field, signature in signatures]
     declarations = dict.fromkeys(signature.format(name) for name, signature in functions if name != "NULL")

@@ -16,6 +16,11 @@ static const lpg_cost *find_row(const char *name) {
 }
 
 double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  if (kernel->estimate) {
+    lpg_problem p = *problem;
+    if (p.batch_invariant) p.m = INVARIANT_ROWS;
+    return kernel->estimate(&p, device);
+  }
   const lpg_cost *row = find_row(kernel->cost);
   if (!row) return HUGE_VAL;
   double m = problem->batch_invariant ? INVARIANT_ROWS : (double)problem->m;

@@ -25,10 +25,9 @@ static const lpg_cost lpg_costs[] = {
     {"lut",              0,    1.5,    120.0,     1900.0},
     {"reference",        0,   20.0,     65.0,     1100.0},
     /* H200, 2026-11-22, u4 with groups of 128: decode at 57344 x 8192 and 8192 x 8192, m = 1, 8 and 16;
-     * wide at m = 32 and 128; generic at m = 1 and 4096. */
+     * generic at m = 1 and 4096. Other families estimate by their plans. */
     {"decode.16x8",      8,    6.0,  64000.0,  4000000.0},
     {"decode.16x16",    16,    8.0,  65000.0,  2700000.0},
-    {"wide",             0,    8.0,  50000.0,  3190000.0},
     {"generic.16x8",     0,    4.0,   4000.0,     9000.0},
     {"generic.64x64",    0,    4.0,    800.0,    77000.0},
     /* clang-format on */

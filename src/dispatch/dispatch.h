@@ -75,6 +75,8 @@ typedef struct lpg_kernel {
   /* Limits that are no sets: NULL, or one of a few sentences that say why the problem is not for it. NULL = none. */
   const char *(*refuses)(const lpg_problem *problem, const lpg_device *device);
   const char *cost; /* row of the cost table, src/dispatch/cost.h */
+  /* Microseconds, from a plan as the kernel makes it, where a row of that table would say too little; NULL: the row. */
+  double (*estimate)(const lpg_problem *problem, const lpg_device *device);
   lpgemm_status_t (*run)(const lpg_call *call);
   size_t (*workspace)(const lpg_problem *problem, const lpg_device *device); /* monotone in m; NULL = none */
   lpgemm_status_t (*prepare)(void); /* loads the kernel on the current device; NULL = nothing to load */
@@ -91,7 +93,7 @@ const lpg_kernel *lpgemm_i_find_kernel(const lpg_kernel *kernels, int count, con
 /* NULL if the kernel can do the problem on the device, else why not: one of a fixed set of sentences. */
 const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
 
-/* 1 if it can, and may be chosen without being forced. */
+/* 1 if it can, and may be chosen without being forced: the bound workspace does. */
 int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
 
 /* 1 if the device can run the kernel at all: backend, architecture, instruction set. */

@@ -83,8 +83,13 @@ static int only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem
   return kernel->flags & LPG_K_FORCE_ONLY || (kernel->flags & LPG_K_TABLES && !problem->tables);
 }
 
+static size_t workspace_of(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  return kernel->workspace ? kernel->workspace(problem, device) : 0;
+}
+
 int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
-  return !only_when_forced(kernel, problem) && !lpgemm_i_infeasible(kernel, problem, device);
+  return !only_when_forced(kernel, problem) && !lpgemm_i_infeasible(kernel, problem, device) &&
+         workspace_of(kernel, problem, device) <= problem->workspace;
 }
 
 /* The most able kernels of a backend stand last: the refusal of the last one that takes such weights says most, or if
@@ -184,11 +189,12 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
     const char *reason = lpgemm_i_infeasible(&kernels[i], problem, device);
     if (reason) {
       add(&out, "%s: not possible, %s\n", kernels[i].name, reason);
-    } else {
-      add(&out, "%s: possible%s, about %.1f us\n", kernels[i].name,
-          only_when_forced(&kernels[i], problem) ? " when forced by name" : "",
-          lpgemm_i_estimate(&kernels[i], problem, device));
+      continue;
     }
+    const size_t workspace = workspace_of(&kernels[i], problem, device);
+    add(&out, "%s: possible%s", kernels[i].name, only_when_forced(&kernels[i], problem) ? " when forced by name" : "");
+    if (workspace > problem->workspace) add(&out, " with a workspace of %zu bytes", workspace);
+    add(&out, ", about %.1f us\n", lpgemm_i_estimate(&kernels[i], problem, device));
   }
   return status;
 }
@@ -201,11 +207,12 @@ size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_proble
   size_t largest = 0;
   for (int i = 0; i < count; i++) {
     lpg_problem p = *problem;
+    p.workspace = SIZE_MAX;
     if (kernels[i].m_max && p.m > kernels[i].m_max) p.m = kernels[i].m_max;
     int counts =
         forced && *forced ? strcmp(kernels[i].name, forced) == 0 : lpgemm_i_may_choose(&kernels[i], &p, device);
     if (!counts || !kernels[i].workspace || lpgemm_i_infeasible(&kernels[i], &p, device)) continue;
-    size_t bytes = kernels[i].workspace(&p, device);
+    size_t bytes = workspace_of(&kernels[i], &p, device);
     if (bytes > largest) largest = bytes;
   }
   return largest;

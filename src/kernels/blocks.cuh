@@ -13,5 +13,23 @@ constexpr int steps = block_k / LPG_STEP_K; /* of a block */
 __device__ inline int first_of(const lpg_shares &s, int part) { return part * s.each + min(part, s.more); }
 __device__ inline int count_of(const lpg_shares &s, int part) { return s.each + (part < s.more); }
 
+/* Where an item lies: bands of Band row items, in each all token items, in each of these all the band's rows, so that
+ * those that run at the same time read the same weights and X. */
+template <int Band>
+struct item_bands {
+  int row_items, token_items;
+
+  __device__ int band_rows(int band) const { return min(row_items - band * Band, Band); }
+  __device__ int band(int item) const { return (unsigned)item / (unsigned)(Band * token_items); }
+  __device__ int row_item(int item) const {
+    const int b = band(item), in_band = item - b * Band * token_items;
+    return b * Band + (unsigned)in_band % (unsigned)band_rows(b);
+  }
+  __device__ int token_item(int item) const {
+    const int b = band(item), in_band = item - b * Band * token_items;
+    return (unsigned)in_band / (unsigned)band_rows(b);
+  }
+};
+
 }  // namespace
 }  // namespace lpg

@@ -6,7 +6,8 @@
 #include "../internal.h"
 
 enum {
-  LPG_BLOCK_K = 256 /* columns that a warp takes at once: whole tiles of every width */
+  LPG_BLOCK_K = 256,   /* columns that a warp takes at once: whole tiles of every width */
+  LPG_PASS_TOKENS = 16 /* rows of X whose sums a tile's warps bring together at once */
 };
 
 /* `parts` parts of a number of things: all have `each`, the first `more` one more. */

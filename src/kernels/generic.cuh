@@ -14,20 +14,19 @@
 #include "../cuda/cuda.h"
 #include "../layouts/unit.h"
 #include "epilogue.cuh"
+#include "groups.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* What the kernel reads, by value. */
 struct generic_args {
-  lpgemm_dtype_t type, scale_type, super_scale_type, zero_type, super_zero_type, x_type;
-  lpgemm_zero_t zero;
-  float zero_constant;
+  lpgemm_dtype_t type, x_type;
   float codebook[16];
   int64_t m, n, k, ldx;
   int64_t row_tiles, k_tiles;
-  lpg_axis group, super;
-  const uint8_t *section[LPG_SECTIONS];
+  const uint8_t *codes;
+  groups_args groups;
   const void *x;
   int integer;
   epilogue_args epilogue;
@@ -52,33 +51,9 @@ struct generic_shape {
   static_assert(chunk_k % slices == 0 && chunk_k / slices <= 128, "integer sums of a chunk must be exact in fp32");
 };
 
-/* The value of a section for (row, column k). Not inlined: it is a switch over types, and rarely called. */
-static __device__ __noinline__ float section_value(const uint8_t *section, lpgemm_dtype_t type, int64_t axis_k,
-                                                   int64_t padded, int64_t row, int64_t k) {
-  const uint8_t *at = section + lpg_value_offset(type, padded, row, (uint32_t)k / (uint32_t)axis_k);
-  if (type == LPGEMM_UINT(4)) return (float)(*at >> (row % LPG_TILE_ROWS < 8 ? 0 : 4) & 15);
-  return lpg_load(type, at, 0);
-}
-
-/* The product of a group's and its super-group's value, exact, `absent` if the matrix has none. */
-__device__ inline double group_value(const generic_args &a, lpg_section_id id, lpgemm_dtype_t type,
-                                     lpg_section_id super_id, lpgemm_dtype_t super_type, int64_t row, int64_t k,
-                                     float absent) {
-  if (type == 0) return absent;
-  const double value = section_value(a.section[id], type, a.group.k, a.group.padded, row, k);
-  if (super_type == 0) return value;
-  return value * section_value(a.section[super_id], super_type, a.super.k, a.super.padded, row, k);
-}
-
-/* Scale and zero (or minimum) of one group. */
-struct group_numbers {
-  double scale, zero;
-};
-
-__device__ inline group_numbers group_at(const generic_args &a, int64_t row, int64_t k) {
-  return {group_value(a, LPG_SECTION_SCALES, a.scale_type, LPG_SECTION_SUPER_SCALES, a.super_scale_type, row, k, 1.0f),
-          group_value(a, LPG_SECTION_ZEROS, a.zero_type, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, row, k,
-                      a.zero_constant)};
+/* Not inlined: it is full of switches over types, and rarely called. */
+static __device__ __noinline__ group_numbers called_group_at(const groups_args &a, int64_t row, int64_t k) {
+  return group_at(a, row, k);
 }
 
 /* value * scale may nearly cancel a minimum, so neither is rounded before the sum; without a minimum the roundings are
@@ -95,7 +70,7 @@ __device__ inline void decode_unit(const generic_args &a, const float *values, i
   constexpr int tile_k = lpg_tile_k(Bits), words = lpg_unit_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
   const int first_word = (int)(k0 % tile_k) / unit_k * words;
   const uint8_t *tile =
-      a.section[LPG_SECTION_CODES] + lpg_tile_offset(Bits, a.k_tiles, row / LPG_TILE_ROWS, k0 / tile_k);
+      a.codes + lpg_tile_offset(Bits, a.k_tiles, row / LPG_TILE_ROWS, k0 / tile_k);
   uint32_t word[words];
 #pragma unroll
   for (int i = 0; i < words; i++) {
@@ -104,13 +79,13 @@ __device__ inline void decode_unit(const generic_args &a, const float *values, i
 #pragma unroll
   for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
     const int64_t step_k = k0 + pair / 2 * LPG_STEP_K; /* groups are multiples of 16 columns */
-    if (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.group.k == 0) group = group_at(a, row, step_k);
+    if (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.groups.group.k == 0) group = called_group_at(a.groups, row, step_k);
     const uint32_t codes = lpg_unit_pair(Bits, word, 1, pair);
 #pragma unroll
     for (int odd = 0; odd < 2; odd++) {
       const int k = pair / 2 * LPG_STEP_K + pair % 2 * 8 + 2 * (lane % 4) + odd;
       const float value = values[codes >> 16 * odd & 0xffffu];
-      const float weight = weight_of(value, group, a.zero == LPGEMM_ZERO_MINIMUM);
+      const float weight = weight_of(value, group, a.groups.zero == LPGEMM_ZERO_MINIMUM);
       w[k * Shape::w_stride] = k0 + k < a.k ? weight : 0.0f;
     }
   }
@@ -128,7 +103,7 @@ __device__ inline void decode_chunk(const generic_args &a, const float *values, 
   float *to = w + k_in_chunk * Shape::w_stride + row_in_block;
   const bool inside = first_row_tile + tile < a.row_tiles;
   group_numbers group = {};
-  if (inside && k0 < a.k) group = group_at(a, row, k0);
+  if (inside && k0 < a.k) group = called_group_at(a.groups, row, k0);
 #pragma unroll
   for (int k = 0; k < run_k; k += unit_k) {
     if (inside && k0 + k < a.k) {
@@ -276,13 +251,7 @@ inline generic_args make_generic_args(const lpg_call &call) {
   const lpgemm_weight_desc_t &d = plan.desc;
   generic_args a = {};
   a.type = d.type;
-  a.scale_type = d.scale_type;
-  a.super_scale_type = d.super_scale_type;
-  a.zero_type = d.zero_type;
-  a.super_zero_type = d.super_zero_type;
   a.x_type = call.problem.x_type;
-  a.zero = d.zero;
-  a.zero_constant = d.zero_constant;
   for (int i = 0; i < 16; i++) a.codebook[i] = d.codebook[i];
   a.m = call.problem.m;
   a.n = d.n;
@@ -290,9 +259,8 @@ inline generic_args make_generic_args(const lpg_call &call) {
   a.ldx = call.ldx;
   a.row_tiles = plan.row_tiles;
   a.k_tiles = plan.k_tiles;
-  a.group = plan.group;
-  a.super = plan.super;
-  for (int i = 0; i < LPG_SECTIONS; i++) a.section[i] = call.section[i];
+  a.codes = call.section[LPG_SECTION_CODES];
+  a.groups = make_groups(call);
   a.x = call.x;
   a.integer = call.problem.y_type == LPGEMM_I32;
   a.epilogue = make_epilogue(call);

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "product.cuh"
+#include "tile_store.cuh"
 #include "wide_load.cuh"
 #include "wide_numbers.cuh"
-#include "wide_store.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -171,9 +171,9 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
     }
     product.finish();
     if (a.plan.slices > 1) {
-      store_item<T, false>(a, w, item, product, factors, memory, barriers, pass);
+      store_item<T, false>(a, w, item, product, factors, memory, barriers.sums(0), pass);
     } else {
-      store_item<T, true>(a, w, item, product, factors, memory, barriers, pass);
+      store_item<T, true>(a, w, item, product, factors, memory, barriers.sums(0), pass);
     }
   }
 }

@@ -9,15 +9,6 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The items that there are kernels for. */
-struct wide_item {
-  int tokens, warps;
-};
-#define LPG_ITEM(tokens, warps) {tokens, warps},
-constexpr wide_item wide_items[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
-#undef LPG_ITEM
-constexpr int wide_item_count = sizeof wide_items / sizeof wide_items[0];
-
 /* What is remembered of a problem. */
 struct wide_memo {
   lpg_wide_plan plan;
@@ -26,19 +17,8 @@ struct wide_memo {
 
 /* The plan that takes the least time, in so many slices of K or (-1) in any; false if there is none. */
 static bool make_wide_plan(const lpg_call &call, int64_t m, int general, int slices_log2, wide_memo &best) {
-  double least = 0.0;
-  bool found = false;
-  for (int i = 0; i < wide_item_count; i++) {
-    const lpg_wide_kind kind = lpg_wide_kind_of(call.problem.plan, wide_items[i].tokens, wide_items[i].warps, general);
-    lpg_wide_plan plan;
-    double cost;
-    if (!lpg_wide_make_plan(&kind, call.problem.plan, m, call.device, slices_log2, &plan, &cost)) continue;
-    if (found && cost >= least) continue;
-    found = true;
-    least = cost;
-    best = {plan, i};
-  }
-  return found;
+  double cost = 0.0;
+  return lpg_wide_choose(call.problem.plan, m, general, call.device, slices_log2, &best.plan, &best.item, &cost);
 }
 
 /* Found once a problem. A call whose rows must not depend on M takes as many slices of K as one of 32 rows. */

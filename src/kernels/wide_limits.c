@@ -119,3 +119,12 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
   }
   return NULL;
 }
+
+double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device) {
+  const int general = lpgemm_i_wide_scaling(problem->plan, problem->x_type).general;
+  lpg_wide_plan plan;
+  int item;
+  double ns = 0.0;
+  const int found = lpg_wide_choose(problem->plan, problem->m, general, device, -1, &plan, &item, &ns);
+  return found ? ns / 1000.0 : HUGE_VAL;
+}

@@ -17,6 +17,9 @@ typedef struct lpg_wide_scaling {
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t x_type);
 
+/* Microseconds. */
+double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device);
+
 /* NULL, or why the problem is not for them. */
 const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device);
 

@@ -3,33 +3,10 @@
 #pragma once
 
 #include "wide_work.cuh"
+#include "x_rows.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-/* X: rows of 128 bytes, of which 16-byte piece i is at i ^ (row % 8). A lane has one piece of every fourth row. Columns
- * that are not there are zero; tokens that are not there stay what they were, since nobody stores their outputs. */
-template <class T>
-__device__ inline void load_x(const wide_args &a, uint32_t to, int token, int column, int lane, bool aligned) {
-  const int piece = lane % 8, first_row = lane / 8, rows = a.m - token - first_row; /* from the lane's first on */
-  const int first_column = column + piece * 8, bytes = min(max(a.k - first_column, 0), 8) * 2;
-  const uint16_t *from = a.x + (int64_t)(token + first_row) * a.ldx + (bytes > 0 ? first_column : 0);
-  const uint32_t even = to + first_row * 128 + ((piece ^ first_row) << 4), odd = even ^ 64; /* rows 8 i, 8 i + 4 on */
-  if (aligned) {
-#pragma unroll
-    for (int row = 0; row < T::Tokens; row += 4, from += 4 * a.ldx) {
-      if (row < rows) copy_some_async((row % 8 ? odd : even) + row * 128, from, bytes);
-    }
-    return;
-  }
-#pragma unroll 1
-  for (int row = 0; row < T::Tokens && row < rows; row += 4, from += 4 * a.ldx) {
-    const auto two = [&](int i) {
-      return (2 * i < bytes ? (uint32_t)from[i] : 0u) | (2 * i + 2 < bytes ? (uint32_t)from[i + 1] << 16 : 0u);
-    };
-    store_words((row % 8 ? odd : even) + row * 128, two(0), two(2), two(4), two(6));
-  }
-}
 
 /* Weights: of all row tiles of the item from row_tile on, one after the other, whole tiles as they are packed.
  * `vectors`: of 512 bytes, of each row tile from `codes` on; beyond them all is zero. Row tiles that are not there
@@ -76,7 +53,8 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
   constexpr int row_tiles = T::rows / LPG_TILE_ROWS, w_stages = T::w_steps / T::x_steps; /* stages of one of weights */
   static_assert(LPG_WIDE_COPY_WARPS * T::x_steps == steps, "a warp has a stage of a block");
   const lpg_wide_plan &p = a.plan;
-  const bool aligned = (uintptr_t)a.x % 16 == 0 && a.ldx % 8 == 0;
+  const x_matrix<2> from(a.x, a.ldx, a.m, a.k);
+  const bool aligned = from.aligned();
   ring_place full(barriers.full(0), p.x_stages, 16), x(barriers.base + p.x_ring, p.x_stages, T::x_stage_bytes);
   ring_place codes(barriers.base + p.w_ring, p.w_stages, T::w_stage_bytes);
   ring_place scales(barriers.base + p.scales, p.slots, LPG_WIDE_SLOT_BYTES);
@@ -98,7 +76,7 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
         load_scales<T>(a, scales.at, row_tile, block, lane);
         scales.advance(1);
       }
-      load_x<T>(a, x.at, token, block * block_k + warp * LPG_WIDE_STAGE_K, lane, aligned);
+      from.load<T::Tokens>(x.at, token, block * block_k + warp * LPG_WIDE_STAGE_K, lane, aligned);
       if (aligned) {
         arrive_when_copied(full.at);
       } else {

@@ -48,6 +48,24 @@ __device__ inline float2 read_pair(lpgemm_dtype_t type, const uint8_t *slot, int
   }
 }
 
+/* What takes a row's sums to what the epilogue expects: the row's scale, or the power of two that its scales have lost.
+ */
+template <class T>
+__device__ inline float row_factor(const wide_args &a, int row) {
+  const numbers_args &n = a.numbers;
+  if (row >= a.row_tiles * LPG_TILE_ROWS) return 0.0f;
+  if (n.which[role_scale] < 0) return n.factor;
+  if (!n.scale_on_rows) return ldexpf(n.factor, -taken_power<T>(n, a.exponents[row]));
+  float scale = 1.0f;
+  for (int role = role_scale; role <= role_super_scale; role++) {
+    if (n.which[role] < 0) continue;
+    const number_section &s = n.section[n.which[role]];
+    const float2 two = read_pair(s.type, s.values + (int64_t)(row / LPG_TILE_ROWS) * s.row_bytes, row % 8);
+    scale *= row % LPG_TILE_ROWS < 8 ? two.x : two.y;
+  }
+  return n.factor * scale;
+}
+
 /* A warp's table: for each row tile, granule of columns and g, pairs of numbers of X's type for rows g and g + 8. */
 struct scale_table {
   uint32_t *scale, *rest, *center; /* rest: what `scale` lacks */

@@ -15,7 +15,6 @@ enum {
   LPG_WIDE_TOKENS = 128,     /* of an item, the most */
   LPG_WIDE_BAND = 12,        /* items of a band, of rows */
   LPG_WIDE_STAGE_K = 64,     /* columns of a stage of X */
-  LPG_WIDE_PASS_TOKENS = 16, /* whose sums are exchanged at once */
   LPG_WIDE_MOST_STAGES = 16,
   LPG_WIDE_BARRIER_BYTES = 512
 };
@@ -96,7 +95,7 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
   p->table = LPG_WIDE_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
   p->sums = p->factors + 2 * LPG_WIDE_ROWS * 4;
-  p->scales = p->sums + 2 * LPG_WIDE_PASS_TOKENS * (LPG_WIDE_ROWS + 4) * 4;
+  p->scales = p->sums + 2 * LPG_PASS_TOKENS * (LPG_WIDE_ROWS + 4) * 4;
   p->slots = kind->general ? 0 : 2 + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
   p->warp = p->scales + p->slots * LPG_WIDE_SLOT_BYTES;
   p->x_ring = lpg_round_up_to(p->warp + kind->warps * p->warp_bytes, 1024); /* swizzled rows */
@@ -124,7 +123,8 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int blocks = p->slice.each + (p->slice.more > 0);
   const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
-  const double work = (370.0 + 390.0 * share) * (kind->general ? 1.3 : 1.0) + kind->tokens * (3.4 + 6.9 * share);
+  const double slower = !kind->general ? 1.0 : kind->tokens == LPG_WIDE_TOKENS ? 2.6 : 1.5;
+  const double work = (370.0 + 390.0 * share) * slower + kind->tokens * (3.4 + 6.9 * share);
   return rounds * (blocks * (read > work ? read : work) + 1800.0 + (p->slices > 1 ? 1500.0 : 0.0)) + 2500.0;
 }
 
@@ -157,6 +157,26 @@ static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *
     found = 1;
     *cost = ns;
     *plan = p;
+  }
+  return found;
+}
+
+/* The plan and the item (of LPG_WIDE_ITEMS) that take the least time, and that time; 0 if there is none. */
+static inline int lpg_wide_choose(const lpg_plan *weights, int64_t m, int general, const lpg_device *device,
+                                  int slices_log2, lpg_wide_plan *plan, int *item, double *cost) {
+#define LPG_ITEM(tokens, warps) {tokens, warps},
+  static const int items[][2] = {LPG_WIDE_ITEMS(LPG_ITEM)};
+#undef LPG_ITEM
+  int found = 0;
+  for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
+    const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i][0], items[i][1], general);
+    lpg_wide_plan p = LPG_ZERO;
+    double ns = 0.0;
+    if (!lpg_wide_make_plan(&kind, weights, m, device, slices_log2, &p, &ns) || (found && ns >= *cost)) continue;
+    found = 1;
+    *plan = p;
+    *item = i;
+    *cost = ns;
   }
   return found;
 }

@@ -50,30 +50,17 @@ struct wide_traits {
 };
 
 /* The items of a cluster, and the slice of a block of threads. */
-struct wide_work {
+struct wide_work : item_bands<LPG_WIDE_BAND> {
   int items, first_item, stride; /* the cluster takes first_item, first_item + stride and so on */
   int rank;                      /* in the cluster: the slice */
   int first_block, blocks;       /* of the slice */
-  int row_items, token_items;
 
   __device__ wide_work(const lpg_wide_plan &p, bool reads)
-      : items(p.row_items * p.token_items), stride(p.groups), row_items(p.row_items), token_items(p.token_items) {
+      : item_bands{p.row_items, p.token_items}, items(p.row_items * p.token_items), stride(p.groups) {
     rank = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
     first_item = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
     first_block = first_of(p.slice, rank);
     blocks = reads ? count_of(p.slice, rank) : 0;
-  }
-
-  /* Where an item lies: bands of rows, in each all tokens, in each of these all the band's rows. */
-  __device__ int band_rows(int band) const { return min(row_items - band * LPG_WIDE_BAND, (int)LPG_WIDE_BAND); }
-  __device__ int band(int item) const { return (unsigned)item / (unsigned)(LPG_WIDE_BAND * token_items); }
-  __device__ int row_item(int item) const {
-    const int b = band(item), in_band = item - b * LPG_WIDE_BAND * token_items;
-    return b * LPG_WIDE_BAND + (unsigned)in_band % (unsigned)band_rows(b);
-  }
-  __device__ int token_item(int item) const {
-    const int b = band(item), in_band = item - b * LPG_WIDE_BAND * token_items;
-    return (unsigned)in_band / (unsigned)band_rows(b);
   }
 };
 

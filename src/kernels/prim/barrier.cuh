@@ -27,6 +27,12 @@ __device__ inline void arrive(uint32_t barrier) {
   asm volatile("{\n\t.reg .b64 s;\n\tmbarrier.arrive.shared.b64 s, [%0];\n\t}" ::"r"(barrier) : "memory");
 }
 
+/* Arrives, and says that so many bytes more will come in this phase. */
+__device__ inline void arrive_and_expect(uint32_t barrier, int bytes) {
+  asm volatile("{\n\t.reg .b64 s;\n\tmbarrier.arrive.expect_tx.shared.b64 s, [%0], %1;\n\t}" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+
 /* Arrives when all copies that the thread has started are done. */
 __device__ inline void arrive_when_copied(uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
@@ -38,6 +44,15 @@ __device__ inline void arrive_at(uint32_t barrier, uint32_t rank) {
   asm volatile(
       "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
       "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
+}
+
+/* The same for who has only read: nothing that the warp wrote becomes visible. */
+__device__ inline void tell_block(uint32_t barrier, uint32_t rank) {
+  asm volatile(
+      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
       "r"(rank)
       : "memory");
 }

@@ -48,6 +48,13 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
                : __VA_ARGS__                                                                                           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
+/* The same with A in shared memory, its rows as those of B. */
+#define LPG_WGMMA_SHARED(type, columns, list, a_rows, b_rows, ...)                                                     \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, %" #a_rows ", %"  \
+               #b_rows ", 1, 1, 1, 0, 0;"                                                                              \
+               : __VA_ARGS__                                                                                           \
+               : "l"(a), "l"(rows))
+
 #define LPG_WGMMA_TYPE(name, type)                                                                                    \
   struct name {                                                                                                       \
     __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                          \
@@ -59,6 +66,10 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
     __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                          \
       LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
                 67, 68, LPG_ARRAY_64(d, 0));                                                                          \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows) {                                      \
+      LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,  \
+                       65, LPG_ARRAY_64(d, 0));                                                                       \
     }                                                                                                                 \
   };
 

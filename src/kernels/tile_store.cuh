@@ -1,30 +1,14 @@
-/* From the sums of a wide kernel's slices to outputs, in a fixed order. */
+/* From the sums of items, which warps have in registers by row tiles, to outputs, in a fixed order. */
 #pragma once
 
+#include "blocks.cuh"
+#include "epilogue.cuh"
+#include "prim/async.cuh"
+#include "prim/barrier.cuh"
 #include "prim/cluster.cuh"
-#include "product.cuh"
-#include "wide_numbers.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-/* What takes a row's sums to what the epilogue expects: the row's scale, or the power of two that its scales have lost.
- */
-template <class T>
-__device__ inline float row_factor(const wide_args &a, int row) {
-  const numbers_args &n = a.numbers;
-  if (row >= a.row_tiles * LPG_TILE_ROWS) return 0.0f;
-  if (n.which[role_scale] < 0) return n.factor;
-  if (!n.scale_on_rows) return ldexpf(n.factor, -taken_power<T>(n, a.exponents[row]));
-  float scale = 1.0f;
-  for (int role = role_scale; role <= role_super_scale; role++) {
-    if (n.which[role] < 0) continue;
-    const number_section &s = n.section[n.which[role]];
-    const float2 two = read_pair(s.type, s.values + (int64_t)(row / LPG_TILE_ROWS) * s.row_bytes, row % 8);
-    scale *= row % LPG_TILE_ROWS < 8 ? two.x : two.y;
-  }
-  return n.factor * scale;
-}
 
 /* Y of 16 bits without anything else that the epilogue may do: four neighbours at once. */
 __device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v) {
@@ -47,11 +31,12 @@ struct sums_area {
   int slices, rank, own; /* own: tokens of the block of threads */
 
   /* A warp's sums from token `first` on. */
-  __device__ void send(const wide_product<T> &product, int first) const {
+  template <class Product>
+  __device__ void send(const Product &product, int first) const {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int first_row = Alone ? 0 : threadIdx.x / 32 * T::row_tiles * LPG_TILE_ROWS;
 #pragma unroll
-    for (int j = 0; j < LPG_WIDE_PASS_TOKENS / 8; j++) {
+    for (int j = 0; j < LPG_PASS_TOKENS / 8; j++) {
       const int token = j * 8 + 2 * t, to = token / own; /* 2 t and 2 t + 1 go to the same block */
       float *const at = sums + (rank * own + token % own) * stride + first_row + g;
 #pragma unroll
@@ -71,7 +56,8 @@ struct sums_area {
   }
 
   /* Adds the slices up and stores outputs, from row n and token m on. */
-  __device__ void store(const wide_args &a, const float *factors, int m, int n) const {
+  template <class Args>
+  __device__ void store(const Args &a, const float *factors, int m, int n) const {
     constexpr int fours = rows / 4, sweep = threads / fours; /* tokens at once */
     const epilogue_args &e = a.epilogue;
     const int thread = threadIdx.x % threads, row = thread % fours * 4;
@@ -79,7 +65,7 @@ struct sums_area {
       const float4 factor = *(const float4 *)(factors + row);
       uint16_t *const y = (uint16_t *)e.y + (int64_t)(m + thread / fours) * e.ldy + n + row;
 #pragma unroll
-      for (int i = 0; i < LPG_WIDE_PASS_TOKENS / sweep; i++) {
+      for (int i = 0; i < LPG_PASS_TOKENS / sweep; i++) {
         const int token = thread / fours + i * sweep;
         if (token >= own || m + token >= a.m) break;
         float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -104,11 +90,11 @@ struct sums_area {
 };
 
 /* Takes an item's sums from registers to outputs, 16 tokens a pass. With slices, `pass` counts the passes of all items:
- * two areas take turns, and a barrier for each says that all sums are there. */
-template <class T, bool Alone>
-__device__ inline void store_item(const wide_args &a, const wide_work &w, int item, const wide_product<T> &product,
-                                  const float *factors, uint8_t *memory, barriers_of barriers, int &pass) {
-  constexpr int tokens = LPG_WIDE_PASS_TOKENS;
+ * two areas take turns, and a barrier for each, from `barriers` on, says that all sums are there. */
+template <class T, bool Alone, class Args, class Work, class Product>
+__device__ inline void store_item(const Args &a, const Work &w, int item, const Product &product, const float *factors,
+                                  uint8_t *memory, uint32_t barriers, int &pass) {
+  constexpr int tokens = LPG_PASS_TOKENS;
   using area_type = sums_area<T, Alone>;
   const int slices = a.plan.slices, lane = threadIdx.x % 32, first_token = w.token_item(item) * T::Tokens;
   const int first_row = Alone ? threadIdx.x / 32 * area_type::rows : 0;
@@ -124,7 +110,7 @@ __device__ inline void store_item(const wide_args &a, const wide_work &w, int it
     }
     __syncwarp();
     if (!Alone) {
-      const uint32_t barrier = barriers.sums(pass % 2);
+      const uint32_t barrier = barriers + 8 * (pass % 2);
       if (lane < slices) arrive_at(barrier, lane);
       wait_cluster_barrier(barrier, pass / 2 % 2);
     }

@@ -1,0 +1,302 @@
+/* Brings packed weights to X's type: value, zero and scale in fp32, rounded once.
+ *
+ *   a block of threads has a row tile; its warps take blocks of 256 columns in turn:
+ *     scales and zeros of the block's groups to shared memory
+ *     for every 64 columns: decode in the order of the packed words, put in place in shared memory, copy to the image */
+#include "../cuda/cuda.h"
+#include "../layouts/unit.h"
+#include "activation_type.cuh"
+#include "blocks.cuh"
+#include "expand.h"
+#include "groups.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+struct expand_args {
+  lpg_expand_scaling scaling;
+  groups_args groups;
+  lpgemm_dtype_t type;
+  float codebook[16];
+  float step, offset;      /* integers: value = step * stored + offset; else offset is 0 */
+  groups_args bound;                 /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
+  double most, scale_most, zero_most; /* and the largest magnitudes of values, and of codes of the lower level */
+  const uint8_t *codes;
+  const int8_t *exponents; /* of rows; NULL: all 0 */
+  int64_t row_bytes;       /* of the codes of a row tile */
+  int32_t row_vectors;     /* of them, 512 bytes each */
+  int32_t n, k, k_stages, first_row_tile;
+  uint8_t *image;
+  float *found;
+};
+
+constexpr int warps = 8, most_groups = block_k / LPG_STEP_K + 1; /* that 256 columns may touch */
+constexpr int piece_k = LPG_DENSE_STAGE_BYTES / 2, piece_bytes = LPG_TILE_ROWS * LPG_DENSE_STAGE_BYTES;
+
+/* What a warp keeps in shared memory. */
+struct expand_area {
+  uint8_t piece[piece_bytes];
+  float scale[most_groups][LPG_TILE_ROWS];
+  float shift[most_groups][LPG_TILE_ROWS]; /* weight = (value + shift) * scale + minimum */
+  float minimum[most_groups][LPG_TILE_ROWS];
+};
+
+/* x 2^e, for any e that scales can have. */
+__device__ inline double times_power(double x, int e) {
+  return x * __longlong_as_double((long long)(1023 + e) << 52);
+}
+
+/* A bound of the exponents of the weights of a row tile's rows, by all threads: less than 2^(exponent + 1). Of two
+ * levels only the upper one is read, and the codes below are taken for the largest that there are. */
+__device__ inline void find_exponents(const expand_args &a, int row_tile, int (&exponent)[LPG_TILE_ROWS]) {
+  if (threadIdx.x < LPG_TILE_ROWS) exponent[threadIdx.x] = -1000;
+  __syncthreads();
+  const int64_t group_k = a.bound.group.k, groups = (a.k - 1) / group_k + 1;
+  const bool minimum = a.bound.zero == LPGEMM_ZERO_MINIMUM;
+  for (int64_t i = threadIdx.x; i < groups * LPG_TILE_ROWS; i += warps * 32) {
+    const int r = (int)(i % LPG_TILE_ROWS);
+    const int64_t row = (int64_t)row_tile * LPG_TILE_ROWS + r;
+    if (row >= a.n) continue;
+    const group_numbers g = group_at(a.bound, row, i / LPG_TILE_ROWS * group_k);
+    const double scale = fabs(g.scale) * a.scale_most, zero = fabs(g.zero) * a.zero_most;
+    const double most = minimum ? a.most * scale + zero : (a.most + zero) * scale;
+    if (most > 0.0 && most < INFINITY) atomicMax(&exponent[r], ilogb(most));
+  }
+  __syncthreads();
+}
+
+/* The power of two that a row's weights are multiplied by. */
+__device__ inline int power_of(const expand_args &a, int row, int found) {
+  if (a.scaling.finds) return found < -900 ? 0 : 14 - found;
+  return a.scaling.top - (a.exponents ? a.exponents[row] : 0);
+}
+
+/* Scale and zero of every group that the block from column k0 on touches, for the rows of a row tile. */
+template <class X>
+__device__ inline void load_groups(const expand_args &a, int row_tile, int k0, const int *power, expand_area &area) {
+  const uint32_t group_k = (uint32_t)min(a.groups.group.k, (int64_t)INT32_MAX), first = (uint32_t)k0 / group_k;
+  const int count = (uint32_t)(min(k0 + block_k, a.k) - 1) / group_k - first + 1;
+  const bool minimum = a.groups.zero == LPGEMM_ZERO_MINIMUM;
+  for (int i = threadIdx.x % 32; i < count * LPG_TILE_ROWS; i += 32) {
+    const int r = i % LPG_TILE_ROWS, row = row_tile * LPG_TILE_ROWS + r, j = i / LPG_TILE_ROWS;
+    group_numbers g = {0.0, 0.0};
+    if (row < a.n) g = group_at(a.groups, row, (int64_t)(first + j) * group_k);
+    area.scale[j][r] = row >= a.n ? 0.0f : a.scaling.on_rows ? 1.0f : (float)times_power(g.scale, power[r]);
+    area.shift[j][r] = a.offset - (minimum ? 0.0f : (float)g.zero);
+    area.minimum[j][r] = minimum ? (float)times_power(g.zero, power[r]) : 0.0f;
+  }
+}
+
+/* Values of codes: integers by arithmetic, the others from a table. */
+template <bool Integers>
+struct values_of {
+  const float *table;
+  float step;
+
+  /* Value + shift; the shift of integers has their offset. */
+  __device__ float shifted(uint32_t code, float shift) const {
+    if (!Integers) return table[code] + shift;
+    return fmaf(step, __uint_as_float(code | 0x4b000000u) - 8388608.0f, shift); /* 2^23 + code is a number */
+  }
+};
+
+/* Walks through the groups of a block, 16 columns a step. */
+struct group_walk {
+  int group, left, group_k; /* left: columns of the group */
+
+  __device__ group_walk(const expand_args &a, int k0) : group(0) {
+    group_k = (int)min(a.groups.group.k, (int64_t)INT32_MAX);
+    left = group_k - (int)((uint32_t)k0 % (uint32_t)group_k);
+  }
+
+  __device__ void step() {
+    left -= LPG_STEP_K;
+    if (left > 0) return;
+    left = group_k;
+    group++;
+  }
+};
+
+/* 64 columns, piece `piece` of a block, from the lane's words to their places. Whole: all columns are there. */
+template <class X, int Bits, bool Integers, bool Whole>
+__device__ inline void expand_piece(const expand_args &a, const values_of<Integers> &values, const uint32_t *word,
+                                    int k0, int piece, group_walk &walk, expand_area &area) {
+  constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int s = 0; s < piece_k / LPG_STEP_K; s++) {
+    const int step = piece * (piece_k / LPG_STEP_K) + s, k = k0 + step * LPG_STEP_K;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const int row = g + 8 * half;
+      const float scale = area.scale[walk.group][row], shift = area.shift[walk.group][row];
+      const float minimum = area.minimum[walk.group][row];
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const uint32_t *unit = word + step / unit_steps * unit_words * 2 + half;
+        const uint32_t two = lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i);
+        const auto weight = [&](uint32_t code, int column) {
+          const float w = fmaf(values.shifted(code, shift), scale, minimum);
+          return Whole || column < a.k ? w : 0.0f;
+        };
+        const int column = k + 8 * i + 2 * t, at = (s * 2 + i) ^ g;
+        *(uint32_t *)(area.piece + row * LPG_DENSE_STAGE_BYTES + at * 16 + t * 4) =
+            X::round_two(weight(two & 0xffffu, column), weight(two >> 16, column + 1));
+      }
+    }
+    walk.step();
+  }
+}
+
+/* Where the rows of a row tile begin in the image of a stage: so that a warp of the kernels that multiply, whose rows
+ * lie 16 of every 64 apart, has two row tiles that are neighbours. */
+__device__ inline int image_row(int row_tile_of_item) {
+  const int warp = row_tile_of_item / 2;
+  return warp / 4 * 128 + row_tile_of_item % 2 * 64 + warp % 4 * LPG_TILE_ROWS;
+}
+
+template <class X, int Bits, bool Integers>
+__global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_constant__ expand_args a) {
+  __shared__ alignas(16) expand_area areas[warps];
+  __shared__ float table[Integers ? 1 : 1 << Bits];
+  __shared__ int power[LPG_TILE_ROWS];
+  constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
+  const int row_tile = a.first_row_tile + blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int i = threadIdx.x; !Integers && i < 1 << Bits; i += warps * 32) {
+    table[i] = lpg_code_value(a.type, (uint32_t)i, a.codebook);
+  }
+  if (a.scaling.finds) find_exponents(a, row_tile, power);
+  if (threadIdx.x < LPG_TILE_ROWS) {
+    const int row = row_tile * LPG_TILE_ROWS + threadIdx.x;
+    const int e = X::exponent == 8 || row >= a.n ? 0 : power_of(a, row, power[threadIdx.x]);
+    power[threadIdx.x] = e;
+    if (a.scaling.finds && blockIdx.y == 0) a.found[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
+  }
+  __syncthreads();
+  const values_of<Integers> values = {table, a.step};
+  expand_area &area = areas[warp];
+  uint8_t *const image = a.image + blockIdx.x / item_tiles * ((int64_t)a.k_stages * LPG_DENSE_W_BYTES) +
+                         image_row(blockIdx.x % item_tiles) * LPG_DENSE_STAGE_BYTES;
+  const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
+  const bool inside = row_tile * LPG_TILE_ROWS < a.n;
+#pragma unroll 1
+  for (int block = blockIdx.y * warps + warp; block * block_k < a.k; block += gridDim.y * warps) {
+    uint32_t word[4 * Bits];
+#pragma unroll
+    for (int v = 0; v < Bits; v++) {
+      uint4 vector = make_uint4(0, 0, 0, 0);
+      if (inside && block * Bits + v < a.row_vectors) {
+        vector = *(const uint4 *)(codes + (int64_t)(block * Bits + v) * 512);
+      }
+      word[4 * v] = vector.x, word[4 * v + 1] = vector.y, word[4 * v + 2] = vector.z, word[4 * v + 3] = vector.w;
+    }
+    load_groups<X>(a, row_tile, block * block_k, power, area);
+    group_walk walk(a, block * block_k);
+    __syncwarp();
+#pragma unroll
+    for (int piece = 0; piece < block_k / piece_k; piece++) {
+      const int stage = block * (block_k / piece_k) + piece;
+      if (stage >= a.k_stages) break;
+      if ((block + 1) * block_k <= a.k) {
+        expand_piece<X, Bits, Integers, true>(a, values, word, block * block_k, piece, walk, area);
+      } else {
+        expand_piece<X, Bits, Integers, false>(a, values, word, block * block_k, piece, walk, area);
+      }
+      __syncwarp();
+      uint4 *const to = (uint4 *)(image + (int64_t)stage * LPG_DENSE_W_BYTES) + lane;
+#pragma unroll
+      for (int i = 0; i < piece_bytes / 512; i++) to[i * 32] = ((const uint4 *)area.piece)[i * 32 + lane];
+      __syncwarp();
+    }
+  }
+}
+
+/* ---- on the host ---- */
+
+template <class X, bool Integers>
+static const void *kernel_of(int bits) {
+  switch (bits) {
+    case 1: return (const void *)expand_kernel<X, 1, Integers>;
+    case 2: return (const void *)expand_kernel<X, 2, Integers>;
+    case 3: return (const void *)expand_kernel<X, 3, Integers>;
+    case 4: return (const void *)expand_kernel<X, 4, Integers>;
+    case 5: return (const void *)expand_kernel<X, 5, Integers>;
+    case 6: return (const void *)expand_kernel<X, 6, Integers>;
+    case 7: return (const void *)expand_kernel<X, 7, Integers>;
+    default: return (const void *)expand_kernel<X, 8, Integers>;
+  }
+}
+
+static const void *kernel_for(lpgemm_dtype_t x_type, bool integers, int bits) {
+  if (x_type == LPGEMM_F16) return integers ? kernel_of<f16_x, true>(bits) : kernel_of<f16_x, false>(bits);
+  return integers ? kernel_of<bf16_x, true>(bits) : kernel_of<bf16_x, false>(bits);
+}
+
+static double largest_of(lpgemm_dtype_t type, const float *codebook) {
+  double most = 0.0;
+  for (uint32_t code = 0; code < 1u << lpg_bits(type); code++) {
+    const double magnitude = fabs((double)lpg_code_value(type, code, codebook));
+    if (magnitude > most && magnitude < INFINITY) most = magnitude;
+  }
+  return most;
+}
+
+/* What bounds the weights where scaling.finds is set. */
+static void set_bound(const lpg_call &call, expand_args &a) {
+  const lpgemm_weight_desc_t &d = call.problem.plan->desc;
+  a.bound = a.groups;
+  a.most = largest_of(d.type, d.codebook);
+  a.scale_most = a.zero_most = 1.0;
+  if (!d.super_scale_type || !d.super_zero_type) return; /* of one level, or zeros that have only one */
+  a.bound.group = a.groups.super;
+  a.bound.scale_type = d.super_scale_type;
+  a.bound.zero_type = d.super_zero_type;
+  a.bound.super_scale_type = a.bound.super_zero_type = 0;
+  a.bound.section[LPG_SECTION_SCALES] = a.groups.section[LPG_SECTION_SUPER_SCALES];
+  a.bound.section[LPG_SECTION_ZEROS] = a.groups.section[LPG_SECTION_SUPER_ZEROS];
+  a.scale_most = largest_of(d.scale_type, NULL);
+  a.zero_most = largest_of(d.zero_type, NULL);
+}
+
+}  // namespace
+}  // namespace lpg
+
+lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, int32_t k_stages, int32_t first, int32_t count, void *image,
+                                     float *found) {
+  constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
+  const lpg_plan &plan = *call->problem.plan;
+  const lpgemm_weight_desc_t &d = plan.desc;
+  const bool integers = lpg_is_integer_kind(d.type);
+  lpg::expand_args a = {};
+  a.scaling = lpgemm_i_expand_scaling(&plan, call->problem.x_type);
+  a.groups = lpg::make_groups(*call);
+  a.type = d.type;
+  memcpy(a.codebook, d.codebook, sizeof a.codebook);
+  a.step = (float)lpg_integer_step(d.type);
+  a.offset = integers ? (float)lpg_integer_offset(d.type) : 0.0f;
+  lpg::set_bound(*call, a);
+  a.codes = call->section[LPG_SECTION_CODES];
+  a.exponents = (const int8_t *)call->section[LPG_SECTION_ROW_EXPONENTS];
+  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
+  a.row_vectors = (int32_t)(a.row_bytes / 512);
+  a.n = (int32_t)d.n;
+  a.k = (int32_t)d.k;
+  a.k_stages = k_stages;
+  a.first_row_tile = first * item_tiles;
+  a.image = (uint8_t *)image;
+  a.found = found;
+  /* Several blocks of threads for a row tile hide more of the memory's latency. */
+  const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), most = 4;
+  return lpg::launch(lpg::kernel_for(call->problem.x_type, integers, plan.bits),
+                     dim3((unsigned)(count * item_tiles), (unsigned)(blocks < most ? blocks : most)), lpg::warps * 32, 0,
+                     call->stream, a);
+}
+
+lpgemm_status_t lpgemm_i_cuda_prepare_expand(void) {
+  for (int bits = 1; bits <= 8; bits++) {
+    for (int which = 0; which < 4; which++) {
+      LPG_TRY(lpg::allow_shared(lpg::kernel_for(which / 2 ? LPGEMM_F16 : LPGEMM_BF16, which % 2, bits), 0));
+    }
+  }
+  return LPGEMM_SUCCESS;
+}

@@ -1,0 +1,56 @@
+/* Which weights can be expanded, and how their scales meet them. */
+#include <math.h>
+
+#include "expand.h"
+
+/* Powers of two that bound what a scale multiplies: magnitudes of at most 2^top, and 0 or at least 2^low. */
+typedef struct magnitudes {
+  int top, low;
+} magnitudes;
+
+static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d) {
+  const float zero = d->zero == LPGEMM_ZERO_CONSTANT ? d->zero_constant : 0.0f;
+  double most = 0.0, least = HUGE_VAL;
+  for (uint32_t code = 0; code < 1u << lpg_bits(d->type); code++) {
+    const double value = (double)lpg_code_value(d->type, code, d->codebook) - (double)zero, magnitude = fabs(value);
+    if (!isfinite(value) || magnitude == 0.0) continue;
+    if (magnitude > most) most = magnitude;
+    if (magnitude < least) least = magnitude;
+  }
+  magnitudes m = {0, 0};
+  if (most == 0.0) return m;
+  m.top = ilogb(most) + (ldexp(1.0, ilogb(most)) < most);
+  m.low = ilogb(least);
+  return m;
+}
+
+/* The normal numbers of fp16: 2^LEAST and more, below 2^(MOST + 1). */
+enum { LEAST = -14, MOST = 15 };
+
+lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_plan *weights, lpgemm_dtype_t x_type) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const magnitudes m = magnitudes_of(d);
+  const int is_fp16 = x_type == LPGEMM_F16;
+  const int differs = d->zero == LPGEMM_ZERO_MINIMUM || d->zero == LPGEMM_ZERO_PER_GROUP;
+  lpg_expand_scaling s;
+  s.on_rows = d->zero != LPGEMM_ZERO_MINIMUM &&
+              (d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1)) &&
+              !(is_fp16 && (differs || m.top > MOST || m.low < LEAST));
+  s.top = is_fp16 ? MOST - 1 - m.top : 0; /* a scale may be almost twice the power of two of its exponent */
+  s.finds = is_fp16 && !s.on_rows && differs;
+  return s;
+}
+
+const char *lpgemm_i_expand_refuses(const lpg_problem *problem) {
+  const lpg_plan *plan = problem->plan;
+  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
+    return "it takes no matrix as large as this";
+  }
+  if (problem->x_type != LPGEMM_F16 || lpgemm_i_expand_scaling(plan, problem->x_type).on_rows) return NULL;
+  const magnitudes m = magnitudes_of(&plan->desc);
+  if (m.top - m.low > MOST - 1 - LEAST) return "the weights' values are too far apart for the type of X";
+  if (m.top - m.low + (int)problem->scale_span > MOST - 1 - LEAST) {
+    return "the scales of a row are too far apart to be multiplied in the type of X";
+  }
+  return NULL;
+}

@@ -44,8 +44,11 @@ static double epsilon(lpgemm_dtype_t type) {
   return kind == LPGEMM_KIND_REAL || kind == LPGEMM_KIND_FLOAT ? ref_epsilon(type) : 0;
 }
 
-/* fp32 accumulation in any order, and one rounding of each scaled weight to the type of X. */
-static double accumulation(const bench_product *p) { return ((double)p->k + 8) * 0x1p-23 + epsilon(p->x_type); }
+/* fp32 accumulation in any order, and one rounding of each scaled weight to the type of X, which is fp16 for 8 bits. */
+static double accumulation(const bench_product *p) {
+  return ((double)p->k + 8) * 0x1p-23 +
+         (p->x_type == LPGEMM_F32 ? 0.0 : epsilon(p->x_type == LPGEMM_BF16 ? LPGEMM_BF16 : LPGEMM_F16));
+}
 
 static double x_scale(const bench_product *p, int64_t row) {
   return p->x_scale_mode == LPGEMM_X_SCALE_NONE ? 1

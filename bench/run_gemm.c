@@ -178,6 +178,7 @@ static bench_error run(gemm *g, const bench_case *c, bench_result *r) {
     BENCH_TRY(find_kernel(g->machine, &g->args, c->kernel, NULL, forced, family));
     g->args.kernel = forced;
   }
+  BENCH_TRY(bind_workspace(g, &g->args)); /* the choice depends on it */
   BENCH_TRY(chosen_kernel(g->machine, &g->args, r->kernel, r->family));
   double start = bench_now();
   BENCH_TRY(check(g, c, r));

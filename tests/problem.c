@@ -62,6 +62,15 @@ void problem_suit(problem_spec *spec, const char *kernel) {
   if (strcmp(family, "decode") == 0) spec->m = columns;
   if (strcmp(family, "wide") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   if (strcmp(family, "dense") == 0) spec->m = 40; /* it takes no few rows */
+  const lpgemm_dtype_t bytes = strcmp(x, "i8") == 0     ? LPGEMM_I8
+                               : strcmp(x, "e4m3") == 0 ? LPGEMM_E4M3
+                               : strcmp(x, "e5m2") == 0 ? LPGEMM_E5M2
+                                                        : 0;
+  if (bytes) { /* what they multiply must be exact in 8 bits, and groups large */
+    spec->x_type = bytes;
+    spec->desc.group_k = strstr(kernel, ".sm80") ? 0 : 128;
+    if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
+  }
   if (strcmp(x, "bf16") == 0) spec->x_type = LPGEMM_BF16;
 }
 

@@ -81,7 +81,10 @@ static void check_name(const lpg_kernel *k) {
 }
 
 static void test_registry(void) {
-  const lpg_device gpu = {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 227 * 1024,
+  const lpg_device gpu = {.backend = LPGEMM_BACKEND_CUDA,
+                          .arch = 90,
+                          .units = 132,
+                          .shared_memory = 227 * 1024,
                           .clusters = {132, 66, 30, 15}};
   for (int i = 0; i < lpgemm_i_registry_count; i++) {
     const lpg_kernel *k = &lpgemm_i_registry[i];

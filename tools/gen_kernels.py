@@ -35,7 +35,8 @@ WEIGHTS = {"any": (tuple(KINDS), range(1, 9)), "int": (INTEGERS, range(1, 9)),
            **{f"{letter}{b}": (kinds, (b,)) for letter, kinds in LETTERS.items() for b in KINDS[kinds[0]][0]}}
 
 X_TYPES = ("F16", "BF16", "F32", "I8", "E4M3", "E5M2", "CODES")
-ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}}
+# Kernels for fp16 widen 8 bits on the way: fp16 holds them all.
+ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F16", "I8", "E4M3", "E5M2")}
 
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
@@ -76,10 +77,11 @@ FAMILIES = {
                    ["f16", "bf16"], ["256x128"], ["sm90a"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                    scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3 | LPG_S_TWO_LEVEL",
                    groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="{symbol}_refuses",
-                   estimate="lpgemm_i_wide_estimate", prepare="{symbol}_prepare", header="kernels/wide_host.cuh",
+                   workspace="lpgemm_i_wide_workspace", estimate="lpgemm_i_wide_estimate",
+                   prepare="{symbol}_prepare", header="kernels/wide_host.cuh",
                    instance="LPG_WIDE({symbol}, {activations}, {table_decoder}, {width})"),
-    "dense": Family(["any"], ["f16", "bf16"], ["256x128"], ["sm90a", "sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
-                    flags="0", refuses="{symbol}_refuses", estimate="{symbol}_estimate",
+    "dense": Family(["any"], ["f16", "bf16", "i8", "e4m3", "e5m2"], ["256x128"], ["sm90a", "sm80"], flags="0",
+                    refuses="{symbol}_refuses", estimate="{symbol}_estimate",
                     workspace="{symbol}_workspace", prepare="{symbol}_prepare", header="kernels/dense_host.cuh",
                     instance="LPG_DENSE({symbol}, {activations}, {wgmma})"),
     "generic": Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",

@@ -1,5 +1,7 @@
 /* Quantising activations on the GPU, to the bytes of src/cpu/activations.c: a block a row. For a scale of the whole
  * tensor a first kernel collects the largest magnitude in the place of the scale. */
+#include <cuda_fp16.h>
+
 #include "../cuda/cuda.h"
 #include "../pack/activation.h"
 
@@ -15,15 +17,45 @@ struct quantize_args {
   int one_scale;
 };
 
+/* Eight numbers of a row from k on, as far as there are; those that are not there are 0. */
+struct eight {
+  float x[8];
+
+  __device__ eight(const quantize_args &a, int64_t row, int64_t k) {
+    const int bytes = lpg_bytes(a.x_type);
+    const uint8_t *from = (const uint8_t *)a.x + (row * a.ldx + k) * bytes;
+    alignas(16) uint32_t word[8] = {};
+    if ((uintptr_t)from % 16 == 0 && k + 8 <= a.k) {
+      *(uint4 *)word = *(const uint4 *)from;
+      if (bytes == 4) *(uint4 *)(word + 4) = *(const uint4 *)(from + 16);
+    } else {
+      for (int i = 0; i < 8 && k + i < a.k; i++) {
+        if (bytes == 4) word[i] = ((const uint32_t *)from)[i];
+        if (bytes == 2) word[i / 2] |= (uint32_t)((const uint16_t *)from)[i] << i % 2 * 16;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      const uint32_t half = word[i / 2] >> i % 2 * 16;
+      x[i] = a.x_type == LPGEMM_F32    ? lpg_bits_f32(word[i])
+             : a.x_type == LPGEMM_BF16 ? lpg_bits_f32(half << 16)
+                                       : __half2float(__ushort_as_half((unsigned short)half));
+    }
+  }
+};
+
 /* The largest magnitude of a row as bits, which order like the numbers; NaN and infinity come out as NaN, the largest.
  */
 __device__ inline uint32_t largest_bits(const quantize_args &a, int64_t row) {
   __shared__ uint32_t of_warp[8];
   uint32_t most = 0;
-  for (int64_t j = threadIdx.x; j < a.k; j += 256) {
-    const uint32_t bits = lpg_f32_bits(lpg_load(a.x_type, a.x, row * a.ldx + j)) & 0x7fffffffu;
-    most = max(most, bits >= 0x7f800000u ? 0x7fc00000u : bits);
+#pragma unroll 4
+  for (int64_t k = threadIdx.x * 8; k < a.k; k += 256 * 8) {
+    const eight numbers(a, row, k);
+#pragma unroll
+    for (int i = 0; i < 8; i++) most = max(most, lpg_f32_bits(numbers.x[i]) & 0x7fffffffu);
   }
+  if (most >= 0x7f800000u) most = 0x7fc00000u;
   most = __reduce_max_sync(0xffffffffu, most);
   __syncthreads();
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = most;
@@ -47,13 +79,45 @@ static __global__ void tensor_scale_kernel(const quantize_args a) {
   a.scale[0] = scale_of(a, lpg_f32_bits(a.scale[0]));
 }
 
+/* The code of x as lpg_activation_code() gives it, which divides in fp64: `quotient`, x / scale to a few units of fp32,
+ * says which code it is unless it lies next to a tie. */
+__device__ inline uint32_t code_of(lpgemm_dtype_t type, float x, float scale, float quotient) {
+  const float magnitude = fabsf(quotient);
+  if (type == LPGEMM_I8) {
+    const float whole = rintf(quotient), off = fabsf(quotient - whole);
+    if (fabsf(off - 0.5f) > 1e-3f && magnitude < 127.0f) return (uint32_t)(int)whole & 0xffu;
+  } else if (magnitude >= 0x1p-6f && magnitude < 440.0f) { /* three digits of the mantissa stay */
+    const uint32_t bits = lpg_f32_bits(magnitude), left = bits & 0xfffffu;
+    if (left < 0x80000u - 64u || left > 0x80000u + 64u) {
+      const uint32_t rounded = (bits + 0x80000u) >> 20; /* exponent and digits, biased by 127 */
+      return (rounded - (120u << 3)) | (lpg_f32_bits(x) >> 24 & 0x80u);
+    }
+  }
+  return lpg_activation_code(type, (double)x, scale);
+}
+
 static __global__ void __launch_bounds__(256) quantize_kernel(const quantize_args a) {
   for (int64_t row = blockIdx.x; row < a.m; row += gridDim.x) {
-    const float scale = a.one_scale ? a.scale[0] : scale_of(a, largest_bits(a, row));
+    const float scale = a.one_scale ? a.scale[0] : scale_of(a, largest_bits(a, row)), inverse = 1.0f / scale;
+    const bool fast = inverse >= 0x1p-126f && inverse < INFINITY; /* else, and for NaN, all go the long way */
     if (!a.one_scale && threadIdx.x == 0) a.scale[row] = scale;
-    for (int64_t j = threadIdx.x; j < a.k; j += 256) {
-      const double v = (double)lpg_load(a.x_type, a.x, row * a.ldx + j);
-      ((uint8_t *)a.out)[row * a.ldo + j] = lpg_activation_code(a.out_type, v, scale);
+#pragma unroll 2
+    for (int64_t k = threadIdx.x * 8; k < a.k; k += 256 * 8) {
+      const eight numbers(a, row, k);
+      uint8_t *const to = (uint8_t *)a.out + row * a.ldo + k;
+      uint32_t code[8];
+#pragma unroll
+      for (int i = 0; i < 8; i++)
+        code[i] = code_of(a.out_type, numbers.x[i], scale, fast ? numbers.x[i] * inverse : NAN);
+      if ((uintptr_t)to % 8 == 0 && k + 8 <= a.k) {
+        *(uint2 *)to = make_uint2(code[0] | code[1] << 8 | code[2] << 16 | code[3] << 24,
+                                  code[4] | code[5] << 8 | code[6] << 16 | code[7] << 24);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+          if (k + i < a.k) to[i] = (uint8_t)code[i];
+        }
+      }
     }
   }
 }

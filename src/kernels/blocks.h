@@ -10,6 +10,11 @@ enum {
   LPG_PASS_TOKENS = 16 /* rows of X whose sums a tile's warps bring together at once */
 };
 
+/* The 16-bit type that a kernel multiplies X in: its own, or fp16, which holds all numbers of 8 bits. */
+static inline lpgemm_dtype_t lpg_half_type(lpgemm_dtype_t x_type) {
+  return x_type == LPGEMM_BF16 ? LPGEMM_BF16 : LPGEMM_F16;
+}
+
 /* `parts` parts of a number of things: all have `each`, the first `more` one more. */
 typedef struct lpg_shares {
   int32_t each, more;

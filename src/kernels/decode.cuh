@@ -14,6 +14,7 @@
 #include "combine.cuh"
 #include "decode_numbers.cuh"
 #include "weight_stream.cuh"
+#include "widen.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -31,7 +32,7 @@ __device__ inline void stage_x(const decode_args &a, int first_block, int blocks
   for (int i = warp; i < blocks; i += T::warps) {
     const int block = i + shift < blocks ? i + shift : i + shift - blocks;
     const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
-    const uint16_t *from = a.x + k;
+    const uint16_t *from = (const uint16_t *)a.x + k;
     uint8_t *out = to + block * (block_k * 2) + lane * 16;
     if (aligned && k + 8 <= a.k) {
 #pragma unroll 4
@@ -43,6 +44,29 @@ __device__ inline void stage_x(const decode_args &a, int first_block, int blocks
     for (int row = 0; row < rows; row++, from += a.ldx, out += a.plan.x_stride) {
       const auto at = [&](int j) { return k + j < a.k ? (uint32_t)from[j] : 0u; };
       *(uint4 *)out = make_uint4(at(0) | at(1) << 16, at(2) | at(3) << 16, at(4) | at(5) << 16, at(6) | at(7) << 16);
+    }
+  }
+}
+
+/* The same for X of 8 bits, which goes through registers: all rows of a block are under way at once. */
+template <class T>
+__device__ inline void stage_bytes(const decode_args &a, int first_block, int blocks, uint8_t *to) {
+  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
+  const bool aligned = (uintptr_t)a.x % 8 == 0 && a.ldx % 8 == 0;
+  for (int block = warp; block < blocks; block += T::warps) {
+    const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
+    const uint8_t *from = (const uint8_t *)a.x + k;
+    uint8_t *out = to + block * (block_k * 2) + lane * 16;
+#pragma unroll 4
+    for (int row = 0; row < rows; row++, from += a.ldx, out += a.plan.x_stride) {
+      uint2 bytes = make_uint2(0, 0);
+      if (aligned && k + 8 <= a.k) {
+        bytes = *(const uint2 *)from;
+      } else {
+        const auto at = [&](int j) { return k + j < a.k ? (uint32_t)from[j] << 8 * (j % 4) : 0u; };
+        bytes = make_uint2(at(0) | at(1) | at(2) | at(3), at(4) | at(5) | at(6) | at(7));
+      }
+      *(uint4 *)out = widen_eight(a.x_type, bytes);
     }
   }
 }
@@ -186,7 +210,12 @@ __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_cons
   numbers.copy_next();
   const auto x_of = [&](int part) { return memory + p.x + (p.phase_blocks < blocks && part % 2 ? p.x_place : 0); };
   const auto stage_phase = [&](int phase, int part) {
-    stage_x<T>(a, first_block + phase * w.most_blocks, w.phase_blocks(phase), group, x_of(part));
+    const int first = first_block + phase * w.most_blocks;
+    if (T::X::exponent == 5 && lpg_bytes(a.x_type) == 1) {
+      stage_bytes<T>(a, first, w.phase_blocks(phase), x_of(part));
+    } else {
+      stage_x<T>(a, first, w.phase_blocks(phase), group, x_of(part));
+    }
     commit_copies();
   };
   if (blocks > 0) stage_phase(0, 0); /* before weights that would hold it up */

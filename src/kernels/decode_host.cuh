@@ -41,12 +41,13 @@ static lpgemm_status_t run_decode(const lpg_call &call, decode_args &a) {
   a.n = (int32_t)plan.desc.n;
   a.k = plan.desc.k;
   a.ldx = call.ldx;
+  a.x_type = call.problem.x_type;
   a.epilogue = make_epilogue(call);
   LPG_TRY(find_plan<T>(call, a));
   for (int64_t first = 0; first < call.problem.m; first += T::Columns) { /* more rows of X than fit: one pass each */
     const int64_t left = call.problem.m - first;
     a.plan.x_rows = (int32_t)(left < T::Columns ? left : T::Columns);
-    a.x = (const uint16_t *)call.x + first * call.ldx;
+    a.x = (const uint8_t *)call.x + first * call.ldx * lpg_bytes(a.x_type);
     LPG_TRY(launch_cluster((const void *)decode_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)),
                            a.plan.slices, T::threads, (size_t)a.plan.shared_bytes, call.stream, a));
     skip_rows(a.epilogue, T::Columns);

@@ -27,7 +27,8 @@ const char *lpgemm_i_decoders_refuse(const lpg_problem *problem) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
   int is_codebook = lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK;
-  if (problem->x_type == LPGEMM_F16 && exceeds_fp16(d->type)) return "the weights' type has values beyond fp16";
+  if (lpg_half_type(problem->x_type) == LPGEMM_F16 && exceeds_fp16(d->type))
+    return "the weights' type has values beyond fp16";
   if (is_codebook && spans_too_far(d)) return "the codebook's values are too far apart or too far from 1";
   if (!lpg_is_integer_kind(d->type) && d->zero != LPGEMM_ZERO_NONE) return "it takes zeros of integer weights only";
   if (d->super_scale_type && plan->super.count > 1 && plan->super.k % LPG_BLOCK_K != 0) {

@@ -22,7 +22,8 @@ struct decode_args {
   int32_t row_vectors; /* of them, 512 bytes each */
   int32_t row_tiles, n;
   int64_t k, ldx;
-  const uint16_t *x;
+  const void *x;
+  lpgemm_dtype_t x_type; /* X's own, or of 8 bits, which are widened on the way to shared memory */
   epilogue_args epilogue;
 };
 

@@ -9,31 +9,55 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The kernel that multiplies, and its threads. */
-template <class X, bool Wgmma>
+/* The kernel that multiplies, and its threads. Only one of the two is compiled for an architecture. */
+template <class Numbers, bool Wgmma, bool Promotes>
 struct dense_form {
-  using T = dense_traits<X>;
+  using T = dense_traits<Numbers, Promotes>;
   static constexpr int threads = Wgmma ? dense_wgmma_threads : dense_mma_threads;
 
-  /* Only one of them is compiled for an architecture. */
   static const void *kernel() {
-    if constexpr (Wgmma) return (const void *)dense_wgmma_kernel<T>;
-    if constexpr (!Wgmma) return (const void *)dense_mma_kernel<T>;
+    if constexpr (Wgmma) {
+      return (const void *)dense_wgmma_kernel<T>;
+    } else {
+      return (const void *)dense_mma_kernel<T>;
+    }
   }
 };
 
-template <class X, bool Wgmma>
-static lpgemm_status_t run_dense(const lpg_call &call) {
-  using form = dense_form<X, Wgmma>;
+/* Chunk after chunk: expands, multiplies. */
+template <class Form>
+static lpgemm_status_t run_chunks(const lpg_call &call, lpgemm_dtype_t image, dense_args &a) {
+  float *const numbers = (float *)((uint8_t *)call.workspace + a.plan.chunk_items * lpg_dense_item_bytes(&a.plan));
+  a.image = (const uint8_t *)call.workspace;
+  a.numbers = numbers;
+  for (a.first_item = 0; a.first_item < a.plan.row_items; a.first_item += a.items) {
+    const int32_t left = a.plan.row_items - a.first_item;
+    a.items = left < a.plan.chunk_items ? left : a.plan.chunk_items;
+    if (!call.skip_product) {
+      LPG_TRY(lpgemm_i_cuda_expand(&call, image, a.plan.k_stages, a.first_item, a.items, call.workspace, numbers));
+    }
+    const int64_t items = (int64_t)a.items * a.plan.token_items;
+    const int64_t clusters = a.plan.persistent && items > a.plan.groups ? a.plan.groups : items;
+    LPG_TRY(launch_cluster(Form::kernel(), dim3((unsigned)(clusters * a.plan.cluster)), a.plan.cluster, Form::threads,
+                           (size_t)a.plan.shared_bytes, call.stream, a));
+  }
+  return LPGEMM_SUCCESS;
+}
+
+template <class Numbers, bool Wgmma>
+static lpgemm_status_t run_dense(lpg_call call) {
+  constexpr bool bytes = dense_traits<Numbers, false>::x_bytes == 1;
   const lpg_plan &plan = *call.problem.plan;
   dense_args a = {};
-  a.scaling = lpgemm_i_expand_scaling(&plan, call.problem.x_type);
-  LPG_CHECK(lpg_dense_make_plan(&plan, call.problem.m, form::T::x_bytes, a.scaling.finds, Wgmma, call.device, &a.plan),
+  a.scaling = lpgemm_i_expand_scaling(&plan, Numbers::image);
+  LPG_CHECK(lpg_dense_make_plan(&plan, call.problem.m, dense_traits<Numbers, false>::x_bytes, a.scaling, Wgmma,
+                                call.device, &a.plan),
             LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
-  const int64_t image_bytes = a.plan.chunk_items * lpg_dense_item_bytes(&a.plan);
-  float *const found = (float *)((uint8_t *)call.workspace + image_bytes);
-  a.image = (const uint8_t *)call.workspace;
-  a.found = found;
+  if (!bytes) { /* the copy lies in front of the image */
+    void *const copy = call.workspace;
+    call.workspace = (uint8_t *)copy + lpg_dense_copy_bytes(&call.problem);
+    LPG_TRY(lpgemm_i_cuda_widen(&call, copy));
+  }
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.groups = make_groups(call);
   a.n = (int32_t)plan.desc.n;
@@ -42,26 +66,27 @@ static lpgemm_status_t run_dense(const lpg_call &call) {
   a.ldx = call.ldx;
   a.x = call.x;
   a.epilogue = make_epilogue(call);
-  for (a.first_item = 0; a.first_item < a.plan.row_items; a.first_item += a.items) {
-    const int32_t left = a.plan.row_items - a.first_item;
-    a.items = left < a.plan.chunk_items ? left : a.plan.chunk_items;
-    if (!call.skip_product) {
-      LPG_TRY(lpgemm_i_cuda_expand(&call, a.plan.k_stages, a.first_item, a.items, call.workspace, found));
-    }
-    const int64_t items = (int64_t)a.items * a.plan.token_items;
-    const int64_t clusters = Wgmma && items > a.plan.groups ? a.plan.groups : items;
-    LPG_TRY(launch_cluster(form::kernel(), dim3((unsigned)(clusters * a.plan.cluster)), a.plan.cluster, form::threads,
-                           (size_t)a.plan.shared_bytes, call.stream, a));
+  if constexpr (!bytes || !Wgmma) {
+    return run_chunks<dense_form<Numbers, Wgmma, false>>(call, Numbers::image, a);
+  } else if (Numbers::image == LPGEMM_I8 && a.scaling.on_rows) {
+    return run_chunks<dense_form<Numbers, Wgmma, Numbers::image != LPGEMM_I8>>(call, Numbers::image, a);
+  } else {
+    return run_chunks<dense_form<Numbers, Wgmma, true>>(call, Numbers::image, a);
   }
-  return LPGEMM_SUCCESS;
 }
 
-template <class X, bool Wgmma>
+template <class Numbers, bool Wgmma>
 static lpgemm_status_t prepare_dense() {
-  int device, bytes;
+  constexpr bool bytes = dense_traits<Numbers, false>::x_bytes == 1;
+  int device, shared;
   LPG_CUDA(cudaGetDevice(&device));
-  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  LPG_TRY(allow_shared(dense_form<X, Wgmma>::kernel(), (size_t)bytes));
+  LPG_CUDA(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  LPG_TRY((allow_shared(dense_form < Numbers, Wgmma, bytes && Wgmma && Numbers::image != LPGEMM_I8 > ::kernel(),
+                        (size_t)shared)));
+  if (bytes && Wgmma) {
+    LPG_TRY((allow_shared(dense_form < Numbers, Wgmma, bytes && Wgmma > ::kernel(), (size_t)shared)));
+  }
+  LPG_TRY(lpgemm_i_cuda_prepare_widen());
   return lpgemm_i_cuda_prepare_expand();
 }
 
@@ -69,15 +94,15 @@ static lpgemm_status_t prepare_dense() {
 }  // namespace lpg
 
 /* A line of a generated file. wgmma: 1 on sm_90a. */
-#define LPG_DENSE(symbol, x, wgmma)                                                                              \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_dense<lpg::x##_x, wgmma>(*call); }   \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_dense<lpg::x##_x, wgmma>(); }          \
-  extern "C" size_t symbol##_workspace(const lpg_problem *problem, const lpg_device *device) {                    \
-    return lpgemm_i_dense_workspace(problem, device, wgmma);                                                      \
-  }                                                                                                               \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {                \
-    return lpgemm_i_dense_refuses(problem, device, wgmma);                                                        \
-  }                                                                                                               \
-  extern "C" double symbol##_estimate(const lpg_problem *problem, const lpg_device *device) {                    \
-    return lpgemm_i_dense_estimate(problem, device, wgmma);                                                       \
+#define LPG_DENSE(symbol, x, wgmma)                                                                                  \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_dense<lpg::x##_numbers, wgmma>(*call); } \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_dense<lpg::x##_numbers, wgmma>(); }        \
+  extern "C" size_t symbol##_workspace(const lpg_problem *problem, const lpg_device *device) {                       \
+    return lpgemm_i_dense_workspace(problem, device, lpg::x##_numbers::image, wgmma);                                \
+  }                                                                                                                  \
+  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {                    \
+    return lpgemm_i_dense_refuses(problem, device, lpg::x##_numbers::image, wgmma);                                  \
+  }                                                                                                                  \
+  extern "C" double symbol##_estimate(const lpg_problem *problem, const lpg_device *device) {                        \
+    return lpgemm_i_dense_estimate(problem, device, lpg::x##_numbers::image, wgmma);                                 \
   }

@@ -2,32 +2,36 @@
 
 #include <math.h>
 
-#include "expand.h"
-
 /* With fewer rows of X than this it never pays to expand the weights, and nobody shall provide a workspace for it. */
 enum { LEAST_ROWS = 33 };
 
-static int make_plan(const lpg_problem *problem, const lpg_device *device, int wgmma, lpg_dense_plan *plan) {
-  const int finds = lpgemm_i_expand_scaling(problem->plan, problem->x_type).finds;
-  return lpg_dense_make_plan(problem->plan, problem->m, lpg_bytes(problem->x_type), finds, wgmma, device, plan);
+static int make_plan(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma,
+                     lpg_dense_plan *plan) {
+  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem->plan, image);
+  return lpg_dense_make_plan(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
 }
 
-const char *lpgemm_i_dense_refuses(const lpg_problem *problem, const lpg_device *device, int wgmma) {
+const char *lpgemm_i_dense_refuses(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image,
+                                   int wgmma) {
   lpg_dense_plan plan;
   if (problem->m < LEAST_ROWS) return "it expands the weights, which takes 33 rows to pay";
-  const char *reason = lpgemm_i_expand_refuses(problem);
+  if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
+  const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;
-  return make_plan(problem, device, wgmma, &plan) ? NULL : "the rows are too long for its workspace";
+  if (!wgmma && lpgemm_i_expand_scaling(problem->plan, image).in_table) return "it takes no groups with 8 bits";
+  return make_plan(problem, device, image, wgmma, &plan) ? NULL : "the rows are too long for its workspace";
 }
 
-size_t lpgemm_i_dense_workspace(const lpg_problem *problem, const lpg_device *device, int wgmma) {
+size_t lpgemm_i_dense_workspace(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
-  if (!make_plan(problem, device, wgmma, &plan)) return 0;
+  if (!make_plan(problem, device, image, wgmma, &plan)) return 0;
   plan.chunk_items = lpg_dense_most_items(&plan);
-  return (size_t)lpg_dense_chunk_bytes(&plan);
+  return (size_t)lpg_dense_chunk_bytes(&plan) + (lpg_bytes(image) == 1 ? 0 : lpg_dense_copy_bytes(problem));
 }
 
-double lpgemm_i_dense_estimate(const lpg_problem *problem, const lpg_device *device, int wgmma) {
+double lpgemm_i_dense_estimate(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
-  return make_plan(problem, device, wgmma, &plan) ? lpg_dense_cost(&plan, device) / 1000.0 : HUGE_VAL;
+  if (!make_plan(problem, device, image, wgmma, &plan)) return HUGE_VAL;
+  const double slower = wgmma ? 1.0 : 1.8; /* mma.sync, on the H200 */
+  return lpg_dense_cost(&plan, device) * slower / 1000.0;
 }

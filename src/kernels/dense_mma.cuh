@@ -27,12 +27,13 @@ __device__ inline void bring_stage(const dense_args &a, const x_matrix<T::x_byte
 }
 
 template <class T>
-__device__ inline void multiply_stage(const lpg_dense_plan &p, dense_sums<T> &sums, uint32_t memory, int ring, int warp,
-                                      int lane) {
-  const int row = lane % 16, upper = lane / 16; /* A: a lane brings the address of half a row of 16 columns */
+__device__ inline void multiply_stage(const lpg_dense_plan &p, dense_sums<T, typename T::Numbers::sum> &sums,
+                                      uint32_t memory, int ring, int warp, int lane) {
+  using mma = typename T::Numbers::mma;
+  const int row = lane % 16, upper = lane / 16; /* A: a lane brings the address of half a row of 32 bytes */
   const uint32_t w = memory + p.w_ring + ring * LPG_DENSE_W_BYTES +
                      (warp / 4 * 128 + warp % 4 * LPG_TILE_ROWS + row) * LPG_DENSE_STAGE_BYTES;
-  const int token = lane % 8, quarter = lane / 8; /* B: of a quarter of 32 columns of 8 rows of X */
+  const int token = lane % 8, quarter = lane / 8; /* B: of a quarter of 64 bytes of 8 rows of X */
   const uint32_t x = memory + p.x_ring + ring * LPG_DENSE_X_BYTES + token * LPG_DENSE_STAGE_BYTES;
 #pragma unroll
   for (int two = 0; two < T::steps; two += 2) {
@@ -50,9 +51,9 @@ __device__ inline void multiply_stage(const lpg_dense_plan &p, dense_sums<T> &su
       load_matrices(x + j * 8 * LPG_DENSE_STAGE_BYTES + ((two * 2 + quarter) ^ token) * 16, b);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        float(&d)[4] = *(float(*)[4]) & sums.sum[r][4 * j];
-        T::X::mma::multiply(d, weights[0][r], b[0], b[1]);
-        T::X::mma::multiply(d, weights[1][r], b[2], b[3]);
+        auto &d = *(typename T::Numbers::sum(*)[4]) & sums.sum[r][4 * j];
+        mma::multiply(d, weights[0][r], b[0], b[1]);
+        mma::multiply(d, weights[1][r], b[2], b[3]);
       }
     }
   }
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(dense_mma_threads, 1) dense_mma_kernel(const _
   const int token = w.token_item(item) * T::Tokens;
   const uint32_t base = shared_address(memory);
   float *const factors = (float *)(memory + p.factors);
-  dense_sums<T> sums;
+  dense_sums<T, typename T::Numbers::sum> sums;
   load_factors<T>(a, w, item, warp, lane, factors);
   sums.clear();
   for (int stage = 0; stage < stages - 1; stage++) {
@@ -96,7 +97,9 @@ __global__ void __launch_bounds__(dense_mma_threads, 1) dense_mma_kernel(const _
   wait_copies<0>();
   __syncthreads(); /* the sums take the ring's place */
   int pass = 0;
-  store_item<T, true>(a, w, item, sums, factors, memory, 0, pass);
+  dense_sums<T, float> totals;
+  convert_sums(a, sums, totals);
+  store_item<T, true>(a, w, item, totals, factors, memory, 0, pass);
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 enum {
   LPG_DENSE_ROWS = 256,
   LPG_DENSE_TOKENS = 128,
-  LPG_DENSE_WARPS = 8,        /* that multiply, each two row tiles */
-  LPG_DENSE_COPY_WARPS = 4,   /* sm_90a: each brings every fourth stage */
-  LPG_DENSE_BAND = 12,        /* items of a band, of rows */
+  LPG_DENSE_WARPS = 8,         /* that multiply, each two row tiles */
+  LPG_DENSE_COPY_WARPS = 4,    /* sm_90a: each brings every fourth stage */
+  LPG_DENSE_BAND = 12,         /* items of a band, of rows */
   LPG_DENSE_STAGE_BYTES = 128, /* of a row */
   LPG_DENSE_W_BYTES = LPG_DENSE_ROWS * LPG_DENSE_STAGE_BYTES,
   LPG_DENSE_X_BYTES = LPG_DENSE_TOKENS * LPG_DENSE_STAGE_BYTES,
@@ -24,21 +24,32 @@ enum {
   LPG_DENSE_WORKSPACE = 64 << 20 /* the most */
 };
 
+/* How scales meet weights when these are brought to the type that they are multiplied in. */
+typedef struct lpg_expand_scaling {
+  int on_rows; /* one scale a row, or none: it goes on the row's sums, and the weights are as they are */
+  /* 8 bits: the groups' scales, which go on their sums, come in a table, 256 rows for every stage of 128 columns. */
+  int in_table;
+  /* Else every row is multiplied by a power of two that comes off its sums: 2^(top - exponent of its scales), or, if
+   * `finds`, one that the largest weight asks for. bf16 needs none. */
+  int top, finds;
+} lpg_expand_scaling;
+
 typedef struct lpg_dense_plan {
   int32_t k_stages;                            /* of a row */
-  int32_t finds;                               /* a row's factor is found while its weights are expanded */
+  int32_t numbers;                             /* of a row, that are found while its weights are expanded */
   int32_t row_items, chunk_items, token_items; /* of the matrix and, the most, of a chunk; token_items: of a cluster */
   int32_t slices;                              /* 1: nobody else adds to an item's sums */
+  int32_t persistent;                          /* clusters take items in turn; else every item has its own */
   int32_t cluster, groups;                     /* blocks of threads of a cluster; clusters that run at once */
   int32_t stages;
   int32_t factors, sums, x_ring, w_ring, shared_bytes; /* offsets in shared memory */
 } lpg_dense_plan;
 
-/* Of an item: its image, and where `finds` is set (expand.h) what comes off its rows' sums. */
+/* Of an item's image; of a chunk: of the images, and behind them of numbers. */
 static inline int64_t lpg_dense_item_bytes(const lpg_dense_plan *p) { return (int64_t)p->k_stages * LPG_DENSE_W_BYTES; }
 
 static inline int64_t lpg_dense_chunk_bytes(const lpg_dense_plan *p) {
-  return p->chunk_items * (lpg_dense_item_bytes(p) + (p->finds ? LPG_DENSE_ROWS * 4 : 0));
+  return p->chunk_items * (lpg_dense_item_bytes(p) + (int64_t)p->numbers * LPG_DENSE_ROWS * 4);
 }
 
 /* Nanoseconds that a chunk of so many row items may take (measured on the H200, docs/performance.md). */
@@ -63,10 +74,10 @@ static inline int32_t lpg_dense_most_items(const lpg_dense_plan *p) {
   return most < p->row_items ? (int32_t)most : p->row_items;
 }
 
-/* The plan for m rows of X, whose numbers have x_bytes, and weights that are expanded so (expand.h), on tensor cores that read shared memory (wgmma) or not; 0 if
- * the workspace or shared memory does not do. */
-static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_bytes, int finds, int wgmma,
-                                      const lpg_device *device, lpg_dense_plan *plan) {
+/* The plan for m rows of X, whose numbers have x_bytes, and weights that are expanded so, on tensor cores that read
+ * shared memory (wgmma) or not; 0 if the workspace or shared memory does not do. */
+static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_bytes, lpg_expand_scaling scaling,
+                                      int wgmma, const lpg_device *device, lpg_dense_plan *plan) {
   lpg_dense_plan p = LPG_ZERO;
   const int64_t stage_k = LPG_DENSE_STAGE_BYTES / x_bytes, tokens = (m + LPG_DENSE_TOKENS - 1) / LPG_DENSE_TOKENS;
   p.k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
@@ -74,11 +85,13 @@ static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_
   p.cluster = wgmma && tokens > 1 && device->clusters[1] > 0 ? 2 : 1;
   p.token_items = (int32_t)((tokens + p.cluster - 1) / p.cluster);
   p.groups = p.cluster == 2 ? device->clusters[1] : device->units > 0 ? device->units : 1;
-  p.finds = finds;
+  p.numbers = scaling.finds ? 1 : scaling.in_table ? p.k_stages : 0;
   p.slices = 1;
+  p.persistent = wgmma;
   p.factors = LPG_DENSE_BARRIER_BYTES;
   p.sums = p.factors + LPG_DENSE_ROWS * 4;
-  p.x_ring = lpg_round_up_to(p.sums + (wgmma ? LPG_DENSE_SUMS_BYTES : 0), 1024); /* else the sums take the ring's place */
+  p.x_ring =
+      lpg_round_up_to(p.sums + (wgmma ? LPG_DENSE_SUMS_BYTES : 0), 1024); /* else the sums take the ring's place */
   if (!wgmma) p.sums = p.x_ring;
   p.stages = (int32_t)((device->shared_memory - p.x_ring) / (LPG_DENSE_X_BYTES + LPG_DENSE_W_BYTES));
   if (p.stages > LPG_DENSE_MOST_STAGES) p.stages = LPG_DENSE_MOST_STAGES;

@@ -51,7 +51,8 @@ __device__ inline void bring_stages(const dense_args &a, const dense_work &w, de
       wait_barrier(empty, parity);
       if (lane == 0) {
         arrive_and_expect(full, LPG_DENSE_W_BYTES);
-        copy_to_blocks(w_stage, image + (int64_t)stage * LPG_DENSE_W_BYTES, part, full, (uint16_t)((1 << p.cluster) - 1));
+        copy_to_blocks(w_stage, image + (int64_t)stage * LPG_DENSE_W_BYTES, part, full,
+                       (uint16_t)((1 << p.cluster) - 1));
       }
       x.template load<T::Tokens>(x_stage, token, stage * T::stage_k, lane, aligned);
       if (aligned) {
@@ -65,49 +66,119 @@ __device__ inline void bring_stages(const dense_args &a, const dense_work &w, de
   wait_copies<0>();
 }
 
+/* Where a group of four warps finds its operands: a stage's place, and steps and row tiles in it. */
+struct stage_places {
+  uint32_t x, w;
+
+  __device__ stage_places(const lpg_dense_plan &p, uint32_t base, int warp, int ring)
+      : x(swizzled_place(base + p.x_ring) + ring * (LPG_DENSE_X_BYTES / 16)),
+        w(swizzled_place(base + p.w_ring + warp / 4 * (LPG_DENSE_W_BYTES / 2)) + ring * (LPG_DENSE_W_BYTES / 16)) {}
+
+  __device__ uint64_t x_at(int step) const { return swizzled_rows(x + step * 2); }
+  __device__ uint64_t w_at(int row_tile, int step) const {
+    return swizzled_rows(w + row_tile * (LPG_DENSE_W_BYTES / 4 / 16) + step * 2);
+  }
+};
+
+/* What the sums of a stage are scaled by before they are added to fp32: for each row tile, of rows g and g + 8. */
+template <class T>
+struct stage_scales {
+  float scale[T::row_tiles][2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
+
+  __device__ void load(const dense_args &a, const dense_work &w, int item, int stage, int warp, int g) {
+    const float *from = a.numbers + ((int64_t)w.bands.row_item(item) * a.plan.k_stages + stage) * T::rows +
+                        warp * T::row_tiles * LPG_TILE_ROWS + g;
+#pragma unroll
+    for (int i = 0; i < 2 * T::row_tiles; i++) scale[i / 2][i % 2] = from[i * 8];
+  }
+};
+
+/* A number of the tensor cores' sums in fp32. Sums of 128 products of int8 are below 2^22, so that the bits of 1.5 *
+ * 2^23 take them as its last digits: conversions are slow. */
+__device__ inline float stage_sum(float sum) { return sum; }
+__device__ inline float stage_sum(int sum) { return __int_as_float(sum + 0x4b400000) - 12582912.0f; }
+
+/* The products of a stage, one row tile of 64 rows after the other, whose sums are added to fp32 while the other four
+ * warps have the tensor cores. sum: registers for them. */
+template <class T>
+__device__ inline void promote_stage(const stage_places &at, const stage_scales<T> &scales,
+                                     typename T::Numbers::sum (&sum)[T::Tokens / 2], dense_sums<T, float> &totals) {
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) {
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < T::steps; step++) {
+      T::Numbers::wgmma::multiply(sum, at.w_at(r, step), at.x_at(step), step > 0);
+    }
+    wgmma_commit();
+    wgmma_wait<0>();
+#pragma unroll
+    for (int i = 0; i < T::Tokens / 2; i++) {
+      totals.sum[r][i] = fmaf(scales.scale[r][i / 2 % 2], stage_sum(sum[i]), totals.sum[r][i]);
+    }
+  }
+}
+
+/* The products of a stage start; they add to the sums. */
+template <class T, class Sum>
+__device__ inline void start_stage(const stage_places &at, dense_sums<T, Sum> &sums) {
+  wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < T::steps; step++) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      T::Numbers::wgmma::multiply(sums.sum[r], at.w_at(r, step), at.x_at(step), true);
+    }
+  }
+  wgmma_commit();
+}
+
 template <class T>
 __device__ inline void multiply_stages(const dense_args &a, const dense_work &w, dense_barriers barriers,
                                        uint8_t *memory, int warp, int lane) {
+  using sums_type = dense_sums<T, typename T::Numbers::sum>;
   const lpg_dense_plan &p = a.plan;
-  const uint32_t x_ring = swizzled_place(barriers.base + p.x_ring);
-  const uint32_t w_ring = swizzled_place(barriers.base + p.w_ring + warp / 4 * (LPG_DENSE_W_BYTES / 2));
   float *const factors = (float *)(memory + p.factors);
-  dense_sums<T> sums;
-  int ring = 0, before = -1, pass = 0; /* stages of the ring; before: one that is still being read */
+  typename T::Numbers::sum of_stage[T::Tokens / 2] = {}; /* the same registers for all stages */
+  int ring = 0, before = -1, pass = 0;                   /* stages of the ring; before: one that is still being read */
   uint32_t parity = 0;
   const auto release = [&](int stage) {
     if (stage >= 0 && lane < p.cluster) tell_block(barriers.empty(stage), lane);
   };
   for (int item = blockIdx.x / (unsigned)p.cluster; item < w.items; item += p.groups) {
     load_factors<T>(a, w, item, warp, lane, factors);
-    sums.clear();
+    dense_sums<T, float> totals;
+    sums_type sums;
+    if (T::Promotes) totals.clear();
+    if (!T::Promotes) sums.clear();
 #pragma unroll 1
     for (int stage = 0; stage < w.k_stages; stage++) {
+      stage_scales<T> scales;
+      if (T::Promotes && a.scaling.in_table) scales.load(a, w, item, stage, warp, lane / 4);
       wait_barrier(barriers.full(ring), parity);
       fence_for_tensor_cores();
-      wgmma_fence();
-#pragma unroll
-      for (int step = 0; step < T::steps; step++) {
-        const uint64_t rows = swizzled_rows(x_ring + ring * (LPG_DENSE_X_BYTES / 16) + step * 2);
-#pragma unroll
-        for (int r = 0; r < T::row_tiles; r++) {
-          const uint32_t place = w_ring + ring * (LPG_DENSE_W_BYTES / 16) + r * (LPG_DENSE_W_BYTES / 4 / 16) + step * 2;
-          T::X::wgmma::multiply(sums.sum[r], swizzled_rows(place), rows);
-        }
+      const stage_places at(p, barriers.base, warp, ring);
+      if constexpr (T::Promotes) {
+        promote_stage<T>(at, scales, of_stage, totals);
+        release(ring);
+      } else {
+        start_stage<T>(at, sums);
+        wgmma_wait<1>();
+        release(before);
+        before = ring;
       }
-      wgmma_commit();
-      wgmma_wait<1>();
-      release(before);
-      before = ring;
       if (++ring == LPG_DENSE_MOST_STAGES) {
         ring = 0;
         parity ^= 1;
       }
     }
-    wgmma_wait<0>();
-    release(before);
-    before = -1;
-    store_item<T, true>(a, w, item, sums, factors, memory, 0, pass);
+    if constexpr (!T::Promotes) {
+      wgmma_wait<0>();
+      release(before);
+      before = -1;
+      convert_sums(a, sums, totals);
+    }
+    store_item<T, true>(a, w, item, totals, factors, memory, 0, pass);
   }
 }
 

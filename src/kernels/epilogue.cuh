@@ -20,7 +20,7 @@ struct epilogue_args {
   lpgemm_activation_t activation;
   int x_scale_per_row;
   int skip_product;
-  int only_scales; /* Y = alpha * global * sum, by the host's alpha: the common case */
+  int only_scales; /* Y = alpha * global * x_scale * sum, by the host's alpha: the common case */
   float alpha, beta, global_scale;
   const void *device_alpha, *device_beta;
 };
@@ -44,8 +44,8 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.global_scale = call.problem.plan->desc.global_scale;
   e.device_alpha = call.device_alpha;
   e.device_beta = call.device_beta;
-  e.only_scales = !e.c && !e.bias && !e.x_scale && !e.skip_product && !e.device_alpha && !e.device_beta &&
-                  e.alpha != 0.0f && e.activation == LPGEMM_ACTIVATION_NONE;
+  e.only_scales = !e.c && !e.bias && !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f &&
+                  e.activation == LPGEMM_ACTIVATION_NONE;
   return e;
 }
 
@@ -89,15 +89,19 @@ __device__ inline void store_rounded(lpgemm_dtype_t type, void *array, int64_t i
   }
 }
 
+/* Of a row of X. */
+__device__ inline float x_scale_of(const epilogue_args &e, int64_t m) {
+  return e.x_scale ? e.x_scale[e.x_scale_per_row ? m : 0] : 1.0f;
+}
+
 __device__ inline void store_real(const epilogue_args &e, int64_t m, int64_t n, float sum) {
   if (e.only_scales) {
-    store_rounded(e.y_type, e.y, m * e.ldy + n, e.alpha * (sum * e.global_scale));
+    store_rounded(e.y_type, e.y, m * e.ldy + n, e.alpha * (sum * e.global_scale) * x_scale_of(e, m));
     return;
   }
   float v = 0.0f;
-  if (reads_product(e)) {
-    v = __fmul_rn(alpha_of(e), sum * e.global_scale); /* not joined with a sum: all kernels give the same bits */
-    if (e.x_scale) v = __fmul_rn(v, e.x_scale[e.x_scale_per_row ? m : 0]);
+  if (reads_product(e)) { /* products are not joined with a sum: all kernels give the same bits */
+    v = __fmul_rn(__fmul_rn(alpha_of(e), sum * e.global_scale), x_scale_of(e, m));
   }
   const float beta = beta_of(e);
   if (e.c && beta != 0.0f) v = fmaf(beta, lpg_load(e.y_type, e.c, m * e.ldc + n), v);

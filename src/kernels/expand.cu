@@ -1,8 +1,10 @@
-/* Brings packed weights to X's type: value, zero and scale in fp32, rounded once.
+/* Brings packed weights to the type that they are multiplied in: value, zero and scale in fp32, rounded once; to 8 bits
+ * without the scale, exactly.
  *
  *   a block of threads has a row tile; its warps take blocks of 256 columns in turn:
  *     scales and zeros of the block's groups to shared memory
- *     for every 64 columns: decode in the order of the packed words, put in place in shared memory, copy to the image */
+ *     for every stage of 128 bytes: decode in the order of the packed words, put in place in shared memory, copy to the
+ * image */
 #include "../cuda/cuda.h"
 #include "../layouts/unit.h"
 #include "activation_type.cuh"
@@ -10,16 +12,49 @@
 #include "expand.h"
 #include "groups.cuh"
 
+#include <cuda_fp8.h>
+
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
+
+/* ---- what an image is made of: how two numbers are rounded to neighbours ---- */
+
+template <class X>
+struct half_image {
+  using pair = uint32_t;
+  static constexpr bool scaled = true, wide_range = X::exponent == 8;
+  __device__ static pair round(float a, float b) { return X::round_two(a, b); }
+};
+
+struct i8_image {
+  using pair = uint16_t;
+  static constexpr bool scaled = false, wide_range = true;
+  __device__ static pair round(float a, float b) { /* integers: their bits are the lowest of 1.5 * 2^23 + x */
+    return (uint16_t)__byte_perm(__float_as_uint(a + 12582912.0f), __float_as_uint(b + 12582912.0f), 0x0040);
+  }
+};
+
+struct e4m3_image {
+  using pair = uint16_t;
+  static constexpr bool scaled = false, wide_range = true;
+  __device__ static pair round(float a, float b) {
+    return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
+  }
+};
+
+/* Columns of a stage. */
+template <class Image>
+constexpr int stage_k_of = LPG_DENSE_STAGE_BYTES * 2 / (int)sizeof(typename Image::pair);
+
+/* ---- the kernel ---- */
 
 struct expand_args {
   lpg_expand_scaling scaling;
   groups_args groups;
   lpgemm_dtype_t type;
   float codebook[16];
-  float step, offset;      /* integers: value = step * stored + offset; else offset is 0 */
-  groups_args bound;                 /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
+  float step, offset; /* integers: value = step * stored + offset; else offset is 0 */
+  groups_args bound;  /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
   double most, scale_most, zero_most; /* and the largest magnitudes of values, and of codes of the lower level */
   const uint8_t *codes;
   const int8_t *exponents; /* of rows; NULL: all 0 */
@@ -27,11 +62,12 @@ struct expand_args {
   int32_t row_vectors;     /* of them, 512 bytes each */
   int32_t n, k, k_stages, first_row_tile;
   uint8_t *image;
-  float *found;
+  float *numbers; /* factors of rows' sums that were found, or the table of scales */
 };
 
-constexpr int warps = 8, most_groups = block_k / LPG_STEP_K + 1; /* that 256 columns may touch */
-constexpr int piece_k = LPG_DENSE_STAGE_BYTES / 2, piece_bytes = LPG_TILE_ROWS * LPG_DENSE_STAGE_BYTES;
+constexpr int warps = 8, most_groups = block_k / LPG_STEP_K + 1;   /* that 256 columns may touch */
+constexpr int piece_bytes = LPG_TILE_ROWS * LPG_DENSE_STAGE_BYTES; /* a row tile's part of a stage */
+constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
 
 /* What a warp keeps in shared memory. */
 struct expand_area {
@@ -42,9 +78,7 @@ struct expand_area {
 };
 
 /* x 2^e, for any e that scales can have. */
-__device__ inline double times_power(double x, int e) {
-  return x * __longlong_as_double((long long)(1023 + e) << 52);
-}
+__device__ inline double times_power(double x, int e) { return x * __longlong_as_double((long long)(1023 + e) << 52); }
 
 /* A bound of the exponents of the weights of a row tile's rows, by all threads: less than 2^(exponent + 1). Of two
  * levels only the upper one is read, and the codes below are taken for the largest that there are. */
@@ -72,7 +106,7 @@ __device__ inline int power_of(const expand_args &a, int row, int found) {
 }
 
 /* Scale and zero of every group that the block from column k0 on touches, for the rows of a row tile. */
-template <class X>
+template <class Image>
 __device__ inline void load_groups(const expand_args &a, int row_tile, int k0, const int *power, expand_area &area) {
   const uint32_t group_k = (uint32_t)min(a.groups.group.k, (int64_t)INT32_MAX), first = (uint32_t)k0 / group_k;
   const int count = (uint32_t)(min(k0 + block_k, a.k) - 1) / group_k - first + 1;
@@ -81,7 +115,9 @@ __device__ inline void load_groups(const expand_args &a, int row_tile, int k0, c
     const int r = i % LPG_TILE_ROWS, row = row_tile * LPG_TILE_ROWS + r, j = i / LPG_TILE_ROWS;
     group_numbers g = {0.0, 0.0};
     if (row < a.n) g = group_at(a.groups, row, (int64_t)(first + j) * group_k);
-    area.scale[j][r] = row >= a.n ? 0.0f : a.scaling.on_rows ? 1.0f : (float)times_power(g.scale, power[r]);
+    area.scale[j][r] = row >= a.n                            ? 0.0f
+                       : Image::scaled && !a.scaling.on_rows ? (float)times_power(g.scale, power[r])
+                                                             : 1.0f;
     area.shift[j][r] = a.offset - (minimum ? 0.0f : (float)g.zero);
     area.minimum[j][r] = minimum ? (float)times_power(g.zero, power[r]) : 0.0f;
   }
@@ -117,15 +153,28 @@ struct group_walk {
   }
 };
 
-/* 64 columns, piece `piece` of a block, from the lane's words to their places. Whole: all columns are there. */
-template <class X, int Bits, bool Integers, bool Whole>
+/* The scales of a row tile and the stages of a block of columns, whose groups are whole stages. */
+template <class Image>
+__device__ inline void store_scales(const expand_args &a, int row_tile, int block, int lane) {
+  constexpr int stages = block_k / stage_k_of<Image>;
+  static_assert(Image::scaled || stages * LPG_TILE_ROWS == 32, "a lane has a scale");
+  const int row = row_tile * LPG_TILE_ROWS + lane % LPG_TILE_ROWS, stage = block * stages + lane / LPG_TILE_ROWS;
+  if (stage >= a.k_stages) return;
+  const float scale = row < a.n ? (float)group_at(a.groups, row, (int64_t)stage * stage_k_of<Image>).scale : 0.0f;
+  const int64_t item = blockIdx.x / item_tiles;
+  a.numbers[(item * a.k_stages + stage) * LPG_DENSE_ROWS + blockIdx.x % item_tiles * LPG_TILE_ROWS +
+            row % LPG_TILE_ROWS] = scale;
+}
+
+/* A stage of a block, from the lane's words to their places. Whole: all columns are there. */
+template <class Image, int Bits, bool Integers, bool Whole>
 __device__ inline void expand_piece(const expand_args &a, const values_of<Integers> &values, const uint32_t *word,
                                     int k0, int piece, group_walk &walk, expand_area &area) {
   constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
-  for (int s = 0; s < piece_k / LPG_STEP_K; s++) {
-    const int step = piece * (piece_k / LPG_STEP_K) + s, k = k0 + step * LPG_STEP_K;
+  for (int s = 0; s < stage_k_of<Image> / LPG_STEP_K; s++) {
+    const int step = piece * (stage_k_of<Image> / LPG_STEP_K) + s, k = k0 + step * LPG_STEP_K;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       const int row = g + 8 * half;
@@ -139,9 +188,10 @@ __device__ inline void expand_piece(const expand_args &a, const values_of<Intege
           const float w = fmaf(values.shifted(code, shift), scale, minimum);
           return Whole || column < a.k ? w : 0.0f;
         };
-        const int column = k + 8 * i + 2 * t, at = (s * 2 + i) ^ g;
-        *(uint32_t *)(area.piece + row * LPG_DENSE_STAGE_BYTES + at * 16 + t * 4) =
-            X::round_two(weight(two & 0xffffu, column), weight(two >> 16, column + 1));
+        constexpr int bytes = (int)sizeof(typename Image::pair);
+        const int column = k + 8 * i + 2 * t, in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
+        *(typename Image::pair *)(area.piece + row * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 + t * bytes) =
+            Image::round(weight(two & 0xffffu, column), weight(two >> 16, column + 1));
       }
     }
     walk.step();
@@ -155,12 +205,12 @@ __device__ inline int image_row(int row_tile_of_item) {
   return warp / 4 * 128 + row_tile_of_item % 2 * 64 + warp % 4 * LPG_TILE_ROWS;
 }
 
-template <class X, int Bits, bool Integers>
+template <class Image, int Bits, bool Integers>
 __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_constant__ expand_args a) {
   __shared__ alignas(16) expand_area areas[warps];
   __shared__ float table[Integers ? 1 : 1 << Bits];
   __shared__ int power[LPG_TILE_ROWS];
-  constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
+  constexpr int stages = block_k / stage_k_of<Image>;
   const int row_tile = a.first_row_tile + blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int i = threadIdx.x; !Integers && i < 1 << Bits; i += warps * 32) {
     table[i] = lpg_code_value(a.type, (uint32_t)i, a.codebook);
@@ -168,9 +218,9 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
   if (a.scaling.finds) find_exponents(a, row_tile, power);
   if (threadIdx.x < LPG_TILE_ROWS) {
     const int row = row_tile * LPG_TILE_ROWS + threadIdx.x;
-    const int e = X::exponent == 8 || row >= a.n ? 0 : power_of(a, row, power[threadIdx.x]);
+    const int e = Image::wide_range || row >= a.n ? 0 : power_of(a, row, power[threadIdx.x]);
     power[threadIdx.x] = e;
-    if (a.scaling.finds && blockIdx.y == 0) a.found[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
+    if (a.scaling.finds && blockIdx.y == 0) a.numbers[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
   }
   __syncthreads();
   const values_of<Integers> values = {table, a.step};
@@ -190,17 +240,18 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
       }
       word[4 * v] = vector.x, word[4 * v + 1] = vector.y, word[4 * v + 2] = vector.z, word[4 * v + 3] = vector.w;
     }
-    load_groups<X>(a, row_tile, block * block_k, power, area);
+    load_groups<Image>(a, row_tile, block * block_k, power, area);
+    if (!Image::scaled && a.scaling.in_table) store_scales<Image>(a, row_tile, block, lane);
     group_walk walk(a, block * block_k);
     __syncwarp();
 #pragma unroll
-    for (int piece = 0; piece < block_k / piece_k; piece++) {
-      const int stage = block * (block_k / piece_k) + piece;
+    for (int piece = 0; piece < stages; piece++) {
+      const int stage = block * stages + piece;
       if (stage >= a.k_stages) break;
       if ((block + 1) * block_k <= a.k) {
-        expand_piece<X, Bits, Integers, true>(a, values, word, block * block_k, piece, walk, area);
+        expand_piece<Image, Bits, Integers, true>(a, values, word, block * block_k, piece, walk, area);
       } else {
-        expand_piece<X, Bits, Integers, false>(a, values, word, block * block_k, piece, walk, area);
+        expand_piece<Image, Bits, Integers, false>(a, values, word, block * block_k, piece, walk, area);
       }
       __syncwarp();
       uint4 *const to = (uint4 *)(image + (int64_t)stage * LPG_DENSE_W_BYTES) + lane;
@@ -213,23 +264,29 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
 
 /* ---- on the host ---- */
 
-template <class X, bool Integers>
+template <class Image, bool Integers>
 static const void *kernel_of(int bits) {
   switch (bits) {
-    case 1: return (const void *)expand_kernel<X, 1, Integers>;
-    case 2: return (const void *)expand_kernel<X, 2, Integers>;
-    case 3: return (const void *)expand_kernel<X, 3, Integers>;
-    case 4: return (const void *)expand_kernel<X, 4, Integers>;
-    case 5: return (const void *)expand_kernel<X, 5, Integers>;
-    case 6: return (const void *)expand_kernel<X, 6, Integers>;
-    case 7: return (const void *)expand_kernel<X, 7, Integers>;
-    default: return (const void *)expand_kernel<X, 8, Integers>;
+    case 1: return (const void *)expand_kernel<Image, 1, Integers>;
+    case 2: return (const void *)expand_kernel<Image, 2, Integers>;
+    case 3: return (const void *)expand_kernel<Image, 3, Integers>;
+    case 4: return (const void *)expand_kernel<Image, 4, Integers>;
+    case 5: return (const void *)expand_kernel<Image, 5, Integers>;
+    case 6: return (const void *)expand_kernel<Image, 6, Integers>;
+    case 7: return (const void *)expand_kernel<Image, 7, Integers>;
+    default: return (const void *)expand_kernel<Image, 8, Integers>;
   }
 }
 
-static const void *kernel_for(lpgemm_dtype_t x_type, bool integers, int bits) {
-  if (x_type == LPGEMM_F16) return integers ? kernel_of<f16_x, true>(bits) : kernel_of<f16_x, false>(bits);
-  return integers ? kernel_of<bf16_x, true>(bits) : kernel_of<bf16_x, false>(bits);
+static const void *kernel_for(lpgemm_dtype_t type, bool integers, int bits) {
+  switch (type) {
+    case LPGEMM_F16:
+      return integers ? kernel_of<half_image<f16_x>, true>(bits) : kernel_of<half_image<f16_x>, false>(bits);
+    case LPGEMM_BF16:
+      return integers ? kernel_of<half_image<bf16_x>, true>(bits) : kernel_of<half_image<bf16_x>, false>(bits);
+    case LPGEMM_I8: return integers ? kernel_of<i8_image, true>(bits) : kernel_of<i8_image, false>(bits);
+    default: return integers ? kernel_of<e4m3_image, true>(bits) : kernel_of<e4m3_image, false>(bits);
+  }
 }
 
 static double largest_of(lpgemm_dtype_t type, const float *codebook) {
@@ -261,14 +318,13 @@ static void set_bound(const lpg_call &call, expand_args &a) {
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, int32_t k_stages, int32_t first, int32_t count, void *image,
-                                     float *found) {
-  constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
+lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
+                                     int32_t count, void *image, float *numbers) {
   const lpg_plan &plan = *call->problem.plan;
   const lpgemm_weight_desc_t &d = plan.desc;
   const bool integers = lpg_is_integer_kind(d.type);
   lpg::expand_args a = {};
-  a.scaling = lpgemm_i_expand_scaling(&plan, call->problem.x_type);
+  a.scaling = lpgemm_i_expand_scaling(&plan, type);
   a.groups = lpg::make_groups(*call);
   a.type = d.type;
   memcpy(a.codebook, d.codebook, sizeof a.codebook);
@@ -282,20 +338,21 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, int32_t k_stages, int
   a.n = (int32_t)d.n;
   a.k = (int32_t)d.k;
   a.k_stages = k_stages;
-  a.first_row_tile = first * item_tiles;
+  a.first_row_tile = first * lpg::item_tiles;
   a.image = (uint8_t *)image;
-  a.found = found;
+  a.numbers = numbers;
   /* Several blocks of threads for a row tile hide more of the memory's latency. */
   const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), most = 4;
-  return lpg::launch(lpg::kernel_for(call->problem.x_type, integers, plan.bits),
-                     dim3((unsigned)(count * item_tiles), (unsigned)(blocks < most ? blocks : most)), lpg::warps * 32, 0,
-                     call->stream, a);
+  return lpg::launch(lpg::kernel_for(type, integers, plan.bits),
+                     dim3((unsigned)(count * lpg::item_tiles), (unsigned)(blocks < most ? blocks : most)),
+                     lpg::warps * 32, 0, call->stream, a);
 }
 
 lpgemm_status_t lpgemm_i_cuda_prepare_expand(void) {
   for (int bits = 1; bits <= 8; bits++) {
-    for (int which = 0; which < 4; which++) {
-      LPG_TRY(lpg::allow_shared(lpg::kernel_for(which / 2 ? LPGEMM_F16 : LPGEMM_BF16, which % 2, bits), 0));
+    for (lpgemm_dtype_t type : {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8, LPGEMM_E4M3}) {
+      LPG_TRY(lpg::allow_shared(lpg::kernel_for(type, false, bits), 0));
+      LPG_TRY(lpg::allow_shared(lpg::kernel_for(type, true, bits), 0));
     }
   }
   return LPGEMM_SUCCESS;

@@ -27,10 +27,12 @@ static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d) {
 /* The normal numbers of fp16: 2^LEAST and more, below 2^(MOST + 1). */
 enum { LEAST = -14, MOST = 15 };
 
-lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_plan *weights, lpgemm_dtype_t x_type) {
+static int is_8_bits(lpgemm_dtype_t type) { return lpg_bytes(type) == 1; }
+
+lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_plan *weights, lpgemm_dtype_t type) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const magnitudes m = magnitudes_of(d);
-  const int is_fp16 = x_type == LPGEMM_F16;
+  const int is_fp16 = type == LPGEMM_F16;
   const int differs = d->zero == LPGEMM_ZERO_MINIMUM || d->zero == LPGEMM_ZERO_PER_GROUP;
   lpg_expand_scaling s;
   s.on_rows = d->zero != LPGEMM_ZERO_MINIMUM &&
@@ -38,15 +40,50 @@ lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_plan *weights, lpgemm_dtype
               !(is_fp16 && (differs || m.top > MOST || m.low < LEAST));
   s.top = is_fp16 ? MOST - 1 - m.top : 0; /* a scale may be almost twice the power of two of its exponent */
   s.finds = is_fp16 && !s.on_rows && differs;
+  s.in_table = is_8_bits(type) && !s.on_rows;
   return s;
 }
 
-const char *lpgemm_i_expand_refuses(const lpg_problem *problem) {
+/* 1 if all values less the zero are exact in int8 or e4m3. */
+static int is_exact(const lpgemm_weight_desc_t *d, lpgemm_dtype_t type) {
+  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
+  const int bits = lpg_bits(d->type);
+  if (d->zero == LPGEMM_ZERO_PER_GROUP) { /* integers are one of the codes or one above */
+    return lpg_kind(d->type) == LPGEMM_KIND_UINT && lpg_is_integer_kind(d->zero_type) &&
+           bits <= (type == LPGEMM_I8 ? 7 : 4);
+  }
+  for (uint32_t code = 0; code < 1u << bits; code++) {
+    const double value = (double)lpg_code_value(d->type, code, d->codebook) - zero;
+    if (type == LPGEMM_I8) {
+      if (!(value >= -128.0 && value <= 127.0 && floor(value) == value)) return 0;
+    } else if (!isnan(value)) { /* rounded as lpg_activation_code() does */
+      const uint8_t rounded = (uint8_t)lpg_round_float(fabs(value) / 256.0, 5, 3);
+      if (!(fabs(value) <= 448.0) || (double)lpg_load(LPGEMM_E4M3, &rounded, 0) != fabs(value)) return 0;
+    }
+  }
+  return 1;
+}
+
+static const char *refuses_8_bits(const lpg_problem *problem, lpgemm_dtype_t type) {
+  const lpg_plan *plan = problem->plan;
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  if (d->zero == LPGEMM_ZERO_MINIMUM) return "it takes no minima with activations of 8 bits";
+  if (!is_exact(d, type)) return "the weights less their zeros are not exact in the 8 bits of the activations";
+  if (!lpgemm_i_expand_scaling(plan, type).on_rows && plan->group.k % 128 != 0) {
+    return "with activations of 8 bits it takes groups of multiples of 128 columns only";
+  }
+  if (problem->y_type == LPGEMM_I32 && d->scale_type) return "it scales what it writes as int32";
+  if (type == LPGEMM_I8 && plan->k_padded > INT32_MAX / (128 * 128)) return "sums of so many columns may not be int32";
+  return NULL;
+}
+
+const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t type) {
   const lpg_plan *plan = problem->plan;
   if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
     return "it takes no matrix as large as this";
   }
-  if (problem->x_type != LPGEMM_F16 || lpgemm_i_expand_scaling(plan, problem->x_type).on_rows) return NULL;
+  if (is_8_bits(type)) return refuses_8_bits(problem, type);
+  if (type != LPGEMM_F16 || lpgemm_i_expand_scaling(plan, type).on_rows) return NULL;
   const magnitudes m = magnitudes_of(&plan->desc);
   if (m.top - m.low > MOST - 1 - LEAST) return "the weights' values are too far apart for the type of X";
   if (m.top - m.low + (int)problem->scale_span > MOST - 1 - LEAST) {

@@ -69,8 +69,7 @@ __device__ inline void decode_unit(const generic_args &a, const float *values, i
                                    int row_half, group_numbers &group, float *w) {
   constexpr int tile_k = lpg_tile_k(Bits), words = lpg_unit_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
   const int first_word = (int)(k0 % tile_k) / unit_k * words;
-  const uint8_t *tile =
-      a.codes + lpg_tile_offset(Bits, a.k_tiles, row / LPG_TILE_ROWS, k0 / tile_k);
+  const uint8_t *tile = a.codes + lpg_tile_offset(Bits, a.k_tiles, row / LPG_TILE_ROWS, k0 / tile_k);
   uint32_t word[words];
 #pragma unroll
   for (int i = 0; i < words; i++) {
@@ -79,7 +78,8 @@ __device__ inline void decode_unit(const generic_args &a, const float *values, i
 #pragma unroll
   for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
     const int64_t step_k = k0 + pair / 2 * LPG_STEP_K; /* groups are multiples of 16 columns */
-    if (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.groups.group.k == 0) group = called_group_at(a.groups, row, step_k);
+    if (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.groups.group.k == 0)
+      group = called_group_at(a.groups, row, step_k);
     const uint32_t codes = lpg_unit_pair(Bits, word, 1, pair);
 #pragma unroll
     for (int odd = 0; odd < 2; odd++) {

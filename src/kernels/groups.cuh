@@ -17,8 +17,8 @@ struct groups_args {
 inline groups_args make_groups(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
   const lpgemm_weight_desc_t &d = plan.desc;
-  groups_args a = {d.scale_type, d.super_scale_type, d.zero_type, d.super_zero_type, d.zero,
-                   d.zero_constant, plan.group, plan.super, {}};
+  groups_args a = {d.scale_type, d.super_scale_type, d.zero_type, d.super_zero_type, d.zero, d.zero_constant,
+                   plan.group,   plan.super,         {}};
   for (int i = 0; i < LPG_SECTIONS; i++) a.section[i] = call.section[i];
   return a;
 }

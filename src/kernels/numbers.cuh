@@ -94,7 +94,8 @@ __device__ inline void copy_one(const number_section &s, int lane, int row_tile,
     r++;
   }
   if (at >= chunk_bytes) return;
-  const int first = block * s.block_bytes + at;
+  const int first =
+      s.blocks_each ? block * s.block_bytes + at : at & (s.block_bytes - 1); /* all blocks have the same */
   const uint8_t *from = s.values + (int64_t)min(row_tile + r, row_tiles - 1) * s.row_bytes + first;
   copy16_async(raw + s.offset + r * s.bytes + at, from, first < s.row_bytes);
 }

@@ -11,8 +11,8 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* Y of 16 bits without anything else that the epilogue may do: four neighbours at once. */
-__device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v) {
-  const auto scaled = [&](float x) { return e.alpha * (x * e.global_scale); };
+__device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v, float x_scale) {
+  const auto scaled = [&](float x) { return e.alpha * (x * e.global_scale) * x_scale; };
   const float a = scaled(v.x), b = scaled(v.y), c = scaled(v.z), d = scaled(v.w);
   *(uint2 *)y = e.y_type == LPGEMM_F16 ? make_uint2(f16_x::round_two(a, b), f16_x::round_two(c, d))
                                        : make_uint2(bf16_x::round_two(a, b), bf16_x::round_two(c, d));
@@ -61,7 +61,7 @@ struct sums_area {
     constexpr int fours = rows / 4, sweep = threads / fours; /* tokens at once */
     const epilogue_args &e = a.epilogue;
     const int thread = threadIdx.x % threads, row = thread % fours * 4;
-    if (e.only_scales && e.y_type != LPGEMM_F32 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0 && n + rows <= a.n) {
+    if (e.only_scales && lpg_bytes(e.y_type) == 2 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0 && n + rows <= a.n) {
       const float4 factor = *(const float4 *)(factors + row);
       uint16_t *const y = (uint16_t *)e.y + (int64_t)(m + thread / fours) * e.ldy + n + row;
 #pragma unroll
@@ -74,7 +74,8 @@ struct sums_area {
           sum = make_float4(sum.x + one.x, sum.y + one.y, sum.z + one.z, sum.w + one.w);
         }
         store_four(e, y + i * sweep * e.ldy,
-                   make_float4(sum.x * factor.x, sum.y * factor.y, sum.z * factor.z, sum.w * factor.w));
+                   make_float4(sum.x * factor.x, sum.y * factor.y, sum.z * factor.z, sum.w * factor.w),
+                   x_scale_of(e, m + token));
       }
       return;
     }
@@ -82,6 +83,10 @@ struct sums_area {
     for (int i = thread; i < own * rows; i += threads) {
       const int token = i / rows, r = i % rows;
       if (m + token >= a.m || n + r >= a.n) continue;
+      if (e.y_type == LPGEMM_I32) { /* of one slice: integers, as bits */
+        store_integer(e, m + token, n + r, __float_as_int(sums[token * stride + r]));
+        continue;
+      }
       float sum = 0.0f;
       for (int s = 0; s < (Alone ? 1 : slices); s++) sum += sums[(s * own + token) * stride + r];
       store_real(e, m + token, n + r, sum * factors[r]);

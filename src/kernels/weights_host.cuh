@@ -102,7 +102,7 @@ static int add_sections(const lpg_call &call, int row_tiles, int chunk, numbers_
       numbers.sections == 1 && numbers.section[0].type == LPGEMM_F16 && numbers.which[role_scale] == 0;
   const number_section &s = numbers.section[0];
   numbers.one_copy =
-      numbers.sections == 1 && s.blocks_each == 1 && s.slot_bytes >= 16 && row_tiles * chunk * s.block_bytes <= 512;
+      numbers.sections == 1 && s.blocks_each <= 1 && s.slot_bytes >= 16 && row_tiles * chunk * s.block_bytes <= 512;
   while (2 << numbers.block_groups_log2 <= lpg_block_groups(&call.problem.plan->group)) numbers.block_groups_log2++;
   return offset;
 }

@@ -5,6 +5,7 @@
 #include "weights_host.cuh"
 #include "wide.cuh"
 #include "wide_limits.h"
+#include "widen.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -73,7 +74,7 @@ static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int item) {
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
-static lpgemm_status_t run_wide_any(const lpg_call &call) {
+static lpgemm_status_t run_wide_any(lpg_call call) {
   const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(call.problem.plan, call.problem.x_type);
   wide_args a = {};
   wide_memo memo = {};
@@ -83,6 +84,7 @@ static lpgemm_status_t run_wide_any(const lpg_call &call) {
   if (Decoder<X, Bits>::centered && scaling.general) a.numbers.factor = 1.0f; /* the step is taken before the scale */
   LPG_TRY(find_wide_plan(call, scaling.general, memo));
   a.plan = memo.plan;
+  LPG_TRY(lpgemm_i_cuda_widen(&call, call.workspace));
   return scaling.general ? run_item<X, Decoder, Bits, true>(call, a, memo.item)
                          : run_item<X, Decoder, Bits, false>(call, a, memo.item);
 }
@@ -98,7 +100,7 @@ static lpgemm_status_t prepare_wide_any() {
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   for (const void *kernel : kernels) LPG_TRY(allow_shared(kernel, (size_t)bytes));
-  return LPGEMM_SUCCESS;
+  return lpgemm_i_cuda_prepare_widen();
 }
 
 }  // namespace

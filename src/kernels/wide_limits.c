@@ -4,6 +4,7 @@
 
 #include "decode_limits.h"
 #include "wide_plan.h"
+#include "widen.h"
 
 /* ---- what is multiplied by a scale ---- */
 
@@ -83,8 +84,9 @@ static int takes_zero_off(const lpgemm_weight_desc_t *d) {
   return floor(center) == center && center >= 0.0 && center <= ldexp(1.0, lpg_bits(d->type));
 }
 
-lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t x_type) {
+lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations) {
   const lpgemm_weight_desc_t *d = &weights->desc;
+  const lpgemm_dtype_t x_type = lpg_half_type(activations);
   lpg_wide_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
@@ -98,7 +100,8 @@ lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t x
 const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
-  const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, problem->x_type);
+  const lpgemm_dtype_t x_type = lpg_half_type(problem->x_type);
+  const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, x_type);
   const char *reason = lpgemm_i_decoders_refuse(problem);
   if (reason) return reason;
   if (d->zero == LPGEMM_ZERO_MINIMUM) return "it takes no minima";
@@ -106,8 +109,8 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
       (lpg_kind(d->type) != LPGEMM_KIND_UINT || !lpg_is_integer_kind(d->zero_type))) {
     return "it takes zeros of groups only as integers, of unsigned weights";
   }
-  if (!magnitudes_of(d, problem->x_type).fits) return "the zero has too many digits for the type of X";
-  if (!scaling.on_rows && (int)problem->scale_span > span_limit(d, problem->x_type)) {
+  if (!magnitudes_of(d, x_type).fits) return "the zero has too many digits for the type of X";
+  if (!scaling.on_rows && (int)problem->scale_span > span_limit(d, x_type)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   if (problem->m > INT32_MAX / 2) return "it takes no matrix as large as this";
@@ -127,4 +130,9 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
   double ns = 0.0;
   const int found = lpg_wide_choose(problem->plan, problem->m, general, device, -1, &plan, &item, &ns);
   return found ? ns / 1000.0 : HUGE_VAL;
+}
+
+size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
+  (void)device;
+  return lpg_widened_bytes(problem);
 }

@@ -15,7 +15,10 @@ typedef struct lpg_wide_scaling {
   int general;  /* the kernel's general form: scales that are not of X's type, small groups, zeros that differ */
 } lpg_wide_scaling;
 
-lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t x_type);
+lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations);
+
+/* For a copy of X, if it is of 8 bits. */
+size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device);
 
 /* Microseconds. */
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device);

@@ -10,11 +10,11 @@
 #include "blocks.h"
 
 enum {
-  LPG_WIDE_COPY_WARPS = 4,   /* that bring what the others multiply */
-  LPG_WIDE_ROWS = 256,       /* of an item, the most */
-  LPG_WIDE_TOKENS = 128,     /* of an item, the most */
-  LPG_WIDE_BAND = 12,        /* items of a band, of rows */
-  LPG_WIDE_STAGE_K = 64,     /* columns of a stage of X */
+  LPG_WIDE_COPY_WARPS = 4, /* that bring what the others multiply */
+  LPG_WIDE_ROWS = 256,     /* of an item, the most */
+  LPG_WIDE_TOKENS = 128,   /* of an item, the most */
+  LPG_WIDE_BAND = 12,      /* items of a band, of rows */
+  LPG_WIDE_STAGE_K = 64,   /* columns of a stage of X */
   LPG_WIDE_MOST_STAGES = 16,
   LPG_WIDE_BARRIER_BYTES = 512
 };

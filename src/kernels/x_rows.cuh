@@ -24,7 +24,7 @@ struct x_matrix {
    * outputs. */
   template <int Rows>
   __device__ void load(uint32_t to, int token, int column, int lane, bool aligned) const {
-    constexpr int each = 16 / Bytes;                                             /* numbers of a piece */
+    constexpr int each = 16 / Bytes;                                                /* numbers of a piece */
     const int piece = lane % 8, first_row = lane / 8, rows = m - token - first_row; /* from the lane's first on */
     const int first_column = column + piece * each, bytes = min(max(k - first_column, 0), each) * Bytes;
     const int64_t pitch = ldx * Bytes;

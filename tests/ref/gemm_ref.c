@@ -262,7 +262,9 @@ void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *so
   if (alpha != 0) {
     for (int64_t i = 0; i < m; i++) x_row(args, i, k, x + i * k, x_size + i * k, x_moved + i * k);
   }
-  int may_round = !args->quantize_x && (args->x_type == LPGEMM_F16 || args->x_type == LPGEMM_BF16);
+  /* Weights are rounded to the type in which they are multiplied: for X of 8 bits fp16, which holds them. */
+  int may_round = args->x_type != LPGEMM_F32 || args->quantize_x;
+  double weight_epsilon = ref_epsilon(args->x_type == LPGEMM_BF16 && !args->quantize_x ? LPGEMM_BF16 : LPGEMM_F16);
   int rounds = LPGEMM_DTYPE_KIND(desc->type) == LPGEMM_KIND_CODEBOOK;
   for (int64_t j = 0; j < n; j++) {
     if (alpha != 0) ref_weight_row(desc, source, j, w);
@@ -275,7 +277,7 @@ void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *so
         v = alpha * dot(x + i * k, w, k);
         error = fabs(alpha) * (((double)k + 8) * (0x1p-23 * size + 0x1p-149) /* fp32 underflow */);
         if (args->quantize_x) error += fabs(alpha) * dot(x_moved + i * k, w_size, k);
-        if (may_round) rounding = fabs(alpha) * ref_epsilon(args->x_type) * size;
+        if (may_round) rounding = fabs(alpha) * weight_epsilon * size;
       }
       double c = beta != 0 ? beta * ref_load(args->y_type, args->c, i * ldc + j) : 0;
       v += c + b;

@@ -33,8 +33,8 @@ __device__ inline void copy8_async(uint32_t to, const void *from, bool valid) {
  * (sm_90 and later); they count as bytes of the same barrier of each. */
 __device__ inline void copy_to_blocks(uint32_t to, const void *from, int bytes, uint32_t barrier, uint16_t blocks) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::
-          "r"(to),
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
+      "%4;" ::"r"(to),
       "l"(from), "r"(bytes), "r"(barrier), "h"(blocks)
       : "memory");
 }

@@ -49,10 +49,10 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
 /* The same with A in shared memory, its rows as those of B. */
-#define LPG_WGMMA_SHARED(type, columns, list, a_rows, b_rows, ...)                                                     \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, %" #a_rows ", %"  \
-               #b_rows ", 1, 1, 1, 0, 0;"                                                                              \
-               : __VA_ARGS__                                                                                           \
+#define LPG_WGMMA_SHARED(type, columns, list, a_rows, b_rows, ...)                                              \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, %" #a_rows \
+               ", %" #b_rows ", 1, 1, 1, 0, 0;"                                                                 \
+               : __VA_ARGS__                                                                                    \
                : "l"(a), "l"(rows))
 
 #define LPG_WGMMA_TYPE(name, type)                                                                                    \
@@ -75,6 +75,37 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
 
 LPG_WGMMA_TYPE(wgmma_f16, f16)
 LPG_WGMMA_TYPE(wgmma_bf16, bf16)
+
+/* Of bytes, 32 columns at once, both operands in shared memory; adds: D += A B, else D = A B. */
+#define LPG_INTEGERS_4(d, i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
+#define LPG_INTEGERS_16(d, i) \
+  LPG_INTEGERS_4(d, i), LPG_INTEGERS_4(d, i + 4), LPG_INTEGERS_4(d, i + 8), LPG_INTEGERS_4(d, i + 12)
+#define LPG_INTEGERS_64(d) LPG_INTEGERS_16(d, 0), LPG_INTEGERS_16(d, 16), LPG_INTEGERS_16(d, 32), LPG_INTEGERS_16(d, 48)
+#define LPG_WGMMA_BYTES(types, signs, ...)                                                                           \
+  asm volatile(                                                                                                      \
+      "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %66, 0;\n\t"                                                             \
+      "wgmma.mma_async.sync.aligned.m64n128k32." types " {" LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 \
+      ", " LPG_OPERANDS_48 "}, %64, %65, p" signs ";\n\t}"                                                           \
+      : __VA_ARGS__                                                                                                  \
+      : "l"(a), "l"(rows), "r"((int)adds))
+
+struct wgmma_i8 {
+  __device__ static void multiply(int (&d)[64], uint64_t a, uint64_t rows, bool adds) {
+    LPG_WGMMA_BYTES("s32.s8.s8", "", LPG_INTEGERS_64(d));
+  }
+};
+
+struct wgmma_e4m3 {
+  __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {
+    LPG_WGMMA_BYTES("f32.e4m3.e4m3", ", 1, 1", LPG_ARRAY_64(d, 0));
+  }
+};
+
+struct wgmma_e4m3_by_e5m2 {
+  __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {
+    LPG_WGMMA_BYTES("f32.e4m3.e5m2", ", 1, 1", LPG_ARRAY_64(d, 0));
+  }
+};
 
 }  // namespace
 }  // namespace lpg

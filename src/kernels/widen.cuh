@@ -1,0 +1,34 @@
+/* 8-bit activations as the fp16 numbers that they are: int8, e4m3 and e5m2 are all in fp16, exactly. */
+#pragma once
+
+#include "activation_type.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* Two bytes, in the low and in the third byte of a word, to a pair. */
+__device__ inline uint32_t widen_i8(uint32_t two) {
+  return f16_x::subtract((two ^ both(0x80)) | both(0x6400), both(0x6480)); /* 1024 + (x + 128) - 1152 */
+}
+
+/* The exponent's bias is 8 less than fp16's. 0x7f is NaN: it gets an exponent of ones. */
+__device__ inline uint32_t widen_e4m3(uint32_t two) {
+  const uint32_t magnitude = two & both(0x7f), nan = (magnitude + both(1)) >> 7 & both(1);
+  const uint32_t value = f16_x::multiply((two & both(0x80)) << 8 | magnitude << 7, both(0x5c00)); /* 2^8 */
+  return value | nan * 0x7e00u;
+}
+
+__device__ inline uint32_t widen_e5m2(uint32_t two) { return two << 8; }
+
+/* Eight bytes to eight numbers. */
+__device__ inline uint4 widen_eight(lpgemm_dtype_t type, uint2 bytes) {
+  const auto all = [&](auto widen) {
+    const auto two = [&](uint32_t word, uint32_t selector) { return widen(__byte_perm(word, 0, selector)); };
+    return make_uint4(two(bytes.x, 0x4140), two(bytes.x, 0x4342), two(bytes.y, 0x4140), two(bytes.y, 0x4342));
+  };
+  if (type == LPGEMM_I8) return all(widen_i8);
+  return type == LPGEMM_E4M3 ? all(widen_e4m3) : all(widen_e5m2);
+}
+
+}  // namespace
+}  // namespace lpg

@@ -58,6 +58,7 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   put_number(file, "limit_us", r->limit_us, ", ");
   put_number(file, "eff", bench_efficiency(r), ", ");
   put_text(file, "baseline", c->operation == BENCH_GEMM && isfinite(r->baseline_us) ? machine->blas : "", ", ");
+  put_text(file, "blas_type", lpgemm_dtype_name(c->baseline), ", ");
   put_number(file, "baseline_us", r->baseline_us, ", ");
   put_number(file, "ratio", bench_ratio(r), ",\n     ");
   put_number(file, "bytes", r->bytes, ", ");

@@ -374,6 +374,51 @@ static void check_many_rows(int type, int x) {
   check_spec(&spec);
 }
 
+/* More than one item of the dense kernels, in rows or tokens, now and then; with X of 8 bits what is exact in them. */
+static void check_dense(int type, int x, int large) {
+  problem_spec spec = draw_rows_of(type, x);
+  if (LPGEMM_DTYPE_KIND(spec.x_type) != LPGEMM_KIND_REAL) {
+    spec.desc.group_k = 128 * test_between(0, 3);
+    spec.desc.super_k = 0;
+    if (spec.desc.zero == LPGEMM_ZERO_MINIMUM || spec.desc.zero == LPGEMM_ZERO_CONSTANT) {
+      spec.desc.zero = LPGEMM_ZERO_CONSTANT;
+      spec.desc.zero_type = spec.desc.super_zero_type = 0;
+      spec.desc.zero_constant = (float)test_between(0, 9);
+    }
+  }
+  spec.m = test_between(33, large ? 300 : 150);
+  spec.desc.n = test_between(1, large ? 300 : 100);
+  spec.desc.k = test_between(1, large ? 300 : 700);
+  check_spec(&spec);
+}
+
+/* Rows so long that the workspace holds only some of them at once. */
+static void check_chunks(lpgemm_dtype_t x) {
+  problem_spec s = {.desc = {.size = sizeof s.desc, .type = LPGEMM_UINT(4), .scale_type = LPGEMM_F16}};
+  s.desc.n = 600;
+  s.desc.k = x == LPGEMM_F16 ? 43200 : 86400;
+  s.m = 33;
+  s.x_type = x;
+  s.y_type = LPGEMM_F32;
+  s.alpha = 1;
+  check_spec(&s);
+}
+
+static void suite_dense(void) {
+  if (test_backend() != LPGEMM_BACKEND_CUDA) return;
+  for (int t = 0; t < PROBLEM_TYPES; t++) {
+    for (int x = 0; x < 6; x++) {
+      for (int i = 0; i < (x < 2 ? 4 : 8) && x_types[x] != LPGEMM_F32; i++) {
+        const char *type = lpgemm_dtype_name(problem_types()[t]);
+        if (!test_case("gemm/dense/%s/%s/%03d", type, lpgemm_dtype_name(x_types[x]), i)) continue;
+        check_dense(t, x, i == 0);
+      }
+    }
+  }
+  if (test_case("gemm/dense/chunks/f16")) check_chunks(LPGEMM_F16);
+  if (test_case("gemm/dense/chunks/i8")) check_chunks(LPGEMM_I8);
+}
+
 static void suite_few_and_many_rows(void) {
   if (test_backend() != LPGEMM_BACKEND_CUDA) return; /* the CPU's kernels take any number of rows */
   for (int t = 0; t < PROBLEM_TYPES; t++) {
@@ -923,6 +968,7 @@ void suite_gemm(void) {
     if (test_case("gemm/random/%03d", i)) check_random(-1, 0, 0);
   }
   suite_few_and_many_rows();
+  suite_dense();
   suite_edge_shapes();
   suite_model_shapes();
   suite_cancel();

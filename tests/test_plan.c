@@ -2,6 +2,7 @@
  * plan, the pieces are the whole, and everything lies in shared memory, aligned and apart. */
 #include "kernels/decode_limits.h"
 #include "kernels/decode_plan.h"
+#include "kernels/dense_plan.h"
 #include "kernels/wide_plan.h"
 
 #include "test.h"
@@ -147,6 +148,42 @@ static void check_wide_drawn(const lpg_device *device) {
   }
 }
 
+static void check_dense_drawn(const lpg_device *device) {
+  for (int i = 0; i < 400; i++) {
+    lpgemm_weight_desc_t desc = draw_desc();
+    lpg_plan w;
+    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    int64_t m = test_between(33, test_between(0, 1) ? 300 : 9000);
+    int x_bytes = (int)test_between(1, 2), wgmma = (int)test_between(0, 1);
+    lpg_expand_scaling scaling = {0};
+    if (test_between(0, 1)) *(x_bytes == 1 ? &scaling.in_table : &scaling.finds) = 1;
+    lpg_dense_plan p = {0};
+    int found = lpg_dense_make_plan(&w, m, x_bytes, scaling, wgmma, device, &p);
+    fitted += found;
+    CHECK(found || device->shared_memory < 232448 || desc.k * x_bytes > 130000);
+    if (!found) continue;
+    CHECK((int64_t)p.k_stages * LPG_DENSE_STAGE_BYTES >= desc.k * x_bytes);
+    CHECK((int64_t)p.row_items * LPG_DENSE_ROWS >= desc.n && p.chunk_items >= (desc.n > 0) &&
+          p.chunk_items <= p.row_items);
+    CHECK((int64_t)p.token_items * p.cluster * LPG_DENSE_TOKENS >= m);
+    CHECK(p.cluster == 1 ? p.groups <= device->units : p.cluster == 2 && p.groups <= device->clusters[1] && wgmma);
+    CHECK(p.slices == 1 && p.groups >= 1);
+
+    /* the largest chunk, whatever M, is within the workspace; the plan's is no larger */
+    lpg_dense_plan largest = p;
+    largest.chunk_items = lpg_dense_most_items(&p);
+    CHECK(lpg_dense_chunk_bytes(&largest) <= LPG_DENSE_WORKSPACE && largest.chunk_items >= p.chunk_items);
+
+    /* in the order in which they lie; without wgmma the sums take the ring's place */
+    CHECK(p.factors >= 16 * LPG_DENSE_MOST_STAGES && p.factors % 16 == 0 && p.x_ring % 1024 == 0);
+    CHECK(p.sums >= p.factors + LPG_DENSE_ROWS * 4 && p.sums % 16 == 0);
+    CHECK(wgmma ? p.x_ring >= p.sums + LPG_DENSE_SUMS_BYTES : p.shared_bytes >= p.sums + LPG_DENSE_SUMS_BYTES);
+    CHECK(p.stages >= (wgmma ? LPG_DENSE_COPY_WARPS : 2) && p.stages <= LPG_DENSE_MOST_STAGES);
+    CHECK(p.w_ring == p.x_ring + p.stages * LPG_DENSE_X_BYTES && p.w_ring % 1024 == 0);
+    CHECK(p.shared_bytes == p.w_ring + p.stages * LPG_DENSE_W_BYTES && p.shared_bytes <= device->shared_memory);
+  }
+}
+
 void suite_plan(void) {
   static const char *const names[] = {"h200", "h100_pcie", "a100", "rtx_a6000"};
   for (int d = 0; d < 4; d++) {
@@ -160,6 +197,12 @@ void suite_plan(void) {
     fitted = 0;
     check_wide_drawn(&devices[d]);
     CHECK(fitted > 300);
+  }
+  for (int d = 0; d < 4; d++) {
+    if (!test_case("plan/dense/%s", names[d])) continue;
+    fitted = 0;
+    check_dense_drawn(&devices[d]);
+    CHECK(fitted > 100);
   }
   if (test_case("plan/refused")) { /* numbers of 32 bits would not do */
     static const struct {

@@ -26,7 +26,5 @@ double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, c
   double m = problem->batch_invariant ? INVARIANT_ROWS : (double)problem->m;
   double n = (double)problem->plan->desc.n, k = (double)problem->plan->desc.k;
   double units = device->units > 0 ? (double)device->units : 1.0;
-  double passes = row->rows > 0 ? ceil(m / row->rows) : 1.0;
-  double work = n * k * (passes / row->decode + m / row->multiply);
-  return passes * row->start + work / units;
+  return row->start + n * k * (1.0 / row->decode + m / row->multiply) / units;
 }

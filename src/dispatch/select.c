@@ -78,13 +78,15 @@ static lpgemm_status_t choose_forced(const lpg_kernel *kernels, int count, const
   return LPGEMM_SUCCESS;
 }
 
-/* A kernel that reads tables would have to build them first, in workspace that a plain call does not bind. */
-static int only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem) {
-  return kernel->flags & LPG_K_FORCE_ONLY || (kernel->flags & LPG_K_TABLES && !problem->tables);
+/* A kernel that reads tables has to build them first; where it needs workspace for that, a plain call, which binds
+ * none, must not meet it. */
+static int only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  if (kernel->flags & LPG_K_FORCE_ONLY) return 1;
+  return kernel->flags & LPG_K_TABLES && !problem->tables && kernel->workspace(problem, device) > 0;
 }
 
 int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
-  return !only_when_forced(kernel, problem) && !lpgemm_i_infeasible(kernel, problem, device);
+  return !lpgemm_i_infeasible(kernel, problem, device) && !only_when_forced(kernel, problem, device);
 }
 
 /* The most able kernels of a backend stand last: the refusal of the last one that takes such weights says most, or if
@@ -186,7 +188,7 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
       add(&out, "%s: not possible, %s\n", kernels[i].name, reason);
     } else {
       add(&out, "%s: possible%s, about %.1f us\n", kernels[i].name,
-          only_when_forced(&kernels[i], problem) ? " when forced by name" : "",
+          only_when_forced(&kernels[i], problem, device) ? " when forced by name" : "",
           lpgemm_i_estimate(&kernels[i], problem, device));
     }
   }

@@ -40,6 +40,7 @@ typedef struct digit_sums {
 
 /* Each of the three gives:
  *   sum_row(), index_byte()   in which order the sums and the panel are
+ *   sort_slots()              from the order of a section's values to that of the sums
  *   make_panel_of(), for so many tiles of a block, and add_lookups(), over the steps [first, end) of a block */
 #if defined(__AVX512VBMI__)
 #define LPG_LUT_VECTOR 64
@@ -56,14 +57,58 @@ typedef struct digit_sums {
  * value among those of codes, the zero is 0. So sums of x * (value - zero) are exact and those of |x (value - zero)| are
  * at most 2 |x weight|: large activations on weights that are 0 leave nothing behind. */
 typedef struct group {
-  double scale[LPG_TILE_ROWS], zero[LPG_TILE_ROWS], rest[LPG_TILE_ROWS];
+  _Alignas(64) double scale[LPG_TILE_ROWS], zero[LPG_TILE_ROWS], rest[LPG_TILE_ROWS];
 } group;
 
 typedef struct scratch {
   panel_step panel[LPG_LUT_STEPS];
-  double sums[MAX_ROWS][TASK_TILES][LPG_TILE_ROWS];
+  _Alignas(64) double sums[MAX_ROWS][TASK_TILES][LPG_TILE_ROWS];
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
+
+/* The 16 numbers of a row tile, a vector or several at a time. */
+#if defined(__AVX512F__)
+enum { V = 8 };
+#elif defined(__AVX2__)
+enum { V = 4 };
+#else
+enum { V = 2 };
+#endif
+typedef double vdouble __attribute__((vector_size(8 * V), may_alias));
+typedef int32_t vint __attribute__((vector_size(4 * V), may_alias));
+typedef float vfloat __attribute__((vector_size(4 * V), may_alias));
+
+static inline vdouble to_doubles(vint v) {
+#if defined(__AVX512F__)
+  return (vdouble)_mm512_cvtepi32_pd((__m256i)v);
+#elif defined(__AVX2__)
+  return (vdouble)_mm256_cvtepi32_pd((__m128i)v);
+#else
+  return __builtin_convertvector(v, vdouble);
+#endif
+}
+
+/* Where the values of a section are; a type of 0 means nowhere. */
+typedef struct section {
+  const uint8_t *values;
+  lpgemm_dtype_t type;
+  int block;      /* bytes of the 16 values of a row tile */
+  int64_t padded; /* blocks of a row tile */
+} section;
+
+/* The steps [first, end) of a block, all in one group, and its places on the two axes of groups. */
+typedef struct segment {
+  int first, end;
+  int64_t group, super;
+} segment;
+
+/* What a block of columns is for every row tile. */
+typedef struct part {
+  int64_t block, k_tile;
+  int tiles, bytes, has_next; /* tiles of a row tile, bytes of a whole block's; is the next block a whole one? */
+  int segments;
+  segment segment[LPG_LUT_STEPS];
+} part;
 
 /* value of a stored code = step * code + offset */
 typedef struct number {
@@ -74,9 +119,13 @@ typedef struct job {
   const lpg_call *call;
   const lpg_plan *plan;
   number type;
-  int digits;       /* of the tables, at most */
+  int digits;        /* of the tables, at most */
+  double half;       /* of the step */
+  double sum_factor; /* of the sum of q in that of q * value, apart from what the tables give */
+  double step_bias[LPG_LUT_DIGITS + 1]; /* what the biases of a step add to that, with so many digits */
   int one_zero;     /* all weights have the zero below: groups have no zeros and no rests */
   double zero, left; /* an integer, and what the zero has beyond it */
+  section section[LPG_SECTIONS];
   int64_t first, rows, blocks; /* rows of X, and blocks of a row */
   const lpg_lut_block *tables; /* of these rows */
   lpg_lut_block *to_build;     /* the same, while they are built */
@@ -84,26 +133,33 @@ typedef struct job {
 
 /* ---- groups ---- */
 
-/* The 16 values of a section for a row tile and a column, in slot order. */
-static void load_section(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *out) {
-  lpgemm_dtype_t type = lpg_section_type(&j->plan->desc, id);
-  const lpg_axis *axis = lpg_section_axis(j->plan, id);
-  const uint8_t *at =
-      j->call->section[id] + lpg_value_offset(type, axis->padded, row_tile * LPG_TILE_ROWS, k / axis->k);
-  if (type == LPGEMM_UINT(4)) {
-    for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
+/* The 16 values of a section for a row tile and a group, in the order of the sums. */
+static void load_section(const section *from, int64_t row_tile, int64_t index, double *values) {
+  _Alignas(64) float slots[LPG_TILE_ROWS], sorted[LPG_TILE_ROWS];
+  const uint8_t *at = from->values + (row_tile * from->padded + index) * from->block;
+  if (from->type == LPGEMM_UINT(4)) {
+    for (int i = 0; i < LPG_TILE_ROWS; i++) slots[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
   } else {
-    load_floats(type, at, 0, LPG_TILE_ROWS, out);
+    load_floats(from->type, at, 0, LPG_TILE_ROWS, slots);
+  }
+  sort_slots(slots, sorted);
+  for (int i = 0; i < LPG_TILE_ROWS; i += V) {
+    *(vdouble *)(values + i) = __builtin_convertvector(*(const vfloat *)(sorted + i), vdouble);
   }
 }
 
-/* Times the values of a section, in the order of the sums; nothing if there is no such section. A product of two fp32
- * numbers is exact. */
-static void multiply_by_section(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, double *values) {
-  float factor[LPG_TILE_ROWS];
-  if (!lpg_section_type(&j->plan->desc, id)) return;
-  load_section(j, id, row_tile, k, factor);
-  for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= (double)factor[lpg_row_slot(sum_row(i))];
+/* The products of the values of two sections, which are exact; 1 for sections that are not there. */
+static void load_levels(const section *first, const section *second, int64_t row_tile, const segment *at,
+                        double *values) {
+  _Alignas(64) double factor[LPG_TILE_ROWS];
+  if (first->type) {
+    load_section(first, row_tile, at->group, values);
+  } else {
+    for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] = 1.0;
+  }
+  if (!second->type) return;
+  load_section(second, row_tile, at->super, factor);
+  for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= factor[i];
 }
 
 /* The integer next to a zero, if it is one that codes come near to. */
@@ -113,16 +169,13 @@ static inline double integer_zero(double zero) {
   return fabs(nearest) <= most ? nearest : 0.0;
 }
 
-static void load_group(const job *j, int64_t row_tile, int64_t k, group *g) {
+static void load_group(const job *j, int64_t row_tile, const segment *at, group *g) {
   const lpgemm_weight_desc_t *d = &j->plan->desc;
-  for (int i = 0; i < LPG_TILE_ROWS; i++) g->scale[i] = 1.0;
-  multiply_by_section(j, LPG_SECTION_SCALES, row_tile, k, g->scale);
-  multiply_by_section(j, LPG_SECTION_SUPER_SCALES, row_tile, k, g->scale);
+  const section *from = j->section;
+  load_levels(from + LPG_SECTION_SCALES, from + LPG_SECTION_SUPER_SCALES, row_tile, at, g->scale);
   if (j->one_zero) return;
-  double zero[LPG_TILE_ROWS];
-  for (int i = 0; i < LPG_TILE_ROWS; i++) zero[i] = 1.0;
-  multiply_by_section(j, LPG_SECTION_ZEROS, row_tile, k, zero);
-  multiply_by_section(j, LPG_SECTION_SUPER_ZEROS, row_tile, k, zero);
+  _Alignas(64) double zero[LPG_TILE_ROWS];
+  load_levels(from + LPG_SECTION_ZEROS, from + LPG_SECTION_SUPER_ZEROS, row_tile, at, zero);
   for (int i = 0; i < LPG_TILE_ROWS; i++) {
     double s = g->scale[i], z = integer_zero(d->zero == LPGEMM_ZERO_MINIMUM ? -zero[i] / s : zero[i]);
     double left = z - zero[i];
@@ -131,7 +184,7 @@ static void load_group(const job *j, int64_t row_tile, int64_t k, group *g) {
   }
 }
 
-/* ---- a segment: the steps [first, end) of a block, all in one group ---- */
+/* ---- a segment ---- */
 
 static void add_segment(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
                            digit_sums *sums) {
@@ -163,37 +216,34 @@ static void make_panel(int bits, int tiles, const uint8_t *tile, panel_step *pan
 
 /* From the tables. As code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2,
  * sum q * code = (sum of 2^i * (sum q * sign_i) + (2^bits - 1) * sum q) / 2. All is exact but for scales and rests. */
-static void look_up(const job *j, const panel_step *panel, const lpg_lut_block *b, int first, int end, const group *g,
+static void look_up(const job *j, const panel_step *panel, const lpg_lut_block *b, const segment *at, const group *g,
                     double *sums) {
   int digits = LPG_LUT_DIGITS - b->first < j->digits ? LPG_LUT_DIGITS - b->first : j->digits;
-  double sum_q = b->before[end] - b->before[first], planes = (double)((1 << j->type.bits) - 1);
-  double bias = planes * (double)(end - first) * lpg_lut_step_bias(digits);
-  double half = 0.5 * (double)j->type.step, offset = half * (planes * sum_q - bias) + (double)j->type.offset * sum_q;
-  double value[LPG_TILE_ROWS];
+  double sum_q = b->before[at->end] - b->before[at->first], half = j->half;
+  double offset = j->sum_factor * sum_q - j->step_bias[digits] * (double)(at->end - at->first);
+  double rest = j->left * sum_q;
+  if (j->one_zero) offset -= j->zero * sum_q;
   digit_sums found = {{{0}}}; /* digits that are not used stay 0 */
-  add_segment(j->type.bits, digits, panel, b, first, end, &found);
-  for (int i = 0; i < LPG_TILE_ROWS; i++) { /* two digits' sums fit 32 bits: 2^8 * 255 * 15 * 64 < 2^26 */
-    value[i] = 0x1p16 * (double)(found.digit[3][i] * 256 + found.digit[2][i]);
-  }
-  if (digits > 2) {
-    for (int i = 0; i < LPG_TILE_ROWS; i++) value[i] += (double)(found.digit[1][i] * 256 + found.digit[0][i]);
-  }
-  if (j->one_zero) {
-    double rest = j->left * sum_q;
-    offset -= j->zero * sum_q;
-    for (int i = 0; i < LPG_TILE_ROWS; i++) sums[i] += ((half * value[i] + offset) + rest) * (g->scale[i] * b->unit);
-  } else {
-    for (int i = 0; i < LPG_TILE_ROWS; i++) {
-      double exact = (half * value[i] + offset) - g->zero[i] * sum_q;
-      sums[i] += b->unit * (exact * g->scale[i] + sum_q * g->rest[i]);
+  add_segment(j->type.bits, digits, panel, b, at->first, at->end, &found);
+  for (int i = 0; i < LPG_TILE_ROWS; i += V) { /* two digits' sums fit 32 bits: 2^8 * 255 * 15 * 64 < 2^26 */
+    const vint *digit[LPG_LUT_DIGITS];
+    for (int d = 0; d < LPG_LUT_DIGITS; d++) digit[d] = (const vint *)(const void *)(found.digit[d] + i);
+    vdouble upper = to_doubles(*digit[3] * 256 + *digit[2]);
+    vdouble lower = to_doubles(*digit[1] * 256 + *digit[0]);
+    vdouble value = (upper * 0x1p16 + lower) * half + offset, scale = *(const vdouble *)(g->scale + i);
+    if (j->one_zero) {
+      *(vdouble *)(sums + i) += (value + rest) * (scale * b->unit);
+    } else {
+      value -= *(const vdouble *)(g->zero + i) * sum_q;
+      *(vdouble *)(sums + i) += (value * scale + *(const vdouble *)(g->rest + i) * sum_q) * b->unit;
     }
   }
 }
 
 /* The activations that are kept out of the tables. Their codes are in the panel, a bit in each plane. */
-static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_block *b, int first, int end,
+static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_block *b, const segment *at,
                           const group *g, double *sums) {
-  for (int c = first * LPG_STEP_K; c < end * LPG_STEP_K; c++) {
+  for (int c = at->first * LPG_STEP_K; c < at->end * LPG_STEP_K; c++) {
     if (!(b->kept[c / 32] >> c % 32 & 1)) continue;
     int t = lpg_lut_lane(c % LPG_STEP_K), place = lpg_lut_bit(c % LPG_STEP_K);
     for (int i = 0; i < LPG_TILE_ROWS; i++) {
@@ -216,25 +266,37 @@ static void prefetch(const uint8_t *codes, int bytes) {
   for (int i = 0; i < bytes; i += 64) __builtin_prefetch(codes + i);
 }
 
-static void multiply_block(const job *j, int64_t row_tile, int64_t block, int tile, scratch *s) {
+static part describe_part(const lpg_plan *plan, int64_t block) {
+  int tile_k = lpg_tile_k(plan->bits);
+  int64_t k = block * LPG_LUT_K, left = plan->desc.k - k, tiles = LPG_LUT_K / tile_k;
+  int steps = (int)lpg_ceil_div(left < LPG_LUT_K ? left : LPG_LUT_K, LPG_STEP_K), first = 0;
+  part p = {.block = block, .k_tile = k / tile_k};
+  p.bytes = (int)tiles * lpg_tile_bytes(plan->bits);
+  p.has_next = p.k_tile + 2 * tiles <= plan->k_tiles;
+  p.tiles = (int)(tiles < plan->k_tiles - p.k_tile ? tiles : plan->k_tiles - p.k_tile);
+  while (first < steps) {
+    int64_t column = k + first * LPG_STEP_K, group = column / plan->group.k;
+    int64_t steps_of_group = ((group + 1) * plan->group.k - k) / LPG_STEP_K;
+    int end = steps_of_group < steps ? (int)steps_of_group : steps;
+    p.segment[p.segments++] = (segment){first, end, group, column / plan->super.k};
+    first = end;
+  }
+  return p;
+}
+
+static void multiply_part(const job *j, int64_t row_tile, const part *p, int tile, scratch *s) {
   const lpg_plan *plan = j->plan;
-  int64_t k = block * LPG_LUT_K, left = plan->desc.k - k, k_tile = k / lpg_tile_k(plan->bits);
-  int steps = (int)lpg_ceil_div(left < LPG_LUT_K ? left : LPG_LUT_K, LPG_STEP_K);
-  int tiles = LPG_LUT_K / lpg_tile_k(plan->bits), bytes = tiles * lpg_tile_bytes(plan->bits);
   const uint8_t *codes =
-      j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, k_tile);
-  if (k_tile + 2 * tiles <= plan->k_tiles) prefetch(codes + bytes, bytes);
-  if (tiles > plan->k_tiles - k_tile) tiles = (int)(plan->k_tiles - k_tile);
-  make_panel(plan->bits, tiles, codes, s->panel);
-  for (int first = 0, end; first < steps; first = end) {
-    int64_t column = k + first * LPG_STEP_K, group_end = column + plan->group.k - column % plan->group.k;
-    end = group_end - k < steps * LPG_STEP_K ? (int)(group_end - k) / LPG_STEP_K : steps;
+      j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
+  if (p->has_next) prefetch(codes + p->bytes, p->bytes);
+  make_panel(plan->bits, p->tiles, codes, s->panel);
+  for (int i = 0; i < p->segments; i++) {
     group g;
-    load_group(j, row_tile, column, &g);
+    load_group(j, row_tile, &p->segment[i], &g);
     for (int64_t m = 0; m < j->rows; m++) {
-      const lpg_lut_block *b = j->tables + m * j->blocks + block;
-      look_up(j, s->panel, b, first, end, &g, s->sums[m][tile]);
-      if (b->any_kept) multiply_kept(j, s->panel, b, first, end, &g, s->sums[m][tile]);
+      const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
+      look_up(j, s->panel, b, &p->segment[i], &g, s->sums[m][tile]);
+      if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &g, s->sums[m][tile]);
     }
   }
 }
@@ -246,7 +308,8 @@ static void run_task(void *context, int64_t index, void *memory) {
   int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
   memset(s->sums, 0, (size_t)j->rows * sizeof s->sums[0]);
   for (int64_t block = 0; block < j->blocks; block++) {
-    for (int i = 0; i < tiles; i++) multiply_block(j, first_tile + i, block, i, s);
+    part p = describe_part(j->plan, block);
+    for (int i = 0; i < tiles; i++) multiply_part(j, first_tile + i, &p, i, s);
   }
   for (int64_t m = 0; m < j->rows; m++) {
     for (int i = 0; i < tiles * LPG_TILE_ROWS; i++) {
@@ -273,9 +336,20 @@ static void build_task(void *context, int64_t index, void *unused) {
 static void read_weights(job *j) {
   const lpgemm_weight_desc_t *d = &j->plan->desc;
   j->type = (number){j->plan->bits, lpg_integer_step(d->type), lpg_integer_offset(d->type)};
+  double planes = (double)((1 << j->type.bits) - 1);
+  j->half = 0.5 * (double)j->type.step;
+  j->sum_factor = j->half * planes + (double)j->type.offset;
+  for (int i = 1; i <= LPG_LUT_DIGITS; i++) j->step_bias[i] = j->half * planes * lpg_lut_step_bias(i);
   j->one_zero = d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT;
   j->zero = integer_zero((double)d->zero_constant);
   j->left = j->zero - (double)d->zero_constant;
+  for (int i = 0; i < LPG_SECTIONS; i++) {
+    lpg_section_id id = (lpg_section_id)i;
+    const lpg_axis *axis = lpg_section_axis(j->plan, id);
+    lpgemm_dtype_t type = lpg_section_type(d, id);
+    if (!type) continue;
+    j->section[i] = (section){j->call->section[i], type, lpg_slot_bytes(type), axis->padded};
+  }
 }
 
 lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {

@@ -10,6 +10,14 @@
 static inline int sum_row(int i) { return i; }
 static inline int index_byte(int i, int t) { return t * LPG_TILE_ROWS + i; }
 
+INLINE void sort_slots(const float *slots, float *sorted) {
+  const __m256i from = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+  __m256 low = _mm256_permutevar8x32_ps(_mm256_load_ps(slots), from);
+  __m256 high = _mm256_permutevar8x32_ps(_mm256_load_ps(slots + 8), from);
+  _mm256_store_ps(sorted, _mm256_permute2f128_ps(low, high, 0x20));
+  _mm256_store_ps(sorted + 8, _mm256_permute2f128_ps(low, high, 0x31));
+}
+
 /* ---- from the packed form to indices ----
  *
  * A vector is what two of the lanes t = 0..3 of one g hold: 16 bytes a lane, two qwords w, in each a word of row g and

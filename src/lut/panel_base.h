@@ -10,6 +10,10 @@
 static inline int sum_row(int i) { return i; }
 static inline int index_byte(int i, int t) { return i * LPG_LUT_LANES + t; }
 
+INLINE void sort_slots(const float *slots, float *sorted) {
+  for (int i = 0; i < LPG_TILE_ROWS; i++) sorted[i] = slots[lpg_row_slot(i)];
+}
+
 /* The four codes of a lane's row, one a byte. A word holds the odd column's code 16 bits above the even one's. */
 static uint32_t read_codes(int bits, int step, const uint8_t *tile, int row, int t) {
   uint32_t codes = 0;

@@ -12,6 +12,11 @@
 static inline int sum_row(int i) { return i / 8 * 4 + i % 4 + i / 4 % 2 * 8; }
 static inline int index_byte(int i, int t) { return i * LPG_LUT_LANES + t; }
 
+INLINE void sort_slots(const float *slots, float *sorted) {
+  const __m512i from = _mm512_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
+  _mm512_store_ps(sorted, _mm512_permutexvar_ps(from, _mm512_load_ps(slots)));
+}
+
 /* ---- from the packed form to indices ----
  *
  * A vector is what the lanes t = 0..3 of one g hold: 16 bytes a lane, two qwords w, in each a word of row g and one of

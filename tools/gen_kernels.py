@@ -315,7 +315,8 @@ def selftest():
         last = state()
         assert set(last) == always and last["rules.mk"][1].endswith("GEN_CU :=\n")
         names = re.findall(r'\.name = "(.*)"', last["registry.c"][1])
-        assert names == ["lut.int.any.4.cpu", "reference.any.any.1x1.cpu"], names
+        lookups = [f"lut.u{b}.any.4.{isa}" for b in range(1, 5) for isa in ("vbmi", "avx2", "base")]
+        assert names == [*lookups, "reference.any.any.1x1.cpu"], names
     assert "| `u1`-`u8` | CPU |" in matrix(families, []) and "CUDA" in matrix(families, ["90a"])
     print("gen_kernels.py: selftest passed")
 

@@ -82,7 +82,8 @@ static lpgemm_status_t choose_forced(const lpg_kernel *kernels, int count, const
  * none, must not meet it. */
 static int only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
   if (kernel->flags & LPG_K_FORCE_ONLY) return 1;
-  return kernel->flags & LPG_K_TABLES && !problem->tables && kernel->workspace(problem, device) > 0;
+  if (!(kernel->flags & LPG_K_TABLES) || problem->tables || !kernel->workspace) return 0;
+  return kernel->workspace(problem, device) > 0;
 }
 
 int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {

@@ -4,9 +4,10 @@
  *     -DLPG_LUT=avx2    -mavx2 -mfma -mf16c
  *     -DLPG_LUT=vbmi    those of avx512 (../cpu/blocked.c), -mavx512vbmi -mavx512vnni -mgfni
  *
- * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each block of 256 columns and each tile it brings the
- * weights into the form of indices, a panel, and looks them up in the tables of every row of X. Sums of digits are
- * integers within a segment, the part of a block that lies in one group; scales and zeros go on them there, in fp64.
+ * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each block of 256 columns and each tile
+ * it brings the weights into the form of indices, a panel, and looks them up in the tables of every row of X. Sums of
+ * digits are integers within a segment, the part of a block that lies in one group; scales and zeros go on them there,
+ * in fp64.
  *
  * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant. */
 #include <math.h>
@@ -54,8 +55,8 @@ typedef struct digit_sums {
 
 /* What a group of 16 rows shares, in the order of the sums, fp64: weight = (value - zero) * scale + rest. The zero is
  * an integer, near to the value that makes the weight 0, and the rest is at most scale / 2; but where there is no such
- * value among those of codes, the zero is 0. So sums of x * (value - zero) are exact and those of |x (value - zero)| are
- * at most 2 |x weight|: large activations on weights that are 0 leave nothing behind. */
+ * value among those of codes, the zero is 0. So sums of x * (value - zero) are exact and those of |x (value - zero)|
+ * are at most 2 |x weight|: large activations on weights that are 0 leave nothing behind. */
 typedef struct group {
   _Alignas(64) double scale[LPG_TILE_ROWS], zero[LPG_TILE_ROWS], rest[LPG_TILE_ROWS];
 } group;
@@ -119,12 +120,12 @@ typedef struct job {
   const lpg_call *call;
   const lpg_plan *plan;
   number type;
-  int digits;        /* of the tables, at most */
-  double half;       /* of the step */
-  double sum_factor; /* of the sum of q in that of q * value, apart from what the tables give */
+  int digits;                           /* of the tables, at most */
+  double half;                          /* of the step */
+  double sum_factor;                    /* of the sum of q in that of q * value, apart from what the tables give */
   double step_bias[LPG_LUT_DIGITS + 1]; /* what the biases of a step add to that, with so many digits */
-  int one_zero;     /* all weights have the zero below: groups have no zeros and no rests */
-  double zero, left; /* an integer, and what the zero has beyond it */
+  int one_zero;                         /* all weights have the zero below: groups have no zeros and no rests */
+  double zero, left;                    /* an integer, and what the zero has beyond it */
   section section[LPG_SECTIONS];
   int64_t first, rows, blocks; /* rows of X, and blocks of a row */
   const lpg_lut_block *tables; /* of these rows */
@@ -187,9 +188,11 @@ static void load_group(const job *j, int64_t row_tile, const segment *at, group 
 /* ---- a segment ---- */
 
 static void add_segment(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                           digit_sums *sums) {
-#define CASE(n, d) \
-  case (n)*8 + (d): add_lookups(n, d, panel, b, first, end, sums); break
+                        digit_sums *sums) {
+#define CASE(n, d)                                 \
+  case (n)*8 + (d):                                \
+    add_lookups(n, d, panel, b, first, end, sums); \
+    break
 #define CASES(n) \
   CASE(n, 1);    \
   CASE(n, 2);    \
@@ -252,8 +255,8 @@ static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_b
         code |= (panel[c / LPG_STEP_K].index[bit][index_byte(i, t)] >> place & 1) << bit;
       }
       double value = (double)(j->type.step * code + j->type.offset);
-      double weight = j->one_zero ? ((value - j->zero) + j->left) * g->scale[i]
-                                  : (value - g->zero[i]) * g->scale[i] + g->rest[i];
+      double weight =
+          j->one_zero ? ((value - j->zero) + j->left) * g->scale[i] : (value - g->zero[i]) * g->scale[i] + g->rest[i];
       sums[i] += (double)b->x[c] * weight;
     }
   }

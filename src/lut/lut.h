@@ -9,8 +9,8 @@
  *
  *     entry e = sum over j = 0..3 of (bit j of e is set ? q_j : -q_j)
  *
- * Entry 15 - e is the negation of entry e, so 8 sums make a table. Byte shuffles want bytes: an entry plus lpg_lut_bias()
- * is cut into four digits of 8 bits. Nothing in a block depends on the weights. */
+ * Entry 15 - e is the negation of entry e, so 8 sums make a table. Byte shuffles want bytes: an entry plus
+ * lpg_lut_bias() is cut into four digits of 8 bits. Nothing in a block depends on the weights. */
 #ifndef LPG_LUT_H
 #define LPG_LUT_H
 
@@ -40,7 +40,7 @@ typedef struct lpg_lut_block {
   uint8_t digit[LPG_LUT_STEPS][LPG_LUT_DIGITS][LPG_LUT_LANES][LPG_LUT_ENTRIES];
   float x[LPG_LUT_K];
   double before[LPG_LUT_STEPS + 1]; /* sum of the q of all steps before this one */
-  uint32_t kept[LPG_LUT_K / 32]; /* bit c % 32 of kept[c / 32]: q is 0, x of column c is to be multiplied */
+  uint32_t kept[LPG_LUT_K / 32];    /* bit c % 32 of kept[c / 32]: q is 0, x of column c is to be multiplied */
   double unit;
   int32_t first;    /* the digits below this one are those of the bias in every entry */
   int32_t any_kept; /* 1 if `kept` has a bit */

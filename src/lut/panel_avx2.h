@@ -35,7 +35,8 @@ static inline __m256i swap_bits(__m256i x) {
 
 /* out[4 w + p % 4]: low nibbles are indices of the bits p = 0..3, high ones of p = 4..7. */
 INLINE void transpose_bits(const __m256i in[8], __m256i out[8]) {
-  const __m256i h_last = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15));
+  const __m256i h_last =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15));
   __m256i a[8], b[8];
 #pragma GCC unroll 8
   for (int g = 0; g < 8; g++) a[g] = _mm256_shuffle_epi8(swap_bits(in[g]), h_last);
@@ -108,8 +109,8 @@ static inline __m256i widen_and_add(__m256i words, __m256i sums) {
   return _mm256_add_epi32(sums, _mm256_cvtepu16_epi32(_mm256_extracti128_si256(words, 1)));
 }
 
-INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first,
-                               int end, digit_sums *sums) {
+INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
+                        digit_sums *sums) {
   __m256i even[LPG_LUT_DIGITS], odd[LPG_LUT_DIGITS];
   for (int d = 0; d < digits; d++) even[d] = odd[d] = _mm256_setzero_si256();
   for (int half = 0; half < 2; half++) {

@@ -43,8 +43,8 @@ static void make_panel_of(int bits, int tiles, const uint8_t *tile, panel_step *
   }
 }
 
-INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first,
-                               int end, digit_sums *sums) {
+INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
+                        digit_sums *sums) {
   for (int step = first; step < end; step++) {
     for (int bit = 0; bit < bits; bit++) {
       for (int i = 0; i < LPG_TILE_ROWS * LPG_LUT_LANES; i++) {

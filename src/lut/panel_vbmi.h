@@ -24,7 +24,8 @@ INLINE void sort_slots(const float *slots, float *sorted) {
 
 /* In each 16 bytes: qword h takes the words w = 0, 1 of its row, bytes reversed as the matrix instruction counts rows
  * from the other end. */
-#define GATHER(h) 8 + 4 * (h) + 3, 8 + 4 * (h) + 2, 8 + 4 * (h) + 1, 8 + 4 * (h), 4 * (h) + 3, 4 * (h) + 2, 4 * (h) + 1, 4 * (h)
+#define GATHER(h) \
+  8 + 4 * (h) + 3, 8 + 4 * (h) + 2, 8 + 4 * (h) + 1, 8 + 4 * (h), 4 * (h) + 3, 4 * (h) + 2, 4 * (h) + 1, 4 * (h)
 static const uint8_t row_words[16] = {GATHER(0), GATHER(1)};
 #undef GATHER
 
@@ -105,8 +106,8 @@ INLINE void make_panel_of(int bits, int tiles, const uint8_t *tile, panel_step *
 
 /* ---- lookups ---- */
 
-INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first,
-                               int end, digit_sums *sums) {
+INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
+                        digit_sums *sums) {
   __m512i sum[2][LPG_LUT_DIGITS]; /* of even and of odd steps, to have more additions under way */
   for (int d = 0; d < digits; d++) sum[0][d] = sum[1][d] = _mm512_setzero_si512();
   for (int two = first; two < end; two += 2) {

@@ -31,10 +31,11 @@ typedef struct panel_step {
   _Alignas(64) uint8_t index[MAX_BITS][LPG_TILE_ROWS * LPG_LUT_LANES];
 } panel_step;
 
-/* Sums of digits times 2^bit, one for each row in the order of sum_row(). */
-typedef struct digit_sums {
-  _Alignas(64) int32_t digit[LPG_LUT_DIGITS][LPG_TILE_ROWS];
-} digit_sums;
+/* Sums of looked up entries times 2^bit, one for each row in the order of sum_row(): 2^16 * upper + lower. Two digits'
+ * sums fit 32 bits: 2^8 * 255 * 15 * 64 < 2^26. */
+typedef struct lookup_sums {
+  _Alignas(64) int32_t upper[LPG_TILE_ROWS], lower[LPG_TILE_ROWS];
+} lookup_sums;
 
 /* With constant widths, digits and places, loops and branches fold away. */
 #define INLINE static inline __attribute__((always_inline))
@@ -188,7 +189,7 @@ static void load_group(const job *j, int64_t row_tile, const segment *at, group 
 /* ---- a segment ---- */
 
 static void add_segment(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        digit_sums *sums) {
+                        lookup_sums *sums) {
 #define CASE(n, d)                                 \
   case (n)*8 + (d):                                \
     add_lookups(n, d, panel, b, first, end, sums); \
@@ -226,13 +227,10 @@ static void look_up(const job *j, const panel_step *panel, const lpg_lut_block *
   double offset = j->sum_factor * sum_q - j->step_bias[digits] * (double)(at->end - at->first);
   double rest = j->left * sum_q;
   if (j->one_zero) offset -= j->zero * sum_q;
-  digit_sums found = {{{0}}}; /* digits that are not used stay 0 */
+  lookup_sums found;
   add_segment(j->type.bits, digits, panel, b, at->first, at->end, &found);
-  for (int i = 0; i < LPG_TILE_ROWS; i += V) { /* two digits' sums fit 32 bits: 2^8 * 255 * 15 * 64 < 2^26 */
-    const vint *digit[LPG_LUT_DIGITS];
-    for (int d = 0; d < LPG_LUT_DIGITS; d++) digit[d] = (const vint *)(const void *)(found.digit[d] + i);
-    vdouble upper = to_doubles(*digit[3] * 256 + *digit[2]);
-    vdouble lower = to_doubles(*digit[1] * 256 + *digit[0]);
+  for (int i = 0; i < LPG_TILE_ROWS; i += V) {
+    vdouble upper = to_doubles(*(const vint *)(found.upper + i)), lower = to_doubles(*(const vint *)(found.lower + i));
     vdouble value = (upper * 0x1p16 + lower) * half + offset, scale = *(const vdouble *)(g->scale + i);
     if (j->one_zero) {
       *(vdouble *)(sums + i) += (value + rest) * (scale * b->unit);

@@ -109,8 +109,24 @@ static inline __m256i widen_and_add(__m256i words, __m256i sums) {
   return _mm256_add_epi32(sums, _mm256_cvtepu16_epi32(_mm256_extracti128_si256(words, 1)));
 }
 
+/* 2^8 times digit `top` plus the one below it, as far as they are there, of all rows. */
+INLINE void store_pairs(const __m256i *even, const __m256i *odd, int top, int32_t *out) {
+  __m256i sum[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()}, *to = (__m256i *)(void *)out;
+  if (top >= 0) {
+    sum[0] = _mm256_slli_epi32(even[top], 8);
+    sum[1] = _mm256_slli_epi32(odd[top], 8);
+  }
+  if (top >= 1) {
+    sum[0] = _mm256_add_epi32(sum[0], even[top - 1]);
+    sum[1] = _mm256_add_epi32(sum[1], odd[top - 1]);
+  }
+  __m256i low = _mm256_unpacklo_epi32(sum[0], sum[1]), high = _mm256_unpackhi_epi32(sum[0], sum[1]);
+  _mm256_store_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
+  _mm256_store_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
+}
+
 INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        digit_sums *sums) {
+                        lookup_sums *sums) {
   __m256i even[LPG_LUT_DIGITS], odd[LPG_LUT_DIGITS];
   for (int d = 0; d < digits; d++) even[d] = odd[d] = _mm256_setzero_si256();
   for (int half = 0; half < 2; half++) {
@@ -140,13 +156,8 @@ INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg
       odd[d] = widen_and_add(upper[d], odd[d]);
     }
   }
-#pragma GCC unroll 4
-  for (int d = 0; d < digits; d++) {
-    __m256i low = _mm256_unpacklo_epi32(even[d], odd[d]), high = _mm256_unpackhi_epi32(even[d], odd[d]);
-    __m256i *out = (__m256i *)(void *)sums->digit[LPG_LUT_DIGITS - digits + d];
-    _mm256_store_si256(out, _mm256_permute2x128_si256(low, high, 0x20));
-    _mm256_store_si256(out + 1, _mm256_permute2x128_si256(low, high, 0x31));
-  }
+  store_pairs(even, odd, digits - 1, sums->upper);
+  store_pairs(even, odd, digits - 3, sums->lower);
 }
 
 #endif

@@ -44,13 +44,14 @@ static void make_panel_of(int bits, int tiles, const uint8_t *tile, panel_step *
 }
 
 INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        digit_sums *sums) {
+                        lookup_sums *sums) {
+  memset(sums, 0, sizeof *sums);
   for (int step = first; step < end; step++) {
     for (int bit = 0; bit < bits; bit++) {
       for (int i = 0; i < LPG_TILE_ROWS * LPG_LUT_LANES; i++) {
-        int entry = panel[step].index[bit][i];
+        int entry = panel[step].index[bit][i], row = i / LPG_LUT_LANES, t = i % LPG_LUT_LANES;
         for (int d = LPG_LUT_DIGITS - digits; d < LPG_LUT_DIGITS; d++) {
-          sums->digit[d][i / LPG_LUT_LANES] += b->digit[step][d][i % LPG_LUT_LANES][entry] << bit;
+          (d < 2 ? sums->lower : sums->upper)[row] += b->digit[step][d][t][entry] << (8 * (d % 2) + bit);
         }
       }
     }

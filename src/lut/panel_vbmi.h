@@ -106,32 +106,39 @@ INLINE void make_panel_of(int bits, int tiles, const uint8_t *tile, panel_step *
 
 /* ---- lookups ---- */
 
-INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        digit_sums *sums) {
-  __m512i sum[2][LPG_LUT_DIGITS]; /* of even and of odd steps, to have more additions under way */
-  for (int d = 0; d < digits; d++) sum[0][d] = sum[1][d] = _mm512_setzero_si512();
-  for (int two = first; two < end; two += 2) {
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-      int step = two + i;
-      if (step >= end) break;
-      __m512i table[LPG_LUT_DIGITS];
+/* Adds the lookups of one step to the sums of the upper `digits` digits. */
+INLINE void add_step(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int step, __m512i *sum) {
+  __m512i table[LPG_LUT_DIGITS];
 #pragma GCC unroll 4
-      for (int d = 0; d < digits; d++) table[d] = _mm512_load_si512(b->digit[step][LPG_LUT_DIGITS - digits + d]);
+  for (int d = 0; d < digits; d++) table[d] = _mm512_load_si512(b->digit[step][LPG_LUT_DIGITS - digits + d]);
 #pragma GCC unroll 4
-      for (int bit = 0; bit < bits; bit++) {
-        __m512i index = _mm512_load_si512(panel[step].index[bit]), weight = _mm512_set1_epi8((char)(1 << bit));
+  for (int bit = 0; bit < bits; bit++) {
+    __m512i index = _mm512_load_si512(panel[step].index[bit]), weight = _mm512_set1_epi8((char)(1 << bit));
 #pragma GCC unroll 4
-        for (int d = 0; d < digits; d++) {
-          sum[i][d] = _mm512_dpbusd_epi32(sum[i][d], _mm512_permutexvar_epi8(index, table[d]), weight);
-        }
-      }
+    for (int d = 0; d < digits; d++) {
+      sum[d] = _mm512_dpbusd_epi32(sum[d], _mm512_permutexvar_epi8(index, table[d]), weight);
     }
   }
+}
+
+INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
+                        lookup_sums *sums) {
+  __m512i sum[LPG_LUT_DIGITS], odd[LPG_LUT_DIGITS]; /* two, to have more additions under way */
 #pragma GCC unroll 4
-  for (int d = 0; d < digits; d++) {
-    _mm512_store_si512(sums->digit[LPG_LUT_DIGITS - digits + d], _mm512_add_epi32(sum[0][d], sum[1][d]));
+  for (int d = 0; d < digits; d++) sum[d] = odd[d] = _mm512_setzero_si512();
+  int step = first;
+  for (; step + 2 <= end; step += 2) {
+    add_step(bits, digits, panel, b, step, sum);
+    add_step(bits, digits, panel, b, step + 1, odd);
   }
+  if (step < end) add_step(bits, digits, panel, b, step, sum);
+#pragma GCC unroll 4
+  for (int d = 0; d < digits; d++) sum[d] = _mm512_add_epi32(sum[d], odd[d]);
+  __m512i none = _mm512_setzero_si512(), *from = sum + digits; /* the digits end here */
+  __m512i upper = _mm512_add_epi32(_mm512_slli_epi32(from[-1], 8), digits > 1 ? from[-2] : none);
+  __m512i lower = _mm512_add_epi32(_mm512_slli_epi32(digits > 2 ? from[-3] : none, 8), digits > 3 ? from[-4] : none);
+  _mm512_store_si512(sums->upper, upper);
+  _mm512_store_si512(sums->lower, lower);
 }
 
 #endif

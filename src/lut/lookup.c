@@ -264,7 +264,7 @@ static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_b
 
 /* Brings the codes of the next block, which are multiplied after those of the task's other tiles. */
 static void prefetch(const uint8_t *codes, int bytes) {
-  for (int i = 0; i < bytes; i += 64) __builtin_prefetch(codes + i);
+  for (int i = 0; i < bytes; i += 64) __builtin_prefetch(codes + i, 0, 2);
 }
 
 static part describe_part(const lpg_plan *plan, int64_t block) {

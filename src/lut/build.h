@@ -13,6 +13,12 @@ static void load_floats(lpgemm_dtype_t type, const void *array, int64_t first, i
     memcpy(out, (const float *)array + first, (size_t)count * sizeof *out);
     return;
   }
+#if defined(__AVX512F__)
+  for (; type == LPGEMM_F16 && done + 16 <= count; done += 16) {
+    const uint16_t *halves = (const uint16_t *)array + first + done;
+    _mm512_storeu_ps(out + done, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)halves)));
+  }
+#endif
 #if defined(__F16C__)
   for (; type == LPGEMM_F16 && done + 8 <= count; done += 8) {
     const uint16_t *halves = (const uint16_t *)array + first + done;

@@ -64,6 +64,8 @@ typedef struct group {
 
 typedef struct scratch {
   panel_step panel[LPG_LUT_STEPS];
+  group group[LPG_LUT_STEPS]; /* of a segment each */
+  lookup_sums found[LPG_LUT_STEPS];
   _Alignas(64) double sums[MAX_ROWS][TASK_TILES][LPG_TILE_ROWS];
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
@@ -79,6 +81,14 @@ enum { V = 2 };
 typedef double vdouble __attribute__((vector_size(8 * V), may_alias));
 typedef int32_t vint __attribute__((vector_size(4 * V), may_alias));
 typedef float vfloat __attribute__((vector_size(4 * V), may_alias));
+
+static inline vdouble floats_to_doubles(vfloat v) {
+#if defined(__AVX512F__)
+  return (vdouble)_mm512_cvtps_pd((__m256)v);
+#else
+  return __builtin_convertvector(v, vdouble);
+#endif
+}
 
 static inline vdouble to_doubles(vint v) {
 #if defined(__AVX512F__)
@@ -146,7 +156,7 @@ static void load_section(const section *from, int64_t row_tile, int64_t index, d
   }
   sort_slots(slots, sorted);
   for (int i = 0; i < LPG_TILE_ROWS; i += V) {
-    *(vdouble *)(values + i) = __builtin_convertvector(*(const vfloat *)(sorted + i), vdouble);
+    *(vdouble *)(values + i) = floats_to_doubles(*(const vfloat *)(sorted + i));
   }
 }
 
@@ -218,19 +228,22 @@ static void make_panel(int bits, int tiles, const uint8_t *tile, panel_step *pan
   }
 }
 
-/* From the tables. As code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2,
+/* The digits of a block's tables that are looked up. */
+static int digits_of(const job *j, const lpg_lut_block *b) {
+  int used = LPG_LUT_DIGITS - b->first;
+  return used < j->digits ? used : j->digits;
+}
+
+/* Adds what was found to the sums of Y. As code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2,
  * sum q * code = (sum of 2^i * (sum q * sign_i) + (2^bits - 1) * sum q) / 2. All is exact but for scales and rests. */
-static void look_up(const job *j, const panel_step *panel, const lpg_lut_block *b, const segment *at, const group *g,
-                    double *sums) {
-  int digits = LPG_LUT_DIGITS - b->first < j->digits ? LPG_LUT_DIGITS - b->first : j->digits;
-  double sum_q = b->before[at->end] - b->before[at->first], half = j->half;
-  double offset = j->sum_factor * sum_q - j->step_bias[digits] * (double)(at->end - at->first);
-  double rest = j->left * sum_q;
+static void add_found(const job *j, const lpg_lut_block *b, const segment *at, const group *g, const lookup_sums *found,
+                      double *sums) {
+  double sum_q = b->before[at->end] - b->before[at->first], half = j->half, rest = j->left * sum_q;
+  double offset = j->sum_factor * sum_q - j->step_bias[digits_of(j, b)] * (double)(at->end - at->first);
   if (j->one_zero) offset -= j->zero * sum_q;
-  lookup_sums found;
-  add_segment(j->type.bits, digits, panel, b, at->first, at->end, &found);
   for (int i = 0; i < LPG_TILE_ROWS; i += V) {
-    vdouble upper = to_doubles(*(const vint *)(found.upper + i)), lower = to_doubles(*(const vint *)(found.lower + i));
+    vdouble upper = to_doubles(*(const vint *)(found->upper + i)),
+            lower = to_doubles(*(const vint *)(found->lower + i));
     vdouble value = (upper * 0x1p16 + lower) * half + offset, scale = *(const vdouble *)(g->scale + i);
     if (j->one_zero) {
       *(vdouble *)(sums + i) += (value + rest) * (scale * b->unit);
@@ -291,13 +304,16 @@ static void multiply_part(const job *j, int64_t row_tile, const part *p, int til
       j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
   if (p->has_next) prefetch(codes + p->bytes, p->bytes);
   make_panel(plan->bits, p->tiles, codes, s->panel);
-  for (int i = 0; i < p->segments; i++) {
-    group g;
-    load_group(j, row_tile, &p->segment[i], &g);
-    for (int64_t m = 0; m < j->rows; m++) {
-      const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
-      look_up(j, s->panel, b, &p->segment[i], &g, s->sums[m][tile]);
-      if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &g, s->sums[m][tile]);
+  for (int i = 0; i < p->segments; i++) load_group(j, row_tile, &p->segment[i], &s->group[i]);
+  for (int64_t m = 0; m < j->rows; m++) {
+    const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
+    double *sums = s->sums[m][tile];
+    for (int i = 0; i < p->segments; i++) {
+      add_segment(j->type.bits, digits_of(j, b), s->panel, b, p->segment[i].first, p->segment[i].end, &s->found[i]);
+    }
+    for (int i = 0; i < p->segments; i++) {
+      add_found(j, b, &p->segment[i], &s->group[i], &s->found[i], sums);
+      if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
     }
   }
 }

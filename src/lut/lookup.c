@@ -53,14 +53,7 @@ typedef struct lookup_sums {
 #else
 #include "panel_base.h"
 #endif
-
-/* What a group of 16 rows shares, in the order of the sums, fp64: weight = (value - zero) * scale + rest. The zero is
- * an integer, near to the value that makes the weight 0, and the rest is at most scale / 2; but where there is no such
- * value among those of codes, the zero is 0. So sums of x * (value - zero) are exact and those of |x (value - zero)|
- * are at most 2 |x weight|: large activations on weights that are 0 leave nothing behind. */
-typedef struct group {
-  _Alignas(64) double scale[LPG_TILE_ROWS], zero[LPG_TILE_ROWS], rest[LPG_TILE_ROWS];
-} group;
+#include "group.h"
 
 typedef struct scratch {
   panel_step panel[LPG_LUT_STEPS];
@@ -69,50 +62,6 @@ typedef struct scratch {
   _Alignas(64) double sums[MAX_ROWS][TASK_TILES][LPG_TILE_ROWS];
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
-
-/* The 16 numbers of a row tile, a vector or several at a time. */
-#if defined(__AVX512F__)
-enum { V = 8 };
-#elif defined(__AVX2__)
-enum { V = 4 };
-#else
-enum { V = 2 };
-#endif
-typedef double vdouble __attribute__((vector_size(8 * V), may_alias));
-typedef int32_t vint __attribute__((vector_size(4 * V), may_alias));
-typedef float vfloat __attribute__((vector_size(4 * V), may_alias));
-
-static inline vdouble floats_to_doubles(vfloat v) {
-#if defined(__AVX512F__)
-  return (vdouble)_mm512_cvtps_pd((__m256)v);
-#else
-  return __builtin_convertvector(v, vdouble);
-#endif
-}
-
-static inline vdouble to_doubles(vint v) {
-#if defined(__AVX512F__)
-  return (vdouble)_mm512_cvtepi32_pd((__m256i)v);
-#elif defined(__AVX2__)
-  return (vdouble)_mm256_cvtepi32_pd((__m128i)v);
-#else
-  return __builtin_convertvector(v, vdouble);
-#endif
-}
-
-/* Where the values of a section are; a type of 0 means nowhere. */
-typedef struct section {
-  const uint8_t *values;
-  lpgemm_dtype_t type;
-  int block;      /* bytes of the 16 values of a row tile */
-  int64_t padded; /* blocks of a row tile */
-} section;
-
-/* The steps [first, end) of a block, all in one group, and its places on the two axes of groups. */
-typedef struct segment {
-  int first, end;
-  int64_t group, super;
-} segment;
 
 /* What a block of columns is for every row tile. */
 typedef struct part {
@@ -135,66 +84,11 @@ typedef struct job {
   double half;                          /* of the step */
   double sum_factor;                    /* of the sum of q in that of q * value, apart from what the tables give */
   double step_bias[LPG_LUT_DIGITS + 1]; /* what the biases of a step add to that, with so many digits */
-  int one_zero;                         /* all weights have the zero below: groups have no zeros and no rests */
-  double zero, left;                    /* an integer, and what the zero has beyond it */
-  section section[LPG_SECTIONS];
+  groups groups;
   int64_t first, rows, blocks; /* rows of X, and blocks of a row */
   const lpg_lut_block *tables; /* of these rows */
   lpg_lut_block *to_build;     /* the same, while they are built */
 } job;
-
-/* ---- groups ---- */
-
-/* The 16 values of a section for a row tile and a group, in the order of the sums. */
-static void load_section(const section *from, int64_t row_tile, int64_t index, double *values) {
-  _Alignas(64) float slots[LPG_TILE_ROWS], sorted[LPG_TILE_ROWS];
-  const uint8_t *at = from->values + (row_tile * from->padded + index) * from->block;
-  if (from->type == LPGEMM_UINT(4)) {
-    for (int i = 0; i < LPG_TILE_ROWS; i++) slots[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
-  } else {
-    load_floats(from->type, at, 0, LPG_TILE_ROWS, slots);
-  }
-  sort_slots(slots, sorted);
-  for (int i = 0; i < LPG_TILE_ROWS; i += V) {
-    *(vdouble *)(values + i) = floats_to_doubles(*(const vfloat *)(sorted + i));
-  }
-}
-
-/* The products of the values of two sections, which are exact; 1 for sections that are not there. */
-static void load_levels(const section *first, const section *second, int64_t row_tile, const segment *at,
-                        double *values) {
-  _Alignas(64) double factor[LPG_TILE_ROWS];
-  if (first->type) {
-    load_section(first, row_tile, at->group, values);
-  } else {
-    for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] = 1.0;
-  }
-  if (!second->type) return;
-  load_section(second, row_tile, at->super, factor);
-  for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= factor[i];
-}
-
-/* The integer next to a zero, if it is one that codes come near to. */
-static inline double integer_zero(double zero) {
-  const double most = 64.0, rounder = 0x1.8p52; /* adding it leaves an integer */
-  double nearest = (zero + rounder) - rounder;
-  return fabs(nearest) <= most ? nearest : 0.0;
-}
-
-static void load_group(const job *j, int64_t row_tile, const segment *at, group *g) {
-  const lpgemm_weight_desc_t *d = &j->plan->desc;
-  const section *from = j->section;
-  load_levels(from + LPG_SECTION_SCALES, from + LPG_SECTION_SUPER_SCALES, row_tile, at, g->scale);
-  if (j->one_zero) return;
-  _Alignas(64) double zero[LPG_TILE_ROWS];
-  load_levels(from + LPG_SECTION_ZEROS, from + LPG_SECTION_SUPER_ZEROS, row_tile, at, zero);
-  for (int i = 0; i < LPG_TILE_ROWS; i++) {
-    double s = g->scale[i], z = integer_zero(d->zero == LPGEMM_ZERO_MINIMUM ? -zero[i] / s : zero[i]);
-    double left = z - zero[i];
-    g->zero[i] = z;
-    g->rest[i] = d->zero == LPGEMM_ZERO_MINIMUM ? fma(z, s, zero[i]) : left != 0.0 ? left * s : 0.0;
-  }
-}
 
 /* ---- a segment ---- */
 
@@ -238,14 +132,14 @@ static int digits_of(const job *j, const lpg_lut_block *b) {
  * sum q * code = (sum of 2^i * (sum q * sign_i) + (2^bits - 1) * sum q) / 2. All is exact but for scales and rests. */
 static void add_found(const job *j, const lpg_lut_block *b, const segment *at, const group *g, const lookup_sums *found,
                       double *sums) {
-  double sum_q = b->before[at->end] - b->before[at->first], half = j->half, rest = j->left * sum_q;
+  double sum_q = b->before[at->end] - b->before[at->first], half = j->half, rest = j->groups.left * sum_q;
   double offset = j->sum_factor * sum_q - j->step_bias[digits_of(j, b)] * (double)(at->end - at->first);
-  if (j->one_zero) offset -= j->zero * sum_q;
+  if (j->groups.one_zero) offset -= j->groups.zero * sum_q;
   for (int i = 0; i < LPG_TILE_ROWS; i += V) {
     vdouble upper = to_doubles(*(const vint *)(found->upper + i)),
             lower = to_doubles(*(const vint *)(found->lower + i));
     vdouble value = (upper * 0x1p16 + lower) * half + offset, scale = *(const vdouble *)(g->scale + i);
-    if (j->one_zero) {
+    if (j->groups.one_zero) {
       *(vdouble *)(sums + i) += (value + rest) * (scale * b->unit);
     } else {
       value -= *(const vdouble *)(g->zero + i) * sum_q;
@@ -266,8 +160,8 @@ static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_b
         code |= (panel[c / LPG_STEP_K].index[bit][index_byte(i, t)] >> place & 1) << bit;
       }
       double value = (double)(j->type.step * code + j->type.offset);
-      double weight =
-          j->one_zero ? ((value - j->zero) + j->left) * g->scale[i] : (value - g->zero[i]) * g->scale[i] + g->rest[i];
+      double weight = j->groups.one_zero ? ((value - j->groups.zero) + j->groups.left) * g->scale[i]
+                                         : (value - g->zero[i]) * g->scale[i] + g->rest[i];
       sums[i] += (double)b->x[c] * weight;
     }
   }
@@ -304,7 +198,7 @@ static void multiply_part(const job *j, int64_t row_tile, const part *p, int til
       j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
   if (p->has_next) prefetch(codes + p->bytes, p->bytes);
   make_panel(plan->bits, p->tiles, codes, s->panel);
-  for (int i = 0; i < p->segments; i++) load_group(j, row_tile, &p->segment[i], &s->group[i]);
+  for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
   for (int64_t m = 0; m < j->rows; m++) {
     const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
     double *sums = s->sums[m][tile];
@@ -351,22 +245,13 @@ static void build_task(void *context, int64_t index, void *unused) {
 #define NAME(start, isa) NAME_(start, isa)
 
 static void read_weights(job *j) {
-  const lpgemm_weight_desc_t *d = &j->plan->desc;
-  j->type = (number){j->plan->bits, lpg_integer_step(d->type), lpg_integer_offset(d->type)};
+  lpgemm_dtype_t type = j->plan->desc.type;
+  j->type = (number){j->plan->bits, lpg_integer_step(type), lpg_integer_offset(type)};
+  j->groups = describe_groups(j->plan, j->call->section);
   double planes = (double)((1 << j->type.bits) - 1);
   j->half = 0.5 * (double)j->type.step;
   j->sum_factor = j->half * planes + (double)j->type.offset;
   for (int i = 1; i <= LPG_LUT_DIGITS; i++) j->step_bias[i] = j->half * planes * lpg_lut_step_bias(i);
-  j->one_zero = d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT;
-  j->zero = integer_zero((double)d->zero_constant);
-  j->left = j->zero - (double)d->zero_constant;
-  for (int i = 0; i < LPG_SECTIONS; i++) {
-    lpg_section_id id = (lpg_section_id)i;
-    const lpg_axis *axis = lpg_section_axis(j->plan, id);
-    lpgemm_dtype_t type = lpg_section_type(d, id);
-    if (!type) continue;
-    j->section[i] = (section){j->call->section[i], type, lpg_slot_bytes(type), axis->padded};
-  }
 }
 
 lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {

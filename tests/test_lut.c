@@ -300,7 +300,7 @@ static void shared_tables(void) {
   problem_free(&first);
 }
 
-/* 600 rows of 84 KiB of tables are more than the memory of the handle takes at a time. */
+/* 600 rows of 83 KiB of tables are more than the memory of the handle takes at a time. */
 static void pieces(void) {
   if (!test_case("lut/%s/pieces", isa)) return;
   problem_spec s = make_spec(LPGEMM_INT(2), 600, 2, 4096);

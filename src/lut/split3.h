@@ -31,7 +31,9 @@ INLINE void split3(const split_words in[3], split_words out[4]) {
       lpg_field f = lpg_field_of(3, pair);
       for (int run = 0; run < (f.word < 0 ? lpg_splice_runs(3) : 1); run++) {
         lpg_run whole = {0, 3, f.word, f.shift}, r = f.word < 0 ? lpg_splice(3, pair, run) : whole;
-        out[o] |= (unit[r.word] >> (uint32_t)r.shift & lpg_half_masks(r.bits)) << (uint32_t)(to + r.code_bit);
+        int left = to + r.code_bit - r.shift;
+        split_words moved = left < 0 ? unit[r.word] >> (uint32_t)-left : unit[r.word] << (uint32_t)left;
+        out[o] |= moved & lpg_half_masks(r.bits) << (to + r.code_bit);
       }
     }
   }

@@ -63,15 +63,17 @@ ifneq ($(COMPILES),)
 include $(BUILD)/gen/rules.mk
 endif
 
-# src/cpu/blocked.c is one source for several instruction sets; its head has their flags.
+# src/cpu/blocked.c and src/lut/lookup.c are one source each for several instruction sets; their heads have the flags.
 BLOCKED := base $(if $(filter x86_64%,$(MACHINE)),avx2 avx512)
+LUT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi)
 ISA_avx2 := -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
+ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vnni -mgfni
 
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu) $(GEN_CU:%=gen/%))
-SRCS := $(filter-out src/cpu/blocked.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c))
-OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
+SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c))
+OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
@@ -86,7 +88,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: lib $(BUILD)/lpgemm.pc ## build liblpgemm.a and say what it contains
 	@echo 'lpgemm $(VERSION) ($(COMMIT)): $(LIB)'
-	@echo '  CPU:  $(BLOCKED) ($(MACHINE))'
+	@echo '  CPU:  $(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) ($(MACHINE))'
 	@echo '  CUDA: $(if $(HAVE_CUDA),$(CUDA_ARCHS) with $(NVCC),$(NO_CUDA): CPU backend only)'
 
 NO_CUDA = $(if $(filter 0,$(CUDA)),off,no nvcc)
@@ -108,6 +110,10 @@ $(OBJ)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/config
 $(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
 	$(call say,CC,$< for $*)
 	$(Q)$(COMPILE) -DLPG_BLOCKED=$* -ffp-contract=fast $(ISA_$*)
+
+$(OBJ)/src/lut/lookup_%.o: src/lut/lookup.c $(BUILD)/config
+	$(call say,CC,$< for $*)
+	$(Q)$(COMPILE) -DLPG_LUT=$* -ffp-contract=fast $(ISA_$*)
 
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 	$(call say,NVCC,$<)
@@ -161,7 +167,7 @@ define BUILD_INFO
 #define LPG_COMMIT "$(COMMIT)"
 #define LPG_BACKENDS "cpu$(if $(HAVE_CUDA), cuda)"
 #define LPG_ARCHS "$(if $(HAVE_CUDA),$(CUDA_ARCHS),none)"
-#define LPG_ISA "$(BLOCKED)"
+#define LPG_ISA "$(BLOCKED) $(filter-out $(BLOCKED),$(LUT))"
 #define LPG_COMPILER "$(COMPILER)"
 endef
 
@@ -240,8 +246,8 @@ bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, R
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
 	clang-format --dry-run -Werror $$(find include src tests bench examples -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
-	printf '%s\n' $(SRCS) src/cpu/blocked.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
-	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base 2>/dev/null
+	printf '%s\n' $(SRCS) src/cpu/blocked.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
+	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_LUT=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py
 	@echo 'lint: clean'
 

@@ -56,7 +56,7 @@ static lpgemm_status_t lut_bytes(int64_t m, int64_t k, size_t *bytes) {
   LPG_TRY(check_size("k", k));
   LPG_CHECK(m == 0 || k <= (INT64_C(1) << 40) / m, LPGEMM_SIZE_OVERFLOW, "m * k = %lld * %lld is too large",
             (long long)m, (long long)k);
-  *bytes = lpgemm_i_lut_bytes(m, k);
+  *bytes = lpg_lut_bytes(m, k);
   return LPGEMM_SUCCESS;
 }
 

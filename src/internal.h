@@ -14,7 +14,8 @@ extern "C" {
 
 /* ---- the device a handle works on; dispatch is tested with made-up ones ---- */
 
-enum { LPG_ISA_BASE = 0, LPG_ISA_AVX2 = 1, LPG_ISA_AVX512 = 2 };
+/* VBMI: AVX-512 with VBMI, VNNI and GFNI. */
+enum { LPG_ISA_BASE = 0, LPG_ISA_AVX2 = 1, LPG_ISA_AVX512 = 2, LPG_ISA_VBMI = 3 };
 enum { LPG_CLUSTER_SIZES = 4 };
 
 typedef struct lpg_device {

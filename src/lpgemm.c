@@ -113,7 +113,7 @@ static lpgemm_status_t check_x(const request *r, const lpg_plan *plan) {
   if (a->tables) {
     LPG_CHECK((uintptr_t)a->tables % LPG_LUT_ALIGN == 0, LPGEMM_MISALIGNED, "tables is %p; it must be %d-byte aligned",
               a->tables, (int)LPG_LUT_ALIGN);
-    size_t needed = lpgemm_i_lut_bytes(a->m, plan->desc.k);
+    size_t needed = lpg_lut_bytes(a->m, plan->desc.k);
     LPG_CHECK(a->tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
               a->tables_bytes, needed);
   } else {

@@ -66,7 +66,8 @@ const lpg_kernel made_up[MADE_UP] = {
              .arch = 80,
              FAST_U4(LPG_X_F16),
              .flags = LPG_K_FAST | LPG_K_TABLES,
-             .cost = "blocked.avx512"},
+             .cost = "blocked.avx512",
+             .workspace = workspace_fixed},
     [PROBE] = {.name = "probe.any.any.1x1.sm80",
                .family = "probe",
                .backend = LPGEMM_BACKEND_CUDA,
@@ -129,6 +130,7 @@ void make(problem *q, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type, i
   q->p.m = m;
   q->p.x_type = x_type;
   q->p.y_type = LPGEMM_F16;
+  q->p.workspace = SIZE_MAX;
 }
 
 void make_simple(problem *q, lpgemm_dtype_t type, lpgemm_dtype_t x_type, int64_t m) {

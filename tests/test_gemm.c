@@ -953,6 +953,7 @@ void suite_gemm(void) {
       const char *x_type = lpgemm_dtype_name(x_types[x]);
       int unit = LPGEMM_DTYPE_KIND(x_types[x]) != LPGEMM_KIND_BIPOLAR; /* has 0 and 1 */
       if (unit && test_case("gemm/decode/%s/%s", type, x_type)) check_decode(problem_types()[t], x_types[x], 37);
+      if (unit && test_case("gemm/decode/%s/%s/one_row", type, x_type)) check_decode(problem_types()[t], x_types[x], 1);
       for (int m = 8; m <= 16 && x < 2; m += 8) { /* kernels for few rows of fp16 and bf16 */
         if (test_case("gemm/decode/%s/%s/%d_rows", type, x_type, m)) check_decode(problem_types()[t], x_types[x], m);
       }

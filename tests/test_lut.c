@@ -1,22 +1,37 @@
-/* The lookup kernel and its tables. test_gemm.c runs the kernel over the whole matrix of types and shapes; here is what
- * only table lookup has:
+/* The lookup kernels and their tables. test_gemm.c runs the kernels over the whole matrix of types and shapes; here is
+ * what only table lookup has. ISA stands for every instruction set that this machine has a kernel for:
  *
- *   lut/tables       every entry is the sum that docs/lut.md says, or the step is kept as it is
- *   lut/same         tables made before the call give the bits of tables made inside; right for every type and zero
- *   lut/shared       one set of tables serves matrices of every width
- *   lut/pieces       more rows than the workspace holds tables of
- *   lut/cancel       large activations on weights that are zero leave no error
- *   lut/not-finite, lut/unread, lut/threads, lut/refused */
+ *   lut/tables           every entry is the sum that lut.h says, of activations as they are or rounded within the
+ * bound; the tables are the same bytes from every instruction set lut/ISA/lmma         integers by integers give what
+ * the instruction of LUT Tensor Core gives lut/ISA/same         tables made before the call give the bits of tables
+ * made inside; right for every type and zero lut/ISA/shared       one set of tables serves matrices of every width
+ *   lut/ISA/pieces       more rows than memory holds tables of, and a row longer than that
+ *   lut/ISA/cancel       large activations on weights that are zero leave no error
+ *   lut/ISA/fast         the tables of the level FAST, on even data and with outliers
+ *   lut/ISA/not-finite, lut/ISA/unread, lut/ISA/threads, lut/ISA/refused
+ *   lut/isa              all instruction sets give the same bits
+ *   lut/automatic        a plain call takes the kernel, without workspace */
 #include <math.h>
 
 #include "compare.h"
+#include "cpu/cpu.h"
+#include "lut/lut.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
+#include "ref/lmma.h"
 #include "test.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-static const char *const lut_kernel = "lut.int.any.4.cpu";
+/* The instruction set under test. */
+static const char *isa;
+
+/* The kernel of this instruction set for a type of weights. */
+static const char *kernel_for(lpgemm_dtype_t type) {
+  static char name[64];
+  snprintf(name, sizeof name, "lut.u%d.any.4.%s", (int)(type & 0xff), isa);
+  return name;
+}
 
 static lpgemm_handle_t handle;
 
@@ -26,8 +41,6 @@ static const lpgemm_dtype_t weight_types[] = {
 };
 
 /* ---- tables ---- */
-
-enum { STEP = 16, LANES = 4, ENTRIES = 8 };
 
 /* Tables of the args' X in a new buffer of just the size that the library asks for. */
 static void *make_tables(const lpgemm_run_args_t *args, int64_t k, size_t *bytes) {
@@ -43,64 +56,101 @@ static double at(const lpgemm_run_args_t *args, int64_t k, int64_t row, int64_t 
   return c < k ? ref_load(args->x_type, args->x, row * args->ldx + c) : 0.0;
 }
 
-/* The bits of entry e say which of the columns 2t, 2t + 8, 2t + 1 count as they are; the others count negated, and
- * column 2t + 9 always as it is. A step that is kept has these columns as they are, and NaN behind them. */
-static int entry_is_right(const lpgemm_run_args_t *args, int64_t k, int64_t row, int64_t step, int t, int e, int kept,
-                          double got) {
-  const int64_t first = step * STEP + 2 * t, column[] = {first, first + 8, first + 1, first + 9};
-  if (kept && e >= 4) return isnan(got);
-  if (kept) {
-    double x = at(args, k, row, column[e]);
-    return got == x || (isnan(x) && isnan(got));
+static int is_kept(const lpg_lut_block *b, int c) { return b->kept[c / 32] >> c % 32 & 1; }
+
+/* The integer that stands for column c of a block: from entry 15, which has all four of a table as they are, and the
+ * entry that has this one negated. */
+static double activation_of(const lpg_lut_block *b, int c) {
+  int t = c % 8 / 2, j = c / 8 % 2 + 2 * (c % 2);
+  uint32_t entry[2] = {0, 0};
+  for (int d = 0; d < LPG_LUT_DIGITS; d++) {
+    entry[0] |= (uint32_t)b->digit[c / 16][d][t][15] << 8 * d;
+    entry[1] |= (uint32_t)b->digit[c / 16][d][t][15 - (1 << j)] << 8 * d;
   }
-  double want = at(args, k, row, column[3]);
-  for (int j = 0; j < 3; j++) want += (e >> j & 1 ? 1 : -1) * at(args, k, row, column[j]);
-  return got == want;
+  return ((double)entry[0] - (double)entry[1]) / 2;
 }
 
-/* kept: NULL, or 1 for each step of row 0 that must be kept. */
-static void check_tables(const lpgemm_run_args_t *args, int64_t k, const int *kept) {
-  size_t bytes;
-  double *tables = make_tables(args, k, &bytes);
-  int64_t steps = (k + STEP - 1) / STEP;
-  CHECK_INT(bytes, args->m * steps * LANES * ENTRIES * 8);
-  for (int64_t i = 0; i < args->m * steps * LANES * ENTRIES; i++) {
-    int64_t step = i / (LANES * ENTRIES) % steps, row = i / (LANES * ENTRIES) / steps;
-    int t = (int)(i / ENTRIES % LANES), e = (int)(i % ENTRIES);
-    if (!entry_is_right(args, k, row, step, t, e, kept && kept[step], tables[i])) {
-      test_fail(__FILE__, __LINE__, "row %lld, step %lld, lane %d, entry %d is %.17g", (long long)row, (long long)step,
-                t, e, tables[i]);
-      break;
-    }
+/* Bits of entry e say which of the columns 2t, 2t + 8, 2t + 1, 2t + 9 count as they are; the others count negated. */
+static int table_is_right(const lpg_lut_block *b, int step, int t) {
+  const int column[] = {2 * t, 2 * t + 8, 2 * t + 1, 2 * t + 9};
+  for (int e = 0; e < LPG_LUT_ENTRIES; e++) {
+    double want = 0x1p31 + 0x1p15 - t % 2, got = 0;
+    for (int j = 0; j < 4; j++) want += (e >> j & 1 ? 1 : -1) * activation_of(b, 16 * step + column[j]);
+    for (int d = 0; d < LPG_LUT_DIGITS; d++) got += ldexp(b->digit[step][d][t][e], 8 * d);
+    if (got != want) return 0;
   }
+  return 1;
+}
+
+/* kept: 1 for each column of row 0 that must be kept out of the tables; NULL if none may be. An activation loses at
+ * most a quarter of what EXACT allows, k * 2^-23 of it. */
+static void check_tables(const lpgemm_run_args_t *args, int64_t k, const uint8_t *kept) {
+  size_t bytes;
+  lpg_lut_block *tables = make_tables(args, k, &bytes);
+  int64_t blocks = (k + LPG_LUT_K - 1) / LPG_LUT_K;
+  CHECK_INT(bytes, args->m * blocks * (int64_t)sizeof *tables);
+  for (int64_t i = 0; i < args->m * blocks; i++) {
+    const lpg_lut_block *b = tables + i;
+    double before = 0;
+    for (int c = 0; c < LPG_LUT_K; c++) {
+      int64_t column = i % blocks * LPG_LUT_K + c;
+      double x = at(args, k, i / blocks, column), q = activation_of(b, c);
+      CHECK_INT(is_kept(b, c), kept && column < k && kept[column]);
+      CHECK((double)b->x[c] == x || (isnan(b->x[c]) && isnan(x)));
+      CHECK(is_kept(b, c) ? q == 0 : fabs(q * b->unit - x) <= 0x1p-25 * (double)k * fabs(x));
+      if (c % 16 == 0) CHECK(b->before[c / 16] == before);
+      before += q;
+    }
+    CHECK(b->before[LPG_LUT_STEPS] == before);
+    for (int t = 0; t < LPG_LUT_STEPS * LPG_LUT_LANES; t++) CHECK(table_is_right(b, t / 4, t % 4));
+  }
+  void *same = test_alloc(bytes);
+  lpgemm_i_lut_build_base(args->m, k, args->x, args->x_type, args->ldx, same);
+  CHECK(memcmp(same, tables, bytes) == 0);
+#if defined(__x86_64__)
+  if (lpgemm_i_cpu_isa() >= LPG_ISA_AVX2) {
+    lpgemm_i_lut_build_avx2(args->m, k, args->x, args->x_type, args->ldx, same);
+    CHECK(memcmp(same, tables, bytes) == 0);
+  }
+#endif
+  test_free(same);
   test_free(tables);
 }
 
 static void random_tables(lpgemm_dtype_t x_type) {
-  const int64_t columns[] = {1, 15, 16, 17, 64, 333};
+  const int64_t columns[] = {1, 15, 16, 17, 255, 256, 257, 600};
   for (int i = 0; i < COUNT(columns); i++) {
     int64_t k = columns[i], ldx = k + i % 3;
     if (!test_case("lut/tables/%s/k%d", lpgemm_dtype_name(x_type), (int)k)) continue;
     enum { ROWS = 3 };
     void *x = test_alloc((size_t)((ROWS - 1) * ldx + k) * (size_t)ref_bytes(x_type));
-    for (int64_t j = 0; j < (ROWS - 1) * ldx + k; j++) ref_store(x_type, x, j, test_uniform(-8, 8));
+    for (int64_t j = 0; j < (ROWS - 1) * ldx + k; j++) { /* nothing too small for the tables */
+      double magnitude = test_uniform(1, 8);
+      ref_store(x_type, x, j, test_between(0, 1) ? magnitude : -magnitude);
+    }
     lpgemm_run_args_t args = {.m = ROWS, .x = x, .ldx = ldx, .x_type = x_type};
     check_tables(&args, k, NULL);
     test_free(x);
   }
 }
 
-/* Steps of ones with one other element. A double holds the sums of 2^43 and 1 with all weights, not those of 2^44
- * and 1. The last step is nothing but 2^100, where the kernel's limit is. */
-static void kept_steps(void) {
+/* Below 2^27 the units are halves, so 1 is an activation, and above it is not to be rounded: it is kept, as what is not
+ * finite is. 2^-20 beside 1 is not a unit's multiple; 3 * 2^-27 is. Zeros are no loss. The last block is nothing but
+ * zeros. */
+static void kept_activations(void) {
   if (!test_case("lut/tables/kept")) return;
-  const float other[] = {1, 0x1p43f, 0x1p44f, INFINITY, NAN};
-  const int kept[] = {0, 0, 1, 1, 1, 1};
-  float x[COUNT(kept) * STEP];
-  for (int i = 0; i < COUNT(x); i++) x[i] = i < 5 * STEP ? 1 : 0x1p100f;
-  for (int i = 0; i < 5; i++) x[i * STEP + test_between(0, STEP - 1)] = other[i];
-  lpgemm_run_args_t args = {.m = 1, .x = x, .ldx = COUNT(x), .x_type = LPGEMM_F32};
-  check_tables(&args, COUNT(x), kept);
+  enum { BLOCKS = 6, K = BLOCKS * LPG_LUT_K };
+  const float large[BLOCKS] = {0x1p27f, 0x1.8p28f, INFINITY, NAN, 1, 0}, others[BLOCKS] = {1, 1, 1, 1, 0x1.8p-26f, 0};
+  const int keeps_large[BLOCKS] = {0, 0, 1, 1, 0, 0}, keeps_others[BLOCKS] = {0, 1, 0, 0, 0, 0};
+  float x[K];
+  uint8_t kept[K];
+  for (int i = 0; i < K; i++) {
+    int b = i / LPG_LUT_K, is_large = i % LPG_LUT_K == 37 * b;
+    x[i] = is_large ? large[b] : i % 3 == 2 ? 0 : others[b];
+    kept[i] = (uint8_t)(is_large ? keeps_large[b] : keeps_others[b] && x[i] != 0);
+  }
+  lpgemm_run_args_t args = {.m = 1, .x = x, .ldx = K, .x_type = LPGEMM_F32};
+  check_tables(&args, K, kept);
 }
 
 /* ---- tables inside and outside ---- */
@@ -115,13 +165,44 @@ static problem_spec make_spec(lpgemm_dtype_t type, int64_t m, int64_t n, int64_t
   return s;
 }
 
+/* ---- the instruction ---- */
+
+/* Small integers without zeros and scales: every sum is exact, so results must be equal. */
+static void lmma(int bits, int64_t m, int64_t n, int64_t k) {
+  if (!test_case("lut/%s/lmma/u%d/%dx%dx%d", isa, bits, (int)m, (int)n, (int)k)) return;
+  lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = n, .k = k, .type = LPGEMM_UINT((uint32_t)bits)};
+  uint8_t *codes = test_alloc((size_t)(n * k)), *x = test_alloc((size_t)(m * k));
+  double *wide_x = test_alloc((size_t)(m * k) * sizeof *wide_x), *want = test_alloc((size_t)(m * n) * sizeof *want);
+  float *y = test_alloc((size_t)(m * n) * sizeof *y);
+  for (int64_t i = 0; i < n * k; i++) codes[i] = (uint8_t)test_between(0, (1 << bits) - 1);
+  for (int64_t i = 0; i < m * k; i++) {
+    x[i] = (uint8_t)test_random();
+    wide_x[i] = ref_load(LPGEMM_I8, x, i);
+  }
+  ref_lmma_gemm(bits, m, n, k, wide_x, codes, want);
+  lpgemm_weight_source_t source = {.size = sizeof source, .codes = codes, .codes_bytes = (size_t)(n * k)};
+  lpgemm_weights_t weights = NULL;
+  CHECK_STATUS(lpgemm_pack_weights(handle, &desc, &source, NULL, 0, &weights), LPGEMM_SUCCESS);
+  lpgemm_run_args_t args = {.size = sizeof args, .weights = weights, .m = m, .x = x, .x_type = LPGEMM_I8, .y = y};
+  args.y_type = LPGEMM_F32;
+  args.kernel = kernel_for(desc.type);
+  CHECK_STATUS(lpgemm_run(handle, &args), LPGEMM_SUCCESS);
+  for (int64_t i = 0; i < m * n; i++) CHECK((double)y[i] == want[i]);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  test_free(codes);
+  test_free(x);
+  test_free(wide_x);
+  test_free(want);
+  test_free(y);
+}
+
 /* Runs the problem with tables that are made here, and without X. */
 static lpgemm_status_t run_with_tables(problem *p, lpgemm_handle_t with) {
   lpgemm_run_args_t args = p->args;
   void *tables = make_tables(&args, p->spec.desc.k, &p->args.tables_bytes);
   p->args.tables = tables;
   p->args.x = NULL;
-  lpgemm_status_t status = problem_run(p, with, lut_kernel);
+  lpgemm_status_t status = problem_run(p, with, kernel_for(p->spec.desc.type));
   p->args = args;
   test_free(tables);
   return status;
@@ -132,8 +213,8 @@ static void check_both_ways(problem *p) {
   size_t bytes = problem_y_bytes(p);
   void *first = test_alloc(bytes);
   problem_expect(p);
-  CHECK_STATUS(problem_run(p, handle, lut_kernel), LPGEMM_SUCCESS);
-  problem_check(p, lut_kernel);
+  CHECK_STATUS(problem_run(p, handle, kernel_for(p->spec.desc.type)), LPGEMM_SUCCESS);
+  problem_check(p, kernel_for(p->spec.desc.type));
   memcpy(first, p->y, bytes);
   CHECK_STATUS(run_with_tables(p, handle), LPGEMM_SUCCESS);
   CHECK(memcmp(first, p->y, bytes) == 0);
@@ -179,7 +260,7 @@ static void same_bits(void) {
   for (int i = 0; i < COUNT(weight_types) * COUNT(forms); i++) {
     int form = i % COUNT(forms);
     lpgemm_dtype_t type = weight_types[i / COUNT(forms)];
-    if (!test_case("lut/same/%s/%s", lpgemm_dtype_name(type), forms[form].name)) continue;
+    if (!test_case("lut/%s/same/%s/%s", isa, lpgemm_dtype_name(type), forms[form].name)) continue;
     problem_spec s = make_spec(type, test_between(1, 35), test_between(1, 50), test_between(1, 700));
     set_form(&s.desc, form, groups[i % COUNT(groups)]);
     s.x_type = x_types[i % COUNT(x_types)];
@@ -192,7 +273,7 @@ static void same_bits(void) {
 /* ---- one set of tables, many matrices ---- */
 
 static void shared_tables(void) {
-  if (!test_case("lut/shared")) return;
+  if (!test_case("lut/%s/shared", isa)) return;
   enum { ROWS = 5, COLUMNS = 301 };
   problem_spec s = make_spec(LPGEMM_UINT(1), ROWS, 1, COLUMNS);
   problem first;
@@ -209,7 +290,7 @@ static void shared_tables(void) {
         p.args.x = NULL;
         p.args.tables = tables;
         p.args.tables_bytes = bytes;
-        CHECK_STATUS(problem_run(&p, handle, lut_kernel), LPGEMM_SUCCESS);
+        CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_SUCCESS);
         problem_check(&p, lpgemm_dtype_name(weight_types[i]));
       }
       problem_free(&p);
@@ -219,17 +300,34 @@ static void shared_tables(void) {
   problem_free(&first);
 }
 
-/* 600 rows of 64 KiB of tables are more than the workspace takes at a time. */
+/* 600 rows of 83 KiB of tables are more than the memory of the handle takes at a time. */
 static void pieces(void) {
-  if (!test_case("lut/pieces")) return;
+  if (!test_case("lut/%s/pieces", isa)) return;
   problem_spec s = make_spec(LPGEMM_INT(2), 600, 2, 4096);
   problem p;
   if (problem_make(&p, handle, &s)) {
-    size_t few, many;
-    CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, 16, &p.args, &few), LPGEMM_SUCCESS);
-    p.args.kernel = lut_kernel;
-    CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, 600, &p.args, &many), LPGEMM_SUCCESS);
-    CHECK(few <= many && many < 600 * (size_t)65536);
+    size_t bytes;
+    p.args.kernel = kernel_for(s.desc.type);
+    CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, 600, &p.args, &bytes), LPGEMM_SUCCESS);
+    CHECK_INT(bytes, 0);
+    check_both_ways(&p);
+  }
+  problem_free(&p);
+}
+
+/* A row whose tables the memory of the handle does not hold takes workspace: problem_run() binds it, and automatic
+ * choice, for calls that bind none, leaves the kernel alone. */
+static void long_row(void) {
+  if (!test_case("lut/%s/pieces/row", isa)) return;
+  problem_spec s = make_spec(LPGEMM_UINT(1), 2, 3, 120000);
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    size_t bytes, plain;
+    CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, 2, &p.args, &plain), LPGEMM_SUCCESS);
+    CHECK_INT(plain, 0);
+    p.args.kernel = kernel_for(s.desc.type);
+    CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, 2, &p.args, &bytes), LPGEMM_SUCCESS);
+    CHECK_INT(bytes, 469 * sizeof(lpg_lut_block));
     check_both_ways(&p);
   }
   problem_free(&p);
@@ -257,7 +355,7 @@ static int has_weights(int64_t c) { return c % 16 == 3 * (c / 16 % 5); }
  * large ones were not there: nothing but the roundings of small products. An fp32 sum with a large one in it is off by
  * up to large * 2^-25, which is checked to be far more than that. */
 static void cancel(int form, lpgemm_dtype_t x_type, double large, double small) {
-  if (!test_case("lut/cancel/%s/%s/%g", cancelling[form].name, lpgemm_dtype_name(x_type), large)) return;
+  if (!test_case("lut/%s/cancel/%s/%s/%g", isa, cancelling[form].name, lpgemm_dtype_name(x_type), large)) return;
   enum { GROUPS = CANCEL_N * CANCEL_K / CANCEL_GROUP };
   lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = CANCEL_N, .k = CANCEL_K, .group_k = CANCEL_GROUP};
   desc.type = LPGEMM_UINT(4);
@@ -301,31 +399,31 @@ static void cancel(int form, lpgemm_dtype_t x_type, double large, double small) 
   CHECK_STATUS(lpgemm_pack_weights(handle, &desc, &source, NULL, 0, &weights), LPGEMM_SUCCESS);
   lpgemm_run_args_t args = {.size = sizeof args, .weights = weights, .m = 1, .x = x, .x_type = x_type, .y = y};
   args.y_type = LPGEMM_F32;
-  args.kernel = lut_kernel;
+  args.kernel = kernel_for(desc.type);
   size_t bytes = 0;
   void *tables = make_tables(&args, CANCEL_K, &bytes);
   args.tables = tables;
   args.tables_bytes = bytes;
   CHECK_STATUS(lpgemm_run(handle, &args), LPGEMM_SUCCESS);
-  CHECK_MATRIX(compare_matrix(LPGEMM_F32, y, CANCEL_N, 1, CANCEL_N, want, bound, 1), lut_kernel);
+  CHECK_MATRIX(compare_matrix(LPGEMM_F32, y, CANCEL_N, 1, CANCEL_N, want, bound, 1), isa);
   CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
   test_free(tables);
 }
 
 /* ---- the rest ---- */
 
-/* Inf and NaN reach exactly the outputs that they reach in fp64: such steps are multiplied out. */
+/* Inf and NaN reach exactly the outputs that they reach in fp64: such activations are multiplied. */
 static void not_finite(void) {
   const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E4M3, LPGEMM_E5M2};
   for (int i = 0; i < COUNT(x_types); i++) {
-    if (!test_case("lut/not-finite/%s", lpgemm_dtype_name(x_types[i]))) continue;
+    if (!test_case("lut/%s/not-finite/%s", isa, lpgemm_dtype_name(x_types[i]))) continue;
     problem_spec s = make_spec(LPGEMM_INT(3), 5, 33, 200);
     s.x_type = x_types[i];
     s.not_finite = 1;
     problem p;
     if (problem_make(&p, handle, &s)) {
       check_both_ways(&p);
-      CHECK_MATRIX(compare_matrix(s.y_type, p.y, p.args.ldy, s.m, s.desc.n, p.want, p.bound, 1), lut_kernel);
+      CHECK_MATRIX(compare_matrix(s.y_type, p.y, p.args.ldy, s.m, s.desc.n, p.want, p.bound, 1), isa);
     }
     problem_free(&p);
   }
@@ -333,7 +431,7 @@ static void not_finite(void) {
 
 /* alpha = 0 reads no tables: these are NaN. */
 static void unread(void) {
-  if (!test_case("lut/unread")) return;
+  if (!test_case("lut/%s/unread", isa)) return;
   problem_spec s = make_spec(LPGEMM_UINT(2), 3, 20, 100);
   s.alpha = 0;
   s.beta = 1;
@@ -345,24 +443,24 @@ static void unread(void) {
     memset(tables, 0xff, p.args.tables_bytes);
     p.args.tables = tables;
     p.args.x = NULL;
-    CHECK_STATUS(problem_run(&p, handle, lut_kernel), LPGEMM_SUCCESS);
-    problem_check(&p, lut_kernel);
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_SUCCESS);
+    problem_check(&p, kernel_for(p.spec.desc.type));
     test_free(tables);
   }
   problem_free(&p);
 }
 
 static void threads(void) {
-  if (!test_case("lut/threads")) return;
+  if (!test_case("lut/%s/threads", isa)) return;
   lpgemm_handle_t many = problem_handle(5);
   problem_spec s = make_spec(LPGEMM_UINT(3), 21, 150, 500);
   set_form(&s.desc, 2, 64);
   problem p;
   if (problem_make(&p, handle, &s)) {
     void *first = test_alloc(problem_y_bytes(&p));
-    CHECK_STATUS(problem_run(&p, handle, lut_kernel), LPGEMM_SUCCESS);
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_SUCCESS);
     memcpy(first, p.y, problem_y_bytes(&p));
-    CHECK_STATUS(problem_run(&p, many, lut_kernel), LPGEMM_SUCCESS);
+    CHECK_STATUS(problem_run(&p, many, kernel_for(p.spec.desc.type)), LPGEMM_SUCCESS);
     CHECK(memcmp(first, p.y, problem_y_bytes(&p)) == 0);
     test_free(first);
   }
@@ -371,7 +469,7 @@ static void threads(void) {
 }
 
 static void refused(void) {
-  if (!test_case("lut/refused")) return;
+  if (!test_case("lut/%s/refused", isa)) return;
   problem_spec s = make_spec(LPGEMM_UINT(4), 3, 20, 100);
   problem p;
   if (problem_make(&p, handle, &s)) {
@@ -380,10 +478,10 @@ static void refused(void) {
     p.args.x = NULL;
     p.args.tables = tables;
     p.args.tables_bytes = bytes - 1;
-    CHECK_STATUS(problem_run(&p, handle, lut_kernel), LPGEMM_BUFFER_TOO_SMALL);
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_BUFFER_TOO_SMALL);
     p.args.tables = tables + 8;
     p.args.tables_bytes = bytes;
-    CHECK_STATUS(problem_run(&p, handle, lut_kernel), LPGEMM_MISALIGNED);
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_MISALIGNED);
     p.args.tables = tables;
     CHECK_STATUS(problem_run(&p, handle, "reference.any.any.1x1.cpu"), LPGEMM_NOT_SUPPORTED);
     for (size_t i = 0; i < problem_y_bytes(&p); i++) CHECK_INT(((uint8_t *)p.y)[i], 0xff);
@@ -393,24 +491,140 @@ static void refused(void) {
   problem_free(&p);
 }
 
-void suite_lut(void) {
-  const lpgemm_dtype_t x_types[] = {LPGEMM_F16,  LPGEMM_BF16, LPGEMM_F32,     LPGEMM_I8,
-                                    LPGEMM_E4M3, LPGEMM_E5M2, LPGEMM_UINT(4), LPGEMM_BIPOLAR(2)};
-  handle = problem_handle(2);
-  for (int i = 0; i < COUNT(x_types); i++) random_tables(x_types[i]);
-  kept_steps();
+/* ---- the level FAST ---- */
+
+/* The largest magnitude of an array. */
+static double largest(lpgemm_dtype_t type, const void *array, int64_t count) {
+  double most = 0;
+  for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(ref_load(type, array, i)));
+  return most;
+}
+
+/* An entry of two digits is off by up to 2^15 units, and |x| reaches 2^27 units in every block: 2^-12 of the largest. A
+ * quarter of the activations as many lookups count 2^bits - 1 halves of it, times the scale. */
+static void fast(lpgemm_dtype_t type, double outliers) {
+  if (!test_case("lut/%s/fast/%s/outliers%d", isa, lpgemm_dtype_name(type), (int)outliers)) return;
+  problem_spec s = make_spec(type, 3, 100, 1024);
+  set_form(&s.desc, 2, 128);
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    int64_t elements = s.m * s.desc.k, differ = 0;
+    for (int64_t i = 0; i < elements; i++) {
+      ref_store(s.x_type, p.x, i, test_uniform(-1, 1) * (i % 100 == 7 ? outliers : 1));
+    }
+    check_both_ways(&p);
+    p.args.level = LPGEMM_LEVEL_FAST;
+    void *exact = test_alloc(problem_y_bytes(&p));
+    memcpy(exact, p.y, problem_y_bytes(&p));
+    double lookups = (double)s.desc.k / 4 * (double)((1 << (type & 0xff)) - 1) / 2;
+    double scale = largest(s.desc.scale_type, p.source.scales, s.desc.n * s.desc.k / 128);
+    for (int64_t i = 0; i < s.m * s.desc.n; i++) {
+      p.bound[i] += 0x1p-12 * largest(s.x_type, p.x, elements) * lookups * scale;
+    }
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(type)), LPGEMM_SUCCESS);
+    CHECK_MATRIX(compare_matrix(s.y_type, p.y, p.args.ldy, s.m, s.desc.n, p.want, p.bound, 1), isa);
+    for (int64_t i = 0; i < s.m * s.desc.n; i++) differ += ((float *)p.y)[i] != ((float *)exact)[i];
+    CHECK(differ > 0); /* or these would be the tables of EXACT */
+    test_free(exact);
+  }
+  problem_free(&p);
+}
+
+/* ---- all instruction sets, and none by name ---- */
+
+static const char *const isa_words[] = {"base", "avx2", "avx512", "vbmi"};
+
+/* Integers are added up in any order, and fp64 in one: where there is no fused multiplication the last bits of fp64
+ * differ, which rounding to fp16 hides but for cases as rare as 2^-30. */
+static void same_bits_of_all(void) {
+  if (!test_case("lut/isa")) return;
+  problem_spec s = make_spec(LPGEMM_UINT(3), 7, 77, 900);
+  set_form(&s.desc, 2, 48);
+  s.y_type = LPGEMM_F16;
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    size_t bytes = problem_y_bytes(&p);
+    void *first = test_alloc(bytes);
+    isa = "base";
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
+    memcpy(first, p.y, bytes);
+    for (int i = LPG_ISA_AVX2; i <= lpgemm_i_cpu_isa(); i++) {
+      if (i == LPG_ISA_AVX512) continue; /* takes the kernel for AVX2 */
+      isa = isa_words[i];
+      CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
+      CHECK(memcmp(first, p.y, bytes) == 0);
+    }
+    test_free(first);
+  }
+  problem_free(&p);
+}
+
+/* A plain call, without workspace, takes the widest kernel for one row of few bits. */
+static void automatic(void) {
+  for (int bits = 1; bits <= 4; bits++) {
+    if (!test_case("lut/automatic/u%d", bits)) continue;
+    if (lpgemm_i_cpu_isa() < LPG_ISA_AVX2) {
+      test_skip("the kernel in plain C is slower than blocked");
+      continue;
+    }
+    problem_spec s = make_spec(LPGEMM_UINT((uint32_t)bits), 1, 500, 600);
+    set_form(&s.desc, 2, 128);
+    problem p;
+    if (problem_make(&p, handle, &s)) {
+      char text[4096];
+      size_t bytes;
+      CHECK_STATUS(lpgemm_explain(handle, &p.args, text, sizeof text), LPGEMM_SUCCESS);
+      isa = lpgemm_i_cpu_isa() == LPG_ISA_VBMI ? "vbmi" : "avx2";
+      const char *name = kernel_for(s.desc.type);
+      CHECK(strncmp(text, name, strlen(name)) == 0);
+      CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, 1, &p.args, &bytes), LPGEMM_SUCCESS);
+      CHECK_INT(bytes, 0);
+      problem_expect(&p);
+      CHECK_STATUS(problem_run(&p, handle, NULL), LPGEMM_SUCCESS);
+      problem_check(&p, name);
+    }
+    problem_free(&p);
+  }
+}
+
+static void suite_of_isa(void) {
+  for (int bits = 1; bits <= 4; bits++) {
+    lmma(bits, 1, 1, 1);
+    lmma(bits, 3, 17, 50);
+    lmma(bits, 2, 64, 256);
+    lmma(bits, 5, 130, 519);
+  }
   same_bits();
   shared_tables();
   pieces();
+  long_row();
   for (int form = 0; form < COUNT(cancelling); form++) {
     cancel(form, LPGEMM_F16, 60000, 0x1p-20);
     cancel(form, LPGEMM_BF16, 1e4, 0x1p-20);
-    cancel(form, LPGEMM_BF16, 1e30, 1e-30); /* steps without tables */
+    cancel(form, LPGEMM_BF16, 1e30, 1e-30); /* all small ones are kept out of the tables */
     cancel(form, LPGEMM_F32, 1e4, 1e-10);
+  }
+  for (int bits = 1; bits <= 4; bits++) {
+    fast(LPGEMM_UINT((uint32_t)bits), 1);
+    fast(LPGEMM_UINT((uint32_t)bits), 50);
   }
   not_finite();
   unread();
   threads();
   refused();
+}
+
+void suite_lut(void) {
+  const lpgemm_dtype_t x_types[] = {LPGEMM_F16,  LPGEMM_BF16, LPGEMM_F32,     LPGEMM_I8,
+                                    LPGEMM_E4M3, LPGEMM_E5M2, LPGEMM_UINT(4), LPGEMM_BIPOLAR(2)};
+  handle = problem_handle(2);
+  for (int i = 0; i < COUNT(x_types); i++) random_tables(x_types[i]);
+  kept_activations();
+  for (int i = LPG_ISA_BASE; i <= lpgemm_i_cpu_isa(); i++) {
+    isa = isa_words[i];
+    if (i != LPG_ISA_AVX512) suite_of_isa(); /* takes the kernel for AVX2 */
+  }
+  same_bits_of_all();
+  automatic();
   lpgemm_destroy(handle);
 }

@@ -52,7 +52,7 @@ static void parse_activations(const char *word, const lpg_kernel *k) {
 }
 
 static void parse_arch(const char *word, const lpg_kernel *k) {
-  static const char *const isa[] = {"base", "avx2", "avx512"};
+  static const char *const isa[] = {"base", "avx2", "avx512", "vbmi"};
   if (strncmp(word, "sm", 2) == 0) {
     char *end;
     CHECK_INT(k->backend, LPGEMM_BACKEND_CUDA);
@@ -60,7 +60,7 @@ static void parse_arch(const char *word, const lpg_kernel *k) {
     CHECK_INT(k->arch_exact, *end == 'a');
   } else {
     CHECK_INT(k->backend, LPGEMM_BACKEND_CPU);
-    CHECK(k->isa >= 0 && k->isa <= LPG_ISA_AVX512 && k->arch == 0 && k->arch_exact == 0);
+    CHECK(k->isa >= 0 && k->isa <= LPG_ISA_VBMI && k->arch == 0 && k->arch_exact == 0);
     CHECK_TEXT(word, strcmp(word, "cpu") == 0 ? "cpu" : isa[k->isa]);
     CHECK(strcmp(word, "cpu") != 0 || k->isa == LPG_ISA_BASE);
   }

@@ -40,7 +40,8 @@ ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F1
 
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
-             "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)")}
+             "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
+             "vbmi": ("VBMI", "defined(__x86_64__)")}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
 
 WORD, TILE, ARCH = "([a-z][a-z0-9]*)", "([0-9]+(?:x[0-9]+)*)", "(" + "|".join(CPU_ARCHS) + "|sm[0-9]+a?)"
@@ -63,9 +64,10 @@ Family = collections.namedtuple(
 FAMILIES = {
     "blocked": Family(["any"], ["any"], ["16x16"], ["avx512", "avx2", "base"], cost="blocked.{arch}",
                       run="lpgemm_i_cpu_blocked_{arch}", header="cpu/cpu.h"),
-    "lut": Family(["int"], ["any"], ["4"], ["cpu"], widths=range(1, 5), y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
-                  flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT", run="lpgemm_i_lut_cpu",
-                  workspace="lpgemm_i_lut_cpu_workspace", header="lut/lut.h"),
+    "lut": Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "base"],
+                  y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32", flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT",
+                  cost="lut.{weights}.{arch}", run="lpgemm_i_lut_{arch}", workspace="lpgemm_i_lut_workspace",
+                  header="lut/lut.h"),
     "decode": Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
                      ["f16", "bf16"], ["16x8", "16x16"], ["sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3 | LPG_S_TWO_LEVEL",
@@ -321,7 +323,8 @@ def selftest():
         last = state()
         assert set(last) == always and last["rules.mk"][1].endswith("GEN_CU :=\n")
         names = re.findall(r'\.name = "(.*)"', last["registry.c"][1])
-        assert names == ["lut.int.any.4.cpu", "reference.any.any.1x1.cpu"], names
+        lookups = [f"lut.u{b}.any.4.{isa}" for b in range(1, 5) for isa in ("vbmi", "avx2", "base")]
+        assert names == [*lookups, "reference.any.any.1x1.cpu"], names
     assert "| `u1`-`u8` | CPU |" in matrix(families, []) and "CUDA" in matrix(families, ["90a"])
     print("gen_kernels.py: selftest passed")
 

@@ -76,8 +76,14 @@ static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, i
 
 static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
                                  int64_t ldx, void *tables) {
+  lpg_lut_build *build = lpgemm_i_lut_build_base;
+#if defined(__x86_64__)
+  if (handle->device.isa >= LPG_ISA_AVX2) build = lpgemm_i_lut_build_avx2;
+  if (handle->device.isa >= LPG_ISA_VBMI) build = lpgemm_i_lut_build_vbmi;
+#else
   (void)handle;
-  lpgemm_i_lut_build_host(m, k, x, x_type, ldx, tables);
+#endif
+  build(m, k, x, x_type, ldx, tables);
   return LPGEMM_SUCCESS;
 }
 

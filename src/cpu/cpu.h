@@ -12,6 +12,9 @@ enum { LPG_SCRATCH_BYTES = 512 * 1024 };
 lpg_pool *lpgemm_i_pool_create(int threads);
 void lpgemm_i_pool_destroy(lpg_pool *pool);
 int lpgemm_i_pool_threads(const lpg_pool *pool);
+/* 64-byte aligned memory for what the tasks of a call share. */
+enum { LPG_SHARED_BYTES = 2 * 1024 * 1024 };
+void *lpgemm_i_pool_shared(lpg_pool *pool);
 
 /* Runs task(context, index, scratch) for index 0 .. count - 1, in any order, on all threads of the pool; returns when
  * all are done. */

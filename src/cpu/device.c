@@ -10,7 +10,10 @@ int lpgemm_i_cpu_isa(void) {
   int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   int avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return avx2 && avx512 ? LPG_ISA_AVX512 : avx2 ? LPG_ISA_AVX2 : LPG_ISA_BASE;
+  int vbmi =
+      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni");
+  if (avx2 && avx512) return vbmi ? LPG_ISA_VBMI : LPG_ISA_AVX512;
+  return avx2 ? LPG_ISA_AVX2 : LPG_ISA_BASE;
 #else
   return LPG_ISA_BASE;
 #endif

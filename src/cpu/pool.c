@@ -29,6 +29,7 @@ struct lpg_pool {
   pthread_cond_t wake, done;
   int threads;
   worker *workers;
+  void *shared;
 
   /* the job; written by the caller under the lock while no worker is in a job */
   lpg_task *task;
@@ -107,6 +108,8 @@ void lpgemm_i_parallel(lpg_pool *pool, int64_t count, lpg_task *task, void *cont
 
 int lpgemm_i_pool_threads(const lpg_pool *pool) { return pool->threads; }
 
+void *lpgemm_i_pool_shared(lpg_pool *pool) { return pool->shared; }
+
 /* Cores that this process may run on. */
 static int count_cores(void) {
 #if defined(__linux__)
@@ -145,8 +148,9 @@ lpg_pool *lpgemm_i_pool_create(int threads) {
   if (threads > MAX_THREADS) threads = MAX_THREADS;
   lpg_pool *pool = calloc(1, sizeof *pool);
   worker *workers = calloc((size_t)threads, sizeof *workers);
-  void *scratch = aligned_alloc(64, LPG_SCRATCH_BYTES);
-  if (!pool || !workers || !scratch) {
+  void *scratch = aligned_alloc(64, LPG_SCRATCH_BYTES), *shared = aligned_alloc(64, LPG_SHARED_BYTES);
+  if (!pool || !workers || !scratch || !shared) {
+    free(shared);
     free(scratch);
     free(workers);
     free(pool);
@@ -162,6 +166,7 @@ lpg_pool *lpgemm_i_pool_create(int threads) {
   workers[0].pool = pool;
   workers[0].scratch = scratch;
   pool->workers = workers;
+  pool->shared = shared;
   pool->threads = 1;
   start_workers(pool, threads);
   return pool;
@@ -180,6 +185,7 @@ void lpgemm_i_pool_destroy(lpg_pool *pool) {
   pthread_cond_destroy(&pool->done);
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->lock);
+  free(pool->shared);
   free(pool->workers);
   free(pool);
 }

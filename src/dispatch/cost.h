@@ -12,19 +12,30 @@ typedef struct lpg_cost {
 } lpg_cost;
 
 static const lpg_cost lpg_costs[] = {
-    /* Measured 2026-11-20 on one thread of an Intel Xeon with AVX-512 at 2.6 GHz, a shared virtual machine, gcc 12;
-     * fp16 by u4 (lut: by u2) of 128 x 4096, m = 1 and 64 (lut and reference: 1 and 16); start at 16 x 16, m = 1. The
-     * best of many runs: right to a third, no better. */
+    /* Measured 2026-11-22 on one thread of an AMD EPYC (Zen 4), a shared virtual machine, gcc 12; fp16 by u4 (lut: by
+     * the width of the row) with groups of 128, 512 x 4096, m = 1 and 16; start at 16 x 16, m = 1. The best of many
+     * runs: right to a third, no better. */
     /* clang-format off */
-    /* name            start   decode  multiply */
-    {"blocked.avx512",   0.5,   3500.0,    58000.0},
-    {"blocked.avx2",     0.5,   2100.0,    44000.0},
-    {"blocked.base",     0.5,   1300.0,    16000.0},
-    {"lut",              1.5,    120.0,     1900.0},
-    {"reference",        20.0,     65.0,     1100.0},
+    /* name             start     decode  multiply */
+    {"blocked.avx512",    0.5,    4300.0,   46000.0},
+    {"blocked.avx2",      0.5,    2450.0,   46000.0},
+    {"blocked.base",      0.5,    1450.0,   17000.0},
+    {"lut.u1.vbmi",       1.0,  300000.0,   40000.0},
+    {"lut.u2.vbmi",       1.0,   95000.0,   34500.0},
+    {"lut.u3.vbmi",       1.0,   32000.0,   28000.0},
+    {"lut.u4.vbmi",       1.0,   52000.0,   27500.0},
+    {"lut.u1.avx2",       2.0,  107000.0,   27000.0},
+    {"lut.u2.avx2",       2.0,   65000.0,   21000.0},
+    {"lut.u3.avx2",       2.0,   21000.0,   16500.0},
+    {"lut.u4.avx2",       2.0,   29000.0,   15200.0},
+    {"lut.u1.base",       3.0,    3000.0,    2300.0},
+    {"lut.u2.base",       3.0,    1500.0,    1200.0},
+    {"lut.u3.base",       3.0,    1000.0,     800.0},
+    {"lut.u4.base",       3.0,    1000.0,     600.0},
+    {"reference",        20.0,      67.0,    2300.0},
     /* H200, 2026-11-20, u4 with groups of 128, m = 1 and 4096; the other families estimate for themselves. */
-    {"generic.16x8",     4.0,   4000.0,     9000.0},
-    {"generic.64x64",    4.0,    800.0,    77000.0},
+    {"generic.16x8",      4.0,    4000.0,    9000.0},
+    {"generic.64x64",     4.0,     800.0,   77000.0},
     /* clang-format on */
 };
 

@@ -55,7 +55,8 @@ enum { /* groups; ROW when one group covers the row */
 };
 enum {                            /* flags */
        LPG_K_BATCH_INVARIANT = 1, /* a row's bits never depend on M */
-       LPG_K_TABLES = 2,          /* reads lookup tables; chosen automatically only when the call brings them */
+       LPG_K_TABLES = 2,          /* reads lookup tables; where it needs workspace to make them it is chosen
+                                     automatically only when the call brings them */
        LPG_K_FAST = 4,            /* holds only the FAST level */
        LPG_K_FORCE_ONLY = 8       /* never chosen automatically */
 };

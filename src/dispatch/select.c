@@ -78,17 +78,19 @@ static lpgemm_status_t choose_forced(const lpg_kernel *kernels, int count, const
   return LPGEMM_SUCCESS;
 }
 
-/* A kernel that reads tables would have to build them first, in workspace that a plain call does not bind. */
-static int only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem) {
-  return kernel->flags & LPG_K_FORCE_ONLY || (kernel->flags & LPG_K_TABLES && !problem->tables);
-}
-
 static size_t workspace_of(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
   return kernel->workspace ? kernel->workspace(problem, device) : 0;
 }
 
+/* A kernel that reads tables has to build them first; where it needs workspace for that, a plain call, which binds
+ * none, must not meet it. */
+static int only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  if (kernel->flags & LPG_K_FORCE_ONLY) return 1;
+  return kernel->flags & LPG_K_TABLES && !problem->tables && workspace_of(kernel, problem, device) > 0;
+}
+
 int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
-  return !only_when_forced(kernel, problem) && !lpgemm_i_infeasible(kernel, problem, device) &&
+  return !lpgemm_i_infeasible(kernel, problem, device) && !only_when_forced(kernel, problem, device) &&
          workspace_of(kernel, problem, device) <= problem->workspace;
 }
 
@@ -192,7 +194,7 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
       continue;
     }
     const size_t workspace = workspace_of(&kernels[i], problem, device);
-    add(&out, "%s: possible%s", kernels[i].name, only_when_forced(&kernels[i], problem) ? " when forced by name" : "");
+    add(&out, "%s: possible%s", kernels[i].name, only_when_forced(&kernels[i], problem, device) ? " when forced by name" : "");
     if (workspace > problem->workspace) add(&out, " with a workspace of %zu bytes", workspace);
     add(&out, ", about %.1f us\n", lpgemm_i_estimate(&kernels[i], problem, device));
   }

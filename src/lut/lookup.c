@@ -1,221 +1,284 @@
-/* The lookup kernel in portable C: right for every integer weight of 1 to 4 bits, not yet fast. */
+/* The lookup kernel for integer weights of 1 to 4 bits, one source compiled for several instruction sets,
+ *
+ *     -DLPG_LUT=base
+ *     -DLPG_LUT=avx2    -mavx2 -mfma -mf16c
+ *     -DLPG_LUT=vbmi    those of avx512 (../cpu/blocked.c), -mavx512vbmi -mavx512vnni -mgfni
+ *
+ * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each block of 256 columns and each tile
+ * it brings the weights into the form of indices, a panel, and looks them up in the tables of every row of X. Sums of
+ * digits are integers within a segment, the part of a block that lies in one group; scales and zeros go on them there,
+ * in fp64.
+ *
+ * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant. */
 #include <math.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include "../cpu/cpu.h"
 #include "../cpu/epilogue.h"
-#include "../cpu/weight.h"
+#include "build.h"
 #include "lut.h"
 
 enum {
   MAX_BITS = 4,
-  MAX_LOOKUPS = LPG_LUT_LANES * MAX_BITS,
-  ROWS_AT_ONCE = 16 /* rows of X that share the lookups of a weight row */
+  MAX_ROWS = 64, /* rows of X at a time */
+  TASK_TILES = 4 /* that take turns with a block's tables while the first level of the cache holds them */
 };
 
-/* ---- weights: a step of one row ---- */
+/* Indices of the 16 rows and four lanes of a step, one a byte, a plane of 64 bytes for each bit of the weights. */
+typedef struct panel_step {
+  _Alignas(64) uint8_t index[MAX_BITS][LPG_TILE_ROWS * LPG_LUT_LANES];
+} panel_step;
 
-/* One bit plane of a lane's four codes: factor * table[entry]. */
-typedef struct lookup {
-  double factor; /* +-2^bit; minus if the sum is in the half that the table leaves out */
-  int entry;
-} lookup;
+/* Sums of looked up entries times 2^bit, one for each row in the order of sum_row(): 2^16 * upper + lower. Two digits'
+ * sums fit 32 bits: 2^8 * 255 * 15 * 64 < 2^26. */
+typedef struct lookup_sums {
+  _Alignas(64) int32_t upper[LPG_TILE_ROWS], lower[LPG_TILE_ROWS];
+} lookup_sums;
 
-typedef struct step_codes {
-  uint32_t lane[LPG_LUT_LANES]; /* four stored codes each, one a byte */
-  int lookups;
-  lookup lookup[MAX_LOOKUPS];
-} step_codes;
+/* With constant widths, digits and places, loops and branches fold away. */
+#define INLINE static inline __attribute__((always_inline))
 
-/* Where the codes of a step lie in a lane's words: of columns 2t, 2t + 1, and of 2t + 8, 2t + 9. */
-typedef struct step_place {
-  int runs[2];
-  lpg_run run[2][LPG_MAX_RUNS];
-} step_place;
+/* Each of the three gives:
+ *   sum_row(), index_byte()   in which order the sums and the panel are
+ *   sort_slots()              from the order of a section's values to that of the sums
+ *   make_panel_of(), for so many tiles of a block, and add_lookups(), over the steps [first, end) of a block */
+#if defined(__AVX512VBMI__)
+#define LPG_LUT_VECTOR 64
+#include "panel_vbmi.h"
+#elif defined(__AVX2__)
+#define LPG_LUT_VECTOR 32
+#include "panel_avx2.h"
+#else
+#include "panel_base.h"
+#endif
+#include "group.h"
 
-static step_place place_step(int bits, int step) {
-  step_place place;
-  for (int half = 0; half < 2; half++) place.runs[half] = lpg_code_runs(bits, 2 * step + half, place.run[half]);
-  return place;
-}
+typedef struct scratch {
+  panel_step panel[LPG_LUT_STEPS];
+  group group[LPG_LUT_STEPS]; /* of a segment each */
+  lookup_sums found[LPG_LUT_STEPS];
+  _Alignas(64) double sums[MAX_ROWS][TASK_TILES][LPG_TILE_ROWS];
+} scratch;
+_Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
 
-/* The four codes of a lane's row, one a byte. A word holds the odd column's code 16 bits above the even one's. */
-static uint32_t read_lane(const step_place *place, const uint8_t *tile, int lane, int row_half) {
-  uint32_t codes = 0;
-  for (int half = 0; half < 2; half++) {
-    for (int i = 0; i < place->runs[half]; i++) {
-      const lpg_run *run = &place->run[half][i];
-      uint32_t word, mask = ((1u << run->bits) - 1u) * 0x00010001u;
-      memcpy(&word, tile + lpg_word_offset(lane, 2 * run->word + row_half), sizeof word);
-      codes |= (word >> run->shift & mask) << (run->code_bit + 8 * half);
-    }
-  }
-  return codes;
-}
+/* What a block of columns is for every row tile. */
+typedef struct part {
+  int64_t block, k_tile;
+  int tiles, bytes, has_next; /* tiles of a row tile, bytes of a whole block's; is the next block a whole one? */
+  int segments;
+  segment segment[LPG_LUT_STEPS];
+} part;
 
-/* Bit `bit` of the four codes, as four bits: the multiplication moves the lowest bit of byte j to bit 28 + j. */
-static uint32_t gather_plane(uint32_t codes, int bit) { return (codes >> bit & 0x01010101u) * 0x10204080u >> 28; }
-
-static void read_step(int bits, const step_place *place, const uint8_t *tile, int row, step_codes *out) {
-  out->lookups = 0;
-  for (int t = 0; t < LPG_LUT_LANES; t++) {
-    uint32_t codes = read_lane(place, tile, row % 8 * 4 + t, row / 8);
-    out->lane[t] = codes;
-    for (int bit = 0; bit < bits; bit++) {
-      uint32_t signs = gather_plane(codes, bit);
-      lookup *l = &out->lookup[out->lookups++];
-      l->factor = signs & 8u ? (double)(1 << bit) : -(double)(1 << bit);
-      l->entry = t * LPG_LUT_ENTRIES + (int)((signs & 8u ? signs : ~signs) & 7u);
-    }
-  }
-}
-
-/* ---- weights: what a group of one row shares ---- */
-
-/* weight = (value - zero[0]) * scale[0] * scale[1], or value * scale[0] * scale[1] + zero[0] * zero[1] with a minimum.
- * All of these are fp32 numbers; the second ones are 1 but for two levels. */
-typedef struct group {
-  int has_minimum;
-  double scale[2], zero[2];
-} group;
-
-static group read_group(const lpg_call *call, int64_t row, int64_t k) {
-  const lpg_plan *plan = call->problem.plan;
-  const uint8_t *const *section = call->section;
-  double constant = (double)plan->desc.zero_constant;
-  group g;
-  g.has_minimum = plan->desc.zero == LPGEMM_ZERO_MINIMUM;
-  g.scale[0] = lpg_section_value(plan, section, LPG_SECTION_SCALES, row, k, 1.0);
-  g.scale[1] = lpg_section_value(plan, section, LPG_SECTION_SUPER_SCALES, row, k, 1.0);
-  g.zero[0] = lpg_section_value(plan, section, LPG_SECTION_ZEROS, row, k, constant);
-  g.zero[1] = lpg_section_value(plan, section, LPG_SECTION_SUPER_ZEROS, row, k, 1.0);
-  return g;
-}
-
-static lpg_wide times_levels(double x, const double levels[2]) {
-  lpg_wide exact = {x, 0.0};
-  return lpg_wide_times(lpg_wide_times(exact, (float)levels[0]), (float)levels[1]);
-}
-
-/* Sum of x * weight from the sums of x * value and of x. Where the weights of large activations are zero the two parts
- * cancel, and what is left must be as exact as they are: with integer zeros nothing is rounded, and the products with
- * scales and minima, which are longer than a double, are added in two doubles. */
-static double apply_group(const group *g, double sum_values, double sum_x) {
-  if (!g->has_minimum) return (sum_values - g->zero[0] * sum_x) * (g->scale[0] * g->scale[1]);
-  return lpg_wide_plus(times_levels(sum_values, g->scale), times_levels(sum_x, g->zero)).hi;
-}
-
-/* ---- one step ---- */
-
+/* value of a stored code = step * code + offset */
 typedef struct number {
-  int bits, step, offset; /* value of a stored code = step * code + offset */
+  int bits, step, offset;
 } number;
-
-/* From the tables: code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2, so
- * sum x * code = (sum of 2^i * (sum x * sign_i) + (2^bits - 1) * sum x) / 2. */
-static double look_up(const number *type, const group *g, const step_codes *codes, const double *table) {
-  double sum_signs = 0.0, sum_x = 0.0;
-  for (int i = 0; i < codes->lookups; i++) sum_signs += codes->lookup[i].factor * table[codes->lookup[i].entry];
-  for (int t = 0; t < LPG_LUT_LANES; t++) sum_x += table[t * LPG_LUT_ENTRIES + 7];
-  double sum_codes = 0.5 * (sum_signs + (double)((1 << type->bits) - 1) * sum_x);
-  return apply_group(g, (double)type->step * sum_codes + (double)type->offset * sum_x, sum_x);
-}
-
-/* From the activations themselves, where the step has no tables. */
-static double multiply(const number *type, const group *g, const step_codes *codes, const double *table) {
-  double sum = 0.0;
-  for (int t = 0; t < LPG_LUT_LANES; t++) {
-    for (int j = 0; j < 4; j++) {
-      int code = (int)(codes->lane[t] >> 8 * j & 0xffu);
-      sum += table[t * LPG_LUT_ENTRIES + j] * apply_group(g, (double)(type->step * code + type->offset), 1.0);
-    }
-  }
-  return sum;
-}
-
-/* ---- 16 rows of weights ---- */
 
 typedef struct job {
   const lpg_call *call;
-  int64_t first, rows;  /* rows of X */
-  const double *tables; /* of these rows */
+  const lpg_plan *plan;
+  number type;
+  int digits;                           /* of the tables, at most */
+  double half;                          /* of the step */
+  double sum_factor;                    /* of the sum of q in that of q * value, apart from what the tables give */
+  double step_bias[LPG_LUT_DIGITS + 1]; /* what the biases of a step add to that, with so many digits */
+  groups groups;
+  int64_t first, rows, blocks; /* rows of X, and blocks of a row */
+  const lpg_lut_block *tables; /* of these rows */
+  lpg_lut_block *to_build;     /* the same, while they are built */
 } job;
 
-static void multiply_block(const job *j, int64_t row_tile, int64_t first, int rows, int weight_rows) {
-  const lpg_plan *plan = j->call->problem.plan;
-  const number type = {plan->bits, lpg_integer_step(plan->desc.type), lpg_integer_offset(plan->desc.type)};
-  int64_t n = row_tile * LPG_TILE_ROWS, steps = j->call->skip_product ? 0 : lpg_ceil_div(plan->desc.k, LPG_STEP_K);
-  int tile_steps = lpg_tile_k(plan->bits) / LPG_STEP_K;
-  group groups[LPG_TILE_ROWS];
-  double sums[LPG_TILE_ROWS][ROWS_AT_ONCE] = {{0}};
-  for (int64_t step = 0; step < steps; step++) {
-    int64_t column = step * LPG_STEP_K;
-    const uint8_t *tile =
-        j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, step / tile_steps);
-    step_place place = place_step(plan->bits, (int)(step % tile_steps));
-    int new_group = column % plan->group.k == 0;
-    for (int r = 0; r < weight_rows; r++) {
-      if (new_group) groups[r] = read_group(j->call, n + r, column);
-      step_codes codes;
-      read_step(plan->bits, &place, tile, r, &codes);
-      for (int m = 0; m < rows; m++) {
-        const double *table = j->tables + ((first + m) * steps + step) * LPG_LUT_STEP;
-        int has_tables = !isnan(table[LPG_LUT_ENTRIES - 1]);
-        sums[r][m] += (has_tables ? look_up : multiply)(&type, &groups[r], &codes, table);
-      }
-    }
+/* ---- a segment ---- */
+
+static void add_segment(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
+                        lookup_sums *sums) {
+#define CASE(n, d)                                 \
+  case (n)*8 + (d):                                \
+    add_lookups(n, d, panel, b, first, end, sums); \
+    break
+#define CASES(n) \
+  CASE(n, 1);    \
+  CASE(n, 2);    \
+  CASE(n, 3);    \
+  CASE(n, 4)
+  switch (bits * 8 + digits) {
+    CASES(1);
+    CASES(2);
+    CASES(3);
+    CASES(4);
   }
-  for (int m = 0; m < rows; m++) {
-    for (int r = 0; r < weight_rows; r++) {
-      lpgemm_i_epilogue(j->call, j->first + first + m, n + r, sums[r][m] * (double)plan->desc.global_scale);
+#undef CASES
+#undef CASE
+}
+
+static void make_panel(int bits, int tiles, const uint8_t *tile, panel_step *panel) {
+  switch (bits) {
+    case 1: make_panel_of(1, tiles, tile, panel); break;
+    case 2: make_panel_of(2, tiles, tile, panel); break;
+    case 3: make_panel_of(3, tiles, tile, panel); break;
+    default: make_panel_of(4, tiles, tile, panel); break;
+  }
+}
+
+/* The digits of a block's tables that are looked up. */
+static int digits_of(const job *j, const lpg_lut_block *b) {
+  int used = LPG_LUT_DIGITS - b->first;
+  return used < j->digits ? used : j->digits;
+}
+
+/* Adds what was found to the sums of Y. As code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2,
+ * sum q * code = (sum of 2^i * (sum q * sign_i) + (2^bits - 1) * sum q) / 2. All is exact but for scales and rests. */
+static void add_found(const job *j, const lpg_lut_block *b, const segment *at, const group *g, const lookup_sums *found,
+                      double *sums) {
+  double sum_q = b->before[at->end] - b->before[at->first], half = j->half, rest = j->groups.left * sum_q;
+  double offset = j->sum_factor * sum_q - j->step_bias[digits_of(j, b)] * (double)(at->end - at->first);
+  if (j->groups.one_zero) offset -= j->groups.zero * sum_q;
+  for (int i = 0; i < LPG_TILE_ROWS; i += V) {
+    vdouble upper = to_doubles(*(const vint *)(found->upper + i)),
+            lower = to_doubles(*(const vint *)(found->lower + i));
+    vdouble value = (upper * 0x1p16 + lower) * half + offset, scale = *(const vdouble *)(g->scale + i);
+    if (j->groups.one_zero) {
+      *(vdouble *)(sums + i) += (value + rest) * (scale * b->unit);
+    } else {
+      value -= *(const vdouble *)(g->zero + i) * sum_q;
+      *(vdouble *)(sums + i) += (value * scale + *(const vdouble *)(g->rest + i) * sum_q) * b->unit;
     }
   }
 }
 
-static void multiply_tile(void *context, int64_t row_tile, void *scratch) {
+/* The activations that are kept out of the tables. Their codes are in the panel, a bit in each plane. */
+static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_block *b, const segment *at,
+                          const group *g, double *sums) {
+  for (int c = at->first * LPG_STEP_K; c < at->end * LPG_STEP_K; c++) {
+    if (!(b->kept[c / 32] >> c % 32 & 1)) continue;
+    int t = lpg_lut_lane(c % LPG_STEP_K), place = lpg_lut_bit(c % LPG_STEP_K);
+    for (int i = 0; i < LPG_TILE_ROWS; i++) {
+      int code = 0;
+      for (int bit = 0; bit < j->type.bits; bit++) {
+        code |= (panel[c / LPG_STEP_K].index[bit][index_byte(i, t)] >> place & 1) << bit;
+      }
+      double value = (double)(j->type.step * code + j->type.offset);
+      double weight = j->groups.one_zero ? ((value - j->groups.zero) + j->groups.left) * g->scale[i]
+                                         : (value - g->zero[i]) * g->scale[i] + g->rest[i];
+      sums[i] += (double)b->x[c] * weight;
+    }
+  }
+}
+
+/* ---- a task ---- */
+
+/* Brings the codes of the next block, which are multiplied after those of the task's other tiles. */
+static void prefetch(const uint8_t *codes, int bytes) {
+  for (int i = 0; i < bytes; i += 64) __builtin_prefetch(codes + i, 0, 2);
+}
+
+static part describe_part(const lpg_plan *plan, int64_t block) {
+  int tile_k = lpg_tile_k(plan->bits);
+  int64_t k = block * LPG_LUT_K, left = plan->desc.k - k, tiles = LPG_LUT_K / tile_k;
+  int steps = (int)lpg_ceil_div(left < LPG_LUT_K ? left : LPG_LUT_K, LPG_STEP_K), first = 0;
+  part p = {.block = block, .k_tile = k / tile_k};
+  p.bytes = (int)tiles * lpg_tile_bytes(plan->bits);
+  p.has_next = p.k_tile + 2 * tiles <= plan->k_tiles;
+  p.tiles = (int)(tiles < plan->k_tiles - p.k_tile ? tiles : plan->k_tiles - p.k_tile);
+  while (first < steps) {
+    int64_t column = k + first * LPG_STEP_K, group = column / plan->group.k;
+    int64_t steps_of_group = ((group + 1) * plan->group.k - k) / LPG_STEP_K;
+    int end = steps_of_group < steps ? (int)steps_of_group : steps;
+    p.segment[p.segments++] = (segment){first, end, group, column / plan->super.k};
+    first = end;
+  }
+  return p;
+}
+
+static void multiply_part(const job *j, int64_t row_tile, const part *p, int tile, scratch *s) {
+  const lpg_plan *plan = j->plan;
+  const uint8_t *codes =
+      j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
+  if (p->has_next) prefetch(codes + p->bytes, p->bytes);
+  make_panel(plan->bits, p->tiles, codes, s->panel);
+  for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
+  for (int64_t m = 0; m < j->rows; m++) {
+    const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
+    double *sums = s->sums[m][tile];
+    for (int i = 0; i < p->segments; i++) {
+      add_segment(j->type.bits, digits_of(j, b), s->panel, b, p->segment[i].first, p->segment[i].end, &s->found[i]);
+    }
+    for (int i = 0; i < p->segments; i++) {
+      add_found(j, b, &p->segment[i], &s->group[i], &s->found[i], sums);
+      if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
+    }
+  }
+}
+
+static void run_task(void *context, int64_t index, void *memory) {
   const job *j = context;
-  int64_t left = j->call->problem.plan->desc.n - row_tile * LPG_TILE_ROWS;
-  int weight_rows = left < LPG_TILE_ROWS ? (int)left : LPG_TILE_ROWS;
-  (void)scratch;
-  for (int64_t first = 0; first < j->rows; first += ROWS_AT_ONCE) {
-    int rows = j->rows - first < ROWS_AT_ONCE ? (int)(j->rows - first) : ROWS_AT_ONCE;
-    multiply_block(j, row_tile, first, rows, weight_rows);
+  scratch *s = memory;
+  int64_t first_tile = index * TASK_TILES, left = j->plan->row_tiles - first_tile;
+  int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
+  memset(s->sums, 0, (size_t)j->rows * sizeof s->sums[0]);
+  for (int64_t block = 0; block < j->blocks; block++) {
+    part p = describe_part(j->plan, block);
+    for (int i = 0; i < tiles; i++) multiply_part(j, first_tile + i, &p, i, s);
+  }
+  for (int64_t m = 0; m < j->rows; m++) {
+    for (int i = 0; i < tiles * LPG_TILE_ROWS; i++) {
+      int64_t n = (first_tile + i / LPG_TILE_ROWS) * LPG_TILE_ROWS + sum_row(i % LPG_TILE_ROWS);
+      double sum = s->sums[m][i / LPG_TILE_ROWS][i % LPG_TILE_ROWS];
+      if (n < j->plan->desc.n) lpgemm_i_epilogue(j->call, j->first + m, n, sum * (double)j->plan->desc.global_scale);
+    }
   }
 }
 
 /* ---- the call ---- */
 
-/* Rows of X that are worked on at a time: all that have tables, or as many as 32 MiB of workspace hold, but one at
- * least. */
-static int64_t rows_at_a_time(const lpg_problem *problem) {
-  size_t row_bytes = lpgemm_i_lut_bytes(1, problem->plan->desc.k), limit = (size_t)32 << 20;
-  if (problem->tables || row_bytes == 0) return problem->m;
-  int64_t rows = row_bytes < limit ? (int64_t)(limit / row_bytes) : 1;
-  return problem->m < rows ? problem->m : rows;
-}
-
-size_t lpgemm_i_lut_cpu_workspace(const lpg_problem *problem, const lpg_device *device) {
-  (void)device;
-  return problem->tables ? 0 : lpgemm_i_lut_bytes(rows_at_a_time(problem), problem->plan->desc.k);
-}
-
-static void build_row(void *context, int64_t row, void *scratch) {
+static void build_task(void *context, int64_t index, void *unused) {
   const job *j = context;
   const lpg_call *call = j->call;
-  lpgemm_dtype_t type = call->problem.x_type;
-  int64_t k = call->problem.plan->desc.k;
-  const uint8_t *x = (const uint8_t *)call->x + (j->first + row) * call->ldx * lpg_bytes(type);
-  (void)scratch;
-  lpgemm_i_lut_build_host(1, k, x, type, call->ldx, (uint8_t *)call->workspace + lpgemm_i_lut_bytes(row, k));
+  int64_t row = (j->first + index / j->blocks) * call->ldx;
+  (void)unused;
+  build_part(j->plan->desc.k, call->x, call->problem.x_type, row, index % j->blocks, j->to_build + index);
 }
 
-lpgemm_status_t lpgemm_i_lut_cpu(const lpg_call *call) {
+#define NAME_(start, isa) start##isa
+#define NAME(start, isa) NAME_(start, isa)
+
+static void read_weights(job *j) {
+  lpgemm_dtype_t type = j->plan->desc.type;
+  j->type = (number){j->plan->bits, lpg_integer_step(type), lpg_integer_offset(type)};
+  j->groups = describe_groups(j->plan, j->call->section);
+  double planes = (double)((1 << j->type.bits) - 1);
+  j->half = 0.5 * (double)j->type.step;
+  j->sum_factor = j->half * planes + (double)j->type.offset;
+  for (int i = 1; i <= LPG_LUT_DIGITS; i++) j->step_bias[i] = j->half * planes * lpg_lut_step_bias(i);
+}
+
+lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
   const lpg_problem *problem = &call->problem;
-  int64_t rows = rows_at_a_time(problem);
-  for (int64_t first = 0; first < problem->m; first += rows) {
-    job j = {call, first, problem->m - first < rows ? problem->m - first : rows, NULL};
-    j.tables = problem->tables ? call->tables : call->workspace;
-    if (!problem->tables && !call->skip_product) lpgemm_i_parallel(call->pool, j.rows, build_row, &j);
-    lpgemm_i_parallel(call->pool, problem->plan->row_tiles, multiply_tile, &j);
+  job j = {.call = call, .plan = problem->plan};
+  read_weights(&j);
+  j.digits = problem->level == LPGEMM_LEVEL_FAST ? 2 : LPG_LUT_DIGITS;
+  j.blocks = call->skip_product ? 0 : lpg_lut_blocks(problem->plan->desc.k);
+  int64_t most = MAX_ROWS, fitting = LPG_SHARED_BYTES / (int64_t)sizeof(lpg_lut_block);
+  if (!problem->tables && j.blocks > 0) {
+    j.to_build = call->workspace ? call->workspace : lpgemm_i_pool_shared(call->pool);
+    most = j.blocks > fitting ? 1 : fitting / j.blocks;
+    if (most > MAX_ROWS) most = MAX_ROWS;
+  }
+  for (; j.first < problem->m; j.first += j.rows) {
+    j.rows = problem->m - j.first < most ? problem->m - j.first : most;
+    j.tables = problem->tables ? (const lpg_lut_block *)call->tables + j.first * j.blocks : j.to_build;
+    if (j.to_build) lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j);
+    lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->plan->row_tiles, TASK_TILES), run_task, &j);
   }
   return LPGEMM_SUCCESS;
+}
+
+void NAME(lpgemm_i_lut_build_, LPG_LUT)(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type, int64_t ldx,
+                                        void *tables) {
+  lpg_lut_block *block = tables;
+  for (int64_t row = 0; row < m; row++) {
+    for (int64_t i = 0; i < lpg_lut_blocks(k); i++) build_part(k, x, x_type, row * ldx, i, block++);
+  }
 }

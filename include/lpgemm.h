@@ -466,9 +466,11 @@ lpgemm_status_t lpgemm_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args
 lpgemm_status_t lpgemm_matmul(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m, const void *x, int64_t ldx,
                               void *y, int64_t ldy);
 
-/* Workspace that lpgemm_run() needs for any call with these weights and at most m_max rows; monotone in m_max, and
- * beyond copies of X at most 64 MiB. args gives types and options, a forced kernel among them (weights, m and data
- * pointers in it are ignored); NULL means the handle's defaults. Often 0. */
+/* Workspace with which lpgemm_run() may take the fastest kernel for any call with these weights and at most m_max rows;
+ * monotone in m_max, and beyond copies of X at most 64 MiB. With less it takes kernels that need less; only quantize_x
+ * and a forced kernel cannot do without and fail with LPGEMM_WORKSPACE_TOO_SMALL. args gives types and options, a
+ * forced kernel among them (weights, m and data pointers in it are ignored); NULL means the handle's defaults. Often 0.
+ */
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
                                       const lpgemm_run_args_t *args, size_t *bytes);
 

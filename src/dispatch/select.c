@@ -194,7 +194,8 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
       continue;
     }
     const size_t workspace = workspace_of(&kernels[i], problem, device);
-    add(&out, "%s: possible%s", kernels[i].name, only_when_forced(&kernels[i], problem, device) ? " when forced by name" : "");
+    add(&out, "%s: possible%s", kernels[i].name,
+        only_when_forced(&kernels[i], problem, device) ? " when forced by name" : "");
     if (workspace > problem->workspace) add(&out, " with a workspace of %zu bytes", workspace);
     add(&out, ", about %.1f us\n", lpgemm_i_estimate(&kernels[i], problem, device));
   }

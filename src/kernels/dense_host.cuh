@@ -87,7 +87,7 @@ static lpgemm_status_t prepare_dense() {
     LPG_TRY((allow_shared(dense_form < Numbers, Wgmma, bytes && Wgmma > ::kernel(), (size_t)shared)));
   }
   LPG_TRY(lpgemm_i_cuda_prepare_widen());
-  return lpgemm_i_cuda_prepare_expand();
+  return lpgemm_i_cuda_prepare_expand(Numbers::image);
 }
 
 }  // namespace

@@ -348,12 +348,10 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
                      lpg::warps * 32, 0, call->stream, a);
 }
 
-lpgemm_status_t lpgemm_i_cuda_prepare_expand(void) {
+lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type) {
   for (int bits = 1; bits <= 8; bits++) {
-    for (lpgemm_dtype_t type : {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8, LPGEMM_E4M3}) {
-      LPG_TRY(lpg::allow_shared(lpg::kernel_for(type, false, bits), 0));
-      LPG_TRY(lpg::allow_shared(lpg::kernel_for(type, true, bits), 0));
-    }
+    LPG_TRY(lpg::allow_shared(lpg::kernel_for(type, false, bits), 0));
+    LPG_TRY(lpg::allow_shared(lpg::kernel_for(type, true, bits), 0));
   }
   return LPGEMM_SUCCESS;
 }

@@ -19,8 +19,8 @@ const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t t
 lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
                                      int32_t count, void *image, float *numbers);
 
-/* Loads what it launches for such weights on the current device. */
-lpgemm_status_t lpgemm_i_cuda_prepare_expand(void);
+/* Loads what it launches for images of that type on the current device. */
+lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type);
 
 #ifdef __cplusplus
 }

@@ -317,7 +317,7 @@ static void check_random(int64_t m, int64_t n, int64_t k) {
 /* ---- few and many rows: what kernels of fp16 and bf16 take, often enough for those that take one type only ---- */
 
 /* Of a decoder and type of X: of the integers, or of the floats, of a width. */
-enum { FEW_CASES = 240, MANY_CASES = 200 };
+enum { FEW_CASES = 240, MANY_CASES = 260 };
 
 /* Floats with values that fp16 does not reach: with fp16 activations they take another path. */
 static int exceeds_fp16(lpgemm_dtype_t type) {
@@ -408,7 +408,7 @@ static void suite_dense(void) {
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   for (int t = 0; t < PROBLEM_TYPES; t++) {
     for (int x = 0; x < 6; x++) {
-      for (int i = 0; i < (x < 2 ? 4 : 8) && x_types[x] != LPGEMM_F32; i++) {
+      for (int i = 0; i < (x_types[x] == LPGEMM_I8 ? 24 : x < 2 ? 4 : 8) && x_types[x] != LPGEMM_F32; i++) {
         const char *type = lpgemm_dtype_name(problem_types()[t]);
         if (!test_case("gemm/dense/%s/%s/%03d", type, lpgemm_dtype_name(x_types[x]), i)) continue;
         check_dense(t, x, i == 0);

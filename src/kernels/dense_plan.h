@@ -56,7 +56,7 @@ static inline int64_t lpg_dense_chunk_bytes(const lpg_dense_plan *p) {
 static inline double lpg_dense_chunk_cost(const lpg_dense_plan *p, int32_t row_items, const lpg_device *device) {
   const double units = device->units > 0 ? device->units : 1.0, bytes = (double)(row_items * lpg_dense_item_bytes(p));
   const int64_t rounds = ((int64_t)row_items * p->token_items + p->groups - 1) / p->groups;
-  return 7000.0 + bytes / (units * 34.0) + (double)rounds * (p->k_stages * 800.0 + 2500.0);
+  return 7000.0 + bytes / (units * 34.0) + (double)rounds * (p->k_stages * 850.0 + 2500.0);
 }
 
 static inline double lpg_dense_cost(const lpg_dense_plan *p, const lpg_device *device) {

@@ -204,13 +204,16 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
 
 /* ---- workspace ---- */
 
-/* Kernels for few rows count with as many as they take, so that more rows never need less. */
+/* Kernels for few rows count with as many as they take, so that more rows never need less; and beyond this many, where
+ * some refuse and none needs more, all of them with this many. */
+enum { MOST_ROWS = INT32_MAX / 2 };
 size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
                           const char *forced) {
   size_t largest = 0;
   for (int i = 0; i < count; i++) {
     lpg_problem p = *problem;
     p.workspace = SIZE_MAX;
+    if (p.m > MOST_ROWS) p.m = MOST_ROWS;
     if (kernels[i].m_max && p.m > kernels[i].m_max) p.m = kernels[i].m_max;
     int counts =
         forced && *forced ? strcmp(kernels[i].name, forced) == 0 : lpgemm_i_may_choose(&kernels[i], &p, device);

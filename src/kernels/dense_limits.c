@@ -16,6 +16,7 @@ const char *lpgemm_i_dense_refuses(const lpg_problem *problem, const lpg_device 
   lpg_dense_plan plan;
   if (problem->m < LEAST_ROWS) return "it expands the weights, which takes 33 rows to pay";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
+  if (problem->plan->desc.k == 0) return "there is nothing to expand";
   const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;
   if (!wgmma && lpgemm_i_expand_scaling(problem->plan, image).in_table) return "it takes no groups with 8 bits";

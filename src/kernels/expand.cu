@@ -53,7 +53,7 @@ struct expand_args {
   groups_args groups;
   lpgemm_dtype_t type;
   float codebook[16];
-  float step, offset; /* integers: value = step * stored + offset; else offset is 0 */
+  float step, offset; /* integers: value = step * stored + offset */
   groups_args bound;  /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
   double most, scale_most, zero_most; /* and the largest magnitudes of values, and of codes of the lower level */
   const uint8_t *codes;
@@ -118,7 +118,7 @@ __device__ inline void load_groups(const expand_args &a, int row_tile, int k0, c
     area.scale[j][r] = row >= a.n                            ? 0.0f
                        : Image::scaled && !a.scaling.on_rows ? (float)times_power(g.scale, power[r])
                                                              : 1.0f;
-    area.shift[j][r] = a.offset - (minimum ? 0.0f : (float)g.zero);
+    area.shift[j][r] = minimum ? 0.0f : -(float)g.zero;
     area.minimum[j][r] = minimum ? (float)times_power(g.zero, power[r]) : 0.0f;
   }
 }
@@ -127,12 +127,12 @@ __device__ inline void load_groups(const expand_args &a, int row_tile, int k0, c
 template <bool Integers>
 struct values_of {
   const float *table;
-  float step;
+  float step, offset;
 
-  /* Value + shift; the shift of integers has their offset. */
+  /* Value + shift. The values of integers are exact, so that the sum is rounded once. */
   __device__ float shifted(uint32_t code, float shift) const {
     if (!Integers) return table[code] + shift;
-    return fmaf(step, __uint_as_float(code | 0x4b000000u) - 8388608.0f, shift); /* 2^23 + code is a number */
+    return fmaf(step, __uint_as_float(code | 0x4b000000u) - 8388608.0f, offset) + shift; /* 2^23 + code is a number */
   }
 };
 
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
     if (a.scaling.finds && blockIdx.y == 0) a.numbers[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
   }
   __syncthreads();
-  const values_of<Integers> values = {table, a.step};
+  const values_of<Integers> values = {table, a.step, a.offset};
   expand_area &area = areas[warp];
   uint8_t *const image = a.image + blockIdx.x / item_tiles * ((int64_t)a.k_stages * LPG_DENSE_W_BYTES) +
                          image_row(blockIdx.x % item_tiles) * LPG_DENSE_STAGE_BYTES;
@@ -329,7 +329,7 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.type = d.type;
   memcpy(a.codebook, d.codebook, sizeof a.codebook);
   a.step = (float)lpg_integer_step(d.type);
-  a.offset = integers ? (float)lpg_integer_offset(d.type) : 0.0f;
+  a.offset = (float)lpg_integer_offset(d.type);
   lpg::set_bound(*call, a);
   a.codes = call->section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call->section[LPG_SECTION_ROW_EXPONENTS];

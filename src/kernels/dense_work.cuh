@@ -63,6 +63,7 @@ template <class Numbers_, bool Promotes_>
 struct dense_traits {
   using Numbers = Numbers_;
   static constexpr bool Promotes = Promotes_;
+  static constexpr bool integer_sums = Numbers::image == LPGEMM_I8 && !Promotes; /* for integer outputs */
   static constexpr int warps = LPG_DENSE_WARPS, row_tiles = 2, rows = LPG_DENSE_ROWS, Tokens = LPG_DENSE_TOKENS;
   static constexpr int x_bytes = Numbers::image == LPGEMM_F16 || Numbers::image == LPGEMM_BF16 ? 2 : 1;
   static constexpr int stage_k = LPG_DENSE_STAGE_BYTES / x_bytes, steps = 4; /* of a stage: products of 32 bytes */

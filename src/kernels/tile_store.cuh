@@ -83,9 +83,11 @@ struct sums_area {
     for (int i = thread; i < own * rows; i += threads) {
       const int token = i / rows, r = i % rows;
       if (m + token >= a.m || n + r >= a.n) continue;
-      if (e.y_type == LPGEMM_I32) { /* of one slice: integers, as bits */
-        store_integer(e, m + token, n + r, __float_as_int(sums[token * stride + r]));
-        continue;
+      if constexpr (T::integer_sums) {
+        if (e.y_type == LPGEMM_I32) { /* of one slice: integers, as bits */
+          store_integer(e, m + token, n + r, __float_as_int(sums[token * stride + r]));
+          continue;
+        }
       }
       float sum = 0.0f;
       for (int s = 0; s < (Alone ? 1 : slices); s++) sum += sums[(s * own + token) * stride + r];

@@ -33,7 +33,7 @@ struct wide_traits {
   using X = X_;
   using Decoder = Decoder_<X_, Bits_>;
   static constexpr int Bits = Bits_, Tokens = Tokens_;
-  static constexpr bool General = General_;
+  static constexpr bool General = General_, integer_sums = false;
   static constexpr int warps = Warps_, row_tiles = lpg_wide_row_tiles(Tokens), rows = lpg_wide_rows(Tokens, warps);
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */

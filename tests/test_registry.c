@@ -40,8 +40,10 @@ static void parse_activations(const char *word, const lpg_kernel *k) {
   static const struct {
     const char *word;
     uint32_t set;
-  } words[] = {{"any", LPG_X_ANY}, {"f16", LPG_X_F16},   {"bf16", LPG_X_BF16}, {"f32", LPG_X_F32},
-               {"i8", LPG_X_I8},   {"e4m3", LPG_X_E4M3}, {"e5m2", LPG_X_E5M2}, {"codes", LPG_X_CODES}};
+  } words[] = {{"any", LPG_X_ANY},   {"f16", LPG_X_F16 | LPG_X_I8 | LPG_X_E4M3 | LPG_X_E5M2}, /* what fp16 holds */
+               {"bf16", LPG_X_BF16}, {"f32", LPG_X_F32},
+               {"i8", LPG_X_I8},     {"e4m3", LPG_X_E4M3},
+               {"e5m2", LPG_X_E5M2}, {"codes", LPG_X_CODES}};
   int found = 0;
   for (int i = 0; i < COUNT(words); i++) {
     if (strcmp(word, words[i].word) != 0) continue;

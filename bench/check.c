@@ -38,16 +38,11 @@ static void pick(int64_t total, int64_t count, uint64_t seed, int64_t *index) {
 
 /* ---- what is right ---- */
 
-/* The relative error of rounding to a type; integers have none. */
-static double epsilon(lpgemm_dtype_t type) {
-  int kind = (int)LPGEMM_DTYPE_KIND(type);
-  return kind == LPGEMM_KIND_REAL || kind == LPGEMM_KIND_FLOAT ? ref_epsilon(type) : 0;
-}
-
 /* fp32 accumulation in any order, and one rounding of each scaled weight to the type of X, which is fp16 for 8 bits. */
 static double accumulation(const bench_product *p) {
-  return ((double)p->k + 8) * 0x1p-23 +
-         (p->x_type == LPGEMM_F32 ? 0.0 : epsilon(p->x_type == LPGEMM_BF16 ? LPGEMM_BF16 : LPGEMM_F16));
+  double sums = ((double)p->k + 8) * 0x1p-23;
+  if (p->x_type == LPGEMM_F32) return sums;
+  return sums + ref_epsilon(p->x_type == LPGEMM_BF16 ? LPGEMM_BF16 : LPGEMM_F16);
 }
 
 static double x_scale(const bench_product *p, int64_t row) {

@@ -1,0 +1,34 @@
+#include "bits_limits.h"
+
+#include <math.h>
+
+#include "bits_plan.h"
+
+int lpgemm_i_bits_is_common(const lpg_plan *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  return (d->scale_type == 0 || d->scale_type == LPGEMM_F16) &&
+         (d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT);
+}
+
+const char *lpgemm_i_bits_refuses(const lpg_problem *problem, const lpg_device *device) {
+  const lpg_plan *plan = problem->plan;
+  const lpg_axis *group = &plan->group;
+  if (lpg_bytes(problem->x_type) == 1) return "it takes X of 16 bits only";
+  if (group->count > 1 && (group->k % LPG_CHUNK_K != 0 || (group->k & (group->k - 1)) != 0)) {
+    return "it takes groups of 128, 256, 512 ... columns and whole rows only";
+  }
+  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4) return "it takes no matrix as large as this";
+  lpg_bits_plan p;
+  double cost;
+  if (plan->row_tiles > 0 && !lpg_bits_make_plan(plan, problem->m, device, &p, &cost)) {
+    return "the GPU has too little shared memory for it";
+  }
+  return NULL;
+}
+
+double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *device) {
+  lpg_bits_plan plan;
+  double ns = 0.0;
+  if (!lpg_bits_make_plan(problem->plan, problem->m, device, &plan, &ns)) return HUGE_VAL;
+  return 3.5 + ns / 1000.0 * (lpgemm_i_bits_is_common(problem->plan) ? 1.0 : 1.3);
+}

@@ -1,0 +1,90 @@
+/* How a problem of the bits kernels is cut into pieces: plain arithmetic, for C and CUDA.
+ *
+ * K is cut into slices of whole blocks of 256 columns; the blocks of threads of a cluster take one slice each of the
+ * same rows. Rows are cut into super tiles, dealt out evenly to clusters, and the blocks of a slice's super tiles
+ * evenly to warps. Shared memory holds the planes of X for the slice, and the warps' sums. */
+#ifndef LPG_BITSERIAL_BITS_PLAN_H
+#define LPG_BITSERIAL_BITS_PLAN_H
+
+#include "../kernels/blocks.h"
+#include "bits_fixed.h"
+
+enum {
+  LPG_BITS_WARPS = 16,    /* of a block of threads */
+  LPG_BITS_ROW_TILES = 2, /* of a super tile: what is read of X is used for each */
+  LPG_BITS_ROWS = LPG_BITS_ROW_TILES * LPG_TILE_ROWS,
+  LPG_BITS_MOST_X = 8 /* rows of X */
+};
+
+/* 32-bit words that a row of X takes in shared memory for a block of 256 columns: its planes, in the lanes' order, and
+ * the units and sums of its two chunks. 8 words more than the planes keep rows of blocks in different banks. */
+LPG_FN int lpg_bits_plane_words(int bits) { return bits * LPG_PLANES * 8; }
+LPG_FN int lpg_bits_block_words(int bits) { return bits * (LPG_PLANES * 8 + 8); }
+
+/* Rows of X that a kernel is made for: 1, 2, 4 or 8. */
+static inline int lpg_bits_columns(int64_t m) { return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : 8; }
+
+typedef struct lpg_bits_plan {
+  int32_t blocks;          /* of 256 columns */
+  int32_t super_tiles;     /* of rows */
+  int32_t slices, groups;  /* slices of K, and groups of rows: slices * groups blocks of threads */
+  lpg_shares slice, group; /* blocks of a slice, super tiles of a group */
+  int32_t columns;         /* rows of X, rounded up to 1, 2, 4 or 8 */
+  /* bytes: of the planes of a row of X; where sums of warps and of slices lie; of a super tile's sums */
+  int32_t x_stride, slots, inbox, inbox_slice, slot_bytes, shared_bytes;
+} lpg_bits_plan;
+
+/* Lays the problem out in so many slices; 0 if it has no so many, the device none that run at once, or too little
+ * shared memory. */
+static inline int lpg_bits_lay_out(const lpg_plan *weights, int64_t m, const lpg_device *device, int slices_log2,
+                                   lpg_bits_plan *p) {
+  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
+  p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
+  p->super_tiles = (int32_t)((weights->row_tiles + LPG_BITS_ROW_TILES - 1) / LPG_BITS_ROW_TILES);
+  p->slices = 1 << slices_log2;
+  p->groups = most < p->super_tiles ? most : p->super_tiles;
+  if (p->groups <= 0 || (slices_log2 > 0 && p->slices > p->blocks)) return 0;
+  p->slice = lpg_shares_of(p->blocks, p->slices);
+  p->group = lpg_shares_of(p->super_tiles, p->groups);
+  p->columns = lpg_bits_columns(m);
+  const int64_t tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
+  const int64_t x_stride = blocks * lpg_bits_block_words(weights->bits) * 4;
+  p->slot_bytes = LPG_BITS_ROWS * p->columns * 4;
+  const int64_t inbox = p->slices > 1 ? (tiles + p->slices - 1) / p->slices * p->slot_bytes : 0;
+  const int64_t slots = (tiles + LPG_BITS_WARPS - 1) * p->slot_bytes;
+  const int64_t bytes = p->columns * x_stride + slots + p->slices * inbox;
+  if (bytes > device->shared_memory) return 0;
+  p->x_stride = (int32_t)x_stride;
+  p->slots = (int32_t)(p->columns * x_stride);
+  p->inbox = p->slots + (int32_t)slots;
+  p->inbox_slice = (int32_t)inbox;
+  p->shared_bytes = (int32_t)bytes;
+  return 1;
+}
+
+/* Nanoseconds that the plan may take. */
+static inline double lpg_bits_cost(const lpg_bits_plan *p, int bits, int64_t m) {
+  const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
+  const int most = (tiles * blocks + LPG_BITS_WARPS - 1) / LPG_BITS_WARPS;
+  const double unit =
+      LPG_BITS_ROW_TILES * (bits * 16.0 > 13.0 + 10.0 * (double)m ? bits * 16.0 : 13.0 + 10.0 * (double)m);
+  return most * LPG_BITS_WARPS * unit + 80.0 * bits + 18.0 * (double)m * blocks + (p->slices > 1 ? 900.0 : 300.0);
+}
+
+/* The plan for m rows that takes the least time; 0 if there is none. */
+static inline int lpg_bits_make_plan(const lpg_plan *weights, int64_t m, const lpg_device *device, lpg_bits_plan *plan,
+                                     double *cost) {
+  double least = -1;
+  for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
+    lpg_bits_plan p = LPG_ZERO;
+    if (!lpg_bits_lay_out(weights, m, device, i, &p)) continue;
+    const double ns = lpg_bits_cost(&p, weights->bits, m);
+    if (least >= 0 && ns >= least) continue;
+    least = ns;
+    *plan = p;
+  }
+  *cost = least;
+  return least >= 0;
+}
+
+#endif

@@ -112,10 +112,11 @@ static void check_plan(const lpg_bits_plan *p, const lpg_plan *w, int64_t m, con
   CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
   CHECK(p->slice.each * p->slices + p->slice.more == p->blocks && p->slice.more < p->slices);
   CHECK(p->group.each * p->groups + p->group.more == p->super_tiles && p->group.more < p->groups);
-  CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
-  CHECK((int64_t)p->super_tiles * LPG_BITS_ROW_TILES >= w->row_tiles);
+  const int row_tiles = lpg_bits_row_tiles(p->columns), chunks = lpg_bits_chunks(p->columns);
+  CHECK((int64_t)p->blocks * chunks * LPG_CHUNK_K >= w->k_padded);
+  CHECK((int64_t)p->super_tiles * row_tiles >= w->row_tiles);
   CHECK(p->columns >= m && p->columns <= LPG_BITS_MOST_X && p->group.each >= 1);
-  CHECK(p->x_stride == blocks * lpg_bits_block_words(w->bits) * 4 && p->x_stride % 16 == 0);
+  CHECK(p->x_stride == blocks * chunks / 2 * lpg_bits_block_words(w->bits) * 4 && p->x_stride % 16 == 0);
   CHECK(p->slots == p->columns * p->x_stride);
   CHECK(p->inbox == p->slots + (tiles + LPG_BITS_WARPS - 1) * p->slot_bytes && p->inbox % 16 == 0);
   CHECK(p->slices == 1 || (int64_t)p->inbox_slice * p->slices >= (int64_t)tiles * p->slot_bytes);
@@ -161,7 +162,7 @@ static void check_outliers(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_d
   problem p;
   s.desc.scale_type = LPGEMM_F16;
   s.desc.zero = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT ? LPGEMM_ZERO_CONSTANT : LPGEMM_ZERO_NONE;
-  s.desc.zero_constant = 1;
+  s.desc.zero_constant = s.desc.zero == LPGEMM_ZERO_CONSTANT ? 1 : 0;
   s.x_type = x_type;
   s.y_type = LPGEMM_F32;
   s.alpha = 1;
@@ -180,9 +181,11 @@ static void check_outliers(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_d
     problem_expect(&p);
     const char *names[PROBLEM_KERNELS];
     const int count = problem_kernels(names);
+    int runs = 0;
     for (int i = 0; i < count; i++) {
       if (strncmp(names[i], "bits.", 5) != 0 || problem_run(&p, handle, names[i]) != LPGEMM_SUCCESS) continue;
       problem_check(&p, names[i]);
+      runs++;
       double worst = 0;
       for (int64_t at = 0; at < s.m * s.desc.n; at++) {
         const double error = fabs((double)((float *)p.y)[at] - p.want[at]) / p.bound[at];
@@ -190,6 +193,7 @@ static void check_outliers(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_d
       }
       CHECK(worst <= 1); /* here it keeps even the bound without the term for fixed point */
     }
+    CHECK_INT(runs, 1);
   }
   problem_free(&p);
 }

@@ -26,10 +26,10 @@ static void set_numbers(const lpg_call &call, bits_numbers &numbers) {
                                                  : bits_zero_fixed;
   numbers.step = (float)lpg_integer_step(d.type);
   numbers.offset = (float)lpg_integer_offset(d.type);
-  numbers.most_center = 2 * ((1 << plan.bits) - 1);
+  numbers.most_center = (float)(2 * ((1 << plan.bits) - 1));
   const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0, half = 0.5 * numbers.step;
   const double center = rint((zero - numbers.offset) / half);
-  numbers.center = center < 0.0 ? 0 : center > numbers.most_center ? numbers.most_center : (int)center;
+  numbers.center = (float)fmin(fmax(center, 0.0), (double)numbers.most_center);
   numbers.rest = (float)((numbers.center * half + numbers.offset - zero) / half);
 }
 

@@ -10,10 +10,8 @@
 #include "bits_fixed.h"
 
 enum {
-  LPG_BITS_WARPS = 16,    /* of a block of threads */
-  LPG_BITS_ROW_TILES = 2, /* of a super tile: what is read of X is used for each */
-  LPG_BITS_ROWS = LPG_BITS_ROW_TILES * LPG_TILE_ROWS,
-  LPG_BITS_MOST_X = 8 /* rows of X */
+  LPG_BITS_WARPS = 16, /* of a block of threads */
+  LPG_BITS_MOST_X = 8  /* rows of X */
 };
 
 /* 32-bit words that a row of X takes in shared memory for a block of 256 columns: its planes, in the lanes' order, and
@@ -21,12 +19,16 @@ enum {
 LPG_FN int lpg_bits_plane_words(int bits) { return bits * LPG_PLANES * 8; }
 LPG_FN int lpg_bits_block_words(int bits) { return bits * (LPG_PLANES * 8 + 8); }
 
+/* Of a unit, by rows of X: row tiles, and chunks of columns. */
+LPG_FN int lpg_bits_row_tiles(int columns) { return columns == 1 ? 1 : 2; }
+LPG_FN int lpg_bits_chunks(int columns) { return columns == 1 ? 4 : 2; }
+
 /* Rows of X that a kernel is made for: 1, 2, 4 or 8. */
 static inline int lpg_bits_columns(int64_t m) { return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : 8; }
 
 typedef struct lpg_bits_plan {
-  int32_t blocks;          /* of 256 columns */
-  int32_t super_tiles;     /* of rows */
+  int32_t blocks;          /* of columns, and */
+  int32_t super_tiles;     /*   of rows: of units */
   int32_t slices, groups;  /* slices of K, and groups of rows: slices * groups blocks of threads */
   lpg_shares slice, group; /* blocks of a slice, super tiles of a group */
   int32_t columns;         /* rows of X, rounded up to 1, 2, 4 or 8 */
@@ -39,17 +41,18 @@ typedef struct lpg_bits_plan {
 static inline int lpg_bits_lay_out(const lpg_plan *weights, int64_t m, const lpg_device *device, int slices_log2,
                                    lpg_bits_plan *p) {
   const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
-  p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
-  p->super_tiles = (int32_t)((weights->row_tiles + LPG_BITS_ROW_TILES - 1) / LPG_BITS_ROW_TILES);
+  p->columns = lpg_bits_columns(m);
+  const int row_tiles = lpg_bits_row_tiles(p->columns), chunks = lpg_bits_chunks(p->columns);
+  p->blocks = (int32_t)lpg_ceil_div(weights->k_padded, chunks * LPG_CHUNK_K);
+  p->super_tiles = (int32_t)lpg_ceil_div(weights->row_tiles, row_tiles);
   p->slices = 1 << slices_log2;
   p->groups = most < p->super_tiles ? most : p->super_tiles;
   if (p->groups <= 0 || (slices_log2 > 0 && p->slices > p->blocks)) return 0;
   p->slice = lpg_shares_of(p->blocks, p->slices);
   p->group = lpg_shares_of(p->super_tiles, p->groups);
-  p->columns = lpg_bits_columns(m);
   const int64_t tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const int64_t x_stride = blocks * lpg_bits_block_words(weights->bits) * 4;
-  p->slot_bytes = LPG_BITS_ROWS * p->columns * 4;
+  const int64_t x_stride = blocks * (chunks / 2) * lpg_bits_block_words(weights->bits) * 4;
+  p->slot_bytes = row_tiles * LPG_TILE_ROWS * p->columns * 4;
   const int64_t inbox = p->slices > 1 ? (tiles + p->slices - 1) / p->slices * p->slot_bytes : 0;
   const int64_t slots = (tiles + LPG_BITS_WARPS - 1) * p->slot_bytes;
   const int64_t bytes = p->columns * x_stride + slots + p->slices * inbox;
@@ -62,13 +65,13 @@ static inline int lpg_bits_lay_out(const lpg_plan *weights, int64_t m, const lpg
   return 1;
 }
 
-/* Nanoseconds that the plan may take. */
+/* Nanoseconds that the plan may take: the slowest block of threads reads its weights at its share of the memory, or is
+ * busy with products; before that X is cut into planes, and in the end sums are added up. */
 static inline double lpg_bits_cost(const lpg_bits_plan *p, int bits, int64_t m) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const int most = (tiles * blocks + LPG_BITS_WARPS - 1) / LPG_BITS_WARPS;
-  const double unit =
-      LPG_BITS_ROW_TILES * (bits * 16.0 > 13.0 + 10.0 * (double)m ? bits * 16.0 : 13.0 + 10.0 * (double)m);
-  return most * LPG_BITS_WARPS * unit + 80.0 * bits + 18.0 * (double)m * blocks + (p->slices > 1 ? 900.0 : 300.0);
+  const double units = (double)lpg_ceil_div((int64_t)tiles * blocks, LPG_BITS_WARPS) * LPG_BITS_WARPS;
+  const double reads = 34.0 * bits, counts = 12.0 * (double)m; /* of a unit: 2 * 512 bytes times bits, and scales */
+  return units * (reads > counts ? reads : counts) + 10.0 * (double)m * blocks + (p->slices > 1 ? 1500.0 : 500.0);
 }
 
 /* The plan for m rows that takes the least time; 0 if there is none. */

@@ -19,9 +19,9 @@ struct bits_numbers {
   int64_t scale_row, zero_row;
   int group_shift, last_group; /* of chunk c: min(c >> group_shift, last_group) */
   float step, offset;          /* value of a stored code: step * code + offset */
-  int most_center;             /* twice the largest code */
-  int center;                  /* zero_fixed: twice the code from which codes are counted, and what is left */
-  float rest;                  /*   of the zero, counted in halves of a step */
+  float most_center;           /* twice the largest code */
+  float center, rest;          /* fixed zeros: twice the code from which codes are counted; what is left of the zero,
+                                  counted in halves of a step */
 };
 
 struct bits_args {
@@ -37,15 +37,21 @@ struct bits_args {
   epilogue_args epilogue;
 };
 
-/* Columns: rows of X; General: scales that are not fp16, or zeros that differ. */
+/* Columns: rows of X; General: scales that are not fp16, or zeros that differ.
+ *
+ * Four things stand side by side in the lanes t of a unit: its four chunks for the only row of X, or its two chunks for
+ * two rows of X, in turn. */
 template <int Bits_, int Columns_, bool General_>
 struct bits_traits {
   static constexpr int Bits = Bits_, Columns = Columns_;
   static constexpr bool General = General_;
-  static constexpr int warps = LPG_BITS_WARPS, threads = 32 * warps, row_tiles = LPG_BITS_ROW_TILES;
-  /* Loads of a unit of work, a block of a super tile, that are under way. */
-  static constexpr int depth = Bits == 1 ? (Columns == 8 ? 3 : 4) : (Columns == 8 || General ? 2 : 3);
-  static constexpr int block_bytes = 512 * Bits; /* of a row tile */
+  static constexpr int warps = LPG_BITS_WARPS, threads = 32 * warps, row_tiles = lpg_bits_row_tiles(Columns);
+  static constexpr int chunks = lpg_bits_chunks(Columns), blocks = chunks / 2; /* of a unit; blocks of 256 columns */
+  static constexpr int pairs = Columns == 1 ? 1 : Columns / 2;                 /* of rows of X; or the only one */
+  static constexpr int rows = row_tiles * LPG_TILE_ROWS;                       /* of weights */
+  static constexpr int vectors = Bits * blocks;                                /* of 512 bytes, of a row tile */
+  /* Units whose loads are under way. */
+  static constexpr int depth = Bits == 1 ? (Columns == 8 ? 2 : 4) : (Columns >= 4 || General ? 2 : 3);
   static constexpr int block_words = lpg_bits_block_words(Bits), plane_words = lpg_bits_plane_words(Bits);
   static constexpr int digits = lpg_fixed_digits(Bits);
 };

@@ -52,6 +52,7 @@ struct bits_traits {
   static constexpr int vectors = Bits * blocks;                                /* of 512 bytes, of a row tile */
   /* Units whose loads are under way. */
   static constexpr int depth = Bits == 1 ? (Columns == 8 ? 2 : 4) : (Columns >= 4 || General ? 2 : 3);
+  static constexpr int prefetch_bytes = 16384; /* of a warp's share, that start on their way to L2 at once */
   static constexpr int block_words = lpg_bits_block_words(Bits), plane_words = lpg_bits_plane_words(Bits);
   static constexpr int digits = lpg_fixed_digits(Bits);
 };

@@ -48,6 +48,7 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]) {
 void problem_suit_bits(problem_spec *spec) {
   lpgemm_weight_desc_t *d = &spec->desc;
   static const int64_t groups[] = {128, 0, 256, 1024};
+  if (spec->m > 2) spec->m = 1 + spec->m % 2;
   d->group_k = groups[d->k % 4];
   d->super_k = 0;
   if (d->super_scale_type) d->scale_type = d->super_scale_type;

@@ -73,7 +73,7 @@ const lpgemm_dtype_t *problem_types(void);
 enum { PROBLEM_KERNELS = 512 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
 
-/* Gives weights of 1 or 2 bits groups, scales and zeros that the bits kernels take. */
+/* Gives a problem of weights of 1 or 2 bits what the bits kernels take: groups, scales, zeros, few rows. */
 void problem_suit_bits(problem_spec *spec);
 
 /* Gives a problem the weights, the type of X and the number of rows that the kernel takes. */

@@ -75,7 +75,7 @@ FAMILIES = {
                      refuses="{symbol}_refuses", estimate="lpgemm_i_decode_{columns}_estimate", prepare="{symbol}_prepare",
                      header="kernels/decode_host.cuh",
                      instance="LPG_DECODE({symbol}, {activations}, {decoder}, {width}, {columns})"),
-    "bits": Family(["u1", "u2"], ["f16", "bf16"], ["32x8"], ["sm90a"], widths=range(1, 3),
+    "bits": Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], ["sm90a"], widths=range(1, 3),
                    y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                    scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                    groups="LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", flags="0", m_max="{columns}",

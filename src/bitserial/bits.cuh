@@ -1,5 +1,5 @@
-/* The bits kernels: up to 8 rows of fp16 or bf16 by weights of 1 and 2 bits, whose packed words go to the binary tensor
- * cores untouched (docs/bitserial.md).
+/* The bits kernels: one or two rows of fp16 or bf16 by weights of 1 and 2 bits, whose packed words go to the binary
+ * tensor cores untouched (docs/bitserial.md).
  *
  *   cut the slice of X into planes, in shared memory, while the first weights are on their way
  *   every warp for its even share of units:
@@ -15,7 +15,6 @@
 #include "../kernels/prim/binary.cuh"
 #include "../kernels/prim/cluster.cuh"
 #include "../kernels/prim/mma.cuh"
-#include "../kernels/prim/prefetch.cuh"
 #include "bits_numbers.cuh"
 
 namespace lpg {
@@ -84,27 +83,6 @@ struct unit_stream {
     }
   }
 };
-
-/* Starts to bring the first weights of a share, and their scales, to L2: the memory has nothing else to do while X is
- * cut into planes. A lane takes the units of one super tile. */
-template <class T>
-__device__ inline void prefetch_share(const bits_args &a, int first_tile, int tile, int block, int left,
-                                      int first_block, int blocks, int lane) {
-  const int before = lane == 0 ? 0 : lane * blocks - block, start = lane == 0 ? block : 0;
-  const int units = min(blocks - start, min(left, T::prefetch_bytes / (T::row_tiles * T::vectors * 512)) - before);
-  if (units <= 0) return;
-  const int at = first_block + start, vectors = min(units * T::vectors, a.row_vectors - at * T::vectors);
-  const int first_group = min(at * T::chunks >> a.numbers.group_shift, a.numbers.last_group);
-  const int end_group = min((at + units) * T::chunks >> a.numbers.group_shift, a.numbers.last_group + 1);
-#pragma unroll
-  for (int r = 0; r < T::row_tiles; r++) {
-    const int64_t row_tile = min((first_tile + tile + lane) * T::row_tiles + r, a.row_tiles - 1);
-    prefetch_to_l2(a.codes + row_tile * a.row_bytes + at * (T::vectors * 512), vectors * 512);
-    if (!a.numbers.scales || end_group <= first_group) continue;
-    prefetch_to_l2(a.numbers.scales + row_tile * a.numbers.scale_row + first_group * a.numbers.scale_slot,
-                   (end_group - first_group) * a.numbers.scale_slot);
-  }
-}
 
 /* ---- products ---- */
 

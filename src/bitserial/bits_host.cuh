@@ -59,12 +59,8 @@ static lpgemm_status_t launch_bits(const lpg_call &call, const bits_args &a) {
 
 template <int Bits, bool General>
 static lpgemm_status_t launch_columns(const lpg_call &call, const bits_args &a) {
-  switch (a.plan.columns) {
-    case 1: return launch_bits<bits_traits<Bits, 1, General>>(call, a);
-    case 2: return launch_bits<bits_traits<Bits, 2, General>>(call, a);
-    case 4: return launch_bits<bits_traits<Bits, 4, General>>(call, a);
-    default: return launch_bits<bits_traits<Bits, 8, General>>(call, a);
-  }
+  return a.plan.columns == 1 ? launch_bits<bits_traits<Bits, 1, General>>(call, a)
+                             : launch_bits<bits_traits<Bits, LPG_BITS_MOST_X, General>>(call, a);
 }
 
 template <int Bits>
@@ -89,11 +85,10 @@ static lpgemm_status_t run_bits(const lpg_call &call) {
 
 template <int Bits>
 static lpgemm_status_t prepare_bits() {
-  const void *const kernels[] = {
-      (const void *)bits_kernel<bits_traits<Bits, 1, false>>, (const void *)bits_kernel<bits_traits<Bits, 1, true>>,
-      (const void *)bits_kernel<bits_traits<Bits, 2, false>>, (const void *)bits_kernel<bits_traits<Bits, 2, true>>,
-      (const void *)bits_kernel<bits_traits<Bits, 4, false>>, (const void *)bits_kernel<bits_traits<Bits, 4, true>>,
-      (const void *)bits_kernel<bits_traits<Bits, 8, false>>, (const void *)bits_kernel<bits_traits<Bits, 8, true>>};
+  const void *const kernels[] = {(const void *)bits_kernel<bits_traits<Bits, 1, false>>,
+                                 (const void *)bits_kernel<bits_traits<Bits, 1, true>>,
+                                 (const void *)bits_kernel<bits_traits<Bits, LPG_BITS_MOST_X, false>>,
+                                 (const void *)bits_kernel<bits_traits<Bits, LPG_BITS_MOST_X, true>>};
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));

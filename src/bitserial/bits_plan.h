@@ -10,8 +10,10 @@
 #include "bits_fixed.h"
 
 enum {
-  LPG_BITS_WARPS = 16, /* of a block of threads */
-  LPG_BITS_MOST_X = 8  /* rows of X */
+  LPG_BITS_WARPS = 16,   /* of a block of threads */
+  LPG_BITS_SLICINGS = 1, /* 1, 2, 4 .. slices of K: how many of these are tried. More than one was timed on a GPU, but
+                            its results were not tested */
+  LPG_BITS_MOST_X = 2    /* rows of X: 4 and 8 were slower than decoding (docs/performance.md) */
 };
 
 /* 32-bit words that a row of X takes in shared memory for a block of 256 columns: its planes, in the lanes' order, and
@@ -23,15 +25,15 @@ LPG_FN int lpg_bits_block_words(int bits) { return bits * (LPG_PLANES * 8 + 8); 
 LPG_FN int lpg_bits_row_tiles(int columns) { return columns == 1 ? 1 : 2; }
 LPG_FN int lpg_bits_chunks(int columns) { return columns == 1 ? 4 : 2; }
 
-/* Rows of X that a kernel is made for: 1, 2, 4 or 8. */
-static inline int lpg_bits_columns(int64_t m) { return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : 8; }
+/* Rows of X that a kernel is made for. */
+static inline int lpg_bits_columns(int64_t m) { return m <= 1 ? 1 : LPG_BITS_MOST_X; }
 
 typedef struct lpg_bits_plan {
   int32_t blocks;          /* of columns, and */
   int32_t super_tiles;     /*   of rows: of units */
   int32_t slices, groups;  /* slices of K, and groups of rows: slices * groups blocks of threads */
   lpg_shares slice, group; /* blocks of a slice, super tiles of a group */
-  int32_t columns;         /* rows of X, rounded up to 1, 2, 4 or 8 */
+  int32_t columns;         /* rows of X that the kernel is made for */
   /* bytes: of the planes of a row of X; where sums of warps and of slices lie; of a super tile's sums */
   int32_t x_stride, slots, inbox, inbox_slice, slot_bytes, shared_bytes;
 } lpg_bits_plan;
@@ -65,23 +67,24 @@ static inline int lpg_bits_lay_out(const lpg_plan *weights, int64_t m, const lpg
   return 1;
 }
 
-/* Nanoseconds that the plan may take: the slowest block of threads reads its weights at its share of the memory, or is
- * busy with products; before that X is cut into planes, and in the end sums are added up. */
-static inline double lpg_bits_cost(const lpg_bits_plan *p, int bits, int64_t m) {
+/* Nanoseconds that the plan takes: units, before them planes of X, in the end sums of slices. Measured on an H200,
+ * 2026-11-22, at 57344 x 8192, 8192 x 8192, 14336 x 4096 and 4096 x 14336 for one row, at the first for two. */
+static inline double lpg_bits_cost(const lpg_bits_plan *p, int bits) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const double units = (double)lpg_ceil_div((int64_t)tiles * blocks, LPG_BITS_WARPS) * LPG_BITS_WARPS;
-  const double reads = 34.0 * bits, counts = 12.0 * (double)m; /* of a unit: 2 * 512 bytes times bits, and scales */
-  return units * (reads > counts ? reads : counts) + 10.0 * (double)m * blocks + (p->slices > 1 ? 1500.0 : 500.0);
+  const double units = (double)lpg_round_up((int64_t)tiles * blocks, LPG_BITS_WARPS);
+  const double unit = p->columns == 1 ? (bits == 1 ? 38.0 : 65.0) : (bits == 1 ? 50.0 : 71.0);
+  const double planes = 25.0 * blocks * lpg_bits_chunks(p->columns) * p->columns;
+  return 4500.0 + units * unit + planes + (p->slices > 1 ? 1000.0 : 0.0);
 }
 
 /* The plan for m rows that takes the least time; 0 if there is none. */
 static inline int lpg_bits_make_plan(const lpg_plan *weights, int64_t m, const lpg_device *device, lpg_bits_plan *plan,
                                      double *cost) {
   double least = -1;
-  for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
+  for (int i = 0; i < LPG_BITS_SLICINGS; i++) {
     lpg_bits_plan p = LPG_ZERO;
     if (!lpg_bits_lay_out(weights, m, device, i, &p)) continue;
-    const double ns = lpg_bits_cost(&p, weights->bits, m);
+    const double ns = lpg_bits_cost(&p, weights->bits);
     if (least >= 0 && ns >= least) continue;
     least = ns;
     *plan = p;

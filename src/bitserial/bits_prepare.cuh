@@ -15,9 +15,9 @@ namespace { /* nothing here is a symbol of the library */
 constexpr int low_planes = 12, count_exponent = -20;
 
 /* What a chunk of a row of X has besides its planes. With fixed zeros the sums are multiplied by what they count. */
-struct __align__(16) chunk_numbers {
-  float unit;           /* times 2^20; NaN if the chunk has an infinity or NaN */
-  float low, high, sum; /* sum of its integers, times 2^-20: in the same two parts, and rounded */
+struct chunk_numbers {
+  alignas(16) float unit; /* times 2^20; NaN if the chunk has an infinity or NaN */
+  float low, high, sum;   /* sum of its integers, times 2^-20: in the same two parts, and rounded */
 };
 
 /* Swaps bit j of row i with bit i of row j. */

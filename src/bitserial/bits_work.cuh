@@ -37,7 +37,7 @@ struct bits_args {
   epilogue_args epilogue;
 };
 
-/* Columns: rows of X; General: scales that are not fp16, or zeros that differ.
+/* Columns: rows of X, 1 or an even number; General: scales that are not fp16, or zeros that differ.
  *
  * Four things stand side by side in the lanes t of a unit: its four chunks for the only row of X, or its two chunks for
  * two rows of X, in turn. */
@@ -51,8 +51,7 @@ struct bits_traits {
   static constexpr int rows = row_tiles * LPG_TILE_ROWS;                       /* of weights */
   static constexpr int vectors = Bits * blocks;                                /* of 512 bytes, of a row tile */
   /* Units whose loads are under way. */
-  static constexpr int depth = Bits == 1 ? (Columns == 8 ? 2 : 4) : (Columns >= 4 || General ? 2 : 3);
-  static constexpr int prefetch_bytes = 16384; /* of a warp's share, that start on their way to L2 at once */
+  static constexpr int depth = Bits == 1 ? 4 : General ? 2 : 3;
   static constexpr int block_words = lpg_bits_block_words(Bits), plane_words = lpg_bits_plane_words(Bits);
   static constexpr int digits = lpg_fixed_digits(Bits);
 };

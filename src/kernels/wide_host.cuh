@@ -79,9 +79,9 @@ template <class X, template <class, int> class Decoder, int Bits, int Tokens, in
 static lpgemm_status_t run_if_there(const lpg_call &call, wide_args &a) {
   if constexpr (wide_exists<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>()) {
     return run_wide<wide_traits<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>>(call, a);
+  } else {
+    return lpgemm_i_fail(LPGEMM_INTERNAL_ERROR, __FILE__, __LINE__, "the form has no kernel for the item chosen");
   }
-  LPG_CHECK(0, LPGEMM_INTERNAL_ERROR, "an item was chosen that the form has no kernel for");
-  return LPGEMM_SUCCESS;
 }
 
 template <class X, template <class, int> class Decoder, int Bits, lpg_wide_form Form>

@@ -29,6 +29,7 @@ enum {
   SUITE(remember, CPU)     \
   SUITE(misuse, BOTH)      \
   SUITE(gemm, BOTH)        \
+  SUITE(invariant, BOTH)   \
   SUITE(epilogue, BOTH)    \
   SUITE(activations, BOTH) \
   SUITE(lut, CPU)          \

@@ -67,13 +67,20 @@ LPG_FN int lpg_wide_reads_zeros(lpg_wide_form form, int is_integer) {
   return is_integer && (form == LPG_WIDE_ZEROS || form == LPG_WIDE_SMALL || form == LPG_WIDE_SPLIT);
 }
 
+/* The widths that quantisers write; to build all forms for the others as well takes too long. */
+LPG_FN int lpg_wide_common(int is_integer, int is_float, int bits) {
+  return is_integer ? bits == 2 || bits == 3 || bits == 4 || bits == 8 : is_float ? bits % 2 == 0 : bits == 4;
+}
+
 /* Which forms weights have kernels of: the special scales belong to floats. */
 LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, int is_float, int bits) {
+  const int common = lpg_wide_common(is_integer, is_float, bits);
   switch (form) {
-    case LPG_WIDE_ZEROS: return is_integer;
+    case LPG_WIDE_ZEROS: return common && is_integer;
+    case LPG_WIDE_SMALL: return common;
     case LPG_WIDE_E4M3: return is_float && bits == 4;
-    case LPG_WIDE_E8M0: return is_float && bits % 2 == 0;
-    case LPG_WIDE_SPLIT: return bf16;
+    case LPG_WIDE_E8M0: return common && is_float;
+    case LPG_WIDE_SPLIT: return common && bf16;
     default: return 1;
   }
 }

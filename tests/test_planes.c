@@ -74,7 +74,15 @@ static void check_x(void) {
 /* ---- products ---- */
 
 /* The families whose kernels must take a problem that has the problem's form. */
-static int is_planes(const char *kernel) { return !strncmp(kernel, "planes.", 7) || !strncmp(kernel, "bytes.", 6); }
+static int is_planes(const char *kernel) {
+  return !strncmp(kernel, "planes.", 7) || !strncmp(kernel, "bytes.", 6) || !strncmp(kernel, "few.", 4);
+}
+
+/* Those for one width are named for it. */
+static int must_take(const char *kernel, const problem_spec *spec) {
+  const int few = !strncmp(kernel, "few.u", 5);
+  return is_planes(kernel) && (!few || kernel[5] - '0' == lpgemm_dtype_bits(spec->desc.type));
+}
 
 static void check_spec(const problem_spec *spec, int only_planes) {
   problem p;
@@ -85,7 +93,7 @@ static void check_spec(const problem_spec *spec, int only_planes) {
     for (int i = 0; i < all.kernels; i++) {
       if (only_planes && !is_planes(all.kernel[i])) continue;
       const lpgemm_status_t status = problem_run(&p, all.handle, all.kernel[i]);
-      if (status == LPGEMM_NOT_SUPPORTED && !is_planes(all.kernel[i])) continue;
+      if (status == LPGEMM_NOT_SUPPORTED && !must_take(all.kernel[i], spec)) continue;
       CHECK_STATUS(status, LPGEMM_SUCCESS);
       problem_check(&p, all.kernel[i]);
       problem_check_again(&p, all.handle, all.kernel[i]);

@@ -21,10 +21,10 @@ static int64_t largest_weight(const lpgemm_weight_desc_t *d) {
   return low > high ? low : high;
 }
 
-const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device *device, int bytes) {
+/* NULL, or why no kernel for integers by integers takes it: sums must be int32, scaled once. */
+static const char *refuses_form(const lpg_problem *problem) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
-  lpg_planes_plan unused;
   if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
   if ((d->scale_type || d->zero == LPGEMM_ZERO_PER_GROUP) && (plan->group.count > 1 || plan->super.count > 1)) {
     return "it takes one scale and one zero a row only";
@@ -40,6 +40,13 @@ const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device
   if (d->k > INT32_MAX / (largest_weight(d) * largest(problem->x_type, 0))) {
     return "sums of so many columns may not be int32";
   }
+  return NULL;
+}
+
+const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device *device, int bytes) {
+  lpg_planes_plan unused;
+  const char *reason = refuses_form(problem);
+  if (reason) return reason;
   return make_plan(problem, device, bytes, &unused) ? NULL : "the rows are too long for its workspace";
 }
 
@@ -65,4 +72,35 @@ double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *de
   const int32_t left = p.row_items - chunks * p.chunk_items;
   return 3.0 + x * (1.0 + 0.15 * p.q) / (units * 27000.0) + chunks * chunk_cost(&p, p.chunk_items, units) +
          (left > 0 ? chunk_cost(&p, left, units) : 0.0);
+}
+
+/* ---- few rows ---- */
+
+static const char *few_refuses(const lpg_problem *problem, const lpg_device *device, int tokens) {
+  lpg_few_plan unused;
+  const char *reason = refuses_form(problem);
+  if (reason) return reason;
+  return lpg_few_make_plan(problem->plan, tokens, device, &unused) ? NULL : "the rows are too long for shared memory";
+}
+
+static double few_estimate(const lpg_problem *problem, const lpg_device *device, int tokens) {
+  lpg_few_plan p;
+  if (!lpg_few_make_plan(problem->plan, tokens, device, &p)) return HUGE_VAL;
+  return (double)((problem->m + tokens - 1) / tokens) * lpg_few_cost(&p, problem->plan->bits, tokens) / 1000.0;
+}
+
+const char *lpgemm_i_few_8_refuses(const lpg_problem *problem, const lpg_device *device) {
+  return few_refuses(problem, device, 8);
+}
+
+const char *lpgemm_i_few_64_refuses(const lpg_problem *problem, const lpg_device *device) {
+  return few_refuses(problem, device, 64);
+}
+
+double lpgemm_i_few_8_estimate(const lpg_problem *problem, const lpg_device *device) {
+  return few_estimate(problem, device, 8);
+}
+
+double lpgemm_i_few_64_estimate(const lpg_problem *problem, const lpg_device *device) {
+  return few_estimate(problem, device, 64);
 }

@@ -2,6 +2,7 @@
 #ifndef LPG_BITSERIAL_PLANES_LIMITS_H
 #define LPG_BITSERIAL_PLANES_LIMITS_H
 
+#include "planes_few_plan.h"
 #include "planes_plan.h"
 
 #ifdef __cplusplus
@@ -16,6 +17,12 @@ size_t lpgemm_i_planes_workspace(const lpg_problem *problem, const lpg_device *d
 
 /* Microseconds. */
 double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *device, int bytes);
+
+/* The same of the kernels for few rows, 8 or 64 at a time; they need no workspace. */
+const char *lpgemm_i_few_8_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_few_64_refuses(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_few_8_estimate(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_few_64_estimate(const lpg_problem *problem, const lpg_device *device);
 
 #ifdef __cplusplus
 }

@@ -7,39 +7,19 @@
 #include "../cuda/cuda.h"
 #include "planes_images.h"
 #include "planes_slice.h"
+#include "planes_x.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 struct slice_x_args {
-  const uint8_t *x;
-  int64_t ldx;
-  int32_t k, k_stages, q;
-  uint32_t flip, mask; /* of a byte, in all four of a word: what is inverted, and what counts of a code */
+  planes_x_codes x;
+  int32_t k_stages, q;
   uint8_t *image;
   int32_t *sums;
 };
 
 constexpr int x_warps = 4;
-
-/* The columns from k on, 16 of them; what is beyond the row is zero. */
-__device__ inline void load_sixteen(const slice_x_args &a, const uint8_t *row, int k, bool aligned, uint32_t *word) {
-  if (aligned && k + 16 <= a.k) {
-    const uint4 all = *(const uint4 *)(row + k);
-    word[0] = (all.x ^ a.flip) & a.mask, word[1] = (all.y ^ a.flip) & a.mask;
-    word[2] = (all.z ^ a.flip) & a.mask, word[3] = (all.w ^ a.flip) & a.mask;
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    word[i] = 0;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      const int column = k + 4 * i + j;
-      if (column < a.k) word[i] |= ((row[column] ^ a.flip) & a.mask & 0xff) << 8 * j;
-    }
-  }
-}
 
 /* What lane `from` of a quad has as word `own` becomes word `from` of lane `own`. */
 __device__ inline void transpose_quad(uint32_t *word, int t) {
@@ -73,7 +53,7 @@ __device__ inline int slice_planes(const slice_x_args &a, const uint8_t *row, in
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     uint32_t word[4];
-    load_sixteen(a, row, k + (4 * i + t) * 16, aligned, word);
+    a.x.load_sixteen(row, k + (4 * i + t) * 16, aligned, word);
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       sum = sum_of<false>(word[j], sum);
@@ -95,7 +75,7 @@ __global__ void __launch_bounds__(x_warps * 32) slice_x_kernel(const slice_x_arg
   __shared__ int sums[x_warps];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int item = blockIdx.x / LPG_PLANES_TOKENS, token = blockIdx.x % LPG_PLANES_TOKENS;
-  const uint8_t *const row = a.x + (int64_t)blockIdx.x * a.ldx;
+  const uint8_t *const row = a.x.row(blockIdx.x);
   const bool aligned = (uintptr_t)row % 16 == 0;
   uint8_t *const image = a.image + (int64_t)item * a.q * a.k_stages * LPG_PLANES_X_BYTES + token * 128;
   const int piece = Bytes ? lane % 8 : lane / 4, at = (piece ^ token % 8) * 16;
@@ -103,7 +83,7 @@ __global__ void __launch_bounds__(x_warps * 32) slice_x_kernel(const slice_x_arg
   if (Bytes) {
     for (int stage = 4 * warp + lane / 8; stage < a.k_stages; stage += 4 * x_warps) {
       uint32_t word[4];
-      load_sixteen(a, row, stage * 128 + piece * 16, aligned, word);
+      a.x.load_sixteen(row, stage * 128 + piece * 16, aligned, word);
 #pragma unroll
       for (int i = 0; i < 4; i++) sum = sum_of<true>(word[i], sum);
       *(uint4 *)(image + (int64_t)stage * LPG_PLANES_X_BYTES + at) =
@@ -127,16 +107,10 @@ __global__ void __launch_bounds__(x_warps * 32) slice_x_kernel(const slice_x_arg
 
 lpgemm_status_t lpgemm_i_planes_slice_x(const lpg_call *call, const lpg_planes_plan *plan, int bytes, void *image,
                                         int32_t *sums) {
-  const lpgemm_dtype_t type = call->problem.x_type;
-  const int bits = lpg_bits(type), is_int = lpg_kind(type) == LPGEMM_KIND_INT;
   lpg::slice_x_args a = {};
-  a.x = (const uint8_t *)call->x;
-  a.ldx = call->ldx;
-  a.k = (int32_t)call->problem.plan->desc.k;
+  a.x = lpg::x_codes_of(*call, bytes);
   a.k_stages = plan->k_stages;
   a.q = plan->q;
-  a.flip = 0x01010101u * (bytes ? (bits == 8 && !is_int ? 0x80u : 0u) : lpg_stored_flip(type));
-  a.mask = 0x01010101u * (bytes ? 0xffu : (1u << bits) - 1u);
   a.image = (uint8_t *)image;
   a.sums = sums;
   const void *kernel = bytes ? (const void *)lpg::slice_x_kernel<true> : (const void *)lpg::slice_x_kernel<false>;

@@ -1,7 +1,7 @@
 /* Integer weights by few rows of integer X (tokens), as bytes on the tensor cores of sm_90a: weights are the operand in
  * registers, codes as they are packed but for a shift and a mask, X is in shared memory.
  *
- *   all warps bring the block's slice of X to shared memory, and add up its tokens
+ *   all warps bring the block's slice of X to shared memory, bring its columns in order, and add up its tokens
  *   round after round:
  *     a warp has 16 rows: loads packed words a few blocks of columns ahead, makes bytes of them, multiplies
  *     the group's sums to shared memory; when the cluster's are all there, each block adds up those of some rows, and
@@ -16,9 +16,10 @@
 #include "../kernels/prim/cluster.cuh"
 #include "../kernels/prim/logic.cuh"
 #include "../kernels/prim/wgmma.cuh"
+#include "../kernels/x_rows.cuh"
 #include "planes_few_plan.h"
+#include "planes_images.h"
 #include "planes_slice.h"
-#include "planes_x.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -31,19 +32,13 @@ struct few_args {
   int64_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */
   int32_t row_tiles, n, m, k;
-  planes_x_codes x;
+  const uint8_t *x;
+  int64_t ldx;
+  uint32_t flip; /* of a byte of X, in all four of a word */
   lpg_planes_line w_line, x_line;
   groups_args groups;
   epilogue_args epilogue;
 };
-
-/* What stands at the head of shared memory. */
-struct few_head {
-  int32_t x_part[64], x_sum[64]; /* of tokens: of the block's slice, of all */
-  int32_t own[LPG_FEW_ROWS * LPG_FEW_GROUPS]; /* offset less zero, of the rows that the block stores in a round */
-  float scale[LPG_FEW_ROWS * LPG_FEW_GROUPS];
-};
-static_assert(sizeof(few_head) <= LPG_FEW_HEAD_BYTES, "the head's bytes");
 
 /* The packed words of a block of columns that a lane has, loaded ahead. */
 template <int Bits>
@@ -60,26 +55,40 @@ struct few_words {
   }
 };
 
-/* The slice of X, in the order of columns and the places that the tensor cores want, and the sums of its tokens. A warp
- * takes a token at a time, 512 columns at once. */
+/* The slice of X on its way to shared memory. */
 template <int Tokens>
-__device__ inline void bring_x(const few_args &a, int first_k, int stages, uint8_t *to, few_head &head) {
+__device__ inline void copy_x(const few_args &a, int first_k, int stages, uint32_t to) {
+  const x_matrix<1> x(a.x, a.ldx, a.m, a.k);
+  const bool aligned = x.aligned();
+  for (int stage = threadIdx.x / 32; stage < stages; stage += few_threads / 32) {
+    x.template load<Tokens>(to + stage * (Tokens * 128), 0, first_k + stage * 128, threadIdx.x % 32, aligned);
+  }
+  commit_copies();
+}
+
+/* What has arrived is put in the order of columns that packed weights have; sums: of the slice's tokens. A warp takes a
+ * token at a time, 512 columns at once. */
+template <int Tokens>
+__device__ inline void order_x(const few_args &a, int first_k, int stages, uint8_t *x, int32_t *sums) {
   const int lane = threadIdx.x % 32, piece = lane % 8;
-  for (int token = threadIdx.x / 32; token < Tokens; token += few_threads / 32) {
-    const uint8_t *const row = a.x.row(min(token, a.m - 1));
-    const bool aligned = (uintptr_t)row % 16 == 0;
+#pragma unroll 1
+  for (int token = threadIdx.x / 32; token < min(Tokens, a.m); token += few_threads / 32) {
     int sum = 0;
     for (int stage = lane / 8; stage < stages; stage += 4) {
-      uint32_t word[4];
-      a.x.load_sixteen(row, token < a.m ? first_k + stage * 128 + piece * 16 : a.k, aligned, word);
+      uint4 *const place = (uint4 *)(x + stage * (Tokens * 128) + token * 128 + (piece ^ token % 8) * 16);
+      const uint4 all = *place;
+      uint32_t word[4] = {all.x, all.y, all.z, all.w};
 #pragma unroll
-      for (int i = 0; i < 4; i++) sum = __dp4a((int)word[i], 0x01010101, sum);
-      *(uint4 *)(to + stage * (Tokens * 128) + token * 128 + (piece ^ token % 8) * 16) =
-          make_uint4(lpg_planes_bytes_of_x(word, 0), lpg_planes_bytes_of_x(word, 1), lpg_planes_bytes_of_x(word, 2),
-                     lpg_planes_bytes_of_x(word, 3));
+      for (int i = 0; i < 4; i++) {
+        const int left = a.k - (first_k + stage * 128 + piece * 16 + 4 * i); /* columns beyond the row stay zero */
+        word[i] ^= left >= 4 ? a.flip : left <= 0 ? 0u : a.flip >> (32 - 8 * left);
+        sum = __dp4a((int)word[i], 0x01010101, sum);
+      }
+      *place = make_uint4(lpg_planes_bytes_of_x(word, 0), lpg_planes_bytes_of_x(word, 1),
+                          lpg_planes_bytes_of_x(word, 2), lpg_planes_bytes_of_x(word, 3));
     }
     sum = __reduce_add_sync(0xffffffffu, sum);
-    if (lane == 0) head.x_part[token] = sum;
+    if (lane == 0) sums[token] = sum;
   }
 }
 
@@ -122,22 +131,36 @@ __device__ inline void multiply_block(const few_args &a, const uint32_t *word, i
   }
 }
 
-/* The group's sums of an item to shared memory, with what the offset of X adds to them. */
+/* The offsets of the lane's two rows, less their zeros. */
+__device__ inline int own_offset(const few_args &a, int row) {
+  const double zero = a.groups.zero == LPGEMM_ZERO_NONE ? 0.0 : row < a.n ? group_at(a.groups, row, 0).zero : 0.0;
+  return a.w_line.offset - (int)zero;
+}
+
+/* The group's sums of an item to shared memory, with what the offsets add to them: planes_images.h. x_sums: of tokens,
+ * NULL if another part brings them; columns: for which this one brings the product of offsets. */
 template <int Sums>
-__device__ inline void leave_sums(const few_args &a, const int (&sum)[Sums], const int (&code_sum)[2], int32_t *area) {
+__device__ inline void leave_sums(const few_args &a, const int (&sum)[Sums], const int (&code_sum)[2],
+                                  const int (&own)[2], const int32_t *x_sums, int columns, int32_t *area) {
   const int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4;
-  int more[2];
+  uint32_t more[2], by_sum[2];
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    more[i] = code_sum[i] + __shfl_xor_sync(0xffffffffu, code_sum[i], 1);
+    more[i] = (uint32_t)code_sum[i] + (uint32_t)__shfl_xor_sync(0xffffffffu, code_sum[i], 1);
     more[i] += __shfl_xor_sync(0xffffffffu, more[i], 2);
-    more[i] *= a.x_line.offset * a.w_line.step;
+    more[i] = (uint32_t)a.x_line.offset * (more[i] * (uint32_t)a.w_line.step + (uint32_t)own[i] * (uint32_t)columns);
+    by_sum[i] = (uint32_t)(own[i] * a.x_line.step);
   }
-  const int step = a.x_line.step * a.w_line.step;
+  const uint32_t step = (uint32_t)(a.x_line.step * a.w_line.step);
 #pragma unroll
-  for (int i = 0; i < Sums; i++) {
-    const int token = i / 4 * 8 + lane % 4 * 2 + i % 2, upper = i / 2 % 2;
-    area[token * LPG_FEW_PITCH + row + 8 * upper] = step * sum[i] + more[upper];
+  for (int j = 0; j < Sums / 4; j++) {
+    const int token = j * 8 + lane % 4 * 2;
+    const int2 x_sum = x_sums ? *(const int2 *)(x_sums + token) : make_int2(0, 0);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      area[(token + i % 2) * LPG_FEW_PITCH + row + 8 * (i / 2)] =
+          (int)(step * (uint32_t)sum[4 * j + i] + more[i / 2] + by_sum[i / 2] * (uint32_t)(i % 2 ? x_sum.y : x_sum.x));
+    }
   }
 }
 
@@ -162,37 +185,33 @@ struct few_share {
   }
 };
 
-/* Zeros and scales of the rows that the block will store. */
-__device__ inline void load_rows(const few_args &a, const few_share &share, few_head &head) {
-  for (int i = threadIdx.x; i < share.count; i += few_threads) {
-    const int row = share.first_row + share.first + i;
-    const group_numbers g = row < a.n ? group_at(a.groups, row, 0) : group_numbers{0.0, 0.0};
-    head.own[i] = a.w_line.offset - (int)g.zero;
-    head.scale[i] = (float)g.scale;
-  }
-}
-
+/* Adds up and stores the block's share: a thread has one row, whose scale it knows, of some tokens. */
 template <int Tokens>
-__device__ inline void store_rows(const few_args &a, const few_share &share, const few_head &head,
-                                  const int32_t *areas) {
+__device__ inline void store_rows(const few_args &a, const few_share &share, float scale, const int32_t *areas) {
   const epilogue_args &e = a.epilogue;
-  const int parts = a.plan.parts, slices = a.plan.slices;
-  for (int i = threadIdx.x; i < share.count * min(Tokens, a.m); i += few_threads) {
-    const int token = i / share.count, r = i % share.count, in_round = share.first + r;
-    const int row = share.first_row + in_round;
-    if (row >= a.n) continue;
-    const int32_t *const place = areas + in_round / LPG_FEW_ROWS * parts * (Tokens * LPG_FEW_PITCH) +
-                                 token * LPG_FEW_PITCH + in_round % LPG_FEW_ROWS;
-    uint32_t sum = (uint32_t)head.own[r] *
-                   ((uint32_t)a.x_line.step * (uint32_t)head.x_sum[token] + (uint32_t)a.x_line.offset * (uint32_t)a.k);
-#pragma unroll 4
-    for (int s = 0; s < slices * parts; s++) {
-      sum += (uint32_t)load_of_block(place + s % parts * (Tokens * LPG_FEW_PITCH), s / parts);
+  const int parts = a.plan.parts, all = a.plan.slices * parts;
+  const int in_round = share.first + threadIdx.x % share.count, row = share.first_row + in_round;
+  const int32_t *const item = areas + in_round / LPG_FEW_ROWS * parts * (Tokens * LPG_FEW_PITCH) + in_round % LPG_FEW_ROWS;
+  if (row >= a.n) return;
+  for (int token = threadIdx.x / share.count; token < min(Tokens, a.m); token += few_threads / share.count) {
+    uint32_t sum = 0;
+    for (int first = 0; first < all; first += 8) {
+      uint32_t some[8];
+#pragma unroll
+      for (int i = 0; i < 8; i++) { /* all are on their way before one is needed */
+        const int s = first + i;
+        some[i] = 0;
+        if (s < all) {
+          some[i] = (uint32_t)load_of_block(item + s % parts * (Tokens * LPG_FEW_PITCH) + token * LPG_FEW_PITCH, s / parts);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < 8; i++) sum += some[i];
     }
     if (e.y_type == LPGEMM_I32) {
       store_integer(e, token, row, (int32_t)sum);
     } else {
-      store_real(e, token, row, (float)(int32_t)sum * head.scale[r]);
+      store_real(e, token, row, (float)(int32_t)sum * scale);
     }
   }
 }
@@ -202,8 +221,7 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
   extern __shared__ __align__(1024) uint8_t memory[];
   constexpr int ahead = Bits <= 4 ? 2 : 1; /* blocks of columns */
   const lpg_few_plan &p = a.plan;
-  few_head &head = *(few_head *)memory;
-  int32_t *const areas = (int32_t *)(memory + LPG_FEW_HEAD_BYTES);
+  int32_t *const x_sums = (int32_t *)memory, *const areas = (int32_t *)(memory + LPG_FEW_HEAD_BYTES);
   const int rank = blockIdx.x % (unsigned)p.slices, cluster = blockIdx.x / (unsigned)p.slices;
   const int group = same_in_warp(threadIdx.x / 128), lane = threadIdx.x % 32, part = group % p.parts;
   const int all_blocks = (a.k + LPG_FEW_BLOCK_K - 1) / LPG_FEW_BLOCK_K;
@@ -224,8 +242,11 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
     }
   };
   const uint8_t *codes = codes_of(0);
+  if (reads) copy_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
   load_first(codes);
-  if (reads) bring_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, head);
+  wait_copies<0>();
+  __syncthreads();
+  if (reads) order_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
   fence_for_tensor_cores();
   __syncthreads();
   const uint32_t x_place = swizzled_place(shared_address(memory + p.x_at)) +
@@ -233,7 +254,11 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
 #pragma unroll 1
   for (int round = 0; round < p.rounds; round++) {
     const few_share share(a, round, rank);
-    load_rows(a, share, head);
+    const int stored_row = share.first_row + share.first + threadIdx.x % share.count;
+    const float scale = stored_row < a.n ? (float)group_at(a.groups, stored_row, 0).scale : 0.0f;
+    const int lane_row = (cluster + round * p.clusters) * (LPG_FEW_ROWS * lpg_few_each(&p)) +
+                         group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4;
+    const int own[2] = {own_offset(a, lane_row), own_offset(a, lane_row + 8)};
     int sum[Tokens / 2], code_sum[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < Tokens / 2; i++) sum[i] = 0;
@@ -250,18 +275,11 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
     wgmma_wait<0>();
     codes = round + 1 < p.rounds ? codes_of(round + 1) : nullptr;
     load_first(codes);
-    leave_sums(a, sum, code_sum, areas + group * (Tokens * LPG_FEW_PITCH));
+    leave_sums(a, sum, code_sum, own, reads && part == 0 ? x_sums : nullptr, reads && rank == 0 && part == 0 ? a.k : 0,
+               areas + group * (Tokens * LPG_FEW_PITCH));
     cluster_arrive(); /* the sums of all are there */
     cluster_wait();
-    if (round == 0) {
-      if (threadIdx.x < Tokens) {
-        uint32_t of_token = 0;
-        for (int s = 0; reads && s < p.slices; s++) of_token += (uint32_t)load_of_block(head.x_part + threadIdx.x, s);
-        head.x_sum[threadIdx.x] = (int32_t)of_token;
-      }
-      __syncthreads();
-    }
-    store_rows<Tokens>(a, share, head, areas);
+    store_rows<Tokens>(a, share, scale, areas);
     cluster_arrive(); /* and have been read, before they are overwritten or lost */
     cluster_wait();
   }
@@ -281,7 +299,9 @@ static lpgemm_status_t run_few(const lpg_call &call) {
   a.row_tiles = (int32_t)weights.row_tiles;
   a.n = (int32_t)weights.desc.n;
   a.k = (int32_t)weights.desc.k;
-  a.x = x_codes_of(call, 1);
+  a.x = (const uint8_t *)call.x;
+  a.ldx = call.ldx;
+  a.flip = lpg_bits(call.problem.x_type) == 8 && lpg_kind(call.problem.x_type) != LPGEMM_KIND_INT ? 0x80808080u : 0u;
   a.w_line = lpg_planes_weight_line(weights.desc.type, 1);
   a.x_line = lpg_planes_x_line(call.problem.x_type, 1);
   a.groups = make_groups(call);
@@ -290,7 +310,7 @@ static lpgemm_status_t run_few(const lpg_call &call) {
     a.m = (int32_t)(call.problem.m - m < Tokens ? call.problem.m - m : Tokens);
     LPG_TRY(launch_cluster((const void *)few_kernel<Bits, Tokens>, dim3((unsigned)(a.plan.clusters * a.plan.slices)),
                            a.plan.slices, few_threads, (size_t)a.plan.shared_bytes, call.stream, a));
-    a.x.x += Tokens * a.x.ldx;
+    a.x += Tokens * a.ldx;
     skip_rows(a.epilogue, Tokens);
   }
   return LPGEMM_SUCCESS;

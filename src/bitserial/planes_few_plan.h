@@ -14,7 +14,7 @@ enum {
   LPG_FEW_GROUPS = 4,
   LPG_FEW_BLOCK_K = 256,
   LPG_FEW_PITCH = LPG_FEW_ROWS + 4, /* of a token's sums of an item; tokens begin in different banks */
-  LPG_FEW_HEAD_BYTES = 4096         /* sums of tokens, and the rows' zeros and scales */
+  LPG_FEW_HEAD_BYTES = 256          /* sums of tokens */
 };
 
 typedef struct lpg_few_plan {

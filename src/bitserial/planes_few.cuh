@@ -9,13 +9,10 @@
 #pragma once
 
 #include "../cuda/cuda.h"
-#include "../kernels/epilogue.cuh"
+#include "../kernels/activation_type.cuh"
 #include "../kernels/groups.cuh"
-#include "../kernels/prim/async.cuh"
-#include "../kernels/prim/barrier.cuh"
-#include "../kernels/prim/cluster.cuh"
 #include "../kernels/prim/logic.cuh"
-#include "../kernels/prim/wgmma.cuh"
+#include "../kernels/tile_store.cuh"
 #include "../kernels/x_rows.cuh"
 #include "planes_few_plan.h"
 #include "planes_images.h"
@@ -164,13 +161,16 @@ __device__ inline void leave_sums(const few_args &a, const int (&sum)[Sums], con
   }
 }
 
-/* A number of the block of that rank in the cluster, from its place in this one's shared memory. */
-__device__ inline int load_of_block(const int32_t *place, int rank) {
+/* Four numbers of the block of that rank in the cluster, from their place in this one's shared memory. */
+__device__ inline int4 load_of_block(const int32_t *place, int rank) {
   uint32_t remote;
-  int value;
+  int4 v;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared_address(place)), "r"(rank));
-  asm volatile("ld.shared::cluster.s32 %0, [%1];" : "=r"(value) : "r"(remote) : "memory");
-  return value;
+  asm volatile("ld.shared::cluster.v4.s32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(remote)
+               : "memory");
+  return v;
 }
 
 /* Which rows of a round's items the block stores: all items' rows one after the other, its share of them. */
@@ -185,34 +185,67 @@ struct few_share {
   }
 };
 
-/* Adds up and stores the block's share: a thread has one row, whose scale it knows, of some tokens. */
+/* The scales of the rows that the block will store. */
+__device__ inline void load_scales(const few_args &a, const few_share &share, float *scales) {
+  for (int i = threadIdx.x; i < share.count; i += few_threads) {
+    const int row = share.first_row + share.first + i;
+    scales[i] = row < a.n ? (float)group_at(a.groups, row, 0).scale : 0.0f;
+  }
+}
+
+/* Adds up and stores the block's share, four rows of a token at a time. */
 template <int Tokens>
-__device__ inline void store_rows(const few_args &a, const few_share &share, float scale, const int32_t *areas) {
+__device__ inline void store_rows(const few_args &a, const few_share &share, const float *scales,
+                                  const int32_t *areas) {
+  constexpr int at_once = 4, area = Tokens * LPG_FEW_PITCH;
   const epilogue_args &e = a.epilogue;
-  const int parts = a.plan.parts, all = a.plan.slices * parts;
-  const int in_round = share.first + threadIdx.x % share.count, row = share.first_row + in_round;
-  const int32_t *const item = areas + in_round / LPG_FEW_ROWS * parts * (Tokens * LPG_FEW_PITCH) + in_round % LPG_FEW_ROWS;
+  const int parts = a.plan.parts, all = a.plan.slices * parts, fours = share.count / 4;
+  const int first = threadIdx.x % fours * 4, in_round = share.first + first, row = share.first_row + in_round;
+  const int32_t *const item = areas + in_round / LPG_FEW_ROWS * parts * area + in_round % LPG_FEW_ROWS;
+  const bool neighbours = e.only_scales && lpg_bytes(e.y_type) == 2 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0;
   if (row >= a.n) return;
-  for (int token = threadIdx.x / share.count; token < min(Tokens, a.m); token += few_threads / share.count) {
-    uint32_t sum = 0;
-    for (int first = 0; first < all; first += 8) {
-      uint32_t some[8];
+  const float4 scale = *(const float4 *)(scales + first);
+  for (int token = threadIdx.x / fours; token < min(Tokens, a.m); token += few_threads / fours) {
+    int4 sum = make_int4(0, 0, 0, 0);
+    for (int s = 0; s < all; s += at_once) {
+      int4 some[at_once];
 #pragma unroll
-      for (int i = 0; i < 8; i++) { /* all are on their way before one is needed */
-        const int s = first + i;
-        some[i] = 0;
-        if (s < all) {
-          some[i] = (uint32_t)load_of_block(item + s % parts * (Tokens * LPG_FEW_PITCH) + token * LPG_FEW_PITCH, s / parts);
-        }
+      for (int i = 0; i < at_once; i++) { /* all are on their way before one is needed */
+        some[i] = make_int4(0, 0, 0, 0);
+        if (s + i < all) some[i] = load_of_block(item + (s + i) % parts * area + token * LPG_FEW_PITCH, (s + i) / parts);
       }
 #pragma unroll
-      for (int i = 0; i < 8; i++) sum += some[i];
+      for (int i = 0; i < at_once; i++) {
+        sum = make_int4(sum.x + some[i].x, sum.y + some[i].y, sum.z + some[i].z, sum.w + some[i].w);
+      }
     }
-    if (e.y_type == LPGEMM_I32) {
-      store_integer(e, token, row, (int32_t)sum);
-    } else {
-      store_real(e, token, row, (float)(int32_t)sum * scale);
+    const float4 real = make_float4((float)sum.x * scale.x, (float)sum.y * scale.y, (float)sum.z * scale.z,
+                                    (float)sum.w * scale.w);
+    if (neighbours && row + 4 <= a.n) {
+      store_four(e, (uint16_t *)e.y + token * e.ldy + row, real, x_scale_of(e, token));
+      continue;
     }
+    const int integers[4] = {sum.x, sum.y, sum.z, sum.w};
+    const float reals[4] = {real.x, real.y, real.z, real.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      if (row + i >= a.n) break;
+      if (e.y_type == LPGEMM_I32) {
+        store_integer(e, token, row + i, integers[i]);
+      } else {
+        store_real(e, token, row + i, reals[i]);
+      }
+    }
+  }
+}
+
+/* The threads of the cluster meet, which may be one block of threads. */
+__device__ inline void meet(int blocks) {
+  if (blocks == 1) {
+    __syncthreads();
+  } else {
+    cluster_arrive();
+    cluster_wait();
   }
 }
 
@@ -221,7 +254,9 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
   extern __shared__ __align__(1024) uint8_t memory[];
   constexpr int ahead = Bits <= 4 ? 2 : 1; /* blocks of columns */
   const lpg_few_plan &p = a.plan;
-  int32_t *const x_sums = (int32_t *)memory, *const areas = (int32_t *)(memory + LPG_FEW_HEAD_BYTES);
+  int32_t *const x_sums = (int32_t *)memory;
+  float *const scales = (float *)(x_sums + Tokens);
+  int32_t *const areas = (int32_t *)(memory + LPG_FEW_HEAD_BYTES);
   const int rank = blockIdx.x % (unsigned)p.slices, cluster = blockIdx.x / (unsigned)p.slices;
   const int group = same_in_warp(threadIdx.x / 128), lane = threadIdx.x % 32, part = group % p.parts;
   const int all_blocks = (a.k + LPG_FEW_BLOCK_K - 1) / LPG_FEW_BLOCK_K;
@@ -254,8 +289,7 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
 #pragma unroll 1
   for (int round = 0; round < p.rounds; round++) {
     const few_share share(a, round, rank);
-    const int stored_row = share.first_row + share.first + threadIdx.x % share.count;
-    const float scale = stored_row < a.n ? (float)group_at(a.groups, stored_row, 0).scale : 0.0f;
+    load_scales(a, share, scales);
     const int lane_row = (cluster + round * p.clusters) * (LPG_FEW_ROWS * lpg_few_each(&p)) +
                          group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4;
     const int own[2] = {own_offset(a, lane_row), own_offset(a, lane_row + 8)};
@@ -277,11 +311,9 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
     load_first(codes);
     leave_sums(a, sum, code_sum, own, reads && part == 0 ? x_sums : nullptr, reads && rank == 0 && part == 0 ? a.k : 0,
                areas + group * (Tokens * LPG_FEW_PITCH));
-    cluster_arrive(); /* the sums of all are there */
-    cluster_wait();
-    store_rows<Tokens>(a, share, scale, areas);
-    cluster_arrive(); /* and have been read, before they are overwritten or lost */
-    cluster_wait();
+    meet(p.slices); /* the sums of all are there */
+    store_rows<Tokens>(a, share, scales, areas);
+    meet(p.slices); /* and have been read, before they are overwritten or lost */
   }
 }
 

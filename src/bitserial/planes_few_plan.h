@@ -14,7 +14,7 @@ enum {
   LPG_FEW_GROUPS = 4,
   LPG_FEW_BLOCK_K = 256,
   LPG_FEW_PITCH = LPG_FEW_ROWS + 4, /* of a token's sums of an item; tokens begin in different banks */
-  LPG_FEW_HEAD_BYTES = 256          /* sums of tokens */
+  LPG_FEW_HEAD_BYTES = 1280         /* sums of tokens, scales of rows */
 };
 
 typedef struct lpg_few_plan {
@@ -30,7 +30,7 @@ LPG_FN int32_t lpg_few_each(const lpg_few_plan *p) { return LPG_FEW_GROUPS / p->
 static inline double lpg_few_cost(const lpg_few_plan *p, int bits, int tokens) {
   const double copy = 230.0 * bits, multiply = tokens > 8 ? 660.0 : 280.0;
   const double block = copy > multiply ? copy : multiply;
-  return 3000.0 + 6.0 * tokens * p->slice_blocks + p->slices * 60.0 + p->rounds * (p->part_blocks * block + 1300.0);
+  return 3000.0 + 6.0 * tokens * p->slice_blocks + (p->slices > 1 ? 1000.0 : 0.0) + p->rounds * (p->part_blocks * block + 1300.0);
 }
 
 /* The plan for tokens (8 or 64); 0 if no slice of X is small enough for shared memory. */

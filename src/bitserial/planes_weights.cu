@@ -5,6 +5,7 @@
  *   the sums of the rows' numbers, and what follows from them, zeros and scales */
 #include "../cuda/cuda.h"
 #include "../kernels/groups.cuh"
+#include "../kernels/prim/async.cuh"
 #include "planes_images.h"
 #include "planes_slice.h"
 
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(w_warps * 32) slice_weights_kernel(const __gri
   const int g = lane / 4, t = lane % 4, first_row = blockIdx.x % item_tiles * LPG_TILE_ROWS;
   if (threadIdx.x < LPG_TILE_ROWS) sums[threadIdx.x] = 0;
   __syncthreads();
-  constexpr int planes = Bytes ? 1 : Bits;
+  constexpr int planes = Bytes ? 1 : Bits, batch = Bits <= 2 ? 4 : Bits <= 4 ? 2 : 1;
   uint8_t *const image = a.image +
                          blockIdx.x / item_tiles * ((int64_t)planes * a.k_stages * LPG_PLANES_W_BYTES) +
                          (first_row + g) * 128;
@@ -90,19 +91,23 @@ __global__ void __launch_bounds__(w_warps * 32) slice_weights_kernel(const __gri
   const bool inside = row_tile * LPG_TILE_ROWS < a.n;
   int sum[2] = {0, 0};
 #pragma unroll 1
-  for (int block = warp; inside && block * LPG_PLANES_BLOCK_K < a.k; block += w_warps) {
-    uint32_t word[4 * Bits];
+  for (int first = warp; inside && first * LPG_PLANES_BLOCK_K < a.k; first += w_warps * batch) {
+    uint32_t word[batch][4 * Bits];
 #pragma unroll
-    for (int v = 0; v < Bits; v++) {
-      uint4 vector = make_uint4(0, 0, 0, 0);
-      if (block * Bits + v < a.row_vectors) vector = *(const uint4 *)(codes + (int64_t)(block * Bits + v) * 512);
-      word[4 * v] = vector.x, word[4 * v + 1] = vector.y, word[4 * v + 2] = vector.z, word[4 * v + 3] = vector.w;
+    for (int i = 0; i < batch; i++) { /* all are on their way before one is needed */
+      const int vector = (first + i * w_warps) * Bits;
+#pragma unroll
+      for (int v = 0; v < Bits; v++) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) word[i][4 * v + j] = 0;
+        load16_if_more(a.row_vectors, vector + v, codes + (int64_t)(vector + v) * 512, word[i] + 4 * v);
+      }
     }
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int half = i / 2, upper = i % 2;
+    for (int i = 0; i < 4 * batch; i++) {
+      const int block = first + i / 4 * w_warps, half = i / 2 % 2, upper = i % 2;
       if (block * LPG_PLANES_BLOCK_K + half * LPG_PLANES_HALF_K >= a.k) continue;
-      sum[upper] += slice_half<Bits, Bytes>(a, word + half * Bits * 2 + upper, block, half, g + 8 * upper, t,
+      sum[upper] += slice_half<Bits, Bytes>(a, word[i / 4] + half * Bits * 2 + upper, block, half, g + 8 * upper, t,
                                             image + upper * 8 * 128);
     }
   }

@@ -74,27 +74,35 @@ __device__ inline void bring_planes(const planes_args &a, const planes_work &w, 
   }
 }
 
-/* Eight warps meet. */
-__device__ inline void multipliers_meet() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
-static_assert(LPG_PLANES_WARPS * 32 == 256, "who meets");
+/* Four warps that multiply meet; the groups of four do not wait for each other. */
+__device__ inline void group_meets(int group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
+
+/* The second group starts when the first is some stages ahead, which it then stays: so one stores an item while the
+ * other still multiplies. */
+__device__ inline void let_second_group_start() { asm volatile("bar.arrive 3, 256;" ::: "memory"); }
+__device__ inline void wait_for_first_group() { asm volatile("bar.sync 3, 256;" ::: "memory"); }
+constexpr int planes_lead = 2; /* stages */
 
 template <class Wgmma>
 __device__ inline void multiply_planes(const planes_args &a, const planes_work &w, planes_barriers barriers,
                                        uint8_t *memory, int warp, int lane) {
-  int32_t *const numbers = (int32_t *)(memory + LPG_PLANES_NUMBERS_AT);
+  const int group = warp / 4;
+  int32_t *const numbers = (int32_t *)(memory + LPG_PLANES_NUMBERS_AT + group * LPG_PLANES_NUMBERS_BYTES);
   uint8_t *const area = memory + LPG_PLANES_OUT_AT + warp * 16 * LPG_PLANES_PITCH;
-  const uint32_t x_at = swizzled_place(barriers.base + LPG_PLANES_X_AT + warp / 4 * (LPG_PLANES_X_BYTES / 2));
+  const uint32_t x_at = swizzled_place(barriers.base + LPG_PLANES_X_AT + group * (LPG_PLANES_X_BYTES / 2));
   const uint32_t w_at = swizzled_place(barriers.base + LPG_PLANES_W_AT);
   int sum[128];
   planes_ring ring = {0, 0};
   int before = -1; /* a stage that is still being read */
+  int lead = group == 0 && w.levels() > 0 ? planes_lead : 0; /* stages until the second group may start */
+  if (group == 1 && w.levels() > 0) wait_for_first_group();
   const auto release = [&](int stage) {
     if (stage >= 0 && lane < w.cluster) tell_block(barriers.empty(stage), lane);
   };
   for (int item = blockIdx.x / (unsigned)w.cluster; item < w.items; item += a.plan.groups) {
     const int row_item = w.bands.row_item(item);
-    multipliers_meet(); /* nobody reads the last item's numbers */
-    for (int i = threadIdx.x; i < LPG_PLANES_NUMBERS * LPG_PLANES_ROWS; i += LPG_PLANES_WARPS * 32) {
+    group_meets(group); /* nobody reads the last item's numbers */
+    for (int i = threadIdx.x % 128; i < LPG_PLANES_NUMBERS * LPG_PLANES_ROWS; i += 128) {
       numbers[i] = a.numbers[row_item * (LPG_PLANES_NUMBERS * LPG_PLANES_ROWS) + i];
     }
 #pragma unroll
@@ -111,6 +119,7 @@ __device__ inline void multiply_planes(const planes_args &a, const planes_work &
                           swizzled_rows(w_at + ring.stage * (LPG_PLANES_W_BYTES / 16) + step * 2), true);
         }
         wgmma_commit();
+        if (lead > 0 && --lead == 0) let_second_group_start();
         wgmma_wait<1>();
         release(before);
         before = ring.stage;
@@ -123,7 +132,11 @@ __device__ inline void multiply_planes(const planes_args &a, const planes_work &
         for (int i = 0; i < 128; i++) sum[i] = (int)((unsigned)sum[i] << 1);
       }
     }
-    multipliers_meet(); /* the numbers are there */
+    if (lead > 0) { /* the first item had fewer stages */
+      lead = 0;
+      let_second_group_start();
+    }
+    group_meets(group); /* the numbers are there */
     const planes_store to(a, numbers, area, w.token_item(item) * LPG_PLANES_TOKENS + warp * 16,
                           (a.first_item + row_item) * LPG_PLANES_ROWS, lane);
     to.store(sum);

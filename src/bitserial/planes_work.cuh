@@ -58,18 +58,17 @@ struct planes_store {
     for (int i = 0; i < 2; i++) x_sum[i] = m + lane / 4 + 8 * i < a.m ? a.x_sums[m + lane / 4 + 8 * i] : 0;
   }
 
-  /* Sums of numbers from sums of stored codes, of rows 8 j + 2 t and the next one. */
-  __device__ int2 whole(const int (&sum)[128], int j, int upper) const {
-    const int row = 8 * j + lane % 4 * 2;
-    const int2 own = *(const int2 *)(numbers + row), by_sum = *(const int2 *)(numbers + LPG_PLANES_ROWS + row);
+  /* A number of rows 8 j + 2 t and the next one. */
+  __device__ int2 numbers_of(int which, int j) const {
+    return *(const int2 *)(numbers + which * LPG_PLANES_ROWS + 8 * j + lane % 4 * 2);
+  }
+
+  /* Sums of numbers from sums of stored codes, of these rows, which have the first two numbers. */
+  __device__ int2 whole(const int (&sum)[128], int j, int upper, int2 own, int2 by_sum) const {
     const auto of = [&](int s, int first, int second) {
       return (int)((unsigned)a.step * (unsigned)s + (unsigned)first + (unsigned)second * (unsigned)x_sum[upper]);
     };
     return make_int2(of(sum[4 * j + 2 * upper], own.x, by_sum.x), of(sum[4 * j + 2 * upper + 1], own.y, by_sum.y));
-  }
-
-  __device__ float2 scale_of(int j) const {
-    return *(const float2 *)(numbers + 2 * LPG_PLANES_ROWS + 8 * j + lane % 4 * 2);
   }
 
   /* 16 bits and nothing but scales: 64 rows at a time, 128 bytes of a token. */
@@ -79,17 +78,21 @@ struct planes_store {
     uint16_t *const y = (uint16_t *)e.y;
     float x_scale[2];
 #pragma unroll
-    for (int i = 0; i < 2; i++) x_scale[i] = m + lane / 4 + 8 * i < a.m ? x_scale_of(e, m + lane / 4 + 8 * i) : 0.0f;
+    for (int i = 0; i < 2; i++) {
+      x_scale[i] = e.alpha * e.global_scale * (m + lane / 4 + 8 * i < a.m ? x_scale_of(e, m + lane / 4 + 8 * i) : 0.0f);
+    }
 #pragma unroll
     for (int part = 0; part < 4; part++) {
       __syncwarp();
 #pragma unroll
       for (int j = 0; j < 8; j++) {
-        const float2 scale = scale_of(part * 8 + j);
+        const int2 own = numbers_of(0, part * 8 + j), by_sum = numbers_of(1, part * 8 + j);
+        const int2 bits = numbers_of(2, part * 8 + j);
+        const float2 scale = make_float2(__int_as_float(bits.x), __int_as_float(bits.y));
 #pragma unroll
         for (int upper = 0; upper < 2; upper++) {
-          const int2 v = whole(sum, part * 8 + j, upper);
-          const auto scaled = [&](int x, float f) { return e.alpha * ((float)x * f * e.global_scale) * x_scale[upper]; };
+          const int2 v = whole(sum, part * 8 + j, upper, own, by_sum);
+          const auto scaled = [&](int x, float f) { return (float)x * f * x_scale[upper]; };
           *(uint32_t *)(area + (lane / 4 + 8 * upper) * LPG_PLANES_PITCH + (8 * j + lane % 4 * 2) * 2) =
               X::round_two(scaled(v.x, scale.x), scaled(v.y, scale.y));
         }
@@ -115,7 +118,7 @@ struct planes_store {
 #pragma unroll
       for (int i = 0; i < 8; i++) {
         *(int2 *)(area + (lane / 4 + 8 * (i % 2)) * LPG_PLANES_PITCH + (i / 2 * 8 + lane % 4 * 2) * 4) =
-            whole(sum, part * 4 + i / 2, i % 2);
+            whole(sum, part * 4 + i / 2, i % 2, numbers_of(0, part * 4 + i / 2), numbers_of(1, part * 4 + i / 2));
       }
       __syncwarp();
       const int row = n + part * 32 + lane;

@@ -4,8 +4,8 @@
  *   all warps bring the block's slice of X to shared memory, bring its columns in order, and add up its tokens
  *   round after round:
  *     a warp has 16 rows: loads packed words a few blocks of columns ahead, makes bytes of them, multiplies
- *     the group's sums to shared memory; when the cluster's are all there, each block adds up those of some rows, and
- *     stores them */
+ *     each group's sums to the shared memory of the blocks that store their rows; when all are there, they are added
+ *     up and stored */
 #pragma once
 
 #include "../cuda/cuda.h"
@@ -128,68 +128,70 @@ __device__ inline void multiply_block(const few_args &a, const uint32_t *word, i
   }
 }
 
-/* The offsets of the lane's two rows, less their zeros. */
-__device__ inline int own_offset(const few_args &a, int row) {
-  const double zero = a.groups.zero == LPGEMM_ZERO_NONE ? 0.0 : row < a.n ? group_at(a.groups, row, 0).zero : 0.0;
-  return a.w_line.offset - (int)zero;
-}
-
-/* The group's sums of an item to shared memory, with what the offsets add to them: planes_images.h. x_sums: of tokens,
- * NULL if another part brings them; columns: for which this one brings the product of offsets. */
-template <int Sums>
-__device__ inline void leave_sums(const few_args &a, const int (&sum)[Sums], const int (&code_sum)[2],
-                                  const int (&own)[2], const int32_t *x_sums, int columns, int32_t *area) {
-  const int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4;
-  uint32_t more[2], by_sum[2];
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    more[i] = (uint32_t)code_sum[i] + (uint32_t)__shfl_xor_sync(0xffffffffu, code_sum[i], 1);
-    more[i] += __shfl_xor_sync(0xffffffffu, more[i], 2);
-    more[i] = (uint32_t)a.x_line.offset * (more[i] * (uint32_t)a.w_line.step + (uint32_t)own[i] * (uint32_t)columns);
-    by_sum[i] = (uint32_t)(own[i] * a.x_line.step);
-  }
-  const uint32_t step = (uint32_t)(a.x_line.step * a.w_line.step);
-#pragma unroll
-  for (int j = 0; j < Sums / 4; j++) {
-    const int token = j * 8 + lane % 4 * 2;
-    const int2 x_sum = x_sums ? *(const int2 *)(x_sums + token) : make_int2(0, 0);
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      area[(token + i % 2) * LPG_FEW_PITCH + row + 8 * (i / 2)] =
-          (int)(step * (uint32_t)sum[4 * j + i] + more[i / 2] + by_sum[i / 2] * (uint32_t)(i % 2 ? x_sum.y : x_sum.x));
-    }
-  }
-}
-
-/* Four numbers of the block of that rank in the cluster, from their place in this one's shared memory. */
-__device__ inline int4 load_of_block(const int32_t *place, int rank) {
-  uint32_t remote;
-  int4 v;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared_address(place)), "r"(rank));
-  asm volatile("ld.shared::cluster.v4.s32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "r"(remote)
-               : "memory");
-  return v;
-}
-
 /* Which rows of a round's items the block stores: all items' rows one after the other, its share of them. */
 struct few_share {
   int first, count, first_row; /* first: of the round's rows; first_row: of W, where the round begins */
 
   __device__ few_share(const few_args &a, int round, int rank) {
     const int rows = LPG_FEW_ROWS * lpg_few_each(&a.plan), cluster = blockIdx.x / (unsigned)a.plan.slices;
-    count = rows / a.plan.slices;
+    count = lpg_few_share(&a.plan);
     first = rank * count;
     first_row = (cluster + round * a.plan.clusters) * rows;
   }
 };
 
-/* The scales of the rows that the block will store. */
-__device__ inline void load_scales(const few_args &a, const few_share &share, float *scales) {
-  for (int i = threadIdx.x; i < share.count; i += few_threads) {
-    const int row = share.first_row + share.first + i;
-    scales[i] = row < a.n ? (float)group_at(a.groups, row, 0).scale : 0.0f;
+/* What a thread knows of a round's rows: the offsets of its lane's two rows, less their zeros; the scale of one that the
+ * block will store. */
+struct few_numbers {
+  int own[2];
+  float scale;
+
+  __device__ void load(const few_args &a, const few_share &share, int group) {
+    const int row = share.first_row + group / a.plan.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS +
+                    threadIdx.x % 32 / 4;
+    const int stored = share.first_row + share.first + threadIdx.x;
+    scale = (int)threadIdx.x < share.count && stored < a.n ? (float)group_at(a.groups, stored, 0).scale : 0.0f;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const bool none = a.groups.zero == LPGEMM_ZERO_NONE || row + 8 * i >= a.n;
+      own[i] = a.w_line.offset - (none ? 0 : (int)group_at(a.groups, row + 8 * i, 0).zero);
+    }
+  }
+};
+
+/* The group's sums of an item to the blocks that store them, with what the offsets add: planes_images.h. x_sums: of
+ * tokens, NULL if another part brings them; columns: for which this one brings the product of offsets; in_round: the
+ * lane's first row; part: of all that the sums come in. */
+template <int Sums>
+__device__ inline void send_sums(const few_args &a, const int (&sum)[Sums], const int (&code_sum)[2],
+                                 const int (&own)[2], const int32_t *x_sums, int columns, int in_round, int part,
+                                 const int32_t *areas) {
+  const int lane = threadIdx.x % 32, count = lpg_few_share(&a.plan), pitch = lpg_few_pitch(&a.plan);
+  uint32_t more[2], by_sum[2], to[2];
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    more[i] = (uint32_t)code_sum[i] + (uint32_t)__shfl_xor_sync(0xffffffffu, code_sum[i], 1);
+    more[i] += __shfl_xor_sync(0xffffffffu, more[i], 2);
+    more[i] = (uint32_t)a.x_line.offset * (more[i] * (uint32_t)a.w_line.step + (uint32_t)own[i] * (uint32_t)columns);
+    by_sum[i] = (uint32_t)(own[i] * a.x_line.step);
+    const int row = in_round + 8 * i;
+    const uint32_t place =
+        shared_address(areas) + ((part * (Sums * 2) + lane % 4 * 2) * pitch + (unsigned)row % (unsigned)count) * 4;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to[i]) : "r"(place), "r"((unsigned)row / (unsigned)count));
+  }
+  const uint32_t step = (uint32_t)(a.x_line.step * a.w_line.step);
+#pragma unroll
+  for (int j = 0; j < Sums / 4; j++) {
+    const int2 x_sum = x_sums ? *(const int2 *)(x_sums + j * 8 + lane % 4 * 2) : make_int2(0, 0);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const uint32_t value =
+          step * (uint32_t)sum[4 * j + i] + more[i / 2] + by_sum[i / 2] * (uint32_t)(i % 2 ? x_sum.y : x_sum.x);
+      asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to[i / 2] + i % 2 * pitch * 4), "r"(value)
+                   : "memory");
+    }
+    to[0] += 8 * pitch * 4;
+    to[1] += 8 * pitch * 4;
   }
 }
 
@@ -197,27 +199,18 @@ __device__ inline void load_scales(const few_args &a, const few_share &share, fl
 template <int Tokens>
 __device__ inline void store_rows(const few_args &a, const few_share &share, const float *scales,
                                   const int32_t *areas) {
-  constexpr int at_once = 4, area = Tokens * LPG_FEW_PITCH;
   const epilogue_args &e = a.epilogue;
-  const int parts = a.plan.parts, all = a.plan.slices * parts, fours = share.count / 4;
-  const int first = threadIdx.x % fours * 4, in_round = share.first + first, row = share.first_row + in_round;
-  const int32_t *const item = areas + in_round / LPG_FEW_ROWS * parts * area + in_round % LPG_FEW_ROWS;
+  const int all = a.plan.slices * a.plan.parts, fours = share.count / 4, pitch = lpg_few_pitch(&a.plan);
+  const int first = threadIdx.x % fours * 4, row = share.first_row + share.first + first;
   const bool neighbours = e.only_scales && lpg_bytes(e.y_type) == 2 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0;
   if (row >= a.n) return;
   const float4 scale = *(const float4 *)(scales + first);
   for (int token = threadIdx.x / fours; token < min(Tokens, a.m); token += few_threads / fours) {
     int4 sum = make_int4(0, 0, 0, 0);
-    for (int s = 0; s < all; s += at_once) {
-      int4 some[at_once];
-#pragma unroll
-      for (int i = 0; i < at_once; i++) { /* all are on their way before one is needed */
-        some[i] = make_int4(0, 0, 0, 0);
-        if (s + i < all) some[i] = load_of_block(item + (s + i) % parts * area + token * LPG_FEW_PITCH, (s + i) / parts);
-      }
-#pragma unroll
-      for (int i = 0; i < at_once; i++) {
-        sum = make_int4(sum.x + some[i].x, sum.y + some[i].y, sum.z + some[i].z, sum.w + some[i].w);
-      }
+#pragma unroll 4
+    for (int part = 0; part < all; part++) {
+      const int4 some = *(const int4 *)(areas + (part * Tokens + token) * pitch + first);
+      sum = make_int4(sum.x + some.x, sum.y + some.y, sum.z + some.z, sum.w + some.w);
     }
     const float4 real = make_float4((float)sum.x * scale.x, (float)sum.y * scale.y, (float)sum.z * scale.z,
                                     (float)sum.w * scale.w);
@@ -252,7 +245,7 @@ __device__ inline void meet(int blocks) {
 template <int Bits, int Tokens>
 __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_constant__ few_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  constexpr int ahead = Bits <= 4 ? 2 : 1; /* blocks of columns */
+  constexpr int ahead = Tokens > 8 || Bits > 4 ? 1 : 2; /* blocks of columns */
   const lpg_few_plan &p = a.plan;
   int32_t *const x_sums = (int32_t *)memory;
   float *const scales = (float *)(x_sums + Tokens);
@@ -279,20 +272,18 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
   const uint8_t *codes = codes_of(0);
   if (reads) copy_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
   load_first(codes);
+  few_share share(a, 0, rank);
+  few_numbers numbers;
+  numbers.load(a, share, group);
   wait_copies<0>();
   __syncthreads();
   if (reads) order_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
   fence_for_tensor_cores();
-  __syncthreads();
+  meet(p.slices); /* the blocks that will send sums to this one, and it, run */
   const uint32_t x_place = swizzled_place(shared_address(memory + p.x_at)) +
                            part * p.part_blocks * (LPG_FEW_BLOCK_K * Tokens / 16);
 #pragma unroll 1
   for (int round = 0; round < p.rounds; round++) {
-    const few_share share(a, round, rank);
-    load_scales(a, share, scales);
-    const int lane_row = (cluster + round * p.clusters) * (LPG_FEW_ROWS * lpg_few_each(&p)) +
-                         group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4;
-    const int own[2] = {own_offset(a, lane_row), own_offset(a, lane_row + 8)};
     int sum[Tokens / 2], code_sum[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < Tokens / 2; i++) sum[i] = 0;
@@ -307,13 +298,23 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
       }
     }
     wgmma_wait<0>();
-    codes = round + 1 < p.rounds ? codes_of(round + 1) : nullptr;
-    load_first(codes);
-    leave_sums(a, sum, code_sum, own, reads && part == 0 ? x_sums : nullptr, reads && rank == 0 && part == 0 ? a.k : 0,
-               areas + group * (Tokens * LPG_FEW_PITCH));
-    meet(p.slices); /* the sums of all are there */
+    if ((int)threadIdx.x < share.count) scales[threadIdx.x] = numbers.scale;
+    send_sums(a, sum, code_sum, numbers.own, reads && part == 0 ? x_sums : nullptr,
+              reads && rank == 0 && part == 0 ? a.k : 0,
+              group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4, rank * p.parts + part,
+              areas);
+    const bool last = round + 1 == p.rounds;
+    const few_share next(a, round + 1, rank);
+    if (!last) {
+      codes = codes_of(round + 1);
+      load_first(codes);
+      numbers.load(a, next, group);
+    }
+    meet(p.slices); /* all parts of the sums are there */
     store_rows<Tokens>(a, share, scales, areas);
-    meet(p.slices); /* and have been read, before they are overwritten or lost */
+    if (last) break;
+    meet(p.slices); /* and have been read, before they are overwritten */
+    share = next;
   }
 }
 

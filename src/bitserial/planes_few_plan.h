@@ -13,7 +13,6 @@ enum {
   LPG_FEW_ROWS = 64,
   LPG_FEW_GROUPS = 4,
   LPG_FEW_BLOCK_K = 256,
-  LPG_FEW_PITCH = LPG_FEW_ROWS + 4, /* of a token's sums of an item; tokens begin in different banks */
   LPG_FEW_HEAD_BYTES = 1280         /* sums of tokens, scales of rows */
 };
 
@@ -25,6 +24,11 @@ typedef struct lpg_few_plan {
 
 /* Items that a block of threads has at once. */
 LPG_FN int32_t lpg_few_each(const lpg_few_plan *p) { return LPG_FEW_GROUPS / p->parts; }
+
+/* Rows of a round that a block of threads stores, and parts of sums that they come in; the cluster brings them together in
+ * an area for each part and token, where tokens begin in different banks. */
+LPG_FN int32_t lpg_few_share(const lpg_few_plan *p) { return LPG_FEW_ROWS * lpg_few_each(p) / p->slices; }
+LPG_FN int32_t lpg_few_pitch(const lpg_few_plan *p) { return lpg_few_share(p) + 4; }
 
 /* Nanoseconds (by the rates of docs/performance.md). */
 static inline double lpg_few_cost(const lpg_few_plan *p, int bits, int tokens) {
@@ -50,7 +54,7 @@ static inline int lpg_few_make_plan(const lpg_plan *weights, int tokens, const l
       if (at_once < 1) continue;
       p.clusters = wanted < at_once ? wanted : at_once;
       p.rounds = p.clusters > 0 ? (wanted + p.clusters - 1) / p.clusters : 0;
-      p.x_at = (LPG_FEW_HEAD_BYTES + LPG_FEW_GROUPS * tokens * LPG_FEW_PITCH * 4 + 1023) / 1024 * 1024;
+      p.x_at = (LPG_FEW_HEAD_BYTES + p.slices * parts * tokens * lpg_few_pitch(&p) * 4 + 1023) / 1024 * 1024;
       p.shared_bytes = p.x_at + p.slice_blocks * LPG_FEW_BLOCK_K * tokens;
       if (p.shared_bytes > device->shared_memory) continue;
       const double cost = lpg_few_cost(&p, weights->bits, tokens);

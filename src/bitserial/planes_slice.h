@@ -10,6 +10,7 @@
 #ifndef LPG_BITSERIAL_PLANES_SLICE_H
 #define LPG_BITSERIAL_PLANES_SLICE_H
 
+#include "../layouts/number.h"
 #include "../layouts/unit.h"
 
 enum { LPG_PLANES_BLOCK_K = 256, LPG_PLANES_HALF_K = 128 };
@@ -47,9 +48,13 @@ LPG_FN uint32_t lpg_planes_bytes_of_weights(int bits, const uint32_t *word, int 
 }
 
 /* Word t of 16 columns of X, which are the bytes of four words, in that order of bytes. */
-LPG_FN uint32_t lpg_planes_bytes_of_x(const uint32_t *sixteen, int t) {
+LPG_BITS_FN uint32_t lpg_planes_bytes_of_x(const uint32_t *sixteen, int t) {
+#ifdef __CUDA_ARCH__
+  return __byte_perm(sixteen[t / 2], sixteen[2 + t / 2], t % 2 ? 0x7362 : 0x5140);
+#else
   const uint32_t low = sixteen[t / 2] >> t % 2 * 16, high = sixteen[2 + t / 2] >> t % 2 * 16;
   return (low & 0xff) | (high & 0xff) << 8 | (low >> 8 & 0xff) << 16 | (high >> 8 & 0xff) << 24;
+#endif
 }
 
 /* Lane t's word of a plane of X: from its words, as above, of the eight times 16 columns of a half. */

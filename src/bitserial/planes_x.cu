@@ -44,31 +44,23 @@ __device__ inline int sum_of(uint32_t word, int sum) {
   return Bytes ? __dp4a((int)word, 0x01010101, sum) : (int)__dp4a(word, 0x01010101u, (uint32_t)sum);
 }
 
-/* What a lane reads of a stage: 16 columns of the first and of the second half of its quad's 128. */
-struct stage_codes {
-  uint32_t word[2][4];
-
-  __device__ void load(const slice_x_args &a, const uint8_t *row, int stage, bool aligned, int lane) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const int k = stage * 1024 + lane / 4 * LPG_PLANES_HALF_K + (4 * i + lane % 4) * 16;
-      a.x.load_sixteen(row, stage < a.k_stages ? k : a.x.k, aligned, word[i]);
-    }
-  }
-};
-
 /* A stage of all planes of a token. */
-__device__ inline int slice_planes(const slice_x_args &a, const stage_codes &codes, int lane, uint8_t *to) {
+__device__ inline int slice_planes(const slice_x_args &a, const uint8_t *row, int stage, bool aligned, int lane,
+                                   uint8_t *to) {
+  const int t = lane % 4, k = stage * 1024 + lane / 4 * LPG_PLANES_HALF_K;
+  uint32_t word[2][4];
+#pragma unroll
+  for (int i = 0; i < 2; i++) a.x.load_sixteen(row, k + (4 * i + t) * 16, aligned, word[i]);
   uint32_t part[8]; /* of the half: lane t's words of 16 columns */
   int sum = 0;
 #pragma unroll
   for (int i = 0; i < 2; i++) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-      sum = sum_of<false>(codes.word[i][j], sum);
-      part[4 * i + j] = lpg_planes_bytes_of_x(codes.word[i], j);
+      sum = sum_of<false>(word[i][j], sum);
+      part[4 * i + j] = lpg_planes_bytes_of_x(word[i], j);
     }
-    transpose_quad(part + 4 * i, lane % 4);
+    transpose_quad(part + 4 * i, t);
   }
 #pragma unroll 1
   for (int plane = 0; plane < a.q; plane++) {
@@ -100,16 +92,9 @@ __global__ void __launch_bounds__(x_warps * 32) slice_x_kernel(const slice_x_arg
                      lpg_planes_bytes_of_x(word, 3));
     }
   } else {
-    for (int stage = warp; stage < a.k_stages; stage += 2 * x_warps) {
-      stage_codes codes[2];
-#pragma unroll
-      for (int i = 0; i < 2; i++) codes[i].load(a, row, stage + i * x_warps, aligned, lane);
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        if (stage + i * x_warps >= a.k_stages) break;
-        sum += slice_planes(a, codes[i], lane,
-                            image + (int64_t)(stage + i * x_warps) * LPG_PLANES_X_BYTES + at + lane % 4 * 4);
-      }
+    for (int stage = warp; stage < a.k_stages; stage += x_warps) {
+      sum += slice_planes(a, row, stage, aligned, lane,
+                          image + (int64_t)stage * LPG_PLANES_X_BYTES + at + lane % 4 * 4);
     }
   }
   sum = __reduce_add_sync(0xffffffffu, sum);

@@ -31,7 +31,7 @@ LPG_FN int32_t lpg_few_each(const lpg_few_plan *p) { return LPG_FEW_GROUPS / p->
 static inline double lpg_few_cost(const lpg_few_plan *p, int bits, int tokens) {
   const double copy = 230.0 * bits, multiply = tokens > 8 ? 660.0 : 280.0;
   const double block = copy > multiply ? copy : multiply;
-  const double together = p->slices > 1 ? 500.0 + 35.0 * tokens : 0.0; /* sums go through the cluster */
+  const double together = p->slices > 1 ? 1000.0 + 25.0 * tokens : 0.0; /* sums go through the cluster */
   return 3000.0 + 6.0 * tokens * p->slice_blocks + p->rounds * (p->part_blocks * block + 1000.0 + together);
 }
 

@@ -28,6 +28,7 @@ enum {
   SUITE(remember, CPU)     \
   SUITE(misuse, BOTH)      \
   SUITE(gemm, BOTH)        \
+  SUITE(invariant, BOTH)   \
   SUITE(epilogue, BOTH)    \
   SUITE(activations, BOTH) \
   SUITE(lut, CPU)          \

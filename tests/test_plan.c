@@ -100,21 +100,21 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   CHECK(p->groups >= 1 && (p->groups == 1 || p->groups <= p->row_items * p->token_items));
   check_shares(p->slice, p->slices, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
-  CHECK((int64_t)p->row_items * kind->rows >= w->desc.n && (int64_t)p->token_items * kind->tokens >= m);
+  CHECK((int64_t)p->row_items * kind->rows >= w->desc.n && (int64_t)p->token_items * kind->item.tokens >= m);
 
   /* a stage of X that is free means that the weights and scales that come with it are free */
   CHECK(p->x_stages >= LPG_WIDE_COPY_WARPS && p->x_stages <= LPG_WIDE_MOST_STAGES &&
         p->x_stages <= 1 + each * (p->w_stages - 1));
-  CHECK(kind->general || p->x_stages <= 1 + LPG_BLOCK_K / LPG_WIDE_STAGE_K * (p->slots - 1));
+  CHECK(kind->form == LPG_WIDE_ANY || p->x_stages <= 1 + LPG_BLOCK_K / LPG_WIDE_STAGE_K * (p->slots - 1));
 
   /* in the order in which they lie */
   CHECK(p->table >= 16 * LPG_WIDE_MOST_STAGES + 16 && p->factors >= p->table + kind->table_bytes);
   CHECK(p->sums >= p->factors + 2 * LPG_WIDE_ROWS * 4 && p->factors % 16 == 0 && p->sums % 16 == 0);
   CHECK(p->scales >= p->sums + 2 * LPG_PASS_TOKENS * (kind->rows + 4) * 4 && p->scales % 16 == 0);
-  CHECK(p->warp >= p->scales + p->slots * LPG_WIDE_SLOT_BYTES && p->warp % 16 == 0 && p->warp_bytes % 16 == 0);
+  CHECK(p->warp >= p->scales + p->slots * kind->slot_bytes && p->warp % 16 == 0 && p->warp_bytes % 16 == 0);
   CHECK(p->warp_bytes >= kind->number_bytes + kind->raw_bytes && kind->number_bytes % 16 == 0);
-  CHECK(p->x_ring >= p->warp + kind->warps * p->warp_bytes && p->x_ring % 1024 == 0);
-  CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->tokens * LPG_WIDE_STAGE_K * 2);
+  CHECK(p->x_ring >= p->warp + kind->item.warps * p->warp_bytes && p->x_ring % 1024 == 0);
+  CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->item.tokens * LPG_WIDE_STAGE_K * 2);
   CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 16 == 0);
   CHECK(kind->w_stage_bytes ==
         kind->rows / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * LPG_WIDE_STAGE_K / lpg_tile_k(kind->bits)));
@@ -123,8 +123,8 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
 }
 
 static void check_wide_drawn(const lpg_device *device) {
-#define ITEM(tokens, warps) {tokens, warps},
-  static const int items[][2] = {LPG_WIDE_ITEMS(ITEM)};
+#define ITEM(tokens, row_tiles, warps) {tokens, row_tiles, warps},
+  static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(ITEM)};
 #undef ITEM
   for (int i = 0; i < 200; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
@@ -132,8 +132,8 @@ static void check_wide_drawn(const lpg_device *device) {
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
     int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
     for (int item = 0; item < (int)(sizeof items / sizeof items[0]); item++) {
-      for (int general = 0; general < 2; general++) {
-        lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item][0], items[item][1], general);
+      for (int form = LPG_WIDE_PLAIN; form <= LPG_WIDE_ANY; form++) {
+        lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item], (lpg_wide_form)form);
         lpg_wide_plan p = {0};
         double cost = 0;
         int slices = (int)test_between(-1, 0), found = lpg_wide_make_plan(&kind, &w, m, device, slices, &p, &cost);

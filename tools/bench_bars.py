@@ -23,7 +23,7 @@ import re
 
 import bench_records
 
-SAME = ("operation", "shape", "m", "type", "scales", "x", "x_gap", "threads")
+SAME = ("operation", "shape", "m", "type", "scales", "x", "x_gap", "invariant", "threads")
 Measure = collections.namedtuple("Measure", "of worst")
 Bar = collections.namedtuple("Bar", "label measure must aim count filters against")
 Result = collections.namedtuple("Result", "bar value case found missing verdict")

@@ -46,6 +46,8 @@ struct f16_x {
   __host__ __device__ static uint32_t round(float x) { return both(__half_as_ushort(__float2half_rn(x))); }
   __device__ static uint32_t round_two(float first, float second) { return out(__floats2half2_rn(first, second)); }
   __device__ static float widen(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+  /* x < 256, twice: behind the exponent of 1024 it is the mantissa. */
+  __device__ static uint32_t small_integer(uint32_t x) { return subtract(x * 0x10001u + 0x64006400u, 0x64006400u); }
 };
 
 struct bf16_x {
@@ -67,6 +69,10 @@ struct bf16_x {
   __host__ __device__ static uint32_t round(float x) { return both(__bfloat16_as_ushort(__float2bfloat16_rn(x))); }
   __device__ static uint32_t round_two(float first, float second) { return out(__floats2bfloat162_rn(first, second)); }
   __device__ static float widen(uint16_t bits) { return lpg_bf16_to_f32(bits); }
+  /* x < 256, twice: behind the exponent of 2^23 it is the mantissa, and of 8 digits bf16 loses none. */
+  __device__ static uint32_t small_integer(uint32_t x) {
+    return __byte_perm(lpg_f32_bits(lpg_bits_f32(x | 0x4b000000u) - 0x1p23f), 0, 0x3232);
+  }
 };
 
 /* 2^e as a pair, e within the normal exponents. */

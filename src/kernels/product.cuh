@@ -1,5 +1,6 @@
-/* How the wide kernels multiply a step of 16 columns: weights in registers by a stage of X in shared memory. Sums lie
- * in registers alike: of row tile r and tokens 8 j .. 8 j + 7, D of the tensor cores is sum[r][4 j .. 4 j + 3]. */
+/* How the wide kernels multiply a batch of steps of 16 columns: weights in registers by a stage of X in shared memory.
+ * Sums lie in registers alike: of row tile r and tokens 8 j .. 8 j + 7, D of the tensor cores is sum[r][4 j .. 4 j +
+ * 3]. */
 #pragma once
 
 #include "activation_type.cuh"
@@ -9,7 +10,7 @@ namespace { /* nothing here is a symbol of the library */
 
 template <class T>
 struct wide_product {
-  static constexpr int depth = 2; /* steps whose weights stay in registers */
+  static constexpr int depth = 2; /* batches whose weights stay in registers */
 
   float sum[T::row_tiles][T::Tokens / 2];
 
@@ -25,15 +26,18 @@ struct wide_product {
   __device__ static uint32_t place(uint32_t x) { return swizzled_place(x); }
   static constexpr int stage_distance = T::x_stage_bytes / 16;
 
-  __device__ void start(const uint32_t (&weights)[T::row_tiles][4], uint32_t x, int step) {
+  __device__ void start(const uint32_t (&weights)[T::batch][T::row_tiles][4], uint32_t x, int step) {
     wgmma_fence();
-    const uint64_t rows = swizzled_rows(x + step * 2);
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) T::X::wgmma::multiply(sum[r], weights[r], rows);
+    for (int i = 0; i < T::batch; i++) {
+      const uint64_t rows = swizzled_rows(x + (step + i) * 2);
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) T::X::wgmma::multiply(sum[r], weights[i][r], rows);
+    }
     wgmma_commit();
   }
 
-  /* Until the step depth - 1 before is done: its weights' registers and its X are free. */
+  /* Until the batch depth - 1 before is done: its weights' registers and its X are free. */
   __device__ void wait() { wgmma_wait<depth - 1>(); }
 
   __device__ void finish() { wgmma_wait<0>(); }

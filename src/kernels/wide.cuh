@@ -2,81 +2,30 @@
  *
  *   four warps bring X and the weights into stages in shared memory, a ring of them
  *   eight or sixteen warps, each with its own rows of the item's:
- *     for every 16 columns: decode and scale weights in registers while the tensor cores multiply the 16 before
- *   the slices of K are added up through the cluster's shared memory in a fixed order; epilogue, store */
+ *     for every batch of 16 columns each: decode and scale weights in registers while the tensor cores multiply the one
+ * before the slices of K are added up through the cluster's shared memory in a fixed order; epilogue, store */
 #pragma once
 
 #include "product.cuh"
 #include "tile_store.cuh"
 #include "wide_load.cuh"
-#include "wide_numbers.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-/* What a row tile's weights are decoded with, for a granule of columns: of rows g and g + 8. */
-template <class T>
-struct row_numbers_of {
-  uint32_t scale[2], rest[2];
-  uint32_t power[2]; /* by which scales of X's type are multiplied, one after the other: pairs, for rows g and g + 8 */
-  typename T::Decoder::rows rows[2];
-
-  __device__ void set_center(float center) {
-    T::Decoder::set_center(rows[0], T::X::round(center));
-    T::Decoder::set_center(rows[1], T::X::round(center));
-  }
-
-  /* From a row tile's exponents. */
-  __device__ void set_power(const numbers_args &a, const int8_t *exponents, int g) {
-    int e[2] = {0, 0};
-    if (!a.scale_on_rows) {
-      e[0] = taken_power<T>(a, exponents[g]);
-      e[1] = taken_power<T>(a, exponents[g + 8]);
-    }
-    const auto bits = [](int e) { return (uint32_t)(T::X::bias + e) << T::X::mantissa; };
-    power[0] = bits(e[0] / 2) | bits(e[1] / 2) << 16;
-    power[1] = bits(e[0] - e[0] / 2) | bits(e[1] - e[1] / 2) << 16;
-  }
-
-  __device__ void load(const uint32_t *slot, int g) {
-    const uint32_t two = T::X::multiply(T::X::multiply(slot[g], power[0]), power[1]);
-    scale[0] = __byte_perm(two, 0, 0x1010);
-    scale[1] = __byte_perm(two, 0, 0x3232);
-  }
-
-  /* The general form; no branches: what is under way on the tensor cores must not be cut in two. */
-  __device__ void load(const scale_table &table, int at) {
-    const uint32_t two = table.scale[at], left = table.rest[at];
-    scale[0] = __byte_perm(two, 0, 0x1010);
-    scale[1] = __byte_perm(two, 0, 0x3232);
-    rest[0] = __byte_perm(left, 0, 0x1010);
-    rest[1] = __byte_perm(left, 0, 0x3232);
-    if (!T::Decoder::centered) return;
-    const uint32_t centers = table.center[at];
-    T::Decoder::set_center(rows[0], __byte_perm(centers, 0, 0x1010));
-    T::Decoder::set_center(rows[1], __byte_perm(centers, 0, 0x3232));
-  }
-
-  /* d to the scaled weight. step, shift: what of a weight the scale multiplies is step * d + shift. */
-  __device__ uint32_t scaled(uint32_t d, int half, uint32_t step, uint32_t shift) const {
-    if (!T::General) return T::X::multiply(d, scale[half]);
-    const uint32_t value = T::Decoder::centered ? T::X::fma(d, step, shift) : d;
-    return T::X::fma(value, scale[half], T::X::multiply(value, rest[half]));
-  }
-};
 
 /* A lane's words of the stage of weights that is being decoded. */
 template <class T>
 struct stage_words {
   uint32_t word[T::row_tiles][4 * T::w_vectors];
 
-  /* Loads what is needed first at a step of the stage. */
+  /* Loads what is needed first in the batch of steps of the stage that begins there. */
   __device__ void load(uint32_t stage, int step) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
       for (int v = 0; v < T::w_vectors; v++) {
-        if (T::first_step(v) == step) load_words(stage + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
+        if (T::first_step(v) / T::batch == step / T::batch)
+          load_words(stage + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
       }
     }
   }
@@ -93,18 +42,22 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
   ring_place full(barriers.full(0), a.plan.x_stages, 16);
   ring_place x(wide_product<T>::place(barriers.base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance);
   ring_place codes(barriers.base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes);
-  ring_place scales(a.plan.scales, a.plan.slots, LPG_WIDE_SLOT_BYTES);
+  constexpr lpg_wide_slot slot = T::slot();
+  ring_place slots(a.plan.scales, a.plan.slots, slot.bytes);
+  const zero_places zeros(a.numbers, g);
   const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   row_numbers_of<T> rows[T::row_tiles];
 #pragma unroll
-  for (int r = 0; r < T::row_tiles; r++) rows[r].set_center(a.decoder.center);
+  for (int r = 0; r < T::row_tiles; r++) {
+    rows[r].set_centers(T::X::round(a.decoder.center), T::X::round(a.decoder.center));
+  }
   constexpr int depth = wide_product<T>::depth;
   wide_product<T> product;
-  uint32_t operand[depth][T::row_tiles][4];
+  uint32_t operand[depth][T::batch][T::row_tiles][4];
   stage_words<T> words;
   uint32_t parity = 0, stage_before = 0; /* 0: none */
   int pass = 0, turn = 0;
-  if (T::General) numbers.copy_next();
+  if (T::tables) numbers.copy_next();
   wait_barrier(full.at, parity);
   fence_for_tensor_cores();
   words.load(codes.at + own_codes, 0);
@@ -115,59 +68,65 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
       factors[row] = w.blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
     }
     product.clear();
-    if (!T::General) {
-      const uint8_t *slot = memory + scales.at + LPG_WIDE_SCALE_BYTES;
+    if (!T::tables) {
+      const uint8_t *exponents = memory + slots.at + slot.exponents;
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        rows[r].set_power(a.numbers, (const int8_t *)slot + (warp * T::row_tiles + r) * LPG_TILE_ROWS, g);
+        rows[r].set_power(a.numbers, (const int8_t *)exponents + (warp * T::row_tiles + r) * LPG_TILE_ROWS, g);
       }
     }
 #pragma unroll 1
     for (int left = w.blocks; left > 0; left--) {
-      if (T::General) numbers.take();
-      const uint32_t *slot = (const uint32_t *)(memory + scales.at) + warp * T::row_tiles * LPG_TILE_ROWS;
+      if (T::tables) numbers.take();
+      const uint8_t *const scales = memory + slots.at + warp * T::row_tiles * slot.granules * slot.scale_bytes;
+      const uint8_t *const centers =
+          memory + slots.at + slot.zeros + warp * T::row_tiles * slot.granules * slot.zero_bytes;
 #pragma unroll
-      for (int step = 0; step < steps; step++) {
-        const int x_step = step % T::x_steps, w_step = step % T::w_steps;
-        uint32_t(&weights)[T::row_tiles][4] = operand[step % depth];
+      for (int first = 0; first < steps; first += T::batch) {
+        uint32_t(&weights)[T::batch][T::row_tiles][4] = operand[first / T::batch % depth];
 #pragma unroll
-        for (int r = 0; r < T::row_tiles; r++) {
-          if (step % T::Granule == 0) {
-            const int granule = step / T::Granule;
-            if (T::General) {
-              rows[r].load(numbers.table, (r * T::granules + granule) * 8 + g);
-            } else {
-              rows[r].load(slot + r * LPG_TILE_ROWS + granule * 8, g);
+        for (int step = first; step < first + T::batch; step++) {
+#pragma unroll
+          for (int r = 0; r < T::row_tiles; r++) {
+            if (step % T::Granule == 0) {
+              const int granule = r * T::granules + step / T::Granule;
+              if (T::tables) {
+                rows[r].load(numbers.table[granule * 8 + g]);
+              } else {
+                rows[r].load(scales + granule * slot.scale_bytes, centers + granule * slot.zero_bytes, zeros, g);
+              }
             }
-          }
-          const int unit = w_step / T::unit_steps, pair = w_step % T::unit_steps * 2;
+            const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
 #pragma unroll
-          for (int half = 0; half < 2; half++) {
-            const uint32_t *unit_words = &words.word[r][unit * T::unit_words * 2 + half];
+            for (int half = 0; half < 2; half++) {
+              const uint32_t *unit_words = &words.word[r][unit * T::unit_words * 2 + half];
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-              weights[r][half + 2 * i] =
-                  rows[r].scaled(decoder.decode(rows[r].rows[half], unit_words, pair + i), half, step_pair, shift_pair);
+              for (int i = 0; i < 2; i++) {
+                weights[step - first][r][half + 2 * i] = rows[r].scaled(
+                    decoder.decode(rows[r].rows[half], unit_words, pair + i), half, step_pair, shift_pair);
+              }
             }
           }
         }
+        const int x_step = first % T::x_steps, next = first + T::batch;
+        const uint32_t read_before = stage_before; /* by all batches but this */
         product.start(weights, x.at, x_step);
-        if (x_step == depth - 1) {
-          __syncwarp(); /* all lanes have read it */
-          if (lane == 0 && stage_before != 0) arrive(stage_before);
-        }
-        if (w_step == T::w_steps - 1) codes.advance();
-        if (x_step == T::x_steps - 1) {
+        if (next % T::w_steps == 0) codes.advance();
+        if (next % T::x_steps == 0) {
           stage_before = full.at + 8;
           x.advance();
           parity ^= full.advance();
           wait_barrier(full.at, parity);
           fence_for_tensor_cores();
         }
-        words.load(codes.at + own_codes, (w_step + 1) % T::w_steps);
+        words.load(codes.at + own_codes, next % T::w_steps);
         product.wait();
+        if (x_step == 0) {
+          __syncwarp(); /* all lanes have read it */
+          if (lane == 0 && read_before != 0) arrive(read_before);
+        }
       }
-      scales.advance();
+      slots.advance();
     }
     product.finish();
     if (a.plan.slices > 1) {
@@ -186,12 +145,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const uint32_t base = shared_address(memory);
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
-  if (!T::General && a.numbers.scale_on_rows) { /* what is read of slots that nobody fills */
-    const uint32_t one = T::X::round(1.0f);
-    for (int i = threadIdx.x; i < p.slots * LPG_WIDE_SLOT_BYTES / 4; i += T::threads) {
-      ((uint32_t *)(memory + p.scales))[i] = one;
-    }
-  }
+  if (!T::tables) fill_slots<T>(a, memory + p.scales);
   T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, T::threads);
   __syncthreads();
   if (p.slices > 1) { /* before others arrive at this block's barriers */

@@ -17,13 +17,13 @@ struct wide_memo {
 };
 
 /* The plan that takes the least time, in so many slices of K or (-1) in any; false if there is none. */
-static bool make_wide_plan(const lpg_call &call, int64_t m, int general, int slices_log2, wide_memo &best) {
+static bool make_wide_plan(const lpg_call &call, int64_t m, lpg_wide_form form, int slices_log2, wide_memo &best) {
   double cost = 0.0;
-  return lpg_wide_choose(call.problem.plan, m, general, call.device, slices_log2, &best.plan, &best.item, &cost);
+  return lpg_wide_choose(call.problem.plan, m, form, call.device, slices_log2, &best.plan, &best.item, &cost);
 }
 
 /* Found once a problem. A call whose rows must not depend on M takes as many slices of K as one of 32 rows. */
-static lpgemm_status_t find_wide_plan(const lpg_call &call, int general, wide_memo &best) {
+static lpgemm_status_t find_wide_plan(const lpg_call &call, lpg_wide_form form, wide_memo &best) {
   static_assert(sizeof best <= sizeof call.memo->words, "a memo is too small for a plan");
   if (call.memo && call.memo->filled) {
     memcpy(&best, call.memo->words, sizeof best);
@@ -32,11 +32,11 @@ static lpgemm_status_t find_wide_plan(const lpg_call &call, int general, wide_me
   int slices_log2 = -1;
   if (call.problem.batch_invariant) {
     slices_log2 = 0;
-    if (make_wide_plan(call, 32, general, -1, best)) {
+    if (make_wide_plan(call, 32, form, -1, best)) {
       while (1 << slices_log2 < best.plan.slices) slices_log2++;
     }
   }
-  LPG_CHECK(make_wide_plan(call, call.problem.m, general, slices_log2, best), LPGEMM_INTERNAL_ERROR,
+  LPG_CHECK(make_wide_plan(call, call.problem.m, form, slices_log2, best), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan on %s", call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &best, sizeof best);
@@ -64,13 +64,51 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
                         T::threads, (size_t)a.plan.shared_bytes, call.stream, a);
 }
 
+/* Whether there is a kernel. */
+template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Warps,
+          lpg_wide_form Form>
+constexpr bool wide_exists() {
+  using D = Decoder<X, Bits>;
+  return lpg_wide_has(Form, Tokens, RowTiles, Warps) &&
+         lpg_wide_form_exists(Form, X::mantissa == 7, D::centered, !D::centered && D::table_bytes == 0, Bits);
+}
+
 /* Functions of a class would be symbols of the library, `static` ones are not. */
-template <class X, template <class, int> class Decoder, int Bits, bool General>
+template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Warps,
+          lpg_wide_form Form>
+static lpgemm_status_t run_if_there(const lpg_call &call, wide_args &a) {
+  if constexpr (wide_exists<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>()) {
+    return run_wide<wide_traits<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>>(call, a);
+  } else {
+    return lpgemm_i_fail(LPGEMM_INTERNAL_ERROR, __FILE__, __LINE__, "the form has no kernel for the item chosen");
+  }
+}
+
+template <class X, template <class, int> class Decoder, int Bits, lpg_wide_form Form>
 static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int item) {
-#define LPG_ITEM(tokens, warps) run_wide<wide_traits<X, Decoder, Bits, tokens, warps, General>>,
+#define LPG_ITEM(tokens, row_tiles, warps) run_if_there<X, Decoder, Bits, tokens, row_tiles, warps, Form>,
   lpgemm_status_t (*const run[])(const lpg_call &, wide_args &) = {LPG_WIDE_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
   return run[item](call, a);
+}
+
+template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Warps,
+          lpg_wide_form Form>
+static lpgemm_status_t prepare_if_there(size_t shared_bytes) {
+  if constexpr (wide_exists<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>()) {
+    using T = wide_traits<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>;
+    return allow_shared((const void *)wide_kernel<T>, shared_bytes);
+  }
+  return LPGEMM_SUCCESS;
+}
+
+template <class X, template <class, int> class Decoder, int Bits, lpg_wide_form Form>
+static lpgemm_status_t prepare_form(size_t shared_bytes) {
+#define LPG_ITEM(tokens, row_tiles, warps) \
+  LPG_TRY((prepare_if_there<X, Decoder, Bits, tokens, row_tiles, warps, Form>(shared_bytes)));
+  LPG_WIDE_ITEMS(LPG_ITEM)
+#undef LPG_ITEM
+  return LPGEMM_SUCCESS;
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
@@ -81,25 +119,26 @@ static lpgemm_status_t run_wide_any(lpg_call call) {
   set_decoder(call, false, a.decoder, a.numbers);
   a.numbers.scale_exponent = scaling.exponent;
   a.numbers.scale_on_rows = scaling.on_rows;
-  if (Decoder<X, Bits>::centered && scaling.general) a.numbers.factor = 1.0f; /* the step is taken before the scale */
-  LPG_TRY(find_wide_plan(call, scaling.general, memo));
+  if (Decoder<X, Bits>::centered && scaling.form == LPG_WIDE_ANY) {
+    a.numbers.factor = 1.0f; /* the step is taken before the scale */
+  }
+  LPG_TRY(find_wide_plan(call, scaling.form, memo));
   a.plan = memo.plan;
   LPG_TRY(lpgemm_i_cuda_widen(&call, call.workspace));
-  return scaling.general ? run_item<X, Decoder, Bits, true>(call, a, memo.item)
-                         : run_item<X, Decoder, Bits, false>(call, a, memo.item);
+#define LPG_FORM(form) run_item<X, Decoder, Bits, form>,
+  lpgemm_status_t (*const run[])(const lpg_call &, wide_args &, int) = {LPG_WIDE_EACH_FORM(LPG_FORM)};
+#undef LPG_FORM
+  return run[scaling.form](call, a, memo.item);
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
 static lpgemm_status_t prepare_wide_any() {
-#define LPG_ITEM(tokens, warps)                                                   \
-  (const void *)wide_kernel<wide_traits<X, Decoder, Bits, tokens, warps, false>>, \
-      (const void *)wide_kernel<wide_traits<X, Decoder, Bits, tokens, warps, true>>,
-  const void *const kernels[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
-#undef LPG_ITEM
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  for (const void *kernel : kernels) LPG_TRY(allow_shared(kernel, (size_t)bytes));
+#define LPG_FORM(form) LPG_TRY((prepare_form<X, Decoder, Bits, form>((size_t)bytes)));
+  LPG_WIDE_EACH_FORM(LPG_FORM)
+#undef LPG_FORM
   return lpgemm_i_cuda_prepare_widen();
 }
 

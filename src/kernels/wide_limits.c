@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "decode_limits.h"
-#include "wide_plan.h"
 #include "widen.h"
 
 /* ---- what is multiplied by a scale ---- */
@@ -77,11 +76,43 @@ static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   return products < rests ? products : rests;
 }
 
+/* The stored integer that stands for zero. */
+static double center_of(const lpgemm_weight_desc_t *d) {
+  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
+  return (zero - lpg_integer_offset(d->type)) / lpg_integer_step(d->type);
+}
+
 /* 1 if some code stands for exactly the zero, so that it is taken off the codes. */
 static int takes_zero_off(const lpgemm_weight_desc_t *d) {
-  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
-  const double center = (zero - lpg_integer_offset(d->type)) / lpg_integer_step(d->type);
+  const double center = center_of(d);
   return floor(center) == center && center >= 0.0 && center <= ldexp(1.0, lpg_bits(d->type));
+}
+
+/* Zeros that slots have room for: bytes, or codes of 4 bits. */
+static int small_zeros(const lpgemm_weight_desc_t *d) {
+  if (d->zero == LPGEMM_ZERO_PER_GROUP)
+    return lpg_kind(d->zero_type) == LPGEMM_KIND_UINT && lpg_bits(d->zero_type) <= 8;
+  return takes_zero_off(d) && center_of(d) < 256.0;
+}
+
+static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int on_rows) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int is_integer = lpg_is_integer_kind(d->type), is_float = lpg_kind(d->type) == LPGEMM_KIND_FLOAT;
+  const int bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
+  const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
+  lpg_wide_form form = LPG_WIDE_ANY;
+  if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return form;
+  if (on_rows || d->scale_type == x_type) {
+    form = !large ? weights->group.k >= 32 ? LPG_WIDE_SMALL : LPG_WIDE_ANY : zeros ? LPG_WIDE_ZEROS : LPG_WIDE_PLAIN;
+  } else if (d->scale_type == LPGEMM_E4M3) {
+    form = LPG_WIDE_E4M3;
+  } else if (d->scale_type == LPGEMM_E8M0 && (large || weights->group.k >= 32)) {
+    form = LPG_WIDE_E8M0;
+  } else if (d->scale_type == LPGEMM_F16 && large) {
+    form = LPG_WIDE_SPLIT;
+  }
+  if (lpg_wide_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_WIDE_ANY;
+  return lpg_wide_form_exists(form, bf16, is_integer, is_float, bits) ? form : LPG_WIDE_ANY;
 }
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations) {
@@ -90,8 +121,7 @@ lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t a
   lpg_wide_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
-  s.general = (!s.on_rows && (d->super_scale_type || d->scale_type != x_type || weights->group.k < 128)) ||
-              d->zero == LPGEMM_ZERO_PER_GROUP || (lpg_is_integer_kind(d->type) && !takes_zero_off(d));
+  s.form = form_of(weights, x_type, s.on_rows);
   return s;
 }
 
@@ -114,7 +144,8 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   if (problem->m > INT32_MAX / 2) return "it takes no matrix as large as this";
-  const lpg_wide_kind kind = lpg_wide_kind_of(plan, 32, 8, scaling.general);
+  const lpg_wide_item smallest = {scaling.form == LPG_WIDE_ANY ? 64 : 32, 1, 8};
+  const lpg_wide_kind kind = lpg_wide_kind_of(plan, smallest, scaling.form);
   lpg_wide_plan p;
   double cost;
   if (!lpg_wide_make_plan(&kind, plan, 32, device, 0, &p, &cost)) {
@@ -133,11 +164,11 @@ static double slower_by_decoder(const lpgemm_weight_desc_t *d) {
 }
 
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device) {
-  const int general = lpgemm_i_wide_scaling(problem->plan, problem->x_type).general;
+  const lpg_wide_form form = lpgemm_i_wide_scaling(problem->plan, problem->x_type).form;
   lpg_wide_plan plan;
   int item;
   double ns = 0.0;
-  const int found = lpg_wide_choose(problem->plan, problem->m, general, device, -1, &plan, &item, &ns);
+  const int found = lpg_wide_choose(problem->plan, problem->m, form, device, -1, &plan, &item, &ns);
   if (!found) return HUGE_VAL;
   /* 3 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
   return 3.0 + ns / 1000.0 * (problem->m >= LPG_WIDE_TOKENS ? slower_by_decoder(&problem->plan->desc) : 1.0);

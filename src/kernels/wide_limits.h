@@ -2,7 +2,7 @@
 #ifndef LPG_KERNELS_WIDE_LIMITS_H
 #define LPG_KERNELS_WIDE_LIMITS_H
 
-#include "../internal.h"
+#include "wide_plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,7 +12,7 @@ extern "C" {
 typedef struct lpg_wide_scaling {
   int on_rows;  /* one scale a row, on its sums */
   int exponent; /* else the largest scale of a row is brought near 2^exponent */
-  int general;  /* the kernel's general form: scales that are not of X's type, small groups, zeros that differ */
+  lpg_wide_form form;
 } lpg_wide_scaling;
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations);

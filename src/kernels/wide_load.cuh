@@ -2,7 +2,7 @@
  * begin there. Each of the four warps brings every fourth stage: one of every block of 256 columns. */
 #pragma once
 
-#include "wide_work.cuh"
+#include "wide_slots.cuh"
 #include "x_rows.cuh"
 
 namespace lpg {
@@ -32,22 +32,6 @@ __device__ inline void load_weights(const wide_args &a, uint32_t to, const uint8
   }
 }
 
-/* Scales of a block of columns, two groups of 128, for all rows of an item, and the rows' exponents. */
-template <class T>
-__device__ inline void load_scales(const wide_args &a, uint32_t to, int row_tile, int block, int lane) {
-  constexpr int row_tiles = T::rows / LPG_TILE_ROWS;
-  const number_section &s = a.numbers.section[0];
-  for (int i = lane; i < row_tiles * 4; i += 32) { /* 16 bytes each */
-    const int r = i / 4, first = block * s.block_bytes + i % 4 * 16;
-    copy16_async(to + i * 16, s.values + (int64_t)min(row_tile + r, a.row_tiles - 1) * s.row_bytes + first,
-                 first < s.row_bytes);
-  }
-  if (lane < row_tiles) {
-    copy16_async(to + LPG_WIDE_SCALE_BYTES + lane * LPG_TILE_ROWS,
-                 a.exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
-  }
-}
-
 template <class T>
 __device__ inline void load_items(const wide_args &a, const wide_work &w, barriers_of barriers, int warp, int lane) {
   constexpr int row_tiles = T::rows / LPG_TILE_ROWS, w_stages = T::w_steps / T::x_steps; /* stages of one of weights */
@@ -57,7 +41,7 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
   const bool aligned = from.aligned();
   ring_place full(barriers.full(0), p.x_stages, 16), x(barriers.base + p.x_ring, p.x_stages, T::x_stage_bytes);
   ring_place codes(barriers.base + p.w_ring, p.w_stages, T::w_stage_bytes);
-  ring_place scales(barriers.base + p.scales, p.slots, LPG_WIDE_SLOT_BYTES);
+  ring_place slots(barriers.base + p.scales, p.slots, T::slot().bytes);
   uint32_t parity = full.advance(warp) & 1 ^ 1; /* fresh stages are empty */
   x.advance(warp);
   codes.advance(warp / w_stages);
@@ -72,9 +56,9 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
                         row_tile, a.row_vectors - vector);
         codes.advance(LPG_WIDE_COPY_WARPS / w_stages);
       }
-      if (!T::General && warp == 0 && !a.numbers.scale_on_rows) {
-        load_scales<T>(a, scales.at, row_tile, block, lane);
-        scales.advance(1);
+      if (!T::tables && warp == 0) {
+        load_slot<T>(a, slots.at, row_tile, block, lane);
+        slots.advance(1);
       }
       from.load<T::Tokens>(x.at, token, block * block_k + warp * LPG_WIDE_STAGE_K, lane, aligned);
       if (aligned) {

@@ -1,5 +1,5 @@
-/* Scales and zeros of a block of columns for the wide kernels: in X's type, in a warp's own table in shared memory, for
- * weights that are scaled before they are multiplied.
+/* Scales and zeros of a block of columns for the wide kernels' last form: in X's type, in a warp's own table in shared
+ * memory, for weights that are scaled before they are multiplied.
  *
  * Every row's scales are multiplied by a power of two that brings the largest near 2^scale_exponent; it comes off the
  * row's sums. A scale that X's type does not hold exactly is the sum of two numbers, so that the scaled weight is
@@ -12,11 +12,11 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* The power of two by which the scales of a row are multiplied. Where they are multiplied in X's type it is the product
- * of two such numbers, so it may be less than asked for: scales of fp16 are not that small. */
+ * of two such numbers, so it may be less than asked for: scales of fp16 are not that small, those of e4m3 neither. */
 template <class T>
 __device__ inline int taken_power(const numbers_args &a, int row_exponent) {
   const int e = a.scale_exponent - row_exponent;
-  return T::General ? e : min(e, 2 * T::X::bias - 1);
+  return T::tables || T::Form == LPG_WIDE_E8M0 ? e : min(e, 2 * T::X::bias - 1);
 }
 
 /* x 2^e for |e| up to 252. */
@@ -66,15 +66,17 @@ __device__ inline float row_factor(const wide_args &a, int row) {
   return n.factor * scale;
 }
 
-/* A warp's table: for each row tile, granule of columns and g, pairs of numbers of X's type for rows g and g + 8. */
-struct scale_table {
-  uint32_t *scale, *rest, *center; /* rest: what `scale` lacks */
-};
+/* An entry of a warp's table: scales of rows g and g + 8, what they lack, and each row's zero, as pairs. */
+template <class X>
+__device__ inline uint4 entry_of(float2 scale, float2 zero) {
+  const uint32_t two = X::round_two(scale.x, scale.y);
+  const uint32_t rest = X::round_two(scale.x - X::widen((uint16_t)two), scale.y - X::widen((uint16_t)(two >> 16)));
+  return make_uint4(two, rest, X::round(zero.x), X::round(zero.y));
+}
 
 /* Fills the table from a block's raw values: a quarter of the warp has a group of a row tile at a time. */
 template <class T>
-__device__ inline void convert_scales(const numbers_args &a, float center, const uint8_t *raw, const scale_table &table,
-                                      int lane) {
+__device__ inline void convert_scales(const numbers_args &a, float center, const uint8_t *raw, uint4 *table, int lane) {
   const int8_t *exponents = (const int8_t *)(raw + a.raw_exponents);
   const int g = lane % 8, log2 = a.block_groups_log2, copies = T::granules >> log2;
   const auto slot_of = [&](const number_section &s, int r, int group) {
@@ -100,18 +102,10 @@ __device__ inline void convert_scales(const numbers_args &a, float center, const
       }
       scale = powered(scale, r);
     }
-    const uint32_t rounded = T::X::round_two(scale.x, scale.y);
-    const int first = (r * T::granules + group * copies) * 8 + g;
-    const uint32_t left =
-        T::X::round_two(scale.x - T::X::widen((uint16_t)rounded), scale.y - T::X::widen((uint16_t)(rounded >> 16)));
     float2 zero = make_float2(center, center);
     if (a.mode == zero_per_group) zero = pair_of(role_zero, group);
-    const uint32_t centers = T::X::round_two(zero.x, zero.y);
-    for (int c = 0; c < copies; c++) {
-      table.scale[first + c * 8] = rounded;
-      table.rest[first + c * 8] = left;
-      table.center[first + c * 8] = centers;
-    }
+    const uint4 entry = entry_of<typename T::X>(scale, zero);
+    for (int c = 0; c < copies; c++) table[(r * T::granules + group * copies + c) * 8 + g] = entry;
   }
 }
 
@@ -123,14 +117,12 @@ struct scale_stream {
   int item, block, left; /* of the next block to copy; blocks of the item that are left */
   int warp, lane;
   uint8_t *raw;
-  scale_table table;
+  uint4 *table;
 
   __device__ scale_stream(const wide_args &a, const wide_work &w, int warp, int lane, uint8_t *memory)
       : a(a), w(w), item(w.first_item), block(w.first_block), left(w.blocks), warp(warp), lane(lane) {
     raw = memory + a.plan.number_bytes;
-    table.scale = (uint32_t *)memory;
-    table.rest = table.scale + T::pairs;
-    table.center = table.rest + T::pairs;
+    table = (uint4 *)memory;
   }
 
   __device__ void copy_next() {

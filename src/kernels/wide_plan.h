@@ -21,55 +21,119 @@ enum {
 
 /* ---- what a kernel's template and the weights fix ---- */
 
-/* The items that there are kernels for: tokens, and warps that multiply. */
-#define LPG_WIDE_ITEMS(item) item(32, 8) item(32, 16) item(64, 8) item(64, 16) item(128, 8)
+/* The items that there are kernels for: tokens, row tiles of a warp, and warps that multiply. */
+#define LPG_WIDE_ITEMS(item) \
+  item(32, 1, 8) item(32, 1, 16) item(64, 1, 8) item(64, 1, 16) item(128, 1, 8) item(128, 2, 8)
+
+typedef struct lpg_wide_item {
+  int tokens, row_tiles, warps;
+} lpg_wide_item;
 
 /* Steps of 16 columns of a stage of weights: whole tiles. */
 LPG_FN int lpg_wide_stage_steps(int bits) {
   return lpg_tile_k(bits) < LPG_WIDE_STAGE_K ? 4 : lpg_tile_k(bits) / LPG_STEP_K;
 }
 
-/* Row tiles of a warp, and rows of an item. */
-LPG_FN int lpg_wide_row_tiles(int tokens) { return tokens == LPG_WIDE_TOKENS ? 2 : 1; }
-LPG_FN int lpg_wide_rows(int tokens, int warps) { return lpg_wide_row_tiles(tokens) * warps * LPG_TILE_ROWS; }
+LPG_FN int lpg_wide_rows(int row_tiles, int warps) { return row_tiles * warps * LPG_TILE_ROWS; }
+
+/* How weights get their scales and zeros. In all forms but the last they are read as they are packed, and scales are of
+ * X's type but where said. */
+typedef enum lpg_wide_form {
+  LPG_WIDE_PLAIN, /* groups of at least 128 columns, one zero for all */
+  LPG_WIDE_ZEROS, /* the same with zeros of groups */
+  LPG_WIDE_SMALL, /* groups of 32 and 64 */
+  LPG_WIDE_E4M3,  /* groups of 16 and more, scales of e4m3 */
+  LPG_WIDE_E8M0,  /* groups of 32 and more, scales that are powers of two */
+  LPG_WIDE_SPLIT, /* groups of at least 128, scales of fp16 for X of bf16: the sum of two numbers */
+  LPG_WIDE_ANY    /* all others: warps bring scales and zeros into tables */
+} lpg_wide_form;
+#define LPG_WIDE_EACH_FORM(form)                                                                         \
+  form(LPG_WIDE_PLAIN) form(LPG_WIDE_ZEROS) form(LPG_WIDE_SMALL) form(LPG_WIDE_E4M3) form(LPG_WIDE_E8M0) \
+      form(LPG_WIDE_SPLIT) form(LPG_WIDE_ANY)
 
 /* Steps that share a scale. */
-LPG_FN int lpg_wide_granule(int general) { return general ? 1 : 8; }
+LPG_FN int lpg_wide_granule(lpg_wide_form form) {
+  switch (form) {
+    case LPG_WIDE_SMALL:
+    case LPG_WIDE_E8M0: return 2;
+    case LPG_WIDE_E4M3:
+    case LPG_WIDE_ANY: return 1;
+    default: return 8;
+  }
+}
 
-/* The general form: a warp's table of scales, what they lack, and zeros, for its row tiles and a block of columns. */
-LPG_FN int lpg_wide_pairs(int row_tiles) { return row_tiles * (LPG_BLOCK_K / LPG_STEP_K) * 8; }
+/* Whether zeros are read a group, be they the same or not. */
+LPG_FN int lpg_wide_reads_zeros(lpg_wide_form form, int is_integer) {
+  return is_integer && (form == LPG_WIDE_ZEROS || form == LPG_WIDE_SMALL || form == LPG_WIDE_SPLIT);
+}
 
-/* The other: a slot with the scales of an item's rows for a block, as they are packed, and the row exponents. */
-enum {
-  LPG_WIDE_SCALE_BYTES = LPG_WIDE_ROWS * 2 * 2, /* two groups of 16-bit numbers */
-  LPG_WIDE_SLOT_BYTES = LPG_WIDE_SCALE_BYTES + LPG_WIDE_ROWS
-};
+/* Which forms weights have kernels of: the special scales belong to floats. */
+LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, int is_float, int bits) {
+  switch (form) {
+    case LPG_WIDE_ZEROS: return is_integer;
+    case LPG_WIDE_E4M3: return is_float && bits == 4;
+    case LPG_WIDE_E8M0: return is_float && bits % 2 == 0;
+    case LPG_WIDE_SPLIT: return bf16;
+    default: return 1;
+  }
+}
+
+/* Which items a form has: few in the last, which is slow whatever they are. */
+LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int row_tiles, int warps) {
+  if (form == LPG_WIDE_PLAIN) return 1;
+  return form == LPG_WIDE_ANY ? warps == 8 && (tokens == 64 || row_tiles == 2) : warps == 8;
+}
+
+/* A slot in shared memory, of a block of columns: scales of an item's rows, zeros, and the rows' exponents, each by row
+ * tiles, in these by granules. */
+typedef struct lpg_wide_slot {
+  int granules, scale_bytes, zero_bytes; /* of a row tile; bytes of a granule */
+  int zeros, exponents, bytes;           /* where they begin, and the whole */
+} lpg_wide_slot;
+
+LPG_FN lpg_wide_slot lpg_wide_slot_of(lpg_wide_form form, int is_integer, int row_tiles) {
+  lpg_wide_slot s = LPG_ZERO;
+  s.granules = LPG_BLOCK_K / LPG_STEP_K / lpg_wide_granule(form);
+  s.scale_bytes = form == LPG_WIDE_E4M3 || form == LPG_WIDE_E8M0 ? LPG_TILE_ROWS : 2 * LPG_TILE_ROWS;
+  s.zero_bytes = lpg_wide_reads_zeros(form, is_integer) ? LPG_TILE_ROWS : 0;
+  s.zeros = row_tiles * s.granules * s.scale_bytes;
+  s.exponents = s.zeros + row_tiles * s.granules * s.zero_bytes;
+  s.bytes = s.exponents + row_tiles * LPG_TILE_ROWS;
+  return s;
+}
+
+/* The last form: a warp's table of scales, what they lack, and zeros, for its row tiles and a block of columns. */
+enum { LPG_WIDE_ENTRY_BYTES = 16 };
+LPG_FN int lpg_wide_entries(int row_tiles) { return row_tiles * (LPG_BLOCK_K / LPG_STEP_K) * 8; }
 
 typedef struct lpg_wide_kind {
-  int tokens, warps, bits, rows;
-  int general;
+  lpg_wide_item item;
+  int bits, rows;
+  lpg_wide_form form;
   int table_bytes;  /* the decoder's, in shared memory */
-  int number_bytes; /* general: a warp's table of scales and zeros */
-  int raw_bytes;    /* general: scales, zeros and row exponents of a block, as they are packed */
+  int slot_bytes;   /* 0: the last form */
+  int number_bytes; /* the last form: a warp's table of scales and zeros */
+  int raw_bytes;    /* the last form: scales, zeros and row exponents of a block, as they are packed */
   int x_stage_bytes, w_stage_bytes;
 } lpg_wide_kind;
 
-static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, int tokens, int warps, int general) {
-  const int bits = weights->bits, row_tiles = lpg_wide_row_tiles(tokens);
+static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_item item, lpg_wide_form form) {
+  const int bits = weights->bits, row_tiles = item.row_tiles;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
+  const int is_integer = lpg_is_integer_kind(weights->desc.type), any = form == LPG_WIDE_ANY;
   lpg_wide_kind kind;
-  kind.tokens = tokens;
-  kind.warps = warps;
-  kind.rows = lpg_wide_rows(tokens, warps);
+  kind.item = item;
+  kind.rows = lpg_wide_rows(row_tiles, item.warps);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
-  kind.general = general;
-  kind.number_bytes = general ? lpg_wide_pairs(row_tiles) * 12 : 0;
-  kind.raw_bytes = general ? row_tiles * LPG_TILE_ROWS : 0;
-  for (int id = LPG_SECTION_SCALES; general && id <= LPG_SECTION_SUPER_ZEROS; id++) {
+  kind.form = form;
+  kind.slot_bytes = any ? 0 : lpg_wide_slot_of(form, is_integer, kind.rows / LPG_TILE_ROWS).bytes;
+  kind.number_bytes = any ? lpg_wide_entries(row_tiles) * LPG_WIDE_ENTRY_BYTES : 0;
+  kind.raw_bytes = any ? row_tiles * LPG_TILE_ROWS : 0;
+  for (int id = LPG_SECTION_SCALES; any && id <= LPG_SECTION_SUPER_ZEROS; id++) {
     kind.raw_bytes += row_tiles * lpg_chunk_bytes(weights, (lpg_section_id)id, 1);
   }
-  kind.x_stage_bytes = tokens * LPG_WIDE_STAGE_K * 2;
+  kind.x_stage_bytes = item.tokens * LPG_WIDE_STAGE_K * 2;
   kind.w_stage_bytes = kind.rows * lpg_wide_stage_steps(bits) * LPG_STEP_K / 8 * bits;
   return kind;
 }
@@ -96,9 +160,10 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
   p->factors = p->table + kind->table_bytes;
   p->sums = p->factors + 2 * LPG_WIDE_ROWS * 4;
   p->scales = p->sums + 2 * LPG_PASS_TOKENS * (LPG_WIDE_ROWS + 4) * 4;
-  p->slots = kind->general ? 0 : 2 + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
-  p->warp = p->scales + p->slots * LPG_WIDE_SLOT_BYTES;
-  p->x_ring = lpg_round_up_to(p->warp + kind->warps * p->warp_bytes, 1024); /* swizzled rows */
+  p->slots =
+      kind->form == LPG_WIDE_ANY ? 0 : 2 + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
+  p->warp = p->scales + p->slots * kind->slot_bytes;
+  p->x_ring = lpg_round_up_to(p->warp + kind->item.warps * p->warp_bytes, 1024); /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
   p->x_stages = 0;
   for (int32_t w_stages = 2; w_stages <= LPG_WIDE_MOST_STAGES; w_stages++) {
@@ -117,14 +182,27 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
   return 1;
 }
 
+/* How much longer decoding takes in a form than in the plain one. */
+static inline double lpg_wide_slower(lpg_wide_form form, int tokens) {
+  switch (form) {
+    case LPG_WIDE_PLAIN: return 1.0;
+    case LPG_WIDE_ZEROS: return 1.1;
+    case LPG_WIDE_SMALL:
+    case LPG_WIDE_E8M0:
+    case LPG_WIDE_SPLIT: return 1.4;
+    case LPG_WIDE_E4M3: return 2.0;
+    default: return tokens == LPG_WIDE_TOKENS ? 4.0 : 3.0;
+  }
+}
+
 /* Nanoseconds that the plan may take: items in turn, each at the speed of decoding and multiplying (measured on the
  * H200, docs/performance.md) or of its share of the memory. */
 static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int blocks = p->slice.each + (p->slice.more > 0);
   const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
-  const double slower = !kind->general ? 1.0 : kind->tokens == LPG_WIDE_TOKENS ? 2.6 : 1.5;
-  const double work = (370.0 + 390.0 * share) * slower + kind->tokens * (3.4 + 6.9 * share);
+  const double slower = lpg_wide_slower(kind->form, kind->item.tokens);
+  const double work = (370.0 + 390.0 * share) * slower + kind->item.tokens * (3.4 + 6.9 * share);
   return rounds * (blocks * (read > work ? read : work) + 1800.0 + (p->slices > 1 ? 1500.0 : 0.0)) + 2500.0;
 }
 
@@ -134,7 +212,7 @@ static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weig
   const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->row_items = (int32_t)((weights->desc.n + kind->rows - 1) / kind->rows);
-  p->token_items = (int32_t)((m + kind->tokens - 1) / kind->tokens);
+  p->token_items = (int32_t)((m + kind->item.tokens - 1) / kind->item.tokens);
   p->slices = 1 << slices_log2;
   if (most <= 0 || (slices_log2 > 0 && p->slices > p->blocks)) return 0;
   const int64_t items = (int64_t)p->row_items * p->token_items;
@@ -162,14 +240,15 @@ static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *
 }
 
 /* The plan and the item (of LPG_WIDE_ITEMS) that take the least time, and that time; 0 if there is none. */
-static inline int lpg_wide_choose(const lpg_plan *weights, int64_t m, int general, const lpg_device *device,
+static inline int lpg_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device,
                                   int slices_log2, lpg_wide_plan *plan, int *item, double *cost) {
-#define LPG_ITEM(tokens, warps) {tokens, warps},
-  static const int items[][2] = {LPG_WIDE_ITEMS(LPG_ITEM)};
+#define LPG_ITEM(tokens, row_tiles, warps) {tokens, row_tiles, warps},
+  static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
   int found = 0;
   for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
-    const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i][0], items[i][1], general);
+    if (!lpg_wide_has(form, items[i].tokens, items[i].row_tiles, items[i].warps)) continue;
+    const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form);
     lpg_wide_plan p = LPG_ZERO;
     double ns = 0.0;
     if (!lpg_wide_make_plan(&kind, weights, m, device, slices_log2, &p, &ns) || (found && ns >= *cost)) continue;

@@ -28,17 +28,25 @@ struct wide_args {
 
 /* What the template parameters say together. Tokens: rows of X of an item; Warps: that multiply; General: scales of any
  * kind and groups from 16 columns on, zeros that differ; else scales of X's type in groups of 128, or one a row. */
-template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int Warps_, bool General_>
+template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int RowTiles_, int Warps_,
+          lpg_wide_form Form_>
 struct wide_traits {
   using X = X_;
   using Decoder = Decoder_<X_, Bits_>;
   static constexpr int Bits = Bits_, Tokens = Tokens_;
-  static constexpr bool General = General_, integer_sums = false;
-  static constexpr int warps = Warps_, row_tiles = lpg_wide_row_tiles(Tokens), rows = lpg_wide_rows(Tokens, warps);
+  static constexpr lpg_wide_form Form = Form_;
+  static constexpr bool tables = Form == LPG_WIDE_ANY, integer_sums = false;
+  static constexpr int warps = Warps_, row_tiles = RowTiles_, rows = lpg_wide_rows(row_tiles, warps);
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */
-  static constexpr int Granule = lpg_wide_granule(General), granules = steps / Granule;
-  static constexpr int pairs = lpg_wide_pairs(row_tiles); /* of a block, of the general form */
+  /* Steps whose products start together: more leave the warps alone for longer, but take registers. */
+  static constexpr int batch = Tokens == LPG_WIDE_TOKENS ? 1 : warps == 16 ? 2 : 4;
+  static constexpr int Granule = lpg_wide_granule(Form), granules = steps / Granule;
+  static constexpr bool splits = Form == LPG_WIDE_SPLIT || tables; /* scales are the sum of two numbers */
+  static constexpr bool reads_zeros = lpg_wide_reads_zeros(Form, Decoder::centered);
+  __device__ static constexpr lpg_wide_slot slot() {
+    return lpg_wide_slot_of(Form, Decoder::centered, rows / LPG_TILE_ROWS);
+  }
   static constexpr int x_steps = LPG_WIDE_STAGE_K / LPG_STEP_K, x_stage_bytes = Tokens * LPG_WIDE_STAGE_K * 2;
   static constexpr int w_steps = lpg_wide_stage_steps(Bits);
   static constexpr int w_vectors = w_steps * Bits / 16; /* of 512 bytes, of a row tile and stage */

@@ -1,0 +1,164 @@
+/* Scales and zeros for the wide kernels as they are packed: what the copying warps put into a slot for a block of
+ * columns, and what the others make of it, a granule of columns at a time. Slots of numbers that nobody copies are
+ * filled once. */
+#pragma once
+
+#include "wide_numbers.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* ---- into slots ---- */
+
+/* The values of a block for row tiles row_tile .. row_tile + RowTiles - 1: Bytes of each granule of columns, of the
+ * group that it lies in. Row tiles that are not there repeat the last; what is beyond the columns is zero. */
+template <int RowTiles, int Granules, int Bytes>
+__device__ inline void copy_granules(const number_section &s, uint32_t to, int row_tile, int row_tiles, int block,
+                                     int lane) {
+  constexpr int pieces = Bytes / 16, each = Granules * pieces;
+  const int first = s.blocks_each ? block * s.block_bytes : 0;
+#pragma unroll 1
+  for (int i = lane; i < RowTiles * each; i += 32) {
+    const int granule = i / pieces % Granules,
+              from = first + (granule * s.groups / Granules) * s.slot_bytes + i % pieces * 16;
+    const uint8_t *values = s.values + (int64_t)min(row_tile + i / each, row_tiles - 1) * s.row_bytes + from;
+    if (s.slot_bytes < 16) {
+      copy8_async(to + i * 16, values, from < s.row_bytes);
+    } else {
+      copy16_async(to + i * 16, values, from < s.row_bytes);
+    }
+  }
+}
+
+template <class T>
+__device__ inline void load_slot(const wide_args &a, uint32_t to, int row_tile, int block, int lane) {
+  constexpr lpg_wide_slot slot = T::slot();
+  constexpr int row_tiles = T::rows / LPG_TILE_ROWS;
+  const numbers_args &n = a.numbers;
+  if (!n.scale_on_rows) {
+    copy_granules<row_tiles, slot.granules, slot.scale_bytes>(n.section[n.which[role_scale]], to, row_tile, a.row_tiles,
+                                                              block, lane);
+    if (lane < row_tiles) {
+      copy16_async(to + slot.exponents + lane * LPG_TILE_ROWS,
+                   a.exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
+    }
+  }
+  if constexpr (T::reads_zeros) {
+    if (n.mode == zero_per_group) {
+      copy_granules<row_tiles, slot.granules, slot.zero_bytes>(n.section[n.which[role_zero]], to + slot.zeros, row_tile,
+                                                               a.row_tiles, block, lane);
+    }
+  }
+}
+
+/* What load_slot() leaves out: scales of one where they go on the sums, and the zero that all have. */
+template <class T>
+__device__ inline void fill_slots(const wide_args &a, uint8_t *slots) {
+  constexpr lpg_wide_slot slot = T::slot();
+  const uint32_t one = T::Form == LPG_WIDE_SPLIT ? f16_x::round(1.0f) : T::X::round(1.0f);
+  const uint32_t zero = (uint32_t)a.decoder.center * 0x01010101u;
+  for (int s = 0; s < a.plan.slots; s++) {
+    uint32_t *const words = (uint32_t *)(slots + s * slot.bytes);
+    for (int i = threadIdx.x; i < slot.exponents / 4; i += T::threads) words[i] = i < slot.zeros / 4 ? one : zero;
+  }
+}
+
+/* ---- out of slots ---- */
+
+/* Where a lane finds the zeros of rows g and g + 8 among a granule's: bytes, or one byte for both. */
+struct zero_places {
+  int at[2], shift;
+  uint32_t mask;
+
+  __device__ zero_places(const numbers_args &a, int g) {
+    const bool half = a.mode == zero_per_group && a.section[a.which[role_zero]].slot_bytes < LPG_TILE_ROWS;
+    at[0] = half ? g : 2 * g;
+    at[1] = half ? g : 2 * g + 1;
+    shift = half ? 4 : 0;
+    mask = half ? 15 : 255;
+  }
+};
+
+/* 2^(code - 127 + exponent), twice; what is too small is zero, and 255 NaN. */
+template <class X>
+__device__ inline uint32_t power_of_code(uint32_t code, int exponent) {
+  const uint32_t field = (uint32_t)max((int)code + exponent - 127 + X::bias, 0);
+  return code == 255 ? both(0x7fff) : field * both(1u << X::mantissa);
+}
+
+/* What a row tile's weights are decoded with, for a granule of columns: of rows g and g + 8. */
+template <class T>
+struct row_numbers_of {
+  uint32_t scale[2], rest[2]; /* rest: what `scale` lacks, where it is the sum of two */
+  uint32_t power[2]; /* by which scales of X's type are multiplied, one after the other: pairs, for rows g and g + 8 */
+  int exponent[2];   /* what it is the power of */
+  typename T::Decoder::rows rows[2];
+
+  __device__ void set_centers(uint32_t of_g, uint32_t of_other) {
+    T::Decoder::set_center(rows[0], of_g);
+    T::Decoder::set_center(rows[1], of_other);
+  }
+
+  /* From a row tile's exponents. */
+  __device__ void set_power(const numbers_args &a, const int8_t *exponents, int g) {
+    for (int half = 0; half < 2; half++) {
+      exponent[half] = a.scale_on_rows ? 0 : taken_power<T>(a, exponents[g + 8 * half]);
+    }
+    const auto bits = [](int e) { return (uint32_t)(T::X::bias + e) << T::X::mantissa; };
+    power[0] = bits(exponent[0] / 2) | bits(exponent[1] / 2) << 16;
+    power[1] = bits(exponent[0] - exponent[0] / 2) | bits(exponent[1] - exponent[1] / 2) << 16;
+  }
+
+  /* Each of the two numbers twice. */
+  __device__ static void spread(uint32_t two, uint32_t (&to)[2]) {
+    to[0] = __byte_perm(two, 0, 0x1010);
+    to[1] = __byte_perm(two, 0, 0x3232);
+  }
+
+  /* From a granule's scales and zeros in a slot; no branches: what is under way on the tensor cores must not be cut in
+   * two. */
+  __device__ void load(const uint8_t *scales, const uint8_t *zeros, const zero_places &places, int g) {
+    if constexpr (T::Form == LPG_WIDE_E8M0) {
+      const uint32_t two = ((const uint16_t *)scales)[g];
+      scale[0] = power_of_code<typename T::X>(two & 255, exponent[0]);
+      scale[1] = power_of_code<typename T::X>(two >> 8, exponent[1]);
+    } else if constexpr (T::Form == LPG_WIDE_SPLIT) {
+      const float2 two = __half22float2(((const __half2 *)scales)[g]);
+      const uint4 both_parts = entry_of<typename T::X>(
+          make_float2(times_power(two.x, exponent[0]), times_power(two.y, exponent[1])), make_float2(0.0f, 0.0f));
+      spread(both_parts.x, scale);
+      spread(both_parts.y, rest);
+    } else {
+      uint32_t two;
+      if constexpr (T::Form == LPG_WIDE_E4M3) {
+        const uint32_t codes = ((const uint16_t *)scales)[g];
+        two = T::X::round_two(e4m3_value(codes & 255), e4m3_value(codes >> 8));
+      } else {
+        two = ((const uint32_t *)scales)[g];
+      }
+      spread(T::X::multiply(T::X::multiply(two, power[0]), power[1]), scale);
+    }
+    if constexpr (T::reads_zeros) {
+      set_centers(T::X::small_integer(zeros[places.at[0]] & places.mask),
+                  T::X::small_integer(zeros[places.at[1]] >> places.shift & places.mask));
+    }
+  }
+
+  /* From a table's entry. */
+  __device__ void load(const uint4 &entry) {
+    spread(entry.x, scale);
+    spread(entry.y, rest);
+    if (T::Decoder::centered) set_centers(entry.z, entry.w);
+  }
+
+  /* d to the scaled weight. step, shift: what of a weight the scale multiplies is step * d + shift, in the last form.
+   */
+  __device__ uint32_t scaled(uint32_t d, int half, uint32_t step, uint32_t shift) const {
+    const uint32_t value = T::tables && T::Decoder::centered ? T::X::fma(d, step, shift) : d;
+    if (!T::splits) return T::X::multiply(value, scale[half]);
+    return T::X::fma(value, scale[half], T::X::multiply(value, rest[half]));
+  }
+};
+
+}  // namespace
+}  // namespace lpg

@@ -78,10 +78,11 @@ static int is_planes(const char *kernel) {
   return !strncmp(kernel, "planes.", 7) || !strncmp(kernel, "bytes.", 6) || !strncmp(kernel, "few.", 4);
 }
 
-/* Those for one width are named for it. */
+/* Those for one width are named for it, and int8 is for other kernels. */
 static int must_take(const char *kernel, const problem_spec *spec) {
   const int few = !strncmp(kernel, "few.u", 5);
-  return is_planes(kernel) && (!few || kernel[5] - '0' == lpgemm_dtype_bits(spec->desc.type));
+  return is_planes(kernel) && spec->x_type != LPGEMM_I8 &&
+         (!few || kernel[5] - '0' == lpgemm_dtype_bits(spec->desc.type));
 }
 
 static void check_spec(const problem_spec *spec, int only_planes) {

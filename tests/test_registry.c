@@ -43,8 +43,7 @@ static void parse_activations(const char *word, const lpg_kernel *k) {
   } words[] = {{"any", LPG_X_ANY, 0},   {"f16", LPG_X_F16, LPG_X_I8 | LPG_X_E4M3 | LPG_X_E5M2},
                {"bf16", LPG_X_BF16, 0}, {"f32", LPG_X_F32, 0},
                {"i8", LPG_X_I8, 0},     {"e4m3", LPG_X_E4M3, 0},
-               {"e5m2", LPG_X_E5M2, 0}, {"codes", LPG_X_CODES, 0},
-               {"int", LPG_X_I8 | LPG_X_CODES, 0}};
+               {"e5m2", LPG_X_E5M2, 0}, {"codes", LPG_X_CODES, 0}};
   int found = 0;
   for (int i = 0; i < COUNT(words); i++) {
     if (strcmp(word, words[i].word) != 0) continue;

@@ -36,9 +36,7 @@ WEIGHTS = {"any": (tuple(KINDS), range(1, 9)), "int": (INTEGERS, range(1, 9)),
 
 X_TYPES = ("F16", "BF16", "F32", "I8", "E4M3", "E5M2", "CODES")
 # Kernels for fp16 widen 8 bits on the way: fp16 holds them all.
-# "int" is every integer of up to 8 bits.
-ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F16", "I8", "E4M3", "E5M2"),
-               "int": ("I8", "CODES")}
+ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F16", "I8", "E4M3", "E5M2")}
 
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
@@ -88,19 +86,19 @@ FAMILIES = {
                     refuses="{symbol}_refuses", estimate="{symbol}_estimate",
                     workspace="{symbol}_workspace", prepare="{symbol}_prepare", header="kernels/dense_host.cuh",
                     instance="LPG_DENSE({symbol}, {activations}, {wgmma})"),
-    "planes": Family(["int"], ["int"], ["256x128"], ["sm90a"],
+    "planes": Family(["int"], ["codes"], ["256x128"], ["sm90a"],
                      scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                      zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
                      refuses="{symbol}_refuses", estimate="{symbol}_estimate", workspace="{symbol}_workspace",
                      prepare="{symbol}_prepare", header="bitserial/planes_host.cuh",
                      instance="LPG_PLANES({symbol}, bits)"),
-    "bytes": Family(["int"], ["int"], ["256x128"], ["sm90a"],
+    "bytes": Family(["int"], ["codes"], ["256x128"], ["sm90a"],
                     scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                     zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
                     refuses="{symbol}_refuses", estimate="{symbol}_estimate", workspace="{symbol}_workspace",
                     prepare="{symbol}_prepare", header="bitserial/planes_host.cuh",
                     instance="LPG_PLANES({symbol}, bytes)"),
-    "few": Family([f"u{b}" for b in range(1, 9)], ["int"], ["64x8", "64x64"], ["sm90a"],
+    "few": Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x64"], ["sm90a"],
                   scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                   zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
                   refuses="lpgemm_i_few_{columns}_refuses", estimate="lpgemm_i_few_{columns}_estimate",

@@ -109,7 +109,8 @@ __device__ inline void multiply_block(const few_args &a, const uint32_t *word, i
     uint32_t bytes[4][4];
 #pragma unroll
     for (int i = 0; i < 16; i++) {
-      const uint32_t stored = lpg_planes_bytes_of_weights(Bits, word + half * Bits * 2 + i % 2, 2, i / 4 * 2 + i / 2 % 2);
+      const uint32_t stored =
+          lpg_planes_bytes_of_weights(Bits, word + half * Bits * 2 + i % 2, 2, i / 4 * 2 + i / 2 % 2);
       bytes[i / 4][i % 4] = (uint32_t)keep((int)(Bits == 8 ? stored ^ 0x80808080u : stored)); /* before the fence */
     }
     if (a.x_line.offset != 0) {
@@ -140,8 +141,8 @@ struct few_share {
   }
 };
 
-/* What a thread knows of a round's rows: the offsets of its lane's two rows, less their zeros; the scale of one that the
- * block will store. */
+/* What a thread knows of a round's rows: the offsets of its lane's two rows, less their zeros; the scale of one that
+ * the block will store. */
 struct few_numbers {
   int own[2];
   float scale;
@@ -177,7 +178,7 @@ __device__ inline void send_sums(const few_args &a, const int (&sum)[Sums], cons
     const int row = in_round + 8 * i;
     const uint32_t place =
         shared_address(areas) + ((part * (Sums * 2) + lane % 4 * 2) * pitch + (unsigned)row % (unsigned)count) * 4;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to[i]) : "r"(place), "r"((unsigned)row / (unsigned)count));
+    to[i] = address_in_block(place, (unsigned)row / (unsigned)count);
   }
   const uint32_t step = (uint32_t)(a.x_line.step * a.w_line.step);
 #pragma unroll
@@ -187,8 +188,7 @@ __device__ inline void send_sums(const few_args &a, const int (&sum)[Sums], cons
     for (int i = 0; i < 4; i++) {
       const uint32_t value =
           step * (uint32_t)sum[4 * j + i] + more[i / 2] + by_sum[i / 2] * (uint32_t)(i % 2 ? x_sum.y : x_sum.x);
-      asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to[i / 2] + i % 2 * pitch * 4), "r"(value)
-                   : "memory");
+      store_at(to[i / 2] + i % 2 * pitch * 4, value);
     }
     to[0] += 8 * pitch * 4;
     to[1] += 8 * pitch * 4;
@@ -212,8 +212,8 @@ __device__ inline void store_rows(const few_args &a, const few_share &share, con
       const int4 some = *(const int4 *)(areas + (part * Tokens + token) * pitch + first);
       sum = make_int4(sum.x + some.x, sum.y + some.y, sum.z + some.z, sum.w + some.w);
     }
-    const float4 real = make_float4((float)sum.x * scale.x, (float)sum.y * scale.y, (float)sum.z * scale.z,
-                                    (float)sum.w * scale.w);
+    const float4 real =
+        make_float4((float)sum.x * scale.x, (float)sum.y * scale.y, (float)sum.z * scale.z, (float)sum.w * scale.w);
     if (neighbours && row + 4 <= a.n) {
       store_four(e, (uint16_t *)e.y + token * e.ldy + row, real, x_scale_of(e, token));
       continue;
@@ -257,11 +257,12 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
   const int first = slice_first + part * p.part_blocks;
   const bool reads = reads_product(a.epilogue);
   const int blocks = reads ? max(min(p.part_blocks, slice_first + slice_blocks - first), 0) : 0;
-  const auto codes_of = [&](int round) { /* of the warp's row tile; NULL if there is none */
-    const int item = (cluster + round * p.clusters) * lpg_few_each(&p) + group / p.parts;
-    const int row_tile = item * (LPG_FEW_ROWS / LPG_TILE_ROWS) + threadIdx.x / 32 % 4;
-    return row_tile < a.row_tiles ? a.codes + row_tile * a.row_bytes + lane * 16 : nullptr;
-  };
+  const auto codes_of =
+      [&](int round) { /* of the warp's row tile; NULL if there is none */
+                       const int item = (cluster + round * p.clusters) * lpg_few_each(&p) + group / p.parts;
+                       const int row_tile = item * (LPG_FEW_ROWS / LPG_TILE_ROWS) + threadIdx.x / 32 % 4;
+                       return row_tile < a.row_tiles ? a.codes + row_tile * a.row_bytes + lane * 16 : nullptr;
+      };
   few_words<Bits> words[ahead];
   const auto load_first = [&](const uint8_t *codes) {
 #pragma unroll
@@ -280,8 +281,8 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
   if (reads) order_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
   fence_for_tensor_cores();
   meet(p.slices); /* the blocks that will send sums to this one, and it, run */
-  const uint32_t x_place = swizzled_place(shared_address(memory + p.x_at)) +
-                           part * p.part_blocks * (LPG_FEW_BLOCK_K * Tokens / 16);
+  const uint32_t x_place =
+      swizzled_place(shared_address(memory + p.x_at)) + part * p.part_blocks * (LPG_FEW_BLOCK_K * Tokens / 16);
 #pragma unroll 1
   for (int round = 0; round < p.rounds; round++) {
     int sum[Tokens / 2], code_sum[2] = {0, 0};
@@ -299,10 +300,9 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
     }
     wgmma_wait<0>();
     if ((int)threadIdx.x < share.count) scales[threadIdx.x] = numbers.scale;
-    send_sums(a, sum, code_sum, numbers.own, reads && part == 0 ? x_sums : nullptr,
-              reads && rank == 0 && part == 0 ? a.k : 0,
-              group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4, rank * p.parts + part,
-              areas);
+    send_sums(
+        a, sum, code_sum, numbers.own, reads && part == 0 ? x_sums : nullptr, reads && rank == 0 && part == 0 ? a.k : 0,
+        group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4, rank * p.parts + part, areas);
     const bool last = round + 1 == p.rounds;
     const few_share next(a, round + 1, rank);
     if (!last) {
@@ -361,6 +361,6 @@ static lpgemm_status_t prepare_few() {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_FEW(symbol, bits, tokens)                                                                           \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_few<bits, tokens>(*call); }         \
+#define LPG_FEW(symbol, bits, tokens)                                                                   \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_few<bits, tokens>(*call); } \
   extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_few<bits, tokens>(); }

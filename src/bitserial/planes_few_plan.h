@@ -1,9 +1,9 @@
 /* Integer weights by few rows of integer activations (tokens), multiplied as bytes without any image: plain arithmetic,
  * for C and CUDA.
  *
- * K is cut into slices of blocks of 256 columns, one for each block of threads of a cluster, which keeps its slice of X.
- * An item is 64 rows of W. Four groups of four warps multiply: `parts` of them share an item's slice of K. In a round
- * every group has its part of one item; then the cluster adds up what belongs together. */
+ * K is cut into slices of blocks of 256 columns, one for each block of threads of a cluster, which keeps its slice of
+ * X. An item is 64 rows of W. Four groups of four warps multiply: `parts` of them share an item's slice of K. In a
+ * round every group has its part of one item; then the cluster adds up what belongs together. */
 #ifndef LPG_BITSERIAL_PLANES_FEW_PLAN_H
 #define LPG_BITSERIAL_PLANES_FEW_PLAN_H
 
@@ -13,7 +13,7 @@ enum {
   LPG_FEW_ROWS = 64,
   LPG_FEW_GROUPS = 4,
   LPG_FEW_BLOCK_K = 256,
-  LPG_FEW_HEAD_BYTES = 1280         /* sums of tokens, scales of rows */
+  LPG_FEW_HEAD_BYTES = 1280 /* sums of tokens, scales of rows */
 };
 
 typedef struct lpg_few_plan {
@@ -25,8 +25,8 @@ typedef struct lpg_few_plan {
 /* Items that a block of threads has at once. */
 LPG_FN int32_t lpg_few_each(const lpg_few_plan *p) { return LPG_FEW_GROUPS / p->parts; }
 
-/* Rows of a round that a block of threads stores, and parts of sums that they come in; the cluster brings them together in
- * an area for each part and token, where tokens begin in different banks. */
+/* Rows of a round that a block of threads stores, and parts of sums that they come in; the cluster brings them together
+ * in an area for each part and token, where tokens begin in different banks. */
 LPG_FN int32_t lpg_few_share(const lpg_few_plan *p) { return LPG_FEW_ROWS * lpg_few_each(p) / p->slices; }
 LPG_FN int32_t lpg_few_pitch(const lpg_few_plan *p) { return lpg_few_share(p) + 4; }
 
@@ -34,7 +34,8 @@ LPG_FN int32_t lpg_few_pitch(const lpg_few_plan *p) { return lpg_few_share(p) + 
 static inline double lpg_few_cost(const lpg_few_plan *p, int bits, int tokens) {
   const double copy = 230.0 * bits, multiply = tokens > 8 ? 660.0 : 280.0;
   const double block = copy > multiply ? copy : multiply;
-  return 3000.0 + 6.0 * tokens * p->slice_blocks + (p->slices > 1 ? 1000.0 : 0.0) + p->rounds * (p->part_blocks * block + 1300.0);
+  return 3000.0 + 6.0 * tokens * p->slice_blocks + (p->slices > 1 ? 1000.0 : 0.0) +
+         p->rounds * (p->part_blocks * block + 1300.0);
 }
 
 /* The plan for tokens (8 or 64); 0 if no slice of X is small enough for shared memory. */

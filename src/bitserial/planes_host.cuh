@@ -1,4 +1,5 @@
-/* Planes of bits, or bytes, from the host: X to images, then chunk after chunk of weights to images, and the product. */
+/* Planes of bits, or bytes, from the host: X to images, then chunk after chunk of weights to images, and the product.
+ */
 #pragma once
 
 #include "../cuda/cuda.h"
@@ -63,15 +64,15 @@ static lpgemm_status_t prepare_planes() {
 }  // namespace lpg
 
 /* A line of a generated file. form: bits or bytes. */
-#define LPG_PLANES(symbol, form)                                                                                     \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_planes<lpg::planes_of_##form>(*call); }  \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_planes<lpg::planes_of_##form>(); }         \
-  extern "C" size_t symbol##_workspace(const lpg_problem *problem, const lpg_device *device) {                       \
-    return lpgemm_i_planes_workspace(problem, device, lpg::planes_of_##form::bytes);                                 \
-  }                                                                                                                  \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {                    \
-    return lpgemm_i_planes_refuses(problem, device, lpg::planes_of_##form::bytes);                                   \
-  }                                                                                                                  \
-  extern "C" double symbol##_estimate(const lpg_problem *problem, const lpg_device *device) {                        \
-    return lpgemm_i_planes_estimate(problem, device, lpg::planes_of_##form::bytes);                                  \
+#define LPG_PLANES(symbol, form)                                                                                    \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_planes<lpg::planes_of_##form>(*call); } \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_planes<lpg::planes_of_##form>(); }        \
+  extern "C" size_t symbol##_workspace(const lpg_problem *problem, const lpg_device *device) {                      \
+    return lpgemm_i_planes_workspace(problem, device, lpg::planes_of_##form::bytes);                                \
+  }                                                                                                                 \
+  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {                   \
+    return lpgemm_i_planes_refuses(problem, device, lpg::planes_of_##form::bytes);                                  \
+  }                                                                                                                 \
+  extern "C" double symbol##_estimate(const lpg_problem *problem, const lpg_device *device) {                       \
+    return lpgemm_i_planes_estimate(problem, device, lpg::planes_of_##form::bytes);                                 \
   }

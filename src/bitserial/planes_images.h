@@ -1,8 +1,8 @@
 /* Weights and activations brought to planes of bits, or to bytes, as the tensor cores read them (planes_plan.h), and
  * what takes sums of products of stored codes to sums of products of numbers.
  *
- * A weight is s w' + a and an activation is r x' + b with integers s, r, a, b: w' and x' are what the images hold, codes
- * as they are stored or, as bytes of 8 bits, less 128. So a row n and a token m have
+ * A weight is s w' + a and an activation is r x' + b with integers s, r, a, b: w' and x' are what the images hold,
+ * codes as they are stored or, as bytes of 8 bits, less 128. So a row n and a token m have
  *
  *     sum of products = s r (sum of w' x') + (s b (sum of w') + K a b) + (r a) (sum of x')
  *
@@ -34,9 +34,9 @@ static inline lpg_planes_line lpg_planes_x_line(lpgemm_dtype_t type, int bytes) 
   const int is_int = lpg_kind(type) == LPGEMM_KIND_INT;
   lpg_planes_line l;
   l.step = lpg_integer_step(type);
-  l.offset = bytes && is_int                    ? 0
-             : bytes && lpg_bits(type) == 8     ? lpg_integer_offset(type) + 128 * l.step
-                                                : lpg_integer_offset(type);
+  l.offset = bytes && is_int                ? 0
+             : bytes && lpg_bits(type) == 8 ? lpg_integer_offset(type) + 128 * l.step
+                                            : lpg_integer_offset(type);
   return l;
 }
 

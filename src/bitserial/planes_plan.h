@@ -20,11 +20,11 @@ enum {
   LPG_PLANES_W_BYTES = LPG_PLANES_ROWS * 128,
   LPG_PLANES_X_BYTES = LPG_PLANES_TOKENS * 128,
   LPG_PLANES_STAGES = 4,
-  LPG_PLANES_NUMBERS = 3,                                      /* of a row: planes_images.h */
+  LPG_PLANES_NUMBERS = 3, /* of a row: planes_images.h */
   LPG_PLANES_NUMBERS_BYTES = LPG_PLANES_NUMBERS * LPG_PLANES_ROWS * 4,
-  LPG_PLANES_PITCH = 144,                                      /* bytes of a token on its way to Y */
+  LPG_PLANES_PITCH = 144, /* bytes of a token on its way to Y */
   LPG_PLANES_OUT_BYTES = LPG_PLANES_WARPS * 16 * LPG_PLANES_PITCH,
-  LPG_PLANES_NUMBERS_AT = 1024,                                /* behind the barriers */
+  LPG_PLANES_NUMBERS_AT = 1024,                                             /* behind the barriers */
   LPG_PLANES_OUT_AT = LPG_PLANES_NUMBERS_AT + 2 * LPG_PLANES_NUMBERS_BYTES, /* of both groups of four warps */
   LPG_PLANES_X_AT = (LPG_PLANES_OUT_AT + LPG_PLANES_OUT_BYTES + 1023) / 1024 * 1024,
   LPG_PLANES_W_AT = LPG_PLANES_X_AT + LPG_PLANES_STAGES * LPG_PLANES_X_BYTES,
@@ -33,8 +33,8 @@ enum {
 };
 
 typedef struct lpg_planes_plan {
-  int32_t p, q;     /* planes; 1 and 1 where codes stay bytes */
-  int32_t k_stages; /* of a plane's row */
+  int32_t p, q;                                /* planes; 1 and 1 where codes stay bytes */
+  int32_t k_stages;                            /* of a plane's row */
   int32_t row_items, chunk_items, token_items; /* of the matrix and, the most, of a chunk; token_items: of a cluster */
   int32_t cluster, groups;                     /* blocks of a cluster; clusters that run at once */
 } lpg_planes_plan;

@@ -84,9 +84,8 @@ __global__ void __launch_bounds__(w_warps * 32) slice_weights_kernel(const __gri
   if (threadIdx.x < LPG_TILE_ROWS) sums[threadIdx.x] = 0;
   __syncthreads();
   constexpr int planes = Bytes ? 1 : Bits, batch = Bits <= 2 ? 4 : Bits <= 4 ? 2 : 1;
-  uint8_t *const image = a.image +
-                         blockIdx.x / item_tiles * ((int64_t)planes * a.k_stages * LPG_PLANES_W_BYTES) +
-                         (first_row + g) * 128;
+  uint8_t *const image =
+      a.image + blockIdx.x / item_tiles * ((int64_t)planes * a.k_stages * LPG_PLANES_W_BYTES) + (first_row + g) * 128;
   const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
   const bool inside = row_tile * LPG_TILE_ROWS < a.n;
   int sum[2] = {0, 0};

@@ -16,8 +16,8 @@ namespace { /* nothing here is a symbol of the library */
 
 constexpr int planes_threads = 32 * (LPG_PLANES_WARPS + 4); /* groups of four warps share registers */
 
-/* Two barriers a stage: full, and empty when all who multiply what is in it, or in the same stage of the other blocks of
- * the cluster, which get the same weights, have read it. */
+/* Two barriers a stage: full, and empty when all who multiply what is in it, or in the same stage of the other blocks
+ * of the cluster, which get the same weights, have read it. */
 struct planes_barriers {
   uint32_t base; /* address of shared memory */
 
@@ -74,13 +74,9 @@ __device__ inline void bring_planes(const planes_args &a, const planes_work &w, 
   }
 }
 
-/* Four warps that multiply meet; the groups of four do not wait for each other. */
-__device__ inline void group_meets(int group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
-
-/* The second group starts when the first is some stages ahead, which it then stays: so one stores an item while the
- * other still multiplies. */
-__device__ inline void let_second_group_start() { asm volatile("bar.arrive 3, 256;" ::: "memory"); }
-__device__ inline void wait_for_first_group() { asm volatile("bar.sync 3, 256;" ::: "memory"); }
+/* Barriers of the block's: each group's, and the one by which the first group lets the second start when it is some
+ * stages ahead. It stays ahead: so one group stores an item while the other still multiplies. */
+enum { planes_group_barrier = 1, planes_start_barrier = 3 };
 constexpr int planes_lead = 2; /* stages */
 
 template <class Wgmma>
@@ -93,15 +89,15 @@ __device__ inline void multiply_planes(const planes_args &a, const planes_work &
   const uint32_t w_at = swizzled_place(barriers.base + LPG_PLANES_W_AT);
   int sum[128];
   planes_ring ring = {0, 0};
-  int before = -1; /* a stage that is still being read */
+  int before = -1;                                           /* a stage that is still being read */
   int lead = group == 0 && w.levels() > 0 ? planes_lead : 0; /* stages until the second group may start */
-  if (group == 1 && w.levels() > 0) wait_for_first_group();
+  if (group == 1 && w.levels() > 0) threads_meet(planes_start_barrier, 256);
   const auto release = [&](int stage) {
     if (stage >= 0 && lane < w.cluster) tell_block(barriers.empty(stage), lane);
   };
   for (int item = blockIdx.x / (unsigned)w.cluster; item < w.items; item += a.plan.groups) {
     const int row_item = w.bands.row_item(item);
-    group_meets(group); /* nobody reads the last item's numbers */
+    threads_meet(planes_group_barrier + group, 128); /* nobody reads the last item's numbers */
     for (int i = threadIdx.x % 128; i < LPG_PLANES_NUMBERS * LPG_PLANES_ROWS; i += 128) {
       numbers[i] = a.numbers[row_item * (LPG_PLANES_NUMBERS * LPG_PLANES_ROWS) + i];
     }
@@ -119,7 +115,7 @@ __device__ inline void multiply_planes(const planes_args &a, const planes_work &
                           swizzled_rows(w_at + ring.stage * (LPG_PLANES_W_BYTES / 16) + step * 2), true);
         }
         wgmma_commit();
-        if (lead > 0 && --lead == 0) let_second_group_start();
+        if (lead > 0 && --lead == 0) threads_arrive(planes_start_barrier, 256);
         wgmma_wait<1>();
         release(before);
         before = ring.stage;
@@ -134,9 +130,9 @@ __device__ inline void multiply_planes(const planes_args &a, const planes_work &
     }
     if (lead > 0) { /* the first item had fewer stages */
       lead = 0;
-      let_second_group_start();
+      threads_arrive(planes_start_barrier, 256);
     }
-    group_meets(group); /* the numbers are there */
+    threads_meet(planes_group_barrier + group, 128); /* the numbers are there */
     const planes_store to(a, numbers, area, w.token_item(item) * LPG_PLANES_TOKENS + warp * 16,
                           (a.first_item + row_item) * LPG_PLANES_ROWS, lane);
     to.store(sum);

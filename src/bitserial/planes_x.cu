@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(x_warps * 32) slice_x_kernel(const slice_x_arg
     }
   } else {
     for (int stage = warp; stage < a.k_stages; stage += x_warps) {
-      sum += slice_planes(a, row, stage, aligned, lane,
-                          image + (int64_t)stage * LPG_PLANES_X_BYTES + at + lane % 4 * 4);
+      sum +=
+          slice_planes(a, row, stage, aligned, lane, image + (int64_t)stage * LPG_PLANES_X_BYTES + at + lane % 4 * 4);
     }
   }
   sum = __reduce_add_sync(0xffffffffu, sum);

@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+/* With fewer rows of X than this images never pay, and nobody shall provide a workspace for them. */
+enum { LEAST_ROWS = 33 };
+
 static int make_plan(const lpg_problem *problem, const lpg_device *device, int bytes, lpg_planes_plan *plan) {
   return lpg_planes_make_plan(problem->plan, problem->m, lpg_bits(problem->x_type), bytes, device, plan);
 }
@@ -47,6 +50,7 @@ const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device
   lpg_planes_plan unused;
   const char *reason = refuses_form(problem);
   if (reason) return reason;
+  if (problem->m < LEAST_ROWS) return "it makes images of the operands, which takes 33 rows to pay";
   return make_plan(problem, device, bytes, &unused) ? NULL : "the rows are too long for its workspace";
 }
 

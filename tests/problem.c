@@ -45,6 +45,17 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]) {
   return count;
 }
 
+void problem_suit_bits(problem_spec *spec) {
+  lpgemm_weight_desc_t *d = &spec->desc;
+  static const int64_t groups[] = {128, 0, 256, 1024};
+  if (spec->m > 2) spec->m = 1 + spec->m % 2;
+  d->group_k = groups[d->k % 4];
+  d->super_k = 0;
+  if (d->super_scale_type) d->scale_type = d->super_scale_type;
+  if (d->super_zero_type) d->zero_type = d->super_zero_type;
+  d->super_scale_type = d->super_zero_type = 0;
+}
+
 void problem_suit(problem_spec *spec, const char *kernel) {
   char family[16] = "", weights[8] = "", x[8] = ""; /* the words of a name: docs/kernels.md */
   int rows, columns = 0;
@@ -59,7 +70,8 @@ void problem_suit(problem_spec *spec, const char *kernel) {
     spec->desc.zero = LPGEMM_ZERO_NONE;
     spec->desc.zero_type = 0;
   }
-  if (strcmp(family, "decode") == 0) spec->m = columns;
+  if (strcmp(family, "decode") == 0 || strcmp(family, "bits") == 0) spec->m = columns;
+  if (strcmp(family, "bits") == 0) problem_suit_bits(spec);
   if (strcmp(family, "wide") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   if (strcmp(family, "dense") == 0) spec->m = 40; /* it takes no few rows */
   const lpgemm_dtype_t bytes = strcmp(x, "i8") == 0     ? LPGEMM_I8
@@ -358,10 +370,11 @@ int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec) {
     p->args.bias = p->bias;
     p->args.bias_type = s->bias_type;
   }
-  p->want = malloc(((size_t)(s->m * n) + 1) * 3 * sizeof *p->want);
+  p->want = malloc(((size_t)(s->m * n) + 1) * 4 * sizeof *p->want);
   if (!p->want) abort();
   p->bound = p->want + s->m * n;
   p->rounded = p->bound + s->m * n;
+  p->fixed = p->rounded + s->m * n;
   return p->weights != NULL;
 }
 
@@ -372,8 +385,47 @@ void problem_repack(problem *p, lpgemm_handle_t handle) {
   p->args.weights = p->weights;
 }
 
+/* What X as fixed point may add to the bound, in p->fixed: for every 128 columns half a unit of X times sum |w|, the
+ * unit being 2^(1 - digits) of the power of two above the largest |x|; gelu's slope is 1.13 at most. */
+static void expect_fixed(problem *p) {
+  enum { CHUNK = 128, LEAST_EXPONENT = -102 };
+  const lpgemm_weight_desc_t *d = &p->spec.desc;
+  const lpgemm_run_args_t *a = &p->args;
+  const int digits = lpgemm_dtype_bits(d->type) == 1 ? 24 : 22;
+  double *w = malloc(((size_t)d->k + 1) * sizeof *w);
+  if (!w) abort();
+  for (int64_t n = 0; n < d->n; n++) {
+    ref_weight_row(d, &p->source, n, w);
+    for (int64_t m = 0; m < a->m; m++) {
+      double sum = 0;
+      for (int64_t first = 0; first < d->k; first += CHUNK) {
+        double most = 0, weights = 0;
+        int exponent;
+        for (int64_t k = first; k < first + CHUNK && k < d->k; k++) {
+          const double x = fabs(ref_load(a->x_type, a->x, m * (a->ldx ? a->ldx : d->k) + k));
+          if (x > most) most = x;
+          weights += fabs(w[k]);
+        }
+        frexp(most, &exponent);
+        sum += ldexp(weights, (exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT) - digits);
+      }
+      p->fixed[m * d->n + n] = 1.13 * (a->alpha ? fabs((double)*a->alpha) : 1) * sum;
+    }
+  }
+  free(w);
+}
+
+/* The kernels that take X as fixed point take weights of 1 and 2 bits, and X of 16. */
+static int may_be_fixed(const problem *p, const char *kernel) {
+  const lpgemm_dtype_t type = p->spec.desc.type, x = p->args.x_type;
+  if (kernel && strncmp(kernel, "bits.", 5) != 0) return 0;
+  return test_backend() == LPGEMM_BACKEND_CUDA && !p->spec.exact && LPGEMM_DTYPE_KIND(type) <= LPGEMM_KIND_BIPOLAR &&
+         lpgemm_dtype_bits(type) <= 2 && (x == LPGEMM_F16 || x == LPGEMM_BF16) && p->args.y_type != LPGEMM_I32;
+}
+
 void problem_expect(problem *p) {
   ref_gemm(&p->spec.desc, &p->source, &p->args, p->want, p->bound, p->rounded);
+  if (may_be_fixed(p, NULL)) expect_fixed(p);
   if (!p->spec.exact || p->args.y_type == LPGEMM_I32) return;
   for (int64_t i = 0; i < p->args.m * p->spec.desc.n; i++) {
     p->want[i] = ref_round(p->args.y_type, p->want[i]);
@@ -438,10 +490,16 @@ static int rounds_weights(const char *kernel) {
 }
 
 void problem_check(const problem *p, const char *what) {
-  const double *bound = rounds_weights(what) ? p->rounded : p->bound;
+  const int64_t outputs = p->args.m * p->spec.desc.n;
+  double *bound = malloc(((size_t)outputs + 1) * sizeof *bound);
+  if (!bound) abort();
+  for (int64_t i = 0; i < outputs; i++) {
+    bound[i] = (rounds_weights(what) ? p->rounded : p->bound)[i] + (may_be_fixed(p, what) ? p->fixed[i] : 0);
+  }
   CHECK_MATRIX(
       compare_matrix(p->args.y_type, p->y, p->args.ldy, p->args.m, p->spec.desc.n, p->want, bound, !p->spec.not_finite),
       problem_title(p, what));
+  free(bound);
   check_tails(p, what);
 }
 

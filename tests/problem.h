@@ -29,7 +29,7 @@ typedef struct problem {
   lpgemm_weights_t weights;
   lpgemm_run_args_t args; /* change it before problem_expect() to vary the call */
   void *x, *y, *c, *bias, *x_scale;
-  double *want, *bound, *rounded; /* [m][n] */
+  double *want, *bound, *rounded, *fixed; /* [m][n] */
 } problem;
 
 /* Draws the operands and packs the weights; 0 if that failed, which fails the case. */
@@ -72,6 +72,9 @@ const lpgemm_dtype_t *problem_types(void);
 /* The kernels that the backend under test runs on this machine; returns how many. */
 enum { PROBLEM_KERNELS = 512 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
+
+/* Gives a problem of weights of 1 or 2 bits what the bits kernels take: groups, scales, zeros, few rows. */
+void problem_suit_bits(problem_spec *spec);
 
 /* Gives a problem the weights, the type of X and the number of rows that the kernel takes. */
 void problem_suit(problem_spec *spec, const char *kernel);

@@ -4,11 +4,9 @@
  *   gemm/exact     every type against every kind of X on numbers whose sums are exact: equal to the bit
  *   gemm/pair      every pair of the levels below in some case, within the derived bound
  *   gemm/random    levels drawn by the seed
- *   gemm/few_rows  1 to 16 rows of fp16 and bf16, on the GPU
- *   gemm/many_rows 17 to 300 rows of the same
+ *   gemm/few_rows  1 to 16 rows of fp16 and bf16, on the GPU; gemm/many_rows 17 to 300 rows of the same
  *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
- *   gemm/cancel    weights of which next to nothing is left, under large activations
- *   gemm/one_code  weights that fp32 can lose on the way
+ *   gemm/cancel    weights of which next to nothing is left; gemm/one_code  weights that fp32 can lose on the way
  *   gemm/int32, gemm/empty, gemm/unread, gemm/bad_scale, gemm/matmul: what their names say */
 #include <math.h>
 
@@ -355,6 +353,7 @@ static void check_few_rows(int type, int x, int few) {
   problem_spec spec = draw_rows_of(type, x);
   spec.m = test_between(few ? 1 : 9, few ? 8 : 16);
   if (spec.desc.n > 400) spec.desc.n = test_between(1, 100);
+  if (few && lpgemm_dtype_bits(spec.desc.type) <= 2 && test_between(0, 5)) problem_suit_bits(&spec);
   check_spec(&spec);
 }
 
@@ -424,7 +423,8 @@ static void suite_few_and_many_rows(void) {
   for (int t = 0; t < PROBLEM_TYPES; t++) {
     const char *type = lpgemm_dtype_name(problem_types()[t]);
     for (int x = 0; x < 2; x++) {
-      for (int i = 0; i < FEW_CASES / sharers(problem_types()[t], x_types[x]) + 1; i++) {
+      const int each = lpgemm_dtype_bits(problem_types()[t]) <= 2 ? 400 : FEW_CASES; /* more kernels than one */
+      for (int i = 0; i < each / sharers(problem_types()[t], x_types[x]) + 1; i++) {
         if (!test_case("gemm/few_rows/%s/%s/%03d", type, lpgemm_dtype_name(x_types[x]), i)) continue;
         check_few_rows(t, x, i % 8 != 0);
       }

@@ -1,0 +1,339 @@
+/* The bits kernels: one or two rows of fp16 or bf16 by weights of 1 and 2 bits, whose packed words go to the binary
+ * tensor cores untouched (docs/bitserial.md).
+ *
+ *   cut the slice of X into planes, in shared memory, while the first weights are on their way
+ *   every warp for its even share of units:
+ *     binary products of the words and the planes: 24 counts for every chunk of columns, row of X and row of weights
+ *     counts times powers of two, on the fp16 tensor cores: the exact sums of codes times X's integers
+ *     sums += scale * (products - center * sum of X)
+ *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store
+ *
+ * A warp's share is a contiguous run of units. Its sums for the rows of a unit go to slot (tile + warp), which no other
+ * pair has, and the slots of one tile are contiguous. */
+#pragma once
+
+#include "../kernels/prim/binary.cuh"
+#include "../kernels/prim/cluster.cuh"
+#include "../kernels/prim/mma.cuh"
+#include "bits_numbers.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* ---- weights on their way ---- */
+
+/* What a lane has of a unit. */
+template <class T>
+struct unit_words {
+  uint32_t word[T::row_tiles][4 * T::vectors];
+  raw_numbers<T::General> numbers[T::row_tiles];
+};
+
+/* What a warp loads next. */
+template <class T>
+struct unit_stream {
+  const bits_args &a;
+  int tile, left_of_tile, left; /* the next unit's super tile; units of it, and of the share, that are left */
+  int first_block, blocks;      /* of the block of threads */
+  int lane, chunk, vectors;     /* the lane's chunk of the next unit; vectors of the row tile from it on */
+  const uint8_t *codes[T::row_tiles], *scales[T::row_tiles], *zeros[T::row_tiles];
+
+  __device__ unit_stream(const bits_args &a, int first_tile, int tile, int block, int left, int first_block, int blocks,
+                         int lane)
+      : a(a), tile(first_tile + tile), left(left), first_block(first_block), blocks(blocks), lane(lane) {
+    if (left > 0) start_tile(block);
+  }
+
+  __device__ void start_tile(int block) {
+    const int at = first_block + block;
+    left_of_tile = blocks - block;
+    chunk = at * T::chunks + lane % T::chunks;
+    vectors = a.row_vectors - at * T::vectors;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) { /* what is not there repeats the last */
+      const int64_t row_tile = min(tile * T::row_tiles + r, a.row_tiles - 1);
+      codes[r] = a.codes + row_tile * a.row_bytes + at * (T::vectors * 512) + lane * 16;
+      scales[r] = a.numbers.scales + row_tile * a.numbers.scale_row;
+      zeros[r] = a.numbers.zeros + row_tile * a.numbers.zero_row;
+    }
+  }
+
+  __device__ void load(unit_words<T> &unit) {
+    if (left <= 0) return;
+    const int group = min(chunk >> a.numbers.group_shift, a.numbers.last_group);
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int v = 0; v < T::vectors; v++) {
+        if (v == 0) {
+          load16(codes[r], unit.word[r]);
+        } else {
+          load16_if_more(vectors, v, codes[r] + v * 512, unit.word[r] + 4 * v);
+        }
+      }
+      load_raw(a.numbers, scales[r], zeros[r], group, lane / 4, unit.numbers[r]);
+      codes[r] += T::vectors * 512;
+    }
+    left--;
+    chunk += T::chunks;
+    vectors -= T::vectors;
+    if (--left_of_tile == 0) {
+      tile++;
+      if (left > 0) start_tile(0);
+    }
+  }
+};
+
+/* ---- products ---- */
+
+/* Counts are integers below 1024, and as bits of fp16 these are themselves times 2^-24. So pairs of them, as they come
+ * out of the binary product, are A of an fp16 product, whose B has what the planes count, times 2^4: in column 2s the
+ * low planes', in column 2s + 1 the high planes', for what stands in lane s; and 0 in the other columns. */
+template <int Bits>
+struct plane_weights {
+  uint32_t pair[4][3]; /* for lane s: of the three blocks of 8 planes */
+
+  __device__ explicit plane_weights(int lane) {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int b = 0; b < 3; b++) {
+      const uint32_t both = weight(8 * b + 2 * t, g % 2) | weight(8 * b + 2 * t + 1, g % 2) << 16;
+#pragma unroll
+      for (int s = 0; s < 4; s++) pair[s][b] = g / 2 == s ? both : 0u;
+    }
+  }
+
+  __device__ static uint32_t weight(int plane, int high) {
+    if ((plane >= low_planes) != high) return 0;
+    const float count = (float)lpg_plane_weight(Bits, plane) * (high ? 16.0f / (1 << low_planes) : 16.0f);
+    return __half_as_ushort(__float2half_rn(count));
+  }
+};
+
+/* Counts of rows g and g + 8, each of the lane's two planes of a block as a pair. */
+__device__ inline void pack_counts(const int (&d)[4], uint32_t &low, uint32_t &high) {
+  low = __byte_perm((uint32_t)d[0], (uint32_t)d[1], 0x5410);
+  high = __byte_perm((uint32_t)d[2], (uint32_t)d[3], 0x5410);
+}
+
+/* Adds to sum the counts of two chunks of a row of X, for lanes s and s + 1. words: of a block of 256 columns; planes:
+ * of the lane, for the block. */
+template <int Bits>
+__device__ inline void add_products(const uint32_t *words, const uint32_t *planes, const plane_weights<Bits> &weights,
+                                    int s, float (&sum)[4]) {
+  uint32_t a[2][4], last[4];
+#pragma unroll
+  for (int c = 0; c < 2; c++) {
+#pragma unroll
+    for (int b = 0; b < 3; b++) {
+      int d[4];
+      const uint32_t *const at = planes + (c * 3 + b) * Bits;
+      if (Bits == 1) {
+        and_popc_128(d, words + 2 * c, at[0]);
+      } else {
+        and_popc_256(d, words + 4 * c, at[0], at[Bits - 1]);
+      }
+      if (b < 2) pack_counts(d, a[c][2 * b], a[c][2 * b + 1]);
+      if (b == 2) pack_counts(d, last[2 * c], last[2 * c + 1]);
+    }
+    mma_f16::multiply(sum, a[c], weights.pair[s + c][0], weights.pair[s + c][1]);
+  }
+  mma_f16::multiply(sum, last, weights.pair[s][2], weights.pair[s + 1][2]);
+}
+
+/* The lane's planes of a row of X for a block of 256 columns. */
+template <int Bits>
+__device__ inline void load_planes(const uint32_t *from, uint32_t (&to)[6 * Bits]) {
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    if (Bits == 1) {
+      const uint2 v = ((const uint2 *)from)[i];
+      to[2 * i] = v.x, to[2 * i + 1] = v.y;
+    } else {
+      const uint4 v = ((const uint4 *)from)[i];
+      to[4 * i] = v.x, to[4 * i + 1] = v.y, to[4 * i + 2] = v.z, to[4 * i + 3] = v.w;
+    }
+  }
+}
+
+/* A warp's sums for a super tile: of rows g and g + 8, the lane's chunks and rows of X. */
+template <class T>
+struct lane_sums {
+  float sum[T::row_tiles][T::pairs][2];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int p = 0; p < T::pairs; p++) sum[r][p][0] = sum[r][p][1] = 0.0f;
+    }
+  }
+
+  /* To a slot: [row tile][row of X][row]. */
+  __device__ void store(float *slot, int lane, float factor) const {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int p = 0; p < T::pairs; p++) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+          float all = sum[r][p][half] + __shfl_xor_sync(~0u, sum[r][p][half], 1);
+          if (T::Columns == 1) all += __shfl_xor_sync(~0u, all, 2);
+          const int m = T::Columns == 1 ? 0 : 2 * p + t / 2;
+          if (t % T::chunks == 0) slot[(r * T::Columns + m) * LPG_TILE_ROWS + half * 8 + g] = all * factor;
+        }
+      }
+    }
+  }
+};
+
+/* Adds a unit's products; x: the planes of its first block, of the first row of X. */
+template <class T>
+__device__ inline void multiply_unit(const bits_args &a, const unit_words<T> &unit, const uint32_t *x, int lane,
+                                     const plane_weights<T::Bits> &weights, lane_sums<T> &sums) {
+  constexpr int things = T::Columns == 1 ? T::blocks : 2; /* with two chunks each: blocks, or rows of X */
+  const int t = lane % 4, stride = T::Columns == 1 ? T::block_words : a.plan.x_stride / 4;
+#pragma unroll
+  for (int p = 0; p < T::pairs; p++, x += 2 * stride) {
+    float products[T::row_tiles][4];
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) products[r][i] = 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < things; i++) {
+      uint32_t planes[6 * T::Bits];
+      load_planes<T::Bits>(x + i * stride + lane * (6 * T::Bits), planes);
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) {
+        const uint32_t *const words = unit.word[r] + (T::Columns == 1 ? i * 4 * T::Bits : 0);
+        add_products<T::Bits>(words, planes, weights, 2 * i, products[r]);
+      }
+    }
+    const chunk_numbers numbers = ((const chunk_numbers *)(x + t / 2 * stride + T::plane_words))[t % 2];
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        float &total = sums.sum[r][p][half];
+        total = scaling_of(a.numbers, unit.numbers[r], half)
+                    .add(unit.numbers[r], numbers, products[r][2 * half], products[r][2 * half + 1], total);
+      }
+    }
+  }
+}
+
+/* ---- from sums to outputs ---- */
+
+/* The part of the unit. Of a / b, 0 <= a < 2^20, the approximate reciprocal is close enough. */
+__device__ inline int share_of(const lpg_shares &s, int unit) {
+  const auto quotient = [](int a, int b) { return (int)__fdividef((float)a + 0.5f, (float)b); };
+  const int large = s.more * (s.each + 1);
+  return unit < large ? quotient(unit, s.each + 1) : s.more + quotient(unit - large, s.each);
+}
+
+/* Adds up what the warps have for an output of a super tile, in their order. */
+template <class T>
+__device__ inline float add_warps(const bits_args &a, const lpg_shares &shares, int blocks, int tile,
+                                  const float *slots, int at) {
+  if (blocks == 0) return 0.0f;
+  const int first = share_of(shares, tile * blocks), last = share_of(shares, (tile + 1) * blocks - 1);
+  float sum = 0.0f;
+#pragma unroll 4
+  for (int warp = first; warp <= last; warp++) sum += slots[(tile + warp) * (a.plan.slot_bytes / 4) + at];
+  return sum;
+}
+
+template <class T>
+__device__ inline void combine_sums(const bits_args &a, const lpg_shares &shares, int first_tile, int tiles, int blocks,
+                                    int slice, uint8_t *memory) {
+  constexpr int outputs = T::rows * T::Columns; /* of a super tile */
+  const int slices = a.plan.slices;
+  const float *const slots = (const float *)(memory + a.plan.slots);
+  float *const inbox = (float *)(memory + a.plan.inbox);
+  const auto store = [&](int tile, int at, float sum) {
+    const int row_tile = (first_tile + tile) * T::row_tiles + at / (T::Columns * LPG_TILE_ROWS);
+    const int n = row_tile * LPG_TILE_ROWS + at % LPG_TILE_ROWS, m = at / LPG_TILE_ROWS % T::Columns;
+    if (n < a.n && m < a.m) store_real(a.epilogue, m, n, sum);
+  };
+  if (slices == 1) {
+    for (int i = threadIdx.x; i < tiles * outputs; i += T::threads) {
+      const int tile = i / outputs, at = i % outputs;
+      store(tile, at, add_warps<T>(a, shares, blocks, tile, slots, at));
+    }
+    return;
+  }
+  cluster_wait();                                                   /* the others have started */
+  for (int i = threadIdx.x; i < tiles * outputs; i += T::threads) { /* to rank tile % slices, which stores it */
+    const int tile = i / outputs, at = i % outputs;
+    float *const to = inbox + slice * (a.plan.inbox_slice / 4) + tile / slices * outputs + at;
+    store_to_block(shared_address(to), tile % slices, add_warps<T>(a, shares, blocks, tile, slots, at));
+  }
+  cluster_arrive();
+  cluster_wait();
+  for (int i = threadIdx.x; i / outputs * slices + slice < tiles; i += T::threads) {
+    float sum = 0.0f;
+    for (int s = 0; s < slices; s++) sum += inbox[s * (a.plan.inbox_slice / 4) + i];
+    store(i / outputs * slices + slice, i % outputs, sum);
+  }
+}
+
+/* ---- the kernel ---- */
+
+template <class T>
+__global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_constant__ bits_args a) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  const lpg_bits_plan &p = a.plan;
+  const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
+  const int slice = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
+  const int group = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
+  const int first_tile = first_of(p.group, group), tiles = count_of(p.group, group);
+  const int first_block = first_of(p.slice, slice), blocks = reads_product(a.epilogue) ? count_of(p.slice, slice) : 0;
+  const unsigned all = (unsigned)(tiles * blocks);
+  const lpg_shares shares = {(int)(all / T::warps), (int)(all % T::warps)};
+  const int first = first_of(shares, warp);
+  int left = count_of(shares, warp), tile = left > 0 ? first / blocks : 0, block = first - tile * blocks;
+
+  if (p.slices > 1) cluster_arrive(); /* before the others may write here */
+  plane_task<T> task;
+  if (blocks > 0)
+    task.load(a, threadIdx.x, first_block * T::blocks, blocks * T::blocks); /* before weights hold it up */
+  unit_words<T> units[T::depth] = {};
+  unit_stream<T> stream(a, first_tile, tile, block, left, first_block, blocks, lane);
+#pragma unroll
+  for (int d = 0; d < T::depth; d++) stream.load(units[d]);
+  if (blocks > 0) prepare_x<T>(a, task, first_block * T::blocks, blocks * T::blocks, memory);
+  __syncthreads();
+
+  const plane_weights<T::Bits> weights(lane);
+  const float factor = T::General ? 1.0f : 0.5f * a.numbers.step;
+  lane_sums<T> sums;
+  sums.clear();
+  const uint32_t *x = (const uint32_t *)memory + block * (T::blocks * T::block_words);
+  int left_of_tile = blocks - block;
+  while (left > 0) {
+#pragma unroll
+    for (int d = 0; d < T::depth; d++) {
+      if (left <= 0) break;
+      multiply_unit<T>(a, units[d], x, lane, weights, sums);
+      stream.load(units[d]);
+      left--;
+      left_of_tile--;
+      x += T::blocks * T::block_words;
+      if (left_of_tile == 0 || left == 0) {
+        sums.store((float *)(memory + p.slots + (tile + warp) * p.slot_bytes), lane, factor);
+        sums.clear();
+        left_of_tile = blocks;
+        x = (const uint32_t *)memory;
+        tile++;
+      }
+    }
+  }
+  __syncthreads();
+  combine_sums<T>(a, shares, first_tile, tiles, blocks, slice, memory);
+}
+
+}  // namespace
+}  // namespace lpg

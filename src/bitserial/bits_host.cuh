@@ -1,0 +1,105 @@
+/* The bits kernels from the host: arguments, plan, launch. */
+#pragma once
+
+#include "../cuda/cuda.h"
+#include "bits.cuh"
+#include "bits_limits.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+static void set_numbers(const lpg_call &call, bits_numbers &numbers) {
+  const lpg_plan &plan = *call.problem.plan;
+  const lpgemm_weight_desc_t &d = plan.desc;
+  numbers.scales = call.section[LPG_SECTION_SCALES];
+  numbers.zeros = call.section[LPG_SECTION_ZEROS];
+  numbers.scale_type = d.scale_type;
+  numbers.zero_type = d.zero_type;
+  numbers.scale_slot = d.scale_type ? lpg_slot_bytes(d.scale_type) : 0;
+  numbers.zero_slot = d.zero_type ? lpg_slot_bytes(d.zero_type) : 0;
+  numbers.scale_row = plan.group.padded * numbers.scale_slot;
+  numbers.zero_row = plan.group.padded * numbers.zero_slot;
+  numbers.last_group = plan.group.count > 0 ? (int)plan.group.count - 1 : 0;
+  while (plan.group.count > 1 && LPG_CHUNK_K << numbers.group_shift < plan.group.k) numbers.group_shift++;
+  numbers.zero = d.zero == LPGEMM_ZERO_PER_GROUP ? bits_zero_per_group
+                 : d.zero == LPGEMM_ZERO_MINIMUM ? bits_zero_minimum
+                                                 : bits_zero_fixed;
+  numbers.step = (float)lpg_integer_step(d.type);
+  numbers.offset = (float)lpg_integer_offset(d.type);
+  numbers.most_center = (float)(2 * ((1 << plan.bits) - 1));
+  const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0, half = 0.5 * numbers.step;
+  const double center = rint((zero - numbers.offset) / half);
+  numbers.center = (float)fmin(fmax(center, 0.0), (double)numbers.most_center);
+  numbers.rest = (float)((numbers.center * half + numbers.offset - zero) / half);
+}
+
+/* The plan, made once a problem. */
+static lpgemm_status_t find_bits_plan(const lpg_call &call, lpg_bits_plan &plan) {
+  static_assert(sizeof plan <= sizeof call.memo->words, "a memo is too small for a plan");
+  if (call.memo && call.memo->filled) {
+    memcpy(&plan, call.memo->words, sizeof plan);
+    return LPGEMM_SUCCESS;
+  }
+  double cost;
+  LPG_CHECK(lpg_bits_make_plan(call.problem.plan, call.problem.m, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
+            "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.plan->desc.k,
+            call.device->name);
+  if (call.memo) {
+    memcpy(call.memo->words, &plan, sizeof plan);
+    call.memo->filled = 1;
+  }
+  return LPGEMM_SUCCESS;
+}
+
+template <class T>
+static lpgemm_status_t launch_bits(const lpg_call &call, const bits_args &a) {
+  return launch_cluster((const void *)bits_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
+                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a);
+}
+
+template <int Bits, bool General>
+static lpgemm_status_t launch_columns(const lpg_call &call, const bits_args &a) {
+  return a.plan.columns == 1 ? launch_bits<bits_traits<Bits, 1, General>>(call, a)
+                             : launch_bits<bits_traits<Bits, LPG_BITS_MOST_X, General>>(call, a);
+}
+
+template <int Bits>
+static lpgemm_status_t run_bits(const lpg_call &call) {
+  const lpg_plan &plan = *call.problem.plan;
+  bits_args a = {};
+  LPG_TRY(find_bits_plan(call, a.plan));
+  set_numbers(call, a.numbers);
+  a.codes = call.section[LPG_SECTION_CODES];
+  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
+  a.row_vectors = (int32_t)(a.row_bytes / 512);
+  a.row_tiles = (int32_t)plan.row_tiles;
+  a.n = (int32_t)plan.desc.n;
+  a.m = (int32_t)call.problem.m;
+  a.k = plan.desc.k;
+  a.ldx = call.ldx;
+  a.x = (const uint16_t *)call.x;
+  a.is_bf16 = call.problem.x_type == LPGEMM_BF16;
+  a.epilogue = make_epilogue(call);
+  return lpgemm_i_bits_is_common(&plan) ? launch_columns<Bits, false>(call, a) : launch_columns<Bits, true>(call, a);
+}
+
+template <int Bits>
+static lpgemm_status_t prepare_bits() {
+  const void *const kernels[] = {(const void *)bits_kernel<bits_traits<Bits, 1, false>>,
+                                 (const void *)bits_kernel<bits_traits<Bits, 1, true>>,
+                                 (const void *)bits_kernel<bits_traits<Bits, LPG_BITS_MOST_X, false>>,
+                                 (const void *)bits_kernel<bits_traits<Bits, LPG_BITS_MOST_X, true>>};
+  int device, bytes;
+  LPG_CUDA(cudaGetDevice(&device));
+  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  for (const void *kernel : kernels) LPG_TRY(allow_shared(kernel, (size_t)bytes));
+  return LPGEMM_SUCCESS;
+}
+
+}  // namespace
+}  // namespace lpg
+
+/* A line of a generated file. */
+#define LPG_BITS(symbol, bits)                                                                   \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_bits<bits>(*call); } \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_bits<bits>(); }

@@ -1,0 +1,40 @@
+#include "bits_limits.h"
+
+#include <math.h>
+
+#include "bits_plan.h"
+
+int lpgemm_i_bits_is_common(const lpg_plan *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  return (d->scale_type == 0 || d->scale_type == LPGEMM_F16) &&
+         (d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT);
+}
+
+const char *lpgemm_i_bits_refuses(const lpg_problem *problem, const lpg_device *device) {
+  const lpg_plan *plan = problem->plan;
+  const lpg_axis *group = &plan->group;
+  if (lpg_bytes(problem->x_type) == 1) return "it takes X of 16 bits only";
+  if (group->count > 1 && (group->k % LPG_CHUNK_K != 0 || (group->k & (group->k - 1)) != 0)) {
+    return "it takes groups of 128, 256, 512 ... columns and whole rows only";
+  }
+  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4) return "it takes no matrix as large as this";
+  lpg_bits_plan p;
+  double cost;
+  if (plan->row_tiles > 0 && !lpg_bits_make_plan(plan, problem->m, device, &p, &cost)) {
+    return "the GPU has too little shared memory for it";
+  }
+  return NULL;
+}
+
+/* 1 where the kernels were measured, and won. */
+static int is_measured(const lpg_problem *problem) {
+  const double weights = (double)problem->plan->desc.n * (double)problem->plan->desc.k;
+  return lpgemm_i_bits_is_common(problem->plan) && weights >= (problem->m <= 1 ? 14336.0 * 4096.0 : 57344.0 * 8192.0);
+}
+
+double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *device) {
+  lpg_bits_plan plan;
+  double ns = 0.0;
+  if (!lpg_bits_make_plan(problem->plan, problem->m, device, &plan, &ns)) return HUGE_VAL;
+  return ns / 1000.0 * (is_measured(problem) ? 1.0 : 10.0); /* what was not measured is taken by name or tuning only */
+}

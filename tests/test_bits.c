@@ -1,0 +1,217 @@
+/* The bits kernels (src/bitserial/bits.cuh) as far as they are arithmetic: fixed-point activations, their planes beside
+ * packed words, and how problems are cut into pieces. The kernels themselves are in the suite gemm, and here on data
+ * with outliers. */
+#include <math.h>
+
+#include "bitserial/bits_fixed.h"
+#include "bitserial/bits_plan.h"
+#include "problem.h"
+#include "ref/gemm_ref.h"
+#include "test.h"
+
+/* ---- fixed point ---- */
+
+static uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static float float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* The power of two is above the magnitude, and no larger than it must be; units and their inverses are exact. */
+static void check_exponent(float most) {
+  const int e = lpg_fixed_exponent(bits_of(most));
+  CHECK((double)most < ldexp(1, e));
+  CHECK(e == LPG_LEAST_EXPONENT || (double)most >= ldexp(1, e - 1));
+  for (int bits = 1; bits <= 2; bits++) {
+    const int digits = lpg_fixed_digits(bits);
+    CHECK((double)float_of(lpg_power_bits(e - digits + 1)) == ldexp(1, e - digits + 1));
+    CHECK((double)float_of(lpg_power_bits(digits - 1 - e)) == ldexp(1, digits - 1 - e));
+  }
+}
+
+static void test_fixed_point(void) {
+  if (test_case("bits/exponent")) {
+    static const float some[] = {0, 1e-45f, 0x1p-126f, 0x1p-103f, 0x1p-102f, 0.75f, 1, 1.5f, 65504, 0x1.fep127f};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) check_exponent(some[i]);
+    for (int i = 0; i < 1000; i++) check_exponent((float)ldexp(test_uniform(0, 1), (int)test_between(-140, 127)));
+    CHECK(lpg_is_not_finite(bits_of(INFINITY)) && lpg_is_not_finite(bits_of(NAN) & 0x7fffffffu));
+    CHECK(!lpg_is_not_finite(bits_of(3.4e38f)));
+  }
+}
+
+/* ---- planes ---- */
+
+/* A number in two's complement of its digits is the sum of its planes' weights, beside each bit of a code times that
+ * bit's weight; and all columns together fit three tensor-core blocks. */
+static void check_planes(int bits, int32_t a) {
+  for (int i = 0; i < bits; i++) {
+    int64_t sum = 0;
+    for (int q = 0; q < LPG_PLANES; q++) {
+      sum += (int64_t)lpg_plane_weight(bits, q) * lpg_plane_bit(bits, (uint32_t)a, i, q);
+    }
+    CHECK_INT(sum, (int64_t)a << i);
+  }
+}
+
+/* Packed words of a chunk by its planes, all 32-bit arithmetic: what the tensor cores count is the product. */
+static void check_product(int bits) {
+  const int tile_k = lpg_tile_k(bits), unit_codes = lpg_unit_codes(bits), words = LPG_CHUNK_K * bits / 32 / 4;
+  const int32_t limit = 1 << (lpg_fixed_digits(bits) - 1);
+  uint32_t packed[4][2] = {{0}}, plane[LPG_PLANES][4][2];
+  int64_t want = 0;
+  uint32_t got = 0;
+  memset(plane, 0, sizeof plane);
+  for (int c = 0; c < LPG_CHUNK_K; c++) {
+    const int t = c % 8 / 2, pair = 2 * (c % tile_k / 16) + c % 16 / 8, unit = pair / (unit_codes / 2);
+    const lpg_field field = lpg_field_of(bits, pair % (unit_codes / 2));
+    const int32_t a = test_between(0, 3) ? (int32_t)test_between(1 - limit, limit - 1) : limit - 1;
+    const uint32_t code = (uint32_t)test_between(0, (1 << bits) - 1);
+    CHECK(unit < words && field.word == 0);
+    want += (int64_t)a * code;
+    for (int i = 0; i < bits; i++) {
+      const int at = field.shift + 16 * (c % 2) + i;
+      packed[t][unit] |= (code >> i & 1u) << at;
+      for (int q = 0; q < LPG_PLANES; q++) plane[q][t][unit] |= lpg_plane_bit(bits, (uint32_t)a, i, q) << at;
+    }
+  }
+  for (int q = 0; q < LPG_PLANES; q++) {
+    uint32_t count = 0;
+    for (int t = 0; t < 4; t++) {
+      for (int w = 0; w < words; w++) count += (uint32_t)__builtin_popcount(packed[t][w] & plane[q][t][w]);
+    }
+    got += count * (uint32_t)lpg_plane_weight(bits, q);
+  }
+  CHECK_INT((int32_t)got, want);
+}
+
+static void test_planes(void) {
+  for (int bits = 1; bits <= 2; bits++) {
+    if (test_case("bits/planes/u%d", bits)) {
+      const int32_t limit = 1 << (lpg_fixed_digits(bits) - 1);
+      const int32_t some[] = {0, 1, -1, limit - 1, -limit, 1 - limit, limit / 2, -limit / 2};
+      for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) check_planes(bits, some[i]);
+      for (int i = 0; i < 1000; i++) check_planes(bits, (int32_t)test_between(-limit, limit - 1));
+    }
+    if (test_case("bits/product/u%d", bits)) {
+      for (int i = 0; i < 100; i++) check_product(bits);
+    }
+  }
+}
+
+/* ---- plans ---- */
+
+static void check_plan(const lpg_bits_plan *p, const lpg_plan *w, int64_t m, const lpg_device *device) {
+  const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
+  CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
+  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
+  CHECK(p->slice.each * p->slices + p->slice.more == p->blocks && p->slice.more < p->slices);
+  CHECK(p->group.each * p->groups + p->group.more == p->super_tiles && p->group.more < p->groups);
+  const int row_tiles = lpg_bits_row_tiles(p->columns), chunks = lpg_bits_chunks(p->columns);
+  CHECK((int64_t)p->blocks * chunks * LPG_CHUNK_K >= w->k_padded);
+  CHECK((int64_t)p->super_tiles * row_tiles >= w->row_tiles);
+  CHECK(p->columns >= m && p->columns <= LPG_BITS_MOST_X && p->group.each >= 1);
+  CHECK(p->x_stride == blocks * chunks / 2 * lpg_bits_block_words(w->bits) * 4 && p->x_stride % 16 == 0);
+  CHECK(p->slots == p->columns * p->x_stride);
+  CHECK(p->inbox == p->slots + (tiles + LPG_BITS_WARPS - 1) * p->slot_bytes && p->inbox % 16 == 0);
+  CHECK(p->slices == 1 || (int64_t)p->inbox_slice * p->slices >= (int64_t)tiles * p->slot_bytes);
+  CHECK(p->shared_bytes == p->inbox + p->slices * p->inbox_slice && p->shared_bytes <= device->shared_memory);
+}
+
+static void test_plans(void) {
+  static const lpg_device devices[] = {
+      {.backend = LPGEMM_BACKEND_CUDA,
+       .arch = 90,
+       .units = 132,
+       .shared_memory = 232448,
+       .clusters = {132, 66, 30, 15}},
+      {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 114, .shared_memory = 232448, .clusters = {114, 57, 26, 0}},
+  };
+  int found = 0;
+  for (int d = 0; d < 2; d++) {
+    if (!test_case("bits/plan/%d", d)) continue;
+    for (int i = 0; i < 1000; i++) {
+      lpgemm_weight_desc_t desc = {.size = sizeof desc};
+      desc.type = LPGEMM_UINT((uint32_t)test_between(1, 2));
+      desc.n = test_between(1, test_between(0, 1) ? 100 : 70000);
+      desc.k = test_between(0, test_between(0, 1) ? 3000 : 30000);
+      lpg_plan w;
+      lpg_bits_plan p = {0};
+      double cost;
+      CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+      const int64_t m = test_between(1, LPG_BITS_MOST_X);
+      if (!lpg_bits_make_plan(&w, m, &devices[d], &p, &cost)) continue;
+      CHECK(isfinite(cost) && cost > 0);
+      check_plan(&p, &w, m, &devices[d]);
+      found++;
+    }
+    CHECK(found > 500);
+  }
+}
+
+/* ---- data that fixed point finds hard ---- */
+
+/* X of which one value in a thousand is 100 to 1000 times the others; weights beside those are zero if asked. */
+static void check_outliers(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_dtype_t x_type, int hidden) {
+  problem_spec s = {.desc = {.size = sizeof s.desc, .type = type, .n = 200, .k = 8192, .group_k = 128}, .m = 2};
+  problem p;
+  s.desc.scale_type = LPGEMM_F16;
+  s.desc.zero = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT ? LPGEMM_ZERO_CONSTANT : LPGEMM_ZERO_NONE;
+  s.desc.zero_constant = s.desc.zero == LPGEMM_ZERO_CONSTANT ? 1 : 0;
+  s.x_type = x_type;
+  s.y_type = LPGEMM_F32;
+  s.alpha = 1;
+  if (problem_make(&p, handle, &s)) {
+    uint8_t *codes = (uint8_t *)(uintptr_t)p.source.codes;
+    for (int64_t k = 0; k < s.desc.k; k++) {
+      const int outlier = test_between(0, 999) == 0;
+      for (int64_t m = 0; m < s.m; m++) {
+        double x = -6;
+        for (int i = 0; i < 12; i++) x += test_uniform(0, 1);
+        ref_store(x_type, p.x, m * s.desc.k + k, outlier ? x * test_uniform(100, 1000) : x);
+      }
+      for (int64_t n = 0; n < s.desc.n && outlier && hidden; n++) codes[n * s.desc.k + k] = 1;
+    }
+    problem_repack(&p, handle);
+    problem_expect(&p);
+    const char *names[PROBLEM_KERNELS];
+    const int count = problem_kernels(names);
+    int runs = 0;
+    for (int i = 0; i < count; i++) {
+      if (strncmp(names[i], "bits.", 5) != 0 || problem_run(&p, handle, names[i]) != LPGEMM_SUCCESS) continue;
+      problem_check(&p, names[i]);
+      runs++;
+      double worst = 0;
+      for (int64_t at = 0; at < s.m * s.desc.n; at++) {
+        const double error = fabs((double)((float *)p.y)[at] - p.want[at]) / p.bound[at];
+        if (error > worst) worst = error;
+      }
+      CHECK(worst <= 1); /* here it keeps even the bound without the term for fixed point */
+    }
+    CHECK_INT(runs, 1);
+  }
+  problem_free(&p);
+}
+
+void suite_bits(void) {
+  test_fixed_point();
+  test_planes();
+  test_plans();
+  if (test_backend() != LPGEMM_BACKEND_CUDA) return;
+  static const lpgemm_dtype_t types[] = {LPGEMM_UINT(1), LPGEMM_BIPOLAR(1), LPGEMM_UINT(2), LPGEMM_INT(2),
+                                         LPGEMM_BIPOLAR(2)};
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
+  lpgemm_handle_t handle = problem_handle(1);
+  for (int i = 0; i < 20; i++) {
+    const lpgemm_dtype_t type = types[i / 4], x_type = x_types[i / 2 % 2];
+    const char *name = lpgemm_dtype_name(type);
+    if (!test_case("bits/outliers/%s/%s/%s", name, lpgemm_dtype_name(x_type), i % 2 ? "hidden" : "seen")) continue;
+    check_outliers(handle, type, x_type, i % 2);
+  }
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}

@@ -25,7 +25,7 @@ ALLOWED = {
     "src/lut/": PART + ["src/cpu/cpu.h", "src/cpu/epilogue.h", "src/cpu/weight.h"],
     "src/kernels/": PART + ["src/cuda/cuda.h", "src/pack/activation.h", "src/kernels/prim/"],
     "src/kernels/prim/": [],
-    "src/bitserial/": PART + ["src/cuda/cuda.h", "src/kernels/"],
+    "src/bitserial/": PART + ["src/cuda/cuda.h", "src/kernels/", "src/kernels/prim/"],
     "tests/": PUBLIC + ["src/", "tests/"],
     "tests/ref/": PUBLIC,
     "tests/ref/format_reader": [],

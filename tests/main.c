@@ -33,6 +33,7 @@ enum {
   SUITE(epilogue, BOTH)    \
   SUITE(activations, BOTH) \
   SUITE(lut, CPU)          \
+  SUITE(planes, BOTH)      \
   SUITE(dropin, BOTH)      \
   SUITE(cublas, CUDA)      \
   SUITE(threads, BOTH)

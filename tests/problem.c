@@ -83,6 +83,12 @@ void problem_suit(problem_spec *spec, const char *kernel) {
     spec->desc.group_k = strstr(kernel, ".sm80") ? 0 : 128;
     if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   }
+  if (strcmp(x, "codes") == 0) { /* integers, and one scale and one zero a row */
+    spec->x_type = LPGEMM_INT(4);
+    if (strcmp(family, "few") != 0) spec->m = 40; /* images take many rows */
+    spec->desc.group_k = 0;
+    if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
+  }
   if (strcmp(x, "bf16") == 0) spec->x_type = LPGEMM_BF16;
 }
 

@@ -66,6 +66,15 @@ __device__ inline void wait_cluster_barrier(uint32_t barrier, uint32_t parity) {
       : "memory");
 }
 
+/* One of the block's own 16 barriers: so many threads, whole warps, meet there, or some arrive without waiting. */
+__device__ inline void threads_meet(int barrier, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+__device__ inline void threads_arrive(int barrier, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 /* What copies and stores have written to shared memory before is visible to the tensor cores that read it themselves.
  */
 __device__ inline void fence_for_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

@@ -39,5 +39,22 @@ __device__ inline void store_to_block(uint32_t address, uint32_t rank, float v) 
 #endif
 }
 
+/* The same in two steps: what `address` (of this block's shared memory) is in the block of that rank, and storing
+ * there.
+ */
+__device__ inline uint32_t address_in_block(uint32_t address, uint32_t rank) {
+  uint32_t remote = address;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+#endif
+  return remote;
+}
+
+__device__ inline void store_at(uint32_t remote, uint32_t value) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(remote), "r"(value) : "memory");
+#endif
+}
+
 }  // namespace
 }  // namespace lpg

@@ -107,5 +107,52 @@ struct wgmma_e4m3_by_e5m2 {
   }
 };
 
+/* Of planes of bits, 256 columns at once, or of bytes, 32: D is 64 x 256, both operands in shared memory. D counts
+ * where both have a bit, or adds up products. */
+#define LPG_OPERANDS_64 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define LPG_OPERANDS_80 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define LPG_OPERANDS_96 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define LPG_OPERANDS_112 \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define LPG_INTEGERS_128(d) \
+  LPG_INTEGERS_64(d), LPG_INTEGERS_16(d, 64), LPG_INTEGERS_16(d, 80), LPG_INTEGERS_16(d, 96), LPG_INTEGERS_16(d, 112)
+#define LPG_WGMMA_256(shape_and_types)                                                                              \
+  asm volatile(                                                                                                     \
+      "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %130, 0;\n\t"                                                           \
+      "wgmma.mma_async.sync.aligned." shape_and_types " {" LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 \
+      ", " LPG_OPERANDS_48 ", " LPG_OPERANDS_64 ", " LPG_OPERANDS_80 ", " LPG_OPERANDS_96 ", " LPG_OPERANDS_112     \
+      "}, %128, %129, p;\n\t}"                                                                                      \
+      : LPG_INTEGERS_128(d)                                                                                         \
+      : "l"(a), "l"(rows), "r"((int)adds))
+
+struct wgmma_b1 {
+  __device__ static void multiply(int (&d)[128], uint64_t a, uint64_t rows, bool adds) {
+    LPG_WGMMA_256("m64n256k256.s32.b1.b1.and.popc");
+  }
+};
+
+struct wgmma_i8_wide {
+  __device__ static void multiply(int (&d)[128], uint64_t a, uint64_t rows, bool adds) {
+    LPG_WGMMA_256("m64n256k32.s32.s8.s8");
+  }
+};
+
+/* Bytes with A in registers: row g's four columns 4 t .. 4 t + 3, row g + 8's, and those of 16 columns further on. */
+#define LPG_WGMMA_BYTES_FEW(columns, list, a0, a1, a2, a3, b, ...)                                                 \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32.s8.s8 {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
+               ", %" #a3 "}, %" #b ", 1;"                                                                          \
+               : __VA_ARGS__                                                                                       \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
+
+struct wgmma_i8_few {
+  __device__ static void multiply(int (&d)[4], const uint32_t (&a)[4], uint64_t rows) {
+    LPG_WGMMA_BYTES_FEW(8, "%0, %1, %2, %3", 4, 5, 6, 7, 8, LPG_INTEGERS_4(d, 0));
+  }
+  __device__ static void multiply(int (&d)[32], const uint32_t (&a)[4], uint64_t rows) {
+    LPG_WGMMA_BYTES_FEW(64, LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),
+                        LPG_INTEGERS_16(d, 16));
+  }
+};
+
 }  // namespace
 }  // namespace lpg

@@ -1,0 +1,112 @@
+#include "planes_limits.h"
+
+#include <math.h>
+
+/* With fewer rows of X than this images never pay, and nobody shall provide a workspace for them. */
+enum { LEAST_ROWS = 33 };
+
+static int make_plan(const lpg_problem *problem, const lpg_device *device, int bytes, lpg_planes_plan *plan) {
+  return lpg_planes_make_plan(problem->plan, problem->m, lpg_bits(problem->x_type), bytes, device, plan);
+}
+
+/* The largest magnitude of a number of the type less `zero`. */
+static int64_t largest(lpgemm_dtype_t type, int64_t zero) {
+  const int64_t low = lpg_integer_offset(type);
+  const int64_t high = low + (int64_t)lpg_integer_step(type) * ((1 << lpg_bits(type)) - 1);
+  return zero - low > high - zero ? zero - low : high - zero;
+}
+
+/* The same for the weights, whatever the zero of a row is: from 0 to 2^bits. */
+static int64_t largest_weight(const lpgemm_weight_desc_t *d) {
+  if (d->zero == LPGEMM_ZERO_CONSTANT) return largest(d->type, (int64_t)d->zero_constant);
+  const int64_t low = largest(d->type, 0);
+  const int64_t high = d->zero == LPGEMM_ZERO_PER_GROUP ? largest(d->type, 1 << lpg_bits(d->type)) : 0;
+  return low > high ? low : high;
+}
+
+/* NULL, or why no kernel for integers by integers takes it: sums must be int32, scaled once. */
+static const char *refuses_form(const lpg_problem *problem) {
+  const lpg_plan *plan = problem->plan;
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
+  if ((d->scale_type || d->zero == LPGEMM_ZERO_PER_GROUP) && (plan->group.count > 1 || plan->super.count > 1)) {
+    return "it takes one scale and one zero a row only";
+  }
+  if (d->zero == LPGEMM_ZERO_MINIMUM || (d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_real(d->zero_type)) ||
+      (d->zero == LPGEMM_ZERO_CONSTANT &&
+       (fabsf(d->zero_constant) > 65536.0f || floorf(d->zero_constant) != d->zero_constant))) {
+    return "the weights' zeros are no integers";
+  }
+  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
+    return "it takes no matrix as large as this";
+  }
+  if (d->k > INT32_MAX / (largest_weight(d) * largest(problem->x_type, 0))) {
+    return "sums of so many columns may not be int32";
+  }
+  return NULL;
+}
+
+const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device *device, int bytes) {
+  lpg_planes_plan unused;
+  const char *reason = refuses_form(problem);
+  if (reason) return reason;
+  if (problem->m < LEAST_ROWS) return "it makes images of the operands, which takes 33 rows to pay";
+  return make_plan(problem, device, bytes, &unused) ? NULL : "the rows are too long for its workspace";
+}
+
+size_t lpgemm_i_planes_workspace(const lpg_problem *problem, const lpg_device *device, int bytes) {
+  lpg_planes_plan plan;
+  if (!make_plan(problem, device, bytes, &plan)) return 0;
+  return (size_t)lpg_planes_workspace(&plan, lpg_planes_most_items(&plan));
+}
+
+/* Of a chunk of so many row items. */
+static double chunk_cost(const lpg_planes_plan *p, int32_t row_items, double units) {
+  const int64_t rounds = ((int64_t)row_items * p->token_items + p->groups - 1) / p->groups;
+  const double bytes = (double)(row_items * lpg_planes_w_bytes(p));
+  return 8.0 + bytes / (units * 20000.0) + (double)rounds * (p->p * p->q * p->k_stages * 0.75 + 2.5);
+}
+
+double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *device, int bytes) {
+  lpg_planes_plan p;
+  if (!make_plan(problem, device, bytes, &p)) return HUGE_VAL;
+  const double units = device->units > 0 ? device->units : 1.0;
+  const double x = (double)problem->m * (double)problem->plan->desc.k;
+  const int32_t chunks = p.chunk_items > 0 ? p.row_items / p.chunk_items : 0;
+  const int32_t left = p.row_items - chunks * p.chunk_items;
+  return 3.0 + x * (1.0 + 0.15 * p.q) / (units * 27000.0) + chunks * chunk_cost(&p, p.chunk_items, units) +
+         (left > 0 ? chunk_cost(&p, left, units) : 0.0);
+}
+
+/* ---- few rows ---- */
+
+static const char *few_refuses(const lpg_problem *problem, const lpg_device *device, int tokens) {
+  lpg_few_plan unused;
+  const char *reason = refuses_form(problem);
+  if (reason) return reason;
+  return lpg_few_make_plan(problem->plan, tokens, device, &unused) ? NULL : "the rows are too long for shared memory";
+}
+
+static double few_estimate(const lpg_problem *problem, const lpg_device *device, int tokens) {
+  lpg_few_plan p;
+  if (!lpg_few_make_plan(problem->plan, tokens, device, &p)) return HUGE_VAL;
+  const double slower = tokens > 8 ? 1.7 : 1.0; /* than its parts, on the H200: 64 x 1k x 1k to 64 x 14k x 4k */
+  const int64_t passes = (problem->m + tokens - 1) / tokens;
+  return (double)passes * slower * lpg_few_cost(&p, problem->plan->bits, tokens) / 1000.0;
+}
+
+const char *lpgemm_i_few_8_refuses(const lpg_problem *problem, const lpg_device *device) {
+  return few_refuses(problem, device, 8);
+}
+
+const char *lpgemm_i_few_64_refuses(const lpg_problem *problem, const lpg_device *device) {
+  return few_refuses(problem, device, 64);
+}
+
+double lpgemm_i_few_8_estimate(const lpg_problem *problem, const lpg_device *device) {
+  return few_estimate(problem, device, 8);
+}
+
+double lpgemm_i_few_64_estimate(const lpg_problem *problem, const lpg_device *device) {
+  return few_estimate(problem, device, 64);
+}

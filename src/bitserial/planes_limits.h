@@ -1,0 +1,31 @@
+/* What the kernels that multiply planes take, need and cost. bytes: 1 for those of codes that stay bytes. */
+#ifndef LPG_BITSERIAL_PLANES_LIMITS_H
+#define LPG_BITSERIAL_PLANES_LIMITS_H
+
+#include "planes_few_plan.h"
+#include "planes_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NULL, or why the problem is not for them. */
+const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device *device, int bytes);
+
+/* Bytes of the images of X and of the largest chunk of weights. */
+size_t lpgemm_i_planes_workspace(const lpg_problem *problem, const lpg_device *device, int bytes);
+
+/* Microseconds. */
+double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *device, int bytes);
+
+/* The same of the kernels for few rows, 8 or 64 at a time; they need no workspace. */
+const char *lpgemm_i_few_8_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_few_64_refuses(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_few_8_estimate(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_few_64_estimate(const lpg_problem *problem, const lpg_device *device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

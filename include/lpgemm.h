@@ -417,7 +417,8 @@ typedef enum lpgemm_x_scale {
  *
  *   EXACT  |y - y64| <= eps(Y) |y64| + (a few K 2^-23 + eps(X)) sum |x||w|: products of the stored numbers, fp32
  *          accumulation (int32 for integer times integer), at most one rounding of each scaled weight to X's type, one
- *          rounding at the end. What automatic choice uses.
+ *          rounding at the end. What automatic choice uses. Weights of 1 and 2 bits may meet X as fixed point of P = 24
+ *          and 22 bits, which adds 2^(1-P) max |x| sum |w| for every 128 columns.
  *   FAST   may use 8-bit lookup tables and shorter fixed point. */
 typedef enum lpgemm_level { LPGEMM_LEVEL_EXACT = 0, LPGEMM_LEVEL_FAST = 1 } lpgemm_level_t;
 

@@ -17,6 +17,8 @@ const char *lpgemm_i_bits_refuses(const lpg_problem *problem, const lpg_device *
   if (group->count > 1 && (group->k % LPG_CHUNK_K != 0 || (group->k & (group->k - 1)) != 0)) {
     return "it takes groups of 128, 256, 512 ... columns and whole rows only";
   }
+  if (plan->desc.zero == LPGEMM_ZERO_CONSTANT && fabsf(plan->desc.zero_constant) > 0x1p100f)
+    return "the zero is too large";
   if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4) return "it takes no matrix as large as this";
   lpg_bits_plan p;
   double cost;

@@ -44,7 +44,6 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
   ring_place codes(barriers.base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes);
   constexpr lpg_wide_slot slot = T::slot();
   ring_place slots(a.plan.scales, a.plan.slots, slot.bytes);
-  const zero_places zeros(a.numbers, g);
   const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   row_numbers_of<T> rows[T::row_tiles];
 #pragma unroll
@@ -93,7 +92,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
               if (T::tables) {
                 rows[r].load(numbers.table[granule * 8 + g]);
               } else {
-                rows[r].load(scales + granule * slot.scale_bytes, centers + granule * slot.zero_bytes, zeros, g);
+                rows[r].load(scales + granule * slot.scale_bytes, centers + granule * slot.zero_bytes, g);
               }
             }
             const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
@@ -156,7 +155,6 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();
     load_items<T>(a, w, barriers, warp - T::warps, lane);
-    wait_copies<0>();
     __syncwarp();
   } else {
     take_registers<T::registers>();

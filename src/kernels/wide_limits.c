@@ -88,10 +88,10 @@ static int takes_zero_off(const lpgemm_weight_desc_t *d) {
   return floor(center) == center && center >= 0.0 && center <= ldexp(1.0, lpg_bits(d->type));
 }
 
-/* Zeros that slots have room for: bytes, or codes of 4 bits. */
+/* Zeros that slots have room for: bytes. */
 static int small_zeros(const lpgemm_weight_desc_t *d) {
   if (d->zero == LPGEMM_ZERO_PER_GROUP)
-    return lpg_kind(d->zero_type) == LPGEMM_KIND_UINT && lpg_bits(d->zero_type) <= 8;
+    return d->zero_type == LPGEMM_U8;
   return takes_zero_off(d) && center_of(d) < 256.0;
 }
 

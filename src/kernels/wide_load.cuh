@@ -64,6 +64,7 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
       if (aligned) {
         arrive_when_copied(full.at);
       } else {
+        commit_copies();
         wait_copies<0>();
         arrive(full.at);
       }

@@ -22,11 +22,7 @@ __device__ inline void copy_granules(const number_section &s, uint32_t to, int r
     const int granule = i / pieces % Granules,
               from = first + (granule * s.groups / Granules) * s.slot_bytes + i % pieces * 16;
     const uint8_t *values = s.values + (int64_t)min(row_tile + i / each, row_tiles - 1) * s.row_bytes + from;
-    if (s.slot_bytes < 16) {
-      copy8_async(to + i * 16, values, from < s.row_bytes);
-    } else {
-      copy16_async(to + i * 16, values, from < s.row_bytes);
-    }
+    copy16_async(to + i * 16, values, from < s.row_bytes);
   }
 }
 
@@ -55,7 +51,7 @@ __device__ inline void load_slot(const wide_args &a, uint32_t to, int row_tile, 
 template <class T>
 __device__ inline void fill_slots(const wide_args &a, uint8_t *slots) {
   constexpr lpg_wide_slot slot = T::slot();
-  const uint32_t one = T::Form == LPG_WIDE_SPLIT ? f16_x::round(1.0f) : T::X::round(1.0f);
+  const uint32_t one = T::X::round(1.0f);
   const uint32_t zero = (uint32_t)a.decoder.center * 0x01010101u;
   for (int s = 0; s < a.plan.slots; s++) {
     uint32_t *const words = (uint32_t *)(slots + s * slot.bytes);
@@ -64,20 +60,6 @@ __device__ inline void fill_slots(const wide_args &a, uint8_t *slots) {
 }
 
 /* ---- out of slots ---- */
-
-/* Where a lane finds the zeros of rows g and g + 8 among a granule's: bytes, or one byte for both. */
-struct zero_places {
-  int at[2], shift;
-  uint32_t mask;
-
-  __device__ zero_places(const numbers_args &a, int g) {
-    const bool half = a.mode == zero_per_group && a.section[a.which[role_zero]].slot_bytes < LPG_TILE_ROWS;
-    at[0] = half ? g : 2 * g;
-    at[1] = half ? g : 2 * g + 1;
-    shift = half ? 4 : 0;
-    mask = half ? 15 : 255;
-  }
-};
 
 /* 2^(code - 127 + exponent), twice; what is too small is zero, and 255 NaN. */
 template <class X>
@@ -117,7 +99,7 @@ struct row_numbers_of {
 
   /* From a granule's scales and zeros in a slot; no branches: what is under way on the tensor cores must not be cut in
    * two. */
-  __device__ void load(const uint8_t *scales, const uint8_t *zeros, const zero_places &places, int g) {
+  __device__ void load(const uint8_t *scales, const uint8_t *zeros, int g) {
     if constexpr (T::Form == LPG_WIDE_E8M0) {
       const uint32_t two = ((const uint16_t *)scales)[g];
       scale[0] = power_of_code<typename T::X>(two & 255, exponent[0]);
@@ -139,8 +121,8 @@ struct row_numbers_of {
       spread(T::X::multiply(T::X::multiply(two, power[0]), power[1]), scale);
     }
     if constexpr (T::reads_zeros) {
-      set_centers(T::X::small_integer(zeros[places.at[0]] & places.mask),
-                  T::X::small_integer(zeros[places.at[1]] >> places.shift & places.mask));
+      const uint32_t two = ((const uint16_t *)zeros)[g];
+      set_centers(T::X::small_integer(two & 255), T::X::small_integer(two >> 8));
     }
   }
 

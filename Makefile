@@ -17,6 +17,7 @@ CUDA_HOME ?= /usr/local/cuda
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
 
 # ---- what follows from it ----
 
@@ -77,9 +78,10 @@ OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/
 TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
+.PHONY: all lib tests examples cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -176,8 +178,9 @@ $(OBJ)/src/build_info.o: private INCLUDES += -I$(BUILD)
 
 # ---- programs ----
 
-tests: $(BUILD)/lpgemm-tests
+tests: $(BUILD)/lpgemm-tests $(CLI)
 examples: $(EXAMPLES)
+cli: $(CLI) ## build lpgemm-info and lpgemm-tune
 fuzzers: $(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds
 
 $(BUILD)/lpgemm-tests: $(TEST_OBJS) $(LIB)
@@ -185,6 +188,11 @@ $(BUILD)/lpgemm-tests: $(TEST_OBJS) $(LIB)
 	$(Q)$(LINK)
 
 $(BUILD)/examples/%: $(OBJ)/examples/%.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+CLI_SHARED := $(patsubst %,$(OBJ)/cli/%.o,common layer measured models)
+$(CLI): $(BUILD)/bin/lpgemm-%: $(OBJ)/cli/%.o $(CLI_SHARED) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 
@@ -221,7 +229,8 @@ $(BENCH): $(BENCH_OBJS) $(LIB)
 STAGE = $(abspath $(BUILD))/stage
 check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	@rm -rf $(STAGE)
-	$(SUBMAKE) install DESTDIR=$(STAGE) PREFIX=/opt/lpgemm LIBDIR=/opt/lpgemm/lib INCLUDEDIR=/opt/lpgemm/include >/dev/null
+	$(SUBMAKE) install DESTDIR=$(STAGE) PREFIX=/opt/lpgemm LIBDIR=/opt/lpgemm/lib INCLUDEDIR=/opt/lpgemm/include \
+	  BINDIR=/opt/lpgemm/bin >/dev/null
 	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' \
 	  '$(PYTHON) tools/gen_kernels.py --selftest' '$(PYTHON) tools/bench_tables.py --selftest' \
 	  'CC="$(CC)" PYTHON="$(PYTHON)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
@@ -245,7 +254,7 @@ bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, R
 	  $(if $(FILTER),--filter '$(FILTER)') $(if $(BACKEND),--backend $(BACKEND)) $(if $(RECORD),--record '$(RECORD)')
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
-	clang-format --dry-run -Werror $$(find include src tests bench examples -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
+	clang-format --dry-run -Werror $$(find include src tests bench examples cli -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
 	printf '%s\n' $(SRCS) src/cpu/blocked.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
 	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_LUT=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py
@@ -276,8 +285,9 @@ $(BUILD)/%: tools/%.in include/lpgemm.h FORCE
 	  -e 's|@LIB_TO_INCLUDE@|$(shell realpath -ms --relative-to=$(LIBDIR) $(INCLUDEDIR))|' $< >$@
 
 CMAKE_FILES = lpgemmConfig.cmake lpgemmConfigVersion.cmake
-install: lib $(BUILD)/lpgemm.pc $(CMAKE_FILES:%=$(BUILD)/%) ## install under DESTDIR and PREFIX
-	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/lpgemm
+install: lib cli $(BUILD)/lpgemm.pc $(CMAKE_FILES:%=$(BUILD)/%) ## install under DESTDIR and PREFIX
+	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/lpgemm
+	install -m 755 $(CLI) $(DESTDIR)$(BINDIR)/
 	install -m 644 include/lpgemm.h $(DESTDIR)$(INCLUDEDIR)/
 	install -m 644 $(LIB) $(DESTDIR)$(LIBDIR)/
 	install -m 644 $(BUILD)/lpgemm.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
@@ -285,6 +295,7 @@ install: lib $(BUILD)/lpgemm.pc $(CMAKE_FILES:%=$(BUILD)/%) ## install under DES
 
 uninstall: ## remove what install has put there
 	rm -f $(DESTDIR)$(INCLUDEDIR)/lpgemm.h $(DESTDIR)$(LIBDIR)/liblpgemm.a $(DESTDIR)$(LIBDIR)/pkgconfig/lpgemm.pc
+	rm -f $(CLI:$(BUILD)/bin/%=$(DESTDIR)$(BINDIR)/%)
 	rm -rf $(DESTDIR)$(LIBDIR)/cmake/lpgemm
 
 clean: ## remove $(BUILD)

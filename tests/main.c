@@ -36,7 +36,8 @@ enum {
   SUITE(planes, BOTH)      \
   SUITE(dropin, BOTH)      \
   SUITE(cublas, CUDA)      \
-  SUITE(threads, BOTH)
+  SUITE(threads, BOTH)     \
+  SUITE(cli, CPU)
 
 SUITES
 

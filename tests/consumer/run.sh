@@ -109,6 +109,12 @@ for example in quantize_and_run replace_cublas; do
   check "examples/$example.c runs" "$build/examples/$example"
 done
 
+# ---- programs ----
+
+for program in lpgemm-info lpgemm-tune; do
+  check "$program is installed and runs" "$stage$prefix/bin/$program" --help
+done
+
 # ---- uninstall ----
 
 uninstalled() {

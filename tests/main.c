@@ -24,6 +24,7 @@ enum {
   SUITE(quantize, BOTH)    \
   SUITE(dispatch, CPU)     \
   SUITE(plan, CPU)         \
+  SUITE(wide, CPU)         \
   SUITE(bits, BOTH)        \
   SUITE(decoders, NVCC)    \
   SUITE(remember, CPU)     \

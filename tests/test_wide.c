@@ -1,0 +1,132 @@
+/* How the wide kernels read scales and zeros (src/kernels/wide_limits.h): which form weights take, and that what a form
+ * takes for granted is so. */
+#include "kernels/wide_limits.h"
+#include "layouts/packed.h"
+#include "test.h"
+
+static const lpg_device h200 = {
+    .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
+
+/* ---- what common checkpoints take ---- */
+
+static const struct form_case {
+  const char *name;
+  lpgemm_dtype_t type, scale, zero_type;
+  int64_t group;
+  lpgemm_zero_t zero;
+  float constant;
+  lpgemm_dtype_t super, x;
+  lpg_wide_form form;
+} cases[] = {
+    {"symmetric", LPGEMM_UINT(4), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_F16, LPG_WIDE_PLAIN},
+    {"row", LPGEMM_INT(8), LPGEMM_F32, 0, 0, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_PLAIN},
+    {"bf16", LPGEMM_UINT(4), LPGEMM_BF16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_BF16, LPG_WIDE_PLAIN},
+    {"awq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_U8, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_ZEROS},
+    {"gptq_by_bf16", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_U8, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_BF16,
+     LPG_WIDE_SPLIT},
+    {"q4_0", LPGEMM_UINT(4), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_F16, LPG_WIDE_SMALL},
+    {"nf4", LPGEMM_CODEBOOK(4), LPGEMM_F16, 0, 64, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_SMALL},
+    {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 0, 16, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_E4M3},
+    {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_E8M0},
+    {"mxfp8", LPGEMM_E4M3, LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_E8M0},
+    {"q6_k", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_F16, LPG_WIDE_ANY},
+    {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_ANY},
+    {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16, LPG_WIDE_ANY},
+    {"wide_zeros", LPGEMM_UINT(8), LPGEMM_F16, LPGEMM_U16, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_ANY},
+    {"rare_width", LPGEMM_UINT(5), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 16, 0, LPGEMM_F16, LPG_WIDE_ANY},
+};
+
+static void check_case(const struct form_case *c) {
+  lpgemm_weight_desc_t d = {.size = sizeof d, .type = c->type, .n = 512, .k = 1024, .group_k = c->group};
+  d.scale_type = c->scale;
+  d.super_scale_type = c->super;
+  if (c->super) d.super_k = 256;
+  d.zero = c->zero;
+  d.zero_type = c->zero_type;
+  d.zero_constant = c->constant;
+  lpg_plan w;
+  CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
+  CHECK(lpgemm_i_wide_scaling(&w, c->x).form == c->form);
+}
+
+/* ---- any description ---- */
+
+static lpgemm_weight_desc_t draw_desc(void) {
+  static const lpgemm_dtype_t scales[] = {0, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E4M3, LPGEMM_E8M0};
+  static const int64_t groups[] = {16, 32, 64, 128, 0};
+  lpgemm_weight_desc_t d = {.size = sizeof d};
+  const uint32_t bits = (uint32_t)test_between(1, 8);
+  switch (test_between(0, 4)) {
+    case 0: d.type = LPGEMM_BIPOLAR(bits); break;
+    case 1:
+      d.type = bits < 3 ? LPGEMM_CODEBOOK(bits) : bits > 6 ? LPGEMM_FLOAT(4u, bits - 5) : LPGEMM_FLOAT(2u, bits - 3);
+      break;
+    case 2: d.type = bits > 1 ? LPGEMM_INT(bits) : LPGEMM_UINT(bits); break;
+    default: d.type = LPGEMM_UINT(bits); break;
+  }
+  d.n = test_between(1, 3000);
+  d.k = test_between(1, 3000);
+  d.group_k = groups[test_between(0, 4)];
+  d.scale_type = scales[test_between(0, 5)];
+  const int integer = lpg_is_integer_kind(d.type);
+  if (integer && test_between(0, 2) == 0) {
+    d.zero = LPGEMM_ZERO_CONSTANT;
+    d.zero_constant = (float)test_between(-4, 260) / (test_between(0, 3) ? 1 : 2);
+  } else if (lpg_kind(d.type) == LPGEMM_KIND_UINT && test_between(0, 1)) {
+    d.zero = LPGEMM_ZERO_PER_GROUP;
+    d.zero_type = test_between(0, 3) ? LPGEMM_U8 : LPGEMM_U16;
+  }
+  return d;
+}
+
+/* A granule of a slot lies in one group, and what is copied for it is that group's, of the size that is there. */
+static void check_section(const lpg_plan *w, lpg_section_id id, int granules, int slot_bytes) {
+  const lpg_axis *axis = lpg_section_axis(w, id);
+  const int granule_k = LPG_BLOCK_K / granules, groups = lpg_block_groups(axis);
+  CHECK(w->section[id].bytes > 0 && lpg_slot_bytes(lpg_section_type(&w->desc, id)) == slot_bytes);
+  if (axis->count <= 1) {
+    CHECK(groups == 1);
+    return;
+  }
+  for (int g = 0; g < granules; g++) {
+    const int64_t first = g * granule_k / axis->k, last = (g * granule_k + granule_k - 1) / axis->k;
+    CHECK(first == last && first == g * groups / granules);
+  }
+}
+
+static int check_drawn(lpgemm_dtype_t x_type) {
+  const lpgemm_weight_desc_t d = draw_desc();
+  lpg_plan w;
+  CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
+  const lpg_problem problem = {.plan = &w, .m = test_between(17, 600), .x_type = x_type, .y_type = x_type};
+  if (lpgemm_i_wide_refuses(&problem, &h200)) return 0;
+  const lpg_wide_scaling s = lpgemm_i_wide_scaling(&w, x_type);
+  const int is_integer = lpg_is_integer_kind(d.type), is_float = lpg_kind(d.type) == LPGEMM_KIND_FLOAT;
+  CHECK(lpg_wide_form_exists(s.form, x_type == LPGEMM_BF16, is_integer, is_float, w.bits));
+  lpg_wide_plan plan;
+  int item = -1;
+  double cost = 0;
+  CHECK(lpg_wide_choose(&w, problem.m, s.form, &h200, -1, &plan, &item, &cost) && item >= 0);
+  if (s.form == LPG_WIDE_ANY) return 1;
+  const lpg_wide_slot slot = lpg_wide_slot_of(s.form, is_integer, 8);
+  if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.granules, slot.scale_bytes);
+  if (d.zero == LPGEMM_ZERO_PER_GROUP) {
+    CHECK(lpg_wide_reads_zeros(s.form, is_integer));
+    check_section(&w, LPG_SECTION_ZEROS, slot.granules, slot.zero_bytes);
+  }
+  CHECK(slot.zeros % 16 == 0 && slot.exponents % 16 == 0 && slot.bytes == slot.exponents + 8 * LPG_TILE_ROWS);
+  return 1;
+}
+
+void suite_wide(void) {
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    if (test_case("wide/form/%s", cases[i].name)) check_case(&cases[i]);
+  }
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
+  for (int x = 0; x < 2; x++) {
+    if (!test_case("wide/slots/%s", lpgemm_dtype_name(x_types[x]))) continue;
+    int taken = 0;
+    for (int i = 0; i < 4000; i++) taken += check_drawn(x_types[x]);
+    CHECK(taken > 1000);
+  }
+}

@@ -72,8 +72,8 @@ ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vnni -mgfni
 
 HAVE_CUDA := $(NVCC)
-CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu) $(GEN_CU:%=gen/%))
-SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c))
+CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
+SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)

@@ -13,6 +13,7 @@ MAX_LINES = {"": 500, "tests/": 1000, "include/": 1000}  # of a file: a suite st
 # in / is a folder. Nothing may include a .c file. The references of the tests stand for themselves: nothing from src/.
 PUBLIC = ["include/lpgemm.h"]
 PART = PUBLIC + ["src/internal.h", "src/status.h", "src/layouts/"]
+KERNELS = PART + ["src/cuda/cuda.h", "src/kernels/", "src/kernels/prim/"]
 ALLOWED = {
     "include/": [],
     "src/": PUBLIC + ["src/"],
@@ -24,8 +25,11 @@ ALLOWED = {
     "src/dispatch/": PART,
     "src/lut/": PART + ["src/cpu/cpu.h", "src/cpu/epilogue.h", "src/cpu/weight.h"],
     "src/kernels/": PART + ["src/cuda/cuda.h", "src/pack/activation.h", "src/kernels/prim/"],
+    "src/kernels/decode/": KERNELS,
+    "src/kernels/dense/": KERNELS,
+    "src/kernels/wide/": KERNELS,
     "src/kernels/prim/": [],
-    "src/bitserial/": PART + ["src/cuda/cuda.h", "src/kernels/", "src/kernels/prim/"],
+    "src/bitserial/": KERNELS,
     "tests/": PUBLIC + ["src/", "tests/"],
     "tests/ref/": PUBLIC,
     "tests/ref/format_reader": [],

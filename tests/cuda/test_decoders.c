@@ -5,7 +5,7 @@
 #include "../problem.h"
 #include "../test.h"
 #include "decoders.h"
-#include "kernels/decode_limits.h"
+#include "kernels/decode/decode_limits.h"
 #include "layouts/unit.h"
 
 static const lpg_device device = {

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "dense_work.cuh"
-#include "prim/logic.cuh"
-#include "prim/wgmma.cuh"
+#include "../prim/logic.cuh"
+#include "../prim/wgmma.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "decode_work.cuh"
-#include "prim/cluster.cuh"
+#include "../prim/cluster.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -14,7 +14,7 @@
 #include "combine.cuh"
 #include "decode_numbers.cuh"
 #include "weight_stream.cuh"
-#include "widen.cuh"
+#include "../widen.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -2,7 +2,7 @@
 #ifndef LPG_KERNELS_DECODE_ESTIMATE_H
 #define LPG_KERNELS_DECODE_ESTIMATE_H
 
-#include "../internal.h"
+#include "../../internal.h"
 
 #ifdef __cplusplus
 extern "C" {

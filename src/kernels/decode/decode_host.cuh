@@ -1,10 +1,10 @@
 /* The decode kernels from the host: arguments, plan, launch. */
 #pragma once
 
-#include "../cuda/cuda.h"
+#include "../../cuda/cuda.h"
 #include "decode.cuh"
 #include "decode_limits.h"
-#include "weights_host.cuh"
+#include "../weights_host.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -7,7 +7,7 @@
 #ifndef LPG_KERNELS_DECODE_PLAN_H
 #define LPG_KERNELS_DECODE_PLAN_H
 
-#include "blocks.h"
+#include "../blocks.h"
 
 /* ---- what a kernel's template and the weights fix ---- */
 

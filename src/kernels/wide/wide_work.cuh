@@ -2,11 +2,11 @@
  * cluster of blocks of threads does which items. */
 #pragma once
 
-#include "blocks.cuh"
-#include "decoder.cuh"
-#include "epilogue.cuh"
-#include "numbers.cuh"
-#include "prim/barrier.cuh"
+#include "../blocks.cuh"
+#include "../decoder.cuh"
+#include "../epilogue.cuh"
+#include "../numbers.cuh"
+#include "../prim/barrier.cuh"
 #include "wide_plan.h"
 
 namespace lpg {

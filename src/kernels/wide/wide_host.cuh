@@ -1,11 +1,11 @@
 /* The wide kernels from the host: arguments, plan, launch. */
 #pragma once
 
-#include "../cuda/cuda.h"
-#include "weights_host.cuh"
+#include "../../cuda/cuda.h"
+#include "../weights_host.cuh"
 #include "wide.cuh"
 #include "wide_limits.h"
-#include "widen.h"
+#include "../widen.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "dense_work.cuh"
-#include "prim/logic.cuh"
+#include "../prim/logic.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

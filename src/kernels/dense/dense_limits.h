@@ -4,7 +4,7 @@
 #define LPG_KERNELS_DENSE_LIMITS_H
 
 #include "expand.h"
-#include "widen.h"
+#include "../widen.h"
 
 #ifdef __cplusplus
 extern "C" {

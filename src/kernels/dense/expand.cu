@@ -5,12 +5,12 @@
  *     scales and zeros of the block's groups to shared memory
  *     for every stage of 128 bytes: decode in the order of the packed words, put in place in shared memory, copy to the
  * image */
-#include "../cuda/cuda.h"
-#include "../layouts/unit.h"
-#include "activation_type.cuh"
-#include "blocks.cuh"
+#include "../../cuda/cuda.h"
+#include "../../layouts/unit.h"
+#include "../activation_type.cuh"
+#include "../blocks.cuh"
 #include "expand.h"
-#include "groups.cuh"
+#include "../groups.cuh"
 
 #include <cuda_fp8.h>
 

@@ -2,7 +2,7 @@
 #ifndef LPG_KERNELS_DECODE_LIMITS_H
 #define LPG_KERNELS_DECODE_LIMITS_H
 
-#include "../internal.h"
+#include "../../internal.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,12 +1,12 @@
 /* What the kernels that multiply expanded weights have in common: their arguments, and who does which items. */
 #pragma once
 
-#include "activation_type.cuh"
-#include "blocks.cuh"
+#include "../activation_type.cuh"
+#include "../blocks.cuh"
 #include "expand.h"
-#include "groups.cuh"
-#include "tile_store.cuh"
-#include "x_rows.cuh"
+#include "../groups.cuh"
+#include "../tile_store.cuh"
+#include "../x_rows.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "wide_slots.cuh"
-#include "x_rows.cuh"
+#include "../x_rows.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "product.cuh"
-#include "tile_store.cuh"
+#include "../tile_store.cuh"
 #include "wide_load.cuh"
 
 namespace lpg {

@@ -7,7 +7,7 @@
 #ifndef LPG_KERNELS_WIDE_PLAN_H
 #define LPG_KERNELS_WIDE_PLAN_H
 
-#include "blocks.h"
+#include "../blocks.h"
 
 enum {
   LPG_WIDE_COPY_WARPS = 4, /* that bring what the others multiply */

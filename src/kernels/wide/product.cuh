@@ -3,7 +3,7 @@
  * 3]. */
 #pragma once
 
-#include "activation_type.cuh"
+#include "../activation_type.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -1,7 +1,7 @@
 /* Expanding weights and multiplying them, from the host: chunk after chunk of rows. */
 #pragma once
 
-#include "../cuda/cuda.h"
+#include "../../cuda/cuda.h"
 #include "dense_limits.h"
 #include "dense_mma.cuh"
 #include "dense_wgmma.cuh"

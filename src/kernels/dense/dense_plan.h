@@ -7,7 +7,7 @@
 #ifndef LPG_KERNELS_DENSE_PLAN_H
 #define LPG_KERNELS_DENSE_PLAN_H
 
-#include "blocks.h"
+#include "../blocks.h"
 
 enum {
   LPG_DENSE_ROWS = 256,

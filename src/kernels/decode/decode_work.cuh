@@ -2,11 +2,11 @@
  * warp does which part of the work. */
 #pragma once
 
-#include "blocks.cuh"
+#include "../blocks.cuh"
 #include "decode_plan.h"
-#include "decoder.cuh"
-#include "epilogue.cuh"
-#include "numbers.cuh"
+#include "../decoder.cuh"
+#include "../epilogue.cuh"
+#include "../numbers.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "decode_limits.h"
-#include "widen.h"
+#include "../decode/decode_limits.h"
+#include "../widen.h"
 
 /* ---- what is multiplied by a scale ---- */
 

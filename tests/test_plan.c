@@ -1,5 +1,5 @@
-/* How problems are cut into pieces (src/kernels/decode/decode_plan.h, wide_plan.h), on made-up GPUs: what is said to fit has a
- * plan, the pieces are the whole, and everything lies in shared memory, aligned and apart. */
+/* How problems are cut into pieces (src/kernels/decode/decode_plan.h, wide_plan.h), on made-up GPUs: what is said to
+ * fit has a plan, the pieces are the whole, and everything lies in shared memory, aligned and apart. */
 #include "kernels/decode/decode_limits.h"
 #include "kernels/decode/decode_plan.h"
 #include "kernels/dense/dense_plan.h"

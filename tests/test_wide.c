@@ -1,5 +1,5 @@
-/* How the wide kernels read scales and zeros (src/kernels/wide/wide_limits.h): which form weights take, and that what a form
- * takes for granted is so. */
+/* How the wide kernels read scales and zeros (src/kernels/wide/wide_limits.h): which form weights take, and that what a
+ * form takes for granted is so. */
 #include "kernels/wide/wide_limits.h"
 #include "layouts/packed.h"
 #include "test.h"

@@ -2,6 +2,8 @@
  * columns at a time. What a number is, is the same to all; what becomes of it is each family's. */
 #pragma once
 
+#include <cuda_fp16.h>
+
 #include "../internal.h"
 #include "prim/async.cuh"
 

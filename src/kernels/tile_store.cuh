@@ -1,6 +1,7 @@
 /* From the sums of items, which warps have in registers by row tiles, to outputs, in a fixed order. */
 #pragma once
 
+#include "activation_type.cuh"
 #include "blocks.cuh"
 #include "epilogue.cuh"
 #include "prim/async.cuh"

@@ -1,8 +1,8 @@
 /* From the sums of warps and slices to outputs, in a fixed order. */
 #pragma once
 
-#include "decode_work.cuh"
 #include "../prim/cluster.cuh"
+#include "decode_work.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -11,10 +11,10 @@
  * contiguous. */
 #pragma once
 
+#include "../widen.cuh"
 #include "combine.cuh"
 #include "decode_numbers.cuh"
 #include "weight_stream.cuh"
-#include "../widen.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

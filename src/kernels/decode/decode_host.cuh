@@ -2,9 +2,9 @@
 #pragma once
 
 #include "../../cuda/cuda.h"
+#include "../weights_host.cuh"
 #include "decode.cuh"
 #include "decode_limits.h"
-#include "../weights_host.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "../blocks.cuh"
-#include "decode_plan.h"
 #include "../decoder.cuh"
 #include "../epilogue.cuh"
 #include "../numbers.cuh"
+#include "decode_plan.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

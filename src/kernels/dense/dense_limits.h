@@ -3,8 +3,8 @@
 #ifndef LPG_KERNELS_DENSE_LIMITS_H
 #define LPG_KERNELS_DENSE_LIMITS_H
 
-#include "expand.h"
 #include "../widen.h"
+#include "expand.h"
 
 #ifdef __cplusplus
 extern "C" {

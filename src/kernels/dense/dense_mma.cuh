@@ -4,8 +4,8 @@
  *   weights by 128 rows of X; epilogue, store */
 #pragma once
 
-#include "dense_work.cuh"
 #include "../prim/logic.cuh"
+#include "dense_work.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

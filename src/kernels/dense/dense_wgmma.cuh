@@ -4,9 +4,9 @@
  *   eight warps, in two groups with their own rows, multiply what is there; epilogue, store */
 #pragma once
 
-#include "dense_work.cuh"
 #include "../prim/logic.cuh"
 #include "../prim/wgmma.cuh"
+#include "dense_work.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -3,10 +3,10 @@
 
 #include "../activation_type.cuh"
 #include "../blocks.cuh"
-#include "expand.h"
 #include "../groups.cuh"
 #include "../tile_store.cuh"
 #include "../x_rows.cuh"
+#include "expand.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -9,8 +9,8 @@
 #include "../../layouts/unit.h"
 #include "../activation_type.cuh"
 #include "../blocks.cuh"
-#include "expand.h"
 #include "../groups.cuh"
+#include "expand.h"
 
 #include <cuda_fp8.h>
 

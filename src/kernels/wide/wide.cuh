@@ -6,8 +6,8 @@
  * before the slices of K are added up through the cluster's shared memory in a fixed order; epilogue, store */
 #pragma once
 
-#include "product.cuh"
 #include "../tile_store.cuh"
+#include "product.cuh"
 #include "wide_load.cuh"
 
 namespace lpg {

@@ -3,9 +3,9 @@
 
 #include "../../cuda/cuda.h"
 #include "../weights_host.cuh"
+#include "../widen.h"
 #include "wide.cuh"
 #include "wide_limits.h"
-#include "../widen.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

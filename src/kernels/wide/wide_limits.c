@@ -90,8 +90,7 @@ static int takes_zero_off(const lpgemm_weight_desc_t *d) {
 
 /* Zeros that slots have room for: bytes. */
 static int small_zeros(const lpgemm_weight_desc_t *d) {
-  if (d->zero == LPGEMM_ZERO_PER_GROUP)
-    return d->zero_type == LPGEMM_U8;
+  if (d->zero == LPGEMM_ZERO_PER_GROUP) return d->zero_type == LPGEMM_U8;
   return takes_zero_off(d) && center_of(d) < 256.0;
 }
 

@@ -55,7 +55,7 @@ static void check_planes(int bits, int32_t a) {
     for (int q = 0; q < LPG_PLANES; q++) {
       sum += (int64_t)lpg_plane_weight(bits, q) * lpg_plane_bit(bits, (uint32_t)a, i, q);
     }
-    CHECK_INT(sum, (int64_t)a << i);
+    CHECK_INT(sum, (int64_t)a * ((int64_t)1 << i));
   }
 }
 

@@ -97,23 +97,35 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
   CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
   CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
+  CHECK(p->parts == p->slices * kind->item.teams && (p->parts == 1 || p->parts <= p->blocks));
   CHECK(p->groups >= 1 && (p->groups == 1 || p->groups <= p->row_items * p->token_items));
-  check_shares(p->slice, p->slices, p->blocks);
+  check_shares(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
   CHECK((int64_t)p->row_items * kind->rows >= w->desc.n && (int64_t)p->token_items * kind->item.tokens >= m);
 
   /* a stage of X that is free means that the weights and scales that come with it are free */
-  CHECK(p->x_stages >= LPG_WIDE_COPY_WARPS && p->x_stages <= LPG_WIDE_MOST_STAGES &&
-        p->x_stages <= 1 + each * (p->w_stages - 1));
-  CHECK(kind->form == LPG_WIDE_ANY || p->x_stages <= 1 + LPG_BLOCK_K / LPG_WIDE_STAGE_K * (p->slots - 1));
+  const int block_stages = LPG_BLOCK_K / LPG_WIDE_STAGE_K, others = (kind->item.teams - 1) * block_stages;
+  CHECK(p->x_stages >= LPG_WIDE_COPY_WARPS && p->x_stages <= LPG_WIDE_MOST_STAGES);
+  CHECK(others == 0 || p->x_stages >= others + 2);
+  CHECK(each == 1 ? p->x_stages == p->w_stages || (others == 0 && p->x_stages < p->w_stages)
+                  : p->x_stages <= 1 + each * (p->w_stages - 1) - others);
+  CHECK(kind->form == LPG_WIDE_ANY || p->x_stages <= 1 + block_stages * (p->slots - kind->item.teams));
 
   /* in the order in which they lie */
-  CHECK(p->table >= 16 * LPG_WIDE_MOST_STAGES + 16 && p->factors >= p->table + kind->table_bytes);
-  CHECK(p->sums >= p->factors + 2 * LPG_WIDE_ROWS * 4 && p->factors % 16 == 0 && p->sums % 16 == 0);
-  CHECK(p->scales >= p->sums + 2 * LPG_PASS_TOKENS * (kind->rows + 4) * 4 && p->scales % 16 == 0);
+  const int warps = kind->item.teams * kind->item.warps;
+  CHECK(p->table >= 16 * LPG_WIDE_MOST_STAGES && p->factors >= p->table + kind->table_bytes);
+  const int factors_end = p->factors + 2 * LPG_WIDE_ROWS * 4;
+  CHECK(p->sums >= factors_end && p->factors % 16 == 0 && p->sums % 16 == 0);
+  CHECK(p->scales >= factors_end && p->scales % 16 == 0);
+  if (p->parts == 1) {
+    CHECK(p->scales >= p->sums + warps * LPG_PASS_TOKENS * (kind->item.row_tiles * LPG_TILE_ROWS + 4) * 4);
+  } else { /* all sums of a block of threads */
+    CHECK(p->sums >= p->x_ring);
+    CHECK(p->shared_bytes >= p->sums + kind->item.teams * kind->item.tokens * (kind->rows + 4) * 4);
+  }
   CHECK(p->warp >= p->scales + p->slots * kind->slot_bytes && p->warp % 16 == 0 && p->warp_bytes % 16 == 0);
   CHECK(p->warp_bytes >= kind->number_bytes + kind->raw_bytes && kind->number_bytes % 16 == 0);
-  CHECK(p->x_ring >= p->warp + kind->item.warps * p->warp_bytes && p->x_ring % 1024 == 0);
+  CHECK(p->x_ring >= p->warp + warps * p->warp_bytes && p->x_ring % 1024 == 0);
   CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->item.tokens * LPG_WIDE_STAGE_K * 2);
   CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 16 == 0);
   CHECK(kind->w_stage_bytes ==
@@ -123,7 +135,7 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
 }
 
 static void check_wide_drawn(const lpg_device *device) {
-#define ITEM(tokens, row_tiles, warps) {tokens, row_tiles, warps},
+#define ITEM(tokens, row_tiles, teams, warps) {tokens, row_tiles, teams, warps},
   static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(ITEM)};
 #undef ITEM
   for (int i = 0; i < 200; i++) {
@@ -136,12 +148,12 @@ static void check_wide_drawn(const lpg_device *device) {
         lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item], (lpg_wide_form)form);
         lpg_wide_plan p = {0};
         double cost = 0;
-        int slices = (int)test_between(-1, 0), found = lpg_wide_make_plan(&kind, &w, m, device, slices, &p, &cost);
+        int parts = (int)test_between(0, 1), found = lpg_wide_make_plan(&kind, &w, m, device, parts, &p, &cost);
         fitted += found;
         CHECK(found || item > 0 ||
               device->shared_memory < 232448); /* the smallest: on the H200, whatever the weights */
         if (!found) continue;
-        CHECK(cost > 0 && (slices < 0 || p.slices == 1));
+        CHECK(cost > 0 && (parts == 0 || p.parts == parts));
         check_wide_plan(&p, &kind, &w, m, device);
       }
     }

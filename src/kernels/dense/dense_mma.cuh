@@ -96,10 +96,9 @@ __global__ void __launch_bounds__(dense_mma_threads, 1) dense_mma_kernel(const _
   }
   wait_copies<0>();
   __syncthreads(); /* the sums take the ring's place */
-  int pass = 0;
   dense_sums<T, float> totals;
   convert_sums(a, sums, totals);
-  store_item<T, true>(a, w, item, totals, factors, memory, 0, pass);
+  store_item<T>(a, w, item, totals, factors, memory);
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ __device__ inline void multiply_stages(const dense_args &a, const dense_work &w,
   const lpg_dense_plan &p = a.plan;
   float *const factors = (float *)(memory + p.factors);
   typename T::Numbers::sum of_stage[T::Tokens / 2] = {}; /* the same registers for all stages */
-  int ring = 0, before = -1, pass = 0;                   /* stages of the ring; before: one that is still being read */
+  int ring = 0, before = -1;                             /* stages of the ring; before: one that is still being read */
   uint32_t parity = 0;
   const auto release = [&](int stage) {
     if (stage >= 0 && lane < p.cluster) tell_block(barriers.empty(stage), lane);
@@ -178,7 +178,7 @@ __device__ inline void multiply_stages(const dense_args &a, const dense_work &w,
       before = -1;
       convert_sums(a, sums, totals);
     }
-    store_item<T, true>(a, w, item, totals, factors, memory, 0, pass);
+    store_item<T>(a, w, item, totals, factors, memory);
   }
 }
 

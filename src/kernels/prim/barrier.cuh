@@ -23,6 +23,17 @@ __device__ inline void wait_barrier(uint32_t barrier, uint32_t parity) {
       : "memory");
 }
 
+/* Whether it is over, without waiting. */
+__device__ inline bool barrier_is_over(uint32_t barrier, uint32_t parity) {
+  uint32_t over;
+  asm volatile(
+      "{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+      : "=r"(over)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return over;
+}
+
 __device__ inline void arrive(uint32_t barrier) {
   asm volatile("{\n\t.reg .b64 s;\n\tmbarrier.arrive.shared.b64 s, [%0];\n\t}" ::"r"(barrier) : "memory");
 }

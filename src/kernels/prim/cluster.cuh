@@ -14,6 +14,13 @@ __device__ inline void cluster_arrive() {
 #endif
 }
 
+/* Arrives without making anything visible: for who has only read. */
+__device__ inline void cluster_arrive_only() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+
 __device__ inline void cluster_wait() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -54,6 +61,26 @@ __device__ inline void store_at(uint32_t remote, uint32_t value) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(remote), "r"(value) : "memory");
 #endif
+}
+
+/* Loads from there. */
+__device__ inline float load_one_at(uint32_t remote) {
+  float v = 0.0f;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(remote) : "memory");
+#endif
+  return v;
+}
+
+__device__ inline float4 load_four_at(uint32_t remote) {
+  float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#if __CUDA_ARCH__ >= 900
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(remote)
+               : "memory");
+#endif
+  return v;
 }
 
 }  // namespace

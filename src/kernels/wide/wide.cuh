@@ -1,12 +1,12 @@
 /* The wide kernels: from 17 rows of X to any number, up to the speed of the tensor cores.
  *
  *   four warps bring X and the weights into stages in shared memory, a ring of them
- *   eight or sixteen warps, each with its own rows of the item's:
- *     for every batch of 16 columns each: decode and scale weights in registers while the tensor cores multiply the one
- * before the slices of K are added up through the cluster's shared memory in a fixed order; epilogue, store */
+ *   eight or sixteen warps, each with its own rows of the item's and a part of K:
+ *     for every few steps of 16 columns: decode and scale weights in registers while the tensor cores multiply those
+ *     before
+ *   the sums of all parts are added up in a fixed order; epilogue, store */
 #pragma once
 
-#include "../tile_store.cuh"
 #include "product.cuh"
 #include "wide_load.cuh"
 
@@ -35,9 +35,12 @@ struct stage_words {
  * waited for, and its first words are loaded, before the last step of the stage before is waited for. */
 template <class T>
 __device__ inline void multiply_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory) {
-  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4;
+  const int lane = threadIdx.x % 32, all_warp = same_in_warp(threadIdx.x / 32), g = lane / 4;
+  const int warp = all_warp % T::team_warps, team = all_warp / T::team_warps;
+  const wide_parts<T> parts(a, w);
+  const int blocks = parts.blocks_of(team);
   const typename T::Decoder decoder(a.decoder, memory + a.plan.table, lane);
-  scale_stream<T> numbers(a, w, warp, lane, memory + a.plan.warp + warp * a.plan.warp_bytes);
+  scale_stream<T> numbers(a, w, parts, warp, lane, memory + a.plan.warp + warp * a.plan.warp_bytes);
   const uint32_t step_pair = T::X::round(a.numbers.step), shift_pair = T::X::round(a.numbers.fixed_shift);
   ring_place full(barriers.full(0), a.plan.x_stages, 16);
   ring_place x(wide_product<T>::place(barriers.base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance);
@@ -55,16 +58,26 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
   uint32_t operand[depth][T::batch][T::row_tiles][4];
   stage_words<T> words;
   uint32_t parity = 0, stage_before = 0; /* 0: none */
-  int pass = 0, turn = 0;
+  const bool ahead = a.plan.parts == 1;  /* the next item's first stage comes while the one before is multiplied */
+  /* Blocks of columns of other teams. */
+  const auto pass_blocks = [&](int count) {
+    x.pass(count * (steps / T::x_steps));
+    codes.pass(count * (steps / T::w_steps));
+    parity ^= full.pass(count * (steps / T::x_steps));
+    slots.pass(count);
+  };
+  int turn = 0;
   if (T::tables) numbers.copy_next();
-  wait_barrier(full.at, parity);
-  fence_for_tensor_cores();
-  words.load(codes.at + own_codes, 0);
   for (int item = w.first_item; item < w.items; item += w.stride, turn++) {
+    for (int i = 0; i < team; i++) pass_blocks(1);
+    if (ahead || blocks > 0) {
+      wait_barrier(full.at, parity);
+      words.load(codes.at + own_codes, 0);
+    }
     float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_WIDE_ROWS;
     if (lane < T::row_tiles * LPG_TILE_ROWS) {
       const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
-      factors[row] = w.blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
+      factors[row] = blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
     }
     product.clear();
     if (!T::tables) {
@@ -75,7 +88,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
       }
     }
 #pragma unroll 1
-    for (int left = w.blocks; left > 0; left--) {
+    for (int left = blocks; left > 0; left--) {
       if (T::tables) numbers.take();
       const uint8_t *const scales = memory + slots.at + warp * T::row_tiles * slot.granules * slot.scale_bytes;
       const uint8_t *const centers =
@@ -111,12 +124,15 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
         const uint32_t read_before = stage_before; /* by all batches but this */
         product.start(weights, x.at, x_step);
         if (next % T::w_steps == 0) codes.advance();
+        if (next == steps) slots.advance();
         if (next % T::x_steps == 0) {
+          const bool comes = next < steps || left > 1 || ahead;
+          const uint32_t here = full.at, parity_here = parity;
           stage_before = full.at + 8;
           x.advance();
           parity ^= full.advance();
-          wait_barrier(full.at, parity);
-          fence_for_tensor_cores();
+          if (T::teams > 1 && next == steps) pass_blocks(left > 1 ? T::teams - 1 : 0);
+          wait_barrier(comes ? full.at : here, comes ? parity : parity_here); /* without a branch: see load() */
         }
         words.load(codes.at + own_codes, next % T::w_steps);
         product.wait();
@@ -125,16 +141,18 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
           if (lane == 0 && read_before != 0) arrive(read_before);
         }
       }
-      slots.advance();
     }
     product.finish();
-    if (a.plan.slices > 1) {
-      store_item<T, false>(a, w, item, product, factors, memory, barriers.sums(0), pass);
+    if (a.plan.parts > 1) {
+      for (int i = team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) pass_blocks(1);
+      store_parts<T>(a, w, item, product, factors, memory);
     } else {
-      store_item<T, true>(a, w, item, product, factors, memory, barriers.sums(0), pass);
+      store_item<T>(a, w, item, product, factors, memory);
     }
   }
 }
+
+enum { slots_are_filled = 2 }; /* the barrier of the block's warps that multiply */
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_constant__ wide_args a) {
@@ -144,13 +162,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const uint32_t base = shared_address(memory);
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
-  if (!T::tables) fill_slots<T>(a, memory + p.scales);
-  T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, T::threads);
   __syncthreads();
-  if (p.slices > 1) { /* before others arrive at this block's barriers */
-    cluster_arrive();
-    cluster_wait();
-  }
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();
@@ -158,11 +170,10 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     __syncwarp();
   } else {
     take_registers<T::registers>();
+    if (!T::tables) fill_slots<T>(a, memory + p.scales);
+    T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, 32 * T::warps);
+    threads_meet(slots_are_filled, 32 * T::warps);
     multiply_items<T>(a, w, barriers, memory);
-  }
-  if (p.slices > 1) { /* before others lose what they still write to */
-    cluster_arrive();
-    cluster_wait();
   }
 }
 

@@ -16,27 +16,22 @@ struct wide_memo {
   int item;
 };
 
-/* The plan that takes the least time, in so many slices of K or (-1) in any; false if there is none. */
-static bool make_wide_plan(const lpg_call &call, int64_t m, lpg_wide_form form, int slices_log2, wide_memo &best) {
+/* The plan that takes the least time, in so many parts of K or (0) in any number; false if there is none. */
+static bool make_wide_plan(const lpg_call &call, int64_t m, lpg_wide_form form, int parts, wide_memo &best) {
   double cost = 0.0;
-  return lpg_wide_choose(call.problem.plan, m, form, call.device, slices_log2, &best.plan, &best.item, &cost);
+  return lpg_wide_choose(call.problem.plan, m, form, call.device, parts, &best.plan, &best.item, &cost);
 }
 
-/* Found once a problem. A call whose rows must not depend on M takes as many slices of K as one of 32 rows. */
+/* Found once a problem. A call whose rows must not depend on M takes as many parts of K as one of 32 rows. */
 static lpgemm_status_t find_wide_plan(const lpg_call &call, lpg_wide_form form, wide_memo &best) {
   static_assert(sizeof best <= sizeof call.memo->words, "a memo is too small for a plan");
   if (call.memo && call.memo->filled) {
     memcpy(&best, call.memo->words, sizeof best);
     return LPGEMM_SUCCESS;
   }
-  int slices_log2 = -1;
-  if (call.problem.batch_invariant) {
-    slices_log2 = 0;
-    if (make_wide_plan(call, 32, form, -1, best)) {
-      while (1 << slices_log2 < best.plan.slices) slices_log2++;
-    }
-  }
-  LPG_CHECK(make_wide_plan(call, call.problem.m, form, slices_log2, best), LPGEMM_INTERNAL_ERROR,
+  int parts = 0;
+  if (call.problem.batch_invariant && make_wide_plan(call, 32, form, 0, best)) parts = best.plan.parts;
+  LPG_CHECK(make_wide_plan(call, call.problem.m, form, parts, best), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan on %s", call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &best, sizeof best);
@@ -65,20 +60,20 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
 }
 
 /* Whether there is a kernel. */
-template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Warps,
+template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Teams, int Warps,
           lpg_wide_form Form>
 constexpr bool wide_exists() {
   using D = Decoder<X, Bits>;
-  return lpg_wide_has(Form, Tokens, RowTiles, Warps) &&
+  return lpg_wide_has(Form, Tokens, RowTiles, Teams * Warps) &&
          lpg_wide_form_exists(Form, X::mantissa == 7, D::centered, !D::centered && D::table_bytes == 0, Bits);
 }
 
 /* Functions of a class would be symbols of the library, `static` ones are not. */
-template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Warps,
+template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Teams, int Warps,
           lpg_wide_form Form>
 static lpgemm_status_t run_if_there(const lpg_call &call, wide_args &a) {
-  if constexpr (wide_exists<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>()) {
-    return run_wide<wide_traits<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>>(call, a);
+  if constexpr (wide_exists<X, Decoder, Bits, Tokens, RowTiles, Teams, Warps, Form>()) {
+    return run_wide<wide_traits<X, Decoder, Bits, Tokens, RowTiles, Teams, Warps, Form>>(call, a);
   } else {
     return lpgemm_i_fail(LPGEMM_INTERNAL_ERROR, __FILE__, __LINE__, "the form has no kernel for the item chosen");
   }
@@ -86,17 +81,17 @@ static lpgemm_status_t run_if_there(const lpg_call &call, wide_args &a) {
 
 template <class X, template <class, int> class Decoder, int Bits, lpg_wide_form Form>
 static lpgemm_status_t run_item(const lpg_call &call, wide_args &a, int item) {
-#define LPG_ITEM(tokens, row_tiles, warps) run_if_there<X, Decoder, Bits, tokens, row_tiles, warps, Form>,
+#define LPG_ITEM(tokens, row_tiles, teams, warps) run_if_there<X, Decoder, Bits, tokens, row_tiles, teams, warps, Form>,
   lpgemm_status_t (*const run[])(const lpg_call &, wide_args &) = {LPG_WIDE_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
   return run[item](call, a);
 }
 
-template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Warps,
+template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Teams, int Warps,
           lpg_wide_form Form>
 static lpgemm_status_t prepare_if_there(size_t shared_bytes) {
-  if constexpr (wide_exists<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>()) {
-    using T = wide_traits<X, Decoder, Bits, Tokens, RowTiles, Warps, Form>;
+  if constexpr (wide_exists<X, Decoder, Bits, Tokens, RowTiles, Teams, Warps, Form>()) {
+    using T = wide_traits<X, Decoder, Bits, Tokens, RowTiles, Teams, Warps, Form>;
     return allow_shared((const void *)wide_kernel<T>, shared_bytes);
   }
   return LPGEMM_SUCCESS;
@@ -104,8 +99,8 @@ static lpgemm_status_t prepare_if_there(size_t shared_bytes) {
 
 template <class X, template <class, int> class Decoder, int Bits, lpg_wide_form Form>
 static lpgemm_status_t prepare_form(size_t shared_bytes) {
-#define LPG_ITEM(tokens, row_tiles, warps) \
-  LPG_TRY((prepare_if_there<X, Decoder, Bits, tokens, row_tiles, warps, Form>(shared_bytes)));
+#define LPG_ITEM(tokens, row_tiles, teams, warps) \
+  LPG_TRY((prepare_if_there<X, Decoder, Bits, tokens, row_tiles, teams, warps, Form>(shared_bytes)));
   LPG_WIDE_ITEMS(LPG_ITEM)
 #undef LPG_ITEM
   return LPGEMM_SUCCESS;

@@ -143,23 +143,30 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   if (problem->m > INT32_MAX / 2) return "it takes no matrix as large as this";
-  const lpg_wide_item smallest = {scaling.form == LPG_WIDE_ANY ? 64 : 32, 1, 8};
-  const lpg_wide_kind kind = lpg_wide_kind_of(plan, smallest, scaling.form);
   lpg_wide_plan p;
+  int item;
   double cost;
-  if (!lpg_wide_make_plan(&kind, plan, 32, device, 0, &p, &cost)) {
+  if (!lpg_wide_choose(plan, 32, scaling.form, device, 0, &p, &item, &cost)) {
     return "the GPU has too little shared memory for it";
   }
   return NULL;
 }
 
-/* How much longer items of 128 rows of X take than with 4-bit integers, for which the plan's constants stand: 8192 x
- * 8192 with 2048 rows on an H200, 2026-11-22. */
-static double slower_by_decoder(const lpgemm_weight_desc_t *d) {
-  const int bits = lpg_bits(d->type);
-  if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return 1.15;
-  if (bits == 8) return lpg_is_integer_kind(d->type) ? 1.06 : 1.24;
-  return bits == 7 ? 1.26 : bits == 5 ? 1.1 : bits == 6 ? 1.07 : 1.0;
+/* How much longer items take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at 8192 x
+ * 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200, 2026-11-22). */
+static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m) {
+  const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < LPG_WIDE_TOKENS;
+  if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return few ? 1.1 : 1.15;
+  switch (bits) {
+    case 1: return few ? 0.87 : 0.92;
+    case 2: return few ? 0.91 : 0.92;
+    case 3:
+    case 4: return 1.0;
+    case 5: return 1.1;
+    case 6: return few ? 1.03 : 1.07;
+    case 7: return few ? 1.18 : 1.26;
+    default: return is_integer ? 1.08 : few ? 1.35 : 1.24;
+  }
 }
 
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device) {
@@ -167,10 +174,10 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
   lpg_wide_plan plan;
   int item;
   double ns = 0.0;
-  const int found = lpg_wide_choose(problem->plan, problem->m, form, device, -1, &plan, &item, &ns);
+  const int found = lpg_wide_choose(problem->plan, problem->m, form, device, 0, &plan, &item, &ns);
   if (!found) return HUGE_VAL;
-  /* 3 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
-  return 3.0 + ns / 1000.0 * (problem->m >= LPG_WIDE_TOKENS ? slower_by_decoder(&problem->plan->desc) : 1.0);
+  /* 1.5 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
+  return 1.5 + ns / 1000.0 * slower_by_decoder(&problem->plan->desc, problem->m);
 }
 
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../x_rows.cuh"
+#include "wide_parts.cuh"
 #include "wide_slots.cuh"
 
 namespace lpg {
@@ -32,23 +33,43 @@ __device__ inline void load_weights(const wide_args &a, uint32_t to, const uint8
   }
 }
 
+/* A stage that a warp has copied or is still copying, and has not yet announced: those who copy make visible to the
+ * tensor cores what they wrote, so that those who multiply need not. */
+struct stage_on_its_way {
+  uint32_t full = 0; /* its barrier; 0: none */
+
+  /* Later: batches of copies after its own. */
+  template <int Later>
+  __device__ void announce() {
+    if (full == 0) return;
+    wait_copies<Later>();
+    fence_for_tensor_cores();
+    arrive(full);
+    full = 0;
+  }
+};
+
 template <class T>
 __device__ inline void load_items(const wide_args &a, const wide_work &w, barriers_of barriers, int warp, int lane) {
   constexpr int row_tiles = T::rows / LPG_TILE_ROWS, w_stages = T::w_steps / T::x_steps; /* stages of one of weights */
   static_assert(LPG_WIDE_COPY_WARPS * T::x_steps == steps, "a warp has a stage of a block");
   const lpg_wide_plan &p = a.plan;
+  const wide_parts<T> parts(a, w);
+  const int blocks = parts.blocks();
   const x_matrix<2> from(a.x, a.ldx, a.m, a.k);
   const bool aligned = from.aligned();
   ring_place full(barriers.full(0), p.x_stages, 16), x(barriers.base + p.x_ring, p.x_stages, T::x_stage_bytes);
   ring_place codes(barriers.base + p.w_ring, p.w_stages, T::w_stage_bytes);
   ring_place slots(barriers.base + p.scales, p.slots, T::slot().bytes);
   uint32_t parity = full.advance(warp) & 1 ^ 1; /* fresh stages are empty */
+  stage_on_its_way before;
   x.advance(warp);
   codes.advance(warp / w_stages);
   for (int item = w.first_item; item < w.items; item += w.stride) {
     const int token = w.token_item(item) * T::Tokens, row_tile = w.row_item(item) * row_tiles;
-    int vector = w.first_block * T::Bits + warp / w_stages * T::w_vectors;
-    for (int block = w.first_block; block < w.first_block + w.blocks; block++, vector += T::Bits) {
+    for (int i = 0; i < blocks; i++) {
+      const int block = parts.block(i), vector = block * T::Bits + warp / w_stages * T::w_vectors;
+      if (!__all_sync(~0u, barrier_is_over(full.at + 8, parity))) before.announce<0>();
       wait_barrier(full.at + 8, parity);
       if (warp % w_stages == 0) {
         load_weights<T>(a, codes.at + lane * 16,
@@ -61,18 +82,16 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
         slots.advance(1);
       }
       from.load<T::Tokens>(x.at, token, block * block_k + warp * LPG_WIDE_STAGE_K, lane, aligned);
-      if (aligned) {
-        arrive_when_copied(full.at);
-      } else {
-        commit_copies();
-        wait_copies<0>();
-        arrive(full.at);
-      }
+      commit_copies();
+      before.announce<1>();
+      before.full = full.at;
       x.advance(LPG_WIDE_COPY_WARPS);
       parity ^= full.advance(LPG_WIDE_COPY_WARPS) & 1;
     }
+    before.announce<0>();
+    if (p.parts > 1) wait_for_parts();
   }
-  if (warp > 0) return;
+  if (warp > 0 || p.parts > 1) return;
   wait_barrier(full.at + 8, parity); /* a stage that nobody multiplies: those who do wait for one ahead */
   arrive(full.at);
 }

@@ -109,20 +109,28 @@ __device__ inline void convert_scales(const numbers_args &a, float center, const
   }
 }
 
-/* A warp's scales and zeros, block after block: copied a block ahead. */
+/* A warp's scales and zeros, block after block: copied a block ahead. There is one team. */
 template <class T>
 struct scale_stream {
   const wide_args &a;
   const wide_work &w;
+  const wide_parts<T> &parts;
   int item, block, left; /* of the next block to copy; blocks of the item that are left */
   int warp, lane;
   uint8_t *raw;
   uint4 *table;
 
-  __device__ scale_stream(const wide_args &a, const wide_work &w, int warp, int lane, uint8_t *memory)
-      : a(a), w(w), item(w.first_item), block(w.first_block), left(w.blocks), warp(warp), lane(lane) {
+  __device__ scale_stream(const wide_args &a, const wide_work &w, const wide_parts<T> &parts, int warp, int lane,
+                          uint8_t *memory)
+      : a(a), w(w), parts(parts), item(w.first_item), warp(warp), lane(lane) {
+    begin_item();
     raw = memory + a.plan.number_bytes;
     table = (uint4 *)memory;
+  }
+
+  __device__ void begin_item() {
+    block = parts.block(0);
+    left = parts.blocks();
   }
 
   __device__ void copy_next() {
@@ -140,8 +148,7 @@ struct scale_stream {
       block++;
       if (--left == 0) {
         item += w.stride;
-        block = w.first_block;
-        left = w.blocks;
+        begin_item();
       }
     }
     commit_copies();

@@ -1,13 +1,13 @@
 /* How a problem of many rows is cut into pieces: plain arithmetic, for C and CUDA.
  *
- * An item is a tile of 128 or 256 rows of weights, dealt out to 8 or 16 warps, by 32, 64 or 128 rows of X (tokens). K
- * is cut into slices of whole blocks of 256 columns; the blocks of threads of a cluster take one slice each of the same
- * item, and add their sums up. Clusters take items in turn, in bands of row tiles, so that those that run at the same
- * time read the same weights and X. */
+ * An item is a tile of 128 or 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into parts of whole
+ * blocks of 256 columns, a part for each team of warps of each block of threads of a cluster, and all parts' sums are
+ * added up. Clusters take items in turn, in bands of row tiles, so that those that run at the same time read the same
+ * weights and X. */
 #ifndef LPG_KERNELS_WIDE_PLAN_H
 #define LPG_KERNELS_WIDE_PLAN_H
 
-#include "../blocks.h"
+#include "../tile_sums.h"
 
 enum {
   LPG_WIDE_COPY_WARPS = 4, /* that bring what the others multiply */
@@ -21,12 +21,14 @@ enum {
 
 /* ---- what a kernel's template and the weights fix ---- */
 
-/* The items that there are kernels for: tokens, row tiles of a warp, and warps that multiply. */
-#define LPG_WIDE_ITEMS(item) \
-  item(32, 1, 8) item(32, 1, 16) item(64, 1, 8) item(64, 1, 16) item(128, 1, 8) item(128, 2, 8)
+/* The items that there are kernels for: tokens, row tiles of a warp, teams, and warps of a team. All teams have the
+ * same rows: more warps hide more of what each waits for. */
+#define LPG_WIDE_ITEMS(item)                                                                                    \
+  item(32, 1, 1, 8) item(32, 1, 2, 8) item(32, 1, 1, 16) item(64, 1, 1, 8) item(64, 1, 2, 8) item(64, 1, 1, 16) \
+      item(128, 1, 1, 8) item(128, 2, 1, 8)
 
 typedef struct lpg_wide_item {
-  int tokens, row_tiles, warps;
+  int tokens, row_tiles, teams, warps;
 } lpg_wide_item;
 
 /* Steps of 16 columns of a stage of weights: whole tiles. */
@@ -85,10 +87,10 @@ LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, in
   }
 }
 
-/* Which items a form has: few in the last, which is slow whatever they are. */
-LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int row_tiles, int warps) {
-  if (form == LPG_WIDE_PLAIN) return 1;
-  return form == LPG_WIDE_ANY ? warps == 8 && (tokens == 64 || row_tiles == 2) : warps == 8;
+/* Which items a form has: 16 warps only where registers do, and few in the last, which is slow whatever they are. */
+LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int row_tiles, int all_warps) {
+  if (form == LPG_WIDE_PLAIN) return all_warps == 16 || tokens == LPG_WIDE_TOKENS;
+  return all_warps == 8 && (form != LPG_WIDE_ANY || tokens == 64 || row_tiles == 2);
 }
 
 /* A slot in shared memory, of a block of columns: scales of an item's rows, zeros, and the rows' exponents, each by row
@@ -150,42 +152,55 @@ static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_i
 typedef struct lpg_wide_plan {
   int32_t blocks;                 /* of 256 columns */
   int32_t row_items, token_items; /* tiles of rows and of tokens */
-  int32_t slices, groups;         /* of K; clusters, of so many blocks of threads */
-  lpg_shares slice;               /* blocks of a slice */
+  int32_t slices, groups;         /* blocks of threads of a cluster; clusters */
+  int32_t parts;                  /* of K */
+  lpg_shares part;                /* blocks of one */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
   int32_t table, factors, sums, scales, warp, warp_bytes, number_bytes, x_ring, w_ring, shared_bytes;
 } lpg_wide_plan;
 
 /* Lays out shared memory; 0 if it does not fit. A stage of weights is for several of X where tiles are long. One of X
- * that is free must mean that the weights' next is free as well: see the bound of x_stages. */
+ * that is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go
+ * through the stages in turn, a block of columns each. */
 static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, int64_t shared_memory) {
   const int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
+  const int others = (kind->item.teams - 1) * (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* stages of the other teams */
   p->number_bytes = kind->number_bytes;
   p->warp_bytes = lpg_round_up_to(kind->number_bytes + kind->raw_bytes, 128);
   p->table = LPG_WIDE_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
   p->sums = p->factors + 2 * LPG_WIDE_ROWS * 4;
-  p->scales = p->sums + 2 * LPG_PASS_TOKENS * (LPG_WIDE_ROWS + 4) * 4;
-  p->slots =
-      kind->form == LPG_WIDE_ANY ? 0 : 2 + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
+  p->scales = p->sums;
+  if (p->parts == 1) { /* a warp's sums of a few tokens; of parts they lie where the stages were */
+    p->scales +=
+        kind->item.teams * kind->item.warps * lpg_sums_bytes(LPG_PASS_TOKENS, kind->item.row_tiles * LPG_TILE_ROWS);
+  }
+  p->slots = kind->form == LPG_WIDE_ANY
+                 ? 0
+                 : 1 + kind->item.teams + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
   p->warp = p->scales + p->slots * kind->slot_bytes;
-  p->x_ring = lpg_round_up_to(p->warp + kind->item.warps * p->warp_bytes, 1024); /* swizzled rows */
+  p->x_ring = lpg_round_up_to(p->warp + kind->item.teams * kind->item.warps * p->warp_bytes, 1024); /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
   p->x_stages = 0;
   for (int32_t w_stages = 2; w_stages <= LPG_WIDE_MOST_STAGES; w_stages++) {
     const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / kind->x_stage_bytes;
-    const int32_t bound = 1 + each * (w_stages - 1);
+    const int32_t bound = each == 1 ? w_stages : 1 + each * (w_stages - 1) - others;
     int32_t x_stages = left < bound ? (int32_t)left : bound;
     if (x_stages > LPG_WIDE_MOST_STAGES) x_stages = LPG_WIDE_MOST_STAGES;
     if (x_stages <= p->x_stages) continue;
     p->x_stages = x_stages;
     p->w_stages = w_stages;
   }
-  /* A warp that copies brings every fourth stage; with fewer it could take a stage's next turn but one for its next. */
-  if (p->x_stages < LPG_WIDE_COPY_WARPS) return 0;
+  /* A warp that copies brings every fourth stage; with fewer it could take a stage's next turn but one for its next.
+   * And a team that waits for its next block's first stage has the last of the block before not yet given back. */
+  if (p->x_stages < (others ? others + 2 : LPG_WIDE_COPY_WARPS)) return 0;
   p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
   p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;
+  if (p->parts > 1) {
+    p->sums = p->x_ring;
+    if (p->shared_bytes < p->sums + kind->item.teams * lpg_sums_bytes(kind->item.tokens, kind->rows)) return 0;
+  }
   return 1;
 }
 
@@ -206,14 +221,14 @@ static inline double lpg_wide_slower(lpg_wide_form form, int tokens) {
  * H200, docs/performance.md) or of its share of the memory. */
 static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
-  const int blocks = p->slice.each + (p->slice.more > 0);
+  const int blocks = (p->part.each + (p->part.more > 0)) * kind->item.teams;
   const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
   const double slower = lpg_wide_slower(kind->form, kind->item.tokens);
-  const double work = (370.0 + 390.0 * share) * slower + kind->item.tokens * (3.4 + 6.9 * share);
-  return rounds * (blocks * (read > work ? read : work) + 1800.0 + (p->slices > 1 ? 1500.0 : 0.0)) + 2500.0;
+  const double work = (350.0 + 350.0 * share) * slower + kind->item.tokens * (3.4 + 6.7 * share);
+  return rounds * (blocks * (read > work ? read : work) + 1200.0 + (p->parts > 1 ? 800.0 : 0.0)) + 1500.0;
 }
 
-/* The problem in so many slices; 0 if it has no so many, or the device none that run at once. */
+/* The problem in clusters of so many blocks; 0 if it has no so many parts, or the device none that run at once. */
 static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m,
                                  const lpg_device *device, int slices_log2, lpg_wide_plan *p) {
   const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
@@ -221,22 +236,23 @@ static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weig
   p->row_items = (int32_t)((weights->desc.n + kind->rows - 1) / kind->rows);
   p->token_items = (int32_t)((m + kind->item.tokens - 1) / kind->item.tokens);
   p->slices = 1 << slices_log2;
-  if (most <= 0 || (slices_log2 > 0 && p->slices > p->blocks)) return 0;
+  p->parts = p->slices * kind->item.teams;
+  if (most <= 0 || (p->parts > 1 && p->parts > p->blocks)) return 0;
   const int64_t items = (int64_t)p->row_items * p->token_items;
   if (items > INT32_MAX) return 0;
   p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
-  p->slice = lpg_shares_of(p->blocks, p->slices);
+  p->part = lpg_shares_of(p->blocks, p->parts);
   return lpg_wide_lay_out(p, kind, device->shared_memory);
 }
 
-/* The plan for m rows that takes the least time, and that time; 0 if shared memory does not do. `slices_log2`: -1, or
- * the number of slices is given. */
+/* The plan for m rows that takes the least time, and that time; 0 if shared memory does not do. `parts`: of K, or 0 if
+ * any number will do. */
 static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m,
-                                     const lpg_device *device, int slices_log2, lpg_wide_plan *plan, double *cost) {
+                                     const lpg_device *device, int parts, lpg_wide_plan *plan, double *cost) {
   int found = 0;
   for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
     lpg_wide_plan p = LPG_ZERO;
-    if ((slices_log2 >= 0 && i != slices_log2) || !lpg_wide_slice(kind, weights, m, device, i, &p)) continue;
+    if (!lpg_wide_slice(kind, weights, m, device, i, &p) || (parts > 0 && p.parts != parts)) continue;
     const double ns = lpg_wide_cost(&p, kind);
     if (found && ns >= *cost) continue;
     found = 1;
@@ -248,17 +264,17 @@ static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *
 
 /* The plan and the item (of LPG_WIDE_ITEMS) that take the least time, and that time; 0 if there is none. */
 static inline int lpg_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device,
-                                  int slices_log2, lpg_wide_plan *plan, int *item, double *cost) {
-#define LPG_ITEM(tokens, row_tiles, warps) {tokens, row_tiles, warps},
+                                  int parts, lpg_wide_plan *plan, int *item, double *cost) {
+#define LPG_ITEM(tokens, row_tiles, teams, warps) {tokens, row_tiles, teams, warps},
   static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
   int found = 0;
   for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
-    if (!lpg_wide_has(form, items[i].tokens, items[i].row_tiles, items[i].warps)) continue;
+    if (!lpg_wide_has(form, items[i].tokens, items[i].row_tiles, items[i].teams * items[i].warps)) continue;
     const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form);
     lpg_wide_plan p = LPG_ZERO;
     double ns = 0.0;
-    if (!lpg_wide_make_plan(&kind, weights, m, device, slices_log2, &p, &ns) || (found && ns >= *cost)) continue;
+    if (!lpg_wide_make_plan(&kind, weights, m, device, parts, &p, &ns) || (found && ns >= *cost)) continue;
     found = 1;
     *plan = p;
     *item = i;

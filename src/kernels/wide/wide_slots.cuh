@@ -47,15 +47,18 @@ __device__ inline void load_slot(const wide_args &a, uint32_t to, int row_tile, 
   }
 }
 
-/* What load_slot() leaves out: scales of one where they go on the sums, and the zero that all have. */
+/* What load_slot() leaves out, and nothing else: it runs at the same time. Scales of one where they go on the sums, and
+ * the zero that all have. */
 template <class T>
 __device__ inline void fill_slots(const wide_args &a, uint8_t *slots) {
   constexpr lpg_wide_slot slot = T::slot();
   const uint32_t one = T::X::round(1.0f);
   const uint32_t zero = (uint32_t)a.decoder.center * 0x01010101u;
+  const int first = a.numbers.scale_on_rows ? 0 : slot.zeros / 4;
+  const int end = T::reads_zeros && a.numbers.mode != zero_per_group ? slot.exponents / 4 : slot.zeros / 4;
   for (int s = 0; s < a.plan.slots; s++) {
     uint32_t *const words = (uint32_t *)(slots + s * slot.bytes);
-    for (int i = threadIdx.x; i < slot.exponents / 4; i += T::threads) words[i] = i < slot.zeros / 4 ? one : zero;
+    for (int i = first + threadIdx.x; i < end; i += 32 * T::warps) words[i] = i < slot.zeros / 4 ? one : zero;
   }
 }
 

@@ -28,15 +28,16 @@ struct wide_args {
 
 /* What the template parameters say together. Tokens: rows of X of an item; Warps: that multiply; General: scales of any
  * kind and groups from 16 columns on, zeros that differ; else scales of X's type in groups of 128, or one a row. */
-template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int RowTiles_, int Warps_,
-          lpg_wide_form Form_>
+template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int RowTiles_, int Teams_,
+          int TeamWarps_, lpg_wide_form Form_>
 struct wide_traits {
   using X = X_;
   using Decoder = Decoder_<X_, Bits_>;
   static constexpr int Bits = Bits_, Tokens = Tokens_;
   static constexpr lpg_wide_form Form = Form_;
   static constexpr bool tables = Form == LPG_WIDE_ANY, integer_sums = false;
-  static constexpr int warps = Warps_, row_tiles = RowTiles_, rows = lpg_wide_rows(row_tiles, warps);
+  static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;
+  static constexpr int row_tiles = RowTiles_, rows = lpg_wide_rows(row_tiles, team_warps);
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */
   /* Steps whose products start together: more leave the warps alone for longer, but take registers. */
@@ -57,19 +58,38 @@ struct wide_traits {
   __device__ static constexpr int first_step(int v) { return 4 * v / (2 * unit_words) * unit_steps; }
 };
 
-/* The items of a cluster, and the slice of a block of threads. */
+/* The items of a cluster, and the parts of K of a block of threads. */
 struct wide_work : item_bands<LPG_WIDE_BAND> {
   int items, first_item, stride; /* the cluster takes first_item, first_item + stride and so on */
-  int rank;                      /* in the cluster: the slice */
-  int first_block, blocks;       /* of the slice */
+  int rank;                      /* in the cluster */
+  bool reads;                    /* else there is nothing to multiply */
 
   __device__ wide_work(const lpg_wide_plan &p, bool reads)
-      : item_bands{p.row_items, p.token_items}, items(p.row_items * p.token_items), stride(p.groups) {
+      : item_bands{p.row_items, p.token_items}, items(p.row_items * p.token_items), stride(p.groups), reads(reads) {
     rank = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
     first_item = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
-    first_block = first_of(p.slice, rank);
-    blocks = reads ? count_of(p.slice, rank) : 0;
   }
+};
+
+/* The blocks of columns that a block of threads goes through for an item: one of each team's part in turn. The first
+ * teams' parts are the longer ones, if any. */
+template <class T>
+struct wide_parts {
+  const lpg_shares &part;
+  int first; /* part */
+  bool reads;
+
+  __device__ wide_parts(const wide_args &a, const wide_work &w)
+      : part(a.plan.part), first(w.rank * T::teams), reads(w.reads) {}
+
+  __device__ int blocks_of(int team) const { return reads ? count_of(part, first + team) : 0; }
+  __device__ int blocks() const {
+    int all = 0;
+    for (int team = 0; team < T::teams; team++) all += blocks_of(team);
+    return all;
+  }
+  /* The column block of the i-th of all. */
+  __device__ int block(int i) const { return first_of(part, first + i % T::teams) + i / T::teams; }
 };
 
 /* The stages in shared memory: a ring of X, 64 columns each, with two barriers a stage: one that is full, and one that
@@ -80,19 +100,17 @@ struct barriers_of {
 
   __device__ uint32_t full(int stage) const { return base + 16 * stage; }
   __device__ uint32_t empty(int stage) const { return full(stage) + 8; }
-  __device__ uint32_t sums(int turn) const { return base + 16 * LPG_WIDE_MOST_STAGES + 8 * turn; }
 
   template <class T>
   __device__ void init(const lpg_wide_plan &p) const {
     for (int i = 0; i < p.x_stages; i++) {
       init_barrier(full(i), 32);
-      init_barrier(empty(i), T::warps);
+      init_barrier(empty(i), T::team_warps);
     }
-    for (int i = 0; i < 2; i++) init_barrier(sums(i), T::warps * p.slices);
     fence_barriers();
   }
 };
-static_assert(16 * LPG_WIDE_MOST_STAGES + 16 <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
+static_assert(16 * LPG_WIDE_MOST_STAGES <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
 
 /* Goes round a ring: `at` from `first` on, `step` further each time. */
 struct ring_place {
@@ -105,6 +123,14 @@ struct ring_place {
   __device__ int advance(int count) {
     int turns = 0;
     for (at += count * step; at >= end; at -= end - first) turns++;
+    return turns;
+  }
+
+  /* The same without a branch, by no more than the ring has. */
+  __device__ int pass(int count) {
+    at += count * step;
+    const int turns = at >= end;
+    at -= turns ? end - first : 0;
     return turns;
   }
 

@@ -76,7 +76,7 @@ CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:
 SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
-  $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
+  $(OBJ)/gen/every_kernel.o $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -148,7 +148,7 @@ keep = @mkdir -p $(@D) && printf '%b\n' '$(subst $(newline),\n,$(1))' >$@.new &&
 
 GEN_FLAGS = $(if $(CUDA_ARCHS),--archs "$(CUDA_ARCHS)") $(if $(ONLY),--only "$(ONLY)")
 
-$(BUILD)/gen/registry.c $(GEN_CU:%=$(BUILD)/gen/%): $(BUILD)/gen/rules.mk ;
+$(BUILD)/gen/registry.c $(BUILD)/gen/every_kernel.c $(GEN_CU:%=$(BUILD)/gen/%): $(BUILD)/gen/rules.mk ;
 
 $(BUILD)/gen/rules.mk: tools/gen_kernels.py $(BUILD)/gen.config
 	$(call say,GEN,$@)

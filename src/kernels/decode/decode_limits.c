@@ -38,7 +38,7 @@ const char *lpgemm_i_decoders_refuse(const lpg_problem *problem) {
   return NULL;
 }
 
-const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns) {
+static const char *refuses(const lpg_problem *problem, const lpg_device *device, int columns) {
   const lpg_plan *plan = problem->plan;
   const char *reason = lpgemm_i_decoders_refuse(problem);
   if (reason) return reason;
@@ -49,4 +49,12 @@ const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device
     }
   }
   return NULL;
+}
+
+const char *lpgemm_i_decode_8_refuses(const lpg_problem *problem, const lpg_device *device) {
+  return refuses(problem, device, 8);
+}
+
+const char *lpgemm_i_decode_16_refuses(const lpg_problem *problem, const lpg_device *device) {
+  return refuses(problem, device, 16);
 }

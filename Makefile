@@ -81,7 +81,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
+.PHONY: all lib tests examples cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz golden readme install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -272,6 +272,9 @@ fuzz: ## fuzz blobs and tuning files, FUZZ_SECONDS each (needs clang)
 	@command -v clang >/dev/null || { echo 'make fuzz needs clang with libFuzzer, and clang is not on PATH'; exit 1; }
 	$(SUBMAKE) CUDA=0 CC=clang BUILD=$(BUILD)/fuzz SAN=fuzzer-no-link,address,undefined CFLAGS='-O2 -g' fuzzers
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
+
+golden: tests ## write tests/golden/mapping.txt anew: which kernel six GPUs take for what
+	LPGEMM_TEST_GOLDEN=write $(BUILD)/lpgemm-tests dispatch/mapping/golden
 
 readme: ## bring the support matrix in README.md up to date
 	$(PYTHON) tools/readme.py --update README.md

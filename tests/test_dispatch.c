@@ -330,4 +330,5 @@ void suite_dispatch(void) {
   dispatch_registry();
   dispatch_tuning();
   dispatch_mapping();
+  dispatch_refusals();
 }

@@ -55,20 +55,31 @@ static lpgemm_status_t prepare_trial(lpgemm_handle_t handle, trial *t) {
   return lpgemm_set_workspace(handle, t->workspace, workspace_bytes);
 }
 
-/* Microseconds of the best of a few runs; a kernel that is slow already in its first run is not run again. */
+/* Seconds of a run, of `count` back to back. */
+static lpgemm_status_t run_batch(lpgemm_handle_t handle, const trial *t, int count, double *seconds) {
+  double start = now();
+  for (int i = 0; i < count; i++) LPG_TRY(lpgemm_run(handle, &t->args));
+  LPG_TRY(handle->backend->synchronize(handle));
+  *seconds = (now() - start) / count;
+  return LPGEMM_SUCCESS;
+}
+
+/* Microseconds of the best of some batches, which are so long that the wait for the device counts little. A kernel that
+ * is slow already in its first run is not run again. */
 static lpgemm_status_t time_kernel(lpgemm_handle_t handle, trial *t, const char *kernel, double *microseconds) {
-  enum { RUNS = 5 };
-  static const double slow_seconds = 0.05;
-  double best = 0;
+  enum { LEAST_BATCHES = 5, MOST_BATCHES = 25, LONGEST_BATCH = 64 };
+  static const double slow_seconds = 0.05, batch_seconds = 0.0002, enough_seconds = 0.005;
+  double best, seconds;
   t->args.kernel = kernel;
-  for (int i = 0; i <= RUNS; i++) { /* run 0 warms up */
+  LPG_TRY(run_batch(handle, t, 1, &best)); /* warms up */
+  if (best <= slow_seconds) {
+    LPG_TRY(run_batch(handle, t, 1, &best));
+    const int count = best * LONGEST_BATCH < batch_seconds ? LONGEST_BATCH : 1 + (int)(batch_seconds / best);
     double start = now();
-    LPG_TRY(lpgemm_run(handle, &t->args));
-    LPG_TRY(handle->backend->synchronize(handle));
-    double seconds = now() - start;
-    if (best == 0 || seconds < best) best = seconds;
-    if (i == 0 && seconds > slow_seconds) break;
-    if (i == 0) best = 0;
+    for (int i = 0; i < LEAST_BATCHES || (i < MOST_BATCHES && now() - start < enough_seconds); i++) {
+      LPG_TRY(run_batch(handle, t, count, &seconds));
+      if (seconds < best) best = seconds;
+    }
   }
   *microseconds = best * 1e6;
   return LPGEMM_SUCCESS;

@@ -18,6 +18,11 @@ extern "C" {
 enum { LPG_ISA_BASE = 0, LPG_ISA_AVX2 = 1, LPG_ISA_AVX512 = 2, LPG_ISA_VBMI = 3 };
 enum { LPG_CLUSTER_SIZES = 4 };
 
+/* How fast an SM is, one of an H200 being 1: what it reads, multiplies by mma.sync, and does else. 0: not known. */
+typedef struct lpg_pace {
+  double read, mma, alu;
+} lpg_pace;
+
 typedef struct lpg_device {
   lpgemm_backend_t backend;
   int32_t index;
@@ -28,7 +33,14 @@ typedef struct lpg_device {
   int64_t shared_memory; /* CUDA: bytes a block may use */
   /* CUDA, 9.0 and later: clusters of 2^i blocks that run at once when every block fills an SM; else 0. */
   int32_t clusters[LPG_CLUSTER_SIZES];
+  lpg_pace pace; /* CUDA */
 } lpg_device;
+
+/* What estimates divide by. */
+static inline double lpg_pace_of(double pace) { return pace > 0.0 ? pace : 1.0; }
+
+/* From the device's name and architecture; src/dispatch/cost.h has the table. */
+void lpgemm_i_set_pace(lpg_device *device);
 
 /* ---- the problem: all that the choice of a kernel depends on, no pointers to data ---- */
 

@@ -84,12 +84,14 @@ static const int64_t rows[] = {1, 2, 4, 8, 9, 16, 17, 24, 32, 33, 48, 64, 65, 96
  * rows on, this kernel. */
 static void write_line(FILE *file, const lpg_device *device, const kind *k, const int64_t *shape) {
   const char *last = "";
+  lpg_device paced = *device;
+  lpgemm_i_set_pace(&paced);
   fprintf(file, "%s: %s by %s, %lld x %lld:", device->name, k->words, lpgemm_dtype_name(k->x), (long long)shape[0],
           (long long)shape[1]);
   for (int i = 0; i < COUNT(rows); i++) {
     problem q;
     make_kind(&q, k, shape[0], shape[1], rows[i]);
-    const char *name = choice(&q, device);
+    const char *name = choice(&q, &paced);
     if (strcmp(name, last) == 0) continue;
     fprintf(file, "%s %lld %s", *last ? "," : "", (long long)rows[i], name);
     last = name;
@@ -142,6 +144,28 @@ static void test_golden(void) {
     }
   }
   fclose(golden);
+}
+
+/* ---- the table of GPUs ---- */
+
+static lpg_pace pace_of(const char *name, int32_t arch) {
+  lpg_device device = {.backend = LPGEMM_BACKEND_CUDA, .arch = arch};
+  snprintf(device.name, sizeof device.name, "%s", name);
+  lpgemm_i_set_pace(&device);
+  return device.pace;
+}
+
+static void test_pace(void) {
+  if (!test_case("dispatch/mapping/pace")) return;
+  lpg_pace a100 = pace_of("NVIDIA A100-SXM4-80GB", 80), a10 = pace_of("NVIDIA A10", 86);
+  CHECK(a100.read > 0.53 && a100.read < 0.55 && a100.mma > 0.69 && a100.mma < 0.70); /* of an SM of an H200 */
+  CHECK(pace_of("NVIDIA A100-SXM4-40GB", 80).read < a100.read);
+  CHECK(a10.read < a100.read && a10.mma < a100.mma && a10.alu > a100.alu); /* "A10" is no A100 */
+  CHECK(pace_of("NVIDIA GeForce RTX 4090", 89).mma < pace_of("NVIDIA L40S", 89).mma);
+  CHECK(pace_of("NVIDIA RTX A6000", 86).read == a10.read); /* the first of the architecture */
+  CHECK(pace_of("NVIDIA H200", 90).read == 0.0 && pace_of("NVIDIA H100 80GB HBM3", 90).read == 0.0);
+  CHECK(pace_of("NVIDIA GeForce RTX 5090", 120).read == 0.0); /* not in the table */
+  CHECK(lpg_pace_of(0.0) == 1.0 && lpg_pace_of(0.5) == 0.5);
 }
 
 /* ---- every kernel is chosen for something ---- */
@@ -210,5 +234,6 @@ static void test_every(void) {
 
 void dispatch_mapping(void) {
   test_golden();
+  test_pace();
   test_every();
 }

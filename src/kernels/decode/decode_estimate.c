@@ -34,9 +34,10 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const lpg_plan *plan = problem->plan;
   const double units = device->units > 0 ? device->units : 1.0, m = (double)problem->m, passes = ceil(m / rows);
   const double weights = (double)plan->desc.n * (double)plan->desc.k / units;
-  const double read = (double)plan->total_bytes / units / BYTES, decode = weights / decode_rate(plan->desc.type);
+  const double read = (double)plan->total_bytes / units / (BYTES * lpg_pace_of(device->pace.read));
+  const double decode = weights / (decode_rate(plan->desc.type) * lpg_pace_of(device->pace.alu));
   const double bring = passes * slower_by_numbers(plan) * (read > decode ? read : decode);
-  return passes * start + hypot(bring, m * weights / MULTIPLY);
+  return passes * start + hypot(bring, m * weights / (MULTIPLY * lpg_pace_of(device->pace.mma)));
 }
 
 double lpgemm_i_decode_8_estimate(const lpg_problem *problem, const lpg_device *device) {

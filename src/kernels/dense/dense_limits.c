@@ -41,7 +41,7 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, lpg
   if (!make_plan(problem, device, image, wgmma, &plan)) return HUGE_VAL;
   const double units = device->units > 0 ? device->units : 1.0;
   const double weights = (double)problem->plan->desc.n * (double)problem->plan->desc.k;
-  const double slower = wgmma ? 1.0 : 1.8; /* mma.sync, on the H200 */
+  const double slower = wgmma ? 1.0 : 1.8 / lpg_pace_of(device->pace.mma); /* mma.sync, on the H200 */
   /* To bring weights to 8 bits takes as long as to bring them to 16. */
   const double expand = lpg_bytes(image) == 1 ? weights / (units * 34.0) : 0.0;
   return (lpg_dense_cost(&plan, device) * slower_by_sums(image, &plan) + expand) * slower / 1000.0;

@@ -125,6 +125,8 @@ typedef struct lpg_backend {
   lpgemm_status_t (*copy_in)(lpgemm_handle_t handle, void *to, const void *from_host, size_t bytes);
   lpgemm_status_t (*copy_out)(lpgemm_handle_t handle, void *to_host, const void *from, size_t bytes);
   lpgemm_status_t (*synchronize)(lpgemm_handle_t handle);
+  /* 1 while the handle's stream is captured, when it cannot be waited for. NULL: never. */
+  int (*is_capturing)(lpgemm_handle_t handle);
   lpgemm_status_t (*pack)(lpgemm_handle_t handle, const lpg_plan *plan, const lpgemm_weight_source_t *source,
                           uint8_t *blob, lpg_content *content);
   lpgemm_status_t (*quantize)(lpgemm_handle_t handle, const lpg_plan *plan, lpgemm_quantize_method_t method,
@@ -225,6 +227,11 @@ typedef struct lpg_scalars {
 
 /* Checks types, options and sizes of a run, no pointers, and describes it. */
 lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpg_problem *problem);
+
+/* LPGEMM_LOG=profile: what a call takes, with the waits that this needs; otherwise these do nothing. */
+lpgemm_status_t lpgemm_i_profile_start(lpgemm_handle_t handle, double *start);
+lpgemm_status_t lpgemm_i_profile_end(lpgemm_handle_t handle, const lpg_problem *problem, const char *kernel,
+                                     double start);
 
 /* lpgemm_run() with scalars of any type; with check_only, all the checks and the choice but no work. */
 lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args, const lpg_scalars *scalars,

@@ -94,6 +94,12 @@ static lpgemm_status_t synchronize(lpgemm_handle_t handle) {
   return LPGEMM_SUCCESS;
 }
 
+static int is_capturing(lpgemm_handle_t handle) {
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (cudaStreamIsCapturing(stream_of(handle), &status) != cudaSuccess) cudaGetLastError();
+  return status != cudaStreamCaptureStatusNone;
+}
+
 /* ---- weights: on the GPU if the data is there, else on the host, with the same bytes ---- */
 
 /* 1 if every array of the source lies in device memory, 0 if every one lies on the host, -1 if they are mixed. */
@@ -190,6 +196,7 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .copy_in = copy,
     .copy_out = copy,
     .synchronize = synchronize,
+    .is_capturing = is_capturing,
     .pack = pack,
     .quantize = quantize,
     .unpack = unpack,

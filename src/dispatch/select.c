@@ -144,7 +144,7 @@ lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_
   *chosen = NULL;
   LPG_TRY(choose(kernels, count, problem, device, tuning, forced, &choice));
   *chosen = choice.kernel;
-  if (lpgemm_i_log_level() >= LPG_LOG_DISPATCH) {
+  if (lpgemm_i_log_level() == LPG_LOG_DISPATCH) {
     char text[160];
     lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s, %s, about %.1f us", describe(problem, text, sizeof text),
                  choice.kernel->name, choice.why, lpgemm_i_estimate(choice.kernel, problem, device));

@@ -17,15 +17,18 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Memory of `bytes` bytes that hold the pattern again and again. */
+/* Memory of `bytes` bytes that hold the pattern, whose size divides a block, again and again. */
 static lpgemm_status_t fill(lpgemm_handle_t handle, size_t bytes, const void *pattern, size_t pattern_bytes,
                             void **memory) {
-  size_t padded = (bytes / pattern_bytes + 1) * pattern_bytes;
-  uint8_t *host = malloc(padded);
-  LPG_CHECK(host, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes of trial data", padded);
-  for (size_t i = 0; i < padded; i += pattern_bytes) memcpy(host + i, pattern, pattern_bytes);
+  enum { BLOCK = 1 << 20 };
+  const size_t padded = (bytes / pattern_bytes + 1) * pattern_bytes, block = padded < BLOCK ? padded : BLOCK;
+  uint8_t *host = malloc(block);
+  LPG_CHECK(host, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes of trial data", block);
+  for (size_t i = 0; i < block; i += pattern_bytes) memcpy(host + i, pattern, pattern_bytes);
   lpgemm_status_t status = handle->backend->allocate(handle->device.index, padded, memory);
-  if (status == LPGEMM_SUCCESS) status = handle->backend->copy_in(handle, *memory, host, padded);
+  for (size_t at = 0; at < padded && status == LPGEMM_SUCCESS; at += block) {
+    status = handle->backend->copy_in(handle, (uint8_t *)*memory + at, host, block < padded - at ? block : padded - at);
+  }
   free(host);
   return status;
 }

@@ -10,14 +10,14 @@
  * the products with the rows of X are hidden in part. */
 enum { BYTES = 34900, MULTIPLY = 970000 }; /* of an SM, a microsecond */
 
-/* Weights that an SM decodes in a microsecond. */
+/* Weights that an SM decodes in a microsecond; integers of more than 4 bits are read more slowly than that. */
 static double decode_rate(lpgemm_dtype_t type) {
-  static const double floats[] = {55000.0, 54000.0, 45000.0, 43500.0, 36000.0, 29500.0}; /* of 3 to 8 bits */
-  static const double integers[] = {88000.0, 79000.0, 66000.0, 62000.0}; /* of 1 to 4; more are read more slowly */
   const int bits = lpg_bits(type);
-  if (lpg_kind(type) == LPGEMM_KIND_FLOAT) return floats[bits - 3];
+  if (lpg_kind(type) == LPGEMM_KIND_FLOAT) {
+    return bits <= 4 ? 54500.0 : bits <= 6 ? 44000.0 : bits == 7 ? 36000.0 : 29500.0;
+  }
   if (lpg_kind(type) == LPGEMM_KIND_CODEBOOK && bits > 1) return 47000.0;
-  return integers[bits < 4 ? bits - 1 : 3];
+  return bits == 1 ? 88000.0 : bits == 2 ? 79000.0 : bits == 3 ? 66000.0 : 62000.0;
 }
 
 /* How much longer a pass takes for its scales and zeros: small groups, zeros, two levels, minima of two levels. */

@@ -75,13 +75,13 @@ HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
 SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
-TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
-  $(OBJ)/gen/every_kernel.o $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
+TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
+  $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz golden readme install uninstall clean help FORCE
+.PHONY: all lib tests examples cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -273,6 +273,7 @@ fuzz: ## fuzz blobs and tuning files, FUZZ_SECONDS each (needs clang)
 	$(SUBMAKE) CUDA=0 CC=clang BUILD=$(BUILD)/fuzz SAN=fuzzer-no-link,address,undefined CFLAGS='-O2 -g' fuzzers
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
 
+.PHONY: golden
 golden: tests ## write tests/golden/mapping.txt anew: which kernel six GPUs take for what
 	LPGEMM_TEST_GOLDEN=write $(BUILD)/lpgemm-tests dispatch/mapping/golden
 

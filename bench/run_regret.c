@@ -36,7 +36,7 @@ static bench_error read_line(const char *line, candidates *all) {
   const char *colon = strchr(line, ':'), *about = strstr(line, "about ");
   if (!colon || !about) return NULL;
   const int chosen = strncmp(colon, ": chosen,", 9) == 0;
-  if (!chosen && strncmp(colon, ": possible, about", 17) != 0) return NULL;
+  if (!chosen && strncmp(colon, ": possible, ", 12) != 0) return NULL; /* not "when forced", "with a workspace" */
   BENCH_CHECK(all->count < MAX_CANDIDATES, "more than %d kernels can do it", (int)MAX_CANDIDATES);
   candidate *c = &all->item[all->count++];
   *c = (candidate){.us = -1};

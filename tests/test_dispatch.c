@@ -249,7 +249,8 @@ static void test_explain(void) {
       } else if (reason) {
         snprintf(want, sizeof want, "%s: not possible, %s", made_up[i].name, reason);
       } else {
-        snprintf(want, sizeof want, "%s: possible, about %.1f us", made_up[i].name, us);
+        snprintf(want, sizeof want, "%s: possible%s, about %.1f us", made_up[i].name, i == MMA ? ", the runner-up" : "",
+                 us);
       }
       CHECK_TEXT(line_of(text, made_up[i].name, line, sizeof line), want);
     }

@@ -75,7 +75,7 @@ HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
 SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
-TEST_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
+TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
@@ -148,7 +148,7 @@ keep = @mkdir -p $(@D) && printf '%b\n' '$(subst $(newline),\n,$(1))' >$@.new &&
 
 GEN_FLAGS = $(if $(CUDA_ARCHS),--archs "$(CUDA_ARCHS)") $(if $(ONLY),--only "$(ONLY)")
 
-$(BUILD)/gen/registry.c $(GEN_CU:%=$(BUILD)/gen/%): $(BUILD)/gen/rules.mk ;
+$(BUILD)/gen/registry.c $(BUILD)/gen/every_kernel.c $(GEN_CU:%=$(BUILD)/gen/%): $(BUILD)/gen/rules.mk ;
 
 $(BUILD)/gen/rules.mk: tools/gen_kernels.py $(BUILD)/gen.config
 	$(call say,GEN,$@)
@@ -272,6 +272,10 @@ fuzz: ## fuzz blobs and tuning files, FUZZ_SECONDS each (needs clang)
 	@command -v clang >/dev/null || { echo 'make fuzz needs clang with libFuzzer, and clang is not on PATH'; exit 1; }
 	$(SUBMAKE) CUDA=0 CC=clang BUILD=$(BUILD)/fuzz SAN=fuzzer-no-link,address,undefined CFLAGS='-O2 -g' fuzzers
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
+
+.PHONY: golden
+golden: tests ## write tests/golden/mapping.txt anew: which kernel six GPUs take for what
+	LPGEMM_TEST_GOLDEN=write $(BUILD)/lpgemm-tests dispatch/mapping/golden
 
 readme: ## bring the support matrix in README.md up to date
 	$(PYTHON) tools/readme.py --update README.md

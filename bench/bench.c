@@ -19,13 +19,15 @@
 typedef struct options {
   const char *suite, *filter, *record, *data, *backend;
   int own_format; /* Google Benchmark prints, and the table goes to stderr */
-  int list;
+  int list, help;
 } options;
 
 static const char usage[] =
     "usage: lpgemm-bench --suite NAME [--filter REGEX] [--backend cpu|cuda] [--record FILE] [--data DIR]\n"
     "                    [--benchmark_format=json] [--benchmark_out=FILE] [--benchmark_list_tests]\n"
-    "NAME is a file of DIR/bench/suites/ without .txt; DIR is . by default.\n";
+    "       lpgemm-bench --help\n"
+    "NAME is a file of DIR/bench/suites/ without .txt; DIR is . by default. FILE is written as JSON.\n"
+    "docs/benchmarks.md says what is measured. The exit code is 0 if every case was right and the run is not void.\n";
 
 static int starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
@@ -40,6 +42,10 @@ static bench_error read_options(int argc, char **argv, options *o) {
                {"--record", &o->record},
                {"--data", &o->data}};
   for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--help") == 0) {
+      o->help = 1;
+      return NULL;
+    }
     if (starts(argv[i], "--benchmark_format")) o->own_format = 1;
     if (starts(argv[i], "--benchmark_list_tests")) o->list = 1;
     if (starts(argv[i], "--benchmark_")) continue;
@@ -153,6 +159,7 @@ static bench_error run_suite(int argc, char **argv, int *failed) {
   options o;
   int count = 0;
   BENCH_TRY(read_options(argc, argv, &o));
+  if (o.help) return fputs(usage, stdout), NULL;
   BENCH_TRY(start_gbench(argc, argv, &o));
   BENCH_TRY(bench_read_suite(o.data, o.suite, &cases, &count));
   results = calloc((size_t)count + 1, sizeof *results);

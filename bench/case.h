@@ -9,7 +9,8 @@ typedef enum bench_operation {
   BENCH_BLAS,   /* the baseline alone: cuBLAS, or OpenBLAS on the CPU backend */
   BENCH_PACK,   /* lpgemm_pack_weights() from memory of the backend's kind */
   BENCH_UNPACK, /* lpgemm_unpack_weights() */
-  BENCH_CALL    /* what lpgemm_run() costs the host, without a graph */
+  BENCH_CALL,   /* what lpgemm_run() costs the host, without a graph */
+  BENCH_REGRET  /* the automatic choice beside every kernel that may be chosen */
 } bench_operation;
 
 typedef struct bench_case {
@@ -28,6 +29,9 @@ typedef struct bench_case {
   int threads;                      /* CPU backend: 0 = all */
   lpgemm_code_layout_t code_layout; /* PACK */
   lpgemm_dtype_t out_type;          /* UNPACK */
+  int64_t seed;                     /* REGRET: what the case was drawn with, 0 = it was written */
+  double within;                    /* REGRET: kernels are tried up to so many times the least estimate */
+  int tune;                         /* REGRET: tune as well, and say what is chosen then */
 } bench_case;
 
 /* Microseconds of one launch: the median over the replays. */
@@ -43,6 +47,13 @@ typedef struct bench_spent {
   double weights, check, time, baseline;
 } bench_spent;
 
+/* What the kernels that may be chosen took. */
+typedef struct bench_regret {
+  char best[64], tuned[64]; /* the fastest, and the choice after lpgemm_autotune(); "" = not tuned */
+  double best_us, tuned_us; /* NAN: not known */
+  int tried, skipped;       /* kernels; skipped: estimated too slow */
+} bench_regret;
+
 typedef struct bench_result {
   char error[512]; /* "" = right; a case that is wrong has no time */
   char kernel[64], family[32];
@@ -53,11 +64,14 @@ typedef struct bench_result {
   double limit_us;         /* NAN: not known */
   double baseline_us;      /* NAN: no baseline */
   char baseline_note[256]; /* why there is none */
-  double rms_error;        /* of the sampled outputs, relative to their root mean square */
+  bench_regret regret;
+  double rms_error; /* of the sampled outputs, relative to their root mean square */
 } bench_result;
 
 static inline double bench_efficiency(const bench_result *r) { return r->limit_us / r->time.us; }
 static inline double bench_ratio(const bench_result *r) { return r->baseline_us / r->time.us; }
+static inline double bench_regret_of(const bench_result *r) { return r->time.us / r->regret.best_us; }
+static inline double bench_tuned_regret_of(const bench_result *r) { return r->regret.tuned_us / r->regret.best_us; }
 static inline double bench_gbps(const bench_result *r) { return r->bytes / r->time.us * 1e-3; }
 double bench_tflops(const bench_case *c, const bench_result *r);
 

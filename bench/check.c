@@ -199,7 +199,9 @@ bench_error bench_check_samples(const bench_machine *machine, const bench_produc
   BENCH_CHECK(s, "out of memory");
   s->p = p;
   s->rows = p->m < MAX_ROWS ? p->m : MAX_ROWS;
-  s->columns = (SAMPLES + s->rows - 1) / s->rows;
+  const int count = p->samples > 0 && p->samples < SAMPLES ? p->samples : SAMPLES;
+  if (s->rows > count / 4) s->rows = count / 4; /* a few columns at least */
+  s->columns = (count + s->rows - 1) / s->rows;
   if (s->columns > p->n) s->columns = p->n;
   pick(p->m, s->rows, 1, s->row);
   pick(p->n, s->columns, 2, s->column);

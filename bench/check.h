@@ -14,9 +14,10 @@ typedef struct bench_product {
   lpgemm_x_scale_t x_scale_mode;
   const bench_weights *weights; /* or, if NULL, dense weights of x_type that were filled from this seed: */
   uint64_t dense_seed;
+  int samples; /* how many outputs, about; 0: 4096 */
 } bench_product;
 
-/* Compares about 4096 outputs, tile edges among them, with fp64 on the host, all cores. *rms_error becomes the
+/* Compares some outputs, tile edges among them, with fp64 on the host, all cores. *rms_error becomes the
  * Euclidean norm of the differences by that of the outputs. */
 bench_error bench_check_samples(const bench_machine *machine, const bench_product *p, double *rms_error);
 

@@ -1,7 +1,12 @@
 #include "graph_timer.h"
 
-enum { PROBES = 3, MIN_WARM_REPLAYS = 2, REPLAYS = 9, MAX_LAUNCHES = 4096 };
-static const double graph_us = 10000, warm_seconds = 0.03;
+enum { PROBES = 3, MAX_REPLAYS = 9, MAX_LAUNCHES = 4096 };
+
+typedef struct effort {
+  double graph_us, warm_seconds;
+  int warm_replays, replays;
+  double enough_us; /* no graph of what takes longer */
+} effort;
 
 typedef struct timer {
   cudaStream_t stream;
@@ -32,7 +37,7 @@ static bench_error probe(timer *t, bench_launch launch, void *context, double *u
   return NULL;
 }
 
-static int64_t choose_launches(double us, int64_t rotation) {
+static int64_t choose_launches(double us, int64_t rotation, double graph_us) {
   int64_t launches = us < graph_us ? (int64_t)(graph_us / us) : 1;
   if (launches > rotation) launches = launches / rotation * rotation;
   return launches < MAX_LAUNCHES ? launches : MAX_LAUNCHES;
@@ -59,31 +64,50 @@ static bench_error replay(timer *t, double *us) {
   return elapsed(t, us);
 }
 
-static bench_error measure(timer *t, bench_launch launch, void *context, int64_t rotation, bench_time *time) {
-  double us[REPLAYS], once = 0;
+static bench_error measure(timer *t, bench_launch launch, void *context, int64_t rotation, const effort *effort,
+                           bench_time *time) {
+  double us[MAX_REPLAYS], once = 0;
   BENCH_CUDA(cudaEventCreate(&t->start));
   BENCH_CUDA(cudaEventCreate(&t->stop));
   BENCH_TRY(probe(t, launch, context, &once));
-  int64_t launches = choose_launches(once, rotation);
+  if (once > effort->enough_us) {
+    *time = (bench_time){once, once, once, 1, 1, 0};
+    return NULL;
+  }
+  int64_t launches = choose_launches(once, rotation, effort->graph_us);
   BENCH_TRY(capture(t, launch, context, launches));
   double warm = bench_now();
-  for (int i = 0; i < MIN_WARM_REPLAYS || bench_now() - warm < warm_seconds; i++) BENCH_TRY(replay(t, &once));
-  for (int i = 0; i < REPLAYS; i++) {
+  for (int i = 0; i < effort->warm_replays || bench_now() - warm < effort->warm_seconds; i++)
+    BENCH_TRY(replay(t, &once));
+  for (int i = 0; i < effort->replays; i++) {
     BENCH_TRY(replay(t, &us[i]));
     us[i] /= (double)launches;
   }
-  double median = bench_median(us, REPLAYS);
-  *time = (bench_time){median, us[0], us[REPLAYS - 1], REPLAYS, launches, (double)t->nodes / (double)launches};
+  double median = bench_median(us, effort->replays);
+  *time = (bench_time){median,          us[0],    us[effort->replays - 1],
+                       effort->replays, launches, (double)t->nodes / (double)launches};
   return NULL;
 }
 
-bench_error bench_graph_time(cudaStream_t stream, bench_launch launch, void *context, int64_t rotation,
-                             bench_time *time) {
+static bench_error time_with(cudaStream_t stream, bench_launch launch, void *context, int64_t rotation,
+                             const effort *effort, bench_time *time) {
   timer t = {.stream = stream};
-  bench_error error = measure(&t, launch, context, rotation, time);
+  bench_error error = measure(&t, launch, context, rotation, effort, time);
   if (t.exec) cudaGraphExecDestroy(t.exec);
   if (t.graph) cudaGraphDestroy(t.graph);
   if (t.stop) cudaEventDestroy(t.stop);
   if (t.start) cudaEventDestroy(t.start);
   return error;
+}
+
+bench_error bench_graph_time(cudaStream_t stream, bench_launch launch, void *context, int64_t rotation,
+                             bench_time *time) {
+  static const effort usual = {10000, 0.03, 2, MAX_REPLAYS, 1e30};
+  return time_with(stream, launch, context, rotation, &usual, time);
+}
+
+bench_error bench_graph_time_quickly(cudaStream_t stream, bench_launch launch, void *context, int64_t rotation,
+                                     double enough_us, bench_time *time) {
+  const effort quick = {2000, 0.002, 1, 5, enough_us};
+  return time_with(stream, launch, context, rotation, &quick, time);
 }

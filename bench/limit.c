@@ -26,7 +26,8 @@ double bench_ideal_bytes(const bench_case *c) {
   double packed = bytes_of(n * k, d->type) + part_bytes(d);
   switch (c->operation) {
     case BENCH_CALL: return (double)NAN;
-    case BENCH_GEMM: return packed + array_bytes(m * k, c->x_type) + array_bytes(m * n, c->y_type);
+    case BENCH_GEMM:
+    case BENCH_REGRET: return packed + array_bytes(m * k, c->x_type) + array_bytes(m * n, c->y_type);
     case BENCH_BLAS: return array_bytes(n * k + m * k, c->baseline) + array_bytes(m * n, c->y_type);
     case BENCH_PACK:
       return packed + part_bytes(d) + (c->code_layout == LPGEMM_CODES_BITS ? bytes_of(n * k, d->type) : n * k);
@@ -45,6 +46,6 @@ double bench_limit_us(const bench_case *c, double gbps) {
 }
 
 double bench_tflops(const bench_case *c, const bench_result *r) {
-  if (c->operation != BENCH_GEMM && c->operation != BENCH_BLAS) return (double)NAN;
+  if (c->operation != BENCH_GEMM && c->operation != BENCH_BLAS && c->operation != BENCH_REGRET) return (double)NAN;
   return 2.0 * (double)c->m * (double)c->desc.n * (double)c->desc.k / r->time.us * 1e-6;
 }

@@ -40,6 +40,8 @@ typedef struct bench_machine {
   /* Times launches; `rotation` of them use different memory. time_call is for launches that cannot be captured. */
   bench_error (*time)(bench_launch launch, void *context, int64_t rotation, bench_time *time);
   bench_error (*time_call)(bench_launch launch, void *context, int64_t rotation, bench_time *time);
+  /* In a hurry: fewer and shorter replays. What takes more than enough_us when it is tried is not replayed. */
+  bench_error (*time_quickly)(bench_launch launch, void *context, int64_t rotation, double enough_us, bench_time *time);
   bench_error (*time_host)(bench_launch launch, void *context, bench_time *time); /* what a launch costs the host */
 
   /* out[row] = Euclidean norm of a row; ld elements from one row to the next. */

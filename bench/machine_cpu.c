@@ -67,6 +67,11 @@ static bench_error time_launches(bench_launch launch, void *context, int64_t rot
   return bench_host_time(launch, context, rotation, NULL, time);
 }
 
+static bench_error time_quickly(bench_launch launch, void *context, int64_t rotation, double enough_us,
+                                bench_time *time) {
+  return bench_host_time_quickly(launch, context, rotation, NULL, enough_us, time);
+}
+
 static bench_error time_host(bench_launch launch, void *context, bench_time *time) {
   return bench_host_cost(launch, context, NULL, time);
 }
@@ -113,6 +118,7 @@ bench_error bench_open_cpu(bench_machine *machine) {
                              .synchronize = synchronize,
                              .time = time_launches,
                              .time_call = time_launches,
+                             .time_quickly = time_quickly,
                              .time_host = time_host,
                              .row_norms = row_norms,
                              .compare = compare,

@@ -64,6 +64,11 @@ static bench_error time_calls(bench_launch launch, void *context, int64_t rotati
   return bench_host_time(launch, context, rotation, synchronize, time);
 }
 
+static bench_error time_quickly(bench_launch launch, void *context, int64_t rotation, double enough_us,
+                                bench_time *time) {
+  return bench_graph_time_quickly(stream, launch, context, rotation, enough_us, time);
+}
+
 static bench_error time_host(bench_launch launch, void *context, bench_time *time) {
   return bench_host_cost(launch, context, synchronize, time);
 }
@@ -136,6 +141,7 @@ bench_error bench_open_cuda(bench_machine *machine) {
                              .synchronize = synchronize,
                              .time = time_launches,
                              .time_call = time_calls,
+                             .time_quickly = time_quickly,
                              .time_host = time_host,
                              .row_norms = row_norms,
                              .compare = compare,

@@ -36,6 +36,17 @@ static void put_number(FILE *file, const char *key, double value, const char *en
   }
 }
 
+static void put_regret(FILE *file, const bench_case *c, const bench_result *r) {
+  const bench_regret *regret = &r->regret;
+  fprintf(file, "\"seed\": %lld, \"tried\": %d, \"skipped\": %d, ", (long long)c->seed, regret->tried, regret->skipped);
+  put_text(file, "best", regret->best, ", ");
+  put_number(file, "best_us", regret->best_us, ", ");
+  put_number(file, "regret", bench_regret_of(r), ",\n     ");
+  put_text(file, "tuned", regret->tuned, ", ");
+  put_number(file, "tuned_us", regret->tuned_us, ", ");
+  put_number(file, "tuned_regret", bench_tuned_regret_of(r), ",\n     ");
+}
+
 static void put_case(FILE *file, const bench_machine *machine, const bench_case *c, const bench_result *r) {
   int product = c->operation != BENCH_PACK && c->operation != BENCH_UNPACK;
   fputs("    {", file);
@@ -66,6 +77,7 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   put_number(file, "gbps", bench_gbps(r), ", ");
   put_number(file, "tflops", bench_tflops(c, r), ", ");
   put_number(file, "rms_error", r->rms_error, ",\n     ");
+  if (c->operation == BENCH_REGRET) put_regret(file, c, r);
   put_text(file, "checked", r->checked, ", ");
   put_text(file, "error", r->error, "}");
 }

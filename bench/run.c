@@ -35,6 +35,7 @@ static bench_error run(bench_machine *machine, const bench_case *c, bench_result
       BENCH_TRY(bench_run_gemm(machine, c, r));
       add_baseline(machine, c, r);
       return NULL;
+    case BENCH_REGRET: return bench_run_regret(machine, c, r);
     case BENCH_CALL: return bench_run_gemm(machine, c, r);
     case BENCH_BLAS: return run_blas(machine, c, r);
     default: return bench_run_pack(machine, c, r);
@@ -43,7 +44,7 @@ static bench_error run(bench_machine *machine, const bench_case *c, bench_result
 
 void bench_run_case(bench_machine *machine, const bench_case *c, bench_result *r) {
   int packing = c->operation == BENCH_PACK || c->operation == BENCH_UNPACK;
-  *r = (bench_result){.baseline_us = (double)NAN};
+  *r = (bench_result){.baseline_us = (double)NAN, .regret = {.best_us = (double)NAN, .tuned_us = (double)NAN}};
   r->bytes = bench_ideal_bytes(c);
   r->limit_us = bench_limit_us(c, packing ? machine->copy_gbps : machine->read_gbps);
   r->time.us = r->time.us_min = r->time.us_max = (double)NAN;

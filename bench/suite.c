@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random_cases.h"
 #include "shapes.h"
 
 /* ---- the keys of a line: what each value of theirs does to a case ---- */
@@ -142,6 +143,20 @@ static bench_error set_threads(bench_case *c, const char *text) {
   return NULL;
 }
 
+static bench_error set_seed(bench_case *c, const char *text) { return read_number(text, 1, &c->seed); }
+
+static bench_error set_tune(bench_case *c, const char *text) {
+  static const char *const words[] = {"no", "yes"};
+  return read_word(text, words, 2, &c->tune);
+}
+
+static bench_error set_within(bench_case *c, const char *text) {
+  int64_t factor = 0;
+  BENCH_TRY(read_number(text, 1, &factor));
+  c->within = (double)factor;
+  return NULL;
+}
+
 /* In the order in which values take effect; of several lists the first changes slowest. `in_name`: how a value shows in
  * the case's name, NULL if the description of the weights says it. */
 static const struct {
@@ -167,6 +182,9 @@ static const struct {
     {"kernel", "", set_kernel},
     {"baseline", "against-", set_baseline},
     {"threads", "threads-", set_threads},
+    {"seed", NULL, set_seed},
+    {"within", NULL, set_within},
+    {"tune", NULL, set_tune},
     {"m", "m", set_m},
 };
 enum { KEYS = sizeof keys / sizeof keys[0], MAX_VALUES = 32 };
@@ -183,7 +201,7 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack", "call"};
+static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack", "call", "regret"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }
@@ -256,6 +274,7 @@ static bench_error make_case(const suite_line *line, const bench_shape *shape, i
   c->desc.n = shape->n;
   c->desc.k = shape->k;
   c->m = 1;
+  c->within = 4;
   snprintf(c->shape, sizeof c->shape, "%s", shape->name);
   BENCH_TRY(set_x(c, "f16"));
   c->out_type = LPGEMM_F16;
@@ -311,6 +330,11 @@ typedef struct reading {
 
 static bench_error add_file(reading *r, const char *name, int depth);
 
+static bench_error add_text(void *context, char *text) {
+  reading *r = context;
+  return add_line(&r->shapes, text, &r->cases, &r->count);
+}
+
 static bench_error add_lines(reading *r, FILE *file, const char *path, int depth) {
   char text[1024], name[64];
   for (int number = 1; fgets(text, sizeof text, file); number++) {
@@ -320,7 +344,9 @@ static bench_error add_lines(reading *r, FILE *file, const char *path, int depth
       BENCH_TRY(add_file(r, name, depth + 1));
       continue;
     }
-    bench_error error = add_line(&r->shapes, text, &r->cases, &r->count);
+    int drawn = 0;
+    bench_error error = sscanf(text, " random %n", &drawn) >= 0 && drawn ? bench_draw_lines(text + drawn, add_text, r)
+                                                                         : add_text(r, text);
     BENCH_CHECK(!error, "%s, line %d: %s", path, number, error);
   }
   return NULL;

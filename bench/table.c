@@ -20,6 +20,14 @@ void bench_print_head(FILE *file, const bench_run *run) {
           "kernel");
 }
 
+static void print_regret(FILE *file, const bench_result *r) {
+  const bench_regret *regret = &r->regret;
+  fprintf(file, "    regret %.3f: the best of %d, %s, takes %.2f us", bench_regret_of(r), regret->tried, regret->best,
+          regret->best_us);
+  if (regret->tuned[0]) fprintf(file, "; tuned %.3f, %s", bench_tuned_regret_of(r), regret->tuned);
+  fputc('\n', file);
+}
+
 void bench_print_case(FILE *file, const bench_case *c, const bench_result *r) {
   fprintf(file, "%-64s", c->name);
   if (r->error[0]) {
@@ -32,6 +40,7 @@ void bench_print_case(FILE *file, const bench_case *c, const bench_result *r) {
     put(file, 7, 2, bench_ratio(r));
     put(file, 7, 0, bench_gbps(r));
     fprintf(file, "  %s\n", r->kernel);
+    if (c->operation == BENCH_REGRET) print_regret(file, r);
     if (r->baseline_note[0]) fprintf(file, "    no baseline: %s\n", r->baseline_note);
   }
   fflush(file);
@@ -63,6 +72,25 @@ static int first_with_rows(const bench_run *run, int index) {
   return 1;
 }
 
+/* The geometric mean, the share of up to 10 %, the worst; `of` is untuned or tuned. */
+static void print_regrets(FILE *file, const bench_run *run, const char *of, double (*regret)(const bench_result *)) {
+  double sum = 0, worst = 0;
+  int count = 0, near = 0, worst_case = 0;
+  for (int i = 0; i < run->count; i++) {
+    const bench_result *r = &run->results[i];
+    if (!run->done[i] || r->error[0] || run->cases[i].operation != BENCH_REGRET || !isfinite(regret(r))) continue;
+    sum += log(regret(r));
+    near += regret(r) <= 1.1;
+    count++;
+    if (regret(r) <= worst) continue;
+    worst = regret(r);
+    worst_case = i;
+  }
+  if (count == 0) return;
+  fprintf(file, "regret %s: geometric mean %.4f, within 10 %% for %.1f %% of %d, worst %.3f (%s)\n", of,
+          exp(sum / count), 100.0 * near / count, count, worst, run->cases[worst_case].name);
+}
+
 void bench_print_summary(FILE *file, const bench_run *run) {
   int ran = 0, failed = 0;
   bench_spent sum = {0, 0, 0, 0};
@@ -76,6 +104,8 @@ void bench_print_summary(FILE *file, const bench_run *run) {
     if (run->done[i] && first_with_rows(run, i)) print_means(file, run, run->cases[i].m);
   }
   print_means(file, run, 0);
+  print_regrets(file, run, "untuned", bench_regret_of);
+  print_regrets(file, run, "tuned", bench_tuned_regret_of);
   fprintf(file, "seconds: %.1f for weights, %.1f for checks, %.1f for times, %.1f for %s\n", sum.weights, sum.check,
           sum.time, sum.baseline, run->machine->blas);
   fprintf(file, "%d cases, %d failed%s\n", ran, failed, run->void_because ? ", VOID" : "");

@@ -146,7 +146,7 @@ static bench_error measure_norms(const bench_machine *machine, bench_weights *w)
 
 /* ---- copies ---- */
 
-bench_error bench_make_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w) {
+bench_error bench_rotate_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w) {
   BENCH_TRY(bench_draw_weights(machine, desc, w));
   size_t packed;
   BENCH_LPGEMM(lpgemm_packed_size(desc, &packed));
@@ -166,6 +166,11 @@ bench_error bench_make_weights(const bench_machine *machine, const lpgemm_weight
     BENCH_LPGEMM(lpgemm_deserialize(machine->handle, at + i * stride, packed,
                                     LPGEMM_LOAD_VIEW | LPGEMM_LOAD_SKIP_CHECKSUM, &w->copy[i]));
   }
+  return NULL;
+}
+
+bench_error bench_make_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w) {
+  BENCH_TRY(bench_rotate_weights(machine, desc, w));
   return measure_norms(machine, w);
 }
 

@@ -20,7 +20,10 @@ typedef struct bench_weights {
 /* Draws codes, scales and zeros such that weights lie about in [-1, 1], in the machine's memory; packs nothing. */
 bench_error bench_draw_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w);
 
-/* Draws, packs, and copies the packed matrix until the copies have machine->rotate_bytes together. */
+/* Draws, packs, and copies the packed matrix until the copies have machine->rotate_bytes together; no norms. */
+bench_error bench_rotate_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w);
+
+/* The same with norms. */
 bench_error bench_make_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w);
 
 /* A row's weights in fp64, from its codes, drawn once more, and its scales and zeros. `codes` is scratch for k bytes.

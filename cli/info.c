@@ -145,7 +145,7 @@ static int find_device(lpgemm_backend_t backend, char text[CLI_DEVICE_BYTES]) {
     snprintf(text, CLI_DEVICE_BYTES, "%s", lpgemm_last_error());
     return 0;
   }
-  cli_read_measured(handle, text, NULL, 0, NULL);
+  snprintf(text, CLI_DEVICE_BYTES, "%s", lpgemm_device_name(handle));
   cli_check(lpgemm_destroy(handle));
   return 1;
 }

@@ -54,7 +54,10 @@
  *     LPGEMM_BACKEND=auto|cpu|cuda   overrides config.backend when that is LPGEMM_BACKEND_AUTO
  *     LPGEMM_KERNEL=name             forces one kernel wherever the call does not name one itself
  *     LPGEMM_TUNING_FILE=path        loads this tuning file into every new handle
- *     LPGEMM_LOG=off|error|dispatch  prints failures, and every choice of a kernel, to stderr
+ *     LPGEMM_LOG=off|error|dispatch|profile
+ *                                    prints failures to stderr; with dispatch also every choice of a kernel; with
+ *                                    profile also a line of CSV a run, with its kernel and microseconds, for which
+ *                                    it waits for the device (not while a stream is captured: then no time)
  */
 #ifndef LPGEMM_H
 #define LPGEMM_H
@@ -220,6 +223,9 @@ int lpgemm_backend_available(lpgemm_backend_t backend);
 
 /* The backend that a handle uses: LPGEMM_BACKEND_CPU or LPGEMM_BACKEND_CUDA; AUTO if the handle is invalid. */
 lpgemm_backend_t lpgemm_get_backend(lpgemm_handle_t handle);
+
+/* Its device, in the words of tuning files: "NVIDIA H200"; "" if the handle is invalid. Valid as long as the handle. */
+const char *lpgemm_device_name(lpgemm_handle_t handle);
 
 /* Later calls work on this stream. The workspace stays bound. */
 lpgemm_status_t lpgemm_set_stream(lpgemm_handle_t handle, lpgemm_stream_t stream);
@@ -559,9 +565,9 @@ typedef struct lpgemm_kernel_info {
  * Set list[i].size first. */
 lpgemm_status_t lpgemm_list_kernels(lpgemm_kernel_info_t *list, size_t capacity, size_t *count);
 
-/* Writes the chosen kernel, and why each other one was not chosen, as lines of text; cuts at text_bytes, always ends
- * with 0. If no kernel can do it, or not the forced one, the first line says why and the status is that of the run.
- * Pointers in args other than weights need not be real. */
+/* Writes the chosen kernel, and why each other one was not chosen, as lines of text, one of which says the runner-up;
+ * cuts at text_bytes, always ends with 0. If no kernel can do it, or not the forced one, the first line says why and
+ * the status is that of the run. Pointers in args other than weights need not be real. */
 lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *args, char *text, size_t text_bytes);
 
 /* LPGEMM_SUCCESS if some kernel of this handle's device multiplies such weights by x_type to y_type; otherwise the

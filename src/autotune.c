@@ -17,15 +17,18 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Memory of `bytes` bytes that hold the pattern again and again. */
+/* Memory of `bytes` bytes that hold the pattern, whose size divides a block, again and again. */
 static lpgemm_status_t fill(lpgemm_handle_t handle, size_t bytes, const void *pattern, size_t pattern_bytes,
                             void **memory) {
-  size_t padded = (bytes / pattern_bytes + 1) * pattern_bytes;
-  uint8_t *host = malloc(padded);
-  LPG_CHECK(host, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes of trial data", padded);
-  for (size_t i = 0; i < padded; i += pattern_bytes) memcpy(host + i, pattern, pattern_bytes);
+  enum { BLOCK = 1 << 20 };
+  const size_t padded = (bytes / pattern_bytes + 1) * pattern_bytes, block = padded < BLOCK ? padded : BLOCK;
+  uint8_t *host = malloc(block);
+  LPG_CHECK(host, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes of trial data", block);
+  for (size_t i = 0; i < block; i += pattern_bytes) memcpy(host + i, pattern, pattern_bytes);
   lpgemm_status_t status = handle->backend->allocate(handle->device.index, padded, memory);
-  if (status == LPGEMM_SUCCESS) status = handle->backend->copy_in(handle, *memory, host, padded);
+  for (size_t at = 0; at < padded && status == LPGEMM_SUCCESS; at += block) {
+    status = handle->backend->copy_in(handle, (uint8_t *)*memory + at, host, block < padded - at ? block : padded - at);
+  }
   free(host);
   return status;
 }
@@ -55,20 +58,31 @@ static lpgemm_status_t prepare_trial(lpgemm_handle_t handle, trial *t) {
   return lpgemm_set_workspace(handle, t->workspace, workspace_bytes);
 }
 
-/* Microseconds of the best of a few runs; a kernel that is slow already in its first run is not run again. */
+/* Seconds of a run, of `count` back to back. */
+static lpgemm_status_t run_batch(lpgemm_handle_t handle, const trial *t, int count, double *seconds) {
+  double start = now();
+  for (int i = 0; i < count; i++) LPG_TRY(lpgemm_run(handle, &t->args));
+  LPG_TRY(handle->backend->synchronize(handle));
+  *seconds = (now() - start) / count;
+  return LPGEMM_SUCCESS;
+}
+
+/* Microseconds of the best of some batches, which are so long that the wait for the device counts little. A kernel that
+ * is slow already in its first run is not run again. */
 static lpgemm_status_t time_kernel(lpgemm_handle_t handle, trial *t, const char *kernel, double *microseconds) {
-  enum { RUNS = 5 };
-  static const double slow_seconds = 0.05;
-  double best = 0;
+  enum { LEAST_BATCHES = 5, MOST_BATCHES = 25, LONGEST_BATCH = 64 };
+  static const double slow_seconds = 0.05, batch_seconds = 0.0002, enough_seconds = 0.005;
+  double best, seconds;
   t->args.kernel = kernel;
-  for (int i = 0; i <= RUNS; i++) { /* run 0 warms up */
+  LPG_TRY(run_batch(handle, t, 1, &best)); /* warms up */
+  if (best <= slow_seconds) {
+    LPG_TRY(run_batch(handle, t, 1, &best));
+    const int count = best * LONGEST_BATCH < batch_seconds ? LONGEST_BATCH : 1 + (int)(batch_seconds / best);
     double start = now();
-    LPG_TRY(lpgemm_run(handle, &t->args));
-    LPG_TRY(handle->backend->synchronize(handle));
-    double seconds = now() - start;
-    if (best == 0 || seconds < best) best = seconds;
-    if (i == 0 && seconds > slow_seconds) break;
-    if (i == 0) best = 0;
+    for (int i = 0; i < LEAST_BATCHES || (i < MOST_BATCHES && now() - start < enough_seconds); i++) {
+      LPG_TRY(run_batch(handle, t, count, &seconds));
+      if (seconds < best) best = seconds;
+    }
   }
   *microseconds = best * 1e6;
   return LPGEMM_SUCCESS;

@@ -69,14 +69,14 @@ void lpgemm_i_leave(lpgemm_handle_t handle, int32_t before) {
 static lpgemm_status_t read_log_level(void) {
   const char *text = getenv("LPGEMM_LOG");
   if (!text || !*text) return LPGEMM_SUCCESS;
-  static const char *const levels[] = {"off", "error", "dispatch"};
-  for (int i = 0; i < 3; i++) {
+  static const char *const levels[] = {"off", "error", "dispatch", "profile"};
+  for (int i = 0; i < 4; i++) {
     if (strcmp(text, levels[i]) == 0) {
       lpgemm_i_set_log_level(i);
       return LPGEMM_SUCCESS;
     }
   }
-  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "LPGEMM_LOG is \"%.32s\"; it must be off, error or dispatch", text);
+  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "LPGEMM_LOG is \"%.32s\"; it must be off, error, dispatch or profile", text);
 }
 
 static lpgemm_status_t read_backend(lpgemm_backend_t *backend) {
@@ -184,6 +184,10 @@ lpgemm_status_t lpgemm_destroy(lpgemm_handle_t handle) {
 
 lpgemm_backend_t lpgemm_get_backend(lpgemm_handle_t handle) {
   return lpgemm_i_is_live(handle, LPG_OBJECT_HANDLE) ? handle->device.backend : LPGEMM_BACKEND_AUTO;
+}
+
+const char *lpgemm_device_name(lpgemm_handle_t handle) {
+  return lpgemm_i_is_live(handle, LPG_OBJECT_HANDLE) ? handle->device.name : "";
 }
 
 lpgemm_status_t lpgemm_set_stream(lpgemm_handle_t handle, lpgemm_stream_t stream) {

@@ -18,6 +18,11 @@ extern "C" {
 enum { LPG_ISA_BASE = 0, LPG_ISA_AVX2 = 1, LPG_ISA_AVX512 = 2, LPG_ISA_VBMI = 3 };
 enum { LPG_CLUSTER_SIZES = 4 };
 
+/* How fast an SM is, one of an H200 being 1: what it reads, multiplies by mma.sync, and does else. 0: not known. */
+typedef struct lpg_pace {
+  double read, mma, alu;
+} lpg_pace;
+
 typedef struct lpg_device {
   lpgemm_backend_t backend;
   int32_t index;
@@ -28,7 +33,14 @@ typedef struct lpg_device {
   int64_t shared_memory; /* CUDA: bytes a block may use */
   /* CUDA, 9.0 and later: clusters of 2^i blocks that run at once when every block fills an SM; else 0. */
   int32_t clusters[LPG_CLUSTER_SIZES];
+  lpg_pace pace; /* CUDA */
 } lpg_device;
+
+/* What estimates divide by. */
+static inline double lpg_pace_of(double pace) { return pace > 0.0 ? pace : 1.0; }
+
+/* From the device's name and architecture; src/dispatch/cost.h has the table. */
+void lpgemm_i_set_pace(lpg_device *device);
 
 /* ---- the problem: all that the choice of a kernel depends on, no pointers to data ---- */
 
@@ -113,6 +125,8 @@ typedef struct lpg_backend {
   lpgemm_status_t (*copy_in)(lpgemm_handle_t handle, void *to, const void *from_host, size_t bytes);
   lpgemm_status_t (*copy_out)(lpgemm_handle_t handle, void *to_host, const void *from, size_t bytes);
   lpgemm_status_t (*synchronize)(lpgemm_handle_t handle);
+  /* 1 while the handle's stream is captured, when it cannot be waited for. NULL: never. */
+  int (*is_capturing)(lpgemm_handle_t handle);
   lpgemm_status_t (*pack)(lpgemm_handle_t handle, const lpg_plan *plan, const lpgemm_weight_source_t *source,
                           uint8_t *blob, lpg_content *content);
   lpgemm_status_t (*quantize)(lpgemm_handle_t handle, const lpg_plan *plan, lpgemm_quantize_method_t method,
@@ -213,6 +227,11 @@ typedef struct lpg_scalars {
 
 /* Checks types, options and sizes of a run, no pointers, and describes it. */
 lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpg_problem *problem);
+
+/* LPGEMM_LOG=profile: what a call takes, with the waits that this needs; otherwise these do nothing. */
+lpgemm_status_t lpgemm_i_profile_start(lpgemm_handle_t handle, double *start);
+lpgemm_status_t lpgemm_i_profile_end(lpgemm_handle_t handle, const lpg_problem *problem, const char *kernel,
+                                     double start);
 
 /* lpgemm_run() with scalars of any type; with check_only, all the checks and the choice but no work. */
 lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args, const lpg_scalars *scalars,

@@ -227,7 +227,7 @@ static void set_workspace(lpgemm_handle_t handle, request *r) {
 
 /* The same for a run: a problem that the handle had before costs no choice. */
 static lpgemm_status_t choose_for_run(lpgemm_handle_t handle, request *r, const lpg_kernel **kernel) {
-  if ((r->forced && *r->forced) || lpgemm_i_log_level() >= LPG_LOG_DISPATCH) return choose(handle, r, kernel);
+  if ((r->forced && *r->forced) || lpgemm_i_log_level() == LPG_LOG_DISPATCH) return choose(handle, r, kernel);
   lpg_remembered *remembered;
   LPG_TRY(lpgemm_i_remember(handle, r->args.weights, &r->call.problem, &remembered));
   *kernel = remembered->kernel;
@@ -275,10 +275,12 @@ static lpgemm_status_t quantize_inside(lpgemm_handle_t handle, request *r) {
 
 static lpgemm_status_t launch(lpgemm_handle_t handle, request *r, const lpg_kernel *kernel) {
   int32_t before;
+  double start = 0;
   LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = LPGEMM_SUCCESS;
-  if (r->args.quantize_x && !r->call.skip_product) status = quantize_inside(handle, r);
+  lpgemm_status_t status = lpgemm_i_profile_start(handle, &start);
+  if (status == LPGEMM_SUCCESS && r->args.quantize_x && !r->call.skip_product) status = quantize_inside(handle, r);
   if (status == LPGEMM_SUCCESS) status = kernel->run(&r->call);
+  if (status == LPGEMM_SUCCESS) status = lpgemm_i_profile_end(handle, &r->call.problem, kernel->name, start);
   lpgemm_i_leave(handle, before);
   return status;
 }

@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-enum { LPG_LOG_OFF = 0, LPG_LOG_ERROR = 1, LPG_LOG_DISPATCH = 2 };
+/* DISPATCH and PROFILE each include ERROR, and not one another. */
+enum { LPG_LOG_OFF = 0, LPG_LOG_ERROR = 1, LPG_LOG_DISPATCH = 2, LPG_LOG_PROFILE = 3 };
 
 /* Keeps the sentence for this thread, logs it if the log is on, and returns status. */
 lpgemm_status_t lpgemm_i_fail(lpgemm_status_t status, const char *file, int line, const char *format, ...)

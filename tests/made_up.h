@@ -7,7 +7,11 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-extern const lpg_device cpu_base, cpu_avx2, cpu_avx512, sm80, sm86, sm89, sm90, sm100, sm120;
+extern const lpg_device cpu_base, cpu_avx2, cpu_avx512, cpu_vbmi, sm80, sm86, sm89, h100, sm90, sm100, sm120;
+
+/* Every record there is, of every architecture, without the functions that launch: tools/gen_kernels.py. */
+extern const lpg_kernel test_every_kernel[];
+extern const int test_every_kernel_count;
 
 enum { DECODE, PREFILL, MMA, FP8, LUT, PROBE, GENERIC, AVX512, AVX2, BASE, REFERENCE, MADE_UP };
 extern const lpg_kernel made_up[MADE_UP];
@@ -58,5 +62,7 @@ void check_has(const char *file, int line, const char *text, const char *part);
 /* The parts of suite_dispatch() in other files. */
 void dispatch_registry(void);
 void dispatch_tuning(void);
+void dispatch_mapping(void);
+void dispatch_refusals(void);
 
 #endif

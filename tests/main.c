@@ -29,6 +29,7 @@ enum {
   SUITE(decoders, NVCC)    \
   SUITE(remember, CPU)     \
   SUITE(misuse, BOTH)      \
+  SUITE(log, CPU)          \
   SUITE(gemm, BOTH)        \
   SUITE(invariant, BOTH)   \
   SUITE(epilogue, BOTH)    \

@@ -158,7 +158,7 @@ static void test_none(void) {
     q.p.tables = 1;
     CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, NULL, &chosen), LPGEMM_NOT_SUPPORTED);
     CHECK(chosen == NULL);
-    CHECK_HAS(lpgemm_last_error(), "u4 (n 4096, k 4096) by bf16 (m 3) to f16 on A100");
+    CHECK_HAS(lpgemm_last_error(), "u4 (n 4096, k 4096) by bf16 (m 3) to f16 on NVIDIA A100-SXM4-80GB");
     CHECK_HAS(lpgemm_last_error(), "it does not read lookup tables");
     CHECK_STATUS(lpgemm_i_select(made_up, REFERENCE, &q.p, &sm80, NULL, NULL, &chosen), LPGEMM_NOT_SUPPORTED);
     CHECK_STATUS(lpgemm_i_select(made_up, AVX512, &q.p, &cpu_base, NULL, NULL, &chosen), LPGEMM_NOT_SUPPORTED);
@@ -249,7 +249,8 @@ static void test_explain(void) {
       } else if (reason) {
         snprintf(want, sizeof want, "%s: not possible, %s", made_up[i].name, reason);
       } else {
-        snprintf(want, sizeof want, "%s: possible, about %.1f us", made_up[i].name, us);
+        snprintf(want, sizeof want, "%s: possible%s, about %.1f us", made_up[i].name, i == MMA ? ", the runner-up" : "",
+                 us);
       }
       CHECK_TEXT(line_of(text, made_up[i].name, line, sizeof line), want);
     }
@@ -329,4 +330,6 @@ void suite_dispatch(void) {
   test_workspace();
   dispatch_registry();
   dispatch_tuning();
+  dispatch_mapping();
+  dispatch_refusals();
 }

@@ -164,6 +164,7 @@ static void bad_handle(lpgemm_handle_t handle, lpgemm_status_t want) {
   REFUSED(lpgemm_tuning_load(handle, "/nowhere/tuning", OUT(int), OUT_AT(int, 8)), want, "handle");
   REFUSED(lpgemm_tuning_clear(handle), want, "handle");
   CHECK_INT(lpgemm_get_backend(handle), LPGEMM_BACKEND_AUTO);
+  CHECK_INT(strlen(lpgemm_device_name(handle)), 0);
 }
 
 /* Every function that takes weights. */
@@ -211,6 +212,7 @@ static void dead_objects(void) {
     REFUSED(lpgemm_destroy((lpgemm_handle_t)(void *)w.weights), LPGEMM_INVALID_HANDLE, "handle");
     REFUSED(lpgemm_weights_destroy((lpgemm_weights_t)(void *)w.handle), LPGEMM_INVALID_HANDLE, "weights");
     CHECK_INT(lpgemm_get_backend(w.handle), test_backend()); /* both are still alive */
+    CHECK(strlen(lpgemm_device_name(w.handle)) > 0);
     CHECK_STATUS(lpgemm_prepare(w.handle, w.weights, 1), LPGEMM_SUCCESS);
   }
 }

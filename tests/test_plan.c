@@ -234,7 +234,7 @@ void suite_plan(void) {
       CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
       lpg_problem problem = {.plan = &w, .m = 1, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
       for (int d = 0; d < 4; d++) {
-        CHECK((lpgemm_i_decode_refuses(&problem, &devices[d], 8) != NULL) == cases[i].refused);
+        CHECK((lpgemm_i_decode_8_refuses(&problem, &devices[d]) != NULL) == cases[i].refused);
       }
     }
   }

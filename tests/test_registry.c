@@ -83,21 +83,22 @@ static void check_name(const lpg_kernel *k) {
 }
 
 static void test_registry(void) {
-  const lpg_device gpu = {.backend = LPGEMM_BACKEND_CUDA,
-                          .arch = 90,
-                          .units = 132,
-                          .shared_memory = 227 * 1024,
-                          .clusters = {132, 66, 30, 15}};
-  for (int i = 0; i < lpgemm_i_registry_count; i++) {
-    const lpg_kernel *k = &lpgemm_i_registry[i];
+  for (int i = 0; i < test_every_kernel_count; i++) { /* also those that this build does not have */
+    const lpg_kernel *k = &test_every_kernel[i];
     problem q;
     if (!test_case("dispatch/registry/%s", k->name)) continue;
     check_name(k);
-    CHECK(k->run != NULL);
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 16);
     /* Its row of the cost table exists, or a plan of its own. */
-    CHECK(isfinite(lpgemm_i_estimate(k, &q.p, k->backend == LPGEMM_BACKEND_CPU ? &cpu_base : &gpu)));
-    CHECK(lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, k->name) == k); /* no name twice */
+    CHECK(isfinite(lpgemm_i_estimate(k, &q.p, k->backend == LPGEMM_BACKEND_CPU ? &cpu_base : &sm90)));
+    CHECK(lpgemm_i_find_kernel(test_every_kernel, test_every_kernel_count, k->name) == k); /* no name twice */
+    const lpg_kernel *built = lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, k->name);
+    CHECK(!built || built->run);
+  }
+  if (test_case("dispatch/registry/subset")) { /* a build has no kernel that is not in the whole table */
+    for (int i = 0; i < lpgemm_i_registry_count; i++) {
+      CHECK(lpgemm_i_find_kernel(test_every_kernel, test_every_kernel_count, lpgemm_i_registry[i].name));
+    }
   }
   for (int i = 0; i < COUNT(made_up); i++) {
     if (test_case("dispatch/names/%s", made_up[i].name)) check_name(&made_up[i]);

@@ -272,7 +272,7 @@ static void test_tuning_refusals(void) {
     lpgemm_i_tuning_destroy(t);
   }
   if (test_case("dispatch/tuning/file/other-backend")) {
-    static const char text[] = "# lpgemm tuning 1\n# version " VERSION "\n# device H200\n" KEY KERNEL " 1\n";
+    static const char text[] = "# lpgemm tuning 1\n# version " VERSION "\n# device NVIDIA H200\n" KEY KERNEL " 1\n";
     lpg_tuning *t = lpgemm_i_tuning_create();
     int used = -1, refused = -1;
     CHECK_STATUS(lpgemm_i_tuning_parse(t, &sm90, text, strlen(text), &used, &refused), LPGEMM_SUCCESS);

@@ -12,6 +12,8 @@ among the cases:
     faster   least baseline / time               loss    most eff less than that of the other case
     speedup  geometric mean of the same          slower  most time, by that of the other case
     nodes    most nodes of the CUDA graph        us      most time
+    regret, near, most   of the operation regret, the choice's time by that of the best kernel: geometric mean, the share
+             of the cases with up to 1.1, the most; tuned: the mean after lpgemm_autotune()
 
 The other case is the one that `against` names: like this one in operation, shape, M, type, scales and X, but for the
 fields that are given, where {field} is the case's own."""
@@ -24,7 +26,7 @@ import re
 import bench_records
 
 SAME = ("operation", "shape", "m", "type", "scales", "x", "x_gap", "invariant", "threads")
-Measure = collections.namedtuple("Measure", "of worst")
+Measure = collections.namedtuple("Measure", "of worst less", defaults=(False,))  # less: less is better
 Bar = collections.namedtuple("Bar", "label measure must aim count filters against")
 Result = collections.namedtuple("Result", "bar value case found missing verdict")
 
@@ -34,15 +36,24 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+def near(values):
+    """The share of the regrets that are small."""
+    return sum(value <= 1.1 for value in values) / len(values)
+
+
 MEASURES = {
     "eff": Measure(lambda c, _: c["eff"], min),
     "faster": Measure(lambda c, _: c["ratio"], min),
     "speedup": Measure(lambda c, _: c["ratio"], mean),
-    "nodes": Measure(lambda c, _: c["nodes"], max),
-    "us": Measure(lambda c, _: c["us"], max),
+    "nodes": Measure(lambda c, _: c["nodes"], max, True),
+    "us": Measure(lambda c, _: c["us"], max, True),
+    "regret": Measure(lambda c, _: c.get("regret"), mean, True),
+    "near": Measure(lambda c, _: c.get("regret"), near),
+    "most": Measure(lambda c, _: c.get("regret"), max, True),
+    "tuned": Measure(lambda c, _: c.get("tuned_regret"), mean, True),
     "share": Measure(lambda c, other: c["eff"] and other["eff"] and c["eff"] / other["eff"], min),
-    "loss": Measure(lambda c, other: c["eff"] and other["eff"] and other["eff"] - c["eff"], max),
-    "slower": Measure(lambda c, other: c["us"] / other["us"], max),
+    "loss": Measure(lambda c, other: c["eff"] and other["eff"] and other["eff"] - c["eff"], max, True),
+    "slower": Measure(lambda c, other: c["us"] / other["us"], max, True),
 }
 
 
@@ -115,10 +126,10 @@ def judge(bar, cases):
     if not values:
         return Result(bar, None, None, 0, missing or ["no case"], "missed")
     value = measure.worst([v for v, _ in values])
-    _, case = (max if measure.worst is max else min)(values, key=lambda pair: pair[0])
+    _, case = (max if measure.less or measure.worst is near else min)(values, key=lambda pair: pair[0])
 
     def reaches(goal):
-        return goal is not None and (value <= goal if measure.worst is max else value >= goal)
+        return goal is not None and (value <= goal if measure.less else value >= goal)
     verdict = "missed" if missing or not reaches(bar.must) else "aim" if reaches(bar.aim) else "met"
     return Result(bar, value, case, len(values), missing, verdict)
 

@@ -297,6 +297,10 @@ almost: eff 0.7 0.9 some m=1
 mean: speedup 3 - some cases=2  # of 2 and 8
 bf16: slower 1.1 - x=bf16 against x=f16
 rounded: loss 0.05 - shape=65x32 against shape={n_up}x{k_up} m={m_up}
+regret: regret 1.2 1.1 operation=regret
+near: near 0.5 0.6 operation=regret
+most: most 1.4 - operation=regret
+tuned: tuned 1 - operation=regret m=1
 """
 
 
@@ -308,7 +312,7 @@ def test_bars(folder):
     bars = bench_bars.read(path)
     cases = [changed(ratio=2.0), changed(m=4, ratio=8.0, us=10.0), changed(m=4, x="bf16", us=12.0, name="slow")]
     results = bench_bars.judge_all(bars, cases)
-    assert [r.verdict for r in results] == ["aim", "met", "met", "missed", "missed"], results
+    assert [r.verdict for r in results] == ["aim", "met", "met", "missed", "missed", *["missed"] * 4], results
     assert bench_bars.rows(results)[3] == ["bf16", "slower", "1.1", "-", "1.200", "missed", "1", "`slow`"]
     assert results[4].missing == ["no case"] and bench_bars.rows(results)[4][4] == "-"
     odd = [changed(weights="u8", shape="65x32", n=65, m=3, eff=0.5, name="odd"),
@@ -316,6 +320,11 @@ def test_bars(folder):
     assert bench_bars.judge(bars[4], odd).verdict == "met" and bench_bars.judge(bars[4], odd[:1]).missing == ["odd"]
     assert bench_bars.judge(bars[2], cases[:1]).missing == ["1 cases, not 2"]
     assert bench_bars.judge(bars[0], [changed(eff=None)]).verdict == "missed"
+    drawn = [changed(operation="regret", regret=1.0, tuned_regret=1.0),
+             changed(operation="regret", m=2, regret=1.44, tuned_regret=None, name="far")]
+    results = bench_bars.judge_all(bars[5:], drawn)
+    assert [r.verdict for r in results] == ["met", "met", "missed", "met"], results
+    assert abs(results[0].value - 1.2) < 1e-9 and {r.case["name"] for r in results[:3]} == {"far"}, results
     for wrong in ("a: effs 1 -", "a: eff x -", "a: eff 1 - some", "word = other"):
         with open(path, "w", encoding="utf-8") as f:
             f.write(wrong + "\n")

@@ -72,8 +72,8 @@ FAMILIES = {
                      ["f16", "bf16"], ["16x8", "16x16"], ["sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3 | LPG_S_TWO_LEVEL",
                      groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="0",
-                     refuses="{symbol}_refuses", estimate="lpgemm_i_decode_{columns}_estimate", prepare="{symbol}_prepare",
-                     header="kernels/decode/decode_host.cuh",
+                     refuses="lpgemm_i_decode_{columns}_refuses", estimate="lpgemm_i_decode_{columns}_estimate",
+                     prepare="{symbol}_prepare", header="kernels/decode/decode_host.cuh",
                      instance="LPG_DECODE({symbol}, {activations}, {decoder}, {width}, {columns})"),
     "bits": Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], ["sm90a"], widths=range(1, 3),
                    y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
@@ -84,25 +84,27 @@ FAMILIES = {
     "wide": Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
                    ["f16", "bf16"], ["256x128"], ["sm90a"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                    scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3 | LPG_S_TWO_LEVEL",
-                   groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="{symbol}_refuses",
+                   groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="lpgemm_i_wide_refuses",
                    workspace="lpgemm_i_wide_workspace", estimate="lpgemm_i_wide_estimate",
                    prepare="{symbol}_prepare", header="kernels/wide/wide_host.cuh",
                    instance="LPG_WIDE({symbol}, {activations}, {table_decoder}, {width})"),
     "dense": Family(["any"], ["f16", "bf16", "i8", "e4m3", "e5m2"], ["256x128"], ["sm90a", "sm80"], flags="0",
-                    refuses="{symbol}_refuses", estimate="{symbol}_estimate",
-                    workspace="{symbol}_workspace", prepare="{symbol}_prepare", header="kernels/dense/dense_host.cuh",
+                    refuses="lpgemm_i_dense_{activations}_{arch}_refuses",
+                    estimate="lpgemm_i_dense_{activations}_{arch}_estimate",
+                    workspace="lpgemm_i_dense_{activations}_{arch}_workspace",
+                    prepare="{symbol}_prepare", header="kernels/dense/dense_host.cuh",
                     instance="LPG_DENSE({symbol}, {activations}, {wgmma})"),
     "planes": Family(["int"], ["codes"], ["256x128"], ["sm90a"], flags="0",
                      scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                      zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
-                     refuses="{symbol}_refuses", estimate="{symbol}_estimate", workspace="{symbol}_workspace",
-                     prepare="{symbol}_prepare", header="bitserial/planes_host.cuh",
+                     refuses="lpgemm_i_{family}_refuses", estimate="lpgemm_i_{family}_estimate",
+                     workspace="lpgemm_i_{family}_workspace", prepare="{symbol}_prepare", header="bitserial/planes_host.cuh",
                      instance="LPG_PLANES({symbol}, bits)"),
     "bytes": Family(["int"], ["codes"], ["256x128"], ["sm90a"], flags="0",
                     scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                     zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
-                    refuses="{symbol}_refuses", estimate="{symbol}_estimate", workspace="{symbol}_workspace",
-                    prepare="{symbol}_prepare", header="bitserial/planes_host.cuh",
+                    refuses="lpgemm_i_{family}_refuses", estimate="lpgemm_i_{family}_estimate",
+                    workspace="lpgemm_i_{family}_workspace", prepare="{symbol}_prepare", header="bitserial/planes_host.cuh",
                     instance="LPG_PLANES({symbol}, bytes)"),
     "few": Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x64"], ["sm90a"],
                   scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
@@ -191,8 +193,10 @@ def members(prefix, chosen, everything):
     return prefix + "ANY" if len(chosen) == len(everything) else " | ".join(prefix + c for c in chosen)
 
 
-def record(families, kernel):
+def record(families, kernel, launches):
     family = families[kernel.family]
+    if not launches:
+        family = family._replace(run="NULL", prepare="NULL")
     capability, exact = compute_capability(kernel.arch)
     kinds, widths = WEIGHTS[kernel.weights]
     isa, condition = CPU_ARCHS.get(kernel.arch, ("BASE", None))
@@ -215,23 +219,24 @@ def record(families, kernel):
     return f"#if {condition}\n{text}#endif\n" if condition else text
 
 
-def registry(families, chosen):
+def registry(families, chosen, array="lpgemm_i_registry", launches=True):
+    """launches: False for a table that only the choice is made from, without what nvcc compiles."""
     # The functions of CPU kernels are declared by a header, those of CUDA instances here: a .cuh is not C.
     headers = sorted({families[k.family].header for k in chosen if not k.arch.startswith("sm")})
-    signatures = (("run", "lpgemm_status_t {}(const lpg_call *call);\n"),
-                  ("workspace", "size_t {}(const lpg_problem *problem, const lpg_device *device);\n"),
-                  ("prepare", "lpgemm_status_t {}(void);\n"),
-                  ("refuses", "const char *{}(const lpg_problem *problem, const lpg_device *device);\n"),
-                  ("estimate", "double {}(const lpg_problem *problem, const lpg_device *device);\n"))
+    problem = "(const lpg_problem *problem, const lpg_device *device);\n"
+    signatures = (("run", "lpgemm_status_t {}(const lpg_call *call);\n"), ("prepare", "lpgemm_status_t {}(void);\n"),
+                  ("workspace", "size_t {}" + problem), ("refuses", "const char *{}" + problem),
+                  ("estimate", "double {}" + problem))
     functions = [(filled(k, getattr(families[k.family], field)), signature)
-                 for k in chosen if k.arch.startswith("sm") for field, signature in signatures]
+                 for k in chosen if k.arch.startswith("sm")
+                 for field, signature in signatures[0 if launches else 2:]]
     declarations = dict.fromkeys(signature.format(name) for name, signature in functions if name != "NULL")
     ordered = sorted(chosen, key=lambda k: families[k.family].last_resort)
     return ("/* Generated by tools/gen_kernels.py: do not edit. */\n"
             + '#include "dispatch/dispatch.h"\n' + "".join(f'#include "{h}"\n' for h in headers) + "\n"
             + "".join(declarations) + ("\n" if declarations else "")
-            + "const lpg_kernel lpgemm_i_registry[] = {\n" + "".join(record(families, k) for k in ordered) + "};\n\n"
-            + "const int lpgemm_i_registry_count = (int)(sizeof lpgemm_i_registry / sizeof lpgemm_i_registry[0]);\n")
+            + f"const lpg_kernel {array}[] = {{\n" + "".join(record(families, k, launches) for k in ordered) + "};\n\n"
+            + f"const int {array}_count = (int)(sizeof {array} / sizeof {array}[0]);\n")
 
 
 def instances(families, chosen):
@@ -262,6 +267,7 @@ def write_all(directory, families, archs, only=None):
     units = instances(families, chosen)
     files = {stem + ".cu": text for stem, (text, _) in units.items()}
     files["registry.c"] = registry(families, chosen)
+    files["every_kernel.c"] = registry(families, kernels(families), "test_every_kernel", launches=False)
     files["rules.mk"] = rules(units, archs or [])
     files["manifest"] = "".join(f"{name}\n" for name in sorted(files))
     os.makedirs(directory, exist_ok=True)
@@ -334,7 +340,7 @@ def selftest():
         first = state()
         write_all(d, families, ["90a", "80"])
         assert state() == first
-        always = {"mine.cu", "manifest", "registry.c", "rules.mk"}
+        always = {"mine.cu", "manifest", "registry.c", "every_kernel.c", "rules.mk"}
         assert {f"made.{w}.{a}.cu" for w in made.weights for a in made.archs} < set(first) - always, set(first)
         assert "GENCODE_made.u4.sm90a := -gencode arch=compute_90a,code=sm_90a\n" in first["rules.mk"][1]
         assert ("GENCODE_made.f6.sm80 := -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=sm_80 "

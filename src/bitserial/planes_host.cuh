@@ -66,13 +66,4 @@ static lpgemm_status_t prepare_planes() {
 /* A line of a generated file. form: bits or bytes. */
 #define LPG_PLANES(symbol, form)                                                                                    \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_planes<lpg::planes_of_##form>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_planes<lpg::planes_of_##form>(); }        \
-  extern "C" size_t symbol##_workspace(const lpg_problem *problem, const lpg_device *device) {                      \
-    return lpgemm_i_planes_workspace(problem, device, lpg::planes_of_##form::bytes);                                \
-  }                                                                                                                 \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {                   \
-    return lpgemm_i_planes_refuses(problem, device, lpg::planes_of_##form::bytes);                                  \
-  }                                                                                                                 \
-  extern "C" double symbol##_estimate(const lpg_problem *problem, const lpg_device *device) {                       \
-    return lpgemm_i_planes_estimate(problem, device, lpg::planes_of_##form::bytes);                                 \
-  }
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_planes<lpg::planes_of_##form>(); }

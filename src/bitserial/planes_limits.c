@@ -5,6 +5,7 @@
 /* With fewer rows of X than this images never pay, and nobody shall provide a workspace for them. */
 enum { LEAST_ROWS = 33 };
 
+/* bytes: 1 where codes stay bytes. */
 static int make_plan(const lpg_problem *problem, const lpg_device *device, int bytes, lpg_planes_plan *plan) {
   return lpg_planes_make_plan(problem->plan, problem->m, lpg_bits(problem->x_type), bytes, device, plan);
 }
@@ -46,7 +47,7 @@ static const char *refuses_form(const lpg_problem *problem) {
   return NULL;
 }
 
-const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device *device, int bytes) {
+static const char *refuses(const lpg_problem *problem, const lpg_device *device, int bytes) {
   lpg_planes_plan unused;
   const char *reason = refuses_form(problem);
   if (reason) return reason;
@@ -54,7 +55,7 @@ const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device
   return make_plan(problem, device, bytes, &unused) ? NULL : "the rows are too long for its workspace";
 }
 
-size_t lpgemm_i_planes_workspace(const lpg_problem *problem, const lpg_device *device, int bytes) {
+static size_t workspace(const lpg_problem *problem, const lpg_device *device, int bytes) {
   lpg_planes_plan plan;
   if (!make_plan(problem, device, bytes, &plan)) return 0;
   return (size_t)lpg_planes_workspace(&plan, lpg_planes_most_items(&plan));
@@ -67,7 +68,7 @@ static double chunk_cost(const lpg_planes_plan *p, int32_t row_items, double uni
   return 8.0 + bytes / (units * 20000.0) + (double)rounds * (p->p * p->q * p->k_stages * 0.75 + 2.5);
 }
 
-double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *device, int bytes) {
+static double estimate(const lpg_problem *problem, const lpg_device *device, int bytes) {
   lpg_planes_plan p;
   if (!make_plan(problem, device, bytes, &p)) return HUGE_VAL;
   const double units = device->units > 0 ? device->units : 1.0;
@@ -77,6 +78,20 @@ double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *de
   return 3.0 + x * (1.0 + 0.15 * p.q) / (units * 27000.0) + chunks * chunk_cost(&p, p.chunk_items, units) +
          (left > 0 ? chunk_cost(&p, left, units) : 0.0);
 }
+
+#define FORM(name, bytes)                                                                       \
+  const char *lpgemm_i_##name##_refuses(const lpg_problem *problem, const lpg_device *device) { \
+    return refuses(problem, device, bytes);                                                     \
+  }                                                                                             \
+  size_t lpgemm_i_##name##_workspace(const lpg_problem *problem, const lpg_device *device) {    \
+    return workspace(problem, device, bytes);                                                   \
+  }                                                                                             \
+  double lpgemm_i_##name##_estimate(const lpg_problem *problem, const lpg_device *device) {     \
+    return estimate(problem, device, bytes);                                                    \
+  }
+FORM(planes, 0)
+FORM(bytes, 1)
+#undef FORM
 
 /* ---- few rows ---- */
 

@@ -1,4 +1,5 @@
-/* What the kernels that multiply planes take, need and cost. bytes: 1 for those of codes that stay bytes. */
+/* What the kernels for integers by integers take, need and cost: those of planes of bits, those of codes that stay
+ * bytes, and those for few rows. */
 #ifndef LPG_BITSERIAL_PLANES_LIMITS_H
 #define LPG_BITSERIAL_PLANES_LIMITS_H
 
@@ -10,13 +11,16 @@ extern "C" {
 #endif
 
 /* NULL, or why the problem is not for them. */
-const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device *device, int bytes);
+const char *lpgemm_i_planes_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_bytes_refuses(const lpg_problem *problem, const lpg_device *device);
 
 /* Bytes of the images of X and of the largest chunk of weights. */
-size_t lpgemm_i_planes_workspace(const lpg_problem *problem, const lpg_device *device, int bytes);
+size_t lpgemm_i_planes_workspace(const lpg_problem *problem, const lpg_device *device);
+size_t lpgemm_i_bytes_workspace(const lpg_problem *problem, const lpg_device *device);
 
 /* Microseconds. */
-double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *device, int bytes);
+double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_bytes_estimate(const lpg_problem *problem, const lpg_device *device);
 
 /* The same of the kernels for few rows, 8 or 64 at a time; they need no workspace. */
 const char *lpgemm_i_few_8_refuses(const lpg_problem *problem, const lpg_device *device);

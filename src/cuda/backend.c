@@ -42,6 +42,7 @@ static lpgemm_status_t open_device(int32_t index, int32_t threads, lpg_device *d
   device->arch = 10 * p.major + p.minor;
   device->units = p.multiProcessorCount;
   device->shared_memory = (int64_t)p.sharedMemPerBlockOptin;
+  lpgemm_i_set_pace(device);
   if (device->arch < 90) return LPGEMM_SUCCESS;
   int32_t before;
   LPG_TRY(enter(index, &before));
@@ -91,6 +92,12 @@ static lpgemm_status_t copy(lpgemm_handle_t handle, void *to, const void *from, 
 static lpgemm_status_t synchronize(lpgemm_handle_t handle) {
   LPG_CUDA(cudaStreamSynchronize(stream_of(handle)));
   return LPGEMM_SUCCESS;
+}
+
+static int is_capturing(lpgemm_handle_t handle) {
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (cudaStreamIsCapturing(stream_of(handle), &status) != cudaSuccess) cudaGetLastError();
+  return status != cudaStreamCaptureStatusNone;
 }
 
 /* ---- weights: on the GPU if the data is there, else on the host, with the same bytes ---- */
@@ -189,6 +196,7 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .copy_in = copy,
     .copy_out = copy,
     .synchronize = synchronize,
+    .is_capturing = is_capturing,
     .pack = pack,
     .quantize = quantize,
     .unpack = unpack,

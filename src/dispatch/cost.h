@@ -1,11 +1,48 @@
-/* What the kernels cost: the rows that lpg_kernel.cost names. A unit is a thread of the CPU or an SM of the GPU.
+/* What GPUs can do, and what kernels cost. */
+#ifndef LPG_DISPATCH_COST_H
+#define LPG_DISPATCH_COST_H
+
+#include <stdint.h>
+
+/* ---- GPUs: what estimates of kernels, which were all fitted to the first row, are scaled by ----
+ *
+ *   units   SMs
+ *   read    GB/s of memory
+ *   mma     dense TFLOP/s of fp16 with fp32 sums by mma.sync
+ *   clock   MHz, the highest */
+typedef struct lpg_gpu {
+  const char *name; /* a part of CUDA's name; the first row that fits counts, then the first of the architecture */
+  int32_t arch;
+  double units, read, mma, clock;
+} lpg_gpu;
+
+static const lpg_gpu lpg_gpus[] = {
+    /* clang-format off */
+    /* name            arch  units    read    mma   clock */
+    /* Measured, 2026-11-22: what lpgemm-bench reads; mma.sync from the published 989 of wgmma, by the two forms of
+     * `dense`. */
+    {"NVIDIA H200",      90,   132,   4610,   550,   1980},
+    /* Never run, 2026-11-22: the peaks of NVIDIA's data sheets and white papers (a kernel reads about 0.96 of them).
+     * mma.sync of 9.0 and 10.0 is not published: an SM's as on the H200. */
+    {"H100 PCIe",        90,   114,   2039,   475,   1755},
+    {"H100 NVL",         90,   132,   3938,   550,   1785},
+    {"H100",             90,   132,   3350,   550,   1980},
+    {"B200",            100,   148,   8000,   617,   1965},
+    {"L40S",             89,   142,    864,   362,   2520},
+    {"RTX 4090",         89,   128,   1008,   165,   2520},
+    {"A100-SXM4-40",     80,   108,   1555,   312,   1410},
+    {"A100-PCIE-40",     80,   108,   1555,   312,   1410},
+    {"A100 80GB PCIe",   80,   108,   1935,   312,   1410},
+    {"A100",             80,   108,   2039,   312,   1410},
+    {"A10",              86,    72,    600,   125,   1695},
+    /* clang-format on */
+};
+
+/* ---- kernels: the rows that lpg_kernel.cost names. A unit is a thread of the CPU or an SM of the GPU ----
  *
  *   start      microseconds of a call that does next to nothing
  *   decode     weights that a unit brings into a form that can be multiplied, a microsecond
  *   multiply   products that a unit adds up, a microsecond */
-#ifndef LPG_DISPATCH_COST_H
-#define LPG_DISPATCH_COST_H
-
 typedef struct lpg_cost {
   const char *name;
   double start, decode, multiply;

@@ -110,6 +110,21 @@ static const char *last_reason(const lpg_kernel *kernels, int count, const lpg_p
   return last;
 }
 
+/* Of those that may be chosen the cheapest by the cost model, but not `except`; NULL if there is none. */
+static const lpg_kernel *cheapest(const lpg_kernel *kernels, int count, const lpg_problem *problem,
+                                  const lpg_device *device, const lpg_kernel *except) {
+  const lpg_kernel *found = NULL;
+  double least = 0;
+  for (int i = 0; i < count; i++) {
+    if (&kernels[i] == except || !lpgemm_i_may_choose(&kernels[i], problem, device)) continue;
+    double estimate = lpgemm_i_estimate(&kernels[i], problem, device);
+    if (found && estimate >= least) continue;
+    found = &kernels[i];
+    least = estimate;
+  }
+  return found;
+}
+
 static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                               const lpg_device *device, const lpg_tuning *tuning, const char *forced,
                               lpg_choice *choice) {
@@ -119,16 +134,8 @@ static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_pr
   const lpg_kernel *kernel = tuned ? lpgemm_i_find_kernel(kernels, count, tuned) : NULL;
   choice->why = "the fastest that was measured";
   if (!kernel || !lpgemm_i_may_choose(kernel, problem, device)) {
-    double least = 0;
-    kernel = NULL;
     choice->why = "the cheapest by the cost model";
-    for (int i = 0; i < count; i++) {
-      if (!lpgemm_i_may_choose(&kernels[i], problem, device)) continue;
-      double estimate = lpgemm_i_estimate(&kernels[i], problem, device);
-      if (kernel && estimate >= least) continue;
-      kernel = &kernels[i];
-      least = estimate;
-    }
+    kernel = cheapest(kernels, count, problem, device, NULL);
   }
   char text[160];
   LPG_CHECK(kernel, LPGEMM_NOT_SUPPORTED, "no kernel multiplies %s on %s; of the last one: %s",
@@ -144,7 +151,7 @@ lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_
   *chosen = NULL;
   LPG_TRY(choose(kernels, count, problem, device, tuning, forced, &choice));
   *chosen = choice.kernel;
-  if (lpgemm_i_log_level() >= LPG_LOG_DISPATCH) {
+  if (lpgemm_i_log_level() == LPG_LOG_DISPATCH) {
     char text[160];
     lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s, %s, about %.1f us", describe(problem, text, sizeof text),
                  choice.kernel->name, choice.why, lpgemm_i_estimate(choice.kernel, problem, device));
@@ -186,6 +193,7 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
   } else {
     add(&out, "none: %s\n", lpgemm_last_error());
   }
+  const lpg_kernel *second = choice.kernel ? cheapest(kernels, count, problem, device, choice.kernel) : NULL;
   for (int i = 0; i < count; i++) {
     if (&kernels[i] == choice.kernel) continue;
     const char *reason = lpgemm_i_infeasible(&kernels[i], problem, device);
@@ -194,8 +202,9 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
       continue;
     }
     const size_t workspace = workspace_of(&kernels[i], problem, device);
-    add(&out, "%s: possible%s", kernels[i].name,
-        only_when_forced(&kernels[i], problem, device) ? " when forced by name" : "");
+    add(&out, "%s: possible%s%s", kernels[i].name,
+        only_when_forced(&kernels[i], problem, device) ? " when forced by name" : "",
+        &kernels[i] == second ? ", the runner-up" : "");
     if (workspace > problem->workspace) add(&out, " with a workspace of %zu bytes", workspace);
     add(&out, ", about %.1f us\n", lpgemm_i_estimate(&kernels[i], problem, device));
   }

@@ -57,7 +57,7 @@ static void check_type(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
     lpg_plan plan;
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &plan), LPGEMM_SUCCESS);
     lpg_problem problem = {.plan = &plan, .m = 1, .x_type = x_type, .y_type = LPGEMM_F32};
-    if (lpgemm_i_decode_refuses(&problem, &device, 8)) return;
+    if (lpgemm_i_decode_8_refuses(&problem, &device)) return;
     check_codes(&plan, x_type);
   }
 }

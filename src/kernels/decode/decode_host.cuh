@@ -4,7 +4,6 @@
 #include "../../cuda/cuda.h"
 #include "../weights_host.cuh"
 #include "decode.cuh"
-#include "decode_limits.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -97,13 +96,10 @@ static lpgemm_status_t prepare_any() {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_DECODE(symbol, x, decoder, bits, columns)                                             \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                       \
-    return lpg::run_any<lpg::x##_x, lpg::decoder##_decoder, bits, columns>(*call);                \
-  }                                                                                               \
-  extern "C" lpgemm_status_t symbol##_prepare(void) {                                             \
-    return lpg::prepare_any<lpg::x##_x, lpg::decoder##_decoder, bits, columns>();                 \
-  }                                                                                               \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) { \
-    return lpgemm_i_decode_refuses(problem, device, columns);                                     \
+#define LPG_DECODE(symbol, x, decoder, bits, columns)                              \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                        \
+    return lpg::run_any<lpg::x##_x, lpg::decoder##_decoder, bits, columns>(*call); \
+  }                                                                                \
+  extern "C" lpgemm_status_t symbol##_prepare(void) {                              \
+    return lpg::prepare_any<lpg::x##_x, lpg::decoder##_decoder, bits, columns>();  \
   }

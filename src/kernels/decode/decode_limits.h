@@ -11,8 +11,9 @@ extern "C" {
 /* NULL, or why the decoders (decoder.cuh) are not for the weights and X. */
 const char *lpgemm_i_decoders_refuse(const lpg_problem *problem);
 
-/* NULL, or why the problem is not for a kernel of up to so many columns of X. */
-const char *lpgemm_i_decode_refuses(const lpg_problem *problem, const lpg_device *device, int columns);
+/* NULL, or why the problem is not for a kernel of up to 8 or 16 columns of X. */
+const char *lpgemm_i_decode_8_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_decode_16_refuses(const lpg_problem *problem, const lpg_device *device);
 
 #ifdef __cplusplus
 }

@@ -96,13 +96,4 @@ static lpgemm_status_t prepare_dense() {
 /* A line of a generated file. wgmma: 1 on sm_90a. */
 #define LPG_DENSE(symbol, x, wgmma)                                                                                  \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_dense<lpg::x##_numbers, wgmma>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_dense<lpg::x##_numbers, wgmma>(); }        \
-  extern "C" size_t symbol##_workspace(const lpg_problem *problem, const lpg_device *device) {                       \
-    return lpgemm_i_dense_workspace(problem, device, lpg::x##_numbers::image, wgmma);                                \
-  }                                                                                                                  \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) {                    \
-    return lpgemm_i_dense_refuses(problem, device, lpg::x##_numbers::image, wgmma);                                  \
-  }                                                                                                                  \
-  extern "C" double symbol##_estimate(const lpg_problem *problem, const lpg_device *device) {                        \
-    return lpgemm_i_dense_estimate(problem, device, lpg::x##_numbers::image, wgmma);                                 \
-  }
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_dense<lpg::x##_numbers, wgmma>(); }

@@ -11,8 +11,7 @@ static int make_plan(const lpg_problem *problem, const lpg_device *device, lpgem
   return lpg_dense_make_plan(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
 }
 
-const char *lpgemm_i_dense_refuses(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image,
-                                   int wgmma) {
+static const char *refuses(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
   if (problem->m < LEAST_ROWS) return "it expands the weights, which takes 33 rows to pay";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
@@ -23,16 +22,39 @@ const char *lpgemm_i_dense_refuses(const lpg_problem *problem, const lpg_device 
   return make_plan(problem, device, image, wgmma, &plan) ? NULL : "the rows are too long for its workspace";
 }
 
-size_t lpgemm_i_dense_workspace(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
+static size_t workspace(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
   if (!make_plan(problem, device, image, wgmma, &plan)) return 0;
   plan.chunk_items = lpg_dense_most_items(&plan);
   return (size_t)lpg_dense_chunk_bytes(&plan) + (lpg_bytes(image) == 1 ? 0 : lpg_dense_copy_bytes(problem));
 }
 
-double lpgemm_i_dense_estimate(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
+/* How much longer a product of 8 bits takes than the plan's constants say, which are those of 16: groups of int8 are
+ * scaled in fp32, and so are the sums of a stage of e4m3. From bench/results/h200-eight.json (H200, 2026-11-22). */
+static double slower_by_sums(lpgemm_dtype_t image, const lpg_dense_plan *plan) {
+  if (lpg_bytes(image) == 2) return 1.0;
+  return image == LPGEMM_E4M3 ? 1.25 : plan->numbers > 1 ? 1.4 : 1.0;
+}
+
+static double estimate(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
   if (!make_plan(problem, device, image, wgmma, &plan)) return HUGE_VAL;
-  const double slower = wgmma ? 1.0 : 1.8; /* mma.sync, on the H200 */
-  return lpg_dense_cost(&plan, device) * slower / 1000.0;
+  const double units = device->units > 0 ? device->units : 1.0;
+  const double weights = (double)problem->plan->desc.n * (double)problem->plan->desc.k;
+  const double slower = wgmma ? 1.0 : 1.8 / lpg_pace_of(device->pace.mma); /* mma.sync, on the H200 */
+  /* To bring weights to 8 bits takes as long as to bring them to 16. */
+  const double expand = lpg_bytes(image) == 1 ? weights / (units * 34.0) : 0.0;
+  return (lpg_dense_cost(&plan, device) * slower_by_sums(image, &plan) + expand) * slower / 1000.0;
 }
+
+#define FORM(name, image, wgmma)                                                                      \
+  const char *lpgemm_i_dense_##name##_refuses(const lpg_problem *problem, const lpg_device *device) { \
+    return refuses(problem, device, image, wgmma);                                                    \
+  }                                                                                                   \
+  size_t lpgemm_i_dense_##name##_workspace(const lpg_problem *problem, const lpg_device *device) {    \
+    return workspace(problem, device, image, wgmma);                                                  \
+  }                                                                                                   \
+  double lpgemm_i_dense_##name##_estimate(const lpg_problem *problem, const lpg_device *device) {     \
+    return estimate(problem, device, image, wgmma);                                                   \
+  }
+LPG_DENSE_FORMS(FORM)

@@ -72,7 +72,6 @@ static const char *refuses_8_bits(const lpg_problem *problem, lpgemm_dtype_t typ
   if (!lpgemm_i_expand_scaling(plan, type).on_rows && plan->group.k % 128 != 0) {
     return "with activations of 8 bits it takes groups of multiples of 128 columns only";
   }
-  if (problem->y_type == LPGEMM_I32 && d->scale_type) return "it scales what it writes as int32";
   if (type == LPGEMM_I8 && plan->k_padded > INT32_MAX / (128 * 128)) return "sums of so many columns may not be int32";
   return NULL;
 }

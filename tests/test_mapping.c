@@ -1,0 +1,239 @@
+/* Which of all kernels there are, on GPUs that need not be there: what is chosen is written down in
+ * tests/golden/mapping.txt, and every kernel is chosen for something. Estimates are plain C, and the devices made up.
+ *
+ * LPGEMM_TEST_GOLDEN=write in the environment (`make golden`) writes the file instead of comparing with it. */
+#include "made_up.h"
+
+#define GOLDEN "tests/golden/mapping.txt"
+
+/* ---- problems in words ---- */
+
+/* What is not named is none. */
+typedef struct kind {
+  const char *words;
+  lpgemm_dtype_t type, scale, zero_type, super_scale, super_zero, x;
+  int64_t group, super;
+  lpgemm_zero_t zero;
+  float zero_constant;
+  int invariant;
+} kind;
+
+static void make_kind(problem *q, const kind *k, int64_t n, int64_t columns, int64_t m) {
+  lpgemm_weight_desc_t d = {.size = sizeof d};
+  d.n = n;
+  d.k = columns;
+  d.type = k->type;
+  d.group_k = k->group;
+  d.scale_type = k->scale;
+  d.zero = k->zero;
+  d.zero_type = k->zero_type;
+  d.zero_constant = k->zero_constant;
+  d.super_k = k->super;
+  d.super_scale_type = k->super_scale;
+  d.super_zero_type = k->super_zero;
+  for (int i = 0; LPGEMM_DTYPE_KIND(d.type) == LPGEMM_KIND_CODEBOOK && i < 1 << lpgemm_dtype_bits(d.type); i++) {
+    d.codebook[i] = 2.0f * (float)i / (float)((1 << lpgemm_dtype_bits(d.type)) - 1) - 1.0f;
+  }
+  make(q, &d, k->x, m);
+  q->p.scale_span = 3; /* as of trained weights */
+  q->p.batch_invariant = k->invariant;
+  if (lpg_bits(k->x) <= 8) q->p.x_scale_mode = LPGEMM_X_SCALE_ROW;
+}
+
+static const char *choice(const problem *q, const lpg_device *device) {
+  const lpg_kernel *chosen = NULL;
+  lpgemm_status_t status =
+      lpgemm_i_select(test_every_kernel, test_every_kernel_count, &q->p, device, NULL, NULL, &chosen);
+  CHECK_STATUS(status, LPGEMM_SUCCESS);
+  return chosen ? chosen->name : "none";
+}
+
+/* ---- the golden file ---- */
+
+#define OFFSET(value) .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = value
+static const kind kinds[] = {
+    {"u1 g128 f16", LPGEMM_UINT(1), LPGEMM_F16, .group = 128, OFFSET(0.5f), .x = LPGEMM_F16},
+    {"u2 g128 f16", LPGEMM_UINT(2), LPGEMM_F16, .group = 128, OFFSET(2), .x = LPGEMM_F16},
+    {"u3 g128 f16", LPGEMM_UINT(3), LPGEMM_F16, .group = 128, OFFSET(4), .x = LPGEMM_F16},
+    {"u4 g128 f16", LPGEMM_UINT(4), LPGEMM_F16, .group = 128, OFFSET(8), .x = LPGEMM_F16},
+    {"u4 g128 f16", LPGEMM_UINT(4), LPGEMM_F16, .group = 128, OFFSET(8), .x = LPGEMM_BF16},
+    {"u4 g128 f16", LPGEMM_UINT(4), LPGEMM_F16, .group = 128, OFFSET(8), .x = LPGEMM_F32},
+    {"u4 g48 f16", LPGEMM_UINT(4), LPGEMM_F16, .group = 48, OFFSET(8), .x = LPGEMM_F16},
+    {"u4 g32 f16 zu4", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_U8, .group = 32, .zero = LPGEMM_ZERO_PER_GROUP,
+     .x = LPGEMM_F16},
+    {"u4 g128 f16 invariant", LPGEMM_UINT(4), LPGEMM_F16, .group = 128, OFFSET(8), .x = LPGEMM_F16, .invariant = 1},
+    {"u4 g32 u6 minima (Q4_K)", LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_UINT(6), LPGEMM_F16, LPGEMM_F16, .group = 32,
+     .super = 256, .zero = LPGEMM_ZERO_MINIMUM, .x = LPGEMM_F16},
+    {"i4 row f32", LPGEMM_INT(4), LPGEMM_F32, .x = LPGEMM_I8},
+    {"i8 row f32", LPGEMM_INT(8), LPGEMM_F32, .x = LPGEMM_I8},
+    {"u8 g128 f16", LPGEMM_UINT(8), LPGEMM_F16, .group = 128, OFFSET(128), .x = LPGEMM_F16},
+    {"e2m1 g16 e4m3 (NVFP4)", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, .group = 16, .x = LPGEMM_F16},
+    {"e2m1 g32 e8m0 (MXFP4)", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, .group = 32, .x = LPGEMM_BF16},
+    {"e2m1 g128 f16", LPGEMM_FLOAT(2, 1), LPGEMM_F16, .group = 128, .x = LPGEMM_E4M3},
+    {"e4m3 row f32", LPGEMM_FLOAT(4, 3), LPGEMM_F32, .x = LPGEMM_F16},
+    {"nf4 g64 f16", LPGEMM_CODEBOOK(4), LPGEMM_F16, .group = 64, .x = LPGEMM_F16},
+    {"u1 row f16", LPGEMM_UINT(1), LPGEMM_F16, .x = LPGEMM_UINT(1)},
+    {"u2 row f16", LPGEMM_UINT(2), LPGEMM_F16, .x = LPGEMM_UINT(4)},
+    {"u4 row f16", LPGEMM_UINT(4), LPGEMM_F16, .x = LPGEMM_UINT(8)},
+};
+static const lpg_device *const gpus[] = {&sm80, &sm86, &sm89, &h100, &sm90, &sm100};
+static const int64_t shapes[][2] = {{4096, 4096}, {28672, 8192}};
+static const int64_t rows[] = {1, 2, 4, 8, 9, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 256, 512, 1024, 2048, 8192};
+
+/* "NVIDIA H200: u4 g128 f16 by f16, 4096 x 4096: 1 decode.u4.f16.16x8.sm80, 17 wide.u4.f16.256x128.sm90a": from so many
+ * rows on, this kernel. */
+static void write_line(FILE *file, const lpg_device *device, const kind *k, const int64_t *shape) {
+  const char *last = "";
+  lpg_device paced = *device;
+  lpgemm_i_set_pace(&paced);
+  fprintf(file, "%s: %s by %s, %lld x %lld:", device->name, k->words, lpgemm_dtype_name(k->x), (long long)shape[0],
+          (long long)shape[1]);
+  for (int i = 0; i < COUNT(rows); i++) {
+    problem q;
+    make_kind(&q, k, shape[0], shape[1], rows[i]);
+    const char *name = choice(&q, &paced);
+    if (strcmp(name, last) == 0) continue;
+    fprintf(file, "%s %lld %s", *last ? "," : "", (long long)rows[i], name);
+    last = name;
+  }
+  fprintf(file, "\n");
+}
+
+static void write_golden(FILE *file) {
+  fprintf(file,
+          "# Which kernel from how many rows on: tests/test_mapping.c writes and compares this; `make golden`.\n");
+  for (int d = 0; d < COUNT(gpus); d++) {
+    for (int i = 0; i < COUNT(kinds) * COUNT(shapes); i++) {
+      write_line(file, gpus[d], &kinds[i / COUNT(shapes)], shapes[i % COUNT(shapes)]);
+    }
+  }
+}
+
+/* Compares up to the first line that differs. */
+static void compare_golden(FILE *golden, FILE *now) {
+  char want[1024], got[1024];
+  for (int line = 1;; line++) {
+    const char *w = fgets(want, sizeof want, golden), *g = fgets(got, sizeof got, now);
+    if (!w && !g) return;
+    if (w && g && strcmp(w, g) == 0) continue;
+    test_fail(__FILE__, __LINE__, GOLDEN ", line %d: now it is\n  %snot\n  %s(`make golden` writes it anew)", line,
+              g ? g : "its end\n", w ? w : "its end\n");
+    return;
+  }
+}
+
+static void test_golden(void) {
+  const char *what = getenv("LPGEMM_TEST_GOLDEN");
+  if (!test_case("dispatch/mapping/golden")) return;
+  int writes = what && strcmp(what, "write") == 0;
+  FILE *golden = fopen(GOLDEN, writes ? "w" : "r");
+  if (!golden) {
+    test_skip(GOLDEN " is not here: run the tests in the root of the repository");
+    return;
+  }
+  if (writes) {
+    write_golden(golden);
+  } else {
+    FILE *now = tmpfile();
+    CHECK(now != NULL);
+    if (now) {
+      write_golden(now);
+      rewind(now);
+      compare_golden(golden, now);
+      fclose(now);
+    }
+  }
+  fclose(golden);
+}
+
+/* ---- the table of GPUs ---- */
+
+static lpg_pace pace_of(const char *name, int32_t arch) {
+  lpg_device device = {.backend = LPGEMM_BACKEND_CUDA, .arch = arch};
+  snprintf(device.name, sizeof device.name, "%s", name);
+  lpgemm_i_set_pace(&device);
+  return device.pace;
+}
+
+static void test_pace(void) {
+  if (!test_case("dispatch/mapping/pace")) return;
+  lpg_pace a100 = pace_of("NVIDIA A100-SXM4-80GB", 80), a10 = pace_of("NVIDIA A10", 86);
+  CHECK(a100.read > 0.53 && a100.read < 0.55 && a100.mma > 0.69 && a100.mma < 0.70); /* of an SM of an H200 */
+  CHECK(pace_of("NVIDIA A100-SXM4-40GB", 80).read < a100.read);
+  CHECK(a10.read < a100.read && a10.mma < a100.mma && a10.alu > a100.alu); /* "A10" is no A100 */
+  CHECK(pace_of("NVIDIA GeForce RTX 4090", 89).mma < pace_of("NVIDIA L40S", 89).mma);
+  CHECK(pace_of("NVIDIA RTX A6000", 86).read == a10.read); /* the first of the architecture */
+  CHECK(pace_of("NVIDIA H200", 90).read == 0.0 && pace_of("NVIDIA H100 80GB HBM3", 90).read == 0.0);
+  CHECK(pace_of("NVIDIA GeForce RTX 5090", 120).read == 0.0); /* not in the table */
+  CHECK(lpg_pace_of(0.0) == 1.0 && lpg_pace_of(0.5) == 0.5);
+}
+
+/* ---- every kernel is chosen for something ---- */
+
+/* But these, and what may only be forced: one in twenty at most. */
+static const struct {
+  const char *kernel, *because;
+} never[] = {{"reference.any.any.1x1.cpu", "the oracle: blocked.any.any.16x16.base takes the same, and is faster"}};
+
+static char chosen_once[512];
+
+/* What is chosen for a problem with all the workspace there may be and with none, and where X comes as tables. */
+static void sweep_problem(problem *q, const lpg_device *device) {
+  const int tables = device->backend == LPGEMM_BACKEND_CPU && lpg_is_integer_kind(q->plan.desc.type) &&
+                     q->plan.bits <= 4 && lpg_bits(q->p.x_type) > 8;
+  for (int i = 0; i < 2 + tables; i++) {
+    const lpg_kernel *chosen = NULL;
+    q->p.workspace = i == 0 ? SIZE_MAX : 0;
+    q->p.tables = i == 2;
+    CHECK_STATUS(lpgemm_i_select(test_every_kernel, test_every_kernel_count, &q->p, device, NULL, NULL, &chosen),
+                 LPGEMM_SUCCESS);
+    if (chosen) chosen_once[chosen - test_every_kernel] = 1;
+  }
+}
+
+/* Weights in groups of that many columns (0: of the row), on every device. */
+static void sweep_weights(lpgemm_dtype_t type, lpgemm_dtype_t x, int64_t group) {
+  static const lpg_device *const devices[] = {&sm80,     &sm89,     &sm90,       &sm100,
+                                              &cpu_base, &cpu_avx2, &cpu_avx512, &cpu_vbmi};
+  static const int64_t some_rows[] = {1, 5, 16, 40, 64, 200, 512, 4096};
+  const kind k = {"", type, LPGEMM_F16, .group = group, .x = x};
+  for (int i = 0; i < COUNT(devices) * COUNT(some_rows) * COUNT(shapes); i++) {
+    problem q;
+    const int64_t *shape = shapes[i % COUNT(shapes)];
+    make_kind(&q, &k, shape[0], shape[1], some_rows[i / COUNT(shapes) % COUNT(some_rows)]);
+    sweep_problem(&q, devices[i / COUNT(shapes) / COUNT(some_rows)]);
+  }
+}
+
+static void test_every(void) {
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16,  LPGEMM_BF16, LPGEMM_F32,    LPGEMM_I8,
+                                           LPGEMM_E4M3, LPGEMM_E5M2, LPGEMM_UINT(2)};
+  static const int64_t groups[] = {0, 48, 128};
+  if (!test_case("dispatch/mapping/every-kernel")) return;
+  CHECK(test_every_kernel_count <= COUNT(chosen_once));
+  for (int i = 0; i < COUNT(x_types) * COUNT(groups); i++) {
+    lpgemm_dtype_t x = x_types[i / COUNT(groups)];
+    int64_t group = groups[i % COUNT(groups)];
+    for (lpgemm_dtype_t bits = 1; bits <= 8; bits++) sweep_weights(LPGEMM_UINT(bits), x, group);
+    for (lpgemm_dtype_t bits = 1; bits <= 4; bits++) sweep_weights(LPGEMM_CODEBOOK(bits), x, group);
+    for (lpgemm_dtype_t bits = 3; bits <= 8; bits++) sweep_weights(LPGEMM_FLOAT(2, bits - 3), x, group);
+  }
+  int left = 0;
+  for (int i = 0; i < test_every_kernel_count; i++) {
+    const lpg_kernel *kernel = &test_every_kernel[i];
+    const char *because = kernel->flags & LPG_K_FORCE_ONLY ? "it may only be forced" : NULL;
+    for (int j = 0; j < COUNT(never); j++) {
+      if (strcmp(kernel->name, never[j].kernel) == 0) because = never[j].because;
+    }
+    left += because != NULL;
+    if (chosen_once[i] && because) test_fail(__FILE__, __LINE__, "%s is chosen, though %s", kernel->name, because);
+    if (!chosen_once[i] && !because) test_fail(__FILE__, __LINE__, "%s is never chosen", kernel->name);
+  }
+  CHECK(left * 20 <= test_every_kernel_count);
+}
+
+void dispatch_mapping(void) {
+  test_golden();
+  test_pace();
+  test_every();
+}

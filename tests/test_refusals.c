@@ -1,0 +1,201 @@
+/* Every reason why a kernel cannot do a problem, of a kernel and a problem that it holds for. */
+#include <glob.h>
+
+#include "made_up.h"
+
+/* ---- problems ---- */
+
+/* Of u4 in groups of 128 by fp16, 64 rows, 1024 x 1024 weights, what is not said here. */
+typedef struct row {
+  const char *kernel; /* of all there are, else of the made-up ones */
+  const char *reason;
+  const lpg_device *device; /* H200 */
+  lpgemm_weight_desc_t d;
+  lpgemm_dtype_t x, y;
+  int64_t m;
+  uint32_t span;
+  int tables, invariant;
+} row;
+
+static lpg_device cramped; /* little shared memory */
+
+#define WIDE "wide.u4.f16.256x128.sm90a"
+#define DECODE "decode.u4.f16.16x8.sm80"
+#define DENSE "dense.any.f16.256x128.sm90a"
+#define DENSE_I8 "dense.any.i8.256x128.sm90a"
+#define PLANES "planes.int.codes.256x128.sm90a"
+#define FEW "few.u4.codes.64x8.sm90a"
+#define BITS "bits.u2.f16.32x2.sm90a"
+#define CODEBOOK(...)                                       \
+  {                                                         \
+    .type = LPGEMM_CODEBOOK(4), .codebook = { __VA_ARGS__ } \
+  }
+#define INTEGERS(bits, columns) \
+  { .type = LPGEMM_UINT(bits), .k = columns, .group_k = -1, .scale_type = 1 }
+
+static const row rows[] = {
+    /* feasible.c */
+    {"blocked.any.any.16x16.base", "it is for another backend"},
+    {WIDE, "it runs only on another GPU architecture", &sm100},
+    {WIDE, "it runs only on another GPU architecture", &sm80},
+    {"fp8.u4.e4m3.64x64.sm89", "it needs a newer GPU architecture", &sm86},
+    {"blocked.any.any.16x16.avx512", "it needs an instruction set that this processor lacks", &cpu_avx2},
+    {WIDE, "it does not take this kind of weights", .d.type = LPGEMM_FLOAT(2, 1)},
+    {WIDE, "it does not take weights of this many bits", .d.type = LPGEMM_UINT(3)},
+    {BITS, "it does not take scales of this type",
+     .d = {.type = LPGEMM_UINT(2), .scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F16, .super_k = 256},
+     .m = 1},
+    {PLANES, "it does not take this kind of zeros", .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16},
+     .x = LPGEMM_UINT(4)},
+    {WIDE, "it does not take groups of this size", .d.group_k = 48},
+    {WIDE, "it does not take activations of this type", .x = LPGEMM_F32},
+    {WIDE, "it does not write outputs of this type", .y = LPGEMM_I32},
+    {DENSE_I8, "int32 output needs integer weights, integer activations, integer zeros and no scales", .x = LPGEMM_I8,
+     .y = LPGEMM_I32},
+    {WIDE, "it does not read lookup tables", .tables = 1},
+    {"table.u4.f16.4.sm80", "it holds only the level FAST"},
+    {DECODE, "its results may depend on the number of rows, and the call asks for batch invariance", .invariant = 1},
+    {BITS, "it does not take this many rows", .d.type = LPGEMM_UINT(2), .m = 3},
+
+    /* decode_limits.c */
+    {"decode.f8.f16.16x8.sm80", "the weights' type has values beyond fp16", .d.type = LPGEMM_FLOAT(6, 1)},
+    {"wide.f8.f16.256x128.sm90a", "the weights' type has values beyond fp16", .d.type = LPGEMM_FLOAT(6, 1)},
+    {"decode.c4.f16.16x8.sm80", "the codebook's values are too far apart or too far from 1",
+     .d = CODEBOOK(1e-9f, 1.0f)},
+    {"decode.c4.f16.16x8.sm80", "the codebook's values are too far apart or too far from 1", .d = CODEBOOK(1e9f)},
+    {"decode.f4.f16.16x8.sm80", "it takes zeros of integer weights only",
+     .d = {.type = LPGEMM_FLOAT(2, 1), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1}},
+    {DECODE, "it takes super-groups of multiples of 256 columns only",
+     .d = {.scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F16, .super_k = 384}},
+    {DECODE, "it takes no matrix as large as this", .d = {.n = INT64_C(1) << 30, .k = 256}},
+    {DECODE, "the GPU has too little shared memory for it", &cramped},
+
+    /* wide_limits.c */
+    {WIDE, "it takes no minima", .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16}},
+    {WIDE, "it takes zeros of groups only as integers, of unsigned weights",
+     .d = {.zero = LPGEMM_ZERO_PER_GROUP, .zero_type = LPGEMM_F16}},
+    {WIDE, "it takes zeros of groups only as integers, of unsigned weights",
+     .d = {.type = LPGEMM_INT(4), .zero = LPGEMM_ZERO_PER_GROUP, .zero_type = LPGEMM_U8}},
+    {WIDE, "the zero has too many digits for the type of X",
+     .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 7.3f}},
+    {WIDE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
+    {WIDE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
+    {WIDE, "the GPU has too little shared memory for it", &cramped},
+
+    /* dense_limits.c, expand_limits.c */
+    {DENSE, "it expands the weights, which takes 33 rows to pay", .m = 32},
+    {DENSE, "its sums are no integers", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .y = LPGEMM_I32},
+    {DENSE, "there is nothing to expand", .d.k = -1},
+    {"dense.any.i8.256x128.sm80", "it takes no groups with 8 bits", &sm80, .x = LPGEMM_I8},
+    {DENSE, "the rows are too long for its workspace", .d.k = 200000},
+    {DENSE_I8, "it takes no minima with activations of 8 bits",
+     .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16}, .x = LPGEMM_I8},
+    {DENSE_I8, "the weights less their zeros are not exact in the 8 bits of the activations",
+     .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 7.5f}, .x = LPGEMM_I8},
+    {"dense.any.e4m3.256x128.sm90a", "the weights less their zeros are not exact in the 8 bits of the activations",
+     .d.type = LPGEMM_UINT(8), .x = LPGEMM_E4M3},
+    {DENSE_I8, "with activations of 8 bits it takes groups of multiples of 128 columns only", .d.group_k = 64,
+     .x = LPGEMM_I8},
+    {DENSE_I8, "sums of so many columns may not be int32", .d = INTEGERS(4, 140000), .x = LPGEMM_I8},
+    {DENSE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
+    {DENSE, "the weights' values are too far apart for the type of X", .d = CODEBOOK(1e-9f, 1.0f)},
+    {DENSE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
+
+    /* bits_limits.c */
+    {BITS, "it takes X of 16 bits only", .d.type = LPGEMM_UINT(2), .x = LPGEMM_I8, .m = 1},
+    {BITS, "it takes groups of 128, 256, 512 ... columns and whole rows only",
+     .d = {.type = LPGEMM_UINT(2), .group_k = 384}, .m = 1},
+    {BITS, "the zero is too large", .m = 1,
+     .d = {.type = LPGEMM_UINT(2), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1e31f}},
+    {BITS, "it takes no matrix as large as this", .d = {.type = LPGEMM_UINT(2), .n = INT64_C(1) << 30, .k = 256},
+     .m = 1},
+    {BITS, "the GPU has too little shared memory for it", &cramped, .d.type = LPGEMM_UINT(2), .m = 1},
+
+    /* planes_limits.c */
+    {PLANES, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_UINT(4)},
+    {PLANES, "it takes one scale and one zero a row only", .x = LPGEMM_UINT(4)},
+    {PLANES, "the weights' zeros are no integers", .x = LPGEMM_UINT(4),
+     .d = {.group_k = -1, .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1.5f}},
+    {PLANES, "it takes no matrix as large as this", .d = INTEGERS(4, 1024), .x = LPGEMM_UINT(4), .m = INT64_C(1) << 30},
+    {PLANES, "sums of so many columns may not be int32", .d = INTEGERS(8, 40000), .x = LPGEMM_UINT(8)},
+    {PLANES, "it makes images of the operands, which takes 33 rows to pay", .d = INTEGERS(4, 1024), .x = LPGEMM_UINT(4),
+     .m = 32},
+    {"bytes.int.codes.256x128.sm90a", "it makes images of the operands, which takes 33 rows to pay",
+     .d = INTEGERS(4, 1024), .x = LPGEMM_UINT(4), .m = 32},
+    {PLANES, "the rows are too long for its workspace", .d = INTEGERS(1, 4000000), .x = LPGEMM_UINT(1)},
+    {FEW, "the rows are too long for shared memory", &cramped, .d = INTEGERS(4, 1024), .x = LPGEMM_UINT(4)},
+};
+
+/* ---- each of them ---- */
+
+/* A description cannot say 0 here, which is what is not said: -1 is no columns, a group of the row, and with that 1 no
+ * scales. */
+static void make_row(problem *q, const row *r) {
+  lpgemm_weight_desc_t d = r->d;
+  d.size = sizeof d;
+  if (d.n == 0) d.n = 1024;
+  d.k = d.k == 0 ? 1024 : d.k < 0 ? 0 : d.k;
+  if (d.type == 0) d.type = LPGEMM_UINT(4);
+  d.group_k = d.group_k == 0 ? 128 : d.group_k < 0 ? 0 : d.group_k;
+  d.scale_type = d.scale_type == 0 ? LPGEMM_F16 : d.scale_type == 1 ? 0 : d.scale_type;
+  make(q, &d, r->x ? r->x : LPGEMM_F16, r->m ? r->m : 64);
+  q->p.y_type = r->y ? r->y : LPGEMM_F16;
+  q->p.scale_span = r->span;
+  q->p.tables = r->tables;
+  q->p.batch_invariant = r->invariant;
+}
+
+static void test_each(void) {
+  cramped = sm90;
+  cramped.shared_memory = 4096;
+  for (int i = 0; i < COUNT(rows); i++) {
+    const row *r = &rows[i];
+    if (!test_case("dispatch/refusal/%d/%s", i, r->kernel)) continue;
+    problem q;
+    make_row(&q, r);
+    const lpg_kernel *kernel = lpgemm_i_find_kernel(test_every_kernel, test_every_kernel_count, r->kernel);
+    if (!kernel) kernel = lpgemm_i_find_kernel(made_up, COUNT(made_up), r->kernel);
+    CHECK(kernel != NULL);
+    const char *reason = kernel ? lpgemm_i_infeasible(kernel, &q.p, r->device ? r->device : &sm90) : NULL;
+    CHECK_TEXT(reason ? reason : "none", r->reason);
+  }
+}
+
+/* ---- and no other: in these sources every text is a reason ---- */
+
+static void check_line(const char *file, int number, char *line) {
+  char *end = line;
+  for (char *text; (text = strchr(end, '"')) && (end = strchr(text + 1, '"')); *end++ = '"') {
+    *end = 0;
+    int found = 0;
+    for (int i = 0; i < COUNT(rows) && !found; i++) found = strcmp(rows[i].reason, text + 1) == 0;
+    if (!found) test_fail(__FILE__, __LINE__, "%s:%d: no case reaches \"%s\"", file, number, text + 1);
+  }
+}
+
+static void test_complete(void) {
+  static const char *const patterns[] = {"src/dispatch/feasible.c", "src/*/*_limits.c", "src/*/*/*_limits.c"};
+  if (!test_case("dispatch/refusal/all")) return;
+  for (int i = 0; i < COUNT(patterns); i++) {
+    glob_t found;
+    if (glob(patterns[i], 0, NULL, &found) != 0) {
+      test_skip("%s is not here: run the tests in the root of the repository", patterns[i]);
+      return;
+    }
+    for (size_t j = 0; j < found.gl_pathc; j++) {
+      FILE *file = fopen(found.gl_pathv[j], "r");
+      char line[512];
+      CHECK(file != NULL);
+      for (int number = 1; file && fgets(line, sizeof line, file); number++) {
+        if (line[0] != '#') check_line(found.gl_pathv[j], number, line);
+      }
+      if (file) fclose(file);
+    }
+    globfree(&found);
+  }
+}
+
+void dispatch_refusals(void) {
+  test_each();
+  test_complete();
+}

@@ -68,7 +68,7 @@ static void *random_gain(const block *b, uint64_t seed) {
 }
 
 void block_open(block *b, int bits) {
-  const shape *s = &b->shape;
+  const block_shape *s = &b->shape;
   int64_t qkv = (s->heads + 2 * s->kv_heads) * HEAD, rows = (b->rows + 15) / 16 * 16; /* whole tiles of tensor cores */
   random_layer(b->handle, &b->qkv, qkv, s->hidden, bits, 1);
   random_layer(b->handle, &b->o, s->hidden, s->hidden, bits, 2);

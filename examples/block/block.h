@@ -15,9 +15,9 @@ extern "C" {
 
 enum { HEAD = 128, GROUP = 128 }; /* numbers of a head; weights that share a scale */
 
-typedef struct shape {
+typedef struct block_shape {
   int64_t hidden, heads, kv_heads, ffn; /* Llama 3 8B: 4096, 32, 8, 14336 */
-} shape;
+} block_shape;
 
 /* A linear layer of n outputs and k inputs. */
 typedef struct linear {
@@ -30,13 +30,13 @@ typedef struct block block;
 typedef struct machine machine;
 
 /* y[m][n] = x[m][k] . W^T, or y += that. */
-typedef void multiply(const block *b, const linear *layer, int64_t m, const void *x, void *y, int add);
+typedef void multiplier(const block *b, const linear *layer, int64_t m, const void *x, void *y, int add);
 
 struct block {
   const machine *on;
   lpgemm_handle_t handle;
-  multiply *multiply; /* block_multiply(), or a reference in its place */
-  shape shape;
+  multiplier *multiply; /* block_multiply(), or a reference in its place */
+  block_shape shape;
   int64_t rows, context; /* the most tokens of one call, and of the cache */
   linear qkv, o, gate_up, down;
   void *workspace;
@@ -82,14 +82,14 @@ void random_numbers(float *out, int64_t count, float least, float most, uint64_t
 
 /* How the tokens come: a few at once, then one by one. Outputs are [tokens][hidden]. */
 enum { CPU_PREFILL = 3, CPU_STEPS = 1, CUDA_PREFILL = 512, CUDA_STEPS = 64 };
-float *random_tokens(const shape *shape, int64_t tokens); /* the first ones are the same however many there are */
+float *random_tokens(const block_shape *shape, int64_t tokens); /* the first ones are the same however many there are */
 
 /* Both print what they find, and end the program if outputs differ by more than rounding explains. */
-float *run_cpu(const shape *shape, int bits); /* gives the outputs of its tokens */
+float *run_cpu(const block_shape *shape, int bits); /* gives the outputs of its tokens */
 #ifdef LPG_HAVE_CUDA
-void run_cuda(const shape *shape, int bits, const float *cpu_outputs);
+void run_cuda(const block_shape *shape, int bits, const float *cpu_outputs);
 #else
-static inline void run_cuda(const shape *shape, int bits, const float *cpu_outputs) {
+static inline void run_cuda(const block_shape *shape, int bits, const float *cpu_outputs) {
   (void)shape, (void)bits, (void)cpu_outputs; /* such a library has no CUDA backend, so nobody calls this */
 }
 #endif
@@ -100,7 +100,7 @@ void *get_memory(size_t bytes);
 double seconds(void); /* of a steady clock */
 
 /* Of two blocks with the same weights; fails beyond the bound that common.c derives for activations of this type. */
-double difference(const shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens);
+double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens);
 
 #define TRY(call)                              \
   do {                                         \

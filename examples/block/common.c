@@ -27,7 +27,7 @@ double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-float *random_tokens(const shape *shape, int64_t tokens) {
+float *random_tokens(const block_shape *shape, int64_t tokens) {
   int64_t count = tokens * shape->hidden;
   float *out = get_memory((size_t)count * sizeof *out);
   random_numbers(out, count, -1.732f, 1.732f, 7); /* variance 1 */
@@ -48,13 +48,13 @@ float *random_tokens(const shape *shape, int64_t tokens) {
  * weights and output. Layer l2, norm r2, layer l2. SwiGLU: the errors of both factors count about alike: times 2, and
  * r2. Layer l2. The two residual sums only dilute all this. In total 19 r2 + 11 l2, twice that for two blocks, and 3
  * times the root for every `about`. A wrong layer is off by 0.1 to 1. */
-static double bound(const shape *shape, lpgemm_dtype_t type) {
+static double bound(const block_shape *shape, lpgemm_dtype_t type) {
   double u = type == LPGEMM_F16 ? 0x1p-11 : 0x1p-24, r2 = u * u / 3.0;
   double l2 = 2.0 * r2 + (double)shape->ffn / 6.0 * 0x1p-48;
   return 3.0 * sqrt(2.0 * (19.0 * r2 + 11.0 * l2));
 }
 
-double difference(const shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens) {
+double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens) {
   double squares = 0.0, norm = 0.0;
   for (int64_t i = 0; i < tokens * shape->hidden; i++) {
     double d = (double)got[i] - (double)want[i];

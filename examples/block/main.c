@@ -13,8 +13,8 @@ static const char help[] =
     "  --hidden N   a narrower block: a multiple of 512 up to 8192; 4096 is that of Llama 3 8B\n"
     "  --cpu        leave the GPU alone\n";
 
-static shape shape_of(int64_t hidden) {
-  return (shape){.hidden = hidden, .heads = hidden / HEAD, .kv_heads = hidden / HEAD / 4, .ffn = hidden / 2 * 7};
+static block_shape shape_of(int64_t hidden) {
+  return (block_shape){.hidden = hidden, .heads = hidden / HEAD, .kv_heads = hidden / HEAD / 4, .ffn = hidden / 2 * 7};
 }
 
 static int64_t parse_hidden(const char *text) {
@@ -41,7 +41,7 @@ int main(int count, char **arguments) {
     }
   }
 
-  shape s = shape_of(hidden);
+  block_shape s = shape_of(hidden);
   printf("%s\n\none decoder block: hidden %lld, %lld heads and %lld of keys and values of %d, FFN %lld; groups of %d\n",
          lpgemm_build_info(), (long long)s.hidden, (long long)s.heads, (long long)s.kv_heads, HEAD, (long long)s.ffn,
          GROUP);

@@ -42,7 +42,7 @@ static void run(const block *b, const float *in, float *out, int32_t position, i
   b->on->download(out + skip, b->x, count);
 }
 
-float *run_cpu(const shape *shape, int bits) {
+float *run_cpu(const block_shape *shape, int bits) {
   lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CPU};
   block b = {.on = &machine_cpu, .shape = *shape, .rows = TOKENS, .context = TOKENS};
   TRY(lpgemm_create(&b.handle, &config));

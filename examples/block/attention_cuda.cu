@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 #include <mma.h>
 
-#include "cuda.h"
+#include "block_cuda.h"
 
 namespace {
 

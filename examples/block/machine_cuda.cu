@@ -3,7 +3,7 @@
 #include <cuda_fp16.h>
 #include <stdlib.h>
 
-#include "cuda.h"
+#include "block_cuda.h"
 
 namespace {
 

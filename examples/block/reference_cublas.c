@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda.h"
+#include "block_cuda.h"
 
 enum { WORKSPACE = 32 << 20 };
 

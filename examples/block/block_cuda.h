@@ -1,6 +1,6 @@
 /* What the CUDA files of the block share: the stream that everything runs in, and how failures end the program. */
-#ifndef CUDA_H
-#define CUDA_H
+#ifndef BLOCK_CUDA_H
+#define BLOCK_CUDA_H
 
 #include <cuda_runtime_api.h>
 

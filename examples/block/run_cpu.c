@@ -1,7 +1,6 @@
 /* A few tokens on the CPU: three at once, one more from the cache, and the same four at once by the reference. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "block.h"
 

@@ -77,11 +77,11 @@ SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/c
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
-EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
+.PHONY: all lib tests examples block cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -180,6 +180,7 @@ $(OBJ)/src/build_info.o: private INCLUDES += -I$(BUILD)
 
 tests: $(BUILD)/lpgemm-tests $(CLI)
 examples: $(EXAMPLES)
+block: $(BUILD)/examples/block ## build a whole decoder block, the end-to-end example
 cli: $(CLI) ## build lpgemm-info and lpgemm-tune
 fuzzers: $(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds
 
@@ -188,6 +189,12 @@ $(BUILD)/lpgemm-tests: $(TEST_OBJS) $(LIB)
 	$(Q)$(LINK)
 
 $(BUILD)/examples/%: $(OBJ)/examples/%.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+BLOCK_SRCS := $(filter-out $(if $(HAVE_CUDA),,%_cuda.c %_cublas.c),$(wildcard examples/block/*.c))
+BLOCK_CU := $(if $(HAVE_CUDA),$(wildcard examples/block/*.cu))
+$(BUILD)/examples/block: $(BLOCK_SRCS:%.c=$(OBJ)/%.o) $(BLOCK_CU:%=$(OBJ)/%.o) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 
@@ -248,6 +255,7 @@ DEMO = $(BUILD)$(if $(HAVE_CUDA),/cpu)
 demo: ## pack and run one layer of every kind of weight and print a table (compiles nothing for CUDA)
 	$(SUBMAKE) CUDA=0 BUILD=$(DEMO) $(DEMO)/examples/demo
 	@$(DEMO)/examples/demo
+	@echo 'A whole decoder block, on the GPU inside CUDA graphs and beside cuBLAS: make block'
 
 bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, RECORD=file (needs Google Benchmark)
 	@$< --suite $(or $(SUITE),$(error SUITE is needed: one of $(basename $(notdir $(wildcard bench/suites/*.txt))))) \

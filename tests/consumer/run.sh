@@ -108,6 +108,7 @@ check 'the support matrix of README.md is up to date' "$PYTHON" tools/readme.py 
 for example in quantize_and_run replace_cublas; do
   check "examples/$example.c runs" "$build/examples/$example"
 done
+check 'examples/block runs on the CPU' "$build/examples/block" --cpu
 
 # ---- programs ----
 

@@ -1,0 +1,114 @@
+/* One decoder block of a Llama whose linear layers are multiplied by lpgemm. block.c is the block, the same code for
+ * the CPU and for CUDA; what is no matrix product comes from a machine (machine_cpu.c, machine_cuda.cu). Failures end
+ * the program: an engine would hand the status on. */
+#ifndef BLOCK_H
+#define BLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lpgemm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { HEAD = 128, GROUP = 128 }; /* numbers of a head; weights that share a scale */
+
+typedef struct block_shape {
+  int64_t hidden, heads, kv_heads, ffn; /* Llama 3 8B: 4096, 32, 8, 14336 */
+} block_shape;
+
+/* A linear layer of n outputs and k inputs. */
+typedef struct linear {
+  int64_t n, k;
+  lpgemm_weights_t weights;
+  void *dense; /* the dequantised weights [n][k], where a reference needs them */
+} linear;
+
+typedef struct block block;
+typedef struct machine machine;
+
+/* y[m][n] = x[m][k] . W^T, or y += that. */
+typedef void multiplier(const block *b, const linear *layer, int64_t m, const void *x, void *y, int add);
+
+struct block {
+  const machine *on;
+  lpgemm_handle_t handle;
+  multiplier *multiply; /* block_multiply(), or a reference in its place */
+  block_shape shape;
+  int64_t rows, context; /* the most tokens of one call, and of the cache */
+  linear qkv, o, gate_up, down;
+  void *workspace;
+
+  /* Memory of the machine, of its type of activations. */
+  void *attention_gain, *ffn_gain; /* [hidden], of the two norms */
+  void *x;                         /* [rows][hidden]: tokens in, tokens out */
+  void *normed;                    /* [rows][hidden] */
+  void *heads_in;                  /* [rows][queries, keys, values] */
+  void *heads_out;                 /* [rows][hidden] */
+  void *gate_and_up;               /* [rows][2 ffn] */
+  void *gated;                     /* [rows][ffn] */
+  void *keys, *values;             /* [context][kv_heads][HEAD]: the cache */
+  int32_t *position; /* of the first token of a call; in memory, so that a captured graph can be replayed */
+};
+
+/* The parts of a block that are no matrix product, and memory. */
+struct machine {
+  lpgemm_dtype_t type;             /* of activations */
+  size_t bytes;                    /* of one */
+  void *(*allocate)(size_t bytes); /* zeroed, 256-byte aligned */
+  void (*release)(void *memory);
+  void (*upload)(void *to, const float *from, int64_t count);
+  void (*download)(float *to, const void *from, int64_t count);
+  void (*set_position)(const block *b, int32_t position);
+  void (*rms_norm)(const block *b, int64_t m, const void *x, const void *gain, void *y);
+  void (*rope)(const block *b, int64_t m); /* rotates queries in place, and keys into the cache beside the values */
+  void (*attention)(const block *b, int64_t m);
+  void (*swiglu)(const block *b, int64_t m); /* silu(gate) * up */
+};
+
+extern const machine machine_cpu, machine_cuda;
+
+/* block.c: random weights of `bits` bits on this machine. The caller sets on, handle, shape, rows and context. */
+void block_open(block *b, int bits);
+void block_close(block *b);
+void block_forward(const block *b, int64_t m); /* x to x */
+void block_multiply(const block *b, const linear *layer, int64_t m, const void *x, void *y, int add);
+
+/* weights.c: the same numbers on every machine. */
+void random_layer(lpgemm_handle_t handle, linear *layer, int64_t n, int64_t k, int bits, uint64_t seed);
+void random_numbers(float *out, int64_t count, float least, float most, uint64_t seed);
+
+/* How the tokens come: a few at once, then one by one. Outputs are [tokens][hidden]. */
+enum { CPU_PREFILL = 3, CPU_STEPS = 1, CUDA_PREFILL = 512, CUDA_STEPS = 64 };
+float *random_tokens(const block_shape *shape, int64_t tokens); /* the first ones are the same however many there are */
+
+/* Both print what they find, and end the program if outputs differ by more than rounding explains. */
+float *run_cpu(const block_shape *shape, int bits); /* gives the outputs of its tokens */
+#ifdef LPG_HAVE_CUDA
+void run_cuda(const block_shape *shape, int bits, const float *cpu_outputs);
+#else
+static inline void run_cuda(const block_shape *shape, int bits, const float *cpu_outputs) {
+  (void)shape, (void)bits, (void)cpu_outputs; /* such a library has no CUDA backend, so nobody calls this */
+}
+#endif
+
+/* common.c */
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+void *get_memory(size_t bytes);
+double seconds(void); /* of a steady clock */
+
+/* Of two blocks with the same weights; fails beyond the bound that common.c derives for activations of this type. */
+double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens);
+
+#define TRY(call)                              \
+  do {                                         \
+    if (call) fail("%s", lpgemm_last_error()); \
+  } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

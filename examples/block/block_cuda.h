@@ -1,0 +1,37 @@
+/* What the CUDA files of the block share: the stream that everything runs in, and how failures end the program. */
+#ifndef BLOCK_CUDA_H
+#define BLOCK_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern cudaStream_t cuda_stream; /* set by run_cuda() */
+
+#define CUDA(call)                                                                          \
+  do {                                                                                      \
+    cudaError_t cuda_error_ = (call);                                                       \
+    if (cuda_error_ != cudaSuccess) fail("%s: %s", #call, cudaGetErrorString(cuda_error_)); \
+  } while (0)
+
+/* attention_cuda.cu: for one token, and for many of them on tensor cores. */
+void attend_one(const block *b);
+void attend_many(const block *b, int64_t m);
+
+/* machine_cuda.cu: hands out the token in x and takes the next one, as sampling and embedding would: copies x to row
+ * position - first of out, position + 1 to b->position, and the next row of in, of `steps`, to x. */
+void next_token(const block *b, const void *in, void *out, int32_t first, int32_t steps);
+
+/* reference_cublas.c: 0 if cuBLAS is not on this machine. The product is by layer->dense, fp16. */
+int cublas_open(void);
+void cublas_multiply(const block *b, const linear *layer, int64_t m, const void *x, void *y, int add);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

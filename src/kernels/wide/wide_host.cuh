@@ -141,13 +141,10 @@ static lpgemm_status_t prepare_wide_any() {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_WIDE(symbol, x, decoder, bits)                                                        \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                       \
-    return lpg::run_wide_any<lpg::x##_x, lpg::decoder##_decoder, bits>(*call);                    \
-  }                                                                                               \
-  extern "C" lpgemm_status_t symbol##_prepare(void) {                                             \
-    return lpg::prepare_wide_any<lpg::x##_x, lpg::decoder##_decoder, bits>();                     \
-  }                                                                                               \
-  extern "C" const char *symbol##_refuses(const lpg_problem *problem, const lpg_device *device) { \
-    return lpgemm_i_wide_refuses(problem, device);                                                \
+#define LPG_WIDE(symbol, x, decoder, bits)                                     \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                    \
+    return lpg::run_wide_any<lpg::x##_x, lpg::decoder##_decoder, bits>(*call); \
+  }                                                                            \
+  extern "C" lpgemm_status_t symbol##_prepare(void) {                          \
+    return lpg::prepare_wide_any<lpg::x##_x, lpg::decoder##_decoder, bits>();  \
   }

@@ -11,6 +11,8 @@
 #include "../cuda/cuda.h"
 #include "../kernels/activation_type.cuh"
 #include "../kernels/groups.cuh"
+#include "../kernels/prim/barrier.cuh"
+#include "../kernels/prim/cluster.cuh"
 #include "../kernels/prim/logic.cuh"
 #include "../kernels/tile_store.cuh"
 #include "../kernels/x_rows.cuh"
@@ -89,12 +91,12 @@ __device__ inline void order_x(const few_args &a, int first_k, int stages, uint8
   }
 }
 
-/* Those bytes of a word of 16 columns that are columns of the row, of which the half of a block has `left`. */
-__device__ inline uint32_t bytes_there(int t, int step, int left) {
-  uint32_t ones = 0;
-#pragma unroll
-  for (int i = 0; i < 4; i++) ones |= (uint32_t)(lpg_planes_column(t, 8 * i + step) < left) << 8 * i;
-  return ones;
+/* Those bits of lane t's word of a half of a block that are columns of the row, of which the half has `left`. */
+__device__ inline uint32_t columns_left(int t, int left) {
+  uint32_t there = 0;
+#pragma unroll 1
+  for (int bit = 0; bit < 32; bit++) there |= (uint32_t)(lpg_planes_column(t, bit) < left) << bit;
+  return there;
 }
 
 /* A block of columns: the words become free as they are made bytes. x: its first stage's place; code_sum: of the
@@ -115,9 +117,10 @@ __device__ inline void multiply_block(const few_args &a, const uint32_t *word, i
     }
     if (a.x_line.offset != 0) {
       const int left = a.k - block * LPG_FEW_BLOCK_K - half * LPG_PLANES_HALF_K;
+      const uint32_t there = left >= LPG_PLANES_HALF_K ? 0xffffffffu : columns_left(t, left);
 #pragma unroll
       for (int i = 0; i < 16; i++) {
-        const uint32_t ones = left >= LPG_PLANES_HALF_K ? 0x01010101u : bytes_there(t, i / 4 * 2 + i / 2 % 2, left);
+        const uint32_t ones = there >> (i / 4 * 2 + i / 2 % 2) & 0x01010101u;
         code_sum[i % 2] = __dp4a((int)bytes[i / 4][i % 4], (int)ones, code_sum[i % 2]);
       }
     }
@@ -135,7 +138,7 @@ struct few_share {
 
   __device__ few_share(const few_args &a, int round, int rank) {
     const int rows = LPG_FEW_ROWS * lpg_few_each(&a.plan), cluster = blockIdx.x / (unsigned)a.plan.slices;
-    count = lpg_few_share(&a.plan);
+    count = a.plan.share;
     first = rank * count;
     first_row = (cluster + round * a.plan.clusters) * rows;
   }
@@ -151,11 +154,18 @@ struct few_numbers {
     const int row = share.first_row + group / a.plan.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS +
                     threadIdx.x % 32 / 4;
     const int stored = share.first_row + share.first + threadIdx.x;
-    scale = (int)threadIdx.x < share.count && stored < a.n ? (float)group_at(a.groups, stored, 0).scale : 0.0f;
+    scale = 1.0f;
+    if (a.groups.scale_type && (int)threadIdx.x < share.count && stored < a.n) {
+      const uint32_t bits = section_bits(a.groups, LPG_SECTION_SCALES, a.groups.scale_type, a.groups.group, stored, 0);
+      scale = lpg_load(a.groups.scale_type, &bits, 0);
+    }
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      const bool none = a.groups.zero == LPGEMM_ZERO_NONE || row + 8 * i >= a.n;
-      own[i] = a.w_line.offset - (none ? 0 : (int)group_at(a.groups, row + 8 * i, 0).zero);
+      int zero = a.groups.zero == LPGEMM_ZERO_CONSTANT ? (int)a.groups.zero_constant : 0;
+      if (a.groups.zero == LPGEMM_ZERO_PER_GROUP && row + 8 * i < a.n) {
+        zero = (int)section_bits(a.groups, LPG_SECTION_ZEROS, a.groups.zero_type, a.groups.group, row + 8 * i, 0);
+      }
+      own[i] = a.w_line.offset - zero;
     }
   }
 };
@@ -167,7 +177,7 @@ template <int Sums>
 __device__ inline void send_sums(const few_args &a, const int (&sum)[Sums], const int (&code_sum)[2],
                                  const int (&own)[2], const int32_t *x_sums, int columns, int in_round, int part,
                                  const int32_t *areas) {
-  const int lane = threadIdx.x % 32, count = lpg_few_share(&a.plan), pitch = lpg_few_pitch(&a.plan);
+  const int lane = threadIdx.x % 32, count = a.plan.share, pitch = a.plan.pitch;
   uint32_t more[2], by_sum[2], to[2];
 #pragma unroll
   for (int i = 0; i < 2; i++) {
@@ -195,12 +205,21 @@ __device__ inline void send_sums(const few_args &a, const int (&sum)[Sums], cons
   }
 }
 
+/* Called: there is much code behind it, and a kernel as short as this waits for the code it runs. */
+static __device__ __noinline__ void store_one(const epilogue_args &e, int token, int row, int integer, float real) {
+  if (e.y_type == LPGEMM_I32) {
+    store_integer(e, token, row, integer);
+  } else {
+    store_real(e, token, row, real);
+  }
+}
+
 /* Adds up and stores the block's share, four rows of a token at a time. */
 template <int Tokens>
 __device__ inline void store_rows(const few_args &a, const few_share &share, const float *scales,
                                   const int32_t *areas) {
   const epilogue_args &e = a.epilogue;
-  const int all = a.plan.slices * a.plan.parts, fours = share.count / 4, pitch = lpg_few_pitch(&a.plan);
+  const int all = a.plan.slices * a.plan.parts, fours = share.count / 4, pitch = a.plan.pitch;
   const int first = threadIdx.x % fours * 4, row = share.first_row + share.first + first;
   const bool neighbours = e.only_scales && lpg_bytes(e.y_type) == 2 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0;
   if (row >= a.n) return;
@@ -222,12 +241,7 @@ __device__ inline void store_rows(const few_args &a, const few_share &share, con
     const float reals[4] = {real.x, real.y, real.z, real.w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      if (row + i >= a.n) break;
-      if (e.y_type == LPGEMM_I32) {
-        store_integer(e, token, row + i, integers[i]);
-      } else {
-        store_real(e, token, row + i, reals[i]);
-      }
+      if (row + i < a.n) store_one(e, token, row + i, integers[i], reals[i]);
     }
   }
 }
@@ -245,7 +259,7 @@ __device__ inline void meet(int blocks) {
 template <int Bits, int Tokens>
 __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_constant__ few_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  constexpr int ahead = Tokens > 8 || Bits > 4 ? 1 : 2; /* blocks of columns */
+  constexpr int ahead = Tokens > 8 || Bits > 2 ? 1 : 2; /* blocks of columns */
   const lpg_few_plan &p = a.plan;
   int32_t *const x_sums = (int32_t *)memory;
   float *const scales = (float *)(x_sums + Tokens);
@@ -264,27 +278,26 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
                        return row_tile < a.row_tiles ? a.codes + row_tile * a.row_bytes + lane * 16 : nullptr;
       };
   few_words<Bits> words[ahead];
-  const auto load_first = [&](const uint8_t *codes) {
-#pragma unroll
-    for (int i = 0; i < ahead; i++) {
-      if (codes && i < blocks) words[i].load(a, codes, first + i);
-    }
-  };
-  const uint8_t *codes = codes_of(0);
   if (reads) copy_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
-  load_first(codes);
-  few_share share(a, 0, rank);
-  few_numbers numbers;
-  numbers.load(a, share, group);
-  wait_copies<0>();
-  __syncthreads();
-  if (reads) order_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
-  fence_for_tensor_cores();
-  meet(p.slices); /* the blocks that will send sums to this one, and it, run */
   const uint32_t x_place =
       swizzled_place(shared_address(memory + p.x_at)) + part * p.part_blocks * (LPG_FEW_BLOCK_K * Tokens / 16);
 #pragma unroll 1
   for (int round = 0; round < p.rounds; round++) {
+    const uint8_t *const codes = codes_of(round);
+#pragma unroll
+    for (int i = 0; i < ahead; i++) {
+      if (codes && i < blocks) words[i].load(a, codes, first + i);
+    }
+    const few_share share(a, round, rank);
+    few_numbers numbers;
+    numbers.load(a, share, group);
+    if (round == 0) { /* weights, numbers and X are on their way at the same time */
+      wait_copies<0>();
+      __syncthreads();
+      if (reads) order_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
+      fence_for_tensor_cores();
+      meet(p.slices); /* the blocks that will send sums to this one, and it, run */
+    }
     int sum[Tokens / 2], code_sum[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < Tokens / 2; i++) sum[i] = 0;
@@ -303,18 +316,9 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
     send_sums(
         a, sum, code_sum, numbers.own, reads && part == 0 ? x_sums : nullptr, reads && rank == 0 && part == 0 ? a.k : 0,
         group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4, rank * p.parts + part, areas);
-    const bool last = round + 1 == p.rounds;
-    const few_share next(a, round + 1, rank);
-    if (!last) {
-      codes = codes_of(round + 1);
-      load_first(codes);
-      numbers.load(a, next, group);
-    }
     meet(p.slices); /* all parts of the sums are there */
     store_rows<Tokens>(a, share, scales, areas);
-    if (last) break;
-    meet(p.slices); /* and have been read, before they are overwritten */
-    share = next;
+    if (round + 1 < p.rounds) meet(p.slices); /* and have been read, before they are overwritten */
   }
 }
 

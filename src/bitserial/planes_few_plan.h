@@ -19,23 +19,20 @@ enum {
 typedef struct lpg_few_plan {
   int32_t slices, slice_blocks, parts, part_blocks; /* blocks of columns of a slice, and of a part of it */
   int32_t clusters, items, rounds;
+  int32_t share;              /* rows of a round that a block of threads stores */
+  int32_t pitch;              /* of the sums of these rows for a token, so that tokens begin in different banks */
   int32_t x_at, shared_bytes; /* in shared memory: where X begins, behind the sums */
 } lpg_few_plan;
 
 /* Items that a block of threads has at once. */
 LPG_FN int32_t lpg_few_each(const lpg_few_plan *p) { return LPG_FEW_GROUPS / p->parts; }
 
-/* Rows of a round that a block of threads stores, and parts of sums that they come in; the cluster brings them together
- * in an area for each part and token, where tokens begin in different banks. */
-LPG_FN int32_t lpg_few_share(const lpg_few_plan *p) { return LPG_FEW_ROWS * lpg_few_each(p) / p->slices; }
-LPG_FN int32_t lpg_few_pitch(const lpg_few_plan *p) { return lpg_few_share(p) + 4; }
-
 /* Nanoseconds (by the rates of docs/performance.md). */
 static inline double lpg_few_cost(const lpg_few_plan *p, int bits, int tokens) {
   const double copy = 230.0 * bits, multiply = tokens > 8 ? 660.0 : 280.0;
   const double block = copy > multiply ? copy : multiply;
-  return 3000.0 + 6.0 * tokens * p->slice_blocks + (p->slices > 1 ? 1000.0 : 0.0) +
-         p->rounds * (p->part_blocks * block + 1300.0);
+  const double together = p->slices > 1 ? 1000.0 + 25.0 * tokens : 0.0; /* sums go through the cluster */
+  return 3000.0 + 6.0 * tokens * p->slice_blocks + p->rounds * (p->part_blocks * block + 1000.0 + together);
 }
 
 /* The plan for tokens (8 or 64); 0 if no slice of X is small enough for shared memory. */
@@ -55,7 +52,9 @@ static inline int lpg_few_make_plan(const lpg_plan *weights, int tokens, const l
       if (at_once < 1) continue;
       p.clusters = wanted < at_once ? wanted : at_once;
       p.rounds = p.clusters > 0 ? (wanted + p.clusters - 1) / p.clusters : 0;
-      p.x_at = (LPG_FEW_HEAD_BYTES + p.slices * parts * tokens * lpg_few_pitch(&p) * 4 + 1023) / 1024 * 1024;
+      p.share = LPG_FEW_ROWS * lpg_few_each(&p) / p.slices;
+      p.pitch = p.share + 4;
+      p.x_at = (LPG_FEW_HEAD_BYTES + p.slices * parts * tokens * p.pitch * 4 + 1023) / 1024 * 1024;
       p.shared_bytes = p.x_at + p.slice_blocks * LPG_FEW_BLOCK_K * tokens;
       if (p.shared_bytes > device->shared_memory) continue;
       const double cost = lpg_few_cost(&p, weights->bits, tokens);

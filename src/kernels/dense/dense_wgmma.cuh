@@ -4,6 +4,8 @@
  *   eight warps, in two groups with their own rows, multiply what is there; epilogue, store */
 #pragma once
 
+#include "../prim/barrier.cuh"
+#include "../prim/cluster.cuh"
 #include "../prim/logic.cuh"
 #include "../prim/wgmma.cuh"
 #include "dense_work.cuh"

@@ -224,7 +224,7 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
   const int blocks = (p->part.each + (p->part.more > 0)) * kind->item.teams;
   const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
   const double slower = lpg_wide_slower(kind->form, kind->item.tokens);
-  const double work = (350.0 + 350.0 * share) * slower + kind->item.tokens * (3.4 + 6.7 * share);
+  const double work = (350.0 + 350.0 * share) * slower + kind->item.tokens * (2.6 + 7.9 * share);
   return rounds * (blocks * (read > work ? read : work) + 1200.0 + (p->parts > 1 ? 800.0 : 0.0)) + 1500.0;
 }
 

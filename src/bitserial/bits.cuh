@@ -14,6 +14,7 @@
 
 #include "../kernels/prim/binary.cuh"
 #include "../kernels/prim/cluster.cuh"
+#include "../kernels/prim/follow.cuh"
 #include "../kernels/prim/mma.cuh"
 #include "bits_numbers.cuh"
 
@@ -296,7 +297,9 @@ __global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_consta
   const int first = first_of(shares, warp);
   int left = count_of(shares, warp), tile = left > 0 ? first / blocks : 0, block = first - tile * blocks;
 
+  let_next_start();
   if (p.slices > 1) cluster_arrive(); /* before the others may write here */
+  wait_for_previous();
   plane_task<T> task;
   if (blocks > 0)
     task.load(a, threadIdx.x, first_block * T::blocks, blocks * T::blocks); /* before weights hold it up */

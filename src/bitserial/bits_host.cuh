@@ -54,7 +54,7 @@ static lpgemm_status_t find_bits_plan(const lpg_call &call, lpg_bits_plan &plan)
 template <class T>
 static lpgemm_status_t launch_bits(const lpg_call &call, const bits_args &a) {
   return launch_cluster((const void *)bits_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a);
+                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
 template <int Bits, bool General>

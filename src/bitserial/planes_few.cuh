@@ -13,6 +13,7 @@
 #include "../kernels/groups.cuh"
 #include "../kernels/prim/barrier.cuh"
 #include "../kernels/prim/cluster.cuh"
+#include "../kernels/prim/follow.cuh"
 #include "../kernels/prim/logic.cuh"
 #include "../kernels/tile_store.cuh"
 #include "../kernels/x_rows.cuh"
@@ -277,6 +278,8 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
                        const int row_tile = item * (LPG_FEW_ROWS / LPG_TILE_ROWS) + threadIdx.x / 32 % 4;
                        return row_tile < a.row_tiles ? a.codes + row_tile * a.row_bytes + lane * 16 : nullptr;
       };
+  let_next_start();
+  wait_for_previous();
   few_words<Bits> words[ahead];
   if (reads) copy_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
   const uint32_t x_place =
@@ -346,7 +349,7 @@ static lpgemm_status_t run_few(const lpg_call &call) {
   for (int64_t m = 0; m < call.problem.m; m += Tokens) {
     a.m = (int32_t)(call.problem.m - m < Tokens ? call.problem.m - m : Tokens);
     LPG_TRY(launch_cluster((const void *)few_kernel<Bits, Tokens>, dim3((unsigned)(a.plan.clusters * a.plan.slices)),
-                           a.plan.slices, few_threads, (size_t)a.plan.shared_bytes, call.stream, a));
+                           a.plan.slices, few_threads, (size_t)a.plan.shared_bytes, call.stream, a, true));
     a.x += Tokens * a.ldx;
     skip_rows(a.epilogue, Tokens);
   }

@@ -41,16 +41,19 @@ lpgemm_status_t lpgemm_i_cuda_count_clusters(int64_t shared_memory, int32_t clus
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Launches kernel(args) without touching nvcc's host stub, in clusters of so many blocks. */
+/* Launches kernel(args) without touching nvcc's host stub, in clusters of so many blocks. `follows`: it waits for the
+ * kernel before by itself (prim/follow.cuh), so that its blocks may start while that one ends; for 9.0 and later. */
 template <class Args>
 inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster, int threads, size_t shared_bytes,
-                                      void *stream, const Args &args) {
+                                      void *stream, const Args &args, bool follows = false) {
   cudaLaunchConfig_t config = {};
-  cudaLaunchAttribute size = {};
-  size.id = cudaLaunchAttributeClusterDimension;
-  size.val.clusterDim = {(unsigned)cluster, 1, 1};
-  config.attrs = &size;
-  config.numAttrs = cluster > 1;
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {(unsigned)cluster, 1, 1};
+  config.attrs = attributes + !follows;
+  config.numAttrs = follows + (cluster > 1);
   config.gridDim = grid;
   config.blockDim = dim3((unsigned)threads);
   config.dynamicSmemBytes = shared_bytes;

@@ -11,6 +11,7 @@
  * contiguous. */
 #pragma once
 
+#include "../prim/follow.cuh"
 #include "../widen.cuh"
 #include "combine.cuh"
 #include "decode_numbers.cuh"
@@ -199,6 +200,7 @@ __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_cons
   uint8_t *const slots = memory + p.slots;
   float *const sums = (float *)(memory + p.sums);
 
+  let_next_start();
   if (p.slices > 1) cluster_arrive(); /* before the others may write here */
   const work w(p, T::warps, warp, tiles, blocks);
   cursor at = {};
@@ -207,6 +209,7 @@ __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_cons
   number_stream<T> numbers(a, w, at, first_tile * T::row_tiles, first_block, lane,
                            memory + p.warp + warp * p.warp_bytes);
   block_words<T> words = {};
+  wait_for_previous();
   numbers.copy_next();
   const auto x_of = [&](int part) { return memory + p.x + (p.phase_blocks < blocks && part % 2 ? p.x_place : 0); };
   const auto stage_phase = [&](int phase, int part) {

@@ -48,7 +48,8 @@ static lpgemm_status_t run_decode(const lpg_call &call, decode_args &a) {
     a.plan.x_rows = (int32_t)(left < T::Columns ? left : T::Columns);
     a.x = (const uint8_t *)call.x + first * call.ldx * lpg_bytes(a.x_type);
     LPG_TRY(launch_cluster((const void *)decode_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)),
-                           a.plan.slices, T::threads, (size_t)a.plan.shared_bytes, call.stream, a));
+                           a.plan.slices, T::threads, (size_t)a.plan.shared_bytes, call.stream, a,
+                           call.device->clusters[0] > 0));
     skip_rows(a.epilogue, T::Columns);
   }
   return LPGEMM_SUCCESS;

@@ -7,6 +7,7 @@
  *   the sums of all parts are added up in a fixed order; epilogue, store */
 #pragma once
 
+#include "../prim/follow.cuh"
 #include "product.cuh"
 #include "wide_load.cuh"
 
@@ -159,10 +160,12 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   extern __shared__ __align__(1024) uint8_t memory[];
   const lpg_wide_plan &p = a.plan;
   const wide_work w(p, reads_product(a.epilogue));
+  let_next_start();
   const uint32_t base = shared_address(memory);
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
+  wait_for_previous();
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();

@@ -56,7 +56,7 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
   a.x = (const uint16_t *)call.x;
   a.epilogue = make_epilogue(call);
   return launch_cluster((const void *)wide_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a);
+                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
 /* Whether there is a kernel. */

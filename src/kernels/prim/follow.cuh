@@ -1,0 +1,24 @@
+/* Kernels that follow one another in a stream (sm_90 and later): the next one's blocks may start, and get ready, while
+ * the one before has its last ones. Such a kernel is launched with launch_follower() and touches global memory only
+ * after it has waited for the one before. */
+#pragma once
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* Says that the next kernel may start as soon as there is room; it waits for this one's end by itself. */
+__device__ inline void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* Until the kernel before is done, and what it wrote is visible. */
+__device__ inline void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+}  // namespace
+}  // namespace lpg

@@ -106,7 +106,7 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   /* a stage of X that is free means that the weights and scales that come with it are free */
   const int block_stages = LPG_BLOCK_K / LPG_WIDE_STAGE_K, others = (kind->item.teams - 1) * block_stages;
   CHECK(p->x_stages >= LPG_WIDE_COPY_WARPS && p->x_stages <= LPG_WIDE_MOST_STAGES);
-  CHECK(others == 0 || p->x_stages >= others + 2);
+  CHECK(p->x_stages >= others + LPG_WIDE_COPY_WARPS);
   CHECK(each == 1 ? p->x_stages == p->w_stages || (others == 0 && p->x_stages < p->w_stages)
                   : p->x_stages <= 1 + each * (p->w_stages - 1) - others);
   CHECK(kind->form == LPG_WIDE_ANY || p->x_stages <= 1 + block_stages * (p->slots - kind->item.teams));

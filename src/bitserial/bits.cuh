@@ -287,6 +287,8 @@ template <class T>
 __global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_constant__ bits_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
   const lpg_bits_plan &p = a.plan;
+  let_next_start();
+  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
   const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   const int slice = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
   const int group = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
@@ -297,7 +299,6 @@ __global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_consta
   const int first = first_of(shares, warp);
   int left = count_of(shares, warp), tile = left > 0 ? first / blocks : 0, block = first - tile * blocks;
 
-  let_next_start();
   if (p.slices > 1) cluster_arrive(); /* before the others may write here */
   wait_for_previous();
   plane_task<T> task;

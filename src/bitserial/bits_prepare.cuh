@@ -60,7 +60,7 @@ __device__ constexpr int row_of(int bits, int step, int c) {
 __device__ inline void load_numbers(const uint16_t *from, int64_t columns, uint32_t (&two)[16]) {
   if (((uintptr_t)from & 3) == 0 && columns > 8 * 15 + 1) { /* none is beyond the row */
 #pragma unroll
-    for (int i = 0; i < 16; i++) two[i] = __ldg((const uint32_t *)(from + 8 * i));
+    for (int i = 0; i < 16; i++) two[i] = *(const uint32_t *)(from + 8 * i);
     return;
   }
 #pragma unroll

@@ -270,6 +270,8 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
   const int all_blocks = (a.k + LPG_FEW_BLOCK_K - 1) / LPG_FEW_BLOCK_K;
   const int slice_first = rank * p.slice_blocks, slice_blocks = max(min(p.slice_blocks, all_blocks - slice_first), 0);
   const int first = slice_first + part * p.part_blocks;
+  let_next_start();
+  wait_for_previous();
   const bool reads = reads_product(a.epilogue);
   const int blocks = reads ? max(min(p.part_blocks, slice_first + slice_blocks - first), 0) : 0;
   const auto codes_of =
@@ -278,8 +280,6 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
                        const int row_tile = item * (LPG_FEW_ROWS / LPG_TILE_ROWS) + threadIdx.x / 32 % 4;
                        return row_tile < a.row_tiles ? a.codes + row_tile * a.row_bytes + lane * 16 : nullptr;
       };
-  let_next_start();
-  wait_for_previous();
   few_words<Bits> words[ahead];
   if (reads) copy_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
   const uint32_t x_place =

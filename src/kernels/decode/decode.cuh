@@ -193,6 +193,8 @@ template <class T>
 __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_constant__ decode_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
   const lpg_decode_plan &p = a.plan;
+  let_next_start();
+  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4, t = lane % 4;
   const int slice = p.slices > 1 ? blockIdx.x % p.slices : 0, group = p.slices > 1 ? blockIdx.x / p.slices : blockIdx.x;
   const int first_tile = first_of(p.group, group), tiles = count_of(p.group, group);
@@ -200,7 +202,6 @@ __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_cons
   uint8_t *const slots = memory + p.slots;
   float *const sums = (float *)(memory + p.sums);
 
-  let_next_start();
   if (p.slices > 1) cluster_arrive(); /* before the others may write here */
   const work w(p, T::warps, warp, tiles, blocks);
   cursor at = {};

@@ -1,6 +1,6 @@
 /* Kernels that follow one another in a stream (sm_90 and later): the next one's blocks may start, and get ready, while
- * the one before has its last ones. Such a kernel is launched with launch_follower() and touches global memory only
- * after it has waited for the one before. */
+ * the one before has its last ones. Such a kernel is launched with launch_cluster(..., true) and touches global
+ * memory only after it has waited for the one before. */
 #pragma once
 
 namespace lpg {

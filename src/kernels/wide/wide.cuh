@@ -144,7 +144,10 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
       }
     }
     product.finish();
+    __syncwarp();
     if (a.plan.parts > 1) {
+      if (lane == 0 && stage_before != 0) arrive(stage_before); /* teams go on from here at different stages */
+      stage_before = 0;
       for (int i = team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) pass_blocks(1);
       store_parts<T>(a, w, item, product, factors, memory);
     } else {
@@ -159,13 +162,13 @@ template <class T>
 __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_constant__ wide_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
   const lpg_wide_plan &p = a.plan;
-  const wide_work w(p, reads_product(a.epilogue));
   let_next_start();
   const uint32_t base = shared_address(memory);
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
   wait_for_previous();
+  const wide_work w(p, reads_product(a.epilogue));
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();

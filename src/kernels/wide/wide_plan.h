@@ -192,9 +192,9 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
     p->x_stages = x_stages;
     p->w_stages = w_stages;
   }
-  /* A warp that copies brings every fourth stage; with fewer it could take a stage's next turn but one for its next.
-   * And a team that waits for its next block's first stage has the last of the block before not yet given back. */
-  if (p->x_stages < (others ? others + 2 : LPG_WIDE_COPY_WARPS)) return 0;
+  /* A warp that copies brings every fourth stage; with fewer, or where what it sees given back is of two teams in turn,
+   * it could take a stage's next turn but one for its next. */
+  if (p->x_stages < others + LPG_WIDE_COPY_WARPS) return 0;
   p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
   p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;
   if (p->parts > 1) {

@@ -26,8 +26,8 @@ struct wide_args {
   epilogue_args epilogue;
 };
 
-/* What the template parameters say together. Tokens: rows of X of an item; Warps: that multiply; General: scales of any
- * kind and groups from 16 columns on, zeros that differ; else scales of X's type in groups of 128, or one a row. */
+/* What the template parameters say together. Tokens: rows of X of an item; RowTiles: of a warp; Teams, each of
+ * TeamWarps warps that multiply; Form: how weights get their scales and zeros. */
 template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int RowTiles_, int Teams_,
           int TeamWarps_, lpg_wide_form Form_>
 struct wide_traits {

@@ -24,9 +24,10 @@ struct own_sums {
 
   __device__ float one(int token, int row) const { return sums[token * lpg_sums_stride(Rows) + row]; }
 
-  /* Of four neighbours, of Tokens tokens from `token` on, `step` apart. */
+  /* Of four neighbours, of Tokens tokens from `token` on, `step` apart, of which there are `tokens`. */
   template <int Tokens>
-  __device__ void fours(float4 (&sum)[Tokens], int token, int step, int row) const {
+  __device__ void fours(float4 (&sum)[Tokens], int token, int step, int tokens, int row) const {
+    (void)tokens; /* there is room for all */
 #pragma unroll
     for (int i = 0; i < Tokens; i++) {
       sum[i] = *(const float4 *)(sums + (token + i * step) * lpg_sums_stride(Rows) + row);
@@ -39,7 +40,7 @@ struct own_sums {
 template <class T, int Rows, int Threads, class Sums, class Args>
 __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, int thread, const float *factors, int m,
                                   int n) {
-  constexpr int fours = Rows / 4, sweep = Threads / fours, batch = 2; /* sweep: tokens at once */
+  constexpr int fours = Rows / 4, sweep = Threads / fours, batch = Threads == 32 ? LPG_PASS_TOKENS / sweep : 2;
   const epilogue_args &e = a.epilogue;
   tokens = min(tokens, a.m - m);
   if (e.only_scales && lpg_bytes(e.y_type) == 2 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0 && n + Rows <= a.n) {
@@ -47,22 +48,17 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
     const float4 factor = *(const float4 *)(factors + row);
     int token = thread / fours;
     uint16_t *y = (uint16_t *)e.y + (int64_t)(m + token) * e.ldy + n + row;
-    const auto store = [&](const float4 &sum, int i) {
-      store_four(e, y + i * sweep * e.ldy,
-                 make_float4(sum.x * factor.x, sum.y * factor.y, sum.z * factor.z, sum.w * factor.w),
-                 x_scale_of(e, m + token + i * sweep));
-    };
-#pragma unroll 2
-    for (; token + (batch - 1) * sweep < tokens; token += batch * sweep, y += batch * sweep * e.ldy) {
+#pragma unroll 1
+    for (; token < tokens; token += batch * sweep, y += batch * sweep * e.ldy) {
       float4 sum[batch];
-      sums.fours(sum, token, sweep, row);
+      sums.fours(sum, token, sweep, tokens, row);
 #pragma unroll
-      for (int i = 0; i < batch; i++) store(sum[i], i);
-    }
-    for (; token < tokens; token += sweep, y += sweep * e.ldy) {
-      float4 sum[1];
-      sums.fours(sum, token, sweep, row);
-      store(sum[0], 0);
+      for (int i = 0; i < batch; i++) {
+        if (token + i * sweep >= tokens) break;
+        store_four(e, y + i * sweep * e.ldy,
+                   make_float4(sum[i].x * factor.x, sum[i].y * factor.y, sum[i].z * factor.z, sum[i].w * factor.w),
+                   x_scale_of(e, m + token + i * sweep));
+      }
     }
     return;
   }

@@ -43,7 +43,7 @@ struct cluster_sums {
   }
 
   template <int Tokens>
-  __device__ void fours(float4 (&sum)[Tokens], int token, int step, int row) const {
+  __device__ void fours(float4 (&sum)[Tokens], int token, int step, int tokens, int row) const {
 #pragma unroll
     for (int i = 0; i < Tokens; i++) sum[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll 2
@@ -52,7 +52,7 @@ struct cluster_sums {
       for (int team = 0; team < T::teams; team++) {
 #pragma unroll
         for (int i = 0; i < Tokens; i++) {
-          const float4 one = load_four_at(place(block, team, token + i * step, row));
+          const float4 one = load_four_at(place(block, team, min(token + i * step, tokens - 1), row));
           sum[i] = make_float4(sum[i].x + one.x, sum[i].y + one.y, sum[i].z + one.z, sum[i].w + one.w);
         }
       }

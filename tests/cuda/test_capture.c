@@ -269,6 +269,43 @@ static void check_device_scalars(const char *kernel) {
   close_rig(&r);
 }
 
+/* Alpha is what the run before has written: a kernel that starts while that one ends must not read the 0 before it. */
+static void check_chained_alpha(const char *kernel) {
+  problem_spec first = make_spec(NULL), second = make_spec(kernel);
+  first.y_type = LPGEMM_F32;
+  first.alpha = 0.05f; /* outputs of the second stay small */
+  first.beta = 0;
+  rig a, b;
+  int opened = open_rig(&a, &first, NULL), both = open_rig(&b, &second, kernel) && opened;
+  float *beta = test_alloc(sizeof *beta);
+  if (both) {
+    *beta = second.beta;
+    b.p.args.alpha = a.p.y;
+    b.p.args.beta = beta;
+    CHECK_STATUS(lpgemm_set_pointer_mode(b.handle, LPGEMM_POINTER_DEVICE), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_set_stream(b.handle, a.stream), LPGEMM_SUCCESS);
+    GPU(cudaStreamBeginCapture(a.stream, cudaStreamCaptureModeGlobal));
+    lpgemm_status_t status = lpgemm_run(a.handle, &a.p.args);
+    if (status == LPGEMM_SUCCESS) status = lpgemm_run(b.handle, &b.p.args);
+    cudaGraphExec_t exec = end_capture(a.stream, status);
+    for (int i = 0; i < 3 && exec; i++) {
+      poison(&a);
+      replay_and_check(&a, exec, "what writes alpha");
+      problem_expect(&b.p); /* by the alpha that is there now */
+      poison(&b);
+      poison(&a);
+      memset(a.p.y, 0, sizeof(float));
+      replay(exec, a.stream);
+      problem_check(&b.p, kernel);
+      change_x(&a.p);
+    }
+    if (exec) GPU(cudaGraphExecDestroy(exec));
+  }
+  close_rig(&a);
+  close_rig(&b);
+  test_free(beta);
+}
+
 /* Scalars on the host are read at the call: the graph keeps them. */
 static void check_host_scalars(void) {
   problem_spec spec = make_spec(NULL);
@@ -529,6 +566,7 @@ void suite_capture(void) {
     if (test_case("capture/replay/%s", kernel)) check_replay(&plain, kernel);
     if (problem_takes_any_x(kernel) && test_case("capture/quantize_x/%s", kernel)) check_replay(&quantized_x, kernel);
     if (test_case("capture/scalars/%s", kernel)) check_device_scalars(kernel);
+    if (test_case("capture/alpha/%s", kernel)) check_chained_alpha(kernel);
   }
   for (int i = 0; i < 6; i++) {
     lpgemm_dtype_t x_type = real_types[i % 3], type = quantized[i / 3];

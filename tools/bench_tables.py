@@ -40,8 +40,8 @@ import bench_bars  # noqa: E402
 import bench_plot  # noqa: E402
 import bench_records  # noqa: E402
 
-MARKER = re.compile(r"(<!-- bench: ([^\n]*?) -->\n).*?(<!-- end -->)", re.S)
-PLOT = re.compile(r"<!-- plot: ([^\n]*?) -->")
+MARKER = re.compile(r"^(<!-- bench: ([^\n]*?) -->\n).*?(<!-- end -->)", re.S | re.M)
+PLOT = re.compile(r"^<!-- plot: ([^\n]*?) -->", re.M)
 
 
 def number(value, digits):
@@ -381,6 +381,8 @@ def selftest():
         text, refused = tables(commit=after)
         assert "| 64 x 32 | u4 g128 | f16 | 12.3 (0.81, 2.4x) |" in text and "old" not in text, text
         assert not refused, refused
+        shown = "    <!-- bench: r grid m=1 -->\n    <!-- end -->\n    <!-- plot: r eff-bits x.svg -->\n"
+        assert with_tables(shown, root, refused) == shown and not refused  # a marker that a document shows
         assert "GPU (driver 1, 2), read bandwidth 4.56 TB/s" in text and text.endswith("<!-- end -->\nb\n"), text
         for changes, why in (({"commit": before}, "has no src/kernels/decode.cuh"),
                              ({"commit": after + "-dirty"}, "changed sources"),

@@ -1,7 +1,7 @@
 /* lpgemm_autotune() and tuning files: times every feasible kernel and remembers the best. */
 #include <stdlib.h>
-#include <time.h>
 
+#include "clock.h"
 #include "dispatch/dispatch.h"
 #include "internal.h"
 
@@ -10,12 +10,6 @@ typedef struct trial {
   lpgemm_run_args_t args;
   void *x, *y, *x_scale, *workspace;
 } trial;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Memory of `bytes` bytes that hold the pattern, whose size divides a block, again and again. */
 static lpgemm_status_t fill(lpgemm_handle_t handle, size_t bytes, const void *pattern, size_t pattern_bytes,
@@ -60,10 +54,10 @@ static lpgemm_status_t prepare_trial(lpgemm_handle_t handle, trial *t) {
 
 /* Seconds of a run, of `count` back to back. */
 static lpgemm_status_t run_batch(lpgemm_handle_t handle, const trial *t, int count, double *seconds) {
-  double start = now();
+  double start = lpg_seconds();
   for (int i = 0; i < count; i++) LPG_TRY(lpgemm_run(handle, &t->args));
   LPG_TRY(handle->backend->synchronize(handle));
-  *seconds = (now() - start) / count;
+  *seconds = (lpg_seconds() - start) / count;
   return LPGEMM_SUCCESS;
 }
 
@@ -78,8 +72,8 @@ static lpgemm_status_t time_kernel(lpgemm_handle_t handle, trial *t, const char 
   if (best <= slow_seconds) {
     LPG_TRY(run_batch(handle, t, 1, &best));
     const int count = best * LONGEST_BATCH < batch_seconds ? LONGEST_BATCH : 1 + (int)(batch_seconds / best);
-    double start = now();
-    for (int i = 0; i < LEAST_BATCHES || (i < MOST_BATCHES && now() - start < enough_seconds); i++) {
+    double start = lpg_seconds();
+    for (int i = 0; i < LEAST_BATCHES || (i < MOST_BATCHES && lpg_seconds() - start < enough_seconds); i++) {
       LPG_TRY(run_batch(handle, t, count, &seconds));
       if (seconds < best) best = seconds;
     }
@@ -98,7 +92,7 @@ static lpgemm_status_t time_kernels(lpgemm_handle_t handle, trial *t, double dea
     const lpg_kernel *kernel = &lpgemm_i_registry[i];
     double time;
     if (!lpgemm_i_may_choose(kernel, &problem, &handle->device)) continue;
-    if (best && now() > deadline) break;
+    if (best && lpg_seconds() > deadline) break;
     /* the slow kernels stand last in the registry: skip one that is estimated hopeless */
     if (best && lpgemm_i_estimate(kernel, &problem, &handle->device) > 20 * best_time) continue;
     LPG_TRY(time_kernel(handle, t, kernel->name, &time));
@@ -162,9 +156,9 @@ lpgemm_status_t lpgemm_autotune(lpgemm_handle_t handle, lpgemm_weights_t weights
     args.m = rows[i];
     LPG_TRY(lpgemm_i_describe(handle, &args, &problem));
   }
-  double deadline = now() + options.seconds;
+  double deadline = lpg_seconds() + options.seconds;
   for (size_t i = 0; i < count; i++) {
-    if (rows[i] > 0 && weights->plan.desc.n > 0 && now() < deadline) {
+    if (rows[i] > 0 && weights->plan.desc.n > 0 && lpg_seconds() < deadline) {
       args.m = rows[i];
       LPG_TRY(tune_rows(handle, &args, deadline));
     }

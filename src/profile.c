@@ -2,15 +2,9 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "clock.h"
 #include "internal.h"
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int is_timed(lpgemm_handle_t handle) {
   return !handle->backend->is_capturing || !handle->backend->is_capturing(handle);
@@ -19,7 +13,7 @@ static int is_timed(lpgemm_handle_t handle) {
 lpgemm_status_t lpgemm_i_profile_start(lpgemm_handle_t handle, double *start) {
   if (lpgemm_i_log_level() != LPG_LOG_PROFILE || !is_timed(handle)) return LPGEMM_SUCCESS;
   LPG_TRY(handle->backend->synchronize(handle));
-  *start = now();
+  *start = lpg_seconds();
   return LPGEMM_SUCCESS;
 }
 
@@ -30,7 +24,7 @@ lpgemm_status_t lpgemm_i_profile_end(lpgemm_handle_t handle, const lpg_problem *
   if (lpgemm_i_log_level() != LPG_LOG_PROFILE) return LPGEMM_SUCCESS;
   if (is_timed(handle)) {
     LPG_TRY(handle->backend->synchronize(handle));
-    long long nanoseconds = llround((now() - start) * 1e9); /* no %f: its decimal point depends on the locale */
+    long long nanoseconds = llround((lpg_seconds() - start) * 1e9); /* no %f: its decimal point depends on the locale */
     snprintf(time, sizeof time, "%lld.%03lld", nanoseconds / 1000, nanoseconds % 1000);
   }
   if (!atomic_flag_test_and_set(&headed)) lpgemm_i_log(LPG_LOG_PROFILE, "profile,weights,group,x,y,n,k,m,kernel,us");

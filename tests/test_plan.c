@@ -3,6 +3,7 @@
 #include "kernels/decode/decode_limits.h"
 #include "kernels/decode/decode_plan.h"
 #include "kernels/dense/dense_plan.h"
+#include "kernels/wide/wide_limits.h"
 #include "kernels/wide/wide_plan.h"
 
 #include "test.h"
@@ -160,6 +161,26 @@ static void check_wide_drawn(const lpg_device *device) {
   }
 }
 
+/* Calls whose rows must not depend on M: there is a plan of those parts, whatever M is. */
+static void check_wide_invariant(const lpg_device *device) {
+  static const int64_t rows[] = {0, 1, 32, 257, 5000};
+  for (int i = 0; i < 200; i++) {
+    lpgemm_weight_desc_t desc = draw_desc();
+    lpg_plan w;
+    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    for (int form = LPG_WIDE_PLAIN; form <= LPG_WIDE_ANY; form++) {
+      lpg_wide_plan p = {0};
+      int item = 0, parts = lpgemm_i_wide_invariant_parts(&w, (lpg_wide_form)form, device);
+      double cost = 0;
+      if (!lpg_wide_choose(&w, 32, (lpg_wide_form)form, device, 0, &p, &item, &cost)) continue; /* there is none */
+      for (int m = 0; m < 5; m++) {
+        fitted++;
+        CHECK(lpg_wide_choose(&w, rows[m], (lpg_wide_form)form, device, parts, &p, &item, &cost) && p.parts == parts);
+      }
+    }
+  }
+}
+
 static void check_dense_drawn(const lpg_device *device) {
   for (int i = 0; i < 400; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
@@ -208,6 +229,10 @@ void suite_plan(void) {
     if (!test_case("plan/wide/%s", names[d])) continue;
     fitted = 0;
     check_wide_drawn(&devices[d]);
+    CHECK(fitted > 300);
+    if (!test_case("plan/invariant/%s", names[d])) continue;
+    fitted = 0;
+    check_wide_invariant(&devices[d]);
     CHECK(fitted > 300);
   }
   for (int d = 0; d < 4; d++) {

@@ -1,8 +1,6 @@
 /* The wide kernels from the host: arguments, plan, launch. */
 #pragma once
 
-#include <math.h>
-
 #include "../../cuda/cuda.h"
 #include "../weights_host.cuh"
 #include "../widen.h"
@@ -24,27 +22,6 @@ static bool make_wide_plan(const lpg_call &call, int64_t m, lpg_wide_form form, 
   return lpg_wide_choose(call.problem.plan, m, form, call.device, parts, &best.plan, &best.item, &cost);
 }
 
-/* The parts of K of calls whose rows must not depend on M: the number that is the least wrong for few rows and for
- * many, by how many times as long as the best plan it takes. */
-static int invariant_parts(const lpg_call &call, lpg_wide_form form) {
-  double worst[2 * LPG_CLUSTER_SIZES] = {};
-  for (const int64_t m : {32, 1024}) {
-    double cost[2 * LPG_CLUSTER_SIZES], best = HUGE_VAL;
-    for (int i = 0; i < 2 * LPG_CLUSTER_SIZES; i++) {
-      lpg_wide_plan plan;
-      int item;
-      if (!lpg_wide_choose(call.problem.plan, m, form, call.device, 1 << i, &plan, &item, &cost[i])) cost[i] = HUGE_VAL;
-      best = fmin(best, cost[i]);
-    }
-    for (int i = 0; i < 2 * LPG_CLUSTER_SIZES; i++) worst[i] = fmax(worst[i], cost[i] / best);
-  }
-  int least = 0;
-  for (int i = 1; i < 2 * LPG_CLUSTER_SIZES; i++) {
-    if (worst[i] < worst[least]) least = i;
-  }
-  return 1 << least;
-}
-
 /* Found once a problem. */
 static lpgemm_status_t find_wide_plan(const lpg_call &call, lpg_wide_form form, wide_memo &best) {
   static_assert(sizeof best <= sizeof call.memo->words, "a memo is too small for a plan");
@@ -52,7 +29,8 @@ static lpgemm_status_t find_wide_plan(const lpg_call &call, lpg_wide_form form, 
     memcpy(&best, call.memo->words, sizeof best);
     return LPGEMM_SUCCESS;
   }
-  const int parts = call.problem.batch_invariant ? invariant_parts(call, form) : 0;
+  const int parts =
+      call.problem.batch_invariant ? lpgemm_i_wide_invariant_parts(call.problem.plan, form, call.device) : 0;
   LPG_CHECK(make_wide_plan(call, call.problem.m, form, parts, best), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan on %s", call.device->name);
   if (call.memo) {

@@ -184,3 +184,25 @@ size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *dev
   (void)device;
   return lpg_widened_bytes(problem);
 }
+
+/* The number that is the least wrong for few rows and for many, by how many times as long as the best plan it takes. */
+int lpgemm_i_wide_invariant_parts(const lpg_plan *weights, lpg_wide_form form, const lpg_device *device) {
+  enum { CHOICES = LPG_CLUSTER_SIZES + 1 }; /* powers of two: blocks of a cluster by one or two teams */
+  static const int64_t rows[] = {32, 1024};
+  double worst[CHOICES] = {0.0};
+  for (int r = 0; r < 2; r++) {
+    double cost[CHOICES], best = HUGE_VAL;
+    for (int i = 0; i < CHOICES; i++) {
+      lpg_wide_plan plan;
+      int item;
+      if (!lpg_wide_choose(weights, rows[r], form, device, 1 << i, &plan, &item, &cost[i])) cost[i] = HUGE_VAL;
+      if (cost[i] < best) best = cost[i];
+    }
+    for (int i = 0; i < CHOICES; i++) worst[i] = fmax(worst[i], cost[i] / best);
+  }
+  int least = 0;
+  for (int i = 1; i < CHOICES; i++) {
+    if (worst[i] < worst[least]) least = i;
+  }
+  return 1 << least;
+}

@@ -23,6 +23,9 @@ size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *dev
 /* Microseconds. */
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device);
 
+/* The parts of K of calls whose rows must not depend on M, whatever M is. */
+int lpgemm_i_wide_invariant_parts(const lpg_plan *weights, lpg_wide_form form, const lpg_device *device);
+
 /* NULL, or why the problem is not for them. */
 const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device);
 

@@ -131,6 +131,15 @@ static cudaGraphExec_t capture(rig *r) {
   return end_capture(r->stream, lpgemm_run(r->handle, &r->p.args));
 }
 
+/* Two runs on the first one's stream. */
+static cudaGraphExec_t capture_both(rig *a, rig *b) {
+  CHECK_STATUS(lpgemm_set_stream(b->handle, a->stream), LPGEMM_SUCCESS);
+  GPU(cudaStreamBeginCapture(a->stream, cudaStreamCaptureModeGlobal));
+  lpgemm_status_t status = lpgemm_run(a->handle, &a->p.args);
+  if (status == LPGEMM_SUCCESS) status = lpgemm_run(b->handle, &b->p.args);
+  return end_capture(a->stream, status);
+}
+
 static void replay(cudaGraphExec_t exec, cudaStream_t stream) {
   GPU(cudaGraphLaunch(exec, stream));
   GPU(cudaStreamSynchronize(stream));
@@ -283,11 +292,7 @@ static void check_chained_alpha(const char *kernel) {
     b.p.args.alpha = a.p.y;
     b.p.args.beta = beta;
     CHECK_STATUS(lpgemm_set_pointer_mode(b.handle, LPGEMM_POINTER_DEVICE), LPGEMM_SUCCESS);
-    CHECK_STATUS(lpgemm_set_stream(b.handle, a.stream), LPGEMM_SUCCESS);
-    GPU(cudaStreamBeginCapture(a.stream, cudaStreamCaptureModeGlobal));
-    lpgemm_status_t status = lpgemm_run(a.handle, &a.p.args);
-    if (status == LPGEMM_SUCCESS) status = lpgemm_run(b.handle, &b.p.args);
-    cudaGraphExec_t exec = end_capture(a.stream, status);
+    cudaGraphExec_t exec = capture_both(&a, &b);
     for (int i = 0; i < 3 && exec; i++) {
       poison(&a);
       replay_and_check(&a, exec, "what writes alpha");
@@ -336,11 +341,7 @@ static void check_chain(void) {
   if (both) {
     b.p.args.x = a.p.y;
     b.p.args.ldx = a.p.args.ldy;
-    CHECK_STATUS(lpgemm_set_stream(b.handle, a.stream), LPGEMM_SUCCESS);
-    GPU(cudaStreamBeginCapture(a.stream, cudaStreamCaptureModeGlobal));
-    lpgemm_status_t status = lpgemm_run(a.handle, &a.p.args);
-    if (status == LPGEMM_SUCCESS) status = lpgemm_run(b.handle, &b.p.args);
-    cudaGraphExec_t exec = end_capture(a.stream, status);
+    cudaGraphExec_t exec = capture_both(&a, &b);
     for (int i = 0; i < 3 && exec; i++) {
       poison(&a);
       replay_and_check(&a, exec, "the first of two");

@@ -7,7 +7,7 @@ enum { LEAST_ROWS = 33 };
 
 static int make_plan(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma,
                      lpg_dense_plan *plan) {
-  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem->plan, image);
+  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, image);
   return lpg_dense_make_plan(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
 }
 
@@ -18,14 +18,14 @@ static const char *refuses(const lpg_problem *problem, const lpg_device *device,
   if (problem->plan->desc.k == 0) return "there is nothing to expand";
   const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;
-  if (!wgmma && lpgemm_i_expand_scaling(problem->plan, image).in_table) return "it takes no groups with 8 bits";
+  if (!wgmma && lpgemm_i_expand_scaling(problem, image).in_table) return "it puts no scales of groups on sums";
   return make_plan(problem, device, image, wgmma, &plan) ? NULL : "the rows are too long for its workspace";
 }
 
 static size_t workspace(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
   if (!make_plan(problem, device, image, wgmma, &plan)) return 0;
-  plan.chunk_items = lpg_dense_most_items(&plan);
+  plan.chunk_items = lpg_dense_most_items(&plan); /* else it would not be monotone in m */
   return (size_t)lpg_dense_chunk_bytes(&plan) + (lpg_bytes(image) == 1 ? 0 : lpg_dense_copy_bytes(problem));
 }
 

@@ -2,8 +2,8 @@
  * begin there. Each of the four warps brings every fourth stage: one of every block of 256 columns. */
 #pragma once
 
+#include "../tile_parts.cuh"
 #include "../x_rows.cuh"
-#include "wide_parts.cuh"
 #include "wide_slots.cuh"
 
 namespace lpg {

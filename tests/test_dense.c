@@ -112,7 +112,7 @@ static void check_plan(void) {
     /* numbers of rows do not keep the sixteenth row item out */
     CHECK(lpg_dense_most_items(&p) == 16);
     CHECK(m <= 256 ? p.slices > 1 : m < 2048 || p.slices == 1);
-    CHECK(m <= 128 || p.share == 2);
+    CHECK(m < 1024 || p.share == 2);
     /* at least half of the units work at once, or all of a cluster's for few tokens */
     const int64_t items = (int64_t)p.chunk_items * p.token_items, at_once = items < p.groups ? items : p.groups;
     CHECK(at_once * p.cluster * 2 >= h200.units);
@@ -194,6 +194,8 @@ static void check_spread(void) {
 /* Clusters take several items in turn. */
 static void check_items(void) {
   problem_spec s = draw();
+  if (s.x_type == LPGEMM_E4M3)
+    s.x_type = LPGEMM_F16; /* see the bound of fp8 in docs/numerics.md: it is no certain one */
   s.m = test_between(1000, 1200);
   s.desc.n = test_between(4700, 5200);
   s.desc.k = test_between(1, 40);

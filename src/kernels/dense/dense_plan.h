@@ -43,6 +43,7 @@ typedef struct lpg_dense_plan {
   int32_t row_items, chunk_items, token_items; /* of the matrix and, the most, of a chunk; token_items: of a cluster */
   int64_t spare;                               /* bytes for numbers beside the images' workspace: those of X */
   int32_t share, slices;                       /* blocks of threads with the same weights; parts of K */
+  double expand_slower, slower;                /* than what the costs say: to expand, and to multiply a stage */
   int32_t persistent;                          /* clusters take items in turn; else every item has its own */
   int32_t cluster, groups;                     /* blocks of threads of a cluster; clusters that run at once */
   int32_t stages;
@@ -56,16 +57,24 @@ static inline int64_t lpg_dense_chunk_bytes(const lpg_dense_plan *p) {
   return p->chunk_items * (lpg_dense_item_bytes(p) + (int64_t)p->numbers * LPG_DENSE_ROWS * 4);
 }
 
-/* Nanoseconds that a chunk of so many row items may take (measured on the H200, docs/performance.md): a stage is bound
- * by the tensor cores, or by the L2 cache, from which blocks bring X and their part of the weights. */
+/* How much longer weights take to expand than integers with one level of scales. */
+static inline double lpg_expand_slowness(const lpg_plan *weights, lpg_expand_scaling scaling) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int by_table = !lpg_is_integer_kind(d->type) || lpg_integer_step(d->type) != 1;
+  return 1.0 + 0.8 * by_table + 0.45 * (d->super_scale_type != 0) + 0.85 * scaling.finds + 0.2 * scaling.in_table;
+}
+
+/* Nanoseconds that a chunk of so many row items may take (measured on the H200, docs/performance.md). A stage takes
+ * longer the more blocks of threads work, or as long as it takes to bring X and the block's part of the weights. */
 static inline double lpg_dense_chunk_cost(const lpg_dense_plan *p, int32_t row_items, const lpg_device *device) {
   const double units = device->units > 0 ? device->units : 1.0, bytes = (double)(row_items * lpg_dense_item_bytes(p));
   const int64_t items = (int64_t)row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
-  const double blocks = (double)((items < p->groups ? items : p->groups) * p->cluster);
-  const double copied = blocks / units * (LPG_DENSE_X_BYTES + LPG_DENSE_W_BYTES / p->share) / 42.0;
+  const double busy = (double)((items < p->groups ? items : p->groups) * p->cluster) / units;
+  const double brought = busy * (LPG_DENSE_X_BYTES + LPG_DENSE_W_BYTES / p->share) / 66.0;
+  const double multiplied = (550.0 + 165.0 * busy) * p->slower;
   const double stages = (double)((p->k_stages + p->slices - 1) / p->slices), sums = p->slices > 1 ? 3000.0 : 0.0;
-  return 7000.0 + bytes / (units * 34.0) +
-         (double)rounds * (stages * (copied > 850.0 ? copied : 850.0) + 2500.0 + sums);
+  return 9000.0 + bytes * p->expand_slower / (units * 13.5) +
+         (double)rounds * (stages * (brought > multiplied ? brought : multiplied) + 2500.0 + sums);
 }
 
 static inline double lpg_dense_cost(const lpg_dense_plan *p, const lpg_device *device) {
@@ -124,6 +133,8 @@ static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_
   p.row_items = (int32_t)((weights->desc.n + LPG_DENSE_ROWS - 1) / LPG_DENSE_ROWS);
   p.numbers = scaling.finds ? 1 : scaling.in_table ? p.k_stages : 0;
   p.spare = m * weights->desc.k * x_bytes;
+  p.expand_slower = lpg_expand_slowness(weights, scaling);
+  p.slower = x_bytes == 2 && scaling.in_table ? 1.3 : 1.0;
   p.factors = LPG_DENSE_BARRIER_BYTES;
   const int32_t sums = p.factors + LPG_DENSE_ROWS * 4;
   p.x_ring = lpg_round_up_to(sums + (wgmma ? LPG_DENSE_SUMS_BYTES : 0), 1024); /* else the sums take the ring's place */
@@ -134,7 +145,7 @@ static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_
   if (p.k_stages == 0 || p.stages < (wgmma ? LPG_DENSE_COPY_WARPS : 2) ||
       (p.row_items > 0 && lpg_dense_most_items(&p) < 1))
     return 0;
-  for (p.share = 1; p.share <= (wgmma && tokens > 1 ? 2 : 1); p.share++) {
+  for (p.share = wgmma && tokens > 1 ? 2 : 1; p.share >= 1; p.share--) { /* of equals the one that reads less */
     for (p.slices = 1; p.slices <= most_slices && p.slices <= p.k_stages; p.slices++) {
       p.cluster = p.share * p.slices;
       p.groups = lpg_dense_groups(p.cluster, device);

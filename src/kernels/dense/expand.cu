@@ -103,19 +103,23 @@ __device__ inline void find_exponents(const expand_args &a, int row_tile, int (&
     if (most > 0.0 && most < INFINITY) found = max(found, (int)(__double2hiint(most) >> 20) - 1023);
   };
   if (row < a.n && a.simple && !a.bound.super_scale_type && !a.bound.super_zero_type) {
-    const simple_numbers scales(a.bound, LPG_SECTION_SCALES, a.bound.scale_type, a.bound.group, row);
-    const simple_numbers zeros(a.bound, LPG_SECTION_ZEROS, a.bound.zero_type, a.bound.group, row);
+    const simple_section scales(a.bound, LPG_SECTION_SCALES, a.bound.scale_type, a.bound.group, row);
+    const simple_section zeros(a.bound, LPG_SECTION_ZEROS, a.bound.zero_type, a.bound.group, row);
+    constexpr int batch = 4;
 #pragma unroll 1
-    for (int64_t first = threadIdx.x / LPG_TILE_ROWS; first < groups; first += 4 * sweep) {
-      uint32_t scale[4], zero[4];
+    for (int64_t first = threadIdx.x / LPG_TILE_ROWS; first < groups; first += batch * sweep) {
+      simple_numbers bits[batch] = {};
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
+      for (int i = 0; i < batch; i++) {
         const uint32_t group = (uint32_t)min(first + i * sweep, groups - 1);
-        scale[i] = scales.bits(group);
-        zero[i] = zeros.bits(group);
+        bits[i].scale = scales.bits(group);
+        bits[i].zero = zeros.bits(group);
       }
 #pragma unroll
-      for (int i = 0; i < 4; i++) take({scales.value(scale[i], 1.0f), zeros.value(zero[i], a.bound.zero_constant)});
+      for (int i = 0; i < batch; i++) {
+        const float2 g = simple_values({scales.type, 0, zeros.type, 0}, bits[i], r >= 8);
+        take({g.x, g.y});
+      }
     }
   } else if (row < a.n) {
     for (int64_t group = threadIdx.x / LPG_TILE_ROWS; group < groups; group += sweep) {
@@ -148,12 +152,13 @@ __device__ inline void load_groups(const expand_args &a, int row_tile, int k0, c
     const float root = lpg_exp2i(power[r] >> 1), other = lpg_exp2i(power[r] - (power[r] >> 1));
 #pragma unroll 1
     for (int first_j = lane / LPG_TILE_ROWS; first_j < count; first_j += 8) {
-      simple_bits bits[4];
+      simple_numbers bits[4];
 #pragma unroll
       for (int i = 0; i < 4; i++) bits[i] = groups.bits(first + (uint32_t)min(first_j + 2 * i, count - 1));
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const float2 g = groups.values(bits[i]);
+        float2 g = simple_values(groups.types(), bits[i], r >= 8);
+        if (!groups.zeros.type) g.y = a.groups.zero_constant;
         if (first_j + 2 * i >= count) break;
         area.numbers[first_j + 2 * i][r] =
             make_float2(scaled ? g.x * root * other : 1.0f, minimum ? g.y * root * other : -g.y);
@@ -234,33 +239,41 @@ __device__ inline void store_scales(const expand_args &a, int row_tile, int bloc
   }
 }
 
-/* A stage of a block, from the lane's words to their places. Whole: all columns are there. */
-template <class Image, int Bits, bool Integers, bool Whole>
-__device__ inline void expand_piece(const expand_args &a, const values_of<Integers> &values, const uint32_t *word,
-                                    int k0, int piece, group_walk &walk, expand_area &area) {
+/* A stage of a block, from the lane's words to their places. */
+template <class Image, int Bits, bool Integers>
+__device__ inline void expand_piece(const values_of<Integers> &values, const uint32_t *word, int piece,
+                                    group_walk &walk, expand_area &area) {
   constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
+  constexpr int bytes = (int)sizeof(typename Image::pair);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int s = 0; s < stage_k_of<Image> / LPG_STEP_K; s++) {
-    const int step = piece * (stage_k_of<Image> / LPG_STEP_K) + s, k = k0 + step * LPG_STEP_K;
+    const int step = piece * (stage_k_of<Image> / LPG_STEP_K) + s;
     if (step > 0) walk.step();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      const int row = g + 8 * half;
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         const uint32_t *unit = word + step / unit_steps * unit_words * 2 + half;
         const float2 two = values.both_of(lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i));
-        const auto weight = [&](float value, int column) {
-          const float w = fmaf(value + walk.shift[half], walk.scale[half], walk.minimum[half]);
-          return Whole || column < a.k ? w : 0.0f;
+        const auto weight = [&](float value) {
+          return fmaf(value + walk.shift[half], walk.scale[half], walk.minimum[half]);
         };
-        constexpr int bytes = (int)sizeof(typename Image::pair);
-        const int column = k + 8 * i + 2 * t, in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
-        *(typename Image::pair *)(area.piece + row * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 + t * bytes) =
-            Image::round(weight(two.x, column), weight(two.y, column + 1));
+        const int in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
+        *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 +
+                                  t * bytes) = Image::round(weight(two.x), weight(two.y));
       }
     }
+  }
+}
+
+/* Columns of a stage from `columns` on are not there: zero, so that nothing of them gets into a sum. */
+template <class Image>
+__device__ inline void clear_columns(int columns, int lane, expand_area &area) {
+  constexpr int bytes = (int)sizeof(typename Image::pair) / 2;
+  for (int i = columns * LPG_TILE_ROWS + lane; i < stage_k_of<Image> * LPG_TILE_ROWS; i += 32) {
+    const int row = i % LPG_TILE_ROWS, in_row = i / LPG_TILE_ROWS * bytes, at = in_row / 16 ^ row % 8;
+    for (int b = 0; b < bytes; b++) area.piece[row * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 + b] = 0;
   }
 }
 
@@ -322,12 +335,12 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
     for (int piece = 0; piece < stages; piece++) {
       const int stage = block * stages + piece;
       if (stage >= a.k_stages) break;
-      if ((block + 1) * block_k <= a.k) {
-        expand_piece<Image, Bits, Integers, true>(a, values, word, block * block_k, piece, walk, area);
-      } else {
-        expand_piece<Image, Bits, Integers, false>(a, values, word, block * block_k, piece, walk, area);
-      }
+      expand_piece<Image, Bits, Integers>(values, word, piece, walk, area);
       __syncwarp();
+      if ((stage + 1) * stage_k_of < Image >> a.k) {
+        clear_columns<Image>(a.k - stage * stage_k_of<Image>, lane, area);
+        __syncwarp();
+      }
       uint4 *const to = (uint4 *)(image + (int64_t)stage * LPG_DENSE_W_BYTES) + lane;
 #pragma unroll
       for (int i = 0; i < piece_bytes / 512; i++) to[i * 32] = ((const uint4 *)area.piece)[i * 32 + lane];

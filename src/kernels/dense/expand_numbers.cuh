@@ -20,12 +20,24 @@ inline bool are_simple(const lpgemm_weight_desc_t &d, double most) {
          is_simple(d.zero_type, two) && is_simple(d.super_zero_type, two);
 }
 
-/* A row's numbers of a section. */
-struct simple_numbers {
+/* The value of a number; upper: u4 of rows 8 .. 15. */
+__device__ inline float simple_value(lpgemm_dtype_t type, uint32_t bits, bool upper) {
+  if (type == LPGEMM_F16) return __half2float(__ushort_as_half((uint16_t)bits));
+  if (type == LPGEMM_F32) return __uint_as_float(bits);
+  if (type == LPGEMM_BF16) return lpg_bf16_to_f32((uint16_t)bits);
+  if (type == LPGEMM_E8M0) return lpg_e8m0_to_f32((uint8_t)bits);
+  if (type == LPGEMM_E4M3) return __half2float(__ushort_as_half((uint16_t)widen_e4m3(bits)));
+  if (type == LPGEMM_UINT(4) && upper) bits >>= 4;
+  const int sign = (int)lpg_stored_flip(type), mask = (1 << lpg_bits(type)) - 1; /* of two's complement */
+  return (float)((((int)bits & mask) ^ sign) - sign);
+}
+
+/* A row's numbers of a section, as they are stored. */
+struct simple_section {
   lpgemm_dtype_t type; /* 0: there are none */
   const uint8_t *first;
 
-  __device__ simple_numbers(const groups_args &a, lpg_section_id id, lpgemm_dtype_t type, const lpg_axis &axis, int row)
+  __device__ simple_section(const groups_args &a, lpg_section_id id, lpgemm_dtype_t type, const lpg_axis &axis, int row)
       : type(type), first(a.section[id] + lpg_value_offset(type, axis.padded, row, 0)) {}
 
   __device__ uint32_t bits(uint32_t group) const {
@@ -37,30 +49,25 @@ struct simple_numbers {
       default: return *at;
     }
   }
-
-  __device__ float value(uint32_t bits, float absent) const {
-    if (type == 0) return absent;
-    if (type == LPGEMM_F16) return __half2float(__ushort_as_half((uint16_t)bits));
-    if (type == LPGEMM_F32) return __uint_as_float(bits);
-    if (type == LPGEMM_BF16) return lpg_bf16_to_f32((uint16_t)bits);
-    if (type == LPGEMM_E8M0) return lpg_e8m0_to_f32((uint8_t)bits);
-    if (type == LPGEMM_E4M3) return __half2float(__ushort_as_half((uint16_t)widen_e4m3(bits)));
-    if (type == LPGEMM_UINT(4) && threadIdx.x % LPG_TILE_ROWS >= 8) bits >>= 4;    /* a lane's row: see load_groups() */
-    const int sign = (int)lpg_stored_flip(type), mask = (1 << lpg_bits(type)) - 1; /* of two's complement */
-    return (float)(((int)bits & mask ^ sign) - sign);
-  }
 };
 
-/* The bits of a group's numbers, as they are stored. */
-struct simple_bits {
+/* Of a group: types, or what is stored. */
+struct simple_numbers {
   uint32_t scale, super_scale, zero, super_zero;
 };
 
+/* Scale and zero of a group, from their types and bits; what has no type is 1. Not in line: it is long, and there are
+ * many kernels. */
+static __device__ __noinline__ float2 simple_values(simple_numbers type, simple_numbers bits, bool upper) {
+  const auto value = [&](uint32_t type, uint32_t bits) { return type ? simple_value(type, bits, upper) : 1.0f; };
+  return make_float2(value(type.scale, bits.scale) * value(type.super_scale, bits.super_scale),
+                     value(type.zero, bits.zero) * value(type.super_zero, bits.super_zero));
+}
+
 /* Scales and zeros of a row. */
 struct simple_groups {
-  simple_numbers scales, super_scales, zeros, super_zeros;
+  simple_section scales, super_scales, zeros, super_zeros;
   uint32_t group_k, super_k;
-  float zero_constant;
 
   __device__ simple_groups(const groups_args &a, int row, uint32_t group_k)
       : scales(a, LPG_SECTION_SCALES, a.scale_type, a.group, row),
@@ -68,20 +75,14 @@ struct simple_groups {
         zeros(a, LPG_SECTION_ZEROS, a.zero_type, a.group, row),
         super_zeros(a, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, a.super, row),
         group_k(group_k),
-        super_k((uint32_t)min(a.super.k, (int64_t)INT32_MAX)),
-        zero_constant(a.zero_constant) {}
+        super_k((uint32_t)min(a.super.k, (int64_t)INT32_MAX)) {}
 
-  __device__ simple_bits bits(uint32_t group) const {
+  __device__ simple_numbers bits(uint32_t group) const {
     const uint32_t super = super_scales.type || super_zeros.type ? group * group_k / super_k : 0;
     return {scales.bits(group), super_scales.bits(super), zeros.bits(group), super_zeros.bits(super)};
   }
 
-  /* Scale and zero. */
-  __device__ float2 values(const simple_bits &bits) const {
-    const float scale = scales.value(bits.scale, 1.0f) * super_scales.value(bits.super_scale, 1.0f);
-    if (!zeros.type) return make_float2(scale, zero_constant);
-    return make_float2(scale, zeros.value(bits.zero, 0.0f) * super_zeros.value(bits.super_zero, 1.0f));
-  }
+  __device__ simple_numbers types() const { return {scales.type, super_scales.type, zeros.type, super_zeros.type}; }
 };
 
 }  // namespace

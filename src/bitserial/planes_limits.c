@@ -105,9 +105,8 @@ static const char *few_refuses(const lpg_problem *problem, const lpg_device *dev
 static double few_estimate(const lpg_problem *problem, const lpg_device *device, int tokens) {
   lpg_few_plan p;
   if (!lpg_few_make_plan(problem->plan, tokens, device, &p)) return HUGE_VAL;
-  const double slower = tokens > 8 ? 1.7 : 1.0; /* than its parts, on the H200: 64 x 1k x 1k to 64 x 14k x 4k */
   const int64_t passes = (problem->m + tokens - 1) / tokens;
-  return (double)passes * slower * lpg_few_cost(&p, problem->plan->bits, tokens) / 1000.0;
+  return (double)passes * lpg_few_cost(&p, problem->plan->bits, tokens) / 1000.0;
 }
 
 const char *lpgemm_i_few_8_refuses(const lpg_problem *problem, const lpg_device *device) {

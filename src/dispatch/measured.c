@@ -13,9 +13,11 @@ typedef struct features {
   int x_sort, x_bits; /* 16 bits, 8 bits, codes, fp32 */
   lpgemm_dtype_t x_type;
   int decoder, bits; /* integers, floats, codebooks */
-  int groups;        /* 16; up to 64; more */
-  int zeros;         /* none that differ, integers, reals, minima */
-  int other_scales;  /* of another type than X, and several a row */
+  lpgemm_dtype_t type;
+  int64_t group;
+  int groups;       /* 16; up to 64; more */
+  int zeros;        /* none that differ, integers, reals, minima */
+  int other_scales; /* of another type than X, and several a row */
 } features;
 
 static features features_of(lpgemm_dtype_t type, lpgemm_dtype_t x_type, lpgemm_dtype_t scale_type, lpgemm_zero_t zero,
@@ -27,6 +29,8 @@ static features features_of(lpgemm_dtype_t type, lpgemm_dtype_t x_type, lpgemm_d
   f.x_type = f.x_sort == 2 ? 0 : x_type;
   f.decoder = lpg_is_integer_kind(type) ? 0 : lpg_kind(type) == LPGEMM_KIND_FLOAT ? 1 : 2;
   f.bits = lpg_bits(type);
+  f.type = type;
+  f.group = group;
   f.groups = group == 0 || group > 64 ? 2 : group > 16 ? 1 : 0;
   f.zeros = zero == LPGEMM_ZERO_MINIMUM ? 3 : zero == LPGEMM_ZERO_PER_GROUP ? 1 + zeros_are_real : 0;
   f.other_scales = scale_type && group != 0 && scale_type != (x_bits > 8 ? x_type : LPGEMM_F16);
@@ -44,9 +48,11 @@ static features features_of_problem(const lpg_problem *p) {
 
 static double apart(const features *a, const features *b) {
   if (a->x_sort != b->x_sort || a->decoder != b->decoder) return HUGE_VAL;
-  double d = 0.5 * abs(a->bits - b->bits) + 0.5 * abs(a->x_bits - b->x_bits) + abs(a->groups - b->groups);
+  double d = 0.5 * abs(a->bits - b->bits) + 0.5 * abs(a->x_bits - b->x_bits) + 2.0 * abs(a->groups - b->groups);
   if (a->zeros != b->zeros) d += a->zeros && b->zeros ? 0.5 : 2.0;
-  if (a->other_scales != b->other_scales) d += 1.0;
+  if (a->other_scales != b->other_scales) d += 2.0;
+  if (a->group != b->group) d += 0.1;
+  if (a->type != b->type) d += 0.05;
   if (a->x_type != b->x_type) d += a->x_sort == 0 ? 0.25 : 0.5;
   return d;
 }

@@ -32,10 +32,12 @@ extern const int lpgemm_i_measured_count;
 /* Two points this far apart know nothing of each other; in between a ratio counts the less the farther it is. */
 #define LPG_MEASURED_REACH 4.0
 
-/* How far a point is from a problem: the octaves between their sizes (n, k, m), 0.5 for each bit of the weights or of
- * X's codes, 1 for each class of groups (16; up to 64; more), 2 between zeros a group and none, 0.5 between kinds of
- * them, 1 between scales of X's type (or one a row) and others, 0.25 between fp16 and bf16 X, 0.5 between types of 8
- * bits. Points of another kind of weights (integers, floats, codebooks) or width of X are out of reach. */
+/* How far a point is from a problem: the octaves between their sizes (n, k, m); what mostly runs other code: 2 for each
+ * class of groups (16; up to 64; more), 2 between zeros a group and none, 2 between scales of X's type (or one a row)
+ * and others; and what matters less: 0.5 for each bit of the weights or of X's codes, 0.5 between kinds of zeros or
+ * types of X of 8 bits, 0.25 between fp16 and bf16, 0.1 between groups, 0.05 between types of weights that are as wide.
+ * Points of another kind of weights (integers, floats, codebooks) or sort of X (16 bits, 8 bits, codes, fp32) are out
+ * of reach. */
 double lpgemm_i_measured_distance(const lpg_measured_point *point, const lpg_problem *problem);
 
 /* For each form the nearest point within reach at which it was timed. */

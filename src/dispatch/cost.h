@@ -44,7 +44,7 @@ static const lpg_gpu lpg_gpus[] = {
  *   decode     weights that a unit brings into a form that can be multiplied, a microsecond
  *   multiply   products that a unit adds up, a microsecond
  *   rows       of W, and
- *   tokens     of X, which a unit takes together: with fewer such tiles than units the others wait. 0: it does not matter */
+ *   tokens     of X, that a unit takes together: with fewer such tiles than units the others wait; 0: no matter */
 typedef struct lpg_cost {
   const char *name;
   double start, decode, multiply, rows, tokens;

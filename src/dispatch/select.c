@@ -7,7 +7,7 @@
 typedef struct lpg_choice {
   const lpg_kernel *kernel;
   const char *why;
-  lpg_near near; /* what was measured on such a device */
+  lpg_near near; /* what was measured on such a device, if it was asked for */
 } lpg_choice;
 
 const lpg_kernel *lpgemm_i_find_kernel(const lpg_kernel *kernels, int count, const char *name) {
@@ -139,13 +139,13 @@ static const char *why_cheapest(const lpg_kernel *kernel, const lpg_problem *pro
 static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                               const lpg_device *device, const lpg_tuning *tuning, const char *forced,
                               lpg_choice *choice) {
-  lpgemm_i_measured_near(problem, device, &choice->near);
   if (forced && *forced) return choose_forced(kernels, count, problem, device, forced, choice);
 
   const char *tuned = tuning ? lpgemm_i_tuning_find(tuning, problem) : NULL;
   const lpg_kernel *kernel = tuned ? lpgemm_i_find_kernel(kernels, count, tuned) : NULL;
   choice->why = "the fastest that was measured";
   if (!kernel || !lpgemm_i_may_choose(kernel, problem, device)) {
+    lpgemm_i_measured_near(problem, device, &choice->near);
     kernel = cheapest(kernels, count, problem, device, &choice->near, NULL);
     choice->why = why_cheapest(kernel, problem, device, &choice->near);
   }
@@ -199,6 +199,7 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
   out.left = text_bytes;
   lpg_choice choice = {.kernel = NULL};
   lpgemm_status_t status = choose(kernels, count, problem, device, tuning, forced, &choice);
+  lpgemm_i_measured_near(problem, device, &choice.near); /* a forced or tuned choice does not ask */
   if (status == LPGEMM_SUCCESS) {
     add(&out, "%s: chosen, %s, about %.1f us\n", choice.kernel->name, choice.why,
         lpgemm_i_expect(choice.kernel, problem, device, &choice.near, NULL));

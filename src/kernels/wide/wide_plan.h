@@ -232,9 +232,17 @@ static inline double lpg_wide_slower(lpg_wide_form form) {
     case LPG_WIDE_E8M0:
     case LPG_WIDE_SPLIT: return 1.4;
     case LPG_WIDE_E4M3: return 2.0;
-    case LPG_WIDE_ANY: return 2.0;
-    default: return 2.5;
+    case LPG_WIDE_ANY: return 2.5;
+    default: return 4.0;
   }
+}
+
+/* Nanoseconds in which a block of threads adds up the sums of an item's parts out of the others' shared memory: in
+ * clusters of eight with 256 rows to add up, it is the most of a small matrix (H200, 2026-11-22: 1024 x 4096 to 3072 x
+ * 6144 with 4 to 128 rows of X). */
+static inline double lpg_wide_parts_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
+  const int many = p->slices >= 8 && kind->rows * kind->item.teams >= LPG_WIDE_ROWS;
+  return p->parts == 1 ? 0.0 : 800.0 + (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
 }
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of decoding and multiplying (measured on the
@@ -244,8 +252,10 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
   const int blocks = (p->part.each + (p->part.more > 0)) * kind->item.teams;
   const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
   const double slower = lpg_wide_slower(kind->form);
-  const double work = (350.0 + 350.0 * share) * slower + kind->item.tokens * (2.6 + 7.9 * share);
-  return rounds * (blocks * (read > work ? read : work) + 1200.0 + (p->parts > 1 ? 800.0 : 0.0)) + 1500.0;
+  const double crowded =
+      kind->item.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
+  const double work = ((350.0 + 350.0 * share) * slower + kind->item.tokens * (2.6 + 7.9 * share)) * crowded;
+  return rounds * (blocks * (read > work ? read : work) + 1200.0 + lpg_wide_parts_cost(p, kind)) + 1500.0;
 }
 
 /* The problem in clusters of so many blocks; 0 if it has no so many parts, or the device none that run at once. */

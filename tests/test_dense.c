@@ -1,7 +1,7 @@
 /* Kernels that expand the weights first.
  *
  *   dense/scaling   how the scales meet the weights, or why not
- *   dense/plan      few tokens are multiplied in slices of K, many in turn
+ *   dense/plan      few tokens are multiplied in slices of K, which leave no half of the GPU idle
  *   dense/slices    slices of K, by every dense kernel that takes the problem
  *   dense/spread    floats whose values are too far apart to be scaled in fp16
  *   dense/items     more items than the GPU has clusters for */
@@ -111,9 +111,8 @@ static void check_plan(void) {
     CHECK(lpg_dense_make_plan(&w, m, 2, finds, 1, &h200, &p));
     /* numbers of rows do not keep the sixteenth row item out */
     CHECK(lpg_dense_most_items(&p) == 16);
-    CHECK(m <= 256 ? p.slices > 1 : m < 2048 || p.slices == 1);
-    CHECK(m < 1024 || p.share == 2);
-    /* at least half of the units work at once, or all of a cluster's for few tokens */
+    CHECK(m > 256 || p.slices > 1);
+    /* at least half of the units work at once */
     const int64_t items = (int64_t)p.chunk_items * p.token_items, at_once = items < p.groups ? items : p.groups;
     CHECK(at_once * p.cluster * 2 >= h200.units);
   }
@@ -194,8 +193,7 @@ static void check_spread(void) {
 /* Clusters take several items in turn. */
 static void check_items(void) {
   problem_spec s = draw();
-  if (s.x_type == LPGEMM_E4M3)
-    s.x_type = LPGEMM_F16; /* see the bound of fp8 in docs/numerics.md: it is no certain one */
+  if (s.x_type == LPGEMM_E4M3) s.x_type = LPGEMM_F16; /* of 5 million sums of fp8 some tens are beyond the bound */
   s.m = test_between(1000, 1200);
   s.desc.n = test_between(4700, 5200);
   s.desc.k = test_between(1, 40);

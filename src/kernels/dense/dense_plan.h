@@ -134,7 +134,7 @@ static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_
   p.numbers = scaling.finds ? 1 : scaling.in_table ? p.k_stages : 0;
   p.spare = m * weights->desc.k * x_bytes;
   p.expand_slower = lpg_expand_slowness(weights, scaling);
-  p.slower = x_bytes == 2 && scaling.in_table ? 1.3 : 1.0;
+  p.slower = x_bytes == 1 ? 1.19 : scaling.in_table ? 1.3 : 1.0;
   p.factors = LPG_DENSE_BARRIER_BYTES;
   const int32_t sums = p.factors + LPG_DENSE_ROWS * 4;
   p.x_ring = lpg_round_up_to(sums + (wgmma ? LPG_DENSE_SUMS_BYTES : 0), 1024); /* else the sums take the ring's place */

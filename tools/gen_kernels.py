@@ -35,8 +35,9 @@ WEIGHTS = {"any": (tuple(KINDS), range(1, 9)), "int": (INTEGERS, range(1, 9)),
            **{f"{letter}{b}": (kinds, (b,)) for letter, kinds in LETTERS.items() for b in KINDS[kinds[0]][0]}}
 
 X_TYPES = ("F16", "BF16", "F32", "I8", "E4M3", "E5M2", "CODES")
-# Kernels for fp16 widen 8 bits on the way: fp16 holds them all.
-ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F16", "I8", "E4M3", "E5M2")}
+# Kernels for fp16 widen 8 bits and codes on the way: fp16 holds them all. Those for int8 take codes that are int8.
+ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F16", "I8", "E4M3", "E5M2", "CODES"),
+               "i8": ("I8", "CODES")}
 
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),

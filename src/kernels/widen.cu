@@ -1,4 +1,4 @@
-/* Copies X of 8 bits to fp16. */
+/* Copies X of a byte a number to fp16. */
 #include "widen.h"
 
 #include "../cuda/cuda.h"

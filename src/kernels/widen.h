@@ -1,4 +1,4 @@
-/* A copy of X of 8 bits in fp16, for kernels that cannot widen it on its way. */
+/* A copy of X of a byte a number in fp16, for kernels that cannot widen it on its way. */
 #ifndef LPG_KERNELS_WIDEN_H
 #define LPG_KERNELS_WIDEN_H
 
@@ -17,7 +17,7 @@ static inline size_t lpg_widened_bytes(const lpg_problem *problem) {
   return (size_t)(problem->m * lpg_widened_pitch(problem) * 2);
 }
 
-/* If X is of 8 bits: makes the copy, and lets the call have it as its X. */
+/* If X is of a byte a number: makes the copy, and lets the call have it as its X. */
 lpgemm_status_t lpgemm_i_cuda_widen(lpg_call *call, void *copy);
 lpgemm_status_t lpgemm_i_cuda_prepare_widen(void);
 

@@ -107,7 +107,7 @@ FAMILIES = {
                     refuses="lpgemm_i_{family}_refuses", estimate="lpgemm_i_{family}_estimate",
                     workspace="lpgemm_i_{family}_workspace", prepare="{symbol}_prepare", header="bitserial/planes_host.cuh",
                     instance="LPG_PLANES({symbol}, bytes)"),
-    "few": Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x16", "64x64"], ["sm90a"],
+    "few": Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x16", "64x32", "64x64"], ["sm90a"],
                   scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                   zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
                   refuses="lpgemm_i_few_{columns}_refuses", estimate="lpgemm_i_few_{columns}_estimate",

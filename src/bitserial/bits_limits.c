@@ -31,7 +31,7 @@ const char *lpgemm_i_bits_refuses(const lpg_problem *problem, const lpg_device *
 /* 1 where the kernels were measured, and won. */
 static int is_measured(const lpg_problem *problem) {
   const double weights = (double)problem->plan->desc.n * (double)problem->plan->desc.k;
-  return lpgemm_i_bits_is_common(problem->plan) && weights >= (problem->m <= 1 ? 14336.0 * 4096.0 : 57344.0 * 8192.0);
+  return lpgemm_i_bits_is_common(problem->plan) && weights >= (problem->m <= 1 ? 14336.0 * 4096.0 : 8192.0 * 8192.0);
 }
 
 double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *device) {

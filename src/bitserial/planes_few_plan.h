@@ -4,7 +4,7 @@
  * K is cut into slices of blocks of 256 columns, one for each block of threads of a cluster, which keeps its slice of
  * X. An item is 64 rows of W. Four groups of four warps multiply: `parts` of them share an item's slice of K. In a
  * round every group has its part of one item; then the cluster adds up what belongs together. X is cut into token items
- * of 8, 16 or 64 rows, which other clusters have. */
+ * of 8, 16, 32 or 64 rows, which other clusters have. */
 #ifndef LPG_BITSERIAL_PLANES_FEW_PLAN_H
 #define LPG_BITSERIAL_PLANES_FEW_PLAN_H
 
@@ -28,18 +28,31 @@ typedef struct lpg_few_plan {
 /* Items that a block of threads has at once. */
 LPG_FN int32_t lpg_few_each(const lpg_few_plan *p) { return LPG_FEW_GROUPS / p->parts; }
 
-/* Nanoseconds (by the rates of docs/performance.md). Token items that run at once read the same weights, from L2. */
-static inline double lpg_few_cost(const lpg_few_plan *p, int bits, int tokens, int32_t at_once) {
-  const double copy = 115.0 * bits * (1.0 + 1.0 / p->token_items);
-  const double multiply = tokens > 16 ? 660.0 : tokens > 8 ? 320.0 : 280.0;
-  const double block = copy > multiply ? copy : multiply;
-  const double together = p->slices > 1 ? 1000.0 + 25.0 * tokens : 0.0; /* sums go through the cluster */
-  const int32_t waves = (p->clusters * p->token_items + at_once - 1) / at_once;
-  return 1500.0 +
-         waves * (1500.0 + 6.0 * tokens * p->slice_blocks + p->rounds * (p->part_blocks * block + 1000.0 + together));
+/* Nanoseconds that a block of columns takes when all groups have one: making bytes of words, multiplying, and waiting
+ * for words, or as long as it takes to bring them. Token items that run at once read the same words, from L2. */
+static inline double lpg_few_block_cost(int bits, int tokens, int32_t token_items) {
+  const double copy = 115.0 * bits * (1.0 + 1.0 / token_items);
+  const double decode = (bits & (bits - 1)) == 0 ? 510.0 : 880.0; /* fields that are at the same place of every word */
+  const double all = decode +
+                     (tokens > 32   ? 200.0
+                      : tokens > 16 ? 120.0
+                      : tokens > 8  ? 70.0
+                                    : 0.0) +
+                     110.0 * bits / token_items;
+  return copy > all ? copy : all;
 }
 
-/* The plan for m rows of X in items of `tokens` (8, 16 or 64); 0 if no slice of X is small enough for shared memory. */
+/* Nanoseconds, measured on an H200, 2026-11-22: 1, 2 and 3 bits by 1 and 64 rows, 1k x 1k to 14k x 4k, with each number
+ * of slices and parts. */
+static inline double lpg_few_cost(const lpg_few_plan *p, int bits, int tokens, int32_t at_once) {
+  const double block = lpg_few_block_cost(bits, tokens, p->token_items), sums = 20.0 * tokens;
+  const double together = p->slices > 1 ? 300.0 + 50.0 * tokens : 0.0; /* sums go through the cluster */
+  const int32_t waves = (p->clusters * p->token_items + at_once - 1) / at_once;
+  const double rounds = p->rounds * (p->part_blocks * block + sums + together) + (p->rounds - 1) * 1500.0;
+  return 1500.0 + waves * (1600.0 + 4.5 * tokens * p->slice_blocks + rounds);
+}
+
+/* The plan for m rows of X in items of `tokens` (8 to 64); 0 if no slice of X is small enough for shared memory. */
 static inline int lpg_few_make_plan(const lpg_plan *weights, int64_t m, int tokens, const lpg_device *device,
                                     lpg_few_plan *plan, double *cost) {
   const int32_t blocks = (int32_t)((weights->desc.k + LPG_FEW_BLOCK_K - 1) / LPG_FEW_BLOCK_K);

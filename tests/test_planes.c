@@ -79,10 +79,10 @@ static int is_planes(const char *kernel) {
   return !strncmp(kernel, "planes.", 7) || !strncmp(kernel, "bytes.", 6) || !strncmp(kernel, "few.", 4);
 }
 
-/* Those for one width are named for it, the others want many rows, and int8 is for other kernels. */
+/* Those for one width are named for it, the others want many rows; int8 and groups are for other kernels. */
 static int must_take(const char *kernel, const problem_spec *spec) {
   const int few = !strncmp(kernel, "few.u", 5);
-  return is_planes(kernel) && spec->x_type != LPGEMM_I8 &&
+  return is_planes(kernel) && spec->x_type != LPGEMM_I8 && spec->desc.group_k == 0 &&
          (few ? kernel[5] - '0' == lpgemm_dtype_bits(spec->desc.type) : spec->m >= 33);
 }
 

@@ -26,8 +26,9 @@ __device__ inline uint32_t widen_code(uint32_t two, uint32_t step, uint32_t offs
   return f16_x::fma(f16_x::subtract(two | both(0x6400), both(0x6400)), step, offset);
 }
 
-/* Eight bytes to eight numbers. */
-__device__ inline uint4 widen_eight(lpgemm_dtype_t type, uint2 bytes) {
+/* Eight bytes to eight numbers, of which the first `there` belong to the row. The others are zero, which a bipolar code
+ * never is. */
+__device__ inline uint4 widen_eight(lpgemm_dtype_t type, uint2 bytes, int64_t there) {
   const auto all = [&](auto widen) {
     const auto two = [&](uint32_t word, uint32_t selector) { return widen(__byte_perm(word, 0, selector)); };
     return make_uint4(two(bytes.x, 0x4140), two(bytes.x, 0x4342), two(bytes.y, 0x4140), two(bytes.y, 0x4342));
@@ -36,7 +37,9 @@ __device__ inline uint4 widen_eight(lpgemm_dtype_t type, uint2 bytes) {
   if (lpg_is_integer_kind(type)) {
     const uint32_t step = f16_x::round((float)lpg_integer_step(type));
     const uint32_t offset = f16_x::round((float)lpg_integer_offset(type));
-    return all([=](uint32_t two) { return widen_code(two, step, offset); });
+    const uint4 eight = all([=](uint32_t two) { return widen_code(two, step, offset); });
+    const auto first = [&](uint32_t two, int i) { return there >= i + 2 ? two : there == i + 1 ? two & 0xffffu : 0u; };
+    return make_uint4(first(eight.x, 0), first(eight.y, 2), first(eight.z, 4), first(eight.w, 6));
   }
   return type == LPGEMM_E4M3 ? all(widen_e4m3) : all(widen_e5m2);
 }

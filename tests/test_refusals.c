@@ -91,6 +91,8 @@ static const row rows[] = {
      .d.type = LPGEMM_UINT(8), .x = LPGEMM_E4M3},
     {DENSE_I8, "with activations of 8 bits it takes groups of multiples of 128 columns only", .d.group_k = 64,
      .x = LPGEMM_I8},
+    {DENSE_I8, "the activations' codes are not the numbers as int8", .x = LPGEMM_UINT(8)},
+    {DENSE_I8, "the activations' codes are not the numbers as int8", .x = LPGEMM_BIPOLAR(4)},
     {DENSE_I8, "sums of so many columns may not be int32", .d = INTEGERS(4, 140000), .x = LPGEMM_I8},
     {DENSE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
     {DENSE, "the weights' values are too far apart for the type of X", .d = CODEBOOK(1e-9f, 1.0f)},

@@ -1,0 +1,125 @@
+/* How many rows of int8 by integer weights are cut into pieces: plain arithmetic, for C and CUDA.
+ *
+ * An item is 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into stages, and these into slices, one
+ * for each block of threads of a cluster, whose sums are added up. Clusters take items in turn.
+ *
+ * X is brought to an image first: for every 128 columns all tokens after one another, 128 bytes each, as the tensor
+ * cores read them: of every 16 columns in the order of packed weights, and 16-byte piece i at i ^ (token % 8). */
+#ifndef LPG_KERNELS_OCTETS_PLAN_H
+#define LPG_KERNELS_OCTETS_PLAN_H
+
+#include "../tile_sums.h"
+
+enum {
+  LPG_OCTETS_ROWS = 256,   /* of an item */
+  LPG_OCTETS_TOKENS = 128, /* of an item, the most */
+  LPG_OCTETS_WARPS = 8,    /* that multiply, each two row tiles */
+  LPG_OCTETS_COPY_WARPS = 4,
+  LPG_OCTETS_BAND = 12,    /* items of a band, of rows */
+  LPG_OCTETS_X_K = 128,    /* columns that stand together in the image */
+  LPG_OCTETS_MOST_STAGES = 16,
+  LPG_OCTETS_BARRIER_BYTES = 256
+};
+
+/* The items that there are kernels for: tokens. */
+#define LPG_OCTETS_ITEMS(item) item(32) item(64) item(128)
+
+/* Columns of a stage: whole tiles. */
+LPG_FN int lpg_octets_stage_k(int bits) { return lpg_tile_k(bits) > LPG_OCTETS_X_K ? 256 : LPG_OCTETS_X_K; }
+
+typedef struct lpg_octets_plan {
+  int32_t k_stages;               /* of a row */
+  int32_t row_items, token_items; /* tiles of rows and of tokens */
+  int32_t slices, groups;         /* blocks of threads of a cluster; clusters */
+  lpg_shares part;                /* stages of a slice */
+  int32_t stages;                 /* in shared memory */
+  int32_t x_bytes, w_bytes;       /* of a stage */
+  /* offsets in shared memory */
+  int32_t factors, sums, x_ring, w_ring, shared_bytes;
+} lpg_octets_plan;
+
+/* Tokens that the image has room for. */
+static inline int64_t lpg_octets_tokens(int64_t m) { return (m + 7) / 8 * 8; }
+
+/* Bytes of the image; behind it are the sums of the tokens, and room to read those of a whole item. */
+static inline int64_t lpg_octets_image_bytes(const lpg_plan *weights, int64_t m) {
+  const int64_t stage_k = lpg_octets_stage_k(weights->bits);
+  return (weights->desc.k + stage_k - 1) / stage_k * stage_k * lpg_octets_tokens(m);
+}
+
+static inline int64_t lpg_octets_workspace(const lpg_plan *weights, int64_t m) {
+  return lpg_octets_image_bytes(weights, m) + (lpg_octets_tokens(m) + LPG_OCTETS_TOKENS) * 4;
+}
+
+/* Lays out shared memory; 0 if it does not fit. */
+static inline int lpg_octets_lay_out(lpg_octets_plan *p, int tokens, int64_t shared_memory) {
+  p->factors = LPG_OCTETS_BARRIER_BYTES;
+  p->sums = p->factors + LPG_OCTETS_ROWS * 4;
+  p->x_ring = p->sums;
+  if (p->slices == 1) { /* a warp's sums of a few tokens; of slices they lie where the stages were */
+    p->x_ring += LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, 2 * LPG_TILE_ROWS);
+  }
+  p->x_ring = lpg_round_up_to(p->x_ring, 1024); /* swizzled rows */
+  p->stages = (int32_t)((shared_memory - p->x_ring) / (p->x_bytes + p->w_bytes));
+  if (p->stages > LPG_OCTETS_MOST_STAGES) p->stages = LPG_OCTETS_MOST_STAGES;
+  if (p->stages < 2) return 0;
+  p->w_ring = p->x_ring + p->stages * p->x_bytes;
+  p->shared_bytes = p->w_ring + p->stages * p->w_bytes;
+  if (p->slices > 1) {
+    p->sums = p->x_ring;
+    if (p->shared_bytes < p->sums + lpg_sums_bytes(tokens, LPG_OCTETS_ROWS)) return 0;
+  }
+  return 1;
+}
+
+/* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores or of its share of the
+ * memory. */
+static inline double lpg_octets_cost(const lpg_octets_plan *p, int tokens, int bits) {
+  const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
+  const int stages = p->part.each + (p->part.more > 0), columns = lpg_octets_stage_k(bits);
+  const double read = LPG_OCTETS_ROWS * columns * bits / 8.0 / 33.0, work = columns * (0.6 + tokens * 0.032);
+  return rounds * (stages * (read > work ? read : work) + 1500.0 + (p->slices > 1 ? 1000.0 : 0.0)) + 1500.0;
+}
+
+/* The problem in items of so many tokens and clusters of so many blocks; 0 if it has no so many slices, or the device
+ * none that run at once. */
+static inline int lpg_octets_slice(const lpg_plan *weights, int64_t m, int tokens, const lpg_device *device,
+                                   int slices_log2, lpg_octets_plan *p) {
+  const int stage_k = lpg_octets_stage_k(weights->bits);
+  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
+  p->k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
+  p->row_items = (int32_t)((weights->desc.n + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS);
+  p->token_items = (int32_t)((m + tokens - 1) / tokens);
+  p->slices = 1 << slices_log2;
+  const int64_t items = (int64_t)p->row_items * p->token_items;
+  if (most <= 0 || p->slices > p->k_stages || items > INT32_MAX) return 0;
+  p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
+  p->part = lpg_shares_of(p->k_stages, p->slices);
+  p->x_bytes = tokens * stage_k;
+  p->w_bytes = LPG_OCTETS_ROWS * stage_k / 8 * weights->bits;
+  return lpg_octets_lay_out(p, tokens, device->shared_memory);
+}
+
+/* The plan and the item (of LPG_OCTETS_ITEMS) that take the least time, and that time; 0 if there is none. */
+static inline int lpg_octets_choose(const lpg_plan *weights, int64_t m, const lpg_device *device, lpg_octets_plan *plan,
+                                    int *item, double *cost) {
+#define LPG_ITEM(tokens) tokens,
+  static const int items[] = {LPG_OCTETS_ITEMS(LPG_ITEM)};
+#undef LPG_ITEM
+  int found = 0;
+  for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
+    for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
+      lpg_octets_plan p = LPG_ZERO;
+      if (!lpg_octets_slice(weights, m, items[i], device, log2, &p)) continue;
+      const double ns = lpg_octets_cost(&p, items[i], weights->bits);
+      if (found && ns >= *cost) continue;
+      found = 1;
+      *plan = p;
+      *item = i;
+      *cost = ns;
+    }
+  }
+  return found;
+}
+
+#endif

@@ -219,8 +219,8 @@ static void check_dense_drawn(const lpg_device *device) {
 }
 
 static void check_octets_drawn(const lpg_device *device) {
-#define ITEM(tokens) tokens,
-  static const int items[] = {LPG_OCTETS_ITEMS(ITEM)};
+#define ITEM(tokens, row_tiles) {tokens, row_tiles},
+  static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(ITEM)};
 #undef ITEM
   for (int i = 0; i < 400; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
@@ -234,10 +234,11 @@ static void check_octets_drawn(const lpg_device *device) {
     fitted += found;
     CHECK(found || desc.k == 0 || device->shared_memory < 232448);
     if (!found) continue;
-    const int tokens = items[item], stage_k = lpg_octets_stage_k(w.bits);
+    const int tokens = items[item].tokens, rows = lpg_octets_rows(items[item].row_tiles);
+    const int stage_k = lpg_octets_stage_k(w.bits);
     CHECK(cost > 0 && stage_k % lpg_tile_k(w.bits) == 0 && stage_k % LPG_OCTETS_X_K == 0);
     CHECK((int64_t)p.k_stages * stage_k >= desc.k && (int64_t)(p.k_stages - 1) * stage_k < desc.k);
-    CHECK((int64_t)p.row_items * LPG_OCTETS_ROWS >= desc.n && (int64_t)p.token_items * tokens >= m);
+    CHECK((int64_t)p.row_items * rows >= desc.n && (int64_t)p.token_items * tokens >= m);
     CHECK(p.groups >= 1 && p.slices >= 1 && p.slices <= 8);
     CHECK(p.groups <= (p.slices == 1 ? device->units : device->clusters[p.slices == 2 ? 1 : p.slices == 4 ? 2 : 3]));
     check_shares(p.part, p.slices, p.k_stages);
@@ -254,13 +255,13 @@ static void check_octets_drawn(const lpg_device *device) {
     CHECK(p.sums >= p.factors + LPG_OCTETS_ROWS * 4 && p.x_ring % 1024 == 0);
     CHECK(p.stages >= 2 && p.stages <= LPG_OCTETS_MOST_STAGES);
     CHECK(p.x_bytes == tokens * stage_k && p.x_bytes % 1024 == 0);
-    CHECK(p.w_bytes == LPG_OCTETS_ROWS / LPG_TILE_ROWS * lpg_tile_bytes(w.bits) * (stage_k / lpg_tile_k(w.bits)));
+    CHECK(p.w_bytes == rows / LPG_TILE_ROWS * lpg_tile_bytes(w.bits) * (stage_k / lpg_tile_k(w.bits)));
     CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.shared_bytes == p.w_ring + p.stages * p.w_bytes);
     CHECK(p.shared_bytes <= device->shared_memory);
     if (p.slices == 1) {
-      CHECK(p.x_ring >= p.sums + LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, 2 * LPG_TILE_ROWS));
+      CHECK(p.x_ring >= p.sums + LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, items[item].row_tiles * LPG_TILE_ROWS));
     } else {
-      CHECK(p.sums >= p.x_ring && p.shared_bytes >= p.sums + lpg_sums_bytes(tokens, LPG_OCTETS_ROWS));
+      CHECK(p.sums >= p.x_ring && p.shared_bytes >= p.sums + lpg_sums_bytes(tokens, rows));
     }
   }
 }

@@ -2,7 +2,7 @@
  * cores of sm_90a take from there.
  *
  *   four warps bring an image of X and the packed weights into stages in shared memory, by bulk copies
- *   eight warps, each with 32 rows: make bytes of the codes of a few steps of 32 columns while the tensor cores multiply
+ *   eight warps, each with 16 or 32 rows: make bytes of the codes of a few steps of 32 columns while the tensor cores multiply
  *   those before
  *   sums are int32 all the way; they begin with what the offset and the zero of a row add
  *   the sums of all slices of K are added up; epilogue, store */
@@ -17,7 +17,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Each of the four warps brings four of the item's 16 row tiles; the first two X as well. What a copy is told must be
+/* Each of the four warps brings a quarter of the item's row tiles; the first two X as well. What a copy is told must be
  * the same in all lanes: else they would be told one by one. */
 template <class T>
 __device__ inline void bring_stages(const octets_args &a, const octets_work &w, uint32_t base, int warp, int lane) {
@@ -143,7 +143,9 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
 #pragma unroll 1
   for (int item = w.first_item; item < w.items; item += w.stride) {
     const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane, matrix_row = w.row_item(item) * T::rows + row;
-    factors[row] = matrix_row < a.n ? (float)group_at(a.groups, matrix_row, 0).scale : 0.0f;
+    if (lane < T::row_tiles * LPG_TILE_ROWS) {
+      factors[row] = matrix_row < a.n ? (float)group_at(a.groups, matrix_row, 0).scale : 0.0f;
+    }
     sums.begin(a, w, item, warp, lane);
     uint32_t before = 0; /* the barrier of the stage that the tensor cores have not yet done */
     if (w.stages > 0) {

@@ -30,9 +30,9 @@ static lpgemm_status_t find_octets_plan(const lpg_call &call, octets_memo &best)
   return LPGEMM_SUCCESS;
 }
 
-template <int Bits, int Tokens>
+template <int Bits, int Tokens, int RowTiles>
 static lpgemm_status_t launch_octets(const lpg_call &call, const octets_args &a) {
-  using T = octets_traits<Bits, Tokens>;
+  using T = octets_traits<Bits, Tokens, RowTiles>;
   return launch_cluster((const void *)octets_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
                         T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
@@ -58,7 +58,7 @@ static lpgemm_status_t run_octets(const lpg_call &call) {
   a.groups = make_groups(call);
   a.epilogue = make_epilogue(call);
   if (!call.skip_product) LPG_TRY(lpgemm_i_octets_bring_x(&call));
-#define LPG_ITEM(tokens) launch_octets<Bits, tokens>,
+#define LPG_ITEM(tokens, row_tiles) launch_octets<Bits, tokens, row_tiles>,
   lpgemm_status_t (*const launch[])(const lpg_call &, const octets_args &) = {LPG_OCTETS_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
   return launch[memo.item](call, a);
@@ -69,8 +69,8 @@ static lpgemm_status_t prepare_octets() {
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-#define LPG_ITEM(tokens) \
-  LPG_TRY(allow_shared((const void *)octets_kernel<octets_traits<Bits, tokens>>, (size_t)bytes));
+#define LPG_ITEM(tokens, row_tiles) \
+  LPG_TRY(allow_shared((const void *)octets_kernel<octets_traits<Bits, tokens, row_tiles>>, (size_t)bytes));
   LPG_OCTETS_ITEMS(LPG_ITEM)
 #undef LPG_ITEM
   return lpgemm_i_octets_prepare_x();

@@ -1,6 +1,6 @@
 /* How many rows of int8 by integer weights are cut into pieces: plain arithmetic, for C and CUDA.
  *
- * An item is 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into stages, and these into slices, one
+ * An item is 128 or 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into stages, and these into slices, one
  * for each block of threads of a cluster, whose sums are added up. Clusters take items in turn.
  *
  * X is brought to an image first: for every 128 columns all tokens after one another, 128 bytes each, as the tensor
@@ -11,9 +11,9 @@
 #include "../tile_sums.h"
 
 enum {
-  LPG_OCTETS_ROWS = 256,   /* of an item */
+  LPG_OCTETS_ROWS = 256,   /* of an item, the most */
   LPG_OCTETS_TOKENS = 128, /* of an item, the most */
-  LPG_OCTETS_WARPS = 8,    /* that multiply, each two row tiles */
+  LPG_OCTETS_WARPS = 8,    /* that multiply, each one row tile or two */
   LPG_OCTETS_COPY_WARPS = 4,
   LPG_OCTETS_BAND = 12,    /* items of a band, of rows */
   LPG_OCTETS_X_K = 128,    /* columns that stand together in the image */
@@ -21,11 +21,17 @@ enum {
   LPG_OCTETS_BARRIER_BYTES = 256
 };
 
-/* The items that there are kernels for: tokens. */
-#define LPG_OCTETS_ITEMS(item) item(32) item(64) item(128)
+/* The items that there are kernels for: tokens, and row tiles of a warp. */
+#define LPG_OCTETS_ITEMS(item) item(32, 1) item(64, 1) item(128, 1) item(32, 2) item(64, 2) item(128, 2)
 
 /* Columns of a stage: whole tiles. */
 LPG_FN int lpg_octets_stage_k(int bits) { return lpg_tile_k(bits) > LPG_OCTETS_X_K ? 256 : LPG_OCTETS_X_K; }
+
+typedef struct lpg_octets_item {
+  int tokens, row_tiles;
+} lpg_octets_item;
+
+LPG_FN int lpg_octets_rows(int row_tiles) { return row_tiles * LPG_OCTETS_WARPS * LPG_TILE_ROWS; }
 
 typedef struct lpg_octets_plan {
   int32_t k_stages;               /* of a row */
@@ -52,12 +58,12 @@ static inline int64_t lpg_octets_workspace(const lpg_plan *weights, int64_t m) {
 }
 
 /* Lays out shared memory; 0 if it does not fit. */
-static inline int lpg_octets_lay_out(lpg_octets_plan *p, int tokens, int64_t shared_memory) {
+static inline int lpg_octets_lay_out(lpg_octets_plan *p, lpg_octets_item item, int64_t shared_memory) {
   p->factors = LPG_OCTETS_BARRIER_BYTES;
   p->sums = p->factors + LPG_OCTETS_ROWS * 4;
   p->x_ring = p->sums;
   if (p->slices == 1) { /* a warp's sums of a few tokens; of slices they lie where the stages were */
-    p->x_ring += LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, 2 * LPG_TILE_ROWS);
+    p->x_ring += LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, item.row_tiles * LPG_TILE_ROWS);
   }
   p->x_ring = lpg_round_up_to(p->x_ring, 1024); /* swizzled rows */
   p->stages = (int32_t)((shared_memory - p->x_ring) / (p->x_bytes + p->w_bytes));
@@ -67,44 +73,45 @@ static inline int lpg_octets_lay_out(lpg_octets_plan *p, int tokens, int64_t sha
   p->shared_bytes = p->w_ring + p->stages * p->w_bytes;
   if (p->slices > 1) {
     p->sums = p->x_ring;
-    if (p->shared_bytes < p->sums + lpg_sums_bytes(tokens, LPG_OCTETS_ROWS)) return 0;
+    if (p->shared_bytes < p->sums + lpg_sums_bytes(item.tokens, lpg_octets_rows(item.row_tiles))) return 0;
   }
   return 1;
 }
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores or of its share of the
- * memory. */
-static inline double lpg_octets_cost(const lpg_octets_plan *p, int tokens, int bits) {
+ * memory (measured on the H200, docs/performance.md). */
+static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, int bits) {
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
-  const int stages = p->part.each + (p->part.more > 0), columns = lpg_octets_stage_k(bits);
-  const double read = LPG_OCTETS_ROWS * columns * bits / 8.0 / 33.0, work = columns * (0.6 + tokens * 0.032);
-  return rounds * (stages * (read > work ? read : work) + 1500.0 + (p->slices > 1 ? 1000.0 : 0.0)) + 1500.0;
+  const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
+  const double columns = lpg_octets_stage_k(bits) / 128.0, share = rows / 256.0;
+  const double read = rows * 16.0 * bits / 27.0, work = 130.0 + share * (150.0 + 4.0 * item.tokens);
+  return rounds * (stages * columns * (read > work ? read : work) + 1500.0 + (p->slices > 1 ? 1000.0 : 0.0)) + 1500.0;
 }
 
-/* The problem in items of so many tokens and clusters of so many blocks; 0 if it has no so many slices, or the device
- * none that run at once. */
-static inline int lpg_octets_slice(const lpg_plan *weights, int64_t m, int tokens, const lpg_device *device,
+/* The problem in such items and clusters of so many blocks; 0 if it has no so many slices, or the device none that run
+ * at once. */
+static inline int lpg_octets_slice(const lpg_plan *weights, int64_t m, lpg_octets_item item, const lpg_device *device,
                                    int slices_log2, lpg_octets_plan *p) {
-  const int stage_k = lpg_octets_stage_k(weights->bits);
+  const int stage_k = lpg_octets_stage_k(weights->bits), rows = lpg_octets_rows(item.row_tiles);
   const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
   p->k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
-  p->row_items = (int32_t)((weights->desc.n + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS);
-  p->token_items = (int32_t)((m + tokens - 1) / tokens);
+  p->row_items = (int32_t)((weights->desc.n + rows - 1) / rows);
+  p->token_items = (int32_t)((m + item.tokens - 1) / item.tokens);
   p->slices = 1 << slices_log2;
   const int64_t items = (int64_t)p->row_items * p->token_items;
   if (most <= 0 || p->slices > p->k_stages || items > INT32_MAX) return 0;
   p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
   p->part = lpg_shares_of(p->k_stages, p->slices);
-  p->x_bytes = tokens * stage_k;
-  p->w_bytes = LPG_OCTETS_ROWS * stage_k / 8 * weights->bits;
-  return lpg_octets_lay_out(p, tokens, device->shared_memory);
+  p->x_bytes = item.tokens * stage_k;
+  p->w_bytes = rows * stage_k / 8 * weights->bits;
+  return lpg_octets_lay_out(p, item, device->shared_memory);
 }
 
 /* The plan and the item (of LPG_OCTETS_ITEMS) that take the least time, and that time; 0 if there is none. */
 static inline int lpg_octets_choose(const lpg_plan *weights, int64_t m, const lpg_device *device, lpg_octets_plan *plan,
                                     int *item, double *cost) {
-#define LPG_ITEM(tokens) tokens,
-  static const int items[] = {LPG_OCTETS_ITEMS(LPG_ITEM)};
+#define LPG_ITEM(tokens, row_tiles) {tokens, row_tiles},
+  static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
   int found = 0;
   for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {

@@ -25,16 +25,16 @@ struct octets_args {
   epilogue_args epilogue;
 };
 
-template <int Bits_, int Tokens_>
+template <int Bits_, int Tokens_, int RowTiles_>
 struct octets_traits {
   static constexpr int Bits = Bits_, Tokens = Tokens_;
-  static constexpr int rows = LPG_OCTETS_ROWS, row_tiles = 2, warps = LPG_OCTETS_WARPS;
+  static constexpr int row_tiles = RowTiles_, rows = lpg_octets_rows(row_tiles), warps = LPG_OCTETS_WARPS;
   static constexpr int teams = 1, team_warps = warps;
   static constexpr bool integer_sums = true;
   static constexpr int threads = 32 * (warps + LPG_OCTETS_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = 224; /* of who copies, of who multiplies */
   static constexpr int stage_k = lpg_octets_stage_k(Bits), stage_steps = stage_k / 32; /* of 32 columns */
-  static constexpr int batch = Tokens == LPG_OCTETS_TOKENS ? 1 : 2; /* steps whose products start together */
+  static constexpr int batch = Tokens * row_tiles > 128 ? 1 : 2; /* steps whose products start together */
   static constexpr int w_vectors = stage_k * Bits / 256;            /* of 512 bytes, of a row tile and stage */
   static constexpr int w_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;
   static constexpr int x_bytes = Tokens * stage_k, x_part = Tokens * LPG_OCTETS_X_K;

@@ -244,11 +244,13 @@ static void check_octets_drawn(const lpg_device *device) {
     check_shares(p.part, p.slices, p.k_stages);
     CHECK(p.part.each >= 1);
 
-    /* the image, the sums behind it, and those of a whole item may be read */
-    CHECK(lpg_octets_image_bytes(&w, m) >= (int64_t)p.k_stages * stage_k * m && lpg_octets_image_bytes(&w, m) % 1024 == 0);
-    CHECK(lpg_octets_workspace(&w, m) >=
-          lpg_octets_image_bytes(&w, m) + (int64_t)p.token_items * tokens * 4);
-    CHECK(lpg_octets_workspace(&w, m) >= lpg_octets_workspace(&w, m - 1));
+    /* in the workspace too: the image, sums of tokens, numbers of rows; those of a whole item may be read */
+    const lpg_octets_workspace at = lpg_octets_workspace_of(&w, m);
+    CHECK(at.x_sums >= (int64_t)p.k_stages * stage_k * m && at.x_sums % (8 * LPG_OCTETS_X_K) == 0);
+    CHECK(at.factors >= at.x_sums + (int64_t)p.token_items * tokens * 4 && at.factors % 16 == 0);
+    CHECK(at.offsets >= at.factors + (int64_t)p.row_items * rows * 4);
+    CHECK(at.bytes >= at.offsets + (int64_t)p.row_items * rows * 4);
+    CHECK(at.bytes >= lpg_octets_workspace_of(&w, m - 1).bytes);
 
     /* in the order in which they lie; sums of slices take the rings' place */
     CHECK(p.factors >= 16 * LPG_OCTETS_MOST_STAGES && p.factors % 16 == 0 && p.sums % 16 == 0);
@@ -259,7 +261,8 @@ static void check_octets_drawn(const lpg_device *device) {
     CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.shared_bytes == p.w_ring + p.stages * p.w_bytes);
     CHECK(p.shared_bytes <= device->shared_memory);
     if (p.slices == 1) {
-      CHECK(p.x_ring >= p.sums + LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, items[item].row_tiles * LPG_TILE_ROWS));
+      CHECK(p.x_ring >=
+            p.sums + LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, items[item].row_tiles * LPG_TILE_ROWS));
     } else {
       CHECK(p.sums >= p.x_ring && p.shared_bytes >= p.sums + lpg_sums_bytes(tokens, rows));
     }

@@ -2,10 +2,9 @@
  * cores of sm_90a take from there.
  *
  *   four warps bring an image of X and the packed weights into stages in shared memory, by bulk copies
- *   eight warps, each with 16 or 32 rows: make bytes of the codes of a few steps of 32 columns while the tensor cores multiply
- *   those before
- *   sums are int32 all the way; they begin with what the offset and the zero of a row add
- *   the sums of all slices of K are added up; epilogue, store */
+ *   eight warps, each with 16 or 32 rows: make bytes of the codes of a few steps of 32 columns while the tensor cores
+ * multiply those before sums are int32 all the way; they begin with what the offset and the zero of a row add the sums
+ * of all slices of K are added up; epilogue, store */
 #pragma once
 
 #include "../../bitserial/planes_slice.h"
@@ -81,16 +80,11 @@ struct octets_sums {
   __device__ void begin(const octets_args &a, const octets_work &w, int item, int warp, int lane) {
     const bool adds = w.rank == 0 && w.stages > 0;
     const int2 *const x_sums = (const int2 *)(a.x_sums + w.token_item(item) * T::Tokens) + lane % 4;
+    const int32_t *const offsets =
+        a.offsets + w.row_item(item) * T::rows + warp * T::row_tiles * LPG_TILE_ROWS + lane / 4;
     int own[T::row_tiles][2];
 #pragma unroll
-    for (int i = 0; i < 2 * T::row_tiles; i++) {
-      const int row = w.row_item(item) * T::rows + warp * T::row_tiles * LPG_TILE_ROWS + lane / 4 + 8 * i;
-      int zero = a.groups.zero == LPGEMM_ZERO_CONSTANT ? (int)a.groups.zero_constant : 0;
-      if (a.groups.zero == LPGEMM_ZERO_PER_GROUP && row < a.n) {
-        zero = (int)section_bits(a.groups, LPG_SECTION_ZEROS, a.groups.zero_type, a.groups.group, row, 0);
-      }
-      own[i / 2][i % 2] = a.offset - zero;
-    }
+    for (int i = 0; i < 2 * T::row_tiles; i++) own[i / 2][i % 2] = adds ? offsets[8 * i] : 0;
 #pragma unroll
     for (int j = 0; j < T::Tokens / 8; j++) {
       const int2 two = adds ? x_sums[4 * j] : make_int2(0, 0);
@@ -131,6 +125,63 @@ struct stored_sums {
   }
 };
 
+/* The common case, 16-bit outputs that are only scaled, in whole pieces of 16 bytes: the same arithmetic as that of
+ * store_item(), which it leaves the others to (false). 16 tokens a pass. */
+template <class T>
+__device__ inline bool store_scaled(const octets_args &a, const octets_work &w, int item, const octets_sums<T> &sums,
+                                    const float *factors, uint8_t *memory, int warp, int lane) {
+  constexpr int rows = T::row_tiles * LPG_TILE_ROWS, pitch = rows * 2 + 16, pieces = rows / 8; /* of a token */
+  const epilogue_args &e = a.epilogue;
+  const int first_row = w.row_item(item) * T::rows, token = w.token_item(item) * T::Tokens, own = warp * rows;
+  if (!e.only_scales || lpg_bytes(e.y_type) != 2 || ((uintptr_t)e.y | e.ldy * 2) % 16 != 0) return false;
+  if (first_row + T::rows > a.n) return false;
+  uint8_t *const place = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_TOKENS, rows);
+  const uint32_t to = shared_address(place) + lane % 8 * pitch +
+                      (T::row_tiles == 2 ? lane / 8 * 16 : lane / 16 * 8 * pitch + lane / 8 % 2 * 16);
+  float factor[T::row_tiles][2];
+#pragma unroll
+  for (int i = 0; i < 2 * T::row_tiles; i++) factor[i / 2][i % 2] = factors[own + lane / 4 + 8 * i];
+  float scale[T::Tokens / 8][2]; /* all are read before they are needed */
+#pragma unroll
+  for (int i = 0; i < T::Tokens / 4; i++) {
+    scale[i / 2][i % 2] = x_scale_of(e, min(token + i / 2 * 8 + lane % 4 * 2 + i % 2, a.m - 1));
+  }
+  uint16_t *const y = (uint16_t *)e.y + first_row + own;
+#pragma unroll
+  for (int first = 0; first < T::Tokens; first += LPG_PASS_TOKENS) {
+    if (token + first >= a.m) break;
+    uint32_t pairs[2][T::row_tiles][2];
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+#pragma unroll
+      for (int i = 0; i < 2 * T::row_tiles; i++) {
+        const int *const two = &sums.sum[i / 2][(first / 8 + j) * 4 + i % 2 * 2];
+        float v[2];
+#pragma unroll
+        for (int t = 0; t < 2; t++) {
+          v[t] = e.alpha * ((float)two[t] * factor[i / 2][i % 2] * e.global_scale) * scale[first / 8 + j][t];
+        }
+        pairs[j][i / 2][i % 2] = e.y_type == LPGEMM_F16 ? f16_x::round_two(v[0], v[1]) : bf16_x::round_two(v[0], v[1]);
+      }
+    }
+    if constexpr (T::row_tiles == 2) {
+      store_transposed(to, pairs[0][0][0], pairs[0][0][1], pairs[0][1][0], pairs[0][1][1]);
+      store_transposed(to + 8 * pitch, pairs[1][0][0], pairs[1][0][1], pairs[1][1][0], pairs[1][1][1]);
+    } else {
+      store_transposed(to, pairs[0][0][0], pairs[0][0][1], pairs[1][0][0], pairs[1][0][1]);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = lane; i < LPG_PASS_TOKENS * pieces; i += 32) {
+      const int t = i / pieces, piece = i % pieces;
+      if (token + first + t >= a.m) continue;
+      *(uint4 *)(y + (token + first + t) * e.ldy + piece * 8) = *(const uint4 *)(place + t * pitch + piece * 16);
+    }
+    __syncwarp();
+  }
+  return true;
+}
+
 template <class T>
 __device__ inline void multiply_items(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory,
                                       int warp, int lane) {
@@ -142,10 +193,9 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
   octets_sums<T> sums;
 #pragma unroll 1
   for (int item = w.first_item; item < w.items; item += w.stride) {
-    const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane, matrix_row = w.row_item(item) * T::rows + row;
-    if (lane < T::row_tiles * LPG_TILE_ROWS) {
-      factors[row] = matrix_row < a.n ? (float)group_at(a.groups, matrix_row, 0).scale : 0.0f;
-    }
+    const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
+    if (lane < T::row_tiles * LPG_TILE_ROWS)
+      factors[row] = w.stages ? a.factors[w.row_item(item) * T::rows + row] : 0.0f;
     sums.begin(a, w, item, warp, lane);
     uint32_t before = 0; /* the barrier of the stage that the tensor cores have not yet done */
     if (w.stages > 0) {
@@ -163,8 +213,8 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
           const int step = first + i / 4, half = i % 2, sixteen = i / 2 % 2;
 #pragma unroll
           for (int r = 0; r < T::row_tiles; r++) {
-            weights[i / 4][r][half + 2 * sixteen] = (uint32_t)keep(
-                (int)lpg_planes_bytes_of_weights(T::Bits, words.word[r] + half, 2, step * 2 + sixteen));
+            weights[i / 4][r][half + 2 * sixteen] =
+                (uint32_t)keep((int)lpg_planes_bytes_of_weights(T::Bits, words.word[r] + half, 2, step * 2 + sixteen));
           }
         }
         sums.start(weights, x, first);
@@ -185,11 +235,10 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0 && before != 0) arrive(before);
-    const stored_sums<T> stored(sums, a.plan.slices > 1 || a.epilogue.y_type == LPGEMM_I32);
     if (a.plan.slices > 1) {
-      store_parts<T>(a, w, item, stored, factors, memory);
-    } else {
-      store_item<T>(a, w, item, stored, factors, memory);
+      store_parts<T>(a, w, item, stored_sums<T>(sums, true), factors, memory);
+    } else if (!store_scaled<T>(a, w, item, sums, factors, memory, warp, lane)) {
+      store_item<T>(a, w, item, stored_sums<T>(sums, a.epilogue.y_type == LPGEMM_I32), factors, memory);
     }
   }
 }

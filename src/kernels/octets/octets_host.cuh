@@ -40,6 +40,7 @@ static lpgemm_status_t launch_octets(const lpg_call &call, const octets_args &a)
 template <int Bits>
 static lpgemm_status_t run_octets(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
+  const lpg_octets_workspace at = lpg_octets_workspace_of(&plan, call.problem.m);
   octets_memo memo = {};
   octets_args a = {};
   LPG_TRY(find_octets_plan(call, memo));
@@ -53,11 +54,11 @@ static lpgemm_status_t run_octets(const lpg_call &call) {
   a.image = (const uint8_t *)call.workspace;
   a.image_tokens = (int32_t)lpg_octets_tokens(call.problem.m);
   a.image_stage = (int64_t)a.image_tokens * LPG_OCTETS_X_K;
-  a.x_sums = (const int32_t *)(a.image + lpg_octets_image_bytes(&plan, call.problem.m));
-  a.offset = lpg_integer_offset(plan.desc.type);
-  a.groups = make_groups(call);
+  a.x_sums = (const int32_t *)(a.image + at.x_sums);
+  a.factors = (const float *)(a.image + at.factors);
+  a.offsets = (const int32_t *)(a.image + at.offsets);
   a.epilogue = make_epilogue(call);
-  if (!call.skip_product) LPG_TRY(lpgemm_i_octets_bring_x(&call));
+  if (!call.skip_product) LPG_TRY(lpgemm_i_octets_prepare_call(&call));
 #define LPG_ITEM(tokens, row_tiles) launch_octets<Bits, tokens, row_tiles>,
   lpgemm_status_t (*const launch[])(const lpg_call &, const octets_args &) = {LPG_OCTETS_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
@@ -80,6 +81,6 @@ static lpgemm_status_t prepare_octets() {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_OCTETS(symbol, bits)                                                                     \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_octets<bits>(*call); }   \
+#define LPG_OCTETS(symbol, bits)                                                                   \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_octets<bits>(*call); } \
   extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_octets<bits>(); }

@@ -36,7 +36,7 @@ const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device
 
 size_t lpgemm_i_octets_workspace(const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  return (size_t)lpg_octets_workspace(problem->plan, problem->m);
+  return (size_t)lpg_octets_workspace_of(problem->plan, problem->m).bytes;
 }
 
 double lpgemm_i_octets_estimate(const lpg_problem *problem, const lpg_device *device) {

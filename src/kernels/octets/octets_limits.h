@@ -11,14 +11,15 @@ extern "C" {
 /* NULL, or why the problem is not for them. */
 const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device *device);
 
-/* For the image of X. */
+/* For the image of X, and what belongs to its rows and those of the weights. */
 size_t lpgemm_i_octets_workspace(const lpg_problem *problem, const lpg_device *device);
 
 /* Microseconds. */
 double lpgemm_i_octets_estimate(const lpg_problem *problem, const lpg_device *device);
 
-/* Makes the image of X, and behind it the sums of its rows. */
-lpgemm_status_t lpgemm_i_octets_bring_x(const lpg_call *call);
+/* Makes all of it. */
+lpgemm_status_t lpgemm_i_octets_prepare_call(const lpg_call *call);
+/* Loads what that launches. */
 lpgemm_status_t lpgemm_i_octets_prepare_x(void);
 
 #ifdef __cplusplus

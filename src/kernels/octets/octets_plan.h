@@ -1,7 +1,7 @@
 /* How many rows of int8 by integer weights are cut into pieces: plain arithmetic, for C and CUDA.
  *
- * An item is 128 or 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into stages, and these into slices, one
- * for each block of threads of a cluster, whose sums are added up. Clusters take items in turn.
+ * An item is 128 or 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into stages, and these into
+ * slices, one for each block of threads of a cluster, whose sums are added up. Clusters take items in turn.
  *
  * X is brought to an image first: for every 128 columns all tokens after one another, 128 bytes each, as the tensor
  * cores read them: of every 16 columns in the order of packed weights, and 16-byte piece i at i ^ (token % 8). */
@@ -15,8 +15,8 @@ enum {
   LPG_OCTETS_TOKENS = 128, /* of an item, the most */
   LPG_OCTETS_WARPS = 8,    /* that multiply, each one row tile or two */
   LPG_OCTETS_COPY_WARPS = 4,
-  LPG_OCTETS_BAND = 12,    /* items of a band, of rows */
-  LPG_OCTETS_X_K = 128,    /* columns that stand together in the image */
+  LPG_OCTETS_BAND = 12, /* items of a band, of rows */
+  LPG_OCTETS_X_K = 128, /* columns that stand together in the image */
   LPG_OCTETS_MOST_STAGES = 16,
   LPG_OCTETS_BARRIER_BYTES = 256
 };
@@ -47,14 +47,21 @@ typedef struct lpg_octets_plan {
 /* Tokens that the image has room for. */
 static inline int64_t lpg_octets_tokens(int64_t m) { return (m + 7) / 8 * 8; }
 
-/* Bytes of the image; behind it are the sums of the tokens, and room to read those of a whole item. */
-static inline int64_t lpg_octets_image_bytes(const lpg_plan *weights, int64_t m) {
-  const int64_t stage_k = lpg_octets_stage_k(weights->bits);
-  return (weights->desc.k + stage_k - 1) / stage_k * stage_k * lpg_octets_tokens(m);
-}
+/* What a call makes in its workspace, where it begins: the image, the sums of tokens, and of rows of weights the factor
+ * (fp32) and the offset less the zero (int32). There is room to read all of an item. */
+typedef struct lpg_octets_workspace {
+  int64_t x_sums, factors, offsets, bytes;
+} lpg_octets_workspace;
 
-static inline int64_t lpg_octets_workspace(const lpg_plan *weights, int64_t m) {
-  return lpg_octets_image_bytes(weights, m) + (lpg_octets_tokens(m) + LPG_OCTETS_TOKENS) * 4;
+static inline lpg_octets_workspace lpg_octets_workspace_of(const lpg_plan *weights, int64_t m) {
+  const int64_t stage_k = lpg_octets_stage_k(weights->bits), tokens = lpg_octets_tokens(m);
+  const int64_t rows = (weights->desc.n + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS * LPG_OCTETS_ROWS;
+  lpg_octets_workspace w;
+  w.x_sums = (weights->desc.k + stage_k - 1) / stage_k * stage_k * tokens;
+  w.factors = w.x_sums + (tokens + LPG_OCTETS_TOKENS) * 4;
+  w.offsets = w.factors + rows * 4;
+  w.bytes = w.offsets + rows * 4;
+  return w;
 }
 
 /* Lays out shared memory; 0 if it does not fit. */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "../blocks.cuh"
-#include "../groups.cuh"
 #include "../wide/wide_parts.cuh"
 #include "octets_plan.h"
 
@@ -20,8 +19,8 @@ struct octets_args {
   int64_t image_stage;   /* bytes of 128 columns of all tokens */
   int32_t image_tokens;  /* that it has */
   const int32_t *x_sums; /* of tokens */
-  int32_t offset;        /* of a stored code: weight = code + offset - zero */
-  groups_args groups;
+  const float *factors;  /* of rows */
+  const int32_t *offsets;
   epilogue_args epilogue;
 };
 
@@ -35,7 +34,7 @@ struct octets_traits {
   static constexpr int copy_registers = 56, registers = 224; /* of who copies, of who multiplies */
   static constexpr int stage_k = lpg_octets_stage_k(Bits), stage_steps = stage_k / 32; /* of 32 columns */
   static constexpr int batch = Tokens * row_tiles > 128 ? 1 : 2; /* steps whose products start together */
-  static constexpr int w_vectors = stage_k * Bits / 256;            /* of 512 bytes, of a row tile and stage */
+  static constexpr int w_vectors = stage_k * Bits / 256;         /* of 512 bytes, of a row tile and stage */
   static constexpr int w_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;
   static constexpr int x_bytes = Tokens * stage_k, x_part = Tokens * LPG_OCTETS_X_K;
 

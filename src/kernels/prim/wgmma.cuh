@@ -138,10 +138,10 @@ struct wgmma_i8_wide {
 };
 
 /* Bytes with A in registers: row g's four columns 4 t .. 4 t + 3, row g + 8's, and those of 16 columns further on. */
-#define LPG_WGMMA_BYTES_FEW(columns, types, list, a0, a1, a2, a3, b, ...)                                         \
+#define LPG_WGMMA_BYTES_FEW(columns, types, list, a0, a1, a2, a3, b, ...)                                              \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32." types " {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
-               ", %" #a3 "}, %" #b ", 1;"                                                                          \
-               : __VA_ARGS__                                                                                       \
+               ", %" #a3 "}, %" #b ", 1;"                                                                              \
+               : __VA_ARGS__                                                                                           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
 struct wgmma_i8_few {
@@ -168,6 +168,14 @@ struct wgmma_u8_by_i8 {
                         65, 66, 67, 68, LPG_INTEGERS_64(d));
   }
 };
+
+/* Stores four matrices of 8 x 8 numbers of 16 bits transposed: a lane has of each, as of D, columns 2 t and 2 t + 1 of
+ * row g; lane 8 i + c says where column c of matrix i is to lie. */
+__device__ inline void store_transposed(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b),
+               "r"(c), "r"(d)
+               : "memory");
+}
 
 }  // namespace
 }  // namespace lpg

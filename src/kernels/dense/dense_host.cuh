@@ -46,18 +46,16 @@ static lpgemm_status_t run_chunks(const lpg_call &call, lpgemm_dtype_t image, de
 
 template <class Numbers, bool Wgmma>
 static lpgemm_status_t run_dense(lpg_call call) {
-  constexpr bool bytes = dense_traits<Numbers, false>::x_bytes == 1;
+  constexpr int x_bytes = dense_traits<Numbers, false>::x_bytes;
+  constexpr bool bytes = x_bytes == 1;
   const lpg_plan &plan = *call.problem.plan;
   dense_args a = {};
   a.scaling = lpgemm_i_expand_scaling(&plan, Numbers::image);
-  LPG_CHECK(lpg_dense_make_plan(&plan, call.problem.m, dense_traits<Numbers, false>::x_bytes, a.scaling, Wgmma,
-                                call.device, &a.plan),
+  LPG_CHECK(lpg_dense_make_plan(&plan, call.problem.m, x_bytes, a.scaling, Wgmma, call.device, &a.plan),
             LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
-  if (!bytes) { /* the copy lies in front of the image */
-    void *const copy = call.workspace;
-    call.workspace = (uint8_t *)copy + lpg_dense_copy_bytes(&call.problem);
-    LPG_TRY(lpgemm_i_cuda_widen(&call, copy));
-  }
+  void *const copy = call.workspace; /* in front of the image */
+  call.workspace = (uint8_t *)copy + lpg_dense_copy_bytes(&call.problem, x_bytes);
+  LPG_TRY(lpgemm_i_cuda_copy_x(&call, x_bytes, copy));
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.groups = make_groups(call);
   a.n = (int32_t)plan.desc.n;
@@ -86,7 +84,7 @@ static lpgemm_status_t prepare_dense() {
   if (bytes && Wgmma) {
     LPG_TRY((allow_shared(dense_form < Numbers, Wgmma, bytes && Wgmma > ::kernel(), (size_t)shared)));
   }
-  LPG_TRY(lpgemm_i_cuda_prepare_widen());
+  LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
   return lpgemm_i_cuda_prepare_expand(Numbers::image);
 }
 

@@ -26,7 +26,7 @@ static size_t workspace(const lpg_problem *problem, const lpg_device *device, lp
   lpg_dense_plan plan;
   if (!make_plan(problem, device, image, wgmma, &plan)) return 0;
   plan.chunk_items = lpg_dense_most_items(&plan);
-  return (size_t)lpg_dense_chunk_bytes(&plan) + (lpg_bytes(image) == 1 ? 0 : lpg_dense_copy_bytes(problem));
+  return (size_t)lpg_dense_chunk_bytes(&plan) + lpg_dense_copy_bytes(problem, (int)lpg_bytes(image));
 }
 
 /* How much longer a product of 8 bits takes than the plan's constants say, which are those of 16: groups of int8 are
@@ -44,7 +44,8 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, lpg
   const double slower = wgmma ? 1.0 : 1.8 / lpg_pace_of(device->pace.mma); /* mma.sync, on the H200 */
   /* To bring weights to 8 bits takes as long as to bring them to 16. */
   const double expand = lpg_bytes(image) == 1 ? weights / (units * 34.0) : 0.0;
-  return (lpg_dense_cost(&plan, device) * slower_by_sums(image, &plan) + expand) * slower / 1000.0;
+  return lpg_x_copy_us(problem, (int)lpg_bytes(image)) +
+         (lpg_dense_cost(&plan, device) * slower_by_sums(image, &plan) + expand) * slower / 1000.0;
 }
 
 #define FORM(name, image, wgmma)                                                                      \

@@ -2,7 +2,7 @@
 #ifndef LPG_KERNELS_DENSE_LIMITS_H
 #define LPG_KERNELS_DENSE_LIMITS_H
 
-#include "../widen.h"
+#include "../x_copy.h"
 #include "expand.h"
 
 #ifdef __cplusplus
@@ -27,9 +27,9 @@ extern "C" {
   double lpgemm_i_dense_##name##_estimate(const lpg_problem *problem, const lpg_device *device);
 LPG_DENSE_FORMS(LPG_DENSE_DECLARE_)
 
-/* Of a copy of X in fp16, so that an image may follow it. */
-static inline size_t lpg_dense_copy_bytes(const lpg_problem *problem) {
-  return (lpg_widened_bytes(problem) + 1023) / 1024 * 1024;
+/* Of a copy of X in numbers of so many bytes, so that an image may follow it. */
+static inline size_t lpg_dense_copy_bytes(const lpg_problem *problem, int bytes) {
+  return (lpg_x_copy_bytes(problem, bytes) + 1023) / 1024 * 1024;
 }
 
 #ifdef __cplusplus

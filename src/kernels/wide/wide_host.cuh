@@ -3,7 +3,7 @@
 
 #include "../../cuda/cuda.h"
 #include "../weights_host.cuh"
-#include "../widen.h"
+#include "../x_copy.h"
 #include "wide.cuh"
 #include "wide_limits.h"
 
@@ -119,7 +119,7 @@ static lpgemm_status_t run_wide_any(lpg_call call) {
   }
   LPG_TRY(find_wide_plan(call, scaling.form, memo));
   a.plan = memo.plan;
-  LPG_TRY(lpgemm_i_cuda_widen(&call, call.workspace));
+  LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
 #define LPG_FORM(form) run_item<X, Decoder, Bits, form>,
   lpgemm_status_t (*const run[])(const lpg_call &, wide_args &, int) = {LPG_WIDE_EACH_FORM(LPG_FORM)};
 #undef LPG_FORM
@@ -134,7 +134,7 @@ static lpgemm_status_t prepare_wide_any() {
 #define LPG_FORM(form) LPG_TRY((prepare_form<X, Decoder, Bits, form>((size_t)bytes)));
   LPG_WIDE_EACH_FORM(LPG_FORM)
 #undef LPG_FORM
-  return lpgemm_i_cuda_prepare_widen();
+  return lpgemm_i_cuda_prepare_copy_x();
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../decode/decode_limits.h"
-#include "../widen.h"
+#include "../x_copy.h"
 
 /* ---- what is multiplied by a scale ---- */
 
@@ -177,12 +177,12 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
   const int found = lpg_wide_choose(problem->plan, problem->m, form, device, 0, &plan, &item, &ns);
   if (!found) return HUGE_VAL;
   /* 1.5 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
-  return 1.5 + ns / 1000.0 * slower_by_decoder(&problem->plan->desc, problem->m);
+  return 1.5 + lpg_x_copy_us(problem, 2) + ns / 1000.0 * slower_by_decoder(&problem->plan->desc, problem->m);
 }
 
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  return lpg_widened_bytes(problem);
+  return lpg_x_copy_bytes(problem, 2);
 }
 
 /* The number that is the least wrong for few rows and for many, by how many times as long as the best plan it takes. */

@@ -91,8 +91,9 @@ static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item i
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
   const double columns = lpg_octets_stage_k(bits) / 128.0, share = rows / 256.0;
-  const double read = rows * 16.0 * bits / 27.0, work = 130.0 + share * (150.0 + 4.0 * item.tokens);
-  return rounds * (stages * columns * (read > work ? read : work) + 1500.0 + (p->slices > 1 ? 1000.0 : 0.0)) + 1500.0;
+  const double read = rows * 16.0 * bits / 36.0, work = 30.0 + share * (220.0 + 2.9 * item.tokens);
+  const double store = p->slices > 1 ? 1000.0 + share * 45.0 * item.tokens : 800.0 + share * 13.0 * item.tokens;
+  return rounds * (stages * columns * (read > work ? read : work) + store) + 1500.0;
 }
 
 /* The problem in such items and clusters of so many blocks; 0 if it has no so many slices, or the device none that run

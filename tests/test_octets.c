@@ -18,8 +18,8 @@ static const struct {
               {40, 17526, 300}, {24, 17526, 300}, {200, 8704, 300}, {100, 2049, 2000}};
 
 /* Of shape i three from the i-th on. */
-static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4),  LPGEMM_UINT(1),
-                                       LPGEMM_UINT(7), LPGEMM_UINT(2), LPGEMM_INT(8),  LPGEMM_UINT(6), LPGEMM_INT(5)};
+static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_UINT(1),
+                                       LPGEMM_UINT(7), LPGEMM_UINT(2), LPGEMM_UINT(6), LPGEMM_INT(8), LPGEMM_INT(5)};
 
 /* Every item in one slice, and at least three of them in several. */
 static void check_items(void) {

@@ -71,13 +71,8 @@ static const row rows[] = {
     {DECODE, "the GPU has too little shared memory for it", &cramped},
 
     /* wide_limits.c */
-    {WIDE, "it takes no minima", .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16}},
-    {WIDE, "it takes zeros of groups only as integers, of unsigned weights",
-     .d = {.zero = LPGEMM_ZERO_PER_GROUP, .zero_type = LPGEMM_F16}},
-    {WIDE, "it takes zeros of groups only as integers, of unsigned weights",
-     .d = {.type = LPGEMM_INT(4), .zero = LPGEMM_ZERO_PER_GROUP, .zero_type = LPGEMM_U8}},
-    {WIDE, "the zero has too many digits for the type of X",
-     .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 7.3f}},
+    {"wide.u5.f16.256x128.sm90a", "it takes no groups of 16 columns with weights of this width",
+     .d = {.type = LPGEMM_UINT(5), .group_k = 16}},
     {WIDE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
     {WIDE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
     {WIDE, "the GPU has too little shared memory for it", &cramped},

@@ -65,7 +65,7 @@ static size_t workspace(const lpg_problem *problem, const lpg_device *device, in
 static double chunk_cost(const lpg_planes_plan *p, int32_t row_items, double units) {
   const int64_t rounds = ((int64_t)row_items * p->token_items + p->groups - 1) / p->groups;
   const double bytes = (double)(row_items * lpg_planes_w_bytes(p));
-  return 8.0 + bytes / (units * 20000.0) + (double)rounds * (p->p * p->q * p->k_stages * 0.75 + 2.5);
+  return 3.0 + bytes / (units * 10000.0) + (double)rounds * (p->p * p->q * p->k_stages * 0.75 + 2.5);
 }
 
 static double estimate(const lpg_problem *problem, const lpg_device *device, int bytes) {

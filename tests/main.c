@@ -37,6 +37,7 @@ enum {
   SUITE(lut, CPU)          \
   SUITE(planes, BOTH)      \
   SUITE(octets, BOTH)      \
+  SUITE(dense, BOTH)       \
   SUITE(dropin, BOTH)      \
   SUITE(cublas, CUDA)      \
   SUITE(threads, BOTH)     \

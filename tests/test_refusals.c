@@ -82,7 +82,7 @@ static const row rows[] = {
     {DENSE, "it expands the weights, which takes 33 rows to pay", .m = 32},
     {DENSE, "its sums are no integers", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .y = LPGEMM_I32},
     {DENSE, "there is nothing to expand", .d.k = -1},
-    {"dense.any.i8.256x128.sm80", "it takes no groups with 8 bits", &sm80, .x = LPGEMM_I8},
+    {"dense.any.i8.256x128.sm80", "it puts no scales of groups on sums", &sm80, .x = LPGEMM_I8},
     {DENSE, "the rows are too long for its workspace", .d.k = 200000},
     {DENSE_I8, "it takes no minima with activations of 8 bits",
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16}, .x = LPGEMM_I8},
@@ -97,7 +97,7 @@ static const row rows[] = {
     {DENSE_I8, "sums of so many columns may not be int32", .d = INTEGERS(4, 140000), .x = LPGEMM_I8},
     {DENSE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
     {DENSE, "the weights' values are too far apart for the type of X", .d = CODEBOOK(1e-9f, 1.0f)},
-    {DENSE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
+    {DENSE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255, .d.group_k = 32},
 
     /* octets_limits.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},

@@ -1,0 +1,36 @@
+#include "lookup_limits.h"
+
+#include <math.h>
+
+#include "lookup_plan.h"
+
+int lpgemm_i_lookup_is_common(const lpg_plan *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  return (d->scale_type == 0 || d->scale_type == LPGEMM_F16) &&
+         (d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT);
+}
+
+const char *lpgemm_i_lookup_refuses(const lpg_problem *problem, const lpg_device *device) {
+  const lpg_plan *plan = problem->plan;
+  const lpg_axis *group = &plan->group;
+  if (group->count > 1 && (group->k % LPG_CHUNK_K != 0 || (group->k & (group->k - 1)) != 0)) {
+    return "it takes groups of 128, 256, 512 ... columns and whole rows only";
+  }
+  if (plan->desc.zero == LPGEMM_ZERO_CONSTANT && fabsf(plan->desc.zero_constant) > 0x1p100f)
+    return "the zero is too large";
+  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 64) return "it takes no matrix as large as this";
+  lpg_lookup_plan p;
+  double cost;
+  if (plan->row_tiles > 0 && !lpg_lookup_make_plan(plan, problem->m, device, &p, &cost)) {
+    return "the GPU has too little shared memory for it";
+  }
+  return NULL;
+}
+
+double lpgemm_i_lookup_estimate(const lpg_problem *problem, const lpg_device *device) {
+  lpg_lookup_plan plan;
+  double ns = 0.0;
+  if (!lpg_lookup_make_plan(problem->plan, problem->m, device, &plan, &ns)) return HUGE_VAL;
+  const double passes = (double)lpg_ceil_div(problem->m, plan.columns);
+  return passes * ns / 1000.0 * 10.0; /* what was not measured is taken by name or tuning only */
+}

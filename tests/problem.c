@@ -387,8 +387,8 @@ void problem_repack(problem *p, lpgemm_handle_t handle) {
 }
 
 /* What X as fixed point may add to the bound, in p->fixed: for every 128 columns half a unit of X times sum |w|, the
- * unit being 2^(1 - digits) of the power of two above the largest |x|; gelu's slope is 1.13 at most. Here with no digits:
- * problem_check() knows how many the kernel has. */
+ * unit being 2^(1 - digits) of the power of two above the largest |x|; gelu's slope is 1.13 at most. Here with no
+ * digits: problem_check() knows how many the kernel has. */
 static void expect_fixed(problem *p) {
   enum { CHUNK = 128, LEAST_EXPONENT = -102 };
   const lpgemm_weight_desc_t *d = &p->spec.desc;
@@ -416,7 +416,8 @@ static void expect_fixed(problem *p) {
   free(w);
 }
 
-/* The digits that a kernel has for X as fixed point, or that the one with the fewest has that may be chosen; 0: none. */
+/* The digits that a kernel has for X as fixed point, or that the one with the fewest has that may be chosen; 0: none.
+ */
 static int fixed_digits(const problem *p, const char *kernel) {
   const lpgemm_dtype_t type = p->spec.desc.type, x = p->args.x_type;
   const int bits = (int)lpgemm_dtype_bits(type);

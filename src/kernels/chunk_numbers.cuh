@@ -85,8 +85,8 @@ __device__ inline void load_raw(const chunk_numbers_args &a, const uint8_t *scal
   if (a.scales) raw.scales = __ldg((const uint32_t *)(scales + group * (LPG_TILE_ROWS * 2)) + g);
 }
 
-__device__ inline void load_raw(const chunk_numbers_args &a, const uint8_t *scales, const uint8_t *zeros, int group, int g,
-                                raw_numbers<true> &raw) {
+__device__ inline void load_raw(const chunk_numbers_args &a, const uint8_t *scales, const uint8_t *zeros, int group,
+                                int g, raw_numbers<true> &raw) {
   if (a.scales) raw.scale = load_two(scales + group * a.scale_slot, a.scale_slot, g);
   if (a.zeros) raw.zero = load_two(zeros + group * a.zero_slot, a.zero_slot, g);
 }

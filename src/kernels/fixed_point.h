@@ -1,6 +1,6 @@
-/* Activations as fixed point: plain arithmetic, for C and CUDA. 128 columns of a row of X, a chunk, share a power of two
- * 2^e above their largest magnitude; with P digits, the sign among them, a number x of them becomes the integer x / unit
- * rounded, unit = 2^(e - P + 1). */
+/* Activations as fixed point: plain arithmetic, for C and CUDA. 128 columns of a row of X, a chunk, share a power of
+ * two 2^e above their largest magnitude; with P digits, the sign among them, a number x of them becomes the integer x /
+ * unit rounded, unit = 2^(e - P + 1). */
 #ifndef LPG_KERNELS_FIXED_POINT_H
 #define LPG_KERNELS_FIXED_POINT_H
 

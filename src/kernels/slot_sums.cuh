@@ -1,5 +1,5 @@
-/* From sums of warps to outputs, in a fixed order, where a warp's share is a contiguous run of blocks of super tiles: its
- * sums for a super tile lie in slot (tile + warp), as [row tile][row of X][row]. */
+/* From sums of warps to outputs, in a fixed order, where a warp's share is a contiguous run of blocks of super tiles:
+ * its sums for a super tile lie in slot (tile + warp), as [row tile][row of X][row]. */
 #pragma once
 
 #include "blocks.cuh"
@@ -19,8 +19,8 @@ __device__ inline int share_of(const lpg_shares &s, int unit) {
 
 /* Adds up what the warps have for an output of a super tile, in their order. */
 template <class Args>
-__device__ inline float add_warps(const Args &a, const lpg_shares &shares, int blocks, int tile,
-                                  const float *slots, int at) {
+__device__ inline float add_warps(const Args &a, const lpg_shares &shares, int blocks, int tile, const float *slots,
+                                  int at) {
   if (blocks == 0) return 0.0f;
   const int first = share_of(shares, tile * blocks), last = share_of(shares, (tile + 1) * blocks - 1);
   float sum = 0.0f;

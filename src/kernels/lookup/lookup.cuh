@@ -1,5 +1,5 @@
-/* The lookup kernels: one or two rows of X by integers of 1, 2 and 4 bits, whose nibbles select sums of activations from
- * tables, with byte permutations (docs/lut.md).
+/* The lookup kernels: one or two rows of X by integers of 1, 2 and 4 bits, whose nibbles select sums of activations
+ * from tables, with byte permutations (docs/lut.md).
  *
  *   make tables of the slice of X, in shared memory, while the first weights are on their way
  *   every warp for its even share of blocks:
@@ -145,7 +145,8 @@ __device__ inline void look_up(const unit_nibbles<T> &nibbles, int odd, uint32_t
   for (int s = 0; s < T::sets; s++) selector[s] = pick(nibbles.first[s][odd], nibbles.second[s][odd], byte);
 #pragma unroll
   for (int c = 0; c < T::Columns; c++) {
-    const uint4 lower = ((const uint4 *)(tables + c * x_stride))[0], upper = ((const uint4 *)(tables + c * x_stride))[1];
+    const uint4 lower = ((const uint4 *)(tables + c * x_stride))[0],
+                upper = ((const uint4 *)(tables + c * x_stride))[1];
     const uint32_t top_low = upper.z + LPG_TOP_TO_FIRST * 0x01010101u;
     const uint32_t top_high = upper.w + LPG_TOP_TO_FIRST * 0x01010101u;
 #pragma unroll
@@ -283,8 +284,8 @@ __device__ inline void multiply_block(const lookup_args &a, int tile, int chunk,
 #pragma unroll
         for (int c = 0; c < T::Columns; c++) sums[c].clear();
       }
-      const uint8_t *tables = x + unit / chunk_units * T::chunk_bytes + unit % chunk_units * T::unit_bytes +
-                              lane % 4 * LPG_TABLE_BYTES;
+      const uint8_t *tables =
+          x + unit / chunk_units * T::chunk_bytes + unit % chunk_units * T::unit_bytes + lane % 4 * LPG_TABLE_BYTES;
 #pragma unroll 1
       for (uint32_t byte = 0x40; byte < 0x84; byte += 0x11, tables += 8 * LPG_TABLE_BYTES) { /* i and 4 + i */
         look_up<T>(nibbles[u], 0, byte, tables, a.plan.x_stride, weights, sums);

@@ -28,7 +28,7 @@ const char *lpgemm_i_lookup_refuses(const lpg_problem *problem, const lpg_device
 }
 
 double lpgemm_i_lookup_estimate(const lpg_problem *problem, const lpg_device *device) {
-  lpg_lookup_plan plan;
+  lpg_lookup_plan plan = LPG_ZERO;
   double ns = 0.0;
   if (!lpg_lookup_make_plan(problem->plan, problem->m, device, &plan, &ns)) return HUGE_VAL;
   const double passes = (double)lpg_ceil_div(problem->m, plan.columns);

@@ -21,9 +21,7 @@ enum {
 LPG_FN int lpg_lookup_block_k(int bits) { return bits == 1 ? 2 * LPG_CHUNK_K : LPG_CHUNK_K; }
 
 /* Bytes that a row of X takes in shared memory for a chunk: `bits` units of tables. */
-LPG_FN int lpg_lookup_chunk_bytes(int bits) {
-  return bits * LPG_TABLE_LANES * LPG_TABLE_BYTES + LPG_LOOKUP_NUMBERS;
-}
+LPG_FN int lpg_lookup_chunk_bytes(int bits) { return bits * LPG_TABLE_LANES * LPG_TABLE_BYTES + LPG_LOOKUP_NUMBERS; }
 
 static inline int lpg_lookup_columns(int64_t m) { return m <= 1 ? 1 : LPG_LOOKUP_MOST_X; }
 

@@ -80,7 +80,8 @@ struct table_task {
     sum = __reduce_add_sync(~0u, sum);
     uint8_t *const to = memory + column * a.plan.x_stride + chunk * T::chunk_bytes;
 #pragma unroll
-    for (int u = 0; u < T::Bits; u++) store_table<T::Bits>(q + u * codes, to + u * T::unit_bytes + lane * LPG_TABLE_BYTES);
+    for (int u = 0; u < T::Bits; u++)
+      store_table<T::Bits>(q + u * codes, to + u * T::unit_bytes + lane * LPG_TABLE_BYTES);
     if (lane != 0) return;
     const float most_code = (float)((1 << T::Bits) - 1);
     const float center = T::General ? 1.0f : a.numbers.center - most_code, rest = T::General ? 1.0f : a.numbers.rest;

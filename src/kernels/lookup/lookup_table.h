@@ -1,5 +1,5 @@
-/* What a table of the lookup kernels has, and how packed words select from it (docs/lut.md): plain arithmetic, for C and
- * CUDA.
+/* What a table of the lookup kernels has, and how packed words select from it (docs/lut.md): plain arithmetic, for C
+ * and CUDA.
  *
  * A nibble of a packed word of 1, 2 or 4 bits is 4 codes, 2 codes or one. Its 16 values select from a table of the
  * sums of q * (2 * code - most), where most = 2^bits - 1 and q are activations as integers. Turning all bits of the

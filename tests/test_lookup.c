@@ -1,8 +1,11 @@
-/* The lookup kernels of the GPU (src/kernels/lookup/) as far as they are arithmetic: tables, what byte permutations
- * find in them and what the tensor cores make of it, against the model of the instruction; plans. */
+/* The lookup kernels of the GPU (src/kernels/lookup/): as far as they are arithmetic, tables, what byte permutations
+ * find in them and what the tensor cores make of it, against the model of the instruction; plans; on a GPU matrices of
+ * several super tiles and slices of K. test_gemm.c runs the kernels over the whole matrix of types and shapes. */
 #include <string.h>
 
 #include "kernels/lookup/lookup_plan.h"
+#include "problem.h"
+#include "ref/gemm_ref.h"
 #include "ref/lmma.h"
 #include "test.h"
 
@@ -173,8 +176,72 @@ static void test_plans(void) {
   }
 }
 
+/* ---- on a GPU ---- */
+
+/* Some large activations, and weights beside them that are zero: they leave nothing behind. */
+static void put_outliers(problem *p, lpgemm_handle_t handle) {
+  const int64_t k = p->spec.desc.k;
+  uint8_t *codes = (uint8_t *)(uintptr_t)p->source.codes;
+  for (int64_t c = 0; c < k; c++) {
+    if (test_between(0, 499)) continue;
+    for (int64_t m = 0; m < p->spec.m; m++) ref_store(p->spec.x_type, p->x, m * k + c, test_uniform(100, 400));
+    for (int64_t n = 0; n < p->spec.desc.n; n++) codes[n * k + c] = 1;
+  }
+  problem_repack(p, handle);
+}
+
+/* zero: an lpgemm_zero_t. exact: the result is the oracle's to the bit; else X has outliers. */
+static void check_large(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, int64_t m, int64_t n, int64_t k,
+                        int exact) {
+  if (!test_case("lookup/large/%s/%s/zero%d/%dx%dx%d/%s", lpgemm_dtype_name(type), lpgemm_dtype_name(x_type), zero,
+                 (int)m, (int)n, (int)k, exact ? "exact" : "outliers")) {
+    return;
+  }
+  lpgemm_handle_t handle = problem_handle(1);
+  problem_spec s = {.desc = {.size = sizeof s.desc, .type = type, .n = n, .k = k, .group_k = 128}, .m = m, .alpha = 1};
+  s.desc.scale_type = LPGEMM_F16;
+  s.desc.zero = (lpgemm_zero_t)zero;
+  if (zero == LPGEMM_ZERO_PER_GROUP) s.desc.zero_type = LPGEMM_U8;
+  if (zero == LPGEMM_ZERO_MINIMUM) s.desc.zero_type = LPGEMM_F16;
+  if (zero == LPGEMM_ZERO_CONSTANT) s.desc.zero_constant = 1;
+  s.x_type = x_type;
+  s.y_type = LPGEMM_F32;
+  s.exact = exact;
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    if (!exact) put_outliers(&p, handle);
+    problem_expect(&p);
+    const char *names[PROBLEM_KERNELS];
+    const int count = problem_kernels(names);
+    int runs = 0;
+    for (int i = 0; i < count; i++) {
+      if (strncmp(names[i], "lookup.", 7) != 0 || problem_run(&p, handle, names[i]) != LPGEMM_SUCCESS) continue;
+      problem_check(&p, names[i]);
+      problem_check_again(&p, handle, names[i]);
+      runs++;
+    }
+    CHECK_INT(runs, 1);
+  }
+  problem_free(&p);
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}
+
+static void test_large(void) {
+  static const struct { int64_t n, k; } sizes[] = {{1000, 4096}, {3000, 1000}, {130, 30000}, {9000, 512}};
+  const lpgemm_dtype_t types[] = {LPGEMM_UINT(1),    LPGEMM_UINT(2),    LPGEMM_UINT(4),
+                                  LPGEMM_BIPOLAR(1), LPGEMM_BIPOLAR(2), LPGEMM_INT(4)};
+  const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_E4M3, LPGEMM_F16, LPGEMM_E5M2};
+  if (test_backend() != LPGEMM_BACKEND_CUDA) return;
+  for (int i = 0; i < 48; i++) {
+    const lpgemm_dtype_t type = types[i % 6];
+    const int is_unsigned = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT, zero = is_unsigned ? i / 6 % 4 : 0;
+    check_large(type, x_types[i % 5], zero, 1 + i / 3 % 3, sizes[i % 4].n + i, sizes[i % 4].k + i % 7, i / 24);
+  }
+}
+
 void suite_lookup(void) {
   test_entries();
   test_products();
   test_plans();
+  test_large();
 }

@@ -422,14 +422,12 @@ static int fixed_digits(const problem *p, const char *kernel) {
   const lpgemm_dtype_t type = p->spec.desc.type, x = p->args.x_type;
   const int bits = (int)lpgemm_dtype_bits(type);
   if (test_backend() != LPGEMM_BACKEND_CUDA || p->spec.exact || LPGEMM_DTYPE_KIND(type) > LPGEMM_KIND_BIPOLAR ||
-      x == LPGEMM_F32 || p->args.y_type == LPGEMM_I32) {
+      x == LPGEMM_F32 || (LPGEMM_DTYPE_KIND(x) <= LPGEMM_KIND_BIPOLAR && x != LPGEMM_I8) ||
+      p->args.y_type == LPGEMM_I32) {
     return 0;
   }
-  if (bits <= 2 && (x == LPGEMM_F16 || x == LPGEMM_BF16) && (!kernel || strncmp(kernel, "bits.", 5) == 0)) {
-    return bits == 1 ? 24 : 22;
-  }
-  if ((bits <= 2 || bits == 4) && (!kernel || strncmp(kernel, "lookup.", 7) == 0)) return bits == 4 ? 24 : 25;
-  return 0;
+  if (kernel && strncmp(kernel, "bits.", 5) != 0 && strncmp(kernel, "lookup.", 7) != 0) return 0;
+  return bits == 1 ? 24 : bits == 2 ? 22 : 0;
 }
 
 void problem_expect(problem *p) {

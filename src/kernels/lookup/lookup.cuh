@@ -1,36 +1,40 @@
-/* The lookup kernels: one or two rows of X by integers of 1, 2 and 4 bits, whose nibbles select sums of activations
- * from tables, with byte permutations (docs/lut.md).
+/* The lookup kernels: a row of X by integers of 1 and 2 bits, whose bits select sums of activations from tables in
+ * shared memory (docs/lut.md).
  *
- *   make tables of the slice of X, in shared memory, while the first weights are on their way
- *   every warp for its even share of blocks:
- *     nibbles of four rows side by side, the same one of each row: a selector
- *     the table of these columns to registers, for 16 rows
- *     every digit by two byte permutations: where bit 3 of the nibble is clear, and where it is set
- *     bytes times 1 and 128, on the int8 tensor cores, which also tell four rows apart and add four lanes up
- *     after a chunk: sums += scale * (products - center * sum of X)
+ *   make tables of the slice of X while the first weights are on their way
+ *   every warp for its even share of blocks, a chunk of 128 columns at a time:
+ *     the planes of bits of 16 rows a lane, the upper one first; every nibble is the address of a sum
+ *     what is found is added up, before the next plane doubled, and added to the other lanes'. All are exact integers
+ *     sums += scale * (what was found - center * sum of X)
  *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store
  *
- * Half a table serves both halves: what a selector with its bits turned round finds counts negative. A byte permutation
- * repeats bit 7 of the byte that it finds where bit 3 of the nibble is set. With digits of 7 bits that is 0: so each of
- * the two finds nothing where the other one is meant. The top digit has a sign; stored with 63 on it, it counts
- * negative as digit - 63 ... and for the first permutation it is stored as a negative byte, digit - 64, of which -1 is
- * left where nothing is meant. So either way the two together have the digit less 64: a constant a lookup. */
+ * Every lane has tables of its own in its own bank of shared memory: a lookup of 32 lanes takes one cycle, whatever
+ * they look up. */
 #pragma once
 
 #include "../prim/follow.cuh"
-#include "../prim/mma.cuh"
+#include "../prim/logic.cuh"
 #include "../slot_sums.cuh"
 #include "lookup_prepare.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+constexpr int lane_rows = 2 * LPG_LOOKUP_ROW_TILES; /* of a super tile: g and g + 8 of each row tile */
+
 /* ---- weights on their way ---- */
 
-/* A lane's words of a vector of each row tile: rows g and g + 8 of the first unit, then of the second. */
+/* A lane's words of a vector of each row tile: rows g and g + 8 of the first unit, then of the second. Lanes t = 2 and
+ * 3 have the second four row tiles first. */
 template <class T>
 struct vector_words {
   uint32_t word[T::row_tiles][4];
+
+  /* Plane `bit` of chunk `chunk`, of row g (half 0) or g + 8. */
+  __device__ uint32_t plane(int tile, int half, int chunk, int bit) const {
+    const uint32_t units[2] = {word[tile][half + 2 * chunk], word[tile][half + 2 * (T::Bits - 1)]};
+    return lpg_plane_of(T::Bits, units, bit);
+  }
 };
 
 /* What a warp loads next. */
@@ -39,30 +43,27 @@ struct vector_stream {
   const lookup_args &a;
   int tile, left_of_tile, left; /* the next vector's super tile; vectors of it, and of the share, that are left */
   int first_block, blocks;      /* of the block of threads */
-  int lane, last, vectors;      /* the last row tile of the super tile; vectors of a row tile from the next one on */
+  int lane, last;               /* the last row tile of the super tile */
   const uint8_t *codes;
 
   __device__ vector_stream(const lookup_args &a, int first_tile, int tile, int block, int left, int first_block,
                            int blocks, int lane)
-      : a(a), tile(first_tile + tile), left(left * T::vectors), first_block(first_block), blocks(blocks), lane(lane) {
+      : a(a), tile(first_tile + tile), left(left), first_block(first_block), blocks(blocks), lane(lane) {
     if (left > 0) start_tile(block);
   }
 
   __device__ void start_tile(int block) {
-    const int at = (first_block + block) * T::vectors, row_tile = tile * T::row_tiles;
-    left_of_tile = (blocks - block) * T::vectors;
+    const int row_tile = tile * T::row_tiles;
+    left_of_tile = blocks - block;
     last = min(T::row_tiles, a.row_tiles - row_tile) - 1;
-    vectors = a.row_vectors - at;
-    codes = a.codes + (int64_t)row_tile * a.row_bytes + (int64_t)at * 512 + lane * 16;
+    codes = a.codes + (int64_t)row_tile * a.row_bytes + (int64_t)(first_block + block) * 512 + lane * 16;
   }
 
   __device__ void load(vector_words<T> &to) {
     if (left <= 0) return;
-    const uint8_t *const from = vectors > 0 ? codes : codes - 512; /* what is not there repeats the last */
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) load16(from + min(r, last) * a.row_bytes, to.word[r]);
+    for (int r = 0; r < T::row_tiles; r++) load16(codes + min(r ^ (lane & 2) * 2, last) * a.row_bytes, to.word[r]);
     codes += 512;
-    vectors--;
     left--;
     if (--left_of_tile == 0) {
       tile++;
@@ -73,230 +74,132 @@ struct vector_stream {
 
 /* ---- lookups ---- */
 
-/* Bytes of (low, high) that the nibbles of the selector's low half pick; a nibble with bit 3: its bit 7 eight times. */
-__device__ inline uint32_t pick(uint32_t low, uint32_t high, uint32_t selector) {
-  uint32_t bytes;
-  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(low), "r"(high), "r"(selector));
-  return bytes;
+template <int Offset>
+__device__ inline int look_up(uint32_t address) {
+  int entry;
+  asm("ld.shared.s32 %0, [%1+%2];" : "=r"(entry) : "r"(address), "n"(Offset));
+  return entry;
 }
 
-/* The nibbles of one unit, four rows side by side. */
-template <class T>
-struct unit_nibbles {
-  uint32_t first[T::sets][2], second[T::sets][2]; /* rows g, g + 8 of a row tile, and of the next; even and odd ones */
+/* The sums that nibbles 2 Byte and 2 Byte + 1 of a plane select; even, odd: its nibbles, each in a byte. tables: of the
+ * chunk, for the lane. Entries are 128 bytes apart, and a product of bytes makes the address. */
+template <int Byte>
+__device__ inline int two_entries(uint32_t even, uint32_t odd, uint32_t tables) {
+  constexpr uint32_t pick = 128u << (8 * Byte);
+  constexpr int table_bytes = LPG_TABLE_ENTRIES * LPG_LANES * 4;
+  return look_up<2 * Byte * table_bytes>(__dp4a(even, pick, tables)) +
+         look_up<(2 * Byte + 1) * table_bytes>(__dp4a(odd, pick, tables));
+}
 
-  __device__ void take(const vector_words<T> &from, int unit) {
-#pragma unroll
-    for (int s = 0; s < T::sets; s++) {
-      const uint32_t *const a = from.word[2 * s] + 2 * unit, *const b = from.word[2 * s + 1] + 2 * unit;
-      first[s][0] = lpg_even_nibbles(a[0], a[1]);
-      first[s][1] = lpg_odd_nibbles(a[0], a[1]);
-      second[s][0] = lpg_even_nibbles(b[0], b[1]);
-      second[s][1] = lpg_odd_nibbles(b[0], b[1]);
-    }
-  }
-};
-
-/* What bytes count: B of the products. Byte i of a selector's four is row i of a set, whose sums are in column i, or in
- * column 4 + i for the second set of a pair. Of A, the first half has digits that count 1, the second those of 128. */
-struct byte_weights {
-  uint32_t plus[2], minus[2], high[2]; /* 1, -1; 128 and -128 are the same bits */
-
-  __device__ explicit byte_weights(int lane) {
-    const int g = lane / 4;
-#pragma unroll
-    for (int s = 0; s < 2; s++) {
-      const uint32_t mask = g / 4 == s ? 0xffu << (8 * (g % 4)) : 0u;
-      plus[s] = mask & 0x01010101u;
-      minus[s] = mask;
-      high[s] = mask & 0x80808080u;
-    }
-  }
-};
-
-/* The sums of a chunk as the tensor cores have them. Bits of a float that is `zero` more: an integer is added to its
- * mantissa. Lane (g, t) has of pair p row tile 4 p + t: rows g and g + 8, of the two lower digits, then of the upper
- * ones. */
-template <class T>
-struct lookup_sums {
-  static constexpr float zero = 12582912.0f; /* 1.5 * 2^23 */
-  int sum[T::halves][4];
-
-  __device__ void clear() {
-#pragma unroll
-    for (int p = 0; p < T::halves; p++) {
-#pragma unroll
-      for (int i = 0; i < 4; i++) sum[p][i] = 0x4b400000;
-    }
-  }
-
-  __device__ float low(int p, int row) const { return __int_as_float(sum[p][row]) - zero; }
-  __device__ float high(int p, int row) const { /* less 64 * 128 a lookup */
-    return __int_as_float(sum[p][2 + row]) - (zero - (float)(64 * 128 * 32 * T::Bits));
-  }
-};
-
-/* Looks up one nibble of all rows, for each row of X. tables: of the nibble, for the lane. */
-template <class T>
-__device__ inline void look_up(const unit_nibbles<T> &nibbles, int odd, uint32_t byte, const uint8_t *tables,
-                               int x_stride, const byte_weights &weights, lookup_sums<T> (&sums)[T::Columns]) {
-  uint32_t selector[T::sets];
-#pragma unroll
-  for (int s = 0; s < T::sets; s++) selector[s] = pick(nibbles.first[s][odd], nibbles.second[s][odd], byte);
-#pragma unroll
-  for (int c = 0; c < T::Columns; c++) {
-    const uint4 lower = ((const uint4 *)(tables + c * x_stride))[0],
-                upper = ((const uint4 *)(tables + c * x_stride))[1];
-    const uint32_t top_low = upper.z + LPG_TOP_TO_FIRST * 0x01010101u;
-    const uint32_t top_high = upper.w + LPG_TOP_TO_FIRST * 0x01010101u;
-#pragma unroll
-    for (int s = 0; s < T::sets; s++) {
-      const uint32_t at = selector[s], turned = ~at;
-      int(&sum)[4] = sums[c].sum[s / 2];
-      const uint32_t clear[4] = {pick(lower.x, lower.y, at), pick(upper.x, upper.y, at), pick(lower.z, lower.w, at),
-                                 pick(top_low, top_high, at)};
-      mma_i8::multiply_by_unsigned(sum, clear, weights.plus[s % 2], weights.high[s % 2]);
-      const uint32_t set[4] = {pick(lower.x, lower.y, turned), pick(upper.x, upper.y, turned),
-                               pick(lower.z, lower.w, turned), pick(upper.z, upper.w, turned)};
-      mma_i8::multiply(sum, set, weights.minus[s % 2], weights.high[s % 2]);
-    }
-  }
+__device__ inline int entries_of(uint32_t plane, uint32_t tables) {
+  const uint32_t even = plane & 0x0f0f0f0fu, odd = plane >> 4 & 0x0f0f0f0fu;
+  return two_entries<0>(even, odd, tables) + two_entries<1>(even, odd, tables) + two_entries<2>(even, odd, tables) +
+         two_entries<3>(even, odd, tables);
 }
 
 /* ---- scales and zeros ---- */
 
-/* What sums of a row become: the products with the codes counted from the half code next to the zero (or next to where
- * a minimum makes 0), in two parts that are exact, so that weights that nearly cancel stay exact. */
+/* What sums of a row become: products with the codes counted from the half code next to the zero (or next to where a
+ * minimum makes 0), as integers, so that weights that nearly cancel stay exact; and what is left of the zero. */
 struct lookup_scaling {
-  float scale, shift, center;
-
-  /* With fixed zeros the chunk's numbers have center and rest in them. */
-  __device__ float add(const raw_numbers<false> &, const chunk_sums &x, float low, float high, float total) const {
-    const float product = fmaf((float)(1 << low_bits), high - x.high, low - x.low);
-    return fmaf((product + x.sum) * x.unit, scale, total);
-  }
-
-  __device__ float add(const raw_numbers<true> &, const chunk_sums &x, float low, float high, float total) const {
-    const float part = fmaf(-center, x.low, low);
-    const float product = fmaf((float)(1 << low_bits), fmaf(-center, x.high, high), part);
-    return fmaf(product * x.unit, scale, fmaf(x.sum * x.unit, shift, total));
-  }
+  float scale, shift;
+  int center; /* from the middle of the codes */
 };
 
-/* Of row g (half 0) or g + 8. Centers count from the middle of the codes, as the tables do. */
-__device__ inline lookup_scaling scaling_of(const chunk_numbers_args &, const raw_numbers<false> &raw, int half) {
+/* Of row g (half 0) or g + 8; fixed zeros are in the sums already. */
+__device__ inline lookup_scaling scaling_of(const chunk_numbers_args &a, const raw_numbers<false> &raw, int half) {
   const __half2 two = *(const __half2 *)&raw.scales;
-  return {half ? __high2float(two) : __low2float(two), 0.0f, 0.0f};
+  const float scale = half ? __high2float(two) : __low2float(two);
+  return {scale, 0.0f, 0};
 }
 
 __device__ inline lookup_scaling scaling_of(const chunk_numbers_args &a, const raw_numbers<true> &raw, int half) {
   const float scale = a.scales ? number_value(a.scale_type, half ? raw.scale.y : raw.scale.x) : 1.0f;
   const float step = 0.5f * a.step, middle = 0.5f * a.most_center;
-  if (a.zero == chunk_zero_fixed) return {scale * step, scale * step * a.rest, a.center - middle};
+  if (a.zero == chunk_zero_fixed) return {scale * step, scale * step * a.rest, (int)(a.center - middle)};
   const float zero = number_value(a.zero_type, half ? raw.zero.y : raw.zero.x);
   const float level = a.zero == chunk_zero_minimum ? __fdividef(-zero, scale) : zero;
   const float center = fminf(fmaxf(rintf((level - a.offset) / step), 0.0f), a.most_center);
   const float value = fmaf(center, step, a.offset);
   const float shift = a.zero == chunk_zero_minimum ? fmaf(value, scale, zero) : scale * (value - zero);
-  return {scale * step, shift, center - middle};
+  return {scale * step, shift, (int)(center - middle)};
 }
 
-/* A chunk's scales and zeros of the lane's rows, as they are packed. */
+/* What is found in the tables of a chunk, for all rows. */
 template <class T>
-struct chunk_raw {
-  raw_numbers<T::General> pair[T::halves];
+struct lookup_sums {
+  int found[lane_rows];
 
-  __device__ void load(const lookup_args &a, int tile, int chunk, int lane) {
-    const int group = min(chunk >> a.numbers.group_shift, a.numbers.last_group);
+  __device__ lookup_sums(const vector_words<T> &words, int in_block, uint32_t tables) {
 #pragma unroll
-    for (int p = 0; p < T::halves; p++) {
-      const int64_t row_tile = min(tile * T::row_tiles + 4 * p + lane % 4, a.row_tiles - 1);
-      load_raw(a.numbers, a.numbers.scales + row_tile * a.numbers.scale_row,
-               a.numbers.zeros + row_tile * a.numbers.zero_row, group, lane / 4, pair[p]);
+    for (int r = 0; r < lane_rows; r++) {
+      found[r] = entries_of(words.plane(r / 2, r % 2, in_block, T::Bits - 1), tables);
+      if (T::Bits == 2) found[r] += found[r] + entries_of(words.plane(r / 2, r % 2, in_block, 0), tables);
+    }
+  }
+
+  /* Of all lanes of a row. Lane t gets those of row tiles 2t and 2t + 1: the lanes halve what they have, twice. */
+  __device__ void add_lanes(int t, int (&sum)[2][2]) const {
+    int half[lane_rows / 2];
+#pragma unroll
+    for (int r = 0; r < lane_rows / 2; r++) {
+      half[r] = found[r] + __shfl_xor_sync(~0u, found[r + lane_rows / 2], 2);
+    }
+#pragma unroll
+    for (int r = 0; r < lane_rows / 4; r++) {
+      const int mine = t & 1 ? half[r + 4] : half[r], other = t & 1 ? half[r] : half[r + 4];
+      sum[r / 2][r % 2] = mine + __shfl_xor_sync(~0u, other, 1);
     }
   }
 };
 
-/* A warp's sums for a super tile. */
+/* Scales and zeros of a chunk, for the lane's two row tiles, as they are packed. */
 template <class T>
-struct tile_totals {
-  float total[T::Columns][T::halves][2];
+struct chunk_raw {
+  raw_numbers<T::General> of[2];
 
-  __device__ void clear() {
+  __device__ chunk_raw(const lookup_args &a, int tile, int chunk, int lane) {
+    const int group = min(chunk >> a.numbers.group_shift, a.numbers.last_group);
 #pragma unroll
-    for (int c = 0; c < T::Columns; c++) {
-#pragma unroll
-      for (int p = 0; p < T::halves; p++) total[c][p][0] = total[c][p][1] = 0.0f;
+    for (int i = 0; i < 2; i++) {
+      const int64_t row_tile = min(tile * T::row_tiles + lane % 4 * 2 + i, a.row_tiles - 1);
+      load_raw(a.numbers, a.numbers.scales + row_tile * a.numbers.scale_row,
+               a.numbers.zeros + row_tile * a.numbers.zero_row, group, lane / 4, of[i]);
     }
   }
+};
 
-  /* numbers: of the first row of X. */
-  __device__ void add(const lookup_args &a, const chunk_raw<T> &raw, const uint8_t *numbers,
-                      const lookup_sums<T> (&sums)[T::Columns]) {
+/* A warp's sums for a super tile: of rows g and g + 8 of the lane's two row tiles. */
+template <class T>
+struct tile_totals {
+  float total[2][2];
+
+  __device__ void clear() { total[0][0] = total[0][1] = total[1][0] = total[1][1] = 0.0f; }
+
+  __device__ void add(const lookup_args &a, const chunk_raw<T> &raw, const chunk_sums &x, const int (&sum)[2][2]) {
 #pragma unroll
-    for (int c = 0; c < T::Columns; c++) {
-      const chunk_sums x = *(const chunk_sums *)(numbers + c * a.plan.x_stride);
+    for (int i = 0; i < 2; i++) {
 #pragma unroll
-      for (int p = 0; p < T::halves; p++) {
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-          float &all = total[c][p][half];
-          all = scaling_of(a.numbers, raw.pair[p], half)
-                    .add(raw.pair[p], x, sums[c].low(p, half), sums[c].high(p, half), all);
+      for (int half = 0; half < 2; half++) {
+        const lookup_scaling s = scaling_of(a.numbers, raw.of[i], half);
+        float &all = total[i][half];
+        if (T::General) {
+          const float product = (float)(sum[i][half] - s.center * x.sum) * x.unit;
+          all = fmaf(product, s.scale, fmaf((float)x.sum * x.unit, s.shift, all));
+        } else {
+          all = fmaf(((float)(sum[i][half] - x.centered) + x.rest) * x.unit, s.scale, all);
         }
       }
     }
   }
 
   __device__ void store(float *slot, int lane, float factor) const {
-    const int g = lane / 4, t = lane % 4;
 #pragma unroll
-    for (int c = 0; c < T::Columns; c++) {
-#pragma unroll
-      for (int p = 0; p < T::halves; p++) {
-        float *const at = slot + ((4 * p + t) * T::Columns + c) * LPG_TILE_ROWS + g;
-        at[0] = total[c][p][0] * factor;
-        at[8] = total[c][p][1] * factor;
-      }
+    for (int i = 0; i < 4; i++) {
+      slot[(lane % 4 * 2 + i / 2) * LPG_TILE_ROWS + i % 2 * 8 + lane / 4] = total[i / 2][i % 2] * factor;
     }
   }
 };
-
-/* Multiplies what a block has of a super tile. x: the tables of the block's first chunk. */
-template <class T>
-__device__ inline void multiply_block(const lookup_args &a, int tile, int chunk, const uint8_t *x, int lane,
-                                      const byte_weights &weights, vector_words<T> &words, vector_stream<T> &stream,
-                                      tile_totals<T> &totals) {
-  constexpr int chunk_units = T::Bits; /* a vector has two units */
-  lookup_sums<T> sums[T::Columns];
-  chunk_raw<T> raw;
-#pragma unroll 1
-  for (int v = 0; v < T::vectors; v++) {
-    unit_nibbles<T> nibbles[2];
-    nibbles[0].take(words, 0);
-    nibbles[1].take(words, 1);
-    stream.load(words);
-#pragma unroll
-    for (int u = 0; u < 2; u++) {
-      const int unit = 2 * v + u;
-      if (unit % chunk_units == 0) {
-        raw.load(a, tile, chunk + unit / chunk_units, lane);
-#pragma unroll
-        for (int c = 0; c < T::Columns; c++) sums[c].clear();
-      }
-      const uint8_t *tables =
-          x + unit / chunk_units * T::chunk_bytes + unit % chunk_units * T::unit_bytes + lane % 4 * LPG_TABLE_BYTES;
-#pragma unroll 1
-      for (uint32_t byte = 0x40; byte < 0x84; byte += 0x11, tables += 8 * LPG_TABLE_BYTES) { /* i and 4 + i */
-        look_up<T>(nibbles[u], 0, byte, tables, a.plan.x_stride, weights, sums);
-        look_up<T>(nibbles[u], 1, byte, tables + 4 * LPG_TABLE_BYTES, a.plan.x_stride, weights, sums);
-      }
-      if (unit % chunk_units == chunk_units - 1) {
-        totals.add(a, raw, x + unit / chunk_units * T::chunk_bytes + T::Bits * T::unit_bytes, sums);
-      }
-    }
-  }
-}
 
 /* ---- the kernel ---- */
 
@@ -313,28 +216,36 @@ __global__ void __launch_bounds__(T::threads, 1) lookup_kernel(const __grid_cons
   const int first_block = first_of(p.slice, slice), blocks = reads_product(a.epilogue) ? count_of(p.slice, slice) : 0;
   const unsigned all = (unsigned)(tiles * blocks);
   const lpg_shares shares = {(int)(all / T::warps), (int)(all % T::warps)};
-  const int first = first_of(shares, warp), chunks = blocks * T::block_chunks;
+  const int first = first_of(shares, warp), chunks = blocks * T::chunks;
   int left = count_of(shares, warp), tile = left > 0 ? first / blocks : 0, block = first - tile * blocks;
 
   if (p.slices > 1) cluster_arrive(); /* before the others may write here */
   wait_for_previous();
   table_task<T> task;
-  if (warp < chunks * T::Columns) task.load(a, warp, first_block * T::block_chunks, chunks, lane);
-  vector_words<T> words = {};
+  if (warp < 2 * chunks) task.load(a, warp, first_block * T::chunks, lane);
+  vector_words<T> next = {};
   vector_stream<T> stream(a, first_tile, tile, block, left, first_block, blocks, lane);
-  stream.load(words);
-  make_tables<T>(a, task, first_block * T::block_chunks, chunks, warp, lane, memory);
+  stream.load(next);
+  make_tables<T>(a, task, first_block * T::chunks, chunks, warp, lane, memory);
   __syncthreads();
 
-  const byte_weights weights(lane);
+  const uint32_t tables = (uint32_t)keep((int)shared_address(memory) + lane * 4);
+  const chunk_sums *const numbers = (const chunk_sums *)(memory + p.numbers);
   const float factor = T::General ? 1.0f : 0.5f * a.numbers.step;
   tile_totals<T> totals;
   totals.clear();
 #pragma unroll 1
   for (; left > 0; left--, block++) {
-    const int chunk = (first_block + block) * T::block_chunks;
-    multiply_block<T>(a, first_tile + tile, chunk, memory + block * T::block_chunks * T::chunk_bytes, lane, weights,
-                      words, stream, totals);
+    const vector_words<T> words = next;
+    stream.load(next);
+#pragma unroll
+    for (int c = 0; c < T::chunks; c++) {
+      const int chunk = block * T::chunks + c;
+      const chunk_raw<T> raw(a, first_tile + tile, first_block * T::chunks + chunk, lane);
+      int sum[2][2];
+      lookup_sums<T>(words, c, tables + chunk * LPG_LOOKUP_TABLES).add_lanes(lane % 4, sum);
+      totals.add(a, raw, numbers[chunk], sum);
+    }
     if (block < blocks - 1 && left > 1) continue;
     totals.store((float *)(memory + p.slots + (tile + warp) * p.slot_bytes), lane, factor);
     totals.clear();

@@ -16,7 +16,7 @@ static lpgemm_status_t find_lookup_plan(const lpg_call &call, lpg_lookup_plan &p
     return LPGEMM_SUCCESS;
   }
   double cost;
-  LPG_CHECK(lpg_lookup_make_plan(call.problem.plan, call.problem.m, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
+  LPG_CHECK(lpg_lookup_make_plan(call.problem.plan, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.plan->desc.k,
             call.device->name);
   if (call.memo) {
@@ -32,13 +32,7 @@ static lpgemm_status_t launch_lookup(const lpg_call &call, const lookup_args &a)
                         T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
-template <int Bits, bool General>
-static lpgemm_status_t launch_pass(const lpg_call &call, const lookup_args &a) {
-  return a.plan.columns == 1 ? launch_lookup<lookup_traits<Bits, 1, General>>(call, a)
-                             : launch_lookup<lookup_traits<Bits, LPG_LOOKUP_MOST_X, General>>(call, a);
-}
-
-/* Pass after pass of a few rows, each of which reads the weights again. */
+/* Row after row, each of which reads the weights again. */
 template <int Bits>
 static lpgemm_status_t run_lookup(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
@@ -52,26 +46,26 @@ static lpgemm_status_t run_lookup(const lpg_call &call) {
   a.n = (int32_t)plan.desc.n;
   a.k = plan.desc.k;
   a.ldx = call.ldx;
+  a.m = 1;
+  a.center = (int32_t)(a.numbers.center - 0.5f * a.numbers.most_center);
   a.x = (const uint8_t *)call.x;
   a.x_type = call.problem.x_type;
   a.epilogue = make_epilogue(call);
   const bool common = lpgemm_i_lookup_is_common(&plan);
-  for (int64_t left = call.problem.m; left > 0; left -= a.plan.columns) {
-    a.m = (int32_t)(left < a.plan.columns ? left : a.plan.columns);
-    const lpgemm_status_t status = common ? launch_pass<Bits, false>(call, a) : launch_pass<Bits, true>(call, a);
+  for (int64_t row = 0; row < call.problem.m; row++) {
+    const lpgemm_status_t status =
+        common ? launch_lookup<lookup_traits<Bits, false>>(call, a) : launch_lookup<lookup_traits<Bits, true>>(call, a);
     LPG_TRY(status);
-    if (a.x) a.x += a.plan.columns * a.ldx * lpg_bytes(a.x_type);
-    skip_rows(a.epilogue, a.plan.columns);
+    if (a.x) a.x += a.ldx * lpg_bytes(a.x_type);
+    skip_rows(a.epilogue, 1);
   }
   return LPGEMM_SUCCESS;
 }
 
 template <int Bits>
 static lpgemm_status_t prepare_lookup() {
-  const void *const kernels[] = {(const void *)lookup_kernel<lookup_traits<Bits, 1, false>>,
-                                 (const void *)lookup_kernel<lookup_traits<Bits, 1, true>>,
-                                 (const void *)lookup_kernel<lookup_traits<Bits, LPG_LOOKUP_MOST_X, false>>,
-                                 (const void *)lookup_kernel<lookup_traits<Bits, LPG_LOOKUP_MOST_X, true>>};
+  const void *const kernels[] = {(const void *)lookup_kernel<lookup_traits<Bits, false>>,
+                                 (const void *)lookup_kernel<lookup_traits<Bits, true>>};
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));

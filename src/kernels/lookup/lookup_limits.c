@@ -18,11 +18,11 @@ const char *lpgemm_i_lookup_refuses(const lpg_problem *problem, const lpg_device
   }
   if (plan->desc.zero == LPGEMM_ZERO_CONSTANT && fabsf(plan->desc.zero_constant) > 0x1p100f)
     return "the zero is too large";
-  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 64) return "it takes no matrix as large as this";
+  if (plan->n_padded > INT32_MAX / 2) return "it takes no matrix as large as this";
   lpg_lookup_plan p;
   double cost;
-  if (plan->row_tiles > 0 && !lpg_lookup_make_plan(plan, problem->m, device, &p, &cost)) {
-    return "the GPU has too little shared memory for it";
+  if (plan->row_tiles > 0 && !lpg_lookup_make_plan(plan, device, &p, &cost)) {
+    return "the tables of a row do not fit the shared memory of a cluster";
   }
   return NULL;
 }
@@ -30,7 +30,6 @@ const char *lpgemm_i_lookup_refuses(const lpg_problem *problem, const lpg_device
 double lpgemm_i_lookup_estimate(const lpg_problem *problem, const lpg_device *device) {
   lpg_lookup_plan plan = LPG_ZERO;
   double ns = 0.0;
-  if (!lpg_lookup_make_plan(problem->plan, problem->m, device, &plan, &ns)) return HUGE_VAL;
-  const double passes = (double)lpg_ceil_div(problem->m, plan.columns);
-  return passes * ns / 1000.0 * 10.0; /* what was not measured is taken by name or tuning only */
+  if (!lpg_lookup_make_plan(problem->plan, device, &plan, &ns)) return HUGE_VAL;
+  return (double)problem->m * ns / 1000.0 * 10.0; /* what was not measured is taken by name or tuning only */
 }

@@ -11,38 +11,33 @@
 
 enum {
   LPG_LOOKUP_WARPS = 16,    /* of a block of threads */
-  LPG_LOOKUP_ROW_TILES = 8, /* of a super tile: a table that a lane has loaded serves 16 rows */
+  LPG_LOOKUP_ROW_TILES = 8, /* of a super tile */
   LPG_LOOKUP_SLICINGS = 4,  /* 1, 2, 4, 8 slices of K */
-  LPG_LOOKUP_MOST_X = 2,    /* rows of X a pass */
-  LPG_LOOKUP_NUMBERS = 16   /* bytes that a chunk of a row of X has besides its tables */
+  /* Bytes of a chunk: tables, of which each lane has its own in its own bank of shared memory; and what goes with them.
+   */
+  LPG_LOOKUP_TABLES = LPG_TABLES * LPG_TABLE_ENTRIES * LPG_LANES * 4,
+  LPG_LOOKUP_NUMBERS = 16
 };
 
-/* Columns of a block: whole vectors of 512 bytes, and whole chunks. */
-LPG_FN int lpg_lookup_block_k(int bits) { return bits == 1 ? 2 * LPG_CHUNK_K : LPG_CHUNK_K; }
-
-/* Bytes that a row of X takes in shared memory for a chunk: `bits` units of tables. */
-LPG_FN int lpg_lookup_chunk_bytes(int bits) { return bits * LPG_TABLE_LANES * LPG_TABLE_BYTES + LPG_LOOKUP_NUMBERS; }
-
-static inline int lpg_lookup_columns(int64_t m) { return m <= 1 ? 1 : LPG_LOOKUP_MOST_X; }
+/* Chunks of a block: a vector of 512 bytes. */
+LPG_FN int lpg_lookup_chunks(int bits) { return 2 / bits; }
 
 typedef struct lpg_lookup_plan {
   int32_t blocks;          /* of columns, and */
   int32_t super_tiles;     /*   of rows */
   int32_t slices, groups;  /* slices of K, and groups of rows: slices * groups blocks of threads */
   lpg_shares slice, group; /* blocks of a slice, super tiles of a group */
-  int32_t columns;         /* rows of X that the kernel is made for */
-  /* bytes: of the tables of a row of X; where sums of warps and of slices lie; of a super tile's sums */
-  int32_t x_stride, slots, inbox, inbox_slice, slot_bytes, shared_bytes;
+  /* bytes: where what goes with the tables, and sums of warps and of slices lie; of a super tile's sums */
+  int32_t numbers, slots, inbox, inbox_slice, slot_bytes, shared_bytes;
 } lpg_lookup_plan;
 
 /* Lays the problem out in so many slices; 0 if it has no so many, the device none that run at once, or too little
  * shared memory. */
-static inline int lpg_lookup_lay_out(const lpg_plan *weights, int64_t m, const lpg_device *device, int slices_log2,
+static inline int lpg_lookup_lay_out(const lpg_plan *weights, const lpg_device *device, int slices_log2,
                                      lpg_lookup_plan *p) {
   const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
-  const int block_k = lpg_lookup_block_k(weights->bits);
-  p->columns = lpg_lookup_columns(m);
-  p->blocks = (int32_t)lpg_ceil_div(weights->k_padded, block_k);
+  const int block_chunks = lpg_lookup_chunks(weights->bits);
+  p->blocks = (int32_t)lpg_ceil_div(weights->k_padded, block_chunks * LPG_CHUNK_K);
   p->super_tiles = (int32_t)lpg_ceil_div(weights->row_tiles, LPG_LOOKUP_ROW_TILES);
   p->slices = 1 << slices_log2;
   p->groups = most < p->super_tiles ? most : p->super_tiles;
@@ -50,37 +45,35 @@ static inline int lpg_lookup_lay_out(const lpg_plan *weights, int64_t m, const l
   p->slice = lpg_shares_of(p->blocks, p->slices);
   p->group = lpg_shares_of(p->super_tiles, p->groups);
   const int64_t tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const int64_t x_stride = blocks * (block_k / LPG_CHUNK_K) * lpg_lookup_chunk_bytes(weights->bits);
-  p->slot_bytes = LPG_LOOKUP_ROW_TILES * LPG_TILE_ROWS * p->columns * 4;
-  const int64_t inbox = p->slices > 1 ? (tiles + p->slices - 1) / p->slices * p->slot_bytes : 0;
-  const int64_t slots = (tiles + LPG_LOOKUP_WARPS - 1) * p->slot_bytes;
-  const int64_t bytes = p->columns * x_stride + slots + p->slices * inbox;
-  if (bytes > device->shared_memory) return 0;
-  p->x_stride = (int32_t)x_stride;
-  p->slots = (int32_t)(p->columns * x_stride);
-  p->inbox = p->slots + (int32_t)slots;
-  p->inbox_slice = (int32_t)inbox;
-  p->shared_bytes = (int32_t)bytes;
+  const int64_t chunks = blocks * block_chunks;
+  p->slot_bytes = LPG_LOOKUP_ROW_TILES * LPG_TILE_ROWS * 4;
+  const int64_t numbers = chunks * LPG_LOOKUP_TABLES, slots = numbers + chunks * LPG_LOOKUP_NUMBERS;
+  const int64_t inbox = slots + (tiles + LPG_LOOKUP_WARPS - 1) * p->slot_bytes;
+  const int64_t inbox_slice = p->slices > 1 ? (tiles + p->slices - 1) / p->slices * p->slot_bytes : 0;
+  if (inbox + p->slices * inbox_slice > device->shared_memory) return 0;
+  p->numbers = (int32_t)numbers;
+  p->slots = (int32_t)slots;
+  p->inbox = (int32_t)inbox;
+  p->inbox_slice = (int32_t)inbox_slice;
+  p->shared_bytes = p->inbox + p->slices * p->inbox_slice;
   return 1;
 }
 
 /* Nanoseconds that the plan takes: blocks of warps, before them tables, in the end sums of slices. */
-static inline double lpg_lookup_cost(const lpg_lookup_plan *p, int bits) {
+static inline double lpg_lookup_cost(const lpg_lookup_plan *p) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
   const double turns = (double)lpg_ceil_div((int64_t)tiles * blocks, LPG_LOOKUP_WARPS);
-  const double block = (bits == 4 ? 6000.0 : 3000.0) * (p->columns == 1 ? 1.0 : 1.8);
-  const double tables = 12.0 * blocks * p->columns * (bits == 4 ? 2 : 1);
-  return 4500.0 + turns * block + tables + (p->slices > 1 ? 1000.0 : 0.0);
+  return 4500.0 + turns * 2500.0 + 100.0 * blocks + (p->slices > 1 ? 1000.0 : 0.0);
 }
 
-/* The plan for m rows that takes the least time; 0 if there is none. */
-static inline int lpg_lookup_make_plan(const lpg_plan *weights, int64_t m, const lpg_device *device,
-                                       lpg_lookup_plan *plan, double *cost) {
+/* The plan that takes the least time; 0 if there is none. */
+static inline int lpg_lookup_make_plan(const lpg_plan *weights, const lpg_device *device, lpg_lookup_plan *plan,
+                                       double *cost) {
   double least = -1;
   for (int i = 0; i < LPG_LOOKUP_SLICINGS; i++) {
     lpg_lookup_plan p = LPG_ZERO;
-    if (!lpg_lookup_lay_out(weights, m, device, i, &p)) continue;
-    const double ns = lpg_lookup_cost(&p, weights->bits);
+    if (!lpg_lookup_lay_out(weights, device, i, &p)) continue;
+    const double ns = lpg_lookup_cost(&p);
     if (least >= 0 && ns >= least) continue;
     least = ns;
     *plan = p;

@@ -1,51 +1,43 @@
 /* What a table of the lookup kernels has, and how packed words select from it (docs/lut.md): plain arithmetic, for C
  * and CUDA.
  *
- * A nibble of a packed word of 1, 2 or 4 bits is 4 codes, 2 codes or one. Its 16 values select from a table of the
- * sums of q * (2 * code - most), where most = 2^bits - 1 and q are activations as integers. Turning all bits of the
- * nibble round negates the sum, so entries 0 to 7 make the table: entry 15 - e is -entry e. An entry is cut into four
- * digits of 7 bits, each a byte, so that a byte permutation looks up four nibbles in the bytes of one digit. */
+ * Tables belong to chunks of 128 columns. The 32 columns of a chunk that one lane t of the packed form holds make a
+ * plane of 32 bits for each bit of the weights; each of its eight nibbles is that bit of four columns, and selects one
+ * of 16 sums of these activations as integers: entry e is the sum of +q where e has a one and of -q where it has none.
+ */
 #ifndef LPG_KERNELS_LOOKUP_TABLE_H
 #define LPG_KERNELS_LOOKUP_TABLE_H
 
 #include "../fixed_point.h"
 
 enum {
-  LPG_TABLE_ENTRIES = 8,
-  LPG_TABLE_BYTES = 32,  /* 4 digits of them */
-  LPG_TABLE_LANES = 32,  /* tables of 32 bits of a row: 8 nibbles, 4 lanes t. Table 4 * nibble + t */
-  LPG_DIGIT_BITS = 7,    /* bit 7 is clear: a byte permutation makes bytes of it where bit 3 of a nibble is set */
-  LPG_TOP_DIGIT = 63,    /* the top digit, -63 to 63, is stored with this on it */
-  LPG_TOP_TO_FIRST = 129 /* 128 less than nothing: stored, with this on it, it is the digit less 64, as a signed byte */
+  LPG_TABLE_ENTRIES = 16,
+  LPG_TABLES = 8 /* of a lane and chunk: one a nibble */
 };
 
-/* Digits of the integers, the sign among them: the most for which entries have at most 63 as their top digit. */
-LPG_FN int lpg_table_precision(int bits) { return bits == 4 ? 24 : 25; }
+/* Digits of the integers, the sign among them: the most for which sums of a chunk fit 32 bits, wherever the zero is
+ * among the codes. Activations have no more than 11 digits of their own, so that none becomes 2^(precision - 1). */
+LPG_FN int lpg_table_precision(int bits) { return bits == 1 ? 24 : 22; }
 
-/* Which of the 128 / bits columns of a unit (a word of each of four lanes t) code `i` of table `table` is. */
-LPG_FN int lpg_table_column(int bits, int table, int i) {
-  const int nibble = table / 4, t = table % 4, byte = nibble / 2;
-  return 16 * (nibble % 2 * (4 / bits) + i) + 2 * t + byte % 2 * 8 + byte / 2;
+/* Words of a lane's row for a chunk: its units, in their order. From them the plane of bit `bit`. */
+LPG_FN uint32_t lpg_plane_of(int bits, const uint32_t *units, int bit) {
+  if (bits == 1) return units[0];
+  return bit == 0 ? (units[0] & 0x55555555u) | (units[1] << 1 & 0xaaaaaaaau)
+                  : (units[0] >> 1 & 0x55555555u) | (units[1] & 0xaaaaaaaau);
 }
 
-/* Entry e, 0 to 15, of the integers of a table's codes. */
-LPG_FN int32_t lpg_table_entry(int bits, const int32_t *q, int e) {
-  const int most = (1 << bits) - 1;
+/* The column of a chunk whose bits are bit i of nibble `nibble` of lane t's planes: of a step of 16 columns byte j of a
+ * word has the lane's j-th in the order 2t, 2t + 8, 2t + 1, 2t + 9. */
+LPG_FN int lpg_table_column(int bits, int nibble, int t, int i) {
+  const int byte = nibble / 2, at = nibble % 2 * 4 + i; /* of the byte's bits */
+  const int step = bits == 1 ? at : at / 2 + at % 2 * 4;
+  return 16 * step + 2 * t + byte % 2 * 8 + byte / 2;
+}
+
+LPG_FN int32_t lpg_table_entry(const int32_t *q, int e) {
   int32_t sum = 0;
-  for (int i = 0; i < 4 / bits; i++) sum += q[i] * (2 * (e >> (i * bits) & most) - most);
+  for (int i = 0; i < 4; i++) sum += e >> i & 1 ? q[i] : -q[i];
   return sum;
 }
-
-/* Its digits, the lowest in the lowest byte. */
-LPG_FN uint32_t lpg_table_digits(int32_t entry) {
-  const uint32_t low = (uint32_t)entry;
-  return (low & 0x7fu) | (low << 1 & 0x7f00u) | (low << 2 & 0x7f0000u) |
-         (((uint32_t)(entry >> 3 * LPG_DIGIT_BITS) + LPG_TOP_DIGIT) << 24);
-}
-
-/* Nibbles of two words side by side: those of a in the low halves of bytes, of b in the high ones; first the nibbles
- * with even numbers, then those with odd ones. */
-LPG_FN uint32_t lpg_even_nibbles(uint32_t a, uint32_t b) { return (a & 0x0f0f0f0fu) | (b << 4 & 0xf0f0f0f0u); }
-LPG_FN uint32_t lpg_odd_nibbles(uint32_t a, uint32_t b) { return (a >> 4 & 0x0f0f0f0fu) | (b & 0xf0f0f0f0u); }
 
 #endif

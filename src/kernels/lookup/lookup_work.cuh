@@ -16,33 +16,31 @@ struct lookup_args {
   int32_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */
   int32_t row_tiles, n, m;
+  int32_t center; /* fixed zeros: of the numbers' center, how far it is from the middle of the codes */
   int64_t k, ldx;
-  const uint8_t *x;
+  const uint8_t *x; /* one row */
   lpgemm_dtype_t x_type;
   epilogue_args epilogue;
 };
 
-/* Columns: rows of X; General: scales that are not fp16, or zeros that differ. */
-template <int Bits_, int Columns_, bool General_>
+/* General: scales that are not fp16, or zeros that differ. */
+template <int Bits_, bool General_>
 struct lookup_traits {
-  static constexpr int Bits = Bits_, Columns = Columns_;
+  static constexpr int Bits = Bits_, Columns = 1;
   static constexpr bool General = General_;
   static constexpr int warps = LPG_LOOKUP_WARPS, threads = 32 * warps;
   static constexpr int row_tiles = LPG_LOOKUP_ROW_TILES, rows = row_tiles * LPG_TILE_ROWS; /* of weights */
-  static constexpr int block_chunks = lpg_lookup_block_k(Bits) / LPG_CHUNK_K;
-  static constexpr int vectors = Bits == 4 ? 2 : 1; /* of 512 bytes, of a row tile, in a block */
-  static constexpr int unit_bytes = LPG_TABLE_LANES * LPG_TABLE_BYTES, chunk_bytes = lpg_lookup_chunk_bytes(Bits);
-  static constexpr int sets = row_tiles / 2; /* of four rows of a lane, which a byte permutation takes at once */
-  static constexpr int halves = sets / 2;    /* pairs of sets, whose sums are in one product's accumulators */
+  static constexpr int chunks = lpg_lookup_chunks(Bits);                                   /* of a block */
+  static constexpr int table_bytes = LPG_TABLE_ENTRIES * LPG_LANES * 4;
 };
 
-/* What a chunk of a row of X has behind its tables. With fixed zeros the sums are multiplied by what they count. */
+/* What a chunk has besides its tables. */
 struct chunk_sums {
   alignas(16) float unit; /* NaN if the chunk has an infinity or NaN */
-  float low, high, sum;   /* sum of its integers: modulo 2^14 and what is above, and rounded */
+  int32_t sum, centered;  /* of its integers; times the fixed zero's center */
+  float rest;             /* times what is left of the fixed zero */
 };
-
-constexpr int low_bits = 2 * LPG_DIGIT_BITS; /* what the two lower digits hold */
+static_assert(sizeof(chunk_sums) == LPG_LOOKUP_NUMBERS, "shared memory is laid out by the plan");
 
 }  // namespace
 }  // namespace lpg

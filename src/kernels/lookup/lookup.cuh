@@ -14,6 +14,7 @@
 
 #include "../prim/follow.cuh"
 #include "../prim/logic.cuh"
+#include "../prim/table.cuh"
 #include "../slot_sums.cuh"
 #include "lookup_prepare.cuh"
 
@@ -74,21 +75,14 @@ struct vector_stream {
 
 /* ---- lookups ---- */
 
-template <int Offset>
-__device__ inline int look_up(uint32_t address) {
-  int entry;
-  asm("ld.shared.s32 %0, [%1+%2];" : "=r"(entry) : "r"(address), "n"(Offset));
-  return entry;
-}
-
 /* The sums that nibbles 2 Byte and 2 Byte + 1 of a plane select; even, odd: its nibbles, each in a byte. tables: of the
  * chunk, for the lane. Entries are 128 bytes apart, and a product of bytes makes the address. */
 template <int Byte>
 __device__ inline int two_entries(uint32_t even, uint32_t odd, uint32_t tables) {
   constexpr uint32_t pick = 128u << (8 * Byte);
   constexpr int table_bytes = LPG_TABLE_ENTRIES * LPG_LANES * 4;
-  return look_up<2 * Byte * table_bytes>(__dp4a(even, pick, tables)) +
-         look_up<(2 * Byte + 1) * table_bytes>(__dp4a(odd, pick, tables));
+  return read_entry<2 * Byte * table_bytes>(__dp4a(even, pick, tables)) +
+         read_entry<(2 * Byte + 1) * table_bytes>(__dp4a(odd, pick, tables));
 }
 
 __device__ inline int entries_of(uint32_t plane, uint32_t tables) {

@@ -20,7 +20,7 @@ enum {
 };
 
 /* Chunks of a block: a vector of 512 bytes. */
-LPG_FN int lpg_lookup_chunks(int bits) { return 2 / bits; }
+LPG_FN int lpg_lookup_chunks(int bits) { return bits == 1 ? 2 : 1; }
 
 typedef struct lpg_lookup_plan {
   int32_t blocks;          /* of columns, and */
@@ -59,11 +59,11 @@ static inline int lpg_lookup_lay_out(const lpg_plan *weights, const lpg_device *
   return 1;
 }
 
-/* Nanoseconds that the plan takes: blocks of warps, before them tables, in the end sums of slices. */
+/* Nanoseconds that the plan takes: for its tables, for every super tile's sums, for blocks of warps. Measured on an
+ * H200, 2026-11-22, from 4096 x 4096 to 57344 x 8192. */
 static inline double lpg_lookup_cost(const lpg_lookup_plan *p) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const double turns = (double)lpg_ceil_div((int64_t)tiles * blocks, LPG_LOOKUP_WARPS);
-  return 4500.0 + turns * 2500.0 + 100.0 * blocks + (p->slices > 1 ? 1000.0 : 0.0);
+  return 4800.0 + 200.0 * tiles + 3300.0 / LPG_LOOKUP_WARPS * tiles * blocks;
 }
 
 /* The plan that takes the least time; 0 if there is none. */

@@ -74,7 +74,7 @@ ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vnni -mgfni
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
 SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
-OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
+OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(OBJ)/gen/measured.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
@@ -153,6 +153,10 @@ $(BUILD)/gen/registry.c $(BUILD)/gen/every_kernel.c $(GEN_CU:%=$(BUILD)/gen/%): 
 $(BUILD)/gen/rules.mk: tools/gen_kernels.py $(BUILD)/gen.config
 	$(call say,GEN,$@)
 	$(Q)$(PYTHON) $< --out $(@D) $(GEN_FLAGS) && touch $@
+
+$(BUILD)/gen/measured.c: tools/measured.py tools/gen_kernels.py $(wildcard src/dispatch/measured/*.txt)
+	$(call say,GEN,$@)
+	$(Q)$(PYTHON) $< --out $@
 
 $(BUILD)/gen.config: FORCE
 	$(call keep,$(GEN_FLAGS))
@@ -239,7 +243,8 @@ check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	$(SUBMAKE) install DESTDIR=$(STAGE) PREFIX=/opt/lpgemm LIBDIR=/opt/lpgemm/lib INCLUDEDIR=/opt/lpgemm/include \
 	  BINDIR=/opt/lpgemm/bin >/dev/null
 	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' \
-	  '$(PYTHON) tools/gen_kernels.py --selftest' '$(PYTHON) tools/bench_tables.py --selftest' \
+	  '$(PYTHON) tools/gen_kernels.py --selftest' \
+	  '$(PYTHON) tools/measured.py --selftest' '$(PYTHON) tools/bench_tables.py --selftest' \
 	  'CC="$(CC)" PYTHON="$(PYTHON)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
 
 # One program, small enough to be carried to the machine with the GPU.

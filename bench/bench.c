@@ -81,7 +81,7 @@ static bench_error start_gbench(int argc, char **argv, const options *o) {
 
 /* ---- the run ---- */
 
-enum { RECORD_SECONDS = 15 };
+enum { RECORD_SECONDS = 5 };
 
 static bench_machine machine;
 static bench_case *cases;

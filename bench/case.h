@@ -47,11 +47,22 @@ typedef struct bench_spent {
   double weights, check, time, baseline;
 } bench_spent;
 
+enum { BENCH_CANDIDATES = 32 };
+
+/* A kernel that may be chosen. */
+typedef struct bench_candidate {
+  char name[64];
+  double estimate, us; /* us < 0: not timed */
+  int replays;         /* 1: tried, and so slow that that was enough */
+} bench_candidate;
+
 /* What the kernels that may be chosen took. */
 typedef struct bench_regret {
   char best[64], tuned[64]; /* the fastest, and the choice after lpgemm_autotune(); "" = not tuned */
   double best_us, tuned_us; /* NAN: not known */
   int tried, skipped;       /* kernels; skipped: estimated too slow */
+  bench_candidate kernel[BENCH_CANDIDATES];
+  int kernels;
 } bench_regret;
 
 typedef struct bench_result {

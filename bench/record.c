@@ -45,6 +45,19 @@ static void put_regret(FILE *file, const bench_case *c, const bench_result *r) {
   put_text(file, "tuned", regret->tuned, ", ");
   put_number(file, "tuned_us", regret->tuned_us, ", ");
   put_number(file, "tuned_regret", bench_tuned_regret_of(r), ",\n     ");
+  fputs("\"estimates\": {", file);
+  for (int i = 0; i < regret->kernels; i++) {
+    put_number(file, regret->kernel[i].name, regret->kernel[i].estimate, i + 1 < regret->kernels ? ", " : "");
+  }
+  fputs("},\n     \"times\": {", file);
+  const char *between = "";
+  for (int i = 0; i < regret->kernels; i++) { /* those that were timed, not only tried */
+    if (regret->kernel[i].replays < 2) continue;
+    fputs(between, file);
+    put_number(file, regret->kernel[i].name, regret->kernel[i].us, "");
+    between = ", ";
+  }
+  fputs("},\n     ", file);
 }
 
 static void put_case(FILE *file, const bench_machine *machine, const bench_case *c, const bench_result *r) {

@@ -56,5 +56,6 @@ void bench_run_case(bench_machine *machine, const bench_case *c, bench_result *r
 
 void bench_run_done(const bench_machine *machine) {
   bench_free_gemm(machine);
+  bench_free_regret(machine);
   bench_free_baseline(machine);
 }

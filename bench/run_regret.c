@@ -9,21 +9,14 @@
 #include "run.h"
 
 enum {
-  MAX_CANDIDATES = 64,
   TEXT_BYTES = 1 << 17,
   SAMPLES = 256,
   ROTATE_LESS = 4 /* times fewer bytes of weights than other cases: still several times any cache */
 };
 static const double slow_factor = 3, launch_us = 20; /* of the best, and what a launch without a graph takes more */
 
-typedef struct candidate {
-  char name[64];
-  double estimate, us; /* us < 0: not timed */
-  int replays;         /* 1: tried, and so slow that that was enough */
-} candidate;
-
 typedef struct candidates {
-  candidate item[MAX_CANDIDATES];
+  bench_candidate item[BENCH_CANDIDATES];
   int count;
   char chosen[64];
 } candidates;
@@ -37,9 +30,9 @@ static bench_error read_line(const char *line, candidates *all) {
   if (!colon || !about) return NULL;
   const int chosen = strncmp(colon, ": chosen,", 9) == 0;
   if (!chosen && strncmp(colon, ": possible, ", 12) != 0) return NULL; /* not "when forced", "with a workspace" */
-  BENCH_CHECK(all->count < MAX_CANDIDATES, "more than %d kernels can do it", (int)MAX_CANDIDATES);
-  candidate *c = &all->item[all->count++];
-  *c = (candidate){.us = -1};
+  BENCH_CHECK(all->count < BENCH_CANDIDATES, "more than %d kernels can do it", (int)BENCH_CANDIDATES);
+  bench_candidate *c = &all->item[all->count++];
+  *c = (bench_candidate){.us = -1};
   snprintf(c->name, sizeof c->name, "%.*s", (int)(colon - line), line);
   BENCH_CHECK(sscanf(about, "about %lf", &c->estimate) == 1, "no estimate in '%s'", line);
   if (chosen) memcpy(all->chosen, c->name, sizeof all->chosen);
@@ -47,7 +40,7 @@ static bench_error read_line(const char *line, candidates *all) {
 }
 
 static int by_estimate(const void *a, const void *b) {
-  const candidate *x = a, *y = b;
+  const bench_candidate *x = a, *y = b;
   return (x->estimate > y->estimate) - (x->estimate < y->estimate);
 }
 
@@ -71,7 +64,7 @@ static bench_error find_candidates(bench_operands *o, candidates *all) {
   return error;
 }
 
-static candidate *find(candidates *all, const char *name) {
+static bench_candidate *find(candidates *all, const char *name) {
   for (int i = 0; i < all->count; i++) {
     if (strcmp(all->item[i].name, name) == 0) return &all->item[i];
   }
@@ -80,7 +73,7 @@ static candidate *find(candidates *all, const char *name) {
 
 /* ---- times ---- */
 
-static bench_error time_candidate(bench_operands *o, candidate *c, double best_us, bench_time *time) {
+static bench_error time_candidate(bench_operands *o, bench_candidate *c, double best_us, bench_time *time) {
   o->args.kernel = c->name;
   const double enough = best_us > 0 ? slow_factor * best_us + launch_us : HUGE_VAL;
   bench_error error = o->machine->time_quickly(bench_launch_product, o, o->weights->copies, enough, time);
@@ -91,7 +84,7 @@ static bench_error time_candidate(bench_operands *o, candidate *c, double best_u
   return NULL;
 }
 
-static void set_best(bench_regret *regret, const candidate *best) {
+static void set_best(bench_regret *regret, const bench_candidate *best) {
   regret->best_us = best->us;
   snprintf(regret->best, sizeof regret->best, "%s", best->name);
 }
@@ -100,11 +93,11 @@ static void set_best(bench_regret *regret, const candidate *best) {
 static bench_error time_all(bench_operands *o, const bench_case *c, candidates *all, bench_result *r) {
   bench_time other;
   bench_regret *regret = &r->regret;
-  candidate *chosen = find(all, all->chosen);
+  bench_candidate *chosen = find(all, all->chosen);
   BENCH_TRY(time_candidate(o, chosen, 0, &r->time));
-  const candidate *best = chosen;
+  const bench_candidate *best = chosen;
   for (int i = 0; i < all->count; i++) {
-    candidate *next = &all->item[i];
+    bench_candidate *next = &all->item[i];
     if (next == chosen) continue;
     if (next->estimate > c->within * all->item[0].estimate) {
       regret->skipped++;
@@ -129,7 +122,7 @@ static bench_error time_tuned(bench_operands *o, candidates *all, bench_result *
   bench_error error = find_candidates(o, &tuned);
   BENCH_LPGEMM(lpgemm_tuning_clear(o->machine->handle));
   BENCH_TRY(error);
-  candidate *chosen = find(all, tuned.chosen);
+  bench_candidate *chosen = find(all, tuned.chosen);
   BENCH_CHECK(chosen, "tuning chose %s, which was not possible before", tuned.chosen);
   if (chosen->us < 0 || chosen->replays == 1) BENCH_TRY(time_candidate(o, chosen, 0, &time));
   if (chosen->us < r->regret.best_us) set_best(&r->regret, chosen);
@@ -156,24 +149,36 @@ static bench_error run(bench_operands *o, const bench_case *c, bench_result *r) 
   start = bench_now();
   BENCH_TRY(time_all(o, c, &all, r));
   if (c->tune) BENCH_TRY(time_tuned(o, &all, r));
+  r->regret.kernels = all.count;
+  memcpy(r->regret.kernel, all.item, sizeof all.item);
   r->spent.time = bench_now() - start;
   return NULL;
 }
 
-bench_error bench_run_regret(const bench_machine *machine, const bench_case *c, bench_result *r) {
+/* ---- weights are kept while cases use the same ---- */
+
+static bench_weights kept;
+
+void bench_free_regret(const bench_machine *machine) { bench_free_weights(machine, &kept); }
+
+static bench_error make_kept(const bench_machine *machine, const bench_case *c, bench_result *r) {
+  if (kept.copy && memcmp(&kept.desc, &c->desc, sizeof kept.desc) == 0) return NULL;
   bench_machine smaller = *machine;
   smaller.rotate_bytes /= ROTATE_LESS;
-  bench_weights weights;
+  double start = bench_now();
+  bench_free_regret(machine);
+  bench_error error = bench_rotate_weights(&smaller, &c->desc, &kept);
+  r->spent.weights = bench_now() - start;
+  if (error) bench_free_regret(machine);
+  return error;
+}
+
+bench_error bench_run_regret(const bench_machine *machine, const bench_case *c, bench_result *r) {
   bench_operands o;
   bench_free_gemm(machine); /* makes room */
-  double start = bench_now();
-  bench_error error = bench_rotate_weights(&smaller, &c->desc, &weights);
-  r->spent.weights = bench_now() - start;
-  if (!error) {
-    error = bench_make_operands(machine, &weights, c, &o);
-    if (!error) error = run(&o, c, r);
-    bench_free_operands(&o);
-  }
-  bench_free_weights(machine, &weights);
+  BENCH_TRY(make_kept(machine, c, r));
+  bench_error error = bench_make_operands(machine, &kept, c, &o);
+  if (!error) error = run(&o, c, r);
+  bench_free_operands(&o);
   return error;
 }

@@ -453,7 +453,8 @@ typedef struct lpgemm_run_args {
   const float *x_scale; /* 8-bit and narrower X only; memory of the backend's kind */
   lpgemm_x_scale_t x_scale_mode;
 
-  lpgemm_dtype_t quantize_x; /* I8 or E4M3: quantise 16- or 32-bit X inside, a scale a row, in the workspace; 0 = no */
+  lpgemm_dtype_t quantize_x; /* an integer of 1 to 8 bits or E4M3: quantise 16- or 32-bit X inside to that, a scale a
+                                row, in the workspace; 0 = no */
   const void *tables;        /* from lpgemm_lut_precompute() of the same x, instead of x; NULL = none */
   size_t tables_bytes;
 
@@ -489,9 +490,12 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
  * Activations
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* Quantises x[m][ldx] (F16, BF16, F32) to out[m][ldo] (I8 or E4M3) with scale[m] (mode ROW) or scale[0] (TENSOR), so
- * that x is about value(out) * scale. The largest magnitude becomes 127 or 448; a row of zeros gets scale 1; a row with
- * Inf or NaN gets a NaN scale. */
+/* Quantises x[m][ldx] (F16, BF16, F32) to out[m][ldo], one number a byte, with scale[m] (mode ROW) or scale[0]
+ * (TENSOR), so that x is about value(out) * scale. out_type is E4M3 or UINT, INT or BIPOLAR of 1 to 8 bits, laid out as
+ * x_type of lpgemm_run() has them. The largest magnitude becomes the largest number: 448 for E4M3, 2^(b-1) - 1 for
+ * INT(b), whose least code is not used, 2^b - 1 for UINT(b) and BIPOLAR(b). UINT is for X that is nowhere negative:
+ * negative numbers become 0, and the largest number counts. A row of zeros gets scale 1, with BIPOLAR, which has no
+ * zero, scale 0. A row with Inf or NaN gets a NaN scale. Both backends write the same bytes. */
 lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                             lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                             int64_t ldo, float *scale, lpgemm_x_scale_t mode);

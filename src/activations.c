@@ -29,8 +29,8 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(lpg_is_real(x_type), LPGEMM_INVALID_TYPE, "x_type is %s; it must be f16, bf16 or f32",
             lpgemm_dtype_name(x_type));
-  LPG_CHECK(out_type == LPGEMM_I8 || out_type == LPGEMM_E4M3, LPGEMM_INVALID_TYPE,
-            "out_type is %s; it must be i8 or e4m3", lpgemm_dtype_name(out_type));
+  LPG_CHECK(lpg_is_quantized_x(out_type), LPGEMM_INVALID_TYPE,
+            "out_type is %s; it must be an integer of 1 to 8 bits or e4m3", lpgemm_dtype_name(out_type));
   LPG_CHECK(mode == LPGEMM_X_SCALE_TENSOR || mode == LPGEMM_X_SCALE_ROW, LPGEMM_INVALID_ARGUMENT,
             "mode is %d; it must be LPGEMM_X_SCALE_TENSOR or LPGEMM_X_SCALE_ROW", (int)mode);
   LPG_TRY(check_x(m, k, x, x_type, &ldx));

@@ -26,8 +26,8 @@ static lpgemm_status_t check_types(const request *r) {
             lpgemm_dtype_name(a->x_type), (unsigned)a->x_type);
   LPG_CHECK(lpg_is_y_type(a->y_type), LPGEMM_INVALID_TYPE, "y_type is %s (0x%x); it must be f16, bf16, f32 or i32",
             lpgemm_dtype_name(a->y_type), (unsigned)a->y_type);
-  LPG_CHECK(a->quantize_x == 0 || a->quantize_x == LPGEMM_I8 || a->quantize_x == LPGEMM_E4M3, LPGEMM_INVALID_TYPE,
-            "quantize_x is %s; it must be i8, e4m3 or 0", lpgemm_dtype_name(a->quantize_x));
+  LPG_CHECK(a->quantize_x == 0 || lpg_is_quantized_x(a->quantize_x), LPGEMM_INVALID_TYPE,
+            "quantize_x is %s; it must be an integer of 1 to 8 bits, e4m3 or 0", lpgemm_dtype_name(a->quantize_x));
   LPG_CHECK(a->quantize_x == 0 || lpg_is_real(a->x_type), LPGEMM_INVALID_ARGUMENT,
             "quantize_x is %s, but x_type is %s; only f16, bf16 and f32 are quantised inside",
             lpgemm_dtype_name(a->quantize_x), lpgemm_dtype_name(a->x_type));

@@ -63,6 +63,7 @@ void check_has(const char *file, int line, const char *text, const char *part);
 void dispatch_registry(void);
 void dispatch_tuning(void);
 void dispatch_mapping(void);
+void dispatch_measured(void);
 void dispatch_refusals(void);
 
 #endif

@@ -1,13 +1,31 @@
 /* What happens to X: quantising it outside and inside a run, the workspace for that, integers read as bipolar. */
 #include <math.h>
 
+#include "cpu/cpu.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "test.h"
 
 static lpgemm_handle_t handle;
 static const lpgemm_dtype_t real_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
-static const lpgemm_dtype_t quantized_types[] = {LPGEMM_I8, LPGEMM_E4M3};
+static const lpgemm_dtype_t quantized_types[] = {
+    LPGEMM_I8,         LPGEMM_E4M3,       LPGEMM_INT(2),     LPGEMM_INT(3),    LPGEMM_INT(4),
+    LPGEMM_INT(7),     LPGEMM_UINT(1),    LPGEMM_UINT(2),    LPGEMM_UINT(5),   LPGEMM_UINT(8),
+    LPGEMM_BIPOLAR(1), LPGEMM_BIPOLAR(2), LPGEMM_BIPOLAR(4), LPGEMM_BIPOLAR(8)};
+
+/* The largest number of a type, and the lowest that X becomes. */
+static double top_of(lpgemm_dtype_t type) {
+  const double bits = (double)lpgemm_dtype_bits(type);
+  if (type == LPGEMM_E4M3) return 448;
+  return LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_INT ? exp2(bits - 1) - 1 : exp2(bits) - 1;
+}
+static double low_of(lpgemm_dtype_t type) { return LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT ? 0 : -top_of(type); }
+
+/* Half of what is between two numbers of the type, of which one stands for v. */
+static double half_step(lpgemm_dtype_t type, double v, double scale) {
+  if (type == LPGEMM_E4M3) return fmax(fabs(v) / 16, scale * 0x1p-10);
+  return LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_BIPOLAR ? scale : scale / 2;
+}
 
 /* ---- lpgemm_quantize_activations() ---- */
 
@@ -35,32 +53,43 @@ static void fill_x(lpgemm_dtype_t type, void *x, int finite) {
  * may also be the next larger number. Each code is one of the nearest. */
 static void check_quantized(lpgemm_dtype_t x_type, const void *x, lpgemm_dtype_t type, const uint8_t *codes,
                             const float *scales, int first, int last) {
-  double largest = 0, scale = (double)scales[0], top = type == LPGEMM_I8 ? 127 : 448, reached = 0;
-  int finite = 1;
+  double largest = 0, scale = (double)scales[0], top = top_of(type), reached = 0;
+  int finite = 1, is_unsigned = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT;
   for (int i = first; i < last; i++) {
     for (int j = 0; j < K; j++) {
       double v = ref_load(x_type, x, i * LDX + j);
       finite &= isfinite(v) != 0;
-      largest = fmax(largest, fabs(v));
+      largest = fmax(largest, is_unsigned ? v : fabs(v));
     }
   }
   if (!finite) {
     CHECK(isnan(scale));
     return;
   }
-  if (largest == 0) CHECK(scale == 1);
+  if (largest == 0) CHECK(scale == (LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_BIPOLAR ? 0 : 1));
   if (largest > 0) CHECK(scale > 0 && fabs(scale - largest / top) <= 0x1p-24 * scale + 0x1p-149);
   for (int i = first; i < last; i++) {
     for (int j = 0; j < K; j++) {
-      double v = ref_load(x_type, x, i * LDX + j), code = ref_load(type, codes, i * LDO + j);
-      double step = type == LPGEMM_I8 ? scale / 2 : fmax(fabs(v) / 16, scale * 0x1p-10);
-      if (!(fabs(code * scale - v) <= step * (1 + 0x1p-20)) || fabs(code) > top) {
-        test_fail(__FILE__, __LINE__, "x[%d][%d] = %.9g became %g times %.9g", i, j, v, code, scale);
+      double x_value = ref_load(x_type, x, i * LDX + j), v = is_unsigned ? fmax(x_value, 0) : x_value;
+      double code = ref_load(type, codes, i * LDO + j);
+      if (!(fabs(code * scale - v) <= half_step(type, v, scale) * (1 + 0x1p-20)) || code > top || code < low_of(type)) {
+        test_fail(__FILE__, __LINE__, "x[%d][%d] = %.9g became %g times %.9g", i, j, x_value, code, scale);
       }
       reached = fmax(reached, fabs(code));
     }
   }
   if (largest > 0 && scale >= 0x1p-126) CHECK(reached == top);
+}
+
+/* The bytes of a backend are those of the CPU's. */
+static void check_host_writes_the_same(lpgemm_dtype_t x_type, const void *x, lpgemm_dtype_t type, const uint8_t *codes,
+                                       const float *scales, int rows, lpgemm_x_scale_t mode) {
+  uint8_t want[M * LDO];
+  float want_scale[M];
+  memset(want, 0x5a, sizeof want);
+  lpgemm_i_quantize_activations_host(M, K, x, x_type, LDX, type, want, LDO, want_scale, mode);
+  CHECK(memcmp(codes, want, (M - 1) * LDO + K) == 0);
+  for (int i = 0; i < rows; i++) CHECK(scales[i] == want_scale[i] || (isnan(scales[i]) && isnan(want_scale[i])));
 }
 
 static void check_quantize(lpgemm_dtype_t x_type, lpgemm_dtype_t type, lpgemm_x_scale_t mode, int finite) {
@@ -79,6 +108,7 @@ static void check_quantize(lpgemm_dtype_t x_type, lpgemm_dtype_t type, lpgemm_x_
   for (int i = 0; i + 1 < M; i++) {
     for (int j = K; j < LDO; j++) CHECK_INT(codes[i * LDO + j], 0x5a);
   }
+  check_host_writes_the_same(x_type, x, type, codes, scales, rows, mode);
   test_free(x);
   test_free(codes);
   test_free(scales);
@@ -303,7 +333,7 @@ static void check_bipolar_refused(void) {
 
 void suite_activations(void) {
   handle = problem_handle(2);
-  for (int q = 0; q < 2; q++) {
+  for (size_t q = 0; q < sizeof quantized_types / sizeof *quantized_types; q++) {
     lpgemm_dtype_t type = quantized_types[q];
     const char *name = lpgemm_dtype_name(type);
     for (int x = 0; x < 3; x++) {

@@ -198,6 +198,53 @@ static void check_outliers(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_d
   problem_free(&p);
 }
 
+/* ---- K in slices ---- */
+
+static const struct {
+  int64_t m, n, k, group;
+  lpgemm_dtype_t type, scale, zero_type;
+} sliced[] = {
+    {1, 300, 9000, 128, LPGEMM_UINT(1), LPGEMM_F16, 0},
+    {1, 2500, 14336, 0, LPGEMM_UINT(2), LPGEMM_F32, 0},
+    {2, 1000, 14336, 128, LPGEMM_UINT(2), LPGEMM_F16, LPGEMM_U8},
+    {2, 17, 20001, 256, LPGEMM_BIPOLAR(1), LPGEMM_BF16, 0},
+    {1, 5000, 28672, 128, LPGEMM_INT(2), LPGEMM_F16, 0},
+};
+
+/* Rows that are so long that several blocks of threads share them, with the rest of the epilogue. */
+static void check_sliced(lpgemm_handle_t handle, int i) {
+  problem_spec s = {.desc = {.size = sizeof s.desc, .type = sliced[i].type, .n = sliced[i].n, .k = sliced[i].k}};
+  s.desc.group_k = sliced[i].group;
+  s.desc.scale_type = sliced[i].scale;
+  if (sliced[i].zero_type) s.desc.zero = LPGEMM_ZERO_PER_GROUP, s.desc.zero_type = sliced[i].zero_type;
+  s.m = sliced[i].m;
+  s.x_type = i % 2 ? LPGEMM_BF16 : LPGEMM_F16;
+  s.y_type = LPGEMM_F32;
+  s.alpha = -0.5f;
+  s.beta = 0.5f;
+  s.bias_type = LPGEMM_F32;
+  s.pad_x = i;
+  static const lpg_device device = {
+      .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
+  lpg_plan weights;
+  lpg_bits_plan plan = {0};
+  double cost = 0;
+  CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &weights), LPGEMM_SUCCESS);
+  CHECK(lpg_bits_make_plan(&weights, s.m, &device, &plan, &cost) && plan.slices > 1);
+  const char *names[PROBLEM_KERNELS];
+  const int count = problem_kernels(names);
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    problem_expect(&p);
+    for (int j = 0; j < count; j++) {
+      if (strncmp(names[j], "bits.", 5) != 0 || problem_run(&p, handle, names[j]) != LPGEMM_SUCCESS) continue;
+      problem_check(&p, names[j]);
+      problem_check_again(&p, handle, names[j]);
+    }
+  }
+  problem_free(&p);
+}
+
 void suite_bits(void) {
   test_fixed_point();
   test_planes();
@@ -212,6 +259,9 @@ void suite_bits(void) {
     const char *name = lpgemm_dtype_name(type);
     if (!test_case("bits/outliers/%s/%s/%s", name, lpgemm_dtype_name(x_type), i % 2 ? "hidden" : "seen")) continue;
     check_outliers(handle, type, x_type, i % 2);
+  }
+  for (int i = 0; i < 5; i++) {
+    if (test_case("bits/sliced/%d", i)) check_sliced(handle, i);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

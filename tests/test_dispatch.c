@@ -331,5 +331,6 @@ void suite_dispatch(void) {
   dispatch_registry();
   dispatch_tuning();
   dispatch_mapping();
+  dispatch_measured();
   dispatch_refusals();
 }

@@ -98,12 +98,12 @@ static const struct {
 };
 static const float alpha_beta[][2] = {{1, 0}, {1, 1}, {-0.5f, 0}, {-0.5f, 1},    {1, -0.5f},
                                       {0, 0}, {0, 1}, {0, -0.5f}, {-0.5f, -0.5f}};
+static const lpgemm_dtype_t quantized_types[] = {0, LPGEMM_I8, LPGEMM_E4M3, LPGEMM_INT(3), LPGEMM_BIPOLAR(4)};
 static const struct {
   int64_t low, high;
 } sizes[] = {{1, 1}, {2, 15}, {16, 16}, {17, 40}, {64, 64}, {41, 140}, {128, 128}, {141, 300}, {301, 1100}};
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
-
 enum {
   TYPE,
   GROUP,
@@ -136,7 +136,7 @@ static const int levels[FACTORS] = {PROBLEM_TYPES,
                                     3,
                                     COUNT(x_types),
                                     3,
-                                    3,
+                                    COUNT(quantized_types),
                                     COUNT(real_types),
                                     COUNT(rows),
                                     COUNT(sizes),
@@ -197,7 +197,7 @@ static problem_spec make_spec(const int *at) {
   s.m = rows[at[ROWS]];
   s.x_type = x_types[at[X_TYPE]];
   s.x_scale_mode = (lpgemm_x_scale_t)at[X_SCALE];
-  s.quantize_x = at[QUANTIZE] == 1 ? LPGEMM_I8 : at[QUANTIZE] == 2 ? LPGEMM_E4M3 : 0;
+  s.quantize_x = quantized_types[at[QUANTIZE]];
   s.y_type = real_types[at[Y_TYPE]];
   s.alpha = alpha_beta[at[ALPHA_BETA]][0];
   s.beta = alpha_beta[at[ALPHA_BETA]][1];

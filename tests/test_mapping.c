@@ -75,6 +75,8 @@ static const kind kinds[] = {
     {"u1 row f16", LPGEMM_UINT(1), LPGEMM_F16, .x = LPGEMM_UINT(1)},
     {"u2 row f16", LPGEMM_UINT(2), LPGEMM_F16, .x = LPGEMM_UINT(4)},
     {"u4 row f16", LPGEMM_UINT(4), LPGEMM_F16, .x = LPGEMM_UINT(8)},
+    {"u2 g32 f16", LPGEMM_UINT(2), LPGEMM_F16, .group = 32, OFFSET(2), .x = LPGEMM_BIPOLAR(2)},
+    {"u4 g128 f16", LPGEMM_UINT(4), LPGEMM_F16, .group = 128, OFFSET(8), .x = LPGEMM_INT(4)},
 };
 static const lpg_device *const gpus[] = {&sm80, &sm86, &sm89, &h100, &sm90, &sm100};
 static const int64_t shapes[][2] = {{4096, 4096}, {28672, 8192}};

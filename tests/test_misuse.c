@@ -707,7 +707,7 @@ static void activations(void) {
   QUANTIZE(M, K, w.in, 0, 0, LPGEMM_I8, w.out, 0, scale, ROW, LPGEMM_INVALID_TYPE, "x_type");
   QUANTIZE(M, K, w.in, LPGEMM_F16, K - 1, LPGEMM_I8, w.out, 0, scale, ROW, LPGEMM_INVALID_SIZE, "ldx");
   QUANTIZE(M, K, w.in, LPGEMM_F16, INT64_MAX, LPGEMM_I8, w.out, 0, scale, ROW, LPGEMM_SIZE_OVERFLOW, "ldx");
-  QUANTIZE(M, K, w.in, LPGEMM_F16, 0, LPGEMM_U8, w.out, 0, scale, ROW, LPGEMM_INVALID_TYPE, "out_type");
+  QUANTIZE(M, K, w.in, LPGEMM_F16, 0, LPGEMM_U16, w.out, 0, scale, ROW, LPGEMM_INVALID_TYPE, "out_type");
   QUANTIZE(M, K, w.in, LPGEMM_F16, 0, LPGEMM_E5M2, w.out, 0, scale, ROW, LPGEMM_INVALID_TYPE, "out_type");
   QUANTIZE(M, K, w.in, LPGEMM_F16, 0, LPGEMM_I8, NULL, 0, scale, ROW, LPGEMM_NULL_POINTER, "out is");
   QUANTIZE(M, K, w.in, LPGEMM_F16, 0, LPGEMM_I8, w.out, K - 1, scale, ROW, LPGEMM_INVALID_SIZE, "ldo");

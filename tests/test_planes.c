@@ -3,6 +3,7 @@
  *   planes/columns  a lane's words of a plane, and of bytes, have the columns that they say, of W and of X alike
  *   planes/all      1 to 8 bits by 1 to 8 bits of every kind: int32, equal to the bit, by every kernel that can
  *   planes/large    sizes with several stages, items and clusters, with scales and the rest of the epilogue
+ *   planes/groups   scales and zeros a group, which kernels that widen codes do, by every kernel that can
  *   planes/refused  what the kernels for planes leave to others */
 #include <string.h>
 
@@ -78,10 +79,10 @@ static int is_planes(const char *kernel) {
   return !strncmp(kernel, "planes.", 7) || !strncmp(kernel, "bytes.", 6) || !strncmp(kernel, "few.", 4);
 }
 
-/* Those for one width are named for it, the others want many rows, and int8 is for other kernels. */
+/* Those for one width are named for it, the others want many rows; int8 and groups are for other kernels. */
 static int must_take(const char *kernel, const problem_spec *spec) {
   const int few = !strncmp(kernel, "few.u", 5);
-  return is_planes(kernel) && spec->x_type != LPGEMM_I8 &&
+  return is_planes(kernel) && spec->x_type != LPGEMM_I8 && spec->desc.group_k == 0 &&
          (few ? kernel[5] - '0' == lpgemm_dtype_bits(spec->desc.type) : spec->m >= 33);
 }
 
@@ -171,6 +172,34 @@ static void check_large(int i) {
   check_spec(&s, test_backend() == LPGEMM_BACKEND_CUDA);
 }
 
+static const struct {
+  int64_t m, group;
+  lpgemm_dtype_t w, x, scale;
+  int zero;
+} groups[] = {
+    {1, 128, LPGEMM_UINT(2), LPGEMM_UINT(2), LPGEMM_F16, 1},
+    {3, 64, LPGEMM_UINT(1), LPGEMM_BIPOLAR(1), LPGEMM_F16, 0},
+    {16, 32, LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_BF16, 2},
+    {40, 16, LPGEMM_INT(2), LPGEMM_UINT(8), LPGEMM_E4M3, 0},
+    {64, 128, LPGEMM_UINT(4), LPGEMM_INT(4), LPGEMM_F16, 2},
+    {70, 256, LPGEMM_BIPOLAR(2), LPGEMM_BIPOLAR(8), LPGEMM_F32, 0},
+    {130, 128, LPGEMM_UINT(7), LPGEMM_UINT(7), LPGEMM_F16, 1},
+    {200, 384, LPGEMM_INT(8), LPGEMM_INT(6), LPGEMM_F16, 0},
+    {33, 48, LPGEMM_UINT(8), LPGEMM_BIPOLAR(3), LPGEMM_E8M0, 1},
+};
+
+static void check_groups(int i) {
+  problem_spec s = make_spec(groups[i].w, groups[i].x, groups[i].m, test_between(200, 400), test_between(600, 1400));
+  s.desc.group_k = groups[i].group;
+  s.desc.scale_type = groups[i].scale;
+  set_zero(&s, groups[i].zero);
+  s.y_type = i % 2 ? LPGEMM_F16 : LPGEMM_F32;
+  s.x_scale_mode = i % 3 == 0 ? LPGEMM_X_SCALE_NONE : i % 3 == 1 ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_TENSOR;
+  s.pad_x = (int)test_between(0, 20);
+  s.misaligned = i % 2;
+  check_spec(&s, 0);
+}
+
 /* Groups, minima, zeros that are no integers, and sums that int32 may not hold. */
 static void check_refused(int which) {
   problem_spec s = make_spec(LPGEMM_UINT(2), LPGEMM_UINT(3), 40, 64, 512);
@@ -205,6 +234,9 @@ void suite_planes(void) {
   }
   for (int i = 0; i < COUNT(large); i++) {
     if (test_case("planes/large/%d", i)) check_large(i);
+  }
+  for (int i = 0; i < COUNT(groups); i++) {
+    if (test_case("planes/groups/%d", i)) check_groups(i);
   }
   for (int i = 0; i < 4; i++) {
     if (test_case("planes/refused/%d", i)) check_refused(i);

@@ -39,11 +39,11 @@ static void parse_weights(const char *word, const lpg_kernel *k) {
 static void parse_activations(const char *word, const lpg_kernel *k) {
   static const struct {
     const char *word;
-    uint32_t set, also; /* also: what kernels for fp16 may widen, which holds it */
-  } words[] = {{"any", LPG_X_ANY, 0},   {"f16", LPG_X_F16, LPG_X_I8 | LPG_X_E4M3 | LPG_X_E5M2},
-               {"bf16", LPG_X_BF16, 0}, {"f32", LPG_X_F32, 0},
-               {"i8", LPG_X_I8, 0},     {"e4m3", LPG_X_E4M3, 0},
-               {"e5m2", LPG_X_E5M2, 0}, {"codes", LPG_X_CODES, 0}};
+    uint32_t set, also; /* also: what kernels for fp16 may widen, which holds it, and codes that are int8 */
+  } words[] = {{"any", LPG_X_ANY, 0},         {"f16", LPG_X_F16, LPG_X_I8 | LPG_X_E4M3 | LPG_X_E5M2 | LPG_X_CODES},
+               {"bf16", LPG_X_BF16, 0},       {"f32", LPG_X_F32, 0},
+               {"i8", LPG_X_I8, LPG_X_CODES}, {"e4m3", LPG_X_E4M3, 0},
+               {"e5m2", LPG_X_E5M2, 0},       {"codes", LPG_X_CODES, 0}};
   int found = 0;
   for (int i = 0; i < COUNT(words); i++) {
     if (strcmp(word, words[i].word) != 0) continue;

@@ -35,8 +35,9 @@ WEIGHTS = {"any": (tuple(KINDS), range(1, 9)), "int": (INTEGERS, range(1, 9)),
            **{f"{letter}{b}": (kinds, (b,)) for letter, kinds in LETTERS.items() for b in KINDS[kinds[0]][0]}}
 
 X_TYPES = ("F16", "BF16", "F32", "I8", "E4M3", "E5M2", "CODES")
-# Kernels for fp16 widen 8 bits on the way: fp16 holds them all.
-ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F16", "I8", "E4M3", "E5M2")}
+# Kernels for fp16 widen 8 bits and codes on the way: fp16 holds them all. Those for int8 take codes that are int8.
+ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F16", "I8", "E4M3", "E5M2", "CODES"),
+               "i8": ("I8", "CODES")}
 
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
@@ -113,7 +114,7 @@ FAMILIES = {
                     refuses="lpgemm_i_{family}_refuses", estimate="lpgemm_i_{family}_estimate",
                     workspace="lpgemm_i_{family}_workspace", prepare="{symbol}_prepare", header="bitserial/planes_host.cuh",
                     instance="LPG_PLANES({symbol}, bytes)"),
-    "few": Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x64"], ["sm90a"],
+    "few": Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x16", "64x32", "64x64"], ["sm90a"],
                   scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                   zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
                   refuses="lpgemm_i_few_{columns}_refuses", estimate="lpgemm_i_few_{columns}_estimate",

@@ -28,10 +28,11 @@ const char *lpgemm_i_bits_refuses(const lpg_problem *problem, const lpg_device *
   return NULL;
 }
 
-/* 1 where the kernels were measured, and won. */
+/* 1 where the kernels were measured, and won: from 2048 x 2048 on by one row, from 12288 x 3072 on by two (H200,
+ * 2026-11-22). */
 static int is_measured(const lpg_problem *problem) {
   const double weights = (double)problem->plan->desc.n * (double)problem->plan->desc.k;
-  return lpgemm_i_bits_is_common(problem->plan) && weights >= (problem->m <= 1 ? 14336.0 * 4096.0 : 57344.0 * 8192.0);
+  return lpgemm_i_bits_is_common(problem->plan) && weights >= (problem->m <= 1 ? 2048.0 * 2048.0 : 12288.0 * 3072.0);
 }
 
 double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *device) {

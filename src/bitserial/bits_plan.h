@@ -11,8 +11,7 @@
 
 enum {
   LPG_BITS_WARPS = 16,   /* of a block of threads */
-  LPG_BITS_SLICINGS = 1, /* 1, 2, 4 .. slices of K: how many of these are tried. More than one was timed on a GPU, but
-                            its results were not tested */
+  LPG_BITS_SLICINGS = 4, /* 1, 2, 4, 8 slices of K */
   LPG_BITS_MOST_X = 2    /* rows of X: 4 and 8 were slower than decoding (docs/performance.md) */
 };
 
@@ -68,13 +67,15 @@ static inline int lpg_bits_lay_out(const lpg_plan *weights, int64_t m, const lpg
 }
 
 /* Nanoseconds that the plan takes: units, before them planes of X, in the end sums of slices. Measured on an H200,
- * 2026-11-22, at 57344 x 8192, 8192 x 8192, 14336 x 4096 and 4096 x 14336 for one row, at the first for two. */
+ * 2026-11-22, at 57344 x 8192, 8192 x 28672, 8192 x 8192, 14336 x 4096 and 4096 x 14336 for one row, at the first and
+ * the third for two, with each number of slices. */
 static inline double lpg_bits_cost(const lpg_bits_plan *p, int bits) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
   const double units = (double)lpg_round_up((int64_t)tiles * blocks, LPG_BITS_WARPS);
   const double unit = p->columns == 1 ? (bits == 1 ? 38.0 : 65.0) : (bits == 1 ? 50.0 : 71.0);
-  const double planes = 25.0 * blocks * lpg_bits_chunks(p->columns) * p->columns;
-  return 4500.0 + units * unit + planes + (p->slices > 1 ? 1000.0 : 0.0);
+  const double planes = 19.0 * blocks * lpg_bits_chunks(p->columns) * p->columns;
+  const double together = p->slices > 4 ? 1200.0 : p->slices > 2 ? 800.0 : p->slices > 1 ? 400.0 : 0.0;
+  return 4000.0 + units * unit + planes + together;
 }
 
 /* The plan for m rows that takes the least time; 0 if there is none. */

@@ -55,13 +55,13 @@ struct few_words {
   }
 };
 
-/* The slice of X on its way to shared memory. */
+/* The slice of X on its way to shared memory, of the tokens from `first` on. */
 template <int Tokens>
-__device__ inline void copy_x(const few_args &a, int first_k, int stages, uint32_t to) {
+__device__ inline void copy_x(const few_args &a, int first, int first_k, int stages, uint32_t to) {
   const x_matrix<1> x(a.x, a.ldx, a.m, a.k);
   const bool aligned = x.aligned();
   for (int stage = threadIdx.x / 32; stage < stages; stage += few_threads / 32) {
-    x.template load<Tokens>(to + stage * (Tokens * 128), 0, first_k + stage * 128, threadIdx.x % 32, aligned);
+    x.template load<Tokens>(to + stage * (Tokens * 128), first, first_k + stage * 128, threadIdx.x % 32, aligned);
   }
   commit_copies();
 }
@@ -69,10 +69,10 @@ __device__ inline void copy_x(const few_args &a, int first_k, int stages, uint32
 /* What has arrived is put in the order of columns that packed weights have; sums: of the slice's tokens. A warp takes a
  * token at a time, 512 columns at once. */
 template <int Tokens>
-__device__ inline void order_x(const few_args &a, int first_k, int stages, uint8_t *x, int32_t *sums) {
+__device__ inline void order_x(const few_args &a, int tokens, int first_k, int stages, uint8_t *x, int32_t *sums) {
   const int lane = threadIdx.x % 32, piece = lane % 8;
 #pragma unroll 1
-  for (int token = threadIdx.x / 32; token < min(Tokens, a.m); token += few_threads / 32) {
+  for (int token = threadIdx.x / 32; token < tokens; token += few_threads / 32) {
     int sum = 0;
     for (int stage = lane / 8; stage < stages; stage += 4) {
       uint4 *const place = (uint4 *)(x + stage * (Tokens * 128) + token * 128 + (piece ^ token % 8) * 16);
@@ -137,8 +137,8 @@ __device__ inline void multiply_block(const few_args &a, const uint32_t *word, i
 struct few_share {
   int first, count, first_row; /* first: of the round's rows; first_row: of W, where the round begins */
 
-  __device__ few_share(const few_args &a, int round, int rank) {
-    const int rows = LPG_FEW_ROWS * lpg_few_each(&a.plan), cluster = blockIdx.x / (unsigned)a.plan.slices;
+  __device__ few_share(const few_args &a, int round, int rank, int cluster) {
+    const int rows = LPG_FEW_ROWS * lpg_few_each(&a.plan);
     count = a.plan.share;
     first = rank * count;
     first_row = (cluster + round * a.plan.clusters) * rows;
@@ -215,17 +215,18 @@ static __device__ __noinline__ void store_one(const epilogue_args &e, int token,
   }
 }
 
-/* Adds up and stores the block's share, four rows of a token at a time. */
+/* Adds up and stores the block's share of `tokens` tokens from first_token on, four rows of a token at a time. */
 template <int Tokens>
-__device__ inline void store_rows(const few_args &a, const few_share &share, const float *scales,
-                                  const int32_t *areas) {
+__device__ inline void store_rows(const few_args &a, const few_share &share, int first_token, int tokens,
+                                  const float *scales, const float *x_scales, const int32_t *areas) {
   const epilogue_args &e = a.epilogue;
   const int all = a.plan.slices * a.plan.parts, fours = share.count / 4, pitch = a.plan.pitch;
   const int first = threadIdx.x % fours * 4, row = share.first_row + share.first + first;
   const bool neighbours = e.only_scales && lpg_bytes(e.y_type) == 2 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0;
   if (row >= a.n) return;
   const float4 scale = *(const float4 *)(scales + first);
-  for (int token = threadIdx.x / fours; token < min(Tokens, a.m); token += few_threads / fours) {
+  for (int token = threadIdx.x / fours; token < tokens; token += few_threads / fours) {
+    const int m = first_token + token;
     int4 sum = make_int4(0, 0, 0, 0);
 #pragma unroll 4
     for (int part = 0; part < all; part++) {
@@ -235,14 +236,14 @@ __device__ inline void store_rows(const few_args &a, const few_share &share, con
     const float4 real =
         make_float4((float)sum.x * scale.x, (float)sum.y * scale.y, (float)sum.z * scale.z, (float)sum.w * scale.w);
     if (neighbours && row + 4 <= a.n) {
-      store_four(e, (uint16_t *)e.y + token * e.ldy + row, real, x_scale_of(e, token));
+      store_four(e, (uint16_t *)e.y + m * e.ldy + row, real, x_scales[token]);
       continue;
     }
     const int integers[4] = {sum.x, sum.y, sum.z, sum.w};
     const float reals[4] = {real.x, real.y, real.z, real.w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      if (row + i < a.n) store_one(e, token, row + i, integers[i], reals[i]);
+      if (row + i < a.n) store_one(e, m, row + i, integers[i], reals[i]);
     }
   }
 }
@@ -260,12 +261,14 @@ __device__ inline void meet(int blocks) {
 template <int Bits, int Tokens>
 __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_constant__ few_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  constexpr int ahead = Tokens > 8 || Bits > 2 ? 1 : 2; /* blocks of columns */
+  constexpr int ahead = Tokens > 16 || Bits > 4 ? 1 : 2; /* blocks of columns */
   const lpg_few_plan &p = a.plan;
   int32_t *const x_sums = (int32_t *)memory;
-  float *const scales = (float *)(x_sums + Tokens);
+  float *const x_scales = (float *)(x_sums + Tokens), *const scales = x_scales + Tokens;
   int32_t *const areas = (int32_t *)(memory + LPG_FEW_HEAD_BYTES);
-  const int rank = blockIdx.x % (unsigned)p.slices, cluster = blockIdx.x / (unsigned)p.slices;
+  const int rank = blockIdx.x % (unsigned)p.slices, place = blockIdx.x / (unsigned)p.slices;
+  const int cluster = place / (unsigned)p.token_items, first_token = place % (unsigned)p.token_items * Tokens;
+  const int tokens = min(a.m - first_token, Tokens);
   const int group = same_in_warp(threadIdx.x / 128), lane = threadIdx.x % 32, part = group % p.parts;
   const int all_blocks = (a.k + LPG_FEW_BLOCK_K - 1) / LPG_FEW_BLOCK_K;
   const int slice_first = rank * p.slice_blocks, slice_blocks = max(min(p.slice_blocks, all_blocks - slice_first), 0);
@@ -281,7 +284,10 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
                        return row_tile < a.row_tiles ? a.codes + row_tile * a.row_bytes + lane * 16 : nullptr;
       };
   few_words<Bits> words[ahead];
-  if (reads) copy_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
+  const float x_scale = reads && (int)threadIdx.x < tokens ? x_scale_of(a.epilogue, first_token + threadIdx.x) : 1.0f;
+  if (reads) {
+    copy_x<Tokens>(a, first_token, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
+  }
   const uint32_t x_place =
       swizzled_place(shared_address(memory + p.x_at)) + part * p.part_blocks * (LPG_FEW_BLOCK_K * Tokens / 16);
 #pragma unroll 1
@@ -291,13 +297,14 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
     for (int i = 0; i < ahead; i++) {
       if (codes && i < blocks) words[i].load(a, codes, first + i);
     }
-    const few_share share(a, round, rank);
+    const few_share share(a, round, rank, cluster);
     few_numbers numbers;
     numbers.load(a, share, group);
     if (round == 0) { /* weights, numbers and X are on their way at the same time */
       wait_copies<0>();
+      if ((int)threadIdx.x < tokens) x_scales[threadIdx.x] = x_scale;
       __syncthreads();
-      if (reads) order_x<Tokens>(a, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
+      if (reads) order_x<Tokens>(a, tokens, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
       fence_for_tensor_cores();
       meet(p.slices); /* the blocks that will send sums to this one, and it, run */
     }
@@ -320,7 +327,7 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
         a, sum, code_sum, numbers.own, reads && part == 0 ? x_sums : nullptr, reads && rank == 0 && part == 0 ? a.k : 0,
         group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4, rank * p.parts + part, areas);
     meet(p.slices); /* all parts of the sums are there */
-    store_rows<Tokens>(a, share, scales, areas);
+    store_rows<Tokens>(a, share, first_token, tokens, scales, x_scales, areas);
     if (round + 1 < p.rounds) meet(p.slices); /* and have been read, before they are overwritten */
   }
 }
@@ -331,13 +338,15 @@ template <int Bits, int Tokens>
 static lpgemm_status_t run_few(const lpg_call &call) {
   const lpg_plan &weights = *call.problem.plan;
   few_args a = {};
-  LPG_CHECK(lpg_few_make_plan(&weights, Tokens, call.device, &a.plan), LPGEMM_INTERNAL_ERROR,
+  double cost = 0.0;
+  LPG_CHECK(lpg_few_make_plan(&weights, call.problem.m, Tokens, call.device, &a.plan, &cost), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan on %s", call.device->name);
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
   a.row_tiles = (int32_t)weights.row_tiles;
   a.n = (int32_t)weights.desc.n;
+  a.m = (int32_t)call.problem.m;
   a.k = (int32_t)weights.desc.k;
   a.x = (const uint8_t *)call.x;
   a.ldx = call.ldx;
@@ -346,14 +355,9 @@ static lpgemm_status_t run_few(const lpg_call &call) {
   a.x_line = lpg_planes_x_line(call.problem.x_type, 1);
   a.groups = make_groups(call);
   a.epilogue = make_epilogue(call);
-  for (int64_t m = 0; m < call.problem.m; m += Tokens) {
-    a.m = (int32_t)(call.problem.m - m < Tokens ? call.problem.m - m : Tokens);
-    LPG_TRY(launch_cluster((const void *)few_kernel<Bits, Tokens>, dim3((unsigned)(a.plan.clusters * a.plan.slices)),
-                           a.plan.slices, few_threads, (size_t)a.plan.shared_bytes, call.stream, a, true));
-    a.x += Tokens * a.ldx;
-    skip_rows(a.epilogue, Tokens);
-  }
-  return LPGEMM_SUCCESS;
+  const unsigned blocks = (unsigned)(a.plan.token_items * a.plan.clusters * a.plan.slices);
+  return launch_cluster((const void *)few_kernel<Bits, Tokens>, dim3(blocks), a.plan.slices, few_threads,
+                        (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
 template <int Bits, int Tokens>

@@ -65,7 +65,7 @@ static size_t workspace(const lpg_problem *problem, const lpg_device *device, in
 static double chunk_cost(const lpg_planes_plan *p, int32_t row_items, double units) {
   const int64_t rounds = ((int64_t)row_items * p->token_items + p->groups - 1) / p->groups;
   const double bytes = (double)(row_items * lpg_planes_w_bytes(p));
-  return 8.0 + bytes / (units * 20000.0) + (double)rounds * (p->p * p->q * p->k_stages * 0.75 + 2.5);
+  return 3.0 + bytes / (units * 10000.0) + (double)rounds * (p->p * p->q * p->k_stages * 0.75 + 2.5);
 }
 
 static double estimate(const lpg_problem *problem, const lpg_device *device, int bytes) {
@@ -97,31 +97,30 @@ FORM(bytes, 1)
 
 static const char *few_refuses(const lpg_problem *problem, const lpg_device *device, int tokens) {
   lpg_few_plan unused;
+  double cost = 0.0;
   const char *reason = refuses_form(problem);
   if (reason) return reason;
-  return lpg_few_make_plan(problem->plan, tokens, device, &unused) ? NULL : "the rows are too long for shared memory";
+  return lpg_few_make_plan(problem->plan, problem->m, tokens, device, &unused, &cost)
+             ? NULL
+             : "the rows are too long for shared memory";
 }
 
 static double few_estimate(const lpg_problem *problem, const lpg_device *device, int tokens) {
   lpg_few_plan p;
-  if (!lpg_few_make_plan(problem->plan, tokens, device, &p)) return HUGE_VAL;
-  const double slower = tokens > 8 ? 1.7 : 1.0; /* than its parts, on the H200: 64 x 1k x 1k to 64 x 14k x 4k */
-  const int64_t passes = (problem->m + tokens - 1) / tokens;
-  return (double)passes * slower * lpg_few_cost(&p, problem->plan->bits, tokens) / 1000.0;
+  double ns = 0.0;
+  if (!lpg_few_make_plan(problem->plan, problem->m, tokens, device, &p, &ns)) return HUGE_VAL;
+  return ns / 1000.0;
 }
 
-const char *lpgemm_i_few_8_refuses(const lpg_problem *problem, const lpg_device *device) {
-  return few_refuses(problem, device, 8);
-}
-
-const char *lpgemm_i_few_64_refuses(const lpg_problem *problem, const lpg_device *device) {
-  return few_refuses(problem, device, 64);
-}
-
-double lpgemm_i_few_8_estimate(const lpg_problem *problem, const lpg_device *device) {
-  return few_estimate(problem, device, 8);
-}
-
-double lpgemm_i_few_64_estimate(const lpg_problem *problem, const lpg_device *device) {
-  return few_estimate(problem, device, 64);
-}
+#define TOKENS(tokens)                                                                                \
+  const char *lpgemm_i_few_##tokens##_refuses(const lpg_problem *problem, const lpg_device *device) { \
+    return few_refuses(problem, device, tokens);                                                      \
+  }                                                                                                   \
+  double lpgemm_i_few_##tokens##_estimate(const lpg_problem *problem, const lpg_device *device) {     \
+    return few_estimate(problem, device, tokens);                                                     \
+  }
+TOKENS(8)
+TOKENS(16)
+TOKENS(32)
+TOKENS(64)
+#undef TOKENS

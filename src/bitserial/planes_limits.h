@@ -22,10 +22,14 @@ size_t lpgemm_i_bytes_workspace(const lpg_problem *problem, const lpg_device *de
 double lpgemm_i_planes_estimate(const lpg_problem *problem, const lpg_device *device);
 double lpgemm_i_bytes_estimate(const lpg_problem *problem, const lpg_device *device);
 
-/* The same of the kernels for few rows, 8 or 64 at a time; they need no workspace. */
+/* The same of the kernels for few rows, in items of 8, 16, 32 or 64; they need no workspace. */
 const char *lpgemm_i_few_8_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_few_16_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_few_32_refuses(const lpg_problem *problem, const lpg_device *device);
 const char *lpgemm_i_few_64_refuses(const lpg_problem *problem, const lpg_device *device);
 double lpgemm_i_few_8_estimate(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_few_16_estimate(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_few_32_estimate(const lpg_problem *problem, const lpg_device *device);
 double lpgemm_i_few_64_estimate(const lpg_problem *problem, const lpg_device *device);
 
 #ifdef __cplusplus

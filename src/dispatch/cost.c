@@ -25,6 +25,8 @@ double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, c
   if (!row) return HUGE_VAL;
   double m = problem->batch_invariant ? INVARIANT_ROWS : (double)problem->m;
   double n = (double)problem->plan->desc.n, k = (double)problem->plan->desc.k;
-  double units = (device->units > 0 ? (double)device->units : 1.0) * lpg_pace_of(device->pace.alu);
+  double units = device->units > 0 ? (double)device->units : 1.0;
+  if (row->rows > 0) units = fmin(units, fmax(1.0, ceil(n / row->rows) * ceil(m / row->tokens)));
+  units *= lpg_pace_of(device->pace.alu);
   return row->start + n * k * (1.0 / row->decode + m / row->multiply) / units;
 }

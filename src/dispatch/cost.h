@@ -42,10 +42,12 @@ static const lpg_gpu lpg_gpus[] = {
  *
  *   start      microseconds of a call that does next to nothing
  *   decode     weights that a unit brings into a form that can be multiplied, a microsecond
- *   multiply   products that a unit adds up, a microsecond */
+ *   multiply   products that a unit adds up, a microsecond
+ *   rows       of W, and
+ *   tokens     of X, that a unit takes together: with fewer such tiles than units the others wait; 0: no matter */
 typedef struct lpg_cost {
   const char *name;
-  double start, decode, multiply;
+  double start, decode, multiply, rows, tokens;
 } lpg_cost;
 
 static const lpg_cost lpg_costs[] = {
@@ -53,7 +55,7 @@ static const lpg_cost lpg_costs[] = {
      * the width of the row) with groups of 128, 512 x 4096, m = 1 and 16; start at 16 x 16, m = 1. The best of many
      * runs: right to a third, no better. */
     /* clang-format off */
-    /* name             start     decode  multiply */
+    /* name             start     decode  multiply  rows  tokens */
     {"blocked.avx512",    0.5,    4300.0,   46000.0},
     {"blocked.avx2",      0.5,    2450.0,   46000.0},
     {"blocked.base",      0.5,    1450.0,   17000.0},
@@ -71,8 +73,8 @@ static const lpg_cost lpg_costs[] = {
     {"lut.u4.base",       3.0,    1000.0,     600.0},
     {"reference",        20.0,      67.0,    2300.0},
     /* H200, 2026-11-20, u4 with groups of 128, m = 1 and 4096; the other families estimate for themselves. */
-    {"generic.16x8",      4.0,    4000.0,    9000.0},
-    {"generic.64x64",     4.0,     800.0,   77000.0},
+    {"generic.16x8",      4.0,    4000.0,    9000.0,   16,   8},
+    {"generic.64x64",     4.0,     800.0,   77000.0,   64,  64},
     /* clang-format on */
 };
 

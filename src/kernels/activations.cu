@@ -44,16 +44,22 @@ struct eight {
   }
 };
 
-/* The largest magnitude of a row as bits, which order like the numbers; NaN and infinity come out as NaN, the largest.
- */
+/* A magnitude as bits, which order like the numbers. no_sign: only numbers of no sign count. */
+__device__ inline uint32_t magnitude_bits(float x, bool no_sign) {
+  const uint32_t bits = lpg_f32_bits(x), magnitude = bits & 0x7fffffffu;
+  return no_sign && bits != magnitude && magnitude < 0x7f800000u ? 0u : magnitude;
+}
+
+/* The largest magnitude of a row as bits; NaN and infinity come out as NaN, the largest. */
 __device__ inline uint32_t largest_bits(const quantize_args &a, int64_t row) {
   __shared__ uint32_t of_warp[8];
+  const bool no_sign = lpg_kind(a.out_type) == LPGEMM_KIND_UINT;
   uint32_t most = 0;
 #pragma unroll 4
   for (int64_t k = threadIdx.x * 8; k < a.k; k += 256 * 8) {
     const eight numbers(a, row, k);
 #pragma unroll
-    for (int i = 0; i < 8; i++) most = max(most, lpg_f32_bits(numbers.x[i]) & 0x7fffffffu);
+    for (int i = 0; i < 8; i++) most = max(most, magnitude_bits(numbers.x[i], no_sign));
   }
   if (most >= 0x7f800000u) most = 0x7fc00000u;
   most = __reduce_max_sync(0xffffffffu, most);
@@ -83,9 +89,11 @@ static __global__ void tensor_scale_kernel(const quantize_args a) {
  * says which code it is unless it lies next to a tie. */
 __device__ inline uint32_t code_of(lpgemm_dtype_t type, float x, float scale, float quotient) {
   const float magnitude = fabsf(quotient);
-  if (type == LPGEMM_I8) {
-    const float whole = rintf(quotient), off = fabsf(quotient - whole);
-    if (fabsf(off - 0.5f) > 1e-3f && magnitude < 127.0f) return (uint32_t)(int)whole & 0xffu;
+  if (lpg_is_integer_kind(type)) {
+    const float top = (float)lpg_activation_top(type), low = lpg_kind(type) == LPGEMM_KIND_INT ? -top : 0.0f;
+    const float code = lpg_kind(type) == LPGEMM_KIND_BIPOLAR ? (quotient + top) * 0.5f : quotient;
+    const float within = fminf(fmaxf(code, low), top), whole = rintf(within), off = fabsf(within - whole);
+    if (fabsf(off - 0.5f) > 1e-3f && magnitude == magnitude) return (uint32_t)(int)whole & 0xffu; /* not for NaN */
   } else if (magnitude >= 0x1p-6f && magnitude < 440.0f) { /* three digits of the mantissa stay */
     const uint32_t bits = lpg_f32_bits(magnitude), left = bits & 0xfffffu;
     if (left < 0x80000u - 64u || left > 0x80000u + 64u) {

@@ -94,19 +94,43 @@ __device__ inline float x_scale_of(const epilogue_args &e, int64_t m) {
   return e.x_scale ? e.x_scale[e.x_scale_per_row ? m : 0] : 1.0f;
 }
 
+/* What the epilogue makes of the sums of a column of Y: what it needs is read once, and C ahead of the sums that meet
+ * it. */
+struct column_epilogue {
+  const epilogue_args &e;
+  int64_t n;
+  float alpha, beta, bias;
+  bool product, adds_c;
+
+  __device__ column_epilogue(const epilogue_args &e, int64_t n) : e(e), n(n), alpha(e.alpha), beta(0.0f), bias(0.0f) {
+    product = true;
+    adds_c = false;
+    if (e.only_scales) return;
+    alpha = alpha_of(e);
+    beta = beta_of(e);
+    product = !e.skip_product && alpha != 0.0f;
+    adds_c = e.c && beta != 0.0f;
+    if (e.bias) bias = lpg_load(e.bias_type, e.bias, n);
+  }
+
+  __device__ float read_c(int64_t m) const { return adds_c ? lpg_load(e.y_type, e.c, m * e.ldc + n) : 0.0f; }
+
+  /* Products are not joined with a sum: all kernels give the same bits. */
+  __device__ void store(int64_t m, float sum, float c) const {
+    float v = product ? __fmul_rn(__fmul_rn(alpha, sum * e.global_scale), x_scale_of(e, m)) : 0.0f;
+    if (adds_c) v = fmaf(beta, c, v);
+    if (e.bias) v += bias;
+    store_rounded(e.y_type, e.y, m * e.ldy + n, activate(v, e.activation));
+  }
+};
+
 __device__ inline void store_real(const epilogue_args &e, int64_t m, int64_t n, float sum) {
   if (e.only_scales) {
     store_rounded(e.y_type, e.y, m * e.ldy + n, e.alpha * (sum * e.global_scale) * x_scale_of(e, m));
     return;
   }
-  float v = 0.0f;
-  if (reads_product(e)) { /* products are not joined with a sum: all kernels give the same bits */
-    v = __fmul_rn(__fmul_rn(alpha_of(e), sum * e.global_scale), x_scale_of(e, m));
-  }
-  const float beta = beta_of(e);
-  if (e.c && beta != 0.0f) v = fmaf(beta, lpg_load(e.y_type, e.c, m * e.ldc + n), v);
-  if (e.bias) v += lpg_load(e.bias_type, e.bias, n);
-  store_rounded(e.y_type, e.y, m * e.ldy + n, activate(v, e.activation));
+  const column_epilogue column(e, n);
+  column.store(m, sum, column.read_c(m));
 }
 
 /* Integer output: alpha and beta are 0 or 1. */

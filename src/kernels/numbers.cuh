@@ -115,5 +115,37 @@ __device__ inline float e8m0_value(uint32_t code) {
   return lpg_bits_f32(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
 }
 
+/* Calls `use` with what reads the two numbers, of rows g and g + 8, that a section of that type has for a group: so
+ * that many are read with one look at the type. */
+template <class Use>
+__device__ inline void with_reader(lpgemm_dtype_t type, Use use) {
+  const auto words = [&](auto values) {
+    use([=](const uint8_t *slot, int g) { return values(((const uint32_t *)slot)[g]); });
+  };
+  const auto bytes = [&](auto value) {
+    use([=](const uint8_t *slot, int g) {
+      const uint32_t two = ((const uint16_t *)slot)[g];
+      return make_float2(value(two & 0xffu), value(two >> 8));
+    });
+  };
+  switch (type) {
+    case LPGEMM_F32: use([](const uint8_t *slot, int g) { return ((const float2 *)slot)[g]; }); break;
+    case LPGEMM_F16: words([](uint32_t two) { return __half22float2(*(const __half2 *)&two); }); break;
+    case LPGEMM_BF16:
+      words([](uint32_t two) { return make_float2(lpg_bits_f32(two << 16), lpg_bits_f32(two & 0xffff0000u)); });
+      break;
+    case LPGEMM_UINT(16):
+      words([](uint32_t two) { return make_float2((float)(two & 0xffffu), (float)(two >> 16)); });
+      break;
+    case LPGEMM_UINT(4):
+      use([](const uint8_t *slot, int g) { return make_float2((float)(slot[g] & 15), (float)(slot[g] >> 4)); });
+      break;
+    case LPGEMM_E4M3: bytes([](uint32_t code) { return e4m3_value(code); }); break;
+    case LPGEMM_E8M0: bytes([](uint32_t code) { return e8m0_value(code); }); break;
+    case LPGEMM_INT(8): bytes([](uint32_t code) { return (float)(int8_t)code; }); break;
+    default: bytes([](uint32_t code) { return (float)code; }); break;
+  }
+}
+
 }  // namespace
 }  // namespace lpg

@@ -62,18 +62,35 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
     }
     return;
   }
+  /* Else a thread has a row of the weights, and four tokens' sums and numbers of C are on their way together. */
+  static_assert(Threads % Rows == 0, "a thread has a row");
+  constexpr int step = Threads / Rows, together = 4;
+  const int r = thread % Rows;
+  if (n + r >= a.n) return;
+  if constexpr (T::integer_sums) {
+    if (e.y_type == LPGEMM_I32) { /* integers, as bits */
 #pragma unroll 1
-  for (int i = thread; i < tokens * Rows; i += Threads) {
-    const int token = i / Rows, r = i % Rows;
-    if (n + r >= a.n) continue;
-    const float sum = sums.one(token, r);
-    if constexpr (T::integer_sums) {
-      if (e.y_type == LPGEMM_I32) { /* integers, as bits */
-        store_integer(e, m + token, n + r, __float_as_int(sum));
-        continue;
+      for (int token = thread / Rows; token < tokens; token += step) {
+        store_integer(e, m + token, n + r, __float_as_int(sums.one(token, r)));
       }
+      return;
     }
-    store_real(e, m + token, n + r, sum * factors[r]);
+  }
+  const column_epilogue column(e, n + r);
+  const float factor = factors[r];
+#pragma unroll 1
+  for (int token = thread / Rows; token < tokens; token += together * step) {
+    float sum[together], c[together];
+#pragma unroll
+    for (int i = 0; i < together; i++) {
+      const int there = min(token + i * step, tokens - 1);
+      sum[i] = sums.one(there, r) * factor;
+      c[i] = column.read_c(m + there);
+    }
+#pragma unroll
+    for (int i = 0; i < together; i++) {
+      if (token + i * step < tokens) column.store(m + token + i * step, sum[i], c[i]);
+    }
   }
 }
 

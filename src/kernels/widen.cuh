@@ -1,4 +1,5 @@
-/* 8-bit activations as the fp16 numbers that they are: int8, e4m3 and e5m2 are all in fp16, exactly. */
+/* Activations of a byte as the fp16 numbers that they are: integers of 1 to 8 bits, e4m3 and e5m2 are all in fp16,
+ * exactly. */
 #pragma once
 
 #include "activation_type.cuh"
@@ -20,13 +21,26 @@ __device__ inline uint32_t widen_e4m3(uint32_t two) {
 
 __device__ inline uint32_t widen_e5m2(uint32_t two) { return two << 8; }
 
-/* Eight bytes to eight numbers. */
-__device__ inline uint4 widen_eight(lpgemm_dtype_t type, uint2 bytes) {
+/* Unsigned and bipolar codes: step * code + offset. */
+__device__ inline uint32_t widen_code(uint32_t two, uint32_t step, uint32_t offset) {
+  return f16_x::fma(f16_x::subtract(two | both(0x6400), both(0x6400)), step, offset);
+}
+
+/* Eight bytes to eight numbers, of which the first `there` belong to the row. The others are zero, which a bipolar code
+ * never is. */
+__device__ inline uint4 widen_eight(lpgemm_dtype_t type, uint2 bytes, int64_t there) {
   const auto all = [&](auto widen) {
     const auto two = [&](uint32_t word, uint32_t selector) { return widen(__byte_perm(word, 0, selector)); };
     return make_uint4(two(bytes.x, 0x4140), two(bytes.x, 0x4342), two(bytes.y, 0x4140), two(bytes.y, 0x4342));
   };
-  if (type == LPGEMM_I8) return all(widen_i8);
+  if (lpg_kind(type) == LPGEMM_KIND_INT) return all(widen_i8);
+  if (lpg_is_integer_kind(type)) {
+    const uint32_t step = f16_x::round((float)lpg_integer_step(type));
+    const uint32_t offset = f16_x::round((float)lpg_integer_offset(type));
+    const uint4 eight = all([=](uint32_t two) { return widen_code(two, step, offset); });
+    const auto first = [&](uint32_t two, int i) { return there >= i + 2 ? two : there == i + 1 ? two & 0xffffu : 0u; };
+    return make_uint4(first(eight.x, 0), first(eight.y, 2), first(eight.z, 4), first(eight.w, 6));
+  }
   return type == LPGEMM_E4M3 ? all(widen_e4m3) : all(widen_e5m2);
 }
 

@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(256) x_copy_kernel(const x_copy_args a)
     load_anywhere<count>(a.x + row * a.row_bytes, first, a.k_bytes, word);
     uint4 *const to = (uint4 *)(a.out + row * a.pitch) + first / count;
     if constexpr (Widens) {
-      *to = widen_eight(a.x_type, make_uint2(word[0], word[1]));
+      *to = widen_eight(a.x_type, make_uint2(word[0], word[1]), a.k_bytes - first);
     } else {
       *to = make_uint4(word[0], word[1], word[2], word[3]);
     }

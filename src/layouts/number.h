@@ -53,6 +53,9 @@ LPG_FN int lpg_is_x_type(lpgemm_dtype_t t) {
          (lpg_is_integer_kind(t) && lpg_bits(t) >= 1 && lpg_bits(t) <= 8);
 }
 
+/* What X of 16 or 32 bits may be quantised to. */
+LPG_FN int lpg_is_quantized_x(lpgemm_dtype_t t) { return lpg_is_x_type(t) && !lpg_is_real(t) && t != LPGEMM_E5M2; }
+
 LPG_FN int lpg_is_y_type(lpgemm_dtype_t t) { return lpg_is_real(t) || t == LPGEMM_I32; }
 
 /* ---- stored codes ----

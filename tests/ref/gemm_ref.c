@@ -211,6 +211,19 @@ static double dot(const double *a, const double *b, int64_t k) {
   return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
+/* How far quantising to a type may move x in a row whose largest magnitude is `largest`. Integers: half of what is
+ * between two of them, which is the largest magnitude by the largest number, for bipolar ones twice that; what is
+ * negative becomes 0 if unsigned. E4M3: steps are 2^-3 of the number's power of two, at least 2^-9 of the scale. */
+static double half_step(lpgemm_dtype_t type, double x, double largest) {
+  double rounding = fabs(x) * 0x1p-22, bits = (double)lpgemm_dtype_bits(type);
+  switch (LPGEMM_DTYPE_KIND(type)) {
+    case LPGEMM_KIND_INT: return largest / (exp2(bits - 1) - 1) / 2 + rounding;
+    case LPGEMM_KIND_BIPOLAR: return largest / (exp2(bits) - 1) + rounding;
+    case LPGEMM_KIND_UINT: return (x < 0 ? -x : largest / (exp2(bits) - 1) / 2) + rounding;
+    default: return fmax(fabs(x) / 16, largest / 448 / 1024) + rounding;
+  }
+}
+
 /* One row of X, its magnitudes, and how far quantising inside may move each element. */
 static void x_row(const lpgemm_run_args_t *args, int64_t row, int64_t k, double *x, double *magnitude, double *moved) {
   int64_t ldx = args->ldx ? args->ldx : k;
@@ -223,15 +236,8 @@ static void x_row(const lpgemm_run_args_t *args, int64_t row, int64_t k, double 
     magnitude[i] = fabs(x[i]);
     if (magnitude[i] > largest) largest = magnitude[i];
   }
-  /* Half a step: I8 steps are largest / 127; E4M3's are 2^-3 of the number's power of two, at least 2^-9 of the scale.
-   * The division by the scale and the scale itself are rounded to fp32. */
-  for (int64_t i = 0; i < k; i++) {
-    double coarse = largest / 127 / 2, fine = magnitude[i] / 16;
-    moved[i] = args->quantize_x == LPGEMM_I8     ? coarse
-               : args->quantize_x == LPGEMM_E4M3 ? fmax(fine, largest / 448 / 1024)
-                                                 : 0;
-    if (args->quantize_x) moved[i] += magnitude[i] * 0x1p-22;
-  }
+  /* Half a step. The division by the scale and the scale itself are rounded to fp32. */
+  for (int64_t i = 0; i < k; i++) moved[i] = args->quantize_x ? half_step(args->quantize_x, x[i], largest) : 0;
 }
 
 static void *need(void *memory) {

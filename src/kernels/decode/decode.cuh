@@ -67,7 +67,7 @@ __device__ inline void stage_bytes(const decode_args &a, int first_block, int bl
         const auto at = [&](int j) { return k + j < a.k ? (uint32_t)from[j] << 8 * (j % 4) : 0u; };
         bytes = make_uint2(at(0) | at(1) | at(2) | at(3), at(4) | at(5) | at(6) | at(7));
       }
-      *(uint4 *)out = widen_eight(a.x_type, bytes);
+      *(uint4 *)out = widen_eight(a.x_type, bytes, a.k - k);
     }
   }
 }

@@ -41,8 +41,6 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
   const wide_parts<T> parts(a, w);
   const int blocks = parts.blocks_of(team);
   const typename T::Decoder decoder(a.decoder, memory + a.plan.table, lane);
-  scale_stream<T> numbers(a, w, parts, warp, lane, memory + a.plan.warp + warp * a.plan.warp_bytes);
-  const uint32_t step_pair = T::X::round(a.numbers.step), shift_pair = T::X::round(a.numbers.fixed_shift);
   ring_place full(barriers.full(0), a.plan.x_stages, 16);
   ring_place x(wide_product<T>::place(barriers.base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance);
   ring_place codes(barriers.base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes);
@@ -65,10 +63,9 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
     x.pass(count * (steps / T::x_steps));
     codes.pass(count * (steps / T::w_steps));
     parity ^= full.pass(count * (steps / T::x_steps));
-    slots.pass(count);
+    slots.pass(count * (steps / slot.steps));
   };
   int turn = 0;
-  if (T::tables) numbers.copy_next();
   for (int item = w.first_item; item < w.items; item += w.stride, turn++) {
     for (int i = 0; i < team; i++) pass_blocks(1);
     if (ahead || blocks > 0) {
@@ -90,10 +87,6 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
     }
 #pragma unroll 1
     for (int left = blocks; left > 0; left--) {
-      if (T::tables) numbers.take();
-      const uint8_t *const scales = memory + slots.at + warp * T::row_tiles * slot.granules * slot.scale_bytes;
-      const uint8_t *const centers =
-          memory + slots.at + slot.zeros + warp * T::row_tiles * slot.granules * slot.zero_bytes;
 #pragma unroll
       for (int first = 0; first < steps; first += T::batch) {
         uint32_t(&weights)[T::batch][T::row_tiles][4] = operand[first / T::batch % depth];
@@ -102,11 +95,12 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
 #pragma unroll
           for (int r = 0; r < T::row_tiles; r++) {
             if (step % T::Granule == 0) {
-              const int granule = r * T::granules + step / T::Granule;
+              const uint8_t *const numbers = memory + slots.at;
+              const int granule = (warp * T::row_tiles + r) * slot.granules + step % slot.steps / T::Granule;
               if (T::tables) {
-                rows[r].load(numbers.table[granule * 8 + g]);
+                rows[r].load(((const uint4 *)(numbers + granule * slot.scale_bytes))[g]);
               } else {
-                rows[r].load(scales + granule * slot.scale_bytes, centers + granule * slot.zero_bytes, g);
+                rows[r].load(numbers + granule * slot.scale_bytes, numbers + slot.zeros + granule * slot.zero_bytes, g);
               }
             }
             const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
@@ -115,8 +109,8 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
               const uint32_t *unit_words = &words.word[r][unit * T::unit_words * 2 + half];
 #pragma unroll
               for (int i = 0; i < 2; i++) {
-                weights[step - first][r][half + 2 * i] = rows[r].scaled(
-                    decoder.decode(rows[r].rows[half], unit_words, pair + i), half, step_pair, shift_pair);
+                weights[step - first][r][half + 2 * i] =
+                    rows[r].scaled(decoder.decode(rows[r].rows[half], unit_words, pair + i), half);
               }
             }
           }
@@ -125,7 +119,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
         const uint32_t read_before = stage_before; /* by all batches but this */
         product.start(weights, x.at, x_step);
         if (next % T::w_steps == 0) codes.advance();
-        if (next == steps) slots.advance();
+        if (next % slot.steps == 0) slots.advance();
         if (next % T::x_steps == 0) {
           const bool comes = next < steps || left > 1 || ahead;
           const uint32_t here = full.at, parity_here = parity;
@@ -172,7 +166,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();
-    load_items<T>(a, w, barriers, warp - T::warps, lane);
+    load_items<T>(a, w, barriers, memory, warp - T::warps, lane);
     __syncwarp();
   } else {
     take_registers<T::registers>();

@@ -40,12 +40,29 @@ static lpgemm_status_t find_wide_plan(const lpg_call &call, lpg_wide_form form, 
   return LPGEMM_SUCCESS;
 }
 
+/* Tables are made of what a stage of X asks for, not a block of columns, and sections lie where their roles say, so
+ * that nothing is looked up. */
+static void lay_out_stage(int row_tiles, numbers_args &numbers) {
+  numbers_args by_role = numbers;
+  by_role.raw_exponents = 0;
+  for (int role = 0; role < number_roles; role++) {
+    if (numbers.which[role] < 0) continue;
+    number_section &s = by_role.section[role] = numbers.section[numbers.which[role]];
+    by_role.which[role] = role;
+    s.bytes = lpg_wide_stage_groups(s.groups) * s.slot_bytes;
+    s.offset = by_role.raw_exponents;
+    by_role.raw_exponents += row_tiles * s.bytes;
+  }
+  numbers = by_role;
+}
+
 template <class T>
 static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
   const lpg_plan &plan = *call.problem.plan;
-  a.numbers.raw_exponents = add_sections(call, T::row_tiles, 1, a.numbers);
+  add_sections(call, T::row_tiles, 1, a.numbers);
+  if (T::tables) lay_out_stage(T::rows / LPG_TILE_ROWS, a.numbers);
   a.codes = call.section[LPG_SECTION_CODES];
-  a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
+  if (!a.exponents) a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
   a.row_tiles = (int32_t)plan.row_tiles;
@@ -114,12 +131,17 @@ static lpgemm_status_t run_wide_any(lpg_call call) {
   set_decoder(call, false, a.decoder, a.numbers);
   a.numbers.scale_exponent = scaling.exponent;
   a.numbers.scale_on_rows = scaling.on_rows;
-  if (Decoder<X, Bits>::centered && scaling.form == LPG_WIDE_ANY) {
+  if (Decoder<X, Bits>::centered && lpg_wide_has_tables(scaling.form)) {
     a.numbers.factor = 1.0f; /* the step is taken before the scale */
   }
   LPG_TRY(find_wide_plan(call, scaling.form, memo));
   a.plan = memo.plan;
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
+  if (scaling.finds) {
+    int8_t *const bounds = (int8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2);
+    a.exponents = bounds;
+    LPG_TRY(lpgemm_i_cuda_wide_bounds(&call, LPG_WIDE_TOP - scaling.exponent, bounds));
+  }
 #define LPG_FORM(form) run_item<X, Decoder, Bits, form>,
   lpgemm_status_t (*const run[])(const lpg_call &, wide_args &, int) = {LPG_WIDE_EACH_FORM(LPG_FORM)};
 #undef LPG_FORM
@@ -134,6 +156,7 @@ static lpgemm_status_t prepare_wide_any() {
 #define LPG_FORM(form) LPG_TRY((prepare_form<X, Decoder, Bits, form>((size_t)bytes)));
   LPG_WIDE_EACH_FORM(LPG_FORM)
 #undef LPG_FORM
+  LPG_TRY(lpgemm_i_cuda_prepare_wide_bounds());
   return lpgemm_i_cuda_prepare_copy_x();
 }
 

@@ -9,7 +9,7 @@
 
 /* Powers of two that bound it, as the kernel has it: magnitudes of at most 2^top, and 0 or at least 2^low. */
 typedef struct magnitudes {
-  int top, low, fits; /* fits: X's type has room for all its digits */
+  int top, low;
 } magnitudes;
 
 /* The smallest t with x <= 2^t. */
@@ -18,17 +18,14 @@ static int power_above(double x) {
   return ldexp(1.0, e) < x ? e + 1 : e;
 }
 
-/* Integers less their zeros. A group's zero is one of the codes or one above. */
-static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  enum { MOST_PLACES = 3 }; /* of a zero, after the binary point */
-  const int bits = lpg_bits(d->type), digits = x_type == LPGEMM_BF16 ? 8 : 11;
+/* Integers less the one next to their zero. A group's zero that is an integer is one of the codes or one above. */
+static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d) {
+  const int bits = lpg_bits(d->type);
   const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
   const double least = lpg_integer_offset(d->type), most = least + lpg_integer_step(d->type) * (ldexp(1.0, bits) - 1.0);
   const double reach = fmax(fabs(least - zero), fabs(most - zero));
-  magnitudes m = {bits, 0, 0};
-  while (m.low > -MOST_PLACES && floor(ldexp(zero, -m.low)) != ldexp(zero, -m.low)) m.low--;
+  magnitudes m = {bits, 0};
   if (reach > 0.0 && power_above(reach) > m.top) m.top = power_above(reach);
-  m.fits = floor(ldexp(zero, -m.low)) == ldexp(zero, -m.low) && ldexp(reach, -m.low) <= ldexp(1.0, digits);
   return m;
 }
 
@@ -36,7 +33,7 @@ static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype
  * value near 2^15; with bf16 floats are themselves, and the largest value is below 1. */
 static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int bf16 = x_type == LPGEMM_BF16;
-  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14, 1};
+  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14};
   if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
     const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1, off = bf16 ? 0 : 15 - bias;
     m.top = (1 << e) - bias - off;
@@ -54,15 +51,14 @@ static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t 
 }
 
 static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d, x_type) : real_magnitudes(d, x_type);
+  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d) : real_magnitudes(d, x_type);
 }
 
 /* ---- scales ---- */
 
-/* fp16: products with the largest scale stay below 2^15. */
 static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int top = magnitudes_of(d, x_type).top;
-  return x_type == LPGEMM_BF16 ? 0 : top < 0 ? 14 : 14 - top;
+  return x_type == LPGEMM_BF16 ? 0 : top < 0 ? LPG_WIDE_TOP : LPG_WIDE_TOP - top;
 }
 
 /* The largest difference of the exponents of a row's scales with which no scaled weight falls below the normal numbers
@@ -99,10 +95,12 @@ static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int
   const int is_integer = lpg_is_integer_kind(d->type), is_float = lpg_kind(d->type) == LPGEMM_KIND_FLOAT;
   const int bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
   const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
-  lpg_wide_form form = LPG_WIDE_ANY;
-  if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return form;
+  const lpg_wide_form any = weights->group.count <= 1 || weights->group.k >= 32 ? LPG_WIDE_ANY : LPG_WIDE_ANY16;
+  lpg_wide_form form = any;
+  if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return any;
+  if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return any;
   if (on_rows || d->scale_type == x_type) {
-    form = !large ? weights->group.k >= 32 ? LPG_WIDE_SMALL : LPG_WIDE_ANY : zeros ? LPG_WIDE_ZEROS : LPG_WIDE_PLAIN;
+    form = !large ? any == LPG_WIDE_ANY ? LPG_WIDE_SMALL : any : zeros ? LPG_WIDE_ZEROS : LPG_WIDE_PLAIN;
   } else if (d->scale_type == LPGEMM_E4M3) {
     form = LPG_WIDE_E4M3;
   } else if (d->scale_type == LPGEMM_E8M0 && (large || weights->group.k >= 32)) {
@@ -110,17 +108,21 @@ static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int
   } else if (d->scale_type == LPGEMM_F16 && large) {
     form = LPG_WIDE_SPLIT;
   }
-  if (lpg_wide_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_WIDE_ANY;
-  return lpg_wide_form_exists(form, bf16, is_integer, is_float, bits) ? form : LPG_WIDE_ANY;
+  if (lpg_wide_reads_zeros(form, is_integer) && !small_zeros(d)) return any;
+  return lpg_wide_form_exists(form, bf16, is_integer, is_float, bits) ? form : any;
 }
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(activations);
   lpg_wide_scaling s;
-  s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
+  s.on_rows = d->zero != LPGEMM_ZERO_MINIMUM &&
+              (d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1));
   s.exponent = scale_exponent(d, x_type);
   s.form = form_of(weights, x_type, s.on_rows);
+  s.finds = x_type == LPGEMM_F16 && (d->zero == LPGEMM_ZERO_MINIMUM ||
+                                     (d->zero == LPGEMM_ZERO_PER_GROUP &&
+                                      (lpg_kind(d->type) != LPGEMM_KIND_UINT || !lpg_is_integer_kind(d->zero_type))));
   return s;
 }
 
@@ -133,12 +135,10 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
   const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, x_type);
   const char *reason = lpgemm_i_decoders_refuse(problem);
   if (reason) return reason;
-  if (d->zero == LPGEMM_ZERO_MINIMUM) return "it takes no minima";
-  if (d->zero == LPGEMM_ZERO_PER_GROUP &&
-      (lpg_kind(d->type) != LPGEMM_KIND_UINT || !lpg_is_integer_kind(d->zero_type))) {
-    return "it takes zeros of groups only as integers, of unsigned weights";
+  if (!lpg_wide_form_exists(scaling.form, x_type == LPGEMM_BF16, lpg_is_integer_kind(d->type),
+                            lpg_kind(d->type) == LPGEMM_KIND_FLOAT, plan->bits)) {
+    return "it takes no groups of 16 columns with weights of this width";
   }
-  if (!magnitudes_of(d, x_type).fits) return "the zero has too many digits for the type of X";
   if (!scaling.on_rows && (int)problem->scale_span > span_limit(d, x_type)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
@@ -182,7 +182,7 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
 
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  return lpg_x_copy_bytes(problem, 2);
+  return lpg_x_copy_bytes(problem, 2) + lpg_wide_bound_bytes(problem);
 }
 
 /* The number that is the least wrong for few rows and for many, by how many times as long as the best plan it takes. */

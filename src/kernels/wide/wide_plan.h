@@ -47,19 +47,23 @@ typedef enum lpg_wide_form {
   LPG_WIDE_E4M3,  /* groups of 16 and more, scales of e4m3 */
   LPG_WIDE_E8M0,  /* groups of 32 and more, scales that are powers of two */
   LPG_WIDE_SPLIT, /* groups of at least 128, scales of fp16 for X of bf16: the sum of two numbers */
-  LPG_WIDE_ANY    /* all others: warps bring scales and zeros into tables */
+  LPG_WIDE_ANY,   /* all others but groups of 16: the warps that copy make tables of scales and zeros */
+  LPG_WIDE_ANY16  /* the same for groups of 16 */
 } lpg_wide_form;
 #define LPG_WIDE_EACH_FORM(form)                                                                         \
   form(LPG_WIDE_PLAIN) form(LPG_WIDE_ZEROS) form(LPG_WIDE_SMALL) form(LPG_WIDE_E4M3) form(LPG_WIDE_E8M0) \
-      form(LPG_WIDE_SPLIT) form(LPG_WIDE_ANY)
+      form(LPG_WIDE_SPLIT) form(LPG_WIDE_ANY) form(LPG_WIDE_ANY16)
+
+LPG_FN int lpg_wide_has_tables(lpg_wide_form form) { return form >= LPG_WIDE_ANY; }
 
 /* Steps that share a scale. */
 LPG_FN int lpg_wide_granule(lpg_wide_form form) {
   switch (form) {
     case LPG_WIDE_SMALL:
-    case LPG_WIDE_E8M0: return 2;
+    case LPG_WIDE_E8M0:
+    case LPG_WIDE_ANY: return 2;
     case LPG_WIDE_E4M3:
-    case LPG_WIDE_ANY: return 1;
+    case LPG_WIDE_ANY16: return 1;
     default: return 8;
   }
 }
@@ -83,65 +87,73 @@ LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, in
     case LPG_WIDE_E4M3: return is_float && bits == 4;
     case LPG_WIDE_E8M0: return common && is_float;
     case LPG_WIDE_SPLIT: return common && bf16;
+    case LPG_WIDE_ANY16: return common || bits == 6;
     default: return 1;
   }
 }
 
-/* Which items a form has: 16 warps only where registers do, and few in the last, which is slow whatever they are. */
+/* Which items a form has: 16 warps only where registers do, and few in the last two. */
 LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int row_tiles, int all_warps) {
   if (form == LPG_WIDE_PLAIN) return all_warps == 16 || tokens == LPG_WIDE_TOKENS;
-  return all_warps == 8 && (form != LPG_WIDE_ANY || tokens == 64 || row_tiles == 2);
+  return all_warps == 8 && (!lpg_wide_has_tables(form) || tokens == 64 || row_tiles == 2);
 }
 
-/* A slot in shared memory, of a block of columns: scales of an item's rows, zeros, and the rows' exponents, each by row
- * tiles, in these by granules. */
+/* A slot in shared memory: scales of an item's rows, zeros, and the rows' exponents, each by row tiles, in these by
+ * granules. It is of a block of columns; in the last two forms of a stage of X, and holds a table instead: of each
+ * granule 8 entries, of rows g and g + 8. */
+enum { LPG_WIDE_ENTRY_BYTES = 16 };
 typedef struct lpg_wide_slot {
-  int granules, scale_bytes, zero_bytes; /* of a row tile; bytes of a granule */
-  int zeros, exponents, bytes;           /* where they begin, and the whole */
+  int steps, granules, scale_bytes, zero_bytes; /* of a row tile; bytes of a granule */
+  int zeros, exponents, bytes;                  /* where they begin, and the whole */
 } lpg_wide_slot;
 
 LPG_FN lpg_wide_slot lpg_wide_slot_of(lpg_wide_form form, int is_integer, int row_tiles) {
   lpg_wide_slot s = LPG_ZERO;
-  s.granules = LPG_BLOCK_K / LPG_STEP_K / lpg_wide_granule(form);
-  s.scale_bytes = form == LPG_WIDE_E4M3 || form == LPG_WIDE_E8M0 ? LPG_TILE_ROWS : 2 * LPG_TILE_ROWS;
+  const int tables = lpg_wide_has_tables(form), bytes = form == LPG_WIDE_E4M3 || form == LPG_WIDE_E8M0 ? 1 : 2;
+  s.steps = (tables ? (int)LPG_WIDE_STAGE_K : (int)LPG_BLOCK_K) / LPG_STEP_K;
+  s.granules = s.steps / lpg_wide_granule(form);
+  s.scale_bytes = tables ? 8 * LPG_WIDE_ENTRY_BYTES : bytes * LPG_TILE_ROWS;
   s.zero_bytes = lpg_wide_reads_zeros(form, is_integer) ? LPG_TILE_ROWS : 0;
   s.zeros = row_tiles * s.granules * s.scale_bytes;
   s.exponents = s.zeros + row_tiles * s.granules * s.zero_bytes;
-  s.bytes = s.exponents + row_tiles * LPG_TILE_ROWS;
+  s.bytes = s.exponents + (tables ? 0 : row_tiles * LPG_TILE_ROWS);
   return s;
 }
 
-/* The last form: a warp's table of scales, what they lack, and zeros, for its row tiles and a block of columns. */
-enum { LPG_WIDE_ENTRY_BYTES = 16 };
-LPG_FN int lpg_wide_entries(int row_tiles) { return row_tiles * (LPG_BLOCK_K / LPG_STEP_K) * 8; }
+/* The last two forms: groups that a stage of X touches, of a section with so many in a block of columns. */
+LPG_FN int lpg_wide_stage_groups(int block_groups) {
+  return block_groups * LPG_WIDE_STAGE_K > LPG_BLOCK_K ? block_groups * LPG_WIDE_STAGE_K / LPG_BLOCK_K : 1;
+}
 
 typedef struct lpg_wide_kind {
   lpg_wide_item item;
   int bits, rows;
   lpg_wide_form form;
-  int table_bytes;  /* the decoder's, in shared memory */
-  int slot_bytes;   /* 0: the last form */
-  int number_bytes; /* the last form: a warp's table of scales and zeros */
-  int raw_bytes;    /* the last form: scales, zeros and row exponents of a block, as they are packed */
+  int table_bytes; /* the decoder's, in shared memory */
+  int slot_bytes;  /* of scales and zeros */
+  int raw_bytes;   /* the last two forms: the same of two stages, and the rows' exponents, as they are packed */
   int x_stage_bytes, w_stage_bytes;
 } lpg_wide_kind;
 
 static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_item item, lpg_wide_form form) {
   const int bits = weights->bits, row_tiles = item.row_tiles;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
-  const int is_integer = lpg_is_integer_kind(weights->desc.type), any = form == LPG_WIDE_ANY;
+  const int is_integer = lpg_is_integer_kind(weights->desc.type), tables = lpg_wide_has_tables(form);
   lpg_wide_kind kind;
   kind.item = item;
   kind.rows = lpg_wide_rows(row_tiles, item.warps);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   kind.form = form;
-  kind.slot_bytes = any ? 0 : lpg_wide_slot_of(form, is_integer, kind.rows / LPG_TILE_ROWS).bytes;
-  kind.number_bytes = any ? lpg_wide_entries(row_tiles) * LPG_WIDE_ENTRY_BYTES : 0;
-  kind.raw_bytes = any ? row_tiles * LPG_TILE_ROWS : 0;
-  for (int id = LPG_SECTION_SCALES; any && id <= LPG_SECTION_SUPER_ZEROS; id++) {
-    kind.raw_bytes += row_tiles * lpg_chunk_bytes(weights, (lpg_section_id)id, 1);
+  kind.slot_bytes = lpg_wide_slot_of(form, is_integer, kind.rows / LPG_TILE_ROWS).bytes;
+  kind.raw_bytes = tables ? kind.rows : 0;
+  for (int id = LPG_SECTION_SCALES; tables && id <= LPG_SECTION_SUPER_ZEROS; id++) {
+    if (weights->section[id].bytes == 0) continue;
+    kind.raw_bytes += kind.rows / LPG_TILE_ROWS *
+                      lpg_wide_stage_groups(lpg_block_groups(lpg_section_axis(weights, (lpg_section_id)id))) *
+                      lpg_slot_bytes(lpg_section_type(&weights->desc, (lpg_section_id)id));
   }
+  kind.raw_bytes *= 2;
   kind.x_stage_bytes = item.tokens * LPG_WIDE_STAGE_K * 2;
   kind.w_stage_bytes = kind.rows * lpg_wide_stage_steps(bits) * LPG_STEP_K / 8 * bits;
   return kind;
@@ -157,7 +169,7 @@ typedef struct lpg_wide_plan {
   lpg_shares part;                /* blocks of one */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
-  int32_t table, factors, sums, scales, warp, warp_bytes, number_bytes, x_ring, w_ring, shared_bytes;
+  int32_t table, factors, sums, scales, raw, raw_bytes, x_ring, w_ring, shared_bytes;
 } lpg_wide_plan;
 
 /* Lays out shared memory; 0 if it does not fit. A stage of weights is for several of X where tiles are long. One of X
@@ -166,8 +178,7 @@ typedef struct lpg_wide_plan {
 static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, int64_t shared_memory) {
   const int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
   const int others = (kind->item.teams - 1) * (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* stages of the other teams */
-  p->number_bytes = kind->number_bytes;
-  p->warp_bytes = lpg_round_up_to(kind->number_bytes + kind->raw_bytes, 128);
+  const int tables = lpg_wide_has_tables(kind->form);
   p->table = LPG_WIDE_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
   p->sums = p->factors + 2 * LPG_WIDE_ROWS * 4;
@@ -176,15 +187,18 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
     p->scales +=
         kind->item.teams * kind->item.warps * lpg_sums_bytes(LPG_PASS_TOKENS, kind->item.row_tiles * LPG_TILE_ROWS);
   }
-  p->slots = kind->form == LPG_WIDE_ANY
-                 ? 0
-                 : 1 + kind->item.teams + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
-  p->warp = p->scales + p->slots * kind->slot_bytes;
-  p->x_ring = lpg_round_up_to(p->warp + kind->item.teams * kind->item.warps * p->warp_bytes, 1024); /* swizzled rows */
+  p->raw = p->scales;
+  p->raw_bytes = kind->raw_bytes;
+  if (!tables) {
+    p->slots = 1 + kind->item.teams + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
+    p->raw += p->slots * kind->slot_bytes;
+  }
+  p->x_ring = lpg_round_up_to(p->raw + LPG_WIDE_COPY_WARPS * p->raw_bytes, 1024); /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
+  const int stage_bytes = kind->x_stage_bytes + (tables ? kind->slot_bytes : 0);
   p->x_stages = 0;
   for (int32_t w_stages = 2; w_stages <= LPG_WIDE_MOST_STAGES; w_stages++) {
-    const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / kind->x_stage_bytes;
+    const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / stage_bytes;
     const int32_t bound = each == 1 ? w_stages : 1 + each * (w_stages - 1) - others;
     int32_t x_stages = left < bound ? (int32_t)left : bound;
     if (x_stages > LPG_WIDE_MOST_STAGES) x_stages = LPG_WIDE_MOST_STAGES;
@@ -197,6 +211,11 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
   if (p->x_stages < others + LPG_WIDE_COPY_WARPS) return 0;
   p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
   p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;
+  if (tables) {
+    p->slots = p->x_stages;
+    p->scales = p->shared_bytes;
+    p->shared_bytes += p->slots * kind->slot_bytes;
+  }
   if (p->parts > 1) {
     p->sums = p->x_ring;
     if (p->shared_bytes < p->sums + kind->item.teams * lpg_sums_bytes(kind->item.tokens, kind->rows)) return 0;
@@ -205,7 +224,7 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
 }
 
 /* How much longer decoding takes in a form than in the plain one. */
-static inline double lpg_wide_slower(lpg_wide_form form, int tokens) {
+static inline double lpg_wide_slower(lpg_wide_form form) {
   switch (form) {
     case LPG_WIDE_PLAIN: return 1.0;
     case LPG_WIDE_ZEROS: return 1.1;
@@ -213,8 +232,17 @@ static inline double lpg_wide_slower(lpg_wide_form form, int tokens) {
     case LPG_WIDE_E8M0:
     case LPG_WIDE_SPLIT: return 1.4;
     case LPG_WIDE_E4M3: return 2.0;
-    default: return tokens == LPG_WIDE_TOKENS ? 4.0 : 3.0;
+    case LPG_WIDE_ANY: return 2.5;
+    default: return 4.0;
   }
+}
+
+/* Nanoseconds in which a block of threads adds up the sums of an item's parts out of the others' shared memory: in
+ * clusters of eight with 256 rows to add up, it is the most of a small matrix (H200, 2026-11-22: 1024 x 4096 to 3072 x
+ * 6144 with 4 to 128 rows of X). */
+static inline double lpg_wide_parts_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
+  const int many = p->slices >= 8 && kind->rows * kind->item.teams >= LPG_WIDE_ROWS;
+  return p->parts == 1 ? 0.0 : 800.0 + (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
 }
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of decoding and multiplying (measured on the
@@ -223,9 +251,11 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int blocks = (p->part.each + (p->part.more > 0)) * kind->item.teams;
   const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
-  const double slower = lpg_wide_slower(kind->form, kind->item.tokens);
-  const double work = (350.0 + 350.0 * share) * slower + kind->item.tokens * (2.6 + 7.9 * share);
-  return rounds * (blocks * (read > work ? read : work) + 1200.0 + (p->parts > 1 ? 800.0 : 0.0)) + 1500.0;
+  const double slower = lpg_wide_slower(kind->form);
+  const double crowded =
+      kind->item.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
+  const double work = ((350.0 + 350.0 * share) * slower + kind->item.tokens * (2.6 + 7.9 * share)) * crowded;
+  return rounds * (blocks * (read > work ? read : work) + 1200.0 + lpg_wide_parts_cost(p, kind)) + 1500.0;
 }
 
 /* The problem in clusters of so many blocks; 0 if it has no so many parts, or the device none that run at once. */

@@ -74,7 +74,8 @@ __device__ inline uint32_t power_of_code(uint32_t code, int exponent) {
 /* What a row tile's weights are decoded with, for a granule of columns: of rows g and g + 8. */
 template <class T>
 struct row_numbers_of {
-  uint32_t scale[2], rest[2]; /* rest: what `scale` lacks, where it is the sum of two */
+  uint32_t scale[2], lacks[2]; /* lacks: where the scale is the sum of two numbers, the second */
+  uint32_t rest[2];            /* what is added to scaled weights, in tables */
   uint32_t power[2]; /* by which scales of X's type are multiplied, one after the other: pairs, for rows g and g + 8 */
   int exponent[2];   /* what it is the power of */
   typename T::Decoder::rows rows[2];
@@ -109,10 +110,10 @@ struct row_numbers_of {
       scale[1] = power_of_code<typename T::X>(two >> 8, exponent[1]);
     } else if constexpr (T::Form == LPG_WIDE_SPLIT) {
       const float2 two = __half22float2(((const __half2 *)scales)[g]);
-      const uint4 both_parts = entry_of<typename T::X>(
-          make_float2(times_power(two.x, exponent[0]), times_power(two.y, exponent[1])), make_float2(0.0f, 0.0f));
+      const uint2 both_parts =
+          two_parts<typename T::X>(times_power(two.x, exponent[0]), times_power(two.y, exponent[1]));
       spread(both_parts.x, scale);
-      spread(both_parts.y, rest);
+      spread(both_parts.y, lacks);
     } else {
       uint32_t two;
       if constexpr (T::Form == LPG_WIDE_E4M3) {
@@ -132,16 +133,16 @@ struct row_numbers_of {
   /* From a table's entry. */
   __device__ void load(const uint4 &entry) {
     spread(entry.x, scale);
-    spread(entry.y, rest);
-    if (T::Decoder::centered) set_centers(entry.z, entry.w);
+    spread(entry.y, lacks);
+    spread(entry.z, rest);
+    if (T::Decoder::centered) set_centers(__byte_perm(entry.w, 0, 0x1010), __byte_perm(entry.w, 0, 0x3232));
   }
 
-  /* d to the scaled weight. step, shift: what of a weight the scale multiplies is step * d + shift, in the last form.
-   */
-  __device__ uint32_t scaled(uint32_t d, int half, uint32_t step, uint32_t shift) const {
-    const uint32_t value = T::tables && T::Decoder::centered ? T::X::fma(d, step, shift) : d;
-    if (!T::splits) return T::X::multiply(value, scale[half]);
-    return T::X::fma(value, scale[half], T::X::multiply(value, rest[half]));
+  /* d to the scaled weight. */
+  __device__ uint32_t scaled(uint32_t d, int half) const {
+    if (T::tables) return T::X::fma(d, scale[half], T::X::fma(d, lacks[half], rest[half]));
+    if (T::Form != LPG_WIDE_SPLIT) return T::X::multiply(d, scale[half]);
+    return T::X::fma(d, scale[half], T::X::multiply(d, lacks[half]));
   }
 };
 

@@ -35,15 +35,14 @@ struct wide_traits {
   using Decoder = Decoder_<X_, Bits_>;
   static constexpr int Bits = Bits_, Tokens = Tokens_;
   static constexpr lpg_wide_form Form = Form_;
-  static constexpr bool tables = Form == LPG_WIDE_ANY, integer_sums = false;
+  static constexpr bool tables = lpg_wide_has_tables(Form), integer_sums = false;
   static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;
   static constexpr int row_tiles = RowTiles_, rows = lpg_wide_rows(row_tiles, team_warps);
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */
   /* Steps whose products start together: more leave the warps alone for longer, but take registers. */
   static constexpr int batch = Tokens == LPG_WIDE_TOKENS ? 1 : warps == 16 ? 2 : 4;
-  static constexpr int Granule = lpg_wide_granule(Form), granules = steps / Granule;
-  static constexpr bool splits = Form == LPG_WIDE_SPLIT || tables; /* scales are the sum of two numbers */
+  static constexpr int Granule = lpg_wide_granule(Form);
   static constexpr bool reads_zeros = lpg_wide_reads_zeros(Form, Decoder::centered);
   __device__ static constexpr lpg_wide_slot slot() {
     return lpg_wide_slot_of(Form, Decoder::centered, rows / LPG_TILE_ROWS);

@@ -110,6 +110,7 @@ static const row rows[] = {
     {BITS, "the GPU has too little shared memory for it", &cramped, .d.type = LPGEMM_UINT(2), .m = 1},
 
     /* lookup_limits.c */
+    {LOOKUP, "it takes X of fp16, bf16, int8 and fp8 only", .d.type = LPGEMM_UINT(2), .x = LPGEMM_UINT(4), .m = 1},
     {LOOKUP, "it takes groups of 128, 256, 512 ... columns and whole rows only",
      .d = {.type = LPGEMM_UINT(2), .group_k = 384}, .m = 1},
     {LOOKUP, "the zero is too large", .m = 1,

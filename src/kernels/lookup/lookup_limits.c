@@ -13,6 +13,9 @@ int lpgemm_i_lookup_is_common(const lpg_plan *weights) {
 const char *lpgemm_i_lookup_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpg_axis *group = &plan->group;
+  if (lpg_is_integer_kind(problem->x_type) && problem->x_type != LPGEMM_I8) {
+    return "it takes X of fp16, bf16, int8 and fp8 only";
+  }
   if (group->count > 1 && (group->k % LPG_CHUNK_K != 0 || (group->k & (group->k - 1)) != 0)) {
     return "it takes groups of 128, 256, 512 ... columns and whole rows only";
   }

@@ -37,6 +37,7 @@ enum {
   SUITE(activations, BOTH) \
   SUITE(lut, CPU)          \
   SUITE(planes, BOTH)      \
+  SUITE(octets, BOTH)      \
   SUITE(dropin, BOTH)      \
   SUITE(cublas, CUDA)      \
   SUITE(threads, BOTH)     \

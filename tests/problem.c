@@ -81,7 +81,7 @@ void problem_suit(problem_spec *spec, const char *kernel) {
                                                         : 0;
   if (bytes) { /* what they multiply must be exact in 8 bits, and groups large */
     spec->x_type = bytes;
-    spec->desc.group_k = strstr(kernel, ".sm80") ? 0 : 128;
+    spec->desc.group_k = strstr(kernel, ".sm80") || strcmp(family, "octets") == 0 ? 0 : 128;
     if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   }
   if (strcmp(x, "codes") == 0) { /* integers, and one scale and one zero a row */

@@ -3,6 +3,7 @@
 #include "kernels/decode/decode_limits.h"
 #include "kernels/decode/decode_plan.h"
 #include "kernels/dense/dense_plan.h"
+#include "kernels/octets/octets_plan.h"
 #include "kernels/wide/wide_limits.h"
 #include "kernels/wide/wide_plan.h"
 
@@ -220,6 +221,57 @@ static void check_dense_drawn(const lpg_device *device) {
   }
 }
 
+static void check_octets_drawn(const lpg_device *device) {
+#define ITEM(tokens, row_tiles) {tokens, row_tiles},
+  static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(ITEM)};
+#undef ITEM
+  for (int i = 0; i < 400; i++) {
+    lpgemm_weight_desc_t desc = draw_desc();
+    lpg_plan w;
+    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    const int64_t m = test_between(1, test_between(0, 1) ? 300 : 9000);
+    lpg_octets_plan p = {0};
+    int item = 0;
+    double cost = 0;
+    int found = desc.k > 0 && lpg_octets_choose(&w, m, device, &p, &item, &cost);
+    fitted += found;
+    CHECK(found || desc.k == 0 || device->shared_memory < 232448);
+    if (!found) continue;
+    const int tokens = items[item].tokens, rows = lpg_octets_rows(items[item].row_tiles);
+    const int stage_k = lpg_octets_stage_k(w.bits);
+    CHECK(cost > 0 && stage_k % lpg_tile_k(w.bits) == 0 && stage_k % LPG_OCTETS_X_K == 0);
+    CHECK((int64_t)p.k_stages * stage_k >= desc.k && (int64_t)(p.k_stages - 1) * stage_k < desc.k);
+    CHECK((int64_t)p.row_items * rows >= desc.n && (int64_t)p.token_items * tokens >= m);
+    CHECK(p.groups >= 1 && p.slices >= 1 && p.slices <= 8);
+    CHECK(p.groups <= (p.slices == 1 ? device->units : device->clusters[p.slices == 2 ? 1 : p.slices == 4 ? 2 : 3]));
+    check_shares(p.part, p.slices, p.k_stages);
+    CHECK(p.part.each >= 1);
+
+    /* in the workspace too: the image, sums of tokens, numbers of rows; those of a whole item may be read */
+    const lpg_octets_workspace at = lpg_octets_workspace_of(&w, m);
+    CHECK(at.x_sums >= (int64_t)p.k_stages * stage_k * m && at.x_sums % (8 * LPG_OCTETS_X_K) == 0);
+    CHECK(at.factors >= at.x_sums + (int64_t)p.token_items * tokens * 4 && at.factors % 16 == 0);
+    CHECK(at.offsets >= at.factors + (int64_t)p.row_items * rows * 4);
+    CHECK(at.bytes >= at.offsets + (int64_t)p.row_items * rows * 4);
+    CHECK(at.bytes >= lpg_octets_workspace_of(&w, m - 1).bytes);
+
+    /* in the order in which they lie; sums of slices take the rings' place */
+    CHECK(p.factors >= 16 * LPG_OCTETS_MOST_STAGES && p.factors % 16 == 0 && p.sums % 16 == 0);
+    CHECK(p.sums >= p.factors + LPG_OCTETS_ROWS * 4 && p.x_ring % 1024 == 0);
+    CHECK(p.stages >= 2 && p.stages <= LPG_OCTETS_MOST_STAGES);
+    CHECK(p.x_bytes == tokens * stage_k && p.x_bytes % 1024 == 0);
+    CHECK(p.w_bytes == rows / LPG_TILE_ROWS * lpg_tile_bytes(w.bits) * (stage_k / lpg_tile_k(w.bits)));
+    CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.shared_bytes == p.w_ring + p.stages * p.w_bytes);
+    CHECK(p.shared_bytes <= device->shared_memory);
+    if (p.slices == 1) {
+      CHECK(p.x_ring >=
+            p.sums + LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, items[item].row_tiles * LPG_TILE_ROWS));
+    } else {
+      CHECK(p.sums >= p.x_ring && p.shared_bytes >= p.sums + lpg_sums_bytes(tokens, rows));
+    }
+  }
+}
+
 void suite_plan(void) {
   static const char *const names[] = {"h200", "h100_pcie", "a100", "rtx_a6000"};
   for (int d = 0; d < 4; d++) {
@@ -236,6 +288,12 @@ void suite_plan(void) {
     if (!test_case("plan/invariant/%s", names[d])) continue;
     fitted = 0;
     check_wide_invariant(&devices[d]);
+    CHECK(fitted > 300);
+  }
+  for (int d = 0; d < 2; d++) {
+    if (!test_case("plan/octets/%s", names[d])) continue;
+    fitted = 0;
+    check_octets_drawn(&devices[d]);
     CHECK(fitted > 300);
   }
   for (int d = 0; d < 4; d++) {

@@ -23,6 +23,7 @@ static lpg_device cramped; /* little shared memory */
 #define DECODE "decode.u4.f16.16x8.sm80"
 #define DENSE "dense.any.f16.256x128.sm90a"
 #define DENSE_I8 "dense.any.i8.256x128.sm90a"
+#define OCTETS "octets.u4.i8.256x128.sm90a"
 #define PLANES "planes.int.codes.256x128.sm90a"
 #define FEW "few.u4.codes.64x8.sm90a"
 #define BITS "bits.u2.f16.32x2.sm90a"
@@ -98,6 +99,17 @@ static const row rows[] = {
     {DENSE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
     {DENSE, "the weights' values are too far apart for the type of X", .d = CODEBOOK(1e-9f, 1.0f)},
     {DENSE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
+
+    /* octets_limits.c */
+    {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},
+    {OCTETS, "the activations' codes are not the numbers as int8", .d = INTEGERS(4, 1024), .x = LPGEMM_BIPOLAR(4)},
+    {OCTETS, "it takes no bipolar weights", .d = {.type = LPGEMM_BIPOLAR(4), .group_k = -1}, .x = LPGEMM_I8},
+    {OCTETS, "it takes one scale and one zero a row only", .x = LPGEMM_I8},
+    {OCTETS, "the weights' zeros are no integers", .x = LPGEMM_I8,
+     .d = {.group_k = -1, .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1.5f}},
+    {OCTETS, "it takes no matrix as large as this", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .m = INT64_C(1) << 30},
+    {OCTETS, "sums of so many columns may not be int32", .d = INTEGERS(4, 1200000), .x = LPGEMM_I8},
+    {OCTETS, "it does not fit shared memory", &cramped, .d = INTEGERS(4, 1024), .x = LPGEMM_I8},
 
     /* bits_limits.c */
     {BITS, "it takes X of 16 bits only", .d.type = LPGEMM_UINT(2), .x = LPGEMM_I8, .m = 1},

@@ -10,6 +10,11 @@
 extern "C" {
 #endif
 
+/* 1 if every byte of X is the int8 number that it stands for: int8, and codes that are int8 as they lie. */
+static inline int lpg_x_is_int8(lpgemm_dtype_t x_type) {
+  return lpg_kind(x_type) == LPGEMM_KIND_INT || (lpg_kind(x_type) == LPGEMM_KIND_UINT && lpg_bits(x_type) < 8);
+}
+
 /* `bytes`: of a number of the copy, 1 or 2. */
 
 /* Numbers between the rows of the copy: whole pieces of 16 bytes. */

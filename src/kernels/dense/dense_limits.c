@@ -11,16 +11,11 @@ static int make_plan(const lpg_problem *problem, const lpg_device *device, lpgem
   return lpg_dense_make_plan(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
 }
 
-/* 1 if every byte of X is the int8 number that it stands for. */
-static int is_int8(lpgemm_dtype_t x_type) {
-  return lpg_kind(x_type) == LPGEMM_KIND_INT || (lpg_kind(x_type) == LPGEMM_KIND_UINT && lpg_bits(x_type) < 8);
-}
-
 static const char *refuses(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
   if (problem->m < LEAST_ROWS) return "it expands the weights, which takes 33 rows to pay";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
-  if (image == LPGEMM_I8 && !is_int8(problem->x_type)) return "the activations' codes are not the numbers as int8";
+  if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type)) return "the activations' codes are not the numbers as int8";
   if (problem->plan->desc.k == 0) return "there is nothing to expand";
   const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;

@@ -29,6 +29,14 @@ __device__ inline void copy8_async(uint32_t to, const void *from, bool valid) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(valid ? 8 : 0) : "memory");
 }
 
+/* Bytes (a multiple of 16) to this block's shared memory, as one copy; they count as bytes of the barrier (sm_90 and
+ * later). */
+__device__ inline void copy_bulk(uint32_t to, const void *from, int bytes, uint32_t barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+
 /* Bytes (a multiple of 16) to the same place in the shared memory of the blocks of the cluster whose bits `blocks` has
  * (sm_90 and later); they count as bytes of the same barrier of each. */
 __device__ inline void copy_to_blocks(uint32_t to, const void *from, int bytes, uint32_t barrier, uint16_t blocks) {

@@ -138,15 +138,15 @@ struct wgmma_i8_wide {
 };
 
 /* Bytes with A in registers: row g's four columns 4 t .. 4 t + 3, row g + 8's, and those of 16 columns further on. */
-#define LPG_WGMMA_BYTES_FEW(columns, list, a0, a1, a2, a3, b, ...)                                                 \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32.s8.s8 {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
-               ", %" #a3 "}, %" #b ", 1;"                                                                          \
-               : __VA_ARGS__                                                                                       \
+#define LPG_WGMMA_BYTES_FEW(columns, types, list, a0, a1, a2, a3, b, ...)                                              \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32." types " {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
+               ", %" #a3 "}, %" #b ", 1;"                                                                              \
+               : __VA_ARGS__                                                                                           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
 struct wgmma_i8_few {
   __device__ static void multiply(int (&d)[4], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(8, "%0, %1, %2, %3", 4, 5, 6, 7, 8, LPG_INTEGERS_4(d, 0));
+    LPG_WGMMA_BYTES_FEW(8, "s8.s8", "%0, %1, %2, %3", 4, 5, 6, 7, 8, LPG_INTEGERS_4(d, 0));
   }
   __device__ static void multiply(int (&d)[8], const uint32_t (&a)[4], uint64_t rows) {
     LPG_WGMMA_BYTES_FEW(16, "%0, %1, %2, %3, %4, %5, %6, %7", 8, 9, 10, 11, 12, LPG_INTEGERS_4(d, 0),
@@ -156,10 +156,33 @@ struct wgmma_i8_few {
     LPG_WGMMA_BYTES_FEW(32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
   }
   __device__ static void multiply(int (&d)[32], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(64, LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),
+    LPG_WGMMA_BYTES_FEW(64, "s8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),
                         LPG_INTEGERS_16(d, 16));
   }
 };
+
+/* The same of unsigned bytes in registers by signed ones. */
+struct wgmma_u8_by_i8 {
+  __device__ static void multiply(int (&d)[16], const uint32_t (&a)[4], uint64_t rows) {
+    LPG_WGMMA_BYTES_FEW(32, "u8.s8", LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
+  }
+  __device__ static void multiply(int (&d)[32], const uint32_t (&a)[4], uint64_t rows) {
+    LPG_WGMMA_BYTES_FEW(64, "u8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),
+                        LPG_INTEGERS_16(d, 16));
+  }
+  __device__ static void multiply(int (&d)[64], const uint32_t (&a)[4], uint64_t rows) {
+    LPG_WGMMA_BYTES_FEW(128, "u8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,
+                        65, 66, 67, 68, LPG_INTEGERS_64(d));
+  }
+};
+
+/* Stores four matrices of 8 x 8 numbers of 16 bits transposed: a lane has of each, as of D, columns 2 t and 2 t + 1 of
+ * row g; lane 8 i + c says where column c of matrix i is to lie. */
+__device__ inline void store_transposed(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b),
+               "r"(c), "r"(d)
+               : "memory");
+}
 
 }  // namespace
 }  // namespace lpg

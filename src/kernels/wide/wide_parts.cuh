@@ -29,6 +29,14 @@ struct cluster_sums {
   static constexpr int stride = lpg_sums_stride(T::rows);
   uint32_t sums; /* address, of the first token to add up */
   int blocks;
+  bool keeps_integers; /* sums of integers: they are stored as such, as bits; else as fp32 */
+
+  __device__ static float add(float a, float b) {
+    return T::integer_sums ? __int_as_float(__float_as_int(a) + __float_as_int(b)) : a + b;
+  }
+  __device__ float as_stored(float sum) const {
+    return T::integer_sums && !keeps_integers ? (float)__float_as_int(sum) : sum;
+  }
 
   __device__ uint32_t place(int block, int team, int token, int row) const {
     return address_in_block(sums + ((team * T::Tokens + token) * stride + row) * 4, block);
@@ -37,9 +45,9 @@ struct cluster_sums {
   __device__ float one(int token, int row) const {
     float sum = 0.0f;
     for (int block = 0; block < blocks; block++) {
-      for (int team = 0; team < T::teams; team++) sum += load_one_at(place(block, team, token, row));
+      for (int team = 0; team < T::teams; team++) sum = add(sum, load_one_at(place(block, team, token, row)));
     }
-    return sum;
+    return as_stored(sum);
   }
 
   template <int Tokens>
@@ -53,9 +61,13 @@ struct cluster_sums {
 #pragma unroll
         for (int i = 0; i < Tokens; i++) {
           const float4 one = load_four_at(place(block, team, min(token + i * step, tokens - 1), row));
-          sum[i] = make_float4(sum[i].x + one.x, sum[i].y + one.y, sum[i].z + one.z, sum[i].w + one.w);
+          sum[i] = make_float4(add(sum[i].x, one.x), add(sum[i].y, one.y), add(sum[i].z, one.z), add(sum[i].w, one.w));
         }
       }
+    }
+#pragma unroll
+    for (int i = 0; i < Tokens; i++) {
+      sum[i] = make_float4(as_stored(sum[i].x), as_stored(sum[i].y), as_stored(sum[i].z), as_stored(sum[i].w));
     }
   }
 };
@@ -76,7 +88,8 @@ __device__ inline void store_parts(const Args &a, const Work &w, int item, const
   cluster_arrive();
   cluster_wait();
   const int own = (int)((unsigned)(tokens + a.plan.slices - 1) / (unsigned)a.plan.slices), from = w.rank * own;
-  const cluster_sums<T> all = {shared_address(sums) + from * cluster_sums<T>::stride * 4, a.plan.slices};
+  const cluster_sums<T> all = {shared_address(sums) + from * cluster_sums<T>::stride * 4, a.plan.slices,
+                               a.epilogue.y_type == LPGEMM_I32};
   store_sums<T, T::rows, 32 * T::warps>(a, all, min(own, tokens - from), threadIdx.x, factors, first_token + from,
                                         w.row_item(item) * T::rows);
   __syncwarp();

@@ -1,0 +1,54 @@
+#include "octets_limits.h"
+
+#include <math.h>
+
+#include "../x_copy.h"
+
+/* The largest magnitude of a weight, whatever the zero of its row is: from 0 to 2^bits where rows have one each. */
+static int64_t largest_weight(const lpgemm_weight_desc_t *d) {
+  const int64_t low = lpg_integer_offset(d->type), high = low + (1 << lpg_bits(d->type)) - 1;
+  const int64_t constant = d->zero == LPGEMM_ZERO_CONSTANT ? (int64_t)d->zero_constant : 0;
+  const int64_t most = d->zero == LPGEMM_ZERO_PER_GROUP ? (int64_t)1 << lpg_bits(d->type) : constant;
+  const int64_t above = high - constant, below = most - low;
+  return above > below ? above : below;
+}
+
+const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device *device) {
+  const lpg_plan *plan = problem->plan;
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  lpg_octets_plan unused;
+  int item;
+  double ns = 0.0;
+  if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
+  if (!lpg_x_is_int8(problem->x_type)) return "the activations' codes are not the numbers as int8";
+  if (lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR) return "it takes no bipolar weights";
+  if ((d->scale_type || d->zero == LPGEMM_ZERO_PER_GROUP) && (plan->group.count > 1 || plan->super.count > 1)) {
+    return "it takes one scale and one zero a row only";
+  }
+  if (d->zero == LPGEMM_ZERO_MINIMUM || (d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_real(d->zero_type)) ||
+      (d->zero == LPGEMM_ZERO_CONSTANT &&
+       (fabsf(d->zero_constant) > 65536.0f || floorf(d->zero_constant) != d->zero_constant))) {
+    return "the weights' zeros are no integers";
+  }
+  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
+    return "it takes no matrix as large as this";
+  }
+  if (d->k > INT32_MAX / (128 * largest_weight(d))) return "sums of so many columns may not be int32";
+  return lpg_octets_choose(plan, problem->m, device, &unused, &item, &ns) ? NULL : "it does not fit shared memory";
+}
+
+size_t lpgemm_i_octets_workspace(const lpg_problem *problem, const lpg_device *device) {
+  (void)device;
+  return (size_t)lpg_octets_workspace_of(problem->plan, problem->m).bytes;
+}
+
+double lpgemm_i_octets_estimate(const lpg_problem *problem, const lpg_device *device) {
+  lpg_octets_plan plan;
+  int item;
+  double ns = 0.0;
+  if (!lpg_octets_choose(problem->plan, problem->m, device, &plan, &item, &ns)) return HUGE_VAL;
+  const double units = device->units > 0 ? device->units : 1.0;
+  const double x = (double)problem->m * (double)problem->plan->desc.k / (units * 12000.0);
+  const double few = problem->m <= 8 ? 1.12 : 1.0; /* there `decode` takes up to so much less than it says */
+  return (4.0 + x + ns / 1000.0) * few;
+}

@@ -1,0 +1,140 @@
+/* How many rows of int8 by integer weights are cut into pieces: plain arithmetic, for C and CUDA.
+ *
+ * An item is 128 or 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into stages, and these into
+ * slices, one for each block of threads of a cluster, whose sums are added up. Clusters take items in turn.
+ *
+ * X is brought to an image first: for every 128 columns all tokens after one another, 128 bytes each, as the tensor
+ * cores read them: of every 16 columns in the order of packed weights, and 16-byte piece i at i ^ (token % 8). */
+#ifndef LPG_KERNELS_OCTETS_PLAN_H
+#define LPG_KERNELS_OCTETS_PLAN_H
+
+#include "../tile_sums.h"
+
+enum {
+  LPG_OCTETS_ROWS = 256,   /* of an item, the most */
+  LPG_OCTETS_TOKENS = 128, /* of an item, the most */
+  LPG_OCTETS_WARPS = 8,    /* that multiply, each one row tile or two */
+  LPG_OCTETS_COPY_WARPS = 4,
+  LPG_OCTETS_BAND = 12, /* items of a band, of rows */
+  LPG_OCTETS_X_K = 128, /* columns that stand together in the image */
+  LPG_OCTETS_MOST_STAGES = 16,
+  LPG_OCTETS_BARRIER_BYTES = 256
+};
+
+/* The items that there are kernels for: tokens, and row tiles of a warp. */
+#define LPG_OCTETS_ITEMS(item) item(32, 1) item(64, 1) item(128, 1) item(32, 2) item(64, 2) item(128, 2)
+
+/* Columns of a stage: whole tiles. */
+LPG_FN int lpg_octets_stage_k(int bits) { return lpg_tile_k(bits) > LPG_OCTETS_X_K ? 256 : LPG_OCTETS_X_K; }
+
+typedef struct lpg_octets_item {
+  int tokens, row_tiles;
+} lpg_octets_item;
+
+LPG_FN int lpg_octets_rows(int row_tiles) { return row_tiles * LPG_OCTETS_WARPS * LPG_TILE_ROWS; }
+
+typedef struct lpg_octets_plan {
+  int32_t k_stages;               /* of a row */
+  int32_t row_items, token_items; /* tiles of rows and of tokens */
+  int32_t slices, groups;         /* blocks of threads of a cluster; clusters */
+  lpg_shares part;                /* stages of a slice */
+  int32_t stages;                 /* in shared memory */
+  int32_t x_bytes, w_bytes;       /* of a stage */
+  /* offsets in shared memory */
+  int32_t factors, sums, x_ring, w_ring, shared_bytes;
+} lpg_octets_plan;
+
+/* Tokens that the image has room for. */
+static inline int64_t lpg_octets_tokens(int64_t m) { return (m + 7) / 8 * 8; }
+
+/* What a call makes in its workspace, where it begins: the image, the sums of tokens, and of rows of weights the factor
+ * (fp32) and the offset less the zero (int32). There is room to read all of an item. */
+typedef struct lpg_octets_workspace {
+  int64_t x_sums, factors, offsets, bytes;
+} lpg_octets_workspace;
+
+static inline lpg_octets_workspace lpg_octets_workspace_of(const lpg_plan *weights, int64_t m) {
+  const int64_t stage_k = lpg_octets_stage_k(weights->bits), tokens = lpg_octets_tokens(m);
+  const int64_t rows = (weights->desc.n + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS * LPG_OCTETS_ROWS;
+  lpg_octets_workspace w;
+  w.x_sums = (weights->desc.k + stage_k - 1) / stage_k * stage_k * tokens;
+  w.factors = w.x_sums + (tokens + LPG_OCTETS_TOKENS) * 4;
+  w.offsets = w.factors + rows * 4;
+  w.bytes = w.offsets + rows * 4;
+  return w;
+}
+
+/* Lays out shared memory; 0 if it does not fit. */
+static inline int lpg_octets_lay_out(lpg_octets_plan *p, lpg_octets_item item, int64_t shared_memory) {
+  p->factors = LPG_OCTETS_BARRIER_BYTES;
+  p->sums = p->factors + LPG_OCTETS_ROWS * 4;
+  p->x_ring = p->sums;
+  if (p->slices == 1) { /* a warp's sums of a few tokens; of slices they lie where the stages were */
+    p->x_ring += LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, item.row_tiles * LPG_TILE_ROWS);
+  }
+  p->x_ring = lpg_round_up_to(p->x_ring, 1024); /* swizzled rows */
+  p->stages = (int32_t)((shared_memory - p->x_ring) / (p->x_bytes + p->w_bytes));
+  if (p->stages > LPG_OCTETS_MOST_STAGES) p->stages = LPG_OCTETS_MOST_STAGES;
+  if (p->stages < 2) return 0;
+  p->w_ring = p->x_ring + p->stages * p->x_bytes;
+  p->shared_bytes = p->w_ring + p->stages * p->w_bytes;
+  if (p->slices > 1) {
+    p->sums = p->x_ring;
+    if (p->shared_bytes < p->sums + lpg_sums_bytes(item.tokens, lpg_octets_rows(item.row_tiles))) return 0;
+  }
+  return 1;
+}
+
+/* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores or of its share of the
+ * memory (measured on the H200, docs/performance.md). */
+static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, int bits) {
+  const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
+  const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
+  const double columns = lpg_octets_stage_k(bits) / 128.0, share = rows / 256.0;
+  const double read = rows * 16.0 * bits / 36.0, work = 30.0 + share * (220.0 + 2.9 * item.tokens);
+  const double store = p->slices > 1 ? 1000.0 + share * 45.0 * item.tokens : 800.0 + share * 13.0 * item.tokens;
+  return rounds * (stages * columns * (read > work ? read : work) + store) + 1500.0;
+}
+
+/* The problem in such items and clusters of so many blocks; 0 if it has no so many slices, or the device none that run
+ * at once. */
+static inline int lpg_octets_slice(const lpg_plan *weights, int64_t m, lpg_octets_item item, const lpg_device *device,
+                                   int slices_log2, lpg_octets_plan *p) {
+  const int stage_k = lpg_octets_stage_k(weights->bits), rows = lpg_octets_rows(item.row_tiles);
+  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
+  p->k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
+  p->row_items = (int32_t)((weights->desc.n + rows - 1) / rows);
+  p->token_items = (int32_t)((m + item.tokens - 1) / item.tokens);
+  p->slices = 1 << slices_log2;
+  const int64_t items = (int64_t)p->row_items * p->token_items;
+  if (most <= 0 || p->slices > p->k_stages || items > INT32_MAX) return 0;
+  p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
+  p->part = lpg_shares_of(p->k_stages, p->slices);
+  p->x_bytes = item.tokens * stage_k;
+  p->w_bytes = rows * stage_k / 8 * weights->bits;
+  return lpg_octets_lay_out(p, item, device->shared_memory);
+}
+
+/* The plan and the item (of LPG_OCTETS_ITEMS) that take the least time, and that time; 0 if there is none. */
+static inline int lpg_octets_choose(const lpg_plan *weights, int64_t m, const lpg_device *device, lpg_octets_plan *plan,
+                                    int *item, double *cost) {
+#define LPG_ITEM(tokens, row_tiles) {tokens, row_tiles},
+  static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(LPG_ITEM)};
+#undef LPG_ITEM
+  int found = 0;
+  for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
+    for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
+      lpg_octets_plan p = LPG_ZERO;
+      if (!lpg_octets_slice(weights, m, items[i], device, log2, &p)) continue;
+      const double ns = lpg_octets_cost(&p, items[i], weights->bits);
+      if (found && ns >= *cost) continue;
+      found = 1;
+      *plan = p;
+      *item = i;
+      *cost = ns;
+    }
+  }
+  return found;
+}
+
+#endif

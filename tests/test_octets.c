@@ -1,0 +1,100 @@
+/* int8 by integer weights with one scale and one zero a row (src/kernels/octets/): products so large that every size of
+ * item is taken, in one slice of K and in several, which the drawn problems of test_gemm.c are too small for.
+ *
+ *   octets/items   the shapes below reach every item, by the plan for an H200
+ *   octets/shape   each of them, for a few types of weights and outputs, by the kernel of the weights' width */
+#include "kernels/octets/octets_plan.h"
+#include "problem.h"
+#include "test.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+static const lpg_device h200 = {
+    .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
+
+static const struct {
+  int64_t m, n, k;
+} shapes[] = {{20, 200, 100},   {20, 200, 900},   {33, 8615, 300},  {33, 2049, 3000}, {100, 8615, 300},
+              {40, 17526, 300}, {24, 17526, 300}, {200, 8704, 300}, {100, 2049, 2000}};
+
+/* Of shape i three from the i-th on. */
+static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_UINT(1),
+                                       LPGEMM_UINT(7), LPGEMM_UINT(2), LPGEMM_UINT(6), LPGEMM_INT(8), LPGEMM_INT(5)};
+
+/* Every item in one slice, and at least three of them in several. */
+static void check_items(void) {
+#define ITEM(tokens, row_tiles) {tokens, row_tiles},
+  static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(ITEM)};
+#undef ITEM
+  int whole[COUNT(items)] = {0}, sliced[COUNT(items)] = {0}, several = 0;
+  for (int i = 0; i < COUNT(shapes) * 3; i++) {
+    const int shape = i / 3;
+    lpgemm_weight_desc_t d = {.size = sizeof d, .n = shapes[shape].n, .k = shapes[shape].k};
+    lpg_plan weights;
+    lpg_octets_plan p = {0};
+    int item = 0;
+    double ns = 0;
+    d.type = types[(shape + i % 3) % COUNT(types)];
+    CHECK_STATUS(lpgemm_i_make_plan(&d, &weights), LPGEMM_SUCCESS);
+    CHECK(lpg_octets_choose(&weights, shapes[shape].m, &h200, &p, &item, &ns));
+    *(p.slices > 1 ? &sliced[item] : &whole[item]) = 1;
+  }
+  for (int i = 0; i < COUNT(items); i++) {
+    if (!whole[i])
+      test_fail(__FILE__, __LINE__, "no shape takes %d tokens by %d row tiles", items[i].tokens, items[i].row_tiles);
+    several += sliced[i];
+  }
+  CHECK(several >= 3);
+}
+
+/* The three ways of outputs: 16 bits that are only scaled, in whole pieces; all else that is real; integers. */
+static void check_shape(lpgemm_handle_t handle, int shape, int which) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = types[(shape + which) % COUNT(types)];
+  s.desc.n = shapes[shape].n;
+  s.desc.k = shapes[shape].k;
+  s.m = shapes[shape].m;
+  s.x_type = LPGEMM_I8;
+  s.y_type = which == 0 ? LPGEMM_F16 : which == 1 ? LPGEMM_BF16 : LPGEMM_I32;
+  s.alpha = 1;
+  if (which == 0) s.pad_y = (int)((8 - s.desc.n % 8) % 8);
+  if (which == 1) {
+    s.beta = 0.5f;
+    s.bias_type = LPGEMM_F32;
+    s.pad_y = s.pad_c = s.pad_x = 3;
+  }
+  if (which < 2) {
+    s.desc.scale_type = LPGEMM_F16;
+    s.x_scale_mode = LPGEMM_X_SCALE_ROW;
+  }
+  if (LPGEMM_DTYPE_KIND(s.desc.type) == LPGEMM_KIND_UINT) {
+    s.desc.zero = shape % 2 ? LPGEMM_ZERO_CONSTANT : LPGEMM_ZERO_PER_GROUP;
+    s.desc.zero_type = shape % 2 ? 0 : LPGEMM_U8;
+    s.desc.zero_constant = shape % 2 ? 3.0f : 0.0f;
+  }
+  char kernel[64];
+  snprintf(kernel, sizeof kernel, "octets.u%d.i8.256x128.sm90a", (int)lpgemm_dtype_bits(s.desc.type));
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    problem_expect(&p);
+    const lpgemm_status_t status = problem_run(&p, handle, kernel);
+    if (status == LPGEMM_INVALID_ARGUMENT || status == LPGEMM_NOT_SUPPORTED) {
+      test_skip("%s is not in this build, or not for this GPU", kernel);
+    } else {
+      CHECK_STATUS(status, LPGEMM_SUCCESS);
+      problem_check(&p, kernel);
+      problem_check_again(&p, handle, kernel);
+    }
+  }
+  problem_free(&p);
+}
+
+void suite_octets(void) {
+  if (test_case("octets/items")) check_items();
+  if (test_backend() != LPGEMM_BACKEND_CUDA) return;
+  lpgemm_handle_t handle = problem_handle(0);
+  for (int i = 0; i < COUNT(shapes) * 3; i++) {
+    if (test_case("octets/shape/%d/%d", i / 3, i % 3)) check_shape(handle, i / 3, i % 3);
+  }
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}

@@ -26,6 +26,7 @@ enum {
   SUITE(plan, CPU)         \
   SUITE(wide, CPU)         \
   SUITE(bits, BOTH)        \
+  SUITE(lookup, BOTH)      \
   SUITE(decoders, NVCC)    \
   SUITE(remember, CPU)     \
   SUITE(misuse, BOTH)      \

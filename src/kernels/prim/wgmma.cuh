@@ -149,11 +149,11 @@ struct wgmma_i8_few {
     LPG_WGMMA_BYTES_FEW(8, "s8.s8", "%0, %1, %2, %3", 4, 5, 6, 7, 8, LPG_INTEGERS_4(d, 0));
   }
   __device__ static void multiply(int (&d)[8], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(16, "%0, %1, %2, %3, %4, %5, %6, %7", 8, 9, 10, 11, 12, LPG_INTEGERS_4(d, 0),
+    LPG_WGMMA_BYTES_FEW(16, "s8.s8", "%0, %1, %2, %3, %4, %5, %6, %7", 8, 9, 10, 11, 12, LPG_INTEGERS_4(d, 0),
                         LPG_INTEGERS_4(d, 4));
   }
   __device__ static void multiply(int (&d)[16], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
+    LPG_WGMMA_BYTES_FEW(32, "s8.s8", LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
   }
   __device__ static void multiply(int (&d)[32], const uint32_t (&a)[4], uint64_t rows) {
     LPG_WGMMA_BYTES_FEW(64, "s8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),

@@ -27,6 +27,7 @@ ALLOWED = {
     "src/kernels/": PART + ["src/cuda/cuda.h", "src/pack/activation.h", "src/kernels/prim/"],
     "src/kernels/decode/": KERNELS,
     "src/kernels/dense/": KERNELS,
+    "src/kernels/lookup/": KERNELS,
     "src/kernels/wide/": KERNELS,
     "src/kernels/octets/": KERNELS + ["src/kernels/wide/", "src/bitserial/planes_slice.h"],
     "src/kernels/prim/": [],

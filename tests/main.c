@@ -26,6 +26,7 @@ enum {
   SUITE(plan, CPU)         \
   SUITE(wide, CPU)         \
   SUITE(bits, BOTH)        \
+  SUITE(lookup, BOTH)      \
   SUITE(decoders, NVCC)    \
   SUITE(remember, CPU)     \
   SUITE(misuse, BOTH)      \
@@ -37,6 +38,7 @@ enum {
   SUITE(lut, CPU)          \
   SUITE(planes, BOTH)      \
   SUITE(octets, BOTH)      \
+  SUITE(dense, BOTH)       \
   SUITE(dropin, BOTH)      \
   SUITE(cublas, CUDA)      \
   SUITE(threads, BOTH)     \

@@ -45,7 +45,7 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]) {
   return count;
 }
 
-void problem_suit_bits(problem_spec *spec) {
+void problem_suit_chunks(problem_spec *spec) {
   lpgemm_weight_desc_t *d = &spec->desc;
   static const int64_t groups[] = {128, 0, 256, 1024};
   if (spec->m > 2) spec->m = 1 + spec->m % 2;
@@ -70,8 +70,9 @@ void problem_suit(problem_spec *spec, const char *kernel) {
     spec->desc.zero = LPGEMM_ZERO_NONE;
     spec->desc.zero_type = 0;
   }
-  if (strcmp(family, "decode") == 0 || strcmp(family, "bits") == 0) spec->m = columns;
-  if (strcmp(family, "bits") == 0) problem_suit_bits(spec);
+  const int by_chunks = strcmp(family, "bits") == 0 || strcmp(family, "lookup") == 0;
+  if (strcmp(family, "decode") == 0 || by_chunks) spec->m = columns;
+  if (by_chunks) problem_suit_chunks(spec);
   if (strcmp(family, "wide") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   if (strcmp(family, "dense") == 0) spec->m = 40; /* it takes no few rows */
   const lpgemm_dtype_t bytes = strcmp(x, "i8") == 0     ? LPGEMM_I8
@@ -386,12 +387,12 @@ void problem_repack(problem *p, lpgemm_handle_t handle) {
 }
 
 /* What X as fixed point may add to the bound, in p->fixed: for every 128 columns half a unit of X times sum |w|, the
- * unit being 2^(1 - digits) of the power of two above the largest |x|; gelu's slope is 1.13 at most. */
+ * unit being 2^(1 - digits) of the power of two above the largest |x|; gelu's slope is 1.13 at most. Here with no
+ * digits: problem_check() knows how many the kernel has. */
 static void expect_fixed(problem *p) {
   enum { CHUNK = 128, LEAST_EXPONENT = -102 };
   const lpgemm_weight_desc_t *d = &p->spec.desc;
   const lpgemm_run_args_t *a = &p->args;
-  const int digits = lpgemm_dtype_bits(d->type) == 1 ? 24 : 22;
   double *w = malloc(((size_t)d->k + 1) * sizeof *w);
   if (!w) abort();
   for (int64_t n = 0; n < d->n; n++) {
@@ -407,7 +408,7 @@ static void expect_fixed(problem *p) {
           weights += fabs(w[k]);
         }
         frexp(most, &exponent);
-        sum += ldexp(weights, (exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT) - digits);
+        sum += ldexp(weights, exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT);
       }
       p->fixed[m * d->n + n] = 1.13 * (a->alpha ? fabs((double)*a->alpha) : 1) * sum;
     }
@@ -415,17 +416,23 @@ static void expect_fixed(problem *p) {
   free(w);
 }
 
-/* The kernels that take X as fixed point take weights of 1 and 2 bits, and X of 16. */
-static int may_be_fixed(const problem *p, const char *kernel) {
+/* The digits that a kernel has for X as fixed point, or that the one with the fewest has that may be chosen; 0: none.
+ */
+static int fixed_digits(const problem *p, const char *kernel) {
   const lpgemm_dtype_t type = p->spec.desc.type, x = p->args.x_type;
-  if (kernel && strncmp(kernel, "bits.", 5) != 0) return 0;
-  return test_backend() == LPGEMM_BACKEND_CUDA && !p->spec.exact && LPGEMM_DTYPE_KIND(type) <= LPGEMM_KIND_BIPOLAR &&
-         lpgemm_dtype_bits(type) <= 2 && (x == LPGEMM_F16 || x == LPGEMM_BF16) && p->args.y_type != LPGEMM_I32;
+  const int bits = (int)lpgemm_dtype_bits(type);
+  if (test_backend() != LPGEMM_BACKEND_CUDA || p->spec.exact || LPGEMM_DTYPE_KIND(type) > LPGEMM_KIND_BIPOLAR ||
+      x == LPGEMM_F32 || (LPGEMM_DTYPE_KIND(x) <= LPGEMM_KIND_BIPOLAR && x != LPGEMM_I8) ||
+      p->args.y_type == LPGEMM_I32) {
+    return 0;
+  }
+  if (kernel && strncmp(kernel, "bits.", 5) != 0 && strncmp(kernel, "lookup.", 7) != 0) return 0;
+  return bits == 1 ? 24 : bits == 2 ? 22 : 0;
 }
 
 void problem_expect(problem *p) {
   ref_gemm(&p->spec.desc, &p->source, &p->args, p->want, p->bound, p->rounded);
-  if (may_be_fixed(p, NULL)) expect_fixed(p);
+  if (fixed_digits(p, NULL)) expect_fixed(p);
   if (!p->spec.exact || p->args.y_type == LPGEMM_I32) return;
   for (int64_t i = 0; i < p->args.m * p->spec.desc.n; i++) {
     p->want[i] = ref_round(p->args.y_type, p->want[i]);
@@ -493,8 +500,9 @@ void problem_check(const problem *p, const char *what) {
   const int64_t outputs = p->args.m * p->spec.desc.n;
   double *bound = malloc(((size_t)outputs + 1) * sizeof *bound);
   if (!bound) abort();
+  const int digits = fixed_digits(p, what);
   for (int64_t i = 0; i < outputs; i++) {
-    bound[i] = (rounds_weights(what) ? p->rounded : p->bound)[i] + (may_be_fixed(p, what) ? p->fixed[i] : 0);
+    bound[i] = (rounds_weights(what) ? p->rounded : p->bound)[i] + (digits ? ldexp(p->fixed[i], -digits) : 0);
   }
   CHECK_MATRIX(
       compare_matrix(p->args.y_type, p->y, p->args.ldy, p->args.m, p->spec.desc.n, p->want, bound, !p->spec.not_finite),

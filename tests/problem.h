@@ -73,8 +73,8 @@ const lpgemm_dtype_t *problem_types(void);
 enum { PROBLEM_KERNELS = 512 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
 
-/* Gives a problem of weights of 1 or 2 bits what the bits kernels take: groups, scales, zeros, few rows. */
-void problem_suit_bits(problem_spec *spec);
+/* Gives a problem of weights of few bits what the bits and lookup kernels take: groups, scales, zeros, few rows. */
+void problem_suit_chunks(problem_spec *spec);
 
 /* Gives a problem the weights, the type of X and the number of rows that the kernel takes. */
 void problem_suit(problem_spec *spec, const char *kernel);

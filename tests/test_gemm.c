@@ -353,7 +353,7 @@ static void check_few_rows(int type, int x, int few) {
   problem_spec spec = draw_rows_of(type, x);
   spec.m = test_between(few ? 1 : 9, few ? 8 : 16);
   if (spec.desc.n > 400) spec.desc.n = test_between(1, 100);
-  if (few && lpgemm_dtype_bits(spec.desc.type) <= 2 && test_between(0, 5)) problem_suit_bits(&spec);
+  if (few && lpgemm_dtype_bits(spec.desc.type) <= 2 && test_between(0, 5)) problem_suit_chunks(&spec);
   check_spec(&spec);
 }
 

@@ -8,6 +8,7 @@
  *   lut/ISA/pieces       more rows than memory holds tables of, and a row longer than that
  *   lut/ISA/cancel       large activations on weights that are zero leave no error
  *   lut/ISA/fast         the tables of the level FAST, on even data and with outliers
+ *   lut/ISA/accuracy     what each kind of table loses of Gaussian data, with outliers and without (docs/lut.md)
  *   lut/ISA/not-finite, lut/ISA/unread, lut/ISA/threads, lut/ISA/refused
  *   lut/isa              all instruction sets give the same bits
  *   lut/automatic        a plain call takes the kernel, without workspace */
@@ -500,8 +501,11 @@ static double largest(lpgemm_dtype_t type, const void *array, int64_t count) {
   return most;
 }
 
-/* An entry of two digits is off by up to 2^15 units, and |x| reaches 2^27 units in every block: 2^-12 of the largest. A
- * quarter of the activations as many lookups count 2^bits - 1 halves of it, times the scale. */
+/* What an entry may be off, relative to the largest activation. Two digits: up to 2^15 units, and |x| reaches 2^27
+ * units in every block. A byte: half its scale, and 127 scales are at most 4 activations. */
+static double entry_error(void) { return strcmp(isa, "vbmi") == 0 ? 2.0 / 127.0 : 0x1p-12; }
+
+/* A quarter of the activations as many lookups count 2^bits - 1 halves of it, times the scale. */
 static void fast(lpgemm_dtype_t type, double outliers) {
   if (!test_case("lut/%s/fast/%s/outliers%d", isa, lpgemm_dtype_name(type), (int)outliers)) return;
   problem_spec s = make_spec(type, 3, 100, 1024);
@@ -519,13 +523,54 @@ static void fast(lpgemm_dtype_t type, double outliers) {
     double lookups = (double)s.desc.k / 4 * (double)((1 << (type & 0xff)) - 1) / 2;
     double scale = largest(s.desc.scale_type, p.source.scales, s.desc.n * s.desc.k / 128);
     for (int64_t i = 0; i < s.m * s.desc.n; i++) {
-      p.bound[i] += 0x1p-12 * largest(s.x_type, p.x, elements) * lookups * scale;
+      p.bound[i] += entry_error() * largest(s.x_type, p.x, elements) * lookups * scale;
     }
     CHECK_STATUS(problem_run(&p, handle, kernel_for(type)), LPGEMM_SUCCESS);
     CHECK_MATRIX(compare_matrix(s.y_type, p.y, p.args.ldy, s.m, s.desc.n, p.want, p.bound, 1), isa);
     for (int64_t i = 0; i < s.m * s.desc.n; i++) differ += ((float *)p.y)[i] != ((float *)exact)[i];
     CHECK(differ > 0); /* or these would be the tables of EXACT */
     test_free(exact);
+  }
+  problem_free(&p);
+}
+
+/* The error of a run, by norm. */
+static double relative_error(const problem *p) {
+  double error = 0, norm = 0;
+  for (int64_t i = 0; i < p->args.m * p->spec.desc.n; i++) {
+    const double off = (double)((const float *)p->y)[i] - p->want[i];
+    error += off * off;
+    norm += p->want[i] * p->want[i];
+  }
+  return sqrt(error / norm);
+}
+
+static double gaussian(void) {
+  double x = -6;
+  for (int i = 0; i < 12; i++) x += test_uniform(0, 1);
+  return x;
+}
+
+/* Random codes with the zero in the middle by Gaussian activations, 1 % of which are a hundred times as large if asked.
+ * EXACT gives the oracle's number, rounded to fp32. */
+static void accuracy(int bits, int outliers) {
+  if (!test_case("lut/%s/accuracy/u%d/%s", isa, bits, outliers ? "outliers" : "gaussian")) return;
+  problem_spec s = make_spec(LPGEMM_UINT((uint32_t)bits), 1, 512, 4096);
+  set_form(&s.desc, 1, 128);
+  s.desc.zero = LPGEMM_ZERO_CONSTANT;
+  s.desc.zero_type = 0;
+  s.desc.zero_constant = (float)(1 << (bits - 1));
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    for (int64_t i = 0; i < s.desc.k; i++) {
+      ref_store(s.x_type, p.x, i, gaussian() * (outliers && test_between(0, 99) == 0 ? 100 : 1));
+    }
+    problem_expect(&p);
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
+    CHECK(relative_error(&p) <= ref_epsilon(LPGEMM_F32));
+    p.args.level = LPGEMM_LEVEL_FAST;
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
+    CHECK(relative_error(&p) <= 5e-3);
   }
   problem_free(&p);
 }
@@ -607,6 +652,8 @@ static void suite_of_isa(void) {
   for (int bits = 1; bits <= 4; bits++) {
     fast(LPGEMM_UINT((uint32_t)bits), 1);
     fast(LPGEMM_UINT((uint32_t)bits), 50);
+    accuracy(bits, 0);
+    accuracy(bits, 1);
   }
   not_finite();
   unread();

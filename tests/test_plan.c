@@ -4,6 +4,7 @@
 #include "kernels/decode/decode_plan.h"
 #include "kernels/dense/dense_plan.h"
 #include "kernels/octets/octets_plan.h"
+#include "kernels/tile_sums.h"
 #include "kernels/wide/wide_limits.h"
 #include "kernels/wide/wide_plan.h"
 
@@ -72,7 +73,7 @@ static void check_plan(const lpg_decode_plan *p, const lpg_decode_kind *kind, co
   CHECK(p->shared_bytes <= device->shared_memory);
 }
 
-static int fitted;
+static int fitted, split; /* plans that fit, and those of them with slices of K */
 
 static void check_drawn(const lpg_device *device) {
   for (int i = 0; i < 200; i++) {
@@ -193,28 +194,38 @@ static void check_dense_drawn(const lpg_device *device) {
     int64_t m = test_between(33, test_between(0, 1) ? 300 : 9000);
     int x_bytes = (int)test_between(1, 2), wgmma = (int)test_between(0, 1);
     lpg_expand_scaling scaling = {0};
-    if (test_between(0, 1)) *(x_bytes == 1 ? &scaling.in_table : &scaling.finds) = 1;
+    if (test_between(0, 1)) *(x_bytes == 1 || test_between(0, 1) ? &scaling.in_table : &scaling.finds) = 1;
     lpg_dense_plan p = {0};
     int found = lpg_dense_make_plan(&w, m, x_bytes, scaling, wgmma, device, &p);
     fitted += found;
-    CHECK(found || device->shared_memory < 232448 || desc.k * x_bytes > 130000);
+    CHECK(found || device->shared_memory < 232448 || desc.k * x_bytes > 130000 || desc.k == 0);
     if (!found) continue;
     CHECK((int64_t)p.k_stages * LPG_DENSE_STAGE_BYTES >= desc.k * x_bytes);
     CHECK((int64_t)p.row_items * LPG_DENSE_ROWS >= desc.n && p.chunk_items >= (desc.n > 0) &&
           p.chunk_items <= p.row_items);
-    CHECK((int64_t)p.token_items * p.cluster * LPG_DENSE_TOKENS >= m);
-    CHECK(p.cluster == 1 ? p.groups <= device->units : p.cluster == 2 && p.groups <= device->clusters[1] && wgmma);
-    CHECK(p.slices == 1 && p.groups >= 1);
+    CHECK((int64_t)p.token_items * p.share * LPG_DENSE_TOKENS >= m && p.share >= 1 && p.share <= 2);
+    CHECK(p.cluster == p.share * p.slices && p.cluster <= 8 && (p.cluster == 1 || wgmma));
+    CHECK(p.groups >= 1 && p.groups * p.cluster <= device->units);
+    split += p.slices > 1;
 
-    /* the largest chunk, whatever M, is within the workspace; the plan's is no larger */
+    /* slices are not empty, and nobody takes an item after the first, since its sums take the ring's place; those of
+     * integers are not split */
+    CHECK(p.slices >= 1 && p.slices <= p.k_stages && (p.slices == 1 || !p.persistent));
+    CHECK(p.slices == 1 || x_bytes == 2 || scaling.in_table);
+
+    /* the largest chunk is within the workspace, but for numbers that take no more than X; the plan's is no larger */
     lpg_dense_plan largest = p;
     largest.chunk_items = lpg_dense_most_items(&p);
-    CHECK(lpg_dense_chunk_bytes(&largest) <= LPG_DENSE_WORKSPACE && largest.chunk_items >= p.chunk_items);
+    CHECK(lpg_dense_chunk_bytes(&largest) <= LPG_DENSE_WORKSPACE + m * desc.k * x_bytes);
+    CHECK(largest.chunk_items * lpg_dense_item_bytes(&p) <= LPG_DENSE_WORKSPACE);
+    CHECK(largest.chunk_items >= p.chunk_items);
 
-    /* in the order in which they lie; without wgmma the sums take the ring's place */
+    /* in the order in which they lie; without wgmma, and of slices, the sums take the ring's place */
     CHECK(p.factors >= 16 * LPG_DENSE_MOST_STAGES && p.factors % 16 == 0 && p.x_ring % 1024 == 0);
     CHECK(p.sums >= p.factors + LPG_DENSE_ROWS * 4 && p.sums % 16 == 0);
-    CHECK(wgmma ? p.x_ring >= p.sums + LPG_DENSE_SUMS_BYTES : p.shared_bytes >= p.sums + LPG_DENSE_SUMS_BYTES);
+    CHECK(wgmma && p.slices == 1 ? p.x_ring >= p.sums + LPG_DENSE_SUMS_BYTES : p.sums == p.x_ring);
+    CHECK(p.shared_bytes >=
+          p.sums + (p.slices > 1 ? lpg_sums_bytes(LPG_DENSE_TOKENS, LPG_DENSE_ROWS) : LPG_DENSE_SUMS_BYTES));
     CHECK(p.stages >= (wgmma ? LPG_DENSE_COPY_WARPS : 2) && p.stages <= LPG_DENSE_MOST_STAGES);
     CHECK(p.w_ring == p.x_ring + p.stages * LPG_DENSE_X_BYTES && p.w_ring % 1024 == 0);
     CHECK(p.shared_bytes == p.w_ring + p.stages * LPG_DENSE_W_BYTES && p.shared_bytes <= device->shared_memory);
@@ -298,9 +309,9 @@ void suite_plan(void) {
   }
   for (int d = 0; d < 4; d++) {
     if (!test_case("plan/dense/%s", names[d])) continue;
-    fitted = 0;
+    fitted = split = 0;
     check_dense_drawn(&devices[d]);
-    CHECK(fitted > 100);
+    CHECK(fitted > 100 && (split > 20 || devices[d].clusters[1] == 0));
   }
   if (test_case("plan/refused")) { /* numbers of 32 bits would not do */
     static const struct {

@@ -27,6 +27,7 @@ static lpg_device cramped; /* little shared memory */
 #define PLANES "planes.int.codes.256x128.sm90a"
 #define FEW "few.u4.codes.64x8.sm90a"
 #define BITS "bits.u2.f16.32x2.sm90a"
+#define LOOKUP "lookup.u2.f16.128x1.sm90a"
 #define CODEBOOK(...)                                       \
   {                                                         \
     .type = LPGEMM_CODEBOOK(4), .codebook = { __VA_ARGS__ } \
@@ -82,7 +83,7 @@ static const row rows[] = {
     {DENSE, "it expands the weights, which takes 33 rows to pay", .m = 32},
     {DENSE, "its sums are no integers", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .y = LPGEMM_I32},
     {DENSE, "there is nothing to expand", .d.k = -1},
-    {"dense.any.i8.256x128.sm80", "it takes no groups with 8 bits", &sm80, .x = LPGEMM_I8},
+    {"dense.any.i8.256x128.sm80", "it puts no scales of groups on sums", &sm80, .x = LPGEMM_I8},
     {DENSE, "the rows are too long for its workspace", .d.k = 200000},
     {DENSE_I8, "it takes no minima with activations of 8 bits",
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16}, .x = LPGEMM_I8},
@@ -97,7 +98,7 @@ static const row rows[] = {
     {DENSE_I8, "sums of so many columns may not be int32", .d = INTEGERS(4, 140000), .x = LPGEMM_I8},
     {DENSE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
     {DENSE, "the weights' values are too far apart for the type of X", .d = CODEBOOK(1e-9f, 1.0f)},
-    {DENSE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
+    {DENSE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255, .d.group_k = 32},
 
     /* octets_limits.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},
@@ -119,6 +120,17 @@ static const row rows[] = {
     {BITS, "it takes no matrix as large as this", .d = {.type = LPGEMM_UINT(2), .n = INT64_C(1) << 30, .k = 256},
      .m = 1},
     {BITS, "the GPU has too little shared memory for it", &cramped, .d.type = LPGEMM_UINT(2), .m = 1},
+
+    /* lookup_limits.c */
+    {LOOKUP, "it takes X of fp16, bf16, int8 and fp8 only", .d.type = LPGEMM_UINT(2), .x = LPGEMM_UINT(4), .m = 1},
+    {LOOKUP, "it takes groups of 128, 256, 512 ... columns and whole rows only",
+     .d = {.type = LPGEMM_UINT(2), .group_k = 384}, .m = 1},
+    {LOOKUP, "the zero is too large", .m = 1,
+     .d = {.type = LPGEMM_UINT(2), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1e31f}},
+    {LOOKUP, "it takes no matrix as large as this", .d = {.type = LPGEMM_UINT(2), .n = INT64_C(1) << 30, .k = 256},
+     .m = 1},
+    {LOOKUP, "the tables of a row do not fit the shared memory of a cluster", .d = {.type = LPGEMM_UINT(2), .k = 28672},
+     .m = 1},
 
     /* planes_limits.c */
     {PLANES, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_UINT(4)},

@@ -8,28 +8,12 @@
 #ifndef LPG_BITSERIAL_BITS_FIXED_H
 #define LPG_BITSERIAL_BITS_FIXED_H
 
-#include "../internal.h"
+#include "../kernels/fixed_point.h"
 
-enum {
-  LPG_CHUNK_K = 128,        /* columns of X that share a unit */
-  LPG_PLANES = 24,          /* columns of bits a row of X: three tensor-core blocks of 8 */
-  LPG_LEAST_EXPONENT = -102 /* so that units are normal numbers of fp32 */
-};
+enum { LPG_PLANES = 24 }; /* columns of bits a row of X: three tensor-core blocks of 8 */
 
 /* Bits of a number, its sign among them. */
 LPG_FN int lpg_fixed_digits(int bits) { return LPG_PLANES + 2 - 2 * bits; }
-
-/* The e of a chunk whose largest magnitude has these bits in fp32: 2^e is above it. */
-LPG_FN int lpg_fixed_exponent(uint32_t most) {
-  const int e = (int)(most >> 23) - 126;
-  return e > LPG_LEAST_EXPONENT ? e : LPG_LEAST_EXPONENT;
-}
-
-/* 1 if the chunk has an infinity or NaN: then its numbers become 0 and its unit NaN. */
-LPG_FN int lpg_is_not_finite(uint32_t most) { return most >= 0x7f800000u; }
-
-/* 2^p, a normal number of fp32, as its bits. */
-LPG_FN uint32_t lpg_power_bits(int p) { return (uint32_t)(p + 127) << 23; }
 
 /* What column q counts: a power of two, of the sign's bit negative. */
 LPG_FN int32_t lpg_plane_weight(int bits, int q) { return q < LPG_PLANES - bits ? 1 << q : -(1 << (q - (bits - 1))); }

@@ -8,31 +8,6 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-static void set_numbers(const lpg_call &call, bits_numbers &numbers) {
-  const lpg_plan &plan = *call.problem.plan;
-  const lpgemm_weight_desc_t &d = plan.desc;
-  numbers.scales = call.section[LPG_SECTION_SCALES];
-  numbers.zeros = call.section[LPG_SECTION_ZEROS];
-  numbers.scale_type = d.scale_type;
-  numbers.zero_type = d.zero_type;
-  numbers.scale_slot = d.scale_type ? lpg_slot_bytes(d.scale_type) : 0;
-  numbers.zero_slot = d.zero_type ? lpg_slot_bytes(d.zero_type) : 0;
-  numbers.scale_row = plan.group.padded * numbers.scale_slot;
-  numbers.zero_row = plan.group.padded * numbers.zero_slot;
-  numbers.last_group = plan.group.count > 0 ? (int)plan.group.count - 1 : 0;
-  while (plan.group.count > 1 && LPG_CHUNK_K << numbers.group_shift < plan.group.k) numbers.group_shift++;
-  numbers.zero = d.zero == LPGEMM_ZERO_PER_GROUP ? bits_zero_per_group
-                 : d.zero == LPGEMM_ZERO_MINIMUM ? bits_zero_minimum
-                                                 : bits_zero_fixed;
-  numbers.step = (float)lpg_integer_step(d.type);
-  numbers.offset = (float)lpg_integer_offset(d.type);
-  numbers.most_center = (float)(2 * ((1 << plan.bits) - 1));
-  const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0, half = 0.5 * numbers.step;
-  const double center = rint((zero - numbers.offset) / half);
-  numbers.center = (float)fmin(fmax(center, 0.0), (double)numbers.most_center);
-  numbers.rest = (float)((numbers.center * half + numbers.offset - zero) / half);
-}
-
 /* The plan, made once a problem. */
 static lpgemm_status_t find_bits_plan(const lpg_call &call, lpg_bits_plan &plan) {
   static_assert(sizeof plan <= sizeof call.memo->words, "a memo is too small for a plan");
@@ -68,7 +43,7 @@ static lpgemm_status_t run_bits(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
   bits_args a = {};
   LPG_TRY(find_bits_plan(call, a.plan));
-  set_numbers(call, a.numbers);
+  set_chunk_numbers(call, a.numbers);
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);

@@ -2,31 +2,16 @@
 #pragma once
 
 #include "../kernels/blocks.cuh"
+#include "../kernels/chunk_numbers.cuh"
 #include "../kernels/epilogue.cuh"
 #include "bits_plan.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-enum bits_zero { bits_zero_fixed, bits_zero_per_group, bits_zero_minimum };
-
-/* Scales and zeros in the packed form, and what follows from the type of the weights. */
-struct bits_numbers {
-  const uint8_t *scales, *zeros; /* NULL: absent */
-  lpgemm_dtype_t scale_type, zero_type;
-  bits_zero zero;
-  int scale_slot, zero_slot; /* bytes of the 16 values of a row tile and group */
-  int64_t scale_row, zero_row;
-  int group_shift, last_group; /* of chunk c: min(c >> group_shift, last_group) */
-  float step, offset;          /* value of a stored code: step * code + offset */
-  float most_center;           /* twice the largest code */
-  float center, rest;          /* fixed zeros: twice the code from which codes are counted; what is left of the zero,
-                                  counted in halves of a step */
-};
-
 struct bits_args {
   lpg_bits_plan plan;
-  bits_numbers numbers;
+  chunk_numbers_args numbers;
   const uint8_t *codes;
   int64_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */

@@ -20,8 +20,8 @@ typedef struct lpg_shares {
   int32_t each, more;
 } lpg_shares;
 
-static inline lpg_shares lpg_shares_of(int32_t count, int32_t parts) {
-  lpg_shares s;
+LPG_FN lpg_shares lpg_shares_of(int32_t count, int32_t parts) {
+  lpg_shares s = LPG_ZERO;
   s.each = count / parts;
   s.more = count % parts;
   return s;

@@ -18,6 +18,7 @@
 #include "../cpu/cpu.h"
 #include "../cpu/epilogue.h"
 #include "build.h"
+#include "bytes.h"
 #include "lut.h"
 
 enum {
@@ -46,6 +47,7 @@ typedef struct lookup_sums {
  *   make_panel_of(), for so many tiles of a block, and add_lookups(), over the steps [first, end) of a block */
 #if defined(__AVX512VBMI__)
 #define LPG_LUT_VECTOR 64
+#define LPG_LUT_BYTES 1 /* add_bytes(): the same for tables of bytes */
 #include "panel_vbmi.h"
 #elif defined(__AVX2__)
 #define LPG_LUT_VECTOR 32
@@ -87,7 +89,8 @@ typedef struct job {
   groups groups;
   int64_t first, rows, blocks; /* rows of X, and blocks of a row */
   const lpg_lut_block *tables; /* of these rows */
-  lpg_lut_block *to_build;     /* the same, while they are built */
+  lpg_lut_block *to_build;     /* the same, while they are built; NULL: the call brought them */
+  lut_bytes *bytes;            /* the same with 8 bits; NULL: those are not used */
 } job;
 
 /* ---- a segment ---- */
@@ -128,12 +131,40 @@ static int digits_of(const job *j, const lpg_lut_block *b) {
   return used < j->digits ? used : j->digits;
 }
 
+/* What the lookups in bytes had more than the sums of q, for every plane. */
+static double byte_bias(const lut_bytes *bytes, const segment *at) {
+  return LPG_LUT_BYTE_BIAS * (double)(bytes->before[at->end] - bytes->before[at->first]);
+}
+
+static void find_segment(const job *j, const panel_step *panel, const lpg_lut_block *b, const lut_bytes *bytes,
+                         const segment *at, lookup_sums *found) {
+#if defined(LPG_LUT_BYTES)
+  if (bytes) {
+    switch (j->type.bits) {
+      case 1: add_bytes(1, panel, bytes, at->first, at->end, found); return;
+      case 2: add_bytes(2, panel, bytes, at->first, at->end, found); return;
+      case 3: add_bytes(3, panel, bytes, at->first, at->end, found); return;
+      default: add_bytes(4, panel, bytes, at->first, at->end, found); return;
+    }
+  }
+#else
+  (void)bytes;
+#endif
+  add_segment(j->type.bits, digits_of(j, b), panel, b, at->first, at->end, found);
+}
+
 /* Adds what was found to the sums of Y. As code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2,
  * sum q * code = (sum of 2^i * (sum q * sign_i) + (2^bits - 1) * sum q) / 2. All is exact but for scales and rests. */
-static void add_found(const job *j, const lpg_lut_block *b, const segment *at, const group *g, const lookup_sums *found,
-                      double *sums) {
+static void add_found(const job *j, const lpg_lut_block *b, const lut_bytes *bytes, const segment *at, const group *g,
+                      const lookup_sums *found, double *sums) {
   double sum_q = b->before[at->end] - b->before[at->first], half = j->half, rest = j->groups.left * sum_q;
-  double offset = j->sum_factor * sum_q - j->step_bias[digits_of(j, b)] * (double)(at->end - at->first);
+  double offset = j->sum_factor * sum_q;
+  if (bytes) {
+    half *= bytes->unit;
+    offset -= half * (double)((1 << j->type.bits) - 1) * byte_bias(bytes, at);
+  } else {
+    offset -= j->step_bias[digits_of(j, b)] * (double)(at->end - at->first);
+  }
   if (j->groups.one_zero) offset -= j->groups.zero * sum_q;
   for (int i = 0; i < LPG_TILE_ROWS; i += V) {
     vdouble upper = to_doubles(*(const vint *)(found->upper + i)),
@@ -201,12 +232,11 @@ static void multiply_part(const job *j, int64_t row_tile, const part *p, int til
   for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
   for (int64_t m = 0; m < j->rows; m++) {
     const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
+    const lut_bytes *bytes = j->bytes ? j->bytes + m * j->blocks + p->block : NULL;
     double *sums = s->sums[m][tile];
+    for (int i = 0; i < p->segments; i++) find_segment(j, s->panel, b, bytes, &p->segment[i], &s->found[i]);
     for (int i = 0; i < p->segments; i++) {
-      add_segment(j->type.bits, digits_of(j, b), s->panel, b, p->segment[i].first, p->segment[i].end, &s->found[i]);
-    }
-    for (int i = 0; i < p->segments; i++) {
-      add_found(j, b, &p->segment[i], &s->group[i], &s->found[i], sums);
+      add_found(j, b, bytes, &p->segment[i], &s->group[i], &s->found[i], sums);
       if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
     }
   }
@@ -238,7 +268,10 @@ static void build_task(void *context, int64_t index, void *unused) {
   const lpg_call *call = j->call;
   int64_t row = (j->first + index / j->blocks) * call->ldx;
   (void)unused;
-  build_part(j->plan->desc.k, call->x, call->problem.x_type, row, index % j->blocks, j->to_build + index);
+  if (j->to_build) {
+    build_part(j->plan->desc.k, call->x, call->problem.x_type, row, index % j->blocks, j->to_build + index);
+  }
+  if (j->bytes) shorten_block(j->type.bits, j->tables + index, j->bytes + index);
 }
 
 #define NAME_(start, isa) start##isa
@@ -254,22 +287,39 @@ static void read_weights(job *j) {
   for (int i = 1; i <= LPG_LUT_DIGITS; i++) j->step_bias[i] = j->half * planes * lpg_lut_step_bias(i);
 }
 
+/* Finds room for what the call makes of X, and returns for how many rows at a time. Tables of bytes are made where the
+ * handle's memory holds them for a row. */
+static int64_t find_room(job *j) {
+  const lpg_call *call = j->call;
+  const int64_t built = call->problem.tables ? 0 : (int64_t)sizeof(lpg_lut_block);
+  int64_t shortened = 0;
+#if defined(LPG_LUT_BYTES)
+  if (call->problem.level == LPGEMM_LEVEL_FAST &&
+      j->blocks * (built + (int64_t)sizeof(lut_bytes)) <= LPG_SHARED_BYTES) {
+    shortened = sizeof(lut_bytes);
+  }
+#endif
+  if (j->blocks == 0 || built + shortened == 0) return MAX_ROWS;
+  int64_t rows = LPG_SHARED_BYTES / (j->blocks * (built + shortened));
+  if (rows == 0) rows = 1; /* in the workspace */
+  if (rows > MAX_ROWS) rows = MAX_ROWS;
+  uint8_t *memory = call->workspace ? call->workspace : lpgemm_i_pool_shared(call->pool);
+  if (built) j->to_build = (lpg_lut_block *)(void *)memory;
+  if (shortened) j->bytes = (lut_bytes *)(void *)(memory + rows * j->blocks * built);
+  return rows;
+}
+
 lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
   const lpg_problem *problem = &call->problem;
   job j = {.call = call, .plan = problem->plan};
   read_weights(&j);
   j.digits = problem->level == LPGEMM_LEVEL_FAST ? 2 : LPG_LUT_DIGITS;
   j.blocks = call->skip_product ? 0 : lpg_lut_blocks(problem->plan->desc.k);
-  int64_t most = MAX_ROWS, fitting = LPG_SHARED_BYTES / (int64_t)sizeof(lpg_lut_block);
-  if (!problem->tables && j.blocks > 0) {
-    j.to_build = call->workspace ? call->workspace : lpgemm_i_pool_shared(call->pool);
-    most = j.blocks > fitting ? 1 : fitting / j.blocks;
-    if (most > MAX_ROWS) most = MAX_ROWS;
-  }
+  const int64_t most = find_room(&j);
   for (; j.first < problem->m; j.first += j.rows) {
     j.rows = problem->m - j.first < most ? problem->m - j.first : most;
     j.tables = problem->tables ? (const lpg_lut_block *)call->tables + j.first * j.blocks : j.to_build;
-    if (j.to_build) lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j);
+    if (j.to_build || j.bytes) lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j);
     lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->plan->row_tiles, TASK_TILES), run_task, &j);
   }
   return LPGEMM_SUCCESS;

@@ -141,4 +141,23 @@ INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg
   _mm512_store_si512(sums->lower, lower);
 }
 
+/* The same in tables of bytes, with their scales, into the lower sums: below 2^8 * 2^7 * 64 * 2 of them. */
+INLINE void add_bytes(int bits, const panel_step *panel, const lut_bytes *b, int first, int end, lookup_sums *sums) {
+  __m512i sum[MAX_BITS];
+#pragma GCC unroll 4
+  for (int bit = 0; bit < bits; bit++) sum[bit] = _mm512_setzero_si512();
+  for (int step = first; step < end; step++) {
+    __m512i table = _mm512_load_si512(b->entry[step]), scale = _mm512_set1_epi32((int)b->scale[step]);
+#pragma GCC unroll 4
+    for (int bit = 0; bit < bits; bit++) {
+      __m512i found = _mm512_permutexvar_epi8(_mm512_load_si512(panel[step].index[bit]), table);
+      sum[bit] = _mm512_dpbusd_epi32(sum[bit], found, _mm512_slli_epi32(scale, (unsigned)bit));
+    }
+  }
+#pragma GCC unroll 4
+  for (int bit = 1; bit < bits; bit++) sum[0] = _mm512_add_epi32(sum[0], sum[bit]);
+  _mm512_store_si512(sums->upper, _mm512_setzero_si512());
+  _mm512_store_si512(sums->lower, sum[0]);
+}
+
 #endif

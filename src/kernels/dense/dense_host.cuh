@@ -24,6 +24,12 @@ struct dense_form {
   }
 };
 
+/* Whether there may be a table of groups' scales, and whether sums are promoted in any case. */
+template <class Numbers>
+constexpr bool may_have_table = Numbers::image != LPGEMM_BF16;
+template <class Numbers>
+constexpr bool promotes_all = Numbers::image == LPGEMM_E4M3;
+
 /* Chunk after chunk: expands, multiplies. */
 template <class Form>
 static lpgemm_status_t run_chunks(const lpg_call &call, lpgemm_dtype_t image, dense_args &a) {
@@ -39,7 +45,7 @@ static lpgemm_status_t run_chunks(const lpg_call &call, lpgemm_dtype_t image, de
     const int64_t items = (int64_t)a.items * a.plan.token_items;
     const int64_t clusters = a.plan.persistent && items > a.plan.groups ? a.plan.groups : items;
     LPG_TRY(launch_cluster(Form::kernel(), dim3((unsigned)(clusters * a.plan.cluster)), a.plan.cluster, Form::threads,
-                           (size_t)a.plan.shared_bytes, call.stream, a));
+                           (size_t)a.plan.shared_bytes, call.stream, a, call.device->clusters[0] > 0));
   }
   return LPGEMM_SUCCESS;
 }
@@ -47,10 +53,9 @@ static lpgemm_status_t run_chunks(const lpg_call &call, lpgemm_dtype_t image, de
 template <class Numbers, bool Wgmma>
 static lpgemm_status_t run_dense(lpg_call call) {
   constexpr int x_bytes = dense_traits<Numbers, false>::x_bytes;
-  constexpr bool bytes = x_bytes == 1;
   const lpg_plan &plan = *call.problem.plan;
   dense_args a = {};
-  a.scaling = lpgemm_i_expand_scaling(&plan, Numbers::image);
+  a.scaling = lpgemm_i_expand_scaling(&call.problem, Numbers::image);
   LPG_CHECK(lpg_dense_make_plan(&plan, call.problem.m, x_bytes, a.scaling, Wgmma, call.device, &a.plan),
             LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
   void *const copy = call.workspace; /* in front of the image */
@@ -64,25 +69,20 @@ static lpgemm_status_t run_dense(lpg_call call) {
   a.ldx = call.ldx;
   a.x = call.x;
   a.epilogue = make_epilogue(call);
-  if constexpr (!bytes || !Wgmma) {
-    return run_chunks<dense_form<Numbers, Wgmma, false>>(call, Numbers::image, a);
-  } else if (Numbers::image == LPGEMM_I8 && a.scaling.on_rows) {
-    return run_chunks<dense_form<Numbers, Wgmma, Numbers::image != LPGEMM_I8>>(call, Numbers::image, a);
-  } else {
-    return run_chunks<dense_form<Numbers, Wgmma, true>>(call, Numbers::image, a);
+  if constexpr (Wgmma && may_have_table<Numbers>) {
+    if (a.scaling.in_table) return run_chunks<dense_form<Numbers, Wgmma, true>>(call, Numbers::image, a);
   }
+  return run_chunks<dense_form<Numbers, Wgmma, promotes_all<Numbers> && Wgmma>>(call, Numbers::image, a);
 }
 
 template <class Numbers, bool Wgmma>
 static lpgemm_status_t prepare_dense() {
-  constexpr bool bytes = dense_traits<Numbers, false>::x_bytes == 1;
   int device, shared;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  LPG_TRY((allow_shared(dense_form < Numbers, Wgmma, bytes && Wgmma && Numbers::image != LPGEMM_I8 > ::kernel(),
-                        (size_t)shared)));
-  if (bytes && Wgmma) {
-    LPG_TRY((allow_shared(dense_form < Numbers, Wgmma, bytes && Wgmma > ::kernel(), (size_t)shared)));
+  LPG_TRY((allow_shared(dense_form < Numbers, Wgmma, promotes_all<Numbers> && Wgmma > ::kernel(), (size_t)shared)));
+  if (Wgmma && may_have_table<Numbers>) {
+    LPG_TRY((allow_shared(dense_form < Numbers, Wgmma, may_have_table<Numbers> && Wgmma > ::kernel(), (size_t)shared)));
   }
   LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
   return lpgemm_i_cuda_prepare_expand(Numbers::image);

@@ -7,7 +7,7 @@ enum { LEAST_ROWS = 33 };
 
 static int make_plan(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma,
                      lpg_dense_plan *plan) {
-  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem->plan, image);
+  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, image);
   return lpg_dense_make_plan(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
 }
 
@@ -19,14 +19,14 @@ static const char *refuses(const lpg_problem *problem, const lpg_device *device,
   if (problem->plan->desc.k == 0) return "there is nothing to expand";
   const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;
-  if (!wgmma && lpgemm_i_expand_scaling(problem->plan, image).in_table) return "it takes no groups with 8 bits";
+  if (!wgmma && lpgemm_i_expand_scaling(problem, image).in_table) return "it puts no scales of groups on sums";
   return make_plan(problem, device, image, wgmma, &plan) ? NULL : "the rows are too long for its workspace";
 }
 
 static size_t workspace(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
   if (!make_plan(problem, device, image, wgmma, &plan)) return 0;
-  plan.chunk_items = lpg_dense_most_items(&plan);
+  plan.chunk_items = lpg_dense_most_items(&plan); /* else it would not be monotone in m */
   return (size_t)lpg_dense_chunk_bytes(&plan) + lpg_dense_copy_bytes(problem, (int)lpg_bytes(image));
 }
 
@@ -40,13 +40,9 @@ static double slower_by_sums(lpgemm_dtype_t image, const lpg_dense_plan *plan) {
 static double estimate(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
   if (!make_plan(problem, device, image, wgmma, &plan)) return HUGE_VAL;
-  const double units = device->units > 0 ? device->units : 1.0;
-  const double weights = (double)problem->plan->desc.n * (double)problem->plan->desc.k;
-  const double slower = wgmma ? 1.0 : 1.8 / lpg_pace_of(device->pace.mma); /* mma.sync, on the H200 */
-  /* To bring weights to 8 bits takes as long as to bring them to 16. */
-  const double expand = lpg_bytes(image) == 1 ? weights / (units * 34.0) : 0.0;
+  const double slower = wgmma ? 1.0 : 2.1 / lpg_pace_of(device->pace.mma); /* mma.sync, on the H200 */
   return lpg_x_copy_us(problem, (int)lpg_bytes(image)) +
-         (lpg_dense_cost(&plan, device) * slower_by_sums(image, &plan) + expand) * slower / 1000.0;
+         lpg_dense_cost(&plan, device) * slower_by_sums(image, &plan) * slower / 1000.0;
 }
 
 #define FORM(name, image, wgmma)                                                                      \

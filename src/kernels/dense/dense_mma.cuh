@@ -4,6 +4,7 @@
  *   weights by 128 rows of X; epilogue, store */
 #pragma once
 
+#include "../prim/follow.cuh"
 #include "../prim/logic.cuh"
 #include "dense_work.cuh"
 
@@ -63,6 +64,8 @@ template <class T>
 __global__ void __launch_bounds__(dense_mma_threads, 1) dense_mma_kernel(const __grid_constant__ dense_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
   const lpg_dense_plan &p = a.plan;
+  let_next_start();
+  wait_for_previous();
   const dense_work w(a);
   const int item = blockIdx.x, warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32, stages = p.stages;
   const x_matrix<T::x_bytes> x(a.x, a.ldx, a.m, a.k);

@@ -2,8 +2,9 @@
  *
  * Weights are brought to X's type a chunk of rows at a time, into an image in the workspace: for every 256 rows (a row
  * item) and every stage of 128 bytes of their columns, rows of 128 bytes of which 16-byte piece i is at i ^ (row % 8),
- * as the tensor cores of sm_90a read them. An item is 256 rows by 128 rows of X (tokens); the blocks of threads of a
- * cluster have the same rows and bring each a part of them, for all. */
+ * as the tensor cores of sm_90a read them. An item is 256 rows by 128 rows of X (tokens). Of the blocks of threads of a
+ * cluster `share` have the same rows and columns, of which each brings a part for all of them, and other tokens; where
+ * items are too few for the GPU, K is cut into slices, and the cluster has such blocks for each of them. */
 #ifndef LPG_KERNELS_DENSE_PLAN_H
 #define LPG_KERNELS_DENSE_PLAN_H
 
@@ -21,13 +22,15 @@ enum {
   LPG_DENSE_MOST_STAGES = 4,
   LPG_DENSE_SUMS_BYTES = LPG_DENSE_WARPS * 16 * (2 * LPG_TILE_ROWS + 4) * 4, /* of 16 tokens, on their way to Y */
   LPG_DENSE_BARRIER_BYTES = 512,
-  LPG_DENSE_WORKSPACE = 64 << 20 /* the most */
+  LPG_DENSE_MOST_CHUNKS = 16,    /* more than the fewest that the workspace allows */
+  LPG_DENSE_WORKSPACE = 64 << 20 /* the most for images */
 };
 
 /* How scales meet weights when these are brought to the type that they are multiplied in. */
 typedef struct lpg_expand_scaling {
   int on_rows; /* one scale a row, or none: it goes on the row's sums, and the weights are as they are */
-  /* 8 bits: the groups' scales, which go on their sums, come in a table, 256 rows for every stage of 128 columns. */
+  /* 8 bits, and fp16 where scaled weights would be too far apart for it: the groups' scales, which go on the sums of
+   * their stages, come in a table, 256 rows for every stage. */
   int in_table;
   /* Else every row is multiplied by a power of two that comes off its sums: 2^(top - exponent of its scales), or, if
    * `finds`, one that the largest weight asks for. bf16 needs none. */
@@ -38,7 +41,9 @@ typedef struct lpg_dense_plan {
   int32_t k_stages;                            /* of a row */
   int32_t numbers;                             /* of a row, that are found while its weights are expanded */
   int32_t row_items, chunk_items, token_items; /* of the matrix and, the most, of a chunk; token_items: of a cluster */
-  int32_t slices;                              /* 1: nobody else adds to an item's sums */
+  int64_t spare;                               /* bytes for numbers beside the images' workspace: those of X */
+  int32_t share, slices;                       /* blocks of threads with the same weights; parts of K */
+  double expand_slower, slower;                /* than what the costs say: to expand, and to multiply a stage */
   int32_t persistent;                          /* clusters take items in turn; else every item has its own */
   int32_t cluster, groups;                     /* blocks of threads of a cluster; clusters that run at once */
   int32_t stages;
@@ -52,11 +57,24 @@ static inline int64_t lpg_dense_chunk_bytes(const lpg_dense_plan *p) {
   return p->chunk_items * (lpg_dense_item_bytes(p) + (int64_t)p->numbers * LPG_DENSE_ROWS * 4);
 }
 
-/* Nanoseconds that a chunk of so many row items may take (measured on the H200, docs/performance.md). */
+/* How much longer weights take to expand than integers with one level of scales. */
+static inline double lpg_expand_slowness(const lpg_plan *weights, lpg_expand_scaling scaling) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int by_table = !lpg_is_integer_kind(d->type) || lpg_integer_step(d->type) != 1;
+  return 1.0 + 0.8 * by_table + 0.45 * (d->super_scale_type != 0) + 0.85 * scaling.finds + 0.2 * scaling.in_table;
+}
+
+/* Nanoseconds that a chunk of so many row items may take (measured on the H200, docs/performance.md). A stage takes
+ * longer the more blocks of threads work, or as long as it takes to bring X and the block's part of the weights. */
 static inline double lpg_dense_chunk_cost(const lpg_dense_plan *p, int32_t row_items, const lpg_device *device) {
   const double units = device->units > 0 ? device->units : 1.0, bytes = (double)(row_items * lpg_dense_item_bytes(p));
-  const int64_t rounds = ((int64_t)row_items * p->token_items + p->groups - 1) / p->groups;
-  return 7000.0 + bytes / (units * 34.0) + (double)rounds * (p->k_stages * 850.0 + 2500.0);
+  const int64_t items = (int64_t)row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
+  const double busy = (double)((items < p->groups ? items : p->groups) * p->cluster) / units;
+  const double brought = busy * (LPG_DENSE_X_BYTES + LPG_DENSE_W_BYTES / p->share) / 66.0;
+  const double multiplied = (550.0 + 165.0 * busy) * p->slower;
+  const double stages = (double)((p->k_stages + p->slices - 1) / p->slices), sums = p->slices > 1 ? 3000.0 : 0.0;
+  return 9000.0 + bytes * p->expand_slower / (units * 13.5) +
+         (double)rounds * (stages * (brought > multiplied ? brought : multiplied) + 2500.0 + sums);
 }
 
 static inline double lpg_dense_cost(const lpg_dense_plan *p, const lpg_device *device) {
@@ -66,12 +84,41 @@ static inline double lpg_dense_cost(const lpg_dense_plan *p, const lpg_device *d
          (left > 0 ? lpg_dense_chunk_cost(p, left, device) : 0.0);
 }
 
-/* Row items of a chunk, the most that the workspace holds; it does not depend on M. */
+/* Row items of a chunk, the most that the workspace holds. */
 static inline int32_t lpg_dense_most_items(const lpg_dense_plan *p) {
   lpg_dense_plan one = *p;
   one.chunk_items = 1;
-  const int64_t most = LPG_DENSE_WORKSPACE / lpg_dense_chunk_bytes(&one);
+  const int64_t images = LPG_DENSE_WORKSPACE / lpg_dense_item_bytes(p);
+  const int64_t all = (LPG_DENSE_WORKSPACE + p->spare) / lpg_dense_chunk_bytes(&one);
+  const int64_t most = images < all ? images : all;
   return most < p->row_items ? (int32_t)most : p->row_items;
+}
+
+/* Clusters of so many blocks that run at once; 0: there are none of this size. Of 3 and 6, as the H200's parts of 16
+ * and 18 units have room for them. */
+static inline int32_t lpg_dense_groups(int32_t cluster, const lpg_device *device) {
+  switch (cluster) {
+    case 1: return device->units > 0 ? device->units : 1;
+    case 2: return device->clusters[1];
+    case 3: return device->clusters[2] > 0 ? device->clusters[1] * 2 / 3 : 0;
+    case 4: return device->clusters[2];
+    case 6: return device->clusters[3] > 0 ? device->clusters[2] * 4 / 6 : 0;
+    case 8: return device->clusters[3];
+    default: return 0;
+  }
+}
+
+/* Takes the plan if it is cheaper than the best so far: with the number of row items a chunk that is the cheapest. */
+static inline void lpg_dense_take_cheaper(lpg_dense_plan p, const lpg_device *device, lpg_dense_plan *best,
+                                          double *least) {
+  const int32_t most = lpg_dense_most_items(&p), fewest = most > 0 ? (p.row_items + most - 1) / most : 0;
+  for (int32_t chunks = fewest; chunks <= fewest + LPG_DENSE_MOST_CHUNKS; chunks++) {
+    p.chunk_items = chunks > 0 ? (p.row_items + chunks - 1) / chunks : 0;
+    const double cost = lpg_dense_cost(&p, device);
+    if (*least >= 0.0 && cost >= *least) continue;
+    *least = cost;
+    *best = p;
+  }
 }
 
 /* The plan for m rows of X, whose numbers have x_bytes, and weights that are expanded so, on tensor cores that read
@@ -80,34 +127,34 @@ static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_
                                       int wgmma, const lpg_device *device, lpg_dense_plan *plan) {
   lpg_dense_plan p = LPG_ZERO;
   const int64_t stage_k = LPG_DENSE_STAGE_BYTES / x_bytes, tokens = (m + LPG_DENSE_TOKENS - 1) / LPG_DENSE_TOKENS;
+  const int32_t most_slices = wgmma && (x_bytes == 2 || scaling.in_table) ? 8 : 1; /* sums of integers stay integers */
+  double least = -1.0;
   p.k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
   p.row_items = (int32_t)((weights->desc.n + LPG_DENSE_ROWS - 1) / LPG_DENSE_ROWS);
-  p.cluster = wgmma && tokens > 1 && device->clusters[1] > 0 ? 2 : 1;
-  p.token_items = (int32_t)((tokens + p.cluster - 1) / p.cluster);
-  p.groups = p.cluster == 2 ? device->clusters[1] : device->units > 0 ? device->units : 1;
   p.numbers = scaling.finds ? 1 : scaling.in_table ? p.k_stages : 0;
-  p.slices = 1;
-  p.persistent = wgmma;
+  p.spare = m * weights->desc.k * x_bytes;
+  p.expand_slower = lpg_expand_slowness(weights, scaling);
+  p.slower = x_bytes == 1 ? 1.19 : scaling.in_table ? 1.3 : 1.0;
   p.factors = LPG_DENSE_BARRIER_BYTES;
-  p.sums = p.factors + LPG_DENSE_ROWS * 4;
-  p.x_ring =
-      lpg_round_up_to(p.sums + (wgmma ? LPG_DENSE_SUMS_BYTES : 0), 1024); /* else the sums take the ring's place */
-  if (!wgmma) p.sums = p.x_ring;
+  const int32_t sums = p.factors + LPG_DENSE_ROWS * 4;
+  p.x_ring = lpg_round_up_to(sums + (wgmma ? LPG_DENSE_SUMS_BYTES : 0), 1024); /* else the sums take the ring's place */
   p.stages = (int32_t)((device->shared_memory - p.x_ring) / (LPG_DENSE_X_BYTES + LPG_DENSE_W_BYTES));
   if (p.stages > LPG_DENSE_MOST_STAGES) p.stages = LPG_DENSE_MOST_STAGES;
   p.w_ring = p.x_ring + p.stages * LPG_DENSE_X_BYTES;
   p.shared_bytes = p.w_ring + p.stages * LPG_DENSE_W_BYTES;
-  p.chunk_items = lpg_dense_most_items(&p);
-  if (p.stages < (wgmma ? LPG_DENSE_COPY_WARPS : 2) || (p.row_items > 0 && p.chunk_items < 1)) return 0;
-  *plan = p;
-  double least = lpg_dense_cost(&p, device);
-  for (int32_t items = p.chunk_items - 1; items > 0 && items >= p.chunk_items / 2; items--) {
-    lpg_dense_plan smaller = p;
-    smaller.chunk_items = items;
-    const double cost = lpg_dense_cost(&smaller, device);
-    if (cost >= least) continue;
-    least = cost;
-    *plan = smaller;
+  if (p.k_stages == 0 || p.stages < (wgmma ? LPG_DENSE_COPY_WARPS : 2) ||
+      (p.row_items > 0 && lpg_dense_most_items(&p) < 1))
+    return 0;
+  for (p.share = wgmma && tokens > 1 ? 2 : 1; p.share >= 1; p.share--) { /* of equals the one that reads less */
+    for (p.slices = 1; p.slices <= most_slices && p.slices <= p.k_stages; p.slices++) {
+      p.cluster = p.share * p.slices;
+      p.groups = lpg_dense_groups(p.cluster, device);
+      if (p.groups < 1) continue;
+      p.token_items = (int32_t)((tokens + p.share - 1) / p.share);
+      p.persistent = wgmma && p.slices == 1;
+      p.sums = wgmma && p.slices == 1 ? sums : p.x_ring;
+      lpg_dense_take_cheaper(p, device, plan, &least);
+    }
   }
   return 1;
 }

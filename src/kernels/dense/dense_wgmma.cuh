@@ -1,13 +1,15 @@
 /* Expanded weights by X on the tensor cores of sm_90a, which read both from shared memory.
  *
- *   four warps bring X, and their part of the weights for all blocks of the cluster, into a ring of stages
- *   eight warps, in two groups with their own rows, multiply what is there; epilogue, store */
+ *   four warps bring X, and their part of the weights for all blocks that share them, into a ring of stages
+ *   eight warps, in two groups with their own rows, multiply what is there; sums of slices of K; epilogue, store */
 #pragma once
 
 #include "../prim/barrier.cuh"
 #include "../prim/cluster.cuh"
+#include "../prim/follow.cuh"
 #include "../prim/logic.cuh"
 #include "../prim/wgmma.cuh"
+#include "../tile_parts.cuh"
 #include "dense_work.cuh"
 
 namespace lpg {
@@ -16,7 +18,7 @@ namespace { /* nothing here is a symbol of the library */
 constexpr int dense_wgmma_threads = 32 * (LPG_DENSE_WARPS + LPG_DENSE_COPY_WARPS);
 
 /* Two barriers a stage: one that is full, and one that is empty when all who multiply what is in it, or in the same
- * stage of the other blocks of the cluster, which get the same weights, have read it. */
+ * stage of the other block that gets the same weights, have read it. */
 struct dense_barriers {
   uint32_t base; /* address */
 
@@ -26,7 +28,7 @@ struct dense_barriers {
   __device__ void init(const lpg_dense_plan &p) const {
     for (int i = 0; i < p.stages; i++) {
       init_barrier(full(i), 32 + 1);
-      init_barrier(empty(i), LPG_DENSE_WARPS * p.cluster);
+      init_barrier(empty(i), LPG_DENSE_WARPS * p.share);
     }
     fence_barriers();
   }
@@ -39,7 +41,7 @@ __device__ inline void bring_stages(const dense_args &a, const dense_work &w, de
   const lpg_dense_plan &p = a.plan;
   const x_matrix<T::x_bytes> x(a.x, a.ldx, a.m, a.k);
   const bool aligned = x.aligned();
-  const int part = LPG_DENSE_W_BYTES / p.cluster;
+  const int part = LPG_DENSE_W_BYTES / p.share;
   const uint32_t full = barriers.full(warp), empty = barriers.empty(warp);
   const uint32_t x_stage = barriers.base + p.x_ring + warp * LPG_DENSE_X_BYTES;
   const uint32_t w_stage = barriers.base + p.w_ring + warp * LPG_DENSE_W_BYTES + w.block * part;
@@ -53,10 +55,9 @@ __device__ inline void bring_stages(const dense_args &a, const dense_work &w, de
       wait_barrier(empty, parity);
       if (lane == 0) {
         arrive_and_expect(full, LPG_DENSE_W_BYTES);
-        copy_to_blocks(w_stage, image + (int64_t)stage * LPG_DENSE_W_BYTES, part, full,
-                       (uint16_t)((1 << p.cluster) - 1));
+        copy_to_blocks(w_stage, image + (int64_t)stage * LPG_DENSE_W_BYTES, part, full, w.sharers());
       }
-      x.template load<T::Tokens>(x_stage, token, stage * T::stage_k, lane, aligned);
+      x.template load<T::Tokens>(x_stage, token, (w.first_stage + stage) * T::stage_k, lane, aligned);
       if (aligned) {
         arrive_when_copied(full);
       } else {
@@ -64,6 +65,7 @@ __device__ inline void bring_stages(const dense_args &a, const dense_work &w, de
       }
       parity ^= 1;
     }
+    if (p.slices > 1) wait_for_parts();
   }
   wait_copies<0>();
 }
@@ -88,8 +90,8 @@ struct stage_scales {
   float scale[T::row_tiles][2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
 
   __device__ void load(const dense_args &a, const dense_work &w, int item, int stage, int warp, int g) {
-    const float *from = a.numbers + ((int64_t)w.bands.row_item(item) * a.plan.k_stages + stage) * T::rows +
-                        warp * T::row_tiles * LPG_TILE_ROWS + g;
+    const int64_t of_matrix = (int64_t)w.bands.row_item(item) * a.plan.k_stages + w.first_stage + stage;
+    const float *from = a.numbers + of_matrix * T::rows + warp * T::row_tiles * LPG_TILE_ROWS + g;
 #pragma unroll
     for (int i = 0; i < 2 * T::row_tiles; i++) scale[i / 2][i % 2] = from[i * 8];
   }
@@ -145,7 +147,7 @@ __device__ inline void multiply_stages(const dense_args &a, const dense_work &w,
   int ring = 0, before = -1;                             /* stages of the ring; before: one that is still being read */
   uint32_t parity = 0;
   const auto release = [&](int stage) {
-    if (stage >= 0 && lane < p.cluster) tell_block(barriers.empty(stage), lane);
+    if (stage >= 0 && lane < p.share) tell_block(barriers.empty(stage), w.sharer(lane));
   };
   for (int item = blockIdx.x / (unsigned)p.cluster; item < w.items; item += p.groups) {
     load_factors<T>(a, w, item, warp, lane, factors);
@@ -180,19 +182,26 @@ __device__ inline void multiply_stages(const dense_args &a, const dense_work &w,
       before = -1;
       convert_sums(a, sums, totals);
     }
-    store_item<T>(a, w, item, totals, factors, memory);
+    if (p.slices > 1) {
+      store_parts<T>(a, w, item, totals, factors, memory);
+    } else {
+      store_item<T>(a, w, item, totals, factors, memory);
+    }
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(dense_wgmma_threads, 1) dense_wgmma_kernel(const __grid_constant__ dense_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
+  let_next_start();
+  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
   const dense_work w(a);
   const dense_barriers barriers = {shared_address(memory)};
   if (threadIdx.x == 0) barriers.init(a.plan);
   __syncthreads();
   cluster_arrive(); /* before others arrive at this block's barriers */
   cluster_wait();
+  wait_for_previous();
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= LPG_DENSE_WARPS) {
     give_registers_back<56>();

@@ -33,7 +33,9 @@ struct half_numbers {
   static constexpr lpgemm_dtype_t image = X::exponent == 5 ? LPGEMM_F16 : LPGEMM_BF16;
   static constexpr bool wide_range = X::exponent == 8;
   struct wgmma {
-    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool) { X::wgmma::multiply(d, a, rows); }
+    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {
+      X::wgmma::multiply(d, a, rows, adds);
+    }
   };
 };
 using f16_numbers = half_numbers<f16_x>;
@@ -57,14 +59,15 @@ struct fp8_numbers {
 using e4m3_numbers = fp8_numbers<wgmma_e4m3>;
 using e5m2_numbers = fp8_numbers<wgmma_e4m3_by_e5m2>;
 
-/* Promotes: the sums of a stage are scaled and added to fp32: for scales of groups, and since the tensor cores add up
- * products of fp8 with fewer bits than fp32 has. */
+/* Promotes: the sums of a stage are scaled and added to fp32: for scales of groups in a table, and since the tensor
+ * cores add up products of fp8 with fewer bits than fp32 has. */
 template <class Numbers_, bool Promotes_>
 struct dense_traits {
   using Numbers = Numbers_;
   static constexpr bool Promotes = Promotes_;
   static constexpr bool integer_sums = Numbers::image == LPGEMM_I8 && !Promotes; /* for integer outputs */
   static constexpr int warps = LPG_DENSE_WARPS, row_tiles = 2, rows = LPG_DENSE_ROWS, Tokens = LPG_DENSE_TOKENS;
+  static constexpr int teams = 1, team_warps = warps; /* as tile_parts.cuh wants it */
   static constexpr int x_bytes = Numbers::image == LPGEMM_F16 || Numbers::image == LPGEMM_BF16 ? 2 : 1;
   static constexpr int stage_k = LPG_DENSE_STAGE_BYTES / x_bytes, steps = 4; /* of a stage: products of 32 bytes */
 };
@@ -100,27 +103,40 @@ __device__ inline void convert_sums(const dense_args &, const dense_sums<T, floa
   to = from;
 }
 
-/* The items of a cluster; each of its blocks of threads has other tokens. */
+/* The items of a cluster. Its blocks of threads: of the first tokens one for every slice, of the next ones likewise. */
 struct dense_work {
   item_bands<LPG_DENSE_BAND> bands;
-  int items, first_row_item, cluster, block; /* block: in the cluster */
-  int k_stages;
-  static constexpr int rank = 0; /* nobody shares an item's sums */
+  int items, first_row_item, share, slices;
+  int block, rank;           /* whose tokens the block has, and which slice */
+  int first_rank;            /* of the slices of these tokens, in the cluster */
+  int first_stage, k_stages; /* of the slice */
 
   __device__ dense_work(const dense_args &a)
       : bands{a.items, a.plan.token_items},
         items(a.items * a.plan.token_items),
         first_row_item(a.first_item),
-        cluster(a.plan.cluster),
-        block(blockIdx.x % (unsigned)a.plan.cluster),
-        k_stages(reads_product(a.epilogue) ? a.plan.k_stages : 0) {}
+        share(a.plan.share),
+        slices(a.plan.slices) {
+    const int in_cluster = blockIdx.x % (unsigned)a.plan.cluster;
+    const lpg_shares stages = lpg_shares_of(a.plan.k_stages, slices);
+    block = (unsigned)in_cluster / (unsigned)slices;
+    rank = in_cluster - block * slices;
+    first_rank = in_cluster - rank;
+    first_stage = first_of(stages, rank);
+    k_stages = reads_product(a.epilogue) ? count_of(stages, rank) : 0;
+  }
 
   __device__ int row_item(int item) const { return first_row_item + bands.row_item(item); }
-  __device__ int token_item(int item) const { return bands.token_item(item) * cluster + block; }
+  __device__ int token_item(int item) const { return bands.token_item(item) * share + block; }
 
-  /* Of an item's image: where it begins. */
+  /* The blocks of the cluster with the same rows and columns, as bits, and the one of them whose tokens are number i.
+   */
+  __device__ uint16_t sharers() const { return (uint16_t)((share > 1 ? 1 | 1 << slices : 1) << rank); }
+  __device__ int sharer(int i) const { return i * slices + rank; }
+
+  /* Of an item's image: where the slice begins. */
   __device__ const uint8_t *image(const dense_args &a, int item) const {
-    return a.image + bands.row_item(item) * ((int64_t)a.plan.k_stages * LPG_DENSE_W_BYTES);
+    return a.image + (bands.row_item(item) * (int64_t)a.plan.k_stages + first_stage) * LPG_DENSE_W_BYTES;
   }
 };
 
@@ -129,7 +145,7 @@ template <class Numbers>
 __device__ inline float row_factor(const dense_args &a, int row, int row_of_chunk) {
   if (row >= a.n) return 0.0f;
   if (a.scaling.on_rows) return (float)group_at(a.groups, row, 0).scale;
-  if (Numbers::wide_range) return 1.0f;
+  if (Numbers::wide_range || a.scaling.in_table) return 1.0f;
   if (a.scaling.finds) return a.numbers[row_of_chunk];
   return ldexpf(1.0f, (a.exponents ? a.exponents[row] : 0) - a.scaling.top);
 }

@@ -10,7 +10,10 @@
 #include "../activation_type.cuh"
 #include "../blocks.cuh"
 #include "../groups.cuh"
+#include "../prim/async.cuh"
+#include "../prim/follow.cuh"
 #include "expand.h"
+#include "expand_numbers.cuh"
 
 #include <cuda_fp8.h>
 
@@ -51,10 +54,11 @@ constexpr int stage_k_of = LPG_DENSE_STAGE_BYTES * 2 / (int)sizeof(typename Imag
 struct expand_args {
   lpg_expand_scaling scaling;
   groups_args groups;
+  bool simple; /* numbers of groups are what simple_number() takes, on both levels */
   lpgemm_dtype_t type;
   float codebook[16];
-  float step, offset; /* integers: value = step * stored + offset */
-  groups_args bound;  /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
+  float offset;      /* integers: value = stored + offset; 2^23 less */
+  groups_args bound; /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
   double most, scale_most, zero_most; /* and the largest magnitudes of values, and of codes of the lower level */
   const uint8_t *codes;
   const int8_t *exponents; /* of rows; NULL: all 0 */
@@ -69,16 +73,19 @@ constexpr int warps = 8, most_groups = block_k / LPG_STEP_K + 1;   /* that 256 c
 constexpr int piece_bytes = LPG_TILE_ROWS * LPG_DENSE_STAGE_BYTES; /* a row tile's part of a stage */
 constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
 
-/* What a warp keeps in shared memory. */
+/* What a warp keeps in shared memory; of a group its scale, and its minimum or its zero with the sign changed. */
 struct expand_area {
   uint8_t piece[piece_bytes];
-  float scale[most_groups][LPG_TILE_ROWS];
-  float shift[most_groups][LPG_TILE_ROWS]; /* weight = (value + shift) * scale + minimum */
-  float minimum[most_groups][LPG_TILE_ROWS];
+  float2 numbers[most_groups][LPG_TILE_ROWS];
 };
 
 /* x 2^e, for any e that scales can have. */
 __device__ inline double times_power(double x, int e) { return x * __longlong_as_double((long long)(1023 + e) << 52); }
+
+/* Of any types: rarely needed, and too long to have it in line. */
+static __device__ __noinline__ group_numbers any_group_at(const groups_args &a, int64_t row, int64_t k) {
+  return group_at(a, row, k);
+}
 
 /* A bound of the exponents of the weights of a row tile's rows, by all threads: less than 2^(exponent + 1). Of two
  * levels only the upper one is read, and the codes below are taken for the largest that there are. */
@@ -87,15 +94,39 @@ __device__ inline void find_exponents(const expand_args &a, int row_tile, int (&
   __syncthreads();
   const int64_t group_k = a.bound.group.k, groups = (a.k - 1) / group_k + 1;
   const bool minimum = a.bound.zero == LPGEMM_ZERO_MINIMUM;
-  for (int64_t i = threadIdx.x; i < groups * LPG_TILE_ROWS; i += warps * 32) {
-    const int r = (int)(i % LPG_TILE_ROWS);
-    const int64_t row = (int64_t)row_tile * LPG_TILE_ROWS + r;
-    if (row >= a.n) continue;
-    const group_numbers g = group_at(a.bound, row, i / LPG_TILE_ROWS * group_k);
+  const int r = threadIdx.x % LPG_TILE_ROWS, row = row_tile * LPG_TILE_ROWS + r;
+  constexpr int sweep = warps * 32 / LPG_TILE_ROWS;
+  int found = -1000;
+  const auto take = [&](group_numbers g) {
     const double scale = fabs(g.scale) * a.scale_most, zero = fabs(g.zero) * a.zero_most;
     const double most = minimum ? a.most * scale + zero : (a.most + zero) * scale;
-    if (most > 0.0 && most < INFINITY) atomicMax(&exponent[r], ilogb(most));
+    if (most > 0.0 && most < INFINITY) found = max(found, (int)(__double2hiint(most) >> 20) - 1023);
+  };
+  if (row < a.n && a.simple && !a.bound.super_scale_type && !a.bound.super_zero_type) {
+    const simple_section scales(a.bound, LPG_SECTION_SCALES, a.bound.scale_type, a.bound.group, row);
+    const simple_section zeros(a.bound, LPG_SECTION_ZEROS, a.bound.zero_type, a.bound.group, row);
+    constexpr int batch = 4;
+#pragma unroll 1
+    for (int64_t first = threadIdx.x / LPG_TILE_ROWS; first < groups; first += batch * sweep) {
+      simple_numbers bits[batch] = {};
+#pragma unroll
+      for (int i = 0; i < batch; i++) {
+        const uint32_t group = (uint32_t)min(first + i * sweep, groups - 1);
+        bits[i].scale = scales.bits(group);
+        bits[i].zero = zeros.bits(group);
+      }
+#pragma unroll
+      for (int i = 0; i < batch; i++) {
+        const float2 g = simple_values({scales.type, 0, zeros.type, 0}, bits[i], r >= 8);
+        take({g.x, g.y});
+      }
+    }
+  } else if (row < a.n) {
+    for (int64_t group = threadIdx.x / LPG_TILE_ROWS; group < groups; group += sweep) {
+      take(any_group_at(a.bound, row, group * group_k));
+    }
   }
+  if (found > -1000) atomicMax(&exponent[r], found);
   __syncthreads();
 }
 
@@ -111,45 +142,84 @@ __device__ inline void load_groups(const expand_args &a, int row_tile, int k0, c
   const uint32_t group_k = (uint32_t)min(a.groups.group.k, (int64_t)INT32_MAX), first = (uint32_t)k0 / group_k;
   const int count = (uint32_t)(min(k0 + block_k, a.k) - 1) / group_k - first + 1;
   const bool minimum = a.groups.zero == LPGEMM_ZERO_MINIMUM;
-  for (int i = threadIdx.x % 32; i < count * LPG_TILE_ROWS; i += 32) {
-    const int r = i % LPG_TILE_ROWS, row = row_tile * LPG_TILE_ROWS + r, j = i / LPG_TILE_ROWS;
-    group_numbers g = {0.0, 0.0};
-    if (row < a.n) g = group_at(a.groups, row, (int64_t)(first + j) * group_k);
-    area.scale[j][r] = row >= a.n                            ? 0.0f
-                       : Image::scaled && !a.scaling.on_rows ? (float)times_power(g.scale, power[r])
-                                                             : 1.0f;
-    area.shift[j][r] = minimum ? 0.0f : -(float)g.zero;
-    area.minimum[j][r] = minimum ? (float)times_power(g.zero, power[r]) : 0.0f;
+  const bool scaled = Image::scaled && !a.scaling.on_rows && !a.scaling.in_table;
+  const int lane = threadIdx.x % 32, r = lane % LPG_TILE_ROWS, row = row_tile * LPG_TILE_ROWS + r;
+  if (row >= a.n) {
+    for (int j = lane / LPG_TILE_ROWS; j < count; j += 2) area.numbers[j][r] = make_float2(0.0f, 0.0f);
+  } else if (a.simple) {
+    const simple_groups groups(a.groups, row, group_k);
+    /* 2^power in two steps, since it may be more than fp32 has */
+    const float root = lpg_exp2i(power[r] >> 1), other = lpg_exp2i(power[r] - (power[r] >> 1));
+#pragma unroll 1
+    for (int first_j = lane / LPG_TILE_ROWS; first_j < count; first_j += 8) {
+      simple_numbers bits[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) bits[i] = groups.bits(first + (uint32_t)min(first_j + 2 * i, count - 1));
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        float2 g = simple_values(groups.types(), bits[i], r >= 8);
+        if (!groups.zeros.type) g.y = a.groups.zero_constant;
+        if (first_j + 2 * i >= count) break;
+        area.numbers[first_j + 2 * i][r] =
+            make_float2(scaled ? g.x * root * other : 1.0f, minimum ? g.y * root * other : -g.y);
+      }
+    }
+  } else {
+    for (int j = lane / LPG_TILE_ROWS; j < count; j += 2) {
+      const group_numbers g = any_group_at(a.groups, row, (int64_t)(first + j) * group_k);
+      area.numbers[j][r] = make_float2(scaled ? (float)times_power(g.scale, power[r]) : 1.0f,
+                                       minimum ? (float)times_power(g.zero, power[r]) : -(float)g.zero);
+    }
   }
 }
 
-/* Values of codes: integers by arithmetic, the others from a table. */
+/* Values of codes: integers by arithmetic, the others, and those that are odd, from a table. */
 template <bool Integers>
 struct values_of {
   const float *table;
-  float step, offset;
+  float offset;
 
-  /* Value + shift. The values of integers are exact, so that the sum is rounded once. */
-  __device__ float shifted(uint32_t code, float shift) const {
-    if (!Integers) return table[code] + shift;
-    return fmaf(step, __uint_as_float(code | 0x4b000000u) - 8388608.0f, offset) + shift; /* 2^23 + code is a number */
+  /* Of a pair. The values of integers are exact: codes are the last digits of 2^23 and more. */
+  __device__ float2 both_of(uint32_t two) const {
+    if (!Integers) return make_float2(table[two & 0xffffu], table[two >> 16]);
+    const uint32_t upper = 0x4b000000u;
+    return make_float2(__uint_as_float(__byte_perm(two, upper, 0x7610)) + offset,
+                       __uint_as_float(__byte_perm(two, upper, 0x7632)) + offset);
   }
 };
 
-/* Walks through the groups of a block, 16 columns a step. */
+/* Walks through the groups of a block, 16 columns a step. For rows g and g + 8:
+ * weight = (value + shift) * scale + minimum. */
 struct group_walk {
-  int group, left, group_k; /* left: columns of the group */
+  int left, group_k; /* left: columns of the group */
+  const float2 *next;
+  bool minima;
+  float scale[2], shift[2], minimum[2];
 
-  __device__ group_walk(const expand_args &a, int k0) : group(0) {
+  __device__ group_walk(const expand_args &a, int k0, const expand_area &area)
+      : next(&area.numbers[0][threadIdx.x % 32 / 4]), minima(a.groups.zero == LPGEMM_ZERO_MINIMUM) {
     group_k = (int)min(a.groups.group.k, (int64_t)INT32_MAX);
     left = group_k - (int)((uint32_t)k0 % (uint32_t)group_k);
+    load();
   }
 
+  __device__ void load() {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const float2 numbers = next[8 * half];
+      scale[half] = numbers.x;
+      shift[half] = minima ? 0.0f : numbers.y;
+      minimum[half] = minima ? numbers.y : 0.0f;
+    }
+    next += LPG_TILE_ROWS;
+  }
+
+  /* Before every step but the first; past the last group of the block it does no harm. */
   __device__ void step() {
     left -= LPG_STEP_K;
     if (left > 0) return;
     left = group_k;
-    group++;
+    load();
   }
 };
 
@@ -157,44 +227,53 @@ struct group_walk {
 template <class Image>
 __device__ inline void store_scales(const expand_args &a, int row_tile, int block, int lane) {
   constexpr int stages = block_k / stage_k_of<Image>;
-  static_assert(Image::scaled || stages * LPG_TILE_ROWS == 32, "a lane has a scale");
-  const int row = row_tile * LPG_TILE_ROWS + lane % LPG_TILE_ROWS, stage = block * stages + lane / LPG_TILE_ROWS;
-  if (stage >= a.k_stages) return;
-  const float scale = row < a.n ? (float)group_at(a.groups, row, (int64_t)stage * stage_k_of<Image>).scale : 0.0f;
-  const int64_t item = blockIdx.x / item_tiles;
-  a.numbers[(item * a.k_stages + stage) * LPG_DENSE_ROWS + blockIdx.x % item_tiles * LPG_TILE_ROWS +
-            row % LPG_TILE_ROWS] = scale;
+#pragma unroll
+  for (int i = 0; i < stages * LPG_TILE_ROWS / 32; i++) {
+    const int row = row_tile * LPG_TILE_ROWS + lane % LPG_TILE_ROWS;
+    const int stage = block * stages + 2 * i + lane / LPG_TILE_ROWS;
+    if (stage >= a.k_stages) return;
+    const float scale = row < a.n ? (float)any_group_at(a.groups, row, (int64_t)stage * stage_k_of<Image>).scale : 0.0f;
+    const int64_t item = blockIdx.x / item_tiles;
+    a.numbers[(item * a.k_stages + stage) * LPG_DENSE_ROWS + blockIdx.x % item_tiles * LPG_TILE_ROWS +
+              row % LPG_TILE_ROWS] = scale;
+  }
 }
 
-/* A stage of a block, from the lane's words to their places. Whole: all columns are there. */
-template <class Image, int Bits, bool Integers, bool Whole>
-__device__ inline void expand_piece(const expand_args &a, const values_of<Integers> &values, const uint32_t *word,
-                                    int k0, int piece, group_walk &walk, expand_area &area) {
+/* A stage of a block, from the lane's words to their places. */
+template <class Image, int Bits, bool Integers>
+__device__ inline void expand_piece(const values_of<Integers> &values, const uint32_t *word, int piece,
+                                    group_walk &walk, expand_area &area) {
   constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
+  constexpr int bytes = (int)sizeof(typename Image::pair);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int s = 0; s < stage_k_of<Image> / LPG_STEP_K; s++) {
-    const int step = piece * (stage_k_of<Image> / LPG_STEP_K) + s, k = k0 + step * LPG_STEP_K;
+    const int step = piece * (stage_k_of<Image> / LPG_STEP_K) + s;
+    if (step > 0) walk.step();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      const int row = g + 8 * half;
-      const float scale = area.scale[walk.group][row], shift = area.shift[walk.group][row];
-      const float minimum = area.minimum[walk.group][row];
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         const uint32_t *unit = word + step / unit_steps * unit_words * 2 + half;
-        const uint32_t two = lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i);
-        const auto weight = [&](uint32_t code, int column) {
-          const float w = fmaf(values.shifted(code, shift), scale, minimum);
-          return Whole || column < a.k ? w : 0.0f;
+        const float2 two = values.both_of(lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i));
+        const auto weight = [&](float value) {
+          return fmaf(value + walk.shift[half], walk.scale[half], walk.minimum[half]);
         };
-        constexpr int bytes = (int)sizeof(typename Image::pair);
-        const int column = k + 8 * i + 2 * t, in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
-        *(typename Image::pair *)(area.piece + row * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 + t * bytes) =
-            Image::round(weight(two & 0xffffu, column), weight(two >> 16, column + 1));
+        const int in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
+        *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 +
+                                  t * bytes) = Image::round(weight(two.x), weight(two.y));
       }
     }
-    walk.step();
+  }
+}
+
+/* Columns of a stage from `columns` on are not there: zero, so that nothing of them gets into a sum. */
+template <class Image>
+__device__ inline void clear_columns(int columns, int lane, expand_area &area) {
+  constexpr int bytes = (int)sizeof(typename Image::pair) / 2;
+  for (int i = columns * LPG_TILE_ROWS + lane; i < stage_k_of<Image> * LPG_TILE_ROWS; i += 32) {
+    const int row = i % LPG_TILE_ROWS, in_row = i / LPG_TILE_ROWS * bytes, at = in_row / 16 ^ row % 8;
+    for (int b = 0; b < bytes; b++) area.piece[row * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 + b] = 0;
   }
 }
 
@@ -215,45 +294,53 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
   for (int i = threadIdx.x; !Integers && i < 1 << Bits; i += warps * 32) {
     table[i] = lpg_code_value(a.type, (uint32_t)i, a.codebook);
   }
+  let_next_start();
+  wait_for_previous();
   if (a.scaling.finds) find_exponents(a, row_tile, power);
   if (threadIdx.x < LPG_TILE_ROWS) {
     const int row = row_tile * LPG_TILE_ROWS + threadIdx.x;
-    const int e = Image::wide_range || row >= a.n ? 0 : power_of(a, row, power[threadIdx.x]);
+    const bool needs_power = !Image::wide_range && !a.scaling.on_rows && !a.scaling.in_table && row < a.n;
+    const int e = needs_power ? power_of(a, row, power[threadIdx.x]) : 0;
     power[threadIdx.x] = e;
     if (a.scaling.finds && blockIdx.y == 0) a.numbers[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
   }
   __syncthreads();
-  const values_of<Integers> values = {table, a.step, a.offset};
+  const values_of<Integers> values = {table, a.offset};
   expand_area &area = areas[warp];
   uint8_t *const image = a.image + blockIdx.x / item_tiles * ((int64_t)a.k_stages * LPG_DENSE_W_BYTES) +
                          image_row(blockIdx.x % item_tiles) * LPG_DENSE_STAGE_BYTES;
   const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
   const bool inside = row_tile * LPG_TILE_ROWS < a.n;
+  const auto vectors_of = [&](int block) { return inside ? min(Bits, a.row_vectors - block * Bits) : 0; };
+  const auto prefetch = [&](int block) {
+    for (int v = 0; v < vectors_of(block); v++) prefetch_to_l2(codes + (int64_t)(block * Bits + v) * 512);
+  };
+  const int first = blockIdx.y * warps + warp, step = gridDim.y * warps;
+  prefetch(first);
 #pragma unroll 1
-  for (int block = blockIdx.y * warps + warp; block * block_k < a.k; block += gridDim.y * warps) {
+  for (int block = first; block * block_k < a.k; block += step) {
+    prefetch(block + step);
+    load_groups<Image>(a, row_tile, block * block_k, power, area);
     uint32_t word[4 * Bits];
 #pragma unroll
     for (int v = 0; v < Bits; v++) {
       uint4 vector = make_uint4(0, 0, 0, 0);
-      if (inside && block * Bits + v < a.row_vectors) {
-        vector = *(const uint4 *)(codes + (int64_t)(block * Bits + v) * 512);
-      }
+      if (v < vectors_of(block)) vector = *(const uint4 *)(codes + (int64_t)(block * Bits + v) * 512);
       word[4 * v] = vector.x, word[4 * v + 1] = vector.y, word[4 * v + 2] = vector.z, word[4 * v + 3] = vector.w;
     }
-    load_groups<Image>(a, row_tile, block * block_k, power, area);
-    if (!Image::scaled && a.scaling.in_table) store_scales<Image>(a, row_tile, block, lane);
-    group_walk walk(a, block * block_k);
+    if (a.scaling.in_table) store_scales<Image>(a, row_tile, block, lane);
     __syncwarp();
+    group_walk walk(a, block * block_k, area);
 #pragma unroll
     for (int piece = 0; piece < stages; piece++) {
       const int stage = block * stages + piece;
       if (stage >= a.k_stages) break;
-      if ((block + 1) * block_k <= a.k) {
-        expand_piece<Image, Bits, Integers, true>(a, values, word, block * block_k, piece, walk, area);
-      } else {
-        expand_piece<Image, Bits, Integers, false>(a, values, word, block * block_k, piece, walk, area);
-      }
+      expand_piece<Image, Bits, Integers>(values, word, piece, walk, area);
       __syncwarp();
+      if ((stage + 1) * stage_k_of < Image >> a.k) {
+        clear_columns<Image>(a.k - stage * stage_k_of<Image>, lane, area);
+        __syncwarp();
+      }
       uint4 *const to = (uint4 *)(image + (int64_t)stage * LPG_DENSE_W_BYTES) + lane;
 #pragma unroll
       for (int i = 0; i < piece_bytes / 512; i++) to[i * 32] = ((const uint4 *)area.piece)[i * 32 + lane];
@@ -322,15 +409,15 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
                                      int32_t count, void *image, float *numbers) {
   const lpg_plan &plan = *call->problem.plan;
   const lpgemm_weight_desc_t &d = plan.desc;
-  const bool integers = lpg_is_integer_kind(d.type);
+  const bool integers = lpg_is_integer_kind(d.type) && lpg_integer_step(d.type) == 1;
   lpg::expand_args a = {};
-  a.scaling = lpgemm_i_expand_scaling(&plan, type);
+  a.scaling = lpgemm_i_expand_scaling(&call->problem, type);
   a.groups = lpg::make_groups(*call);
   a.type = d.type;
   memcpy(a.codebook, d.codebook, sizeof a.codebook);
-  a.step = (float)lpg_integer_step(d.type);
-  a.offset = (float)lpg_integer_offset(d.type);
+  a.offset = (float)lpg_integer_offset(d.type) - 8388608.0f;
   lpg::set_bound(*call, a);
+  a.simple = lpg::are_simple(d, a.most);
   a.codes = call->section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call->section[LPG_SECTION_ROW_EXPONENTS];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
@@ -343,9 +430,9 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.numbers = numbers;
   /* Several blocks of threads for a row tile hide more of the memory's latency. */
   const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), most = 4;
-  return lpg::launch(lpg::kernel_for(type, integers, plan.bits),
-                     dim3((unsigned)(count * lpg::item_tiles), (unsigned)(blocks < most ? blocks : most)),
-                     lpg::warps * 32, 0, call->stream, a);
+  return lpg::launch_cluster(lpg::kernel_for(type, integers, plan.bits),
+                             dim3((unsigned)(count * lpg::item_tiles), (unsigned)(blocks < most ? blocks : most)), 1,
+                             lpg::warps * 32, 0, call->stream, a, call->device->clusters[0] > 0);
 }
 
 lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type) {

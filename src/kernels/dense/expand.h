@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_plan *weights, lpgemm_dtype_t type);
+lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dtype_t type);
 
 /* NULL, or why the weights cannot be brought to that type. */
 const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t type);

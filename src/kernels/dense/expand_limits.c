@@ -29,32 +29,23 @@ enum { LEAST = -14, MOST = 15 };
 
 static int is_8_bits(lpgemm_dtype_t type) { return lpg_bytes(type) == 1; }
 
-lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_plan *weights, lpgemm_dtype_t type) {
-  const lpgemm_weight_desc_t *d = &weights->desc;
-  const magnitudes m = magnitudes_of(d);
-  const int is_fp16 = type == LPGEMM_F16;
-  const int differs = d->zero == LPGEMM_ZERO_MINIMUM || d->zero == LPGEMM_ZERO_PER_GROUP;
-  lpg_expand_scaling s;
-  s.on_rows = d->zero != LPGEMM_ZERO_MINIMUM &&
-              (d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1)) &&
-              !(is_fp16 && (differs || m.top > MOST || m.low < LEAST));
-  s.top = is_fp16 ? MOST - 1 - m.top : 0; /* a scale may be almost twice the power of two of its exponent */
-  s.finds = is_fp16 && !s.on_rows && differs;
-  s.in_table = is_8_bits(type) && !s.on_rows;
-  return s;
-}
-
-/* 1 if all values less the zero are exact in int8 or e4m3. */
+/* 1 if all values less the zero are exact in int8, e4m3 or fp16. */
 static int is_exact(const lpgemm_weight_desc_t *d, lpgemm_dtype_t type) {
   const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
   const int bits = lpg_bits(d->type);
+  if (d->zero == LPGEMM_ZERO_MINIMUM) return 0;
   if (d->zero == LPGEMM_ZERO_PER_GROUP) { /* integers are one of the codes or one above */
     return lpg_kind(d->type) == LPGEMM_KIND_UINT && lpg_is_integer_kind(d->zero_type) &&
-           bits <= (type == LPGEMM_I8 ? 7 : 4);
+           bits <= (type == LPGEMM_F16  ? 8
+                    : type == LPGEMM_I8 ? 7
+                                        : 4);
   }
   for (uint32_t code = 0; code < 1u << bits; code++) {
     const double value = (double)lpg_code_value(d->type, code, d->codebook) - zero;
-    if (type == LPGEMM_I8) {
+    if (type == LPGEMM_F16) {
+      const uint16_t rounded = lpg_f64_to_f16(value);
+      if (isfinite(value) && (double)lpg_load(LPGEMM_F16, &rounded, 0) != value) return 0;
+    } else if (type == LPGEMM_I8) {
       if (!(value >= -128.0 && value <= 127.0 && floor(value) == value)) return 0;
     } else if (!isnan(value)) { /* rounded as lpg_activation_code() does */
       const uint8_t rounded = (uint8_t)lpg_round_float(fabs(value) / 256.0, 5, 3);
@@ -64,12 +55,39 @@ static int is_exact(const lpgemm_weight_desc_t *d, lpgemm_dtype_t type) {
   return 1;
 }
 
+/* Why scaled weights may leave fp16's normal numbers, even if every row is multiplied by a power of two; else NULL. */
+static const char *exceeds_fp16(const lpg_problem *problem) {
+  const magnitudes m = magnitudes_of(&problem->plan->desc);
+  if (m.top - m.low > MOST - 1 - LEAST) return "the weights' values are too far apart for the type of X";
+  if (m.top - m.low + (int)problem->scale_span > MOST - 1 - LEAST) {
+    return "the scales of a row are too far apart to be multiplied in the type of X";
+  }
+  return NULL;
+}
+
+lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dtype_t type) {
+  const lpg_plan *weights = problem->plan;
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const magnitudes m = magnitudes_of(d);
+  const int is_fp16 = type == LPGEMM_F16, exact = is_fp16 && is_exact(d, type);
+  const int differs = d->zero == LPGEMM_ZERO_MINIMUM || d->zero == LPGEMM_ZERO_PER_GROUP;
+  const int one_scale = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
+  const int whole_stages = weights->group.count <= 1 || weights->group.k % (LPG_DENSE_STAGE_BYTES / 2) == 0;
+  lpg_expand_scaling s;
+  s.on_rows = d->zero != LPGEMM_ZERO_MINIMUM && one_scale &&
+              !(is_fp16 && (differs || (!exact && (m.top > MOST || m.low < LEAST))));
+  s.top = is_fp16 ? MOST - 1 - m.top : 0; /* a scale may be almost twice the power of two of its exponent */
+  s.in_table = !s.on_rows && (is_8_bits(type) || (exact && whole_stages && exceeds_fp16(problem) != NULL));
+  s.finds = is_fp16 && !s.on_rows && !s.in_table && differs;
+  return s;
+}
+
 static const char *refuses_8_bits(const lpg_problem *problem, lpgemm_dtype_t type) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
   if (d->zero == LPGEMM_ZERO_MINIMUM) return "it takes no minima with activations of 8 bits";
   if (!is_exact(d, type)) return "the weights less their zeros are not exact in the 8 bits of the activations";
-  if (!lpgemm_i_expand_scaling(plan, type).on_rows && plan->group.k % 128 != 0) {
+  if (!lpgemm_i_expand_scaling(problem, type).on_rows && plan->group.k % 128 != 0) {
     return "with activations of 8 bits it takes groups of multiples of 128 columns only";
   }
   if (type == LPGEMM_I8 && plan->k_padded > INT32_MAX / (128 * 128)) return "sums of so many columns may not be int32";
@@ -82,11 +100,7 @@ const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t t
     return "it takes no matrix as large as this";
   }
   if (is_8_bits(type)) return refuses_8_bits(problem, type);
-  if (type != LPGEMM_F16 || lpgemm_i_expand_scaling(plan, type).on_rows) return NULL;
-  const magnitudes m = magnitudes_of(&plan->desc);
-  if (m.top - m.low > MOST - 1 - LEAST) return "the weights' values are too far apart for the type of X";
-  if (m.top - m.low + (int)problem->scale_span > MOST - 1 - LEAST) {
-    return "the scales of a row are too far apart to be multiplied in the type of X";
-  }
-  return NULL;
+  if (type != LPGEMM_F16) return NULL;
+  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, type);
+  return scaling.on_rows || scaling.in_table ? NULL : exceeds_fp16(problem);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../blocks.cuh"
-#include "../wide/wide_parts.cuh"
+#include "../tile_parts.cuh"
 #include "octets_plan.h"
 
 namespace lpg {
@@ -46,9 +46,10 @@ struct octets_traits {
 
 /* The items of a cluster. */
 struct octets_work : item_bands<LPG_OCTETS_BAND> {
-  int items, first_item, stride; /* the cluster takes first_item, first_item + stride and so on */
-  int rank;                      /* in the cluster */
-  int first, stages;             /* the block's, of a row */
+  int items, first_item, stride;       /* the cluster takes first_item, first_item + stride and so on */
+  int rank;                            /* in the cluster */
+  static constexpr int first_rank = 0; /* of those that share the item */
+  int first, stages;                   /* the block's, of a row */
 
   __device__ octets_work(const octets_args &a)
       : item_bands{a.plan.row_items, a.plan.token_items},

@@ -47,6 +47,9 @@ __device__ inline void copy_to_blocks(uint32_t to, const void *from, int bytes, 
       : "memory");
 }
 
+/* Brings what lies there to the L2 cache. */
+__device__ inline void prefetch_to_l2(const void *at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
+
 /* Closes the thread's current batch of copies. */
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 

@@ -48,12 +48,14 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
                : __VA_ARGS__                                                                                           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
-/* The same with A in shared memory, its rows as those of B. */
-#define LPG_WGMMA_SHARED(type, columns, list, a_rows, b_rows, ...)                                              \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, %" #a_rows \
-               ", %" #b_rows ", 1, 1, 1, 0, 0;"                                                                 \
+/* The same with A in shared memory, its rows as those of B; adds: D += A B, else D = A B. */
+#define LPG_WGMMA_SHARED(type, columns, list, a_rows, b_rows, adds_operand, ...)                                \
+  asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #adds_operand                                           \
+               ", 0;\n\t"                                                                                       \
+               "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, %" #a_rows \
+               ", %" #b_rows ", p, 1, 1, 0, 0;\n\t}"                                                            \
                : __VA_ARGS__                                                                                    \
-               : "l"(a), "l"(rows))
+               : "l"(a), "l"(rows), "r"((int)adds))
 
 #define LPG_WGMMA_TYPE(name, type)                                                                                    \
   struct name {                                                                                                       \
@@ -67,16 +69,16 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
       LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
                 67, 68, LPG_ARRAY_64(d, 0));                                                                          \
     }                                                                                                                 \
-    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows) {                                      \
+    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                           \
       LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,  \
-                       65, LPG_ARRAY_64(d, 0));                                                                       \
+                       65, 66, LPG_ARRAY_64(d, 0));                                                                   \
     }                                                                                                                 \
   };
 
 LPG_WGMMA_TYPE(wgmma_f16, f16)
 LPG_WGMMA_TYPE(wgmma_bf16, bf16)
 
-/* Of bytes, 32 columns at once, both operands in shared memory; adds: D += A B, else D = A B. */
+/* Of bytes, 32 columns at once, both operands in shared memory. */
 #define LPG_INTEGERS_4(d, i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
 #define LPG_INTEGERS_16(d, i) \
   LPG_INTEGERS_4(d, i), LPG_INTEGERS_4(d, i + 4), LPG_INTEGERS_4(d, i + 8), LPG_INTEGERS_4(d, i + 12)

@@ -3,8 +3,8 @@
  * forms it also makes the stage's table of scales and zeros, of numbers that it has copied a block ahead. */
 #pragma once
 
+#include "../tile_parts.cuh"
 #include "../x_rows.cuh"
-#include "wide_parts.cuh"
 #include "wide_slots.cuh"
 
 namespace lpg {

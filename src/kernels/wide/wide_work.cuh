@@ -59,9 +59,10 @@ struct wide_traits {
 
 /* The items of a cluster, and the parts of K of a block of threads. */
 struct wide_work : item_bands<LPG_WIDE_BAND> {
-  int items, first_item, stride; /* the cluster takes first_item, first_item + stride and so on */
-  int rank;                      /* in the cluster */
-  bool reads;                    /* else there is nothing to multiply */
+  int items, first_item, stride;       /* the cluster takes first_item, first_item + stride and so on */
+  int rank;                            /* in the cluster */
+  static constexpr int first_rank = 0; /* of those that share the item */
+  bool reads;                          /* else there is nothing to multiply */
 
   __device__ wide_work(const lpg_wide_plan &p, bool reads)
       : item_bands{p.row_items, p.token_items}, items(p.row_items * p.token_items), stride(p.groups), reads(reads) {

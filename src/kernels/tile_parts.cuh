@@ -4,10 +4,10 @@
  * the sums have been read. */
 #pragma once
 
-#include "../prim/async.cuh"
-#include "../prim/barrier.cuh"
-#include "../prim/cluster.cuh"
-#include "../tile_store.cuh"
+#include "prim/async.cuh"
+#include "prim/barrier.cuh"
+#include "prim/cluster.cuh"
+#include "tile_store.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -28,7 +28,7 @@ template <class T>
 struct cluster_sums {
   static constexpr int stride = lpg_sums_stride(T::rows);
   uint32_t sums; /* address, of the first token to add up */
-  int blocks;
+  int blocks, first_rank;
   bool keeps_integers; /* sums of integers: they are stored as such, as bits; else as fp32 */
 
   __device__ static float add(float a, float b) {
@@ -39,7 +39,7 @@ struct cluster_sums {
   }
 
   __device__ uint32_t place(int block, int team, int token, int row) const {
-    return address_in_block(sums + ((team * T::Tokens + token) * stride + row) * 4, block);
+    return address_in_block(sums + ((team * T::Tokens + token) * stride + row) * 4, first_rank + block);
   }
 
   __device__ float one(int token, int row) const {
@@ -75,7 +75,7 @@ struct cluster_sums {
 template <class T, class Args, class Work, class Product>
 __device__ inline void store_parts(const Args &a, const Work &w, int item, const Product &product, const float *factors,
                                    uint8_t *memory) {
-  const int first_token = w.token_item(item) * T::Tokens, tokens = min(T::Tokens, a.m - first_token);
+  const int first_token = w.token_item(item) * T::Tokens, tokens = max(min(T::Tokens, a.m - first_token), 0);
   const int warp = threadIdx.x / 32, row = warp % T::team_warps * T::row_tiles * LPG_TILE_ROWS;
   float *const sums = (float *)(memory + a.plan.sums);
   threads_meet(parts_are_multiplied, 32 * T::warps); /* now the stages have been read */
@@ -88,7 +88,7 @@ __device__ inline void store_parts(const Args &a, const Work &w, int item, const
   cluster_arrive();
   cluster_wait();
   const int own = (int)((unsigned)(tokens + a.plan.slices - 1) / (unsigned)a.plan.slices), from = w.rank * own;
-  const cluster_sums<T> all = {shared_address(sums) + from * cluster_sums<T>::stride * 4, a.plan.slices,
+  const cluster_sums<T> all = {shared_address(sums) + from * cluster_sums<T>::stride * 4, a.plan.slices, w.first_rank,
                                a.epilogue.y_type == LPGEMM_I32};
   store_sums<T, T::rows, 32 * T::warps>(a, all, min(own, tokens - from), threadIdx.x, factors, first_token + from,
                                         w.row_item(item) * T::rows);

@@ -1,0 +1,219 @@
+/* Kernels that expand the weights first.
+ *
+ *   dense/scaling   how the scales meet the weights, or why not
+ *   dense/plan      few tokens are multiplied in slices of K, which leave no half of the GPU idle
+ *   dense/slices    slices of K, by every dense kernel that takes the problem
+ *   dense/spread    floats whose values are too far apart to be scaled in fp16
+ *   dense/items     more items than the GPU has clusters for */
+#include <string.h>
+
+#include "kernels/dense/expand.h"
+#include "layouts/number.h"
+#include "problem.h"
+#include "test.h"
+
+static struct {
+  lpgemm_handle_t handle;
+  const char *kernel[PROBLEM_KERNELS];
+  int kernels;
+} all;
+
+/* How the scales meet expanded weights: on the row's sums, on the weights, on the sums of stages, or not at all. */
+static void check_scaling(void) {
+  enum { ON_ROWS, ON_WEIGHTS, FOUND, IN_TABLE, REFUSED };
+  static const struct {
+    lpgemm_weight_desc_t d;
+    uint32_t span;
+    int expected;
+  } cases[] = {
+      {{.type = LPGEMM_E5M2, .group_k = 128, .scale_type = LPGEMM_F16}, 0, IN_TABLE},
+      {{.type = LPGEMM_E5M2, .group_k = 64, .scale_type = LPGEMM_F16}, 0, IN_TABLE},
+      {{.type = LPGEMM_E5M2, .group_k = 1024, .scale_type = LPGEMM_F16}, 0, ON_ROWS}, /* one group, and exact */
+      {{.type = LPGEMM_E5M2, .group_k = 32, .scale_type = LPGEMM_F16}, 0, REFUSED},
+      {{.type = LPGEMM_E5M2, .scale_type = LPGEMM_F16}, 0, ON_ROWS},
+      {{.type = LPGEMM_FLOAT(6, 1), .group_k = 128, .scale_type = LPGEMM_F16}, 0, REFUSED},
+      {{.type = LPGEMM_FLOAT(6, 1), .scale_type = LPGEMM_F16}, 0, REFUSED},
+      {{.type = LPGEMM_UINT(4), .group_k = 128, .scale_type = LPGEMM_F16}, 24, ON_WEIGHTS},
+      {{.type = LPGEMM_UINT(4), .group_k = 128, .scale_type = LPGEMM_F16}, 25, IN_TABLE},
+      {{.type = LPGEMM_UINT(8), .group_k = 192, .scale_type = LPGEMM_F16}, 255, IN_TABLE},
+      {{.type = LPGEMM_UINT(8), .group_k = 96, .scale_type = LPGEMM_F16}, 255, REFUSED},
+      {{.type = LPGEMM_UINT(8),
+        .group_k = 128,
+        .scale_type = LPGEMM_F16,
+        .zero = LPGEMM_ZERO_PER_GROUP,
+        .zero_type = LPGEMM_U8},
+       0,
+       FOUND},
+      {{.type = LPGEMM_UINT(8),
+        .group_k = 128,
+        .scale_type = LPGEMM_F16,
+        .zero = LPGEMM_ZERO_PER_GROUP,
+        .zero_type = LPGEMM_U8},
+       255,
+       IN_TABLE},
+      {{.type = LPGEMM_UINT(8),
+        .group_k = 128,
+        .scale_type = LPGEMM_F16,
+        .zero = LPGEMM_ZERO_PER_GROUP,
+        .zero_type = LPGEMM_F16},
+       255,
+       REFUSED},
+      {{.type = LPGEMM_UINT(8),
+        .group_k = 128,
+        .scale_type = LPGEMM_F16,
+        .zero = LPGEMM_ZERO_MINIMUM,
+        .zero_type = LPGEMM_F16},
+       255,
+       REFUSED},
+      {{.type = LPGEMM_UINT(4),
+        .group_k = 128,
+        .scale_type = LPGEMM_F16,
+        .zero = LPGEMM_ZERO_CONSTANT,
+        .zero_constant = 7.001f},
+       255,
+       REFUSED}, /* not exact in fp16 */
+      {{.type = LPGEMM_CODEBOOK(1), .group_k = 64, .scale_type = LPGEMM_F16, .codebook = {0x1p-24f, 32768.0f}},
+       0,
+       IN_TABLE},
+      {{.type = LPGEMM_CODEBOOK(1), .group_k = 64, .scale_type = LPGEMM_F16, .codebook = {0x1p-25f, 32768.0f}},
+       0,
+       REFUSED},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    lpgemm_weight_desc_t desc = cases[i].d;
+    desc.size = sizeof desc;
+    desc.n = desc.k = 1024;
+    lpg_plan w;
+    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    const lpg_problem problem = {
+        .plan = &w, .m = 64, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16, .scale_span = cases[i].span};
+    const lpg_expand_scaling s = lpgemm_i_expand_scaling(&problem, LPGEMM_F16);
+    const int is = lpgemm_i_expand_refuses(&problem, LPGEMM_F16) ? REFUSED
+                   : s.on_rows                                   ? ON_ROWS
+                   : s.in_table                                  ? IN_TABLE
+                   : s.finds                                     ? FOUND
+                                                                 : ON_WEIGHTS;
+    if (is != cases[i].expected) test_fail(__FILE__, __LINE__, "case %d: %d, not %d", (int)i, is, cases[i].expected);
+    CHECK(s.on_rows + s.in_table + s.finds <= 1);
+  }
+}
+
+/* What the H200 shall do with 8192 columns. */
+static void check_plan(void) {
+  static const lpg_device h200 = {
+      .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
+  static const lpg_expand_scaling finds = {.finds = 1};
+  lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .n = 8192, .k = 8192};
+  lpg_plan w;
+  CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+  for (int64_t m = 33; m <= 8192; m += m / 8) {
+    lpg_dense_plan p = {0};
+    CHECK(lpg_dense_make_plan(&w, m, 2, finds, 1, &h200, &p));
+    /* numbers of rows do not keep the sixteenth row item out */
+    CHECK(lpg_dense_most_items(&p) == 16);
+    CHECK(m > 256 || p.slices > 1);
+    /* at least half of the units work at once */
+    const int64_t items = (int64_t)p.chunk_items * p.token_items, at_once = items < p.groups ? items : p.groups;
+    CHECK(at_once * p.cluster * 2 >= h200.units);
+  }
+}
+
+/* ---- on a GPU ---- */
+
+static void check_spec(const problem_spec *spec) {
+  problem p;
+  if (problem_make(&p, all.handle, spec)) {
+    problem_expect(&p);
+    for (int i = 0; i < all.kernels; i++) {
+      if (strncmp(all.kernel[i], "dense.", 6) != 0) continue;
+      const lpgemm_status_t status = problem_run(&p, all.handle, all.kernel[i]);
+      if (status == LPGEMM_NOT_SUPPORTED) continue;
+      CHECK_STATUS(status, LPGEMM_SUCCESS);
+      problem_check(&p, all.kernel[i]);
+      problem_check_again(&p, all.handle, all.kernel[i]);
+    }
+  }
+  problem_free(&p);
+}
+
+static problem_spec draw(void) {
+  static const int64_t groups[] = {16, 32, 64, 128, 192, 0};
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8, LPGEMM_E4M3};
+  static const lpgemm_dtype_t scales[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E4M3, LPGEMM_E8M0};
+  problem_spec s = {.desc = {.size = sizeof s.desc}, .y_type = LPGEMM_F32, .alpha = 1};
+  s.desc.type = problem_types()[test_between(0, PROBLEM_TYPES - 1)];
+  s.desc.group_k = groups[test_between(0, 5)];
+  s.desc.scale_type = scales[test_between(0, 4)];
+  s.x_type = x_types[test_between(0, 3)];
+  if (s.x_type == LPGEMM_I8 || s.x_type == LPGEMM_E4M3) s.desc.group_k = 128 * test_between(0, 2);
+  return s;
+}
+
+/* Rows so long, and tokens so few, that K is cut; zeros and minima, on two levels too. */
+static void check_slices(void) {
+  problem_spec s = draw();
+  const int integer = lpg_is_integer_kind(s.desc.type);
+  switch (test_between(0, 4)) {
+    case 0:
+      s.desc = (lpgemm_weight_desc_t){.size = sizeof s.desc, .type = LPGEMM_UINT(4), .group_k = 32};
+      s.desc.scale_type = s.desc.zero_type = LPGEMM_UINT(6);
+      s.desc.super_scale_type = s.desc.super_zero_type = LPGEMM_F16;
+      s.desc.super_k = 256;
+      s.desc.zero = LPGEMM_ZERO_MINIMUM;
+      break;
+    case 1:
+      s.desc.zero = LPGEMM_ZERO_MINIMUM;
+      s.desc.zero_type = test_between(0, 1) ? LPGEMM_F16 : LPGEMM_F32;
+      break;
+    case 2:
+      if (!integer) break;
+      s.desc.zero = LPGEMM_ZERO_PER_GROUP;
+      s.desc.zero_type = test_between(0, 1) ? LPGEMM_U8 : LPGEMM_F16;
+      break;
+    default: break;
+  }
+  s.m = test_between(33, 200);
+  s.desc.n = test_between(1, 60);
+  s.desc.k = test_between(600, 5000);
+  check_spec(&s);
+}
+
+static void check_spread(void) {
+  problem_spec s = draw();
+  s.x_type = LPGEMM_F16;
+  s.desc.type = test_between(0, 1) ? LPGEMM_E5M2 : LPGEMM_FLOAT(5, 1);
+  s.desc.scale_type = LPGEMM_F16;
+  s.desc.group_k = 64 * test_between(0, 3);
+  s.m = test_between(33, test_between(0, 3) ? 150 : 400);
+  s.desc.n = test_between(1, 400);
+  s.desc.k = test_between(1, test_between(0, 1) ? 500 : 2500);
+  check_spec(&s);
+}
+
+/* Clusters take several items in turn. */
+static void check_items(void) {
+  problem_spec s = draw();
+  if (s.x_type == LPGEMM_E4M3) s.x_type = LPGEMM_F16; /* of 5 million sums of fp8 some tens are beyond the bound */
+  s.m = test_between(1000, 1200);
+  s.desc.n = test_between(4700, 5200);
+  s.desc.k = test_between(1, 40);
+  check_spec(&s);
+}
+
+void suite_dense(void) {
+  if (test_case("dense/scaling")) check_scaling();
+  if (test_case("dense/plan")) check_plan();
+  if (test_backend() != LPGEMM_BACKEND_CUDA) return;
+  all.handle = problem_handle(1);
+  all.kernels = problem_kernels(all.kernel);
+  for (int i = 0; i < 150; i++) {
+    if (test_case("dense/slices/%03d", i)) check_slices();
+  }
+  for (int i = 0; i < 60; i++) {
+    if (test_case("dense/spread/%03d", i)) check_spread();
+  }
+  for (int i = 0; i < 3; i++) {
+    if (test_case("dense/items/%03d", i)) check_items();
+  }
+  CHECK_STATUS(lpgemm_destroy(all.handle), LPGEMM_SUCCESS);
+}

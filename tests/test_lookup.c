@@ -1,0 +1,186 @@
+/* The lookup kernels of the GPU (src/kernels/lookup/): as far as they are arithmetic, planes of packed words, tables
+ * and their sums against the model of the instruction; plans; on a GPU matrices of several super tiles and slices of K.
+ * test_gemm.c runs the kernels over the whole matrix of types and shapes. */
+#include <string.h>
+
+#include "kernels/lookup/lookup_plan.h"
+#include "problem.h"
+#include "ref/gemm_ref.h"
+#include "ref/lmma.h"
+#include "test.h"
+
+/* ---- products ---- */
+
+static int32_t draw_activation(int bits) {
+  const int32_t limit = (1 << (lpg_table_precision(bits) - 1)) - (1 << (lpg_table_precision(bits) - 12));
+  return test_between(0, 3) ? (int32_t)test_between(-limit, limit) : test_between(0, 1) ? limit : -limit;
+}
+
+/* A chunk of a row, packed, as the four lanes of a quad multiply it: in 32 bits, the middle of the codes and any zero
+ * among them included. */
+static void check_product(int bits) {
+  enum { UNITS = 2 };
+  uint8_t codes[LPG_CHUNK_K];
+  uint32_t packed[4][UNITS] = {{0}};
+  int32_t q[LPG_CHUNK_K];
+  double x[LPG_CHUNK_K], want;
+  const int unit_k = LPG_CHUNK_K / bits, center = (int)test_between(-((1 << bits) - 1), (1 << bits) - 1);
+  int64_t sum = 0, sum_x = 0;
+  for (int c = 0; c < LPG_CHUNK_K; c++) {
+    const int in_unit = c % unit_k, t = c % 8 / 2;
+    const lpg_field field = lpg_field_of(bits, 2 * (in_unit / 16) + c % 16 / 8);
+    CHECK(lpg_unit_codes(bits) * 4 == unit_k && field.word == 0);
+    q[c] = draw_activation(bits);
+    x[c] = q[c];
+    sum_x += q[c];
+    codes[c] = (uint8_t)test_between(0, (1 << bits) - 1);
+    packed[t][c / unit_k] |= (uint32_t)codes[c] << (field.shift + 16 * (c % 2));
+  }
+  for (int t = 0; t < 4; t++) {
+    int64_t found = 0;
+    for (int bit = bits - 1; bit >= 0; bit--) {
+      const uint32_t plane = lpg_plane_of(bits, packed[t], bit);
+      found *= 2;
+      for (int nibble = 0; nibble < LPG_TABLES; nibble++) {
+        int32_t of_table[4];
+        for (int i = 0; i < 4; i++) of_table[i] = q[lpg_table_column(bits, nibble, t, i)];
+        found += lpg_table_entry(of_table, (int)(plane >> 4 * nibble & 15u));
+      }
+    }
+    sum += found;
+  }
+  CHECK(sum >= INT32_MIN && sum <= INT32_MAX && center * sum_x >= INT32_MIN && center * sum_x <= INT32_MAX);
+  CHECK(sum - center * sum_x >= INT32_MIN && sum - center * sum_x <= INT32_MAX);
+  ref_lmma_gemm(bits, 1, 1, LPG_CHUNK_K, x, codes, &want);
+  CHECK_INT((sum + ((1 << bits) - 1) * sum_x) / 2, (int64_t)want);
+}
+
+static void test_products(void) {
+  for (int bits = 1; bits <= 2; bits++) {
+    if (test_case("lookup/entries/u%d", bits)) {
+      for (int n = 0; n < 100; n++) {
+        const int32_t q[4] = {draw_activation(bits), draw_activation(bits), draw_activation(bits),
+                              draw_activation(bits)};
+        for (int e = 0; e < LPG_TABLE_ENTRIES; e++) CHECK_INT(lpg_table_entry(q, 15 - e), -lpg_table_entry(q, e));
+      }
+    }
+    if (!test_case("lookup/product/u%d", bits)) continue;
+    for (int n = 0; n < 500; n++) check_product(bits);
+  }
+}
+
+/* ---- plans ---- */
+
+static void check_plan(const lpg_lookup_plan *p, const lpg_plan *w, const lpg_device *device) {
+  const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
+  const int chunks = blocks * lpg_lookup_chunks(w->bits);
+  CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
+  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
+  CHECK(p->slice.each * p->slices + p->slice.more == p->blocks && p->slice.more < p->slices);
+  CHECK(p->group.each * p->groups + p->group.more == p->super_tiles && p->group.more < p->groups);
+  CHECK_INT(p->blocks, w->k_tiles); /* a vector of each row tile */
+  CHECK((int64_t)p->super_tiles * LPG_LOOKUP_ROW_TILES >= w->row_tiles && p->group.each >= 1);
+  CHECK(p->numbers == chunks * LPG_LOOKUP_TABLES && p->slots == p->numbers + chunks * LPG_LOOKUP_NUMBERS);
+  CHECK(p->inbox == p->slots + (tiles + LPG_LOOKUP_WARPS - 1) * p->slot_bytes && p->inbox % 16 == 0);
+  CHECK(p->slices == 1 || (int64_t)p->inbox_slice * p->slices >= (int64_t)tiles * p->slot_bytes);
+  CHECK(p->shared_bytes == p->inbox + p->slices * p->inbox_slice && p->shared_bytes <= device->shared_memory);
+}
+
+static void test_plans(void) {
+  static const lpg_device devices[] = {
+      {.backend = LPGEMM_BACKEND_CUDA,
+       .arch = 90,
+       .units = 132,
+       .shared_memory = 232448,
+       .clusters = {132, 66, 30, 15}},
+      {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 114, .shared_memory = 232448, .clusters = {114, 57, 26, 0}},
+  };
+  for (int d = 0; d < 2; d++) {
+    if (!test_case("lookup/plan/%d", d)) continue;
+    int found = 0;
+    for (int i = 0; i < 1000; i++) {
+      lpgemm_weight_desc_t desc = {.size = sizeof desc, .scale_type = LPGEMM_F16, .group_k = i % 2 ? 128 : 0};
+      desc.type = LPGEMM_UINT((uint32_t)(1 + i / 2 % 2));
+      desc.n = test_between(1, test_between(0, 1) ? 300 : 60000);
+      desc.k = test_between(1, test_between(0, 1) ? 3000 : 15000);
+      lpg_plan w;
+      lpg_lookup_plan p = {0};
+      double cost;
+      CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+      if (!lpg_lookup_make_plan(&w, &devices[d], &p, &cost)) continue;
+      check_plan(&p, &w, &devices[d]);
+      CHECK(cost > 0);
+      found++;
+    }
+    CHECK(found > 500);
+  }
+}
+
+/* ---- on a GPU ---- */
+
+/* Some large activations, and weights beside them that are zero: they leave nothing behind. */
+static void put_outliers(problem *p, lpgemm_handle_t handle) {
+  const int64_t k = p->spec.desc.k;
+  uint8_t *codes = (uint8_t *)(uintptr_t)p->source.codes;
+  for (int64_t c = 0; c < k; c++) {
+    if (test_between(0, 499)) continue;
+    for (int64_t m = 0; m < p->spec.m; m++) ref_store(p->spec.x_type, p->x, m * k + c, test_uniform(100, 400));
+    for (int64_t n = 0; n < p->spec.desc.n; n++) codes[n * k + c] = 1;
+  }
+  problem_repack(p, handle);
+}
+
+/* zero: an lpgemm_zero_t. exact: the result is the oracle's to the bit; else X has outliers. */
+static void check_large(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, int64_t m, int64_t n, int64_t k,
+                        int exact) {
+  if (!test_case("lookup/large/%s/%s/zero%d/%dx%dx%d/%s", lpgemm_dtype_name(type), lpgemm_dtype_name(x_type), zero,
+                 (int)m, (int)n, (int)k, exact ? "exact" : "outliers")) {
+    return;
+  }
+  lpgemm_handle_t handle = problem_handle(1);
+  problem_spec s = {.desc = {.size = sizeof s.desc, .type = type, .n = n, .k = k, .group_k = 128}, .m = m, .alpha = 1};
+  s.desc.scale_type = LPGEMM_F16;
+  s.desc.zero = (lpgemm_zero_t)zero;
+  if (zero == LPGEMM_ZERO_PER_GROUP) s.desc.zero_type = LPGEMM_U8;
+  if (zero == LPGEMM_ZERO_MINIMUM) s.desc.zero_type = LPGEMM_F16;
+  if (zero == LPGEMM_ZERO_CONSTANT) s.desc.zero_constant = 1;
+  s.x_type = x_type;
+  s.y_type = LPGEMM_F32;
+  s.exact = exact;
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    if (!exact) put_outliers(&p, handle);
+    problem_expect(&p);
+    const char *names[PROBLEM_KERNELS];
+    const int count = problem_kernels(names);
+    int runs = 0;
+    for (int i = 0; i < count; i++) {
+      if (strncmp(names[i], "lookup.", 7) != 0 || problem_run(&p, handle, names[i]) != LPGEMM_SUCCESS) continue;
+      problem_check(&p, names[i]);
+      problem_check_again(&p, handle, names[i]);
+      runs++;
+    }
+    CHECK_INT(runs, 1);
+  }
+  problem_free(&p);
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}
+
+static void test_large(void) {
+  static const struct { int64_t n, k; } sizes[] = {{1000, 4096}, {3000, 1000}, {130, 9000}, {9000, 512}};
+  const lpgemm_dtype_t types[] = {LPGEMM_UINT(1), LPGEMM_UINT(2), LPGEMM_BIPOLAR(1), LPGEMM_BIPOLAR(2)};
+  const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_E4M3, LPGEMM_F16, LPGEMM_E5M2};
+  if (test_backend() != LPGEMM_BACKEND_CUDA) return;
+  for (int i = 0; i < 48; i++) {
+    const lpgemm_dtype_t type = types[i % 4];
+    const int is_unsigned = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT, zero = is_unsigned ? i / 4 % 4 : 0,
+              s = i / 4 % 4;
+    check_large(type, x_types[i % 5], zero, 1 + i / 3 % 3, sizes[s].n + i, sizes[s].k + i % 7, i / 24);
+  }
+}
+
+void suite_lookup(void) {
+  test_products();
+  test_plans();
+  test_large();
+}

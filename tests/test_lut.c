@@ -571,6 +571,14 @@ static void accuracy(int bits, int outliers) {
     p.args.level = LPGEMM_LEVEL_FAST;
     CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
     CHECK(relative_error(&p) <= 5e-3);
+    void *first = test_alloc(problem_y_bytes(&p));
+    memcpy(first, p.y, problem_y_bytes(&p));
+    void *tables = make_tables(&p.args, s.desc.k, &p.args.tables_bytes); /* give the same bits */
+    p.args.tables = tables;
+    CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
+    CHECK(memcmp(first, p.y, problem_y_bytes(&p)) == 0);
+    test_free(tables);
+    test_free(first);
   }
   problem_free(&p);
 }

@@ -294,8 +294,8 @@ static int64_t find_room(job *j) {
   const int64_t built = call->problem.tables ? 0 : (int64_t)sizeof(lpg_lut_block);
   int64_t shortened = 0;
 #if defined(LPG_LUT_BYTES)
-  if (call->problem.level == LPGEMM_LEVEL_FAST &&
-      j->blocks * (built + (int64_t)sizeof(lut_bytes)) <= LPG_SHARED_BYTES) {
+  const int64_t both = (int64_t)(sizeof(lpg_lut_block) + sizeof(lut_bytes)); /* also if the call brought its tables */
+  if (call->problem.level == LPGEMM_LEVEL_FAST && j->blocks * both <= LPG_SHARED_BYTES) {
     shortened = sizeof(lut_bytes);
   }
 #endif

@@ -193,7 +193,6 @@ static void check_spread(void) {
 /* Clusters take several items in turn. */
 static void check_items(void) {
   problem_spec s = draw();
-  if (s.x_type == LPGEMM_E4M3) s.x_type = LPGEMM_F16; /* of 5 million sums of fp8 some tens are beyond the bound */
   s.m = test_between(1000, 1200);
   s.desc.n = test_between(4700, 5200);
   s.desc.k = test_between(1, 40);

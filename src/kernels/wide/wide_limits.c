@@ -9,7 +9,7 @@
 
 /* Powers of two that bound it, as the kernel has it: magnitudes of at most 2^top, and 0 or at least 2^low. */
 typedef struct magnitudes {
-  int top, low;
+  int top, low, fits; /* fits: X's type has room for all its digits */
 } magnitudes;
 
 /* The smallest t with x <= 2^t. */
@@ -18,14 +18,17 @@ static int power_above(double x) {
   return ldexp(1.0, e) < x ? e + 1 : e;
 }
 
-/* Integers less the one next to their zero. A group's zero that is an integer is one of the codes or one above. */
-static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d) {
-  const int bits = lpg_bits(d->type);
+/* Integers less their zeros. A group's zero is one of the codes or one above. */
+static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  enum { MOST_PLACES = 3 }; /* of a zero, after the binary point */
+  const int bits = lpg_bits(d->type), digits = x_type == LPGEMM_BF16 ? 8 : 11;
   const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
   const double least = lpg_integer_offset(d->type), most = least + lpg_integer_step(d->type) * (ldexp(1.0, bits) - 1.0);
   const double reach = fmax(fabs(least - zero), fabs(most - zero));
-  magnitudes m = {bits, 0};
+  magnitudes m = {bits, 0, 0};
+  while (m.low > -MOST_PLACES && floor(ldexp(zero, -m.low)) != ldexp(zero, -m.low)) m.low--;
   if (reach > 0.0 && power_above(reach) > m.top) m.top = power_above(reach);
+  m.fits = floor(ldexp(zero, -m.low)) == ldexp(zero, -m.low) && ldexp(reach, -m.low) <= ldexp(1.0, digits);
   return m;
 }
 
@@ -33,7 +36,7 @@ static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d) {
  * value near 2^15; with bf16 floats are themselves, and the largest value is below 1. */
 static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int bf16 = x_type == LPGEMM_BF16;
-  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14};
+  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14, 1};
   if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
     const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1, off = bf16 ? 0 : 15 - bias;
     m.top = (1 << e) - bias - off;
@@ -51,7 +54,7 @@ static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t 
 }
 
 static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d) : real_magnitudes(d, x_type);
+  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d, x_type) : real_magnitudes(d, x_type);
 }
 
 /* ---- scales ---- */
@@ -128,6 +131,28 @@ lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t a
 
 /* ---- refusals ---- */
 
+/* Where a zero is no code, what is left of it is scaled and rounded by itself before it meets the weight, which is
+ * rounded again: once too often, unless the first is exact. */
+static const char *refuses_zeros(const lpg_plan *plan, lpgemm_dtype_t x_type) {
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  if (d->zero == LPGEMM_ZERO_MINIMUM) return "it would round weights with minima twice";
+  if (d->zero == LPGEMM_ZERO_PER_GROUP &&
+      (lpg_kind(d->type) != LPGEMM_KIND_UINT || !lpg_is_integer_kind(d->zero_type))) {
+    return "it takes zeros of groups only as integers, of unsigned weights";
+  }
+  if (!magnitudes_of(d, x_type).fits) return "the zero has too many digits for the type of X";
+  if (!lpg_is_integer_kind(d->type) || d->zero == LPGEMM_ZERO_PER_GROUP || takes_zero_off(d)) return NULL;
+  const double center = center_of(d), taken = fmin(fmax(rint(center), 0.0), ldexp(1.0, lpg_bits(d->type)));
+  const double left = lpg_integer_step(d->type) * (center - taken);
+  const int exact_scales = lpgemm_i_wide_scaling(plan, x_type).on_rows ||
+                           (!d->super_scale_type &&
+                            (d->scale_type == x_type || d->scale_type == LPGEMM_E4M3 || d->scale_type == LPGEMM_E8M0));
+  if (!exact_scales || ldexp(1.0, ilogb(left)) != fabs(left)) {
+    return "it would round weights twice whose zero lies between the codes";
+  }
+  return NULL;
+}
+
 const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
@@ -135,6 +160,11 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
   const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, x_type);
   const char *reason = lpgemm_i_decoders_refuse(problem);
   if (reason) return reason;
+  reason = refuses_zeros(plan, x_type);
+  if (reason) return reason;
+  if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK && d->super_scale_type && !scaling.on_rows) {
+    return "it takes codebooks with scales of one level only";
+  }
   if (!lpg_wide_form_exists(scaling.form, x_type == LPGEMM_BF16, lpg_is_integer_kind(d->type),
                             lpg_kind(d->type) == LPGEMM_KIND_FLOAT, plan->bits)) {
     return "it takes no groups of 16 columns with weights of this width";

@@ -233,7 +233,7 @@ static inline double lpg_wide_slower(lpg_wide_form form) {
     case LPG_WIDE_SPLIT: return 1.4;
     case LPG_WIDE_E4M3: return 2.0;
     case LPG_WIDE_ANY: return 2.5;
-    default: return 4.0;
+    default: return 4.8;
   }
 }
 

@@ -34,9 +34,6 @@ static const struct form_case {
     {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16, LPG_WIDE_ANY},
     {"wide_zeros", LPGEMM_UINT(8), LPGEMM_F16, LPGEMM_U16, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_ANY},
     {"rare_width", LPGEMM_UINT(5), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 16, 0, LPGEMM_F16, LPG_WIDE_ANY},
-    {"q4_k", LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_UINT(6), 32, LPGEMM_ZERO_MINIMUM, 0, LPGEMM_F16, LPGEMM_F16,
-     LPG_WIDE_ANY},
-    {"real_zeros", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 64, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_ANY},
 };
 
 static void check_case(const struct form_case *c) {
@@ -44,7 +41,6 @@ static void check_case(const struct form_case *c) {
   d.scale_type = c->scale;
   d.super_scale_type = c->super;
   if (c->super) d.super_k = 256;
-  if (c->super && c->zero == LPGEMM_ZERO_MINIMUM) d.super_zero_type = c->super;
   d.zero = c->zero;
   d.zero_type = c->zero_type;
   d.zero_constant = c->constant;

@@ -68,16 +68,6 @@ static void set_decoder(const lpg_call &call, bool with_line, decoder_args &deco
   numbers.has_shift = numbers.mode != zero_fixed || numbers.fixed_shift != 0.0f;
 }
 
-/* The largest magnitude that a code stands for. */
-static double largest_value(lpgemm_dtype_t type, const float *codebook) {
-  double most = 0.0;
-  for (uint32_t code = 0; code < 1u << lpg_bits(type); code++) {
-    const double magnitude = fabs((double)lpg_code_value(type, code, codebook));
-    if (magnitude > most && magnitude < INFINITY) most = magnitude;
-  }
-  return most;
-}
-
 /* ---- scales and zeros ---- */
 
 /* Adds a section, if there is one, behind `offset` of the stage. */

@@ -15,7 +15,8 @@ static const char *refuses(const lpg_problem *problem, const lpg_device *device,
   lpg_dense_plan plan;
   if (problem->m < LEAST_ROWS) return "it expands the weights, which takes 33 rows to pay";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
-  if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type)) return "the activations' codes are not the numbers as int8";
+  if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type))
+    return "the activations' codes are not the numbers as int8";
   if (problem->plan->desc.k == 0) return "there is nothing to expand";
   const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;

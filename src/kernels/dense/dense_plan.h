@@ -70,9 +70,10 @@ static inline double lpg_dense_chunk_cost(const lpg_dense_plan *p, int32_t row_i
   const double units = device->units > 0 ? device->units : 1.0, bytes = (double)(row_items * lpg_dense_item_bytes(p));
   const int64_t items = (int64_t)row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const double busy = (double)((items < p->groups ? items : p->groups) * p->cluster) / units;
-  const double brought = busy * (LPG_DENSE_X_BYTES + LPG_DENSE_W_BYTES / p->share) / 66.0;
+  const double brought = busy * (LPG_DENSE_X_BYTES + (double)LPG_DENSE_W_BYTES / p->share) / 66.0;
   const double multiplied = (550.0 + 165.0 * busy) * p->slower;
-  const double stages = (double)((p->k_stages + p->slices - 1) / p->slices), sums = p->slices > 1 ? 3000.0 : 0.0;
+  const int32_t stages = (p->k_stages + p->slices - 1) / p->slices;
+  const double sums = p->slices > 1 ? 3000.0 : 0.0;
   return 9000.0 + bytes * p->expand_slower / (units * 13.5) +
          (double)rounds * (stages * (brought > multiplied ? brought : multiplied) + 2500.0 + sums);
 }

@@ -47,7 +47,7 @@ __device__ inline void bring_stages(const dense_args &a, const dense_work &w, de
   const uint32_t w_stage = barriers.base + p.w_ring + warp * LPG_DENSE_W_BYTES + w.block * part;
   uint32_t parity = 1; /* fresh stages are empty */
   int turn = 0;        /* of the ring's stages */
-  for (int item = blockIdx.x / (unsigned)p.cluster; item < w.items; item += p.groups) {
+  for (int item = blockIdx.x / (unsigned)p.cluster; item < w.items; item += w.stride) {
     const uint8_t *const image = w.image(a, item) + w.block * part;
     const int token = w.token_item(item) * T::Tokens;
     for (int stage = 0; stage < w.k_stages; stage++, turn = (turn + 1) % LPG_DENSE_COPY_WARPS) {
@@ -149,7 +149,7 @@ __device__ inline void multiply_stages(const dense_args &a, const dense_work &w,
   const auto release = [&](int stage) {
     if (stage >= 0 && lane < p.share) tell_block(barriers.empty(stage), w.sharer(lane));
   };
-  for (int item = blockIdx.x / (unsigned)p.cluster; item < w.items; item += p.groups) {
+  for (int item = blockIdx.x / (unsigned)p.cluster; item < w.items; item += w.stride) {
     load_factors<T>(a, w, item, warp, lane, factors);
     dense_sums<T, float> totals;
     sums_type sums;

@@ -107,6 +107,7 @@ __device__ inline void convert_sums(const dense_args &, const dense_sums<T, floa
 struct dense_work {
   item_bands<LPG_DENSE_BAND> bands;
   int items, first_row_item, share, slices;
+  int stride;                /* the cluster takes every stride-th item, or only one */
   int block, rank;           /* whose tokens the block has, and which slice */
   int first_rank;            /* of the slices of these tokens, in the cluster */
   int first_stage, k_stages; /* of the slice */
@@ -116,7 +117,8 @@ struct dense_work {
         items(a.items * a.plan.token_items),
         first_row_item(a.first_item),
         share(a.plan.share),
-        slices(a.plan.slices) {
+        slices(a.plan.slices),
+        stride(a.plan.persistent ? a.plan.groups : items) {
     const int in_cluster = blockIdx.x % (unsigned)a.plan.cluster;
     const lpg_shares stages = lpg_shares_of(a.plan.k_stages, slices);
     block = (unsigned)in_cluster / (unsigned)slices;
@@ -155,8 +157,9 @@ template <class T>
 __device__ inline void load_factors(const dense_args &a, const dense_work &w, int item, int warp, int lane,
                                     float *factors) {
   const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
-  factors[row] =
-      row_factor<typename T::Numbers>(a, w.row_item(item) * T::rows + row, w.bands.row_item(item) * T::rows + row);
+  factors[row] = w.k_stages == 0 ? 0.0f
+                                 : row_factor<typename T::Numbers>(a, w.row_item(item) * T::rows + row,
+                                                                   w.bands.row_item(item) * T::rows + row);
   __syncwarp();
 }
 static_assert(2 * LPG_TILE_ROWS == 32, "a lane has a row");

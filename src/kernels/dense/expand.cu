@@ -3,8 +3,8 @@
  *
  *   a block of threads has a row tile; its warps take blocks of 256 columns in turn:
  *     scales and zeros of the block's groups to shared memory
- *     for every stage of 128 bytes: decode in the order of the packed words, put in place in shared memory, copy to the
- * image */
+ *     for every stage of 128 bytes: decode in the order of the packed words, put in place in shared memory, then copy
+ *     to the image */
 #include "../../cuda/cuda.h"
 #include "../../layouts/unit.h"
 #include "../activation_type.cuh"

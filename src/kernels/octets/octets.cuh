@@ -1,10 +1,12 @@
-/* int8 by integer weights, from 17 rows of X on: weights become bytes in registers, the operand that the int8 tensor
- * cores of sm_90a take from there.
+/* int8 by integer weights: weights become bytes in registers, the operand that the int8 tensor cores of sm_90a take
+ * from there.
  *
  *   four warps bring an image of X and the packed weights into stages in shared memory, by bulk copies
- *   eight warps, each with 16 or 32 rows: make bytes of the codes of a few steps of 32 columns while the tensor cores
- * multiply those before sums are int32 all the way; they begin with what the offset and the zero of a row add the sums
- * of all slices of K are added up; epilogue, store */
+ *   eight warps, each with 16 or 32 rows:
+ *     make bytes of the codes of a few steps of 32 columns while the tensor cores multiply those before
+ *   the sums of all slices of K are added up; epilogue, store
+ *
+ * Sums are int32 all the way; they begin with what the offset and the zero of a row add. */
 #pragma once
 
 #include "../../bitserial/planes_slice.h"
@@ -27,7 +29,8 @@ __device__ inline void bring_stages(const octets_args &a, const octets_work &w, 
     const int token = w.token_item(item) * T::Tokens, row_tile = w.row_item(item) * row_tiles;
     const int tokens = min(T::Tokens, a.image_tokens - token), tiles = min(row_tiles, a.row_tiles - row_tile);
     const uint8_t *codes = a.codes + (row_tile + warp * each) * a.row_bytes + (int64_t)w.first * tile_bytes;
-    const uint8_t *image = a.image + token * LPG_OCTETS_X_K + ((int64_t)w.first * x_parts + warp) * a.image_stage;
+    const uint8_t *image =
+        a.image + (int64_t)token * LPG_OCTETS_X_K + ((int64_t)w.first * x_parts + warp) * a.image_stage;
     for (int left = w.stages, vectors = a.row_vectors - w.first * T::w_vectors; left > 0; left--) {
       const int bytes = min(T::w_vectors, vectors) * 512;
       wait_barrier(ring.full + 8, ring.parity);

@@ -62,7 +62,7 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
   add_sections(call, T::row_tiles, 1, a.numbers);
   if (T::tables) lay_out_stage(T::rows / LPG_TILE_ROWS, a.numbers);
   a.codes = call.section[LPG_SECTION_CODES];
-  if (!a.exponents) a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
+  a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
   a.row_tiles = (int32_t)plan.row_tiles;
@@ -137,11 +137,6 @@ static lpgemm_status_t run_wide_any(lpg_call call) {
   LPG_TRY(find_wide_plan(call, scaling.form, memo));
   a.plan = memo.plan;
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
-  if (scaling.finds) {
-    int8_t *const bounds = (int8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2);
-    a.exponents = bounds;
-    LPG_TRY(lpgemm_i_cuda_wide_bounds(&call, LPG_WIDE_TOP - scaling.exponent, bounds));
-  }
 #define LPG_FORM(form) run_item<X, Decoder, Bits, form>,
   lpgemm_status_t (*const run[])(const lpg_call &, wide_args &, int) = {LPG_WIDE_EACH_FORM(LPG_FORM)};
 #undef LPG_FORM
@@ -156,7 +151,6 @@ static lpgemm_status_t prepare_wide_any() {
 #define LPG_FORM(form) LPG_TRY((prepare_form<X, Decoder, Bits, form>((size_t)bytes)));
   LPG_WIDE_EACH_FORM(LPG_FORM)
 #undef LPG_FORM
-  LPG_TRY(lpgemm_i_cuda_prepare_wide_bounds());
   return lpgemm_i_cuda_prepare_copy_x();
 }
 

@@ -59,9 +59,10 @@ static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_
 
 /* ---- scales ---- */
 
+/* fp16: products with the largest scale stay below 2^15. */
 static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int top = magnitudes_of(d, x_type).top;
-  return x_type == LPGEMM_BF16 ? 0 : top < 0 ? LPG_WIDE_TOP : LPG_WIDE_TOP - top;
+  return x_type == LPGEMM_BF16 ? 0 : top < 0 ? 14 : 14 - top;
 }
 
 /* The largest difference of the exponents of a row's scales with which no scaled weight falls below the normal numbers
@@ -119,13 +120,9 @@ lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t a
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(activations);
   lpg_wide_scaling s;
-  s.on_rows = d->zero != LPGEMM_ZERO_MINIMUM &&
-              (d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1));
+  s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
   s.form = form_of(weights, x_type, s.on_rows);
-  s.finds = x_type == LPGEMM_F16 && (d->zero == LPGEMM_ZERO_MINIMUM ||
-                                     (d->zero == LPGEMM_ZERO_PER_GROUP &&
-                                      (lpg_kind(d->type) != LPGEMM_KIND_UINT || !lpg_is_integer_kind(d->zero_type))));
   return s;
 }
 
@@ -212,7 +209,7 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
 
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  return lpg_x_copy_bytes(problem, 2) + lpg_wide_bound_bytes(problem);
+  return lpg_x_copy_bytes(problem, 2);
 }
 
 /* The number that is the least wrong for few rows and for many, by how many times as long as the best plan it takes. */

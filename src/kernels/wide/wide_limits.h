@@ -8,31 +8,17 @@
 extern "C" {
 #endif
 
-/* fp16: products with the largest scale of a row stay below 2^(this + 1). */
-enum { LPG_WIDE_TOP = 14 };
-
 /* How scales meet weights. */
 typedef struct lpg_wide_scaling {
   int on_rows;  /* one scale a row, on its sums */
   int exponent; /* else the largest scale of a row is brought near 2^exponent */
-  int finds;    /* 1: the row's weights instead, whose zeros may be larger: a bound of them is found, call by call */
   lpg_wide_form form;
 } lpg_wide_scaling;
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations);
 
-/* Of the rows' bounds, if they are found. */
-static inline size_t lpg_wide_bound_bytes(const lpg_problem *problem) {
-  return lpgemm_i_wide_scaling(problem->plan, problem->x_type).finds ? (size_t)problem->plan->n_padded : 0;
-}
-
-/* For a copy of X, and for bounds. */
+/* For a copy of X, if it needs one. */
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device);
-
-/* Finds them: of every row, padded ones too, an exponent to be taken for that of its largest scale, where values have
- * magnitudes of at most 2^top. */
-lpgemm_status_t lpgemm_i_cuda_wide_bounds(const lpg_call *call, int top, int8_t *exponents);
-lpgemm_status_t lpgemm_i_cuda_prepare_wide_bounds(void);
 
 /* Microseconds. */
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device);

@@ -1,11 +1,11 @@
 /* Scales and zeros for the wide kernels' last two forms, of any type and level: the warps that copy make them numbers
  * of X's type, in tables in shared memory, for weights that are scaled before they are multiplied.
  *
- * A weight is (code - center) * scale + rest, where center is the integer next to the group's zero (or to the code that
- * its minimum brings near 0), so that nothing cancels: rest is at most half a scale, or what no code comes near. Every
- * row's scales are multiplied by a power of two that brings the largest near 2^scale_exponent; it comes off the row's
- * sums. A scale is the sum of two numbers of X's type, so that the scaled weight is rounded once. Where a group is a
- * row, the scale itself goes on the row's sums. */
+ * A weight is (code - center) * scale + rest, where center is the integer next to the zero: rest is 0 for a group's,
+ * and what a fixed zero between the codes leaves, which X's type holds. Every row's scales are multiplied by a power of
+ * two that brings the largest near 2^scale_exponent; it comes off the row's sums. A scale is the sum of two numbers of
+ * X's type, so that the scaled weight is rounded once. Where a group is a row, the scale itself goes on the row's sums.
+ */
 #pragma once
 
 #include "wide_work.cuh"
@@ -57,8 +57,7 @@ __device__ inline float row_factor(const wide_args &a, int row) {
 
 /* ---- tables ---- */
 
-/* Scale, center and rest of a row's group; scale and zero already have the row's power of two, the zero if it is a
- * minimum. */
+/* Scale, center and rest of a row's group; s already has the row's power of two. */
 struct group_line {
   float scale, center, rest;
 
@@ -67,10 +66,8 @@ struct group_line {
     center = fixed_center;
     rest = n.fixed_shift * s;
     if (n.mode == zero_fixed) return;
-    const float level = n.mode == zero_minimum ? __fdividef(-zero, s) : zero;
-    center = fminf(fmaxf(rintf((level - n.offset) * n.inverse_step), 0.0f), n.most); /* any integer near it will do */
-    const float value = fmaf(n.step, center, n.offset);
-    rest = n.mode == zero_minimum ? fmaf(value, s, zero) : (value - zero) * s;
+    center = (zero - n.offset) * n.inverse_step;
+    rest = 0.0f;
   }
 };
 
@@ -164,12 +161,7 @@ struct raw_numbers {
           each(role_super_scale, [&](int j, float2 x) { scale[j] = product(scale[j], x); });
         }
       }
-      if (n.mode != zero_fixed) {
-        each(role_zero, [&](int j, float2 x) { zero[j] = x; });
-        if (n.which[role_super_zero] >= 0) {
-          each(role_super_zero, [&](int j, float2 x) { zero[j] = product(zero[j], x); });
-        }
-      }
+      if (n.mode != zero_fixed) each(role_zero, [&](int j, float2 x) { zero[j] = x; });
 #pragma unroll
       for (int j = 0; j < many; j++) {
         const int i = first + 4 * j;
@@ -178,9 +170,8 @@ struct raw_numbers {
           return powers ? lpg_bits_f32((uint32_t)(127 + taken_power<T>(n, of_row[row])) << 23) : 1.0f;
         };
         const float power = power_of(0), other = power_of(8);
-        const bool minimum = n.mode == zero_minimum;
-        const group_line first_row(n, a.decoder.center, scale[j].x * power, zero[j].x * (minimum ? power : 1.0f));
-        const group_line second_row(n, a.decoder.center, scale[j].y * other, zero[j].y * (minimum ? other : 1.0f));
+        const group_line first_row(n, a.decoder.center, scale[j].x * power, zero[j].x);
+        const group_line second_row(n, a.decoder.center, scale[j].y * other, zero[j].y);
         ((uint4 *)slot)[i * 8 + g] = entry_of<typename T::X>(first_row, second_row);
       }
     }

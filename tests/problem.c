@@ -496,10 +496,11 @@ static int rounds_weights(const char *kernel) {
   return !kernel || strncmp(kernel, "wide.", 5) == 0 || strncmp(kernel, "dense.", 6) == 0;
 }
 
-/* Sums of fp8 on the tensor cores: eps(X) is 2^-8 there (docs/numerics.md), eight times what rounded weights have. */
+/* Sums of fp8 on the tensor cores, whose accumulators are short: eps(X) is 2^-8 there (docs/numerics.md), eight times
+ * what rounded weights have. */
 static int adds_fp8(const problem *p, const char *kernel) {
   const int is_fp8 = p->args.x_type == LPGEMM_E4M3 || p->args.x_type == LPGEMM_E5M2;
-  return is_fp8 && (!kernel || strncmp(kernel, "dense.any.e", 11) == 0);
+  return is_fp8 && kernel && strncmp(kernel, "dense.any.e", 11) == 0;
 }
 
 void problem_check(const problem *p, const char *what) {

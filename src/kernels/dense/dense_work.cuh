@@ -107,7 +107,7 @@ __device__ inline void convert_sums(const dense_args &, const dense_sums<T, floa
 struct dense_work {
   item_bands<LPG_DENSE_BAND> bands;
   int items, first_row_item, share, slices;
-  int stride;                /* the cluster takes every stride-th item, or only one */
+  int stride;                /* clusters that there are, which take items in turn */
   int block, rank;           /* whose tokens the block has, and which slice */
   int first_rank;            /* of the slices of these tokens, in the cluster */
   int first_stage, k_stages; /* of the slice */
@@ -118,7 +118,7 @@ struct dense_work {
         first_row_item(a.first_item),
         share(a.plan.share),
         slices(a.plan.slices),
-        stride(a.plan.persistent ? a.plan.groups : items) {
+        stride(gridDim.x / (unsigned)a.plan.cluster) {
     const int in_cluster = blockIdx.x % (unsigned)a.plan.cluster;
     const lpg_shares stages = lpg_shares_of(a.plan.k_stages, slices);
     block = (unsigned)in_cluster / (unsigned)slices;

@@ -102,7 +102,6 @@ static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int
   const lpg_wide_form any = weights->group.count <= 1 || weights->group.k >= 32 ? LPG_WIDE_ANY : LPG_WIDE_ANY16;
   lpg_wide_form form = any;
   if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return any;
-  if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return any;
   if (on_rows || d->scale_type == x_type) {
     form = !large ? any == LPG_WIDE_ANY ? LPG_WIDE_SMALL : any : zeros ? LPG_WIDE_ZEROS : LPG_WIDE_PLAIN;
   } else if (d->scale_type == LPGEMM_E4M3) {

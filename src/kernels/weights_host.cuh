@@ -103,7 +103,6 @@ static int add_sections(const lpg_call &call, int row_tiles, int chunk, numbers_
   const number_section &s = numbers.section[0];
   numbers.one_copy =
       numbers.sections == 1 && s.blocks_each <= 1 && s.slot_bytes >= 16 && row_tiles * chunk * s.block_bytes <= 512;
-  while (2 << numbers.block_groups_log2 <= lpg_block_groups(&call.problem.plan->group)) numbers.block_groups_log2++;
   return offset;
 }
 

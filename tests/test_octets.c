@@ -47,6 +47,25 @@ static void check_items(void) {
   CHECK(several >= 3);
 }
 
+/* By the kernel of the weights' width. */
+static void check_spec(lpgemm_handle_t handle, const problem_spec *s) {
+  char kernel[64];
+  snprintf(kernel, sizeof kernel, "octets.u%d.i8.256x128.sm90a", (int)lpgemm_dtype_bits(s->desc.type));
+  problem p;
+  if (problem_make(&p, handle, s)) {
+    problem_expect(&p);
+    const lpgemm_status_t status = problem_run(&p, handle, kernel);
+    if (status == LPGEMM_INVALID_ARGUMENT || status == LPGEMM_NOT_SUPPORTED) {
+      test_skip("%s is not in this build, or not for this GPU", kernel);
+    } else {
+      CHECK_STATUS(status, LPGEMM_SUCCESS);
+      problem_check(&p, kernel);
+      problem_check_again(&p, handle, kernel);
+    }
+  }
+  problem_free(&p);
+}
+
 /* The three ways of outputs: 16 bits that are only scaled, in whole pieces; all else that is real; integers. */
 static void check_shape(lpgemm_handle_t handle, int shape, int which) {
   problem_spec s = {.desc = {.size = sizeof s.desc}};
@@ -72,21 +91,34 @@ static void check_shape(lpgemm_handle_t handle, int shape, int which) {
     s.desc.zero_type = shape % 2 ? 0 : LPGEMM_U8;
     s.desc.zero_constant = shape % 2 ? 3.0f : 0.0f;
   }
-  char kernel[64];
-  snprintf(kernel, sizeof kernel, "octets.u%d.i8.256x128.sm90a", (int)lpgemm_dtype_bits(s.desc.type));
-  problem p;
-  if (problem_make(&p, handle, &s)) {
-    problem_expect(&p);
-    const lpgemm_status_t status = problem_run(&p, handle, kernel);
-    if (status == LPGEMM_INVALID_ARGUMENT || status == LPGEMM_NOT_SUPPORTED) {
-      test_skip("%s is not in this build, or not for this GPU", kernel);
-    } else {
-      CHECK_STATUS(status, LPGEMM_SUCCESS);
-      problem_check(&p, kernel);
-      problem_check_again(&p, handle, kernel);
-    }
+  check_spec(handle, &s);
+}
+
+/* Scales of groups, and zeros: the middle of the codes, another one, one a group. */
+static void check_groups(lpgemm_handle_t handle, int shape, int which) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = types[(shape + which) % COUNT(types)];
+  s.desc.n = shapes[shape].n;
+  s.desc.k = shapes[shape].k;
+  s.desc.group_k = shapes[shape].k > 1000 && which == 1 ? 256 : 128;
+  s.desc.scale_type = which == 1 ? LPGEMM_BF16 : LPGEMM_F16;
+  s.m = shapes[shape].m;
+  s.x_type = LPGEMM_I8;
+  s.y_type = which == 0 ? LPGEMM_F16 : which == 1 ? LPGEMM_F32 : LPGEMM_BF16;
+  s.x_scale_mode = which == 0 ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_TENSOR;
+  s.alpha = 1;
+  if (which == 0) s.pad_y = (int)((8 - s.desc.n % 8) % 8);
+  if (which == 1) {
+    s.beta = 0.5f;
+    s.bias_type = LPGEMM_F32;
+    s.pad_y = s.pad_c = s.pad_x = 3;
   }
-  problem_free(&p);
+  if (LPGEMM_DTYPE_KIND(s.desc.type) == LPGEMM_KIND_UINT) {
+    s.desc.zero = which == 2 ? LPGEMM_ZERO_PER_GROUP : LPGEMM_ZERO_CONSTANT;
+    s.desc.zero_type = which == 2 ? LPGEMM_U8 : 0;
+    s.desc.zero_constant = which == 2 ? 0.0f : shape % 2 ? (float)(1 << (lpgemm_dtype_bits(s.desc.type) - 1)) : 1.0f;
+  }
+  check_spec(handle, &s);
 }
 
 void suite_octets(void) {
@@ -95,6 +127,7 @@ void suite_octets(void) {
   lpgemm_handle_t handle = problem_handle(0);
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     if (test_case("octets/shape/%d/%d", i / 3, i % 3)) check_shape(handle, i / 3, i % 3);
+    if (test_case("octets/groups/%d/%d", i / 3, i % 3)) check_groups(handle, i / 3, i % 3);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -129,9 +129,9 @@ struct stored_sums {
 };
 
 /* The common case, 16-bit outputs that are only scaled, in whole pieces of 16 bytes: the same arithmetic as that of
- * store_item(), which it leaves the others to (false). 16 tokens a pass. */
-template <class T>
-__device__ inline bool store_scaled(const octets_args &a, const octets_work &w, int item, const octets_sums<T> &sums,
+ * store_item(), which it leaves the others to (false). 16 tokens a pass. Sums: integers, or of groups fp32. */
+template <class T, class Sums>
+__device__ inline bool store_scaled(const octets_args &a, const octets_work &w, int item, const Sums &sums,
                                     const float *factors, uint8_t *memory, int warp, int lane) {
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, pitch = rows * 2 + 16, pieces = rows / 8; /* of a token */
   const epilogue_args &e = a.epilogue;
@@ -158,7 +158,7 @@ __device__ inline bool store_scaled(const octets_args &a, const octets_work &w, 
     for (int j = 0; j < 2; j++) {
 #pragma unroll
       for (int i = 0; i < 2 * T::row_tiles; i++) {
-        const int *const two = &sums.sum[i / 2][(first / 8 + j) * 4 + i % 2 * 2];
+        const auto *const two = &sums.sum[i / 2][(first / 8 + j) * 4 + i % 2 * 2];
         float v[2];
 #pragma unroll
         for (int t = 0; t < 2; t++) {
@@ -246,10 +246,9 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
   }
 }
 
+/* Barriers of the ring; then nothing is read or written before the kernels before are done. */
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) octets_kernel(const __grid_constant__ octets_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
-  const uint32_t base = shared_address(memory);
+__device__ inline void begin_octets(const octets_args &a, uint32_t base) {
   let_next_start();
   if (threadIdx.x == 0) {
     for (int i = 0; i < a.plan.stages; i++) {
@@ -260,6 +259,13 @@ __global__ void __launch_bounds__(T::threads, 1) octets_kernel(const __grid_cons
   }
   __syncthreads();
   wait_for_previous();
+}
+
+template <class T>
+__global__ void __launch_bounds__(T::threads, 1) octets_kernel(const __grid_constant__ octets_args a) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  const uint32_t base = shared_address(memory);
+  begin_octets<T>(a, base);
   const octets_work w(a);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {

@@ -33,6 +33,22 @@ typedef struct lpg_octets_item {
 
 LPG_FN int lpg_octets_rows(int row_tiles) { return row_tiles * LPG_OCTETS_WARPS * LPG_TILE_ROWS; }
 
+/* Whether scales, or zeros, are those of groups. */
+static inline int lpg_octets_grouped(const lpg_plan *weights) {
+  return weights->group.count > 1 && (weights->desc.scale_type != 0 || weights->desc.zero == LPGEMM_ZERO_PER_GROUP);
+}
+
+/* The stored code that is 0, where all groups have the same. */
+static inline int64_t lpg_octets_zero(const lpgemm_weight_desc_t *d) {
+  return (d->zero == LPGEMM_ZERO_CONSTANT ? (int64_t)d->zero_constant : 0) - lpg_integer_offset(d->type);
+}
+
+/* Groups: whether weights are their codes less the zero; else they are brought to the top of a byte, whose middle is
+ * their zero. */
+static inline int lpg_octets_subtracts(const lpgemm_weight_desc_t *d) {
+  return d->zero == LPGEMM_ZERO_PER_GROUP || lpg_octets_zero(d) != (int64_t)1 << (lpg_bits(d->type) - 1);
+}
+
 typedef struct lpg_octets_plan {
   int32_t k_stages;               /* of a row */
   int32_t row_items, token_items; /* tiles of rows and of tokens */
@@ -87,11 +103,12 @@ static inline int lpg_octets_lay_out(lpg_octets_plan *p, lpg_octets_item item, i
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores or of its share of the
  * memory (measured on the H200, docs/performance.md). */
-static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, int bits) {
+static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, int bits, int grouped) {
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
   const double columns = lpg_octets_stage_k(bits) / 128.0, share = rows / 256.0;
-  const double read = rows * 16.0 * bits / 36.0, work = 30.0 + share * (220.0 + 2.9 * item.tokens);
+  const double read = rows * 16.0 * bits / 36.0;
+  const double work = grouped ? 60.0 + share * (240.0 + 3.6 * item.tokens) : 30.0 + share * (220.0 + 2.9 * item.tokens);
   const double store = p->slices > 1 ? 1000.0 + share * 45.0 * item.tokens : 800.0 + share * 13.0 * item.tokens;
   return rounds * (stages * columns * (read > work ? read : work) + store) + 1500.0;
 }
@@ -126,7 +143,7 @@ static inline int lpg_octets_choose(const lpg_plan *weights, int64_t m, const lp
     for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
       lpg_octets_plan p = LPG_ZERO;
       if (!lpg_octets_slice(weights, m, items[i], device, log2, &p)) continue;
-      const double ns = lpg_octets_cost(&p, items[i], weights->bits);
+      const double ns = lpg_octets_cost(&p, items[i], weights->bits, lpg_octets_grouped(weights));
       if (found && ns >= *cost) continue;
       found = 1;
       *plan = p;

@@ -9,6 +9,16 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+/* Scales, and zeros, of groups of columns, as they are packed: those of a row tile after one another. */
+struct octets_groups {
+  const uint8_t *scales, *zeros;
+  int64_t scale_row, zero_row; /* bytes of a row tile */
+  int32_t log2;                /* of the 128 columns that a group has */
+  int32_t last;                /* group of a row */
+  int32_t scale_is_bf16;
+  uint32_t zero; /* of all groups, as four bytes: where there are no zeros of groups */
+};
+
 struct octets_args {
   lpg_octets_plan plan;
   const uint8_t *codes;
@@ -21,6 +31,7 @@ struct octets_args {
   const int32_t *x_sums; /* of tokens */
   const float *factors;  /* of rows */
   const int32_t *offsets;
+  octets_groups groups;
   epilogue_args epilogue;
 };
 

@@ -37,19 +37,29 @@ static lpgemm_status_t launch_octets(const lpg_call &call, const octets_args &a)
                         T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
-template <int Bits, int Tokens, int RowTiles>
-static lpgemm_status_t launch_octets_groups(const lpg_call &call, const octets_args &a) {
-  const dim3 grid((unsigned)(a.plan.slices * a.plan.groups));
-  if (lpg_octets_subtracts(&call.problem.plan->desc)) {
-    if constexpr (Bits < 8) {
-      using T = octets_group_traits<Bits, Tokens, RowTiles, true>;
-      return launch_cluster((const void *)octets_groups_kernel<T>, grid, a.plan.slices, T::threads,
-                            (size_t)a.plan.shared_bytes, call.stream, a, true);
+/* The kernels for scales of groups that there are: with(kernel, threads) for each that takes such weights. */
+template <int Bits, int Tokens, int RowTiles, class With>
+static lpgemm_status_t with_groups_kernel(bool subtracts, With with) {
+  if constexpr (lpg_octets_has_item(Bits, Tokens, RowTiles)) {
+    if (subtracts) {
+      if constexpr (Bits < 8)
+        return with((const void *)octets_groups_kernel<octets_group_traits<Bits, Tokens, RowTiles, true>>);
+    } else {
+      if constexpr (lpg_octets_has_centered(Bits))
+        return with((const void *)octets_groups_kernel<octets_group_traits<Bits, Tokens, RowTiles, false>>);
     }
   }
-  using T = octets_group_traits<Bits, Tokens, RowTiles, false>;
-  return launch_cluster((const void *)octets_groups_kernel<T>, grid, a.plan.slices, T::threads,
-                        (size_t)a.plan.shared_bytes, call.stream, a, true);
+  return LPGEMM_SUCCESS;
+}
+
+template <int Bits, int Tokens, int RowTiles>
+static lpgemm_status_t launch_octets_groups(const lpg_call &call, const octets_args &a) {
+  return with_groups_kernel<Bits, Tokens, RowTiles>(
+      lpg_octets_subtracts(&call.problem.plan->desc), [&](const void *kernel) {
+        return launch_cluster(kernel, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
+                              octets_traits<Bits, Tokens, RowTiles>::threads, (size_t)a.plan.shared_bytes, call.stream,
+                              a, true);
+      });
 }
 
 static octets_groups make_octets_groups(const lpg_call &call) {
@@ -106,12 +116,9 @@ static lpgemm_status_t run_octets(const lpg_call &call) {
 
 template <int Bits, int Tokens, int RowTiles>
 static lpgemm_status_t allow_octets_groups(size_t bytes) {
-  if constexpr (Bits < 8) {
-    using zeros = octets_group_traits<Bits, Tokens, RowTiles, true>;
-    LPG_TRY(allow_shared((const void *)octets_groups_kernel<zeros>, bytes));
-  }
-  using T = octets_group_traits<Bits, Tokens, RowTiles, false>;
-  return allow_shared((const void *)octets_groups_kernel<T>, bytes);
+  const auto allow = [&](const void *kernel) { return allow_shared(kernel, bytes); };
+  LPG_TRY((with_groups_kernel<Bits, Tokens, RowTiles>(true, allow)));
+  return with_groups_kernel<Bits, Tokens, RowTiles>(false, allow);
 }
 
 template <int Bits>

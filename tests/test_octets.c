@@ -1,8 +1,9 @@
-/* int8 by integer weights with one scale and one zero a row (src/kernels/octets/): products so large that every size of
+/* int8 by integer weights (src/kernels/octets/): products so large that every size of
  * item is taken, in one slice of K and in several, which the drawn problems of test_gemm.c are too small for.
  *
- *   octets/items   the shapes below reach every item, by the plan for an H200
- *   octets/shape   each of them, for a few types of weights and outputs, by the kernel of the weights' width */
+ *   octets/items    the shapes below reach every item, by the plan for an H200
+ *   octets/shape    each of them, for a few types of weights and outputs, by the kernel of the weights' width
+ *   octets/groups   the same with scales of groups, and zeros */
 #include "kernels/octets/octets_plan.h"
 #include "problem.h"
 #include "test.h"
@@ -21,8 +22,8 @@ static const struct {
 static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_UINT(1),
                                        LPGEMM_UINT(7), LPGEMM_UINT(2), LPGEMM_UINT(6), LPGEMM_INT(8), LPGEMM_INT(5)};
 
-/* Every item in one slice, and at least three of them in several. */
-static void check_items(void) {
+/* Every item in one slice, and at least three of them in several; group_k: 0 or that of all weights. */
+static void check_items(int64_t group_k) {
 #define ITEM(tokens, row_tiles) {tokens, row_tiles},
   static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(ITEM)};
 #undef ITEM
@@ -35,6 +36,8 @@ static void check_items(void) {
     int item = 0;
     double ns = 0;
     d.type = types[(shape + i % 3) % COUNT(types)];
+    d.group_k = group_k;
+    d.scale_type = group_k ? LPGEMM_F16 : 0;
     CHECK_STATUS(lpgemm_i_make_plan(&d, &weights), LPGEMM_SUCCESS);
     CHECK(lpg_octets_choose(&weights, shapes[shape].m, &h200, &p, &item, &ns));
     *(p.slices > 1 ? &sliced[item] : &whole[item]) = 1;
@@ -122,7 +125,8 @@ static void check_groups(lpgemm_handle_t handle, int shape, int which) {
 }
 
 void suite_octets(void) {
-  if (test_case("octets/items")) check_items();
+  if (test_case("octets/items/row")) check_items(0);
+  if (test_case("octets/items/128")) check_items(128);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(0);
   for (int i = 0; i < COUNT(shapes) * 3; i++) {

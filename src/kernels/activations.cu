@@ -131,8 +131,8 @@ static __global__ void tensor_scale_kernel(const quantize_args a) {
 }
 
 /* The code of x as lpg_activation_code() gives it, which divides in fp64: `quotient`, x / scale to a few units of fp32,
- * says which code it is unless it lies next to a tie. */
-__device__ inline uint32_t code_of(lpgemm_dtype_t type, float x, float scale, float quotient) {
+ * says which code it is unless it lies next to a tie. A function, since it is long, and rare where speed matters. */
+__device__ __noinline__ uint32_t code_of(lpgemm_dtype_t type, float x, float scale, float quotient) {
   const float magnitude = fabsf(quotient);
   if (lpg_is_integer_kind(type)) {
     const float top = (float)lpg_activation_top(type), low = lpg_kind(type) == LPGEMM_KIND_INT ? -top : 0.0f;
@@ -177,7 +177,7 @@ __device__ inline bool e4m3_codes(const float (&x)[8], float inverse, uint32_t (
   for (int i = 0; i < 8; i++) {
     const uint32_t bits = lpg_f32_bits(x[i] * inverse), magnitude = bits & 0x7fffffffu;
     const uint32_t off_tie = (magnitude & 0xfffffu) - (0x80000u - 64u);
-    const bool normal = magnitude - 0x3c800000u < 0x43dc0000u - 0x3c800000u; /* from 2^-6 to below 440 */
+    const bool normal = magnitude - 0x3c800000u < 0x43e40000u - 0x3c800000u; /* from 2^-6 to below 456 */
     sure = sure && ((normal && off_tie > 128u) || x[i] == 0.0f);
     code[i] = x[i] == 0.0f ? 0u : (((magnitude + 0x80000u) >> 20) - (120u << 3)) | (bits >> 24 & 0x80u);
   }

@@ -118,12 +118,15 @@ static inline int lpg_octets_lay_out(lpg_octets_plan *p, lpg_octets_item item, i
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores or of its share of the
  * memory (measured on the H200, docs/performance.md). */
-static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, int bits, int grouped) {
+static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, const lpg_plan *weights) {
+  const int bits = weights->bits, grouped = lpg_octets_grouped(weights);
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
   const double columns = lpg_octets_stage_k(bits) / 128.0, share = rows / 256.0;
   const double read = rows * 16.0 * bits / 36.0;
-  const double work = grouped ? 60.0 + share * (240.0 + 3.6 * item.tokens) : 30.0 + share * (220.0 + 2.9 * item.tokens);
+  const double zeros = !lpg_octets_subtracts(&weights->desc) ? 0.0 : lpg_is_pow2_width(bits) ? 130.0 : 280.0;
+  const double work =
+      grouped ? 95.0 + share * (280.0 + 4.4 * item.tokens + zeros) : 30.0 + share * (220.0 + 2.9 * item.tokens);
   const double store = p->slices > 1 ? 1000.0 + share * 45.0 * item.tokens : 800.0 + share * 13.0 * item.tokens;
   return rounds * (stages * columns * (read > work ? read : work) + store) + 1500.0;
 }
@@ -160,7 +163,7 @@ static inline int lpg_octets_choose(const lpg_plan *weights, int64_t m, const lp
     for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
       lpg_octets_plan p = LPG_ZERO;
       if (!lpg_octets_slice(weights, m, items[i], device, log2, &p)) continue;
-      const double ns = lpg_octets_cost(&p, items[i], weights->bits, lpg_octets_grouped(weights));
+      const double ns = lpg_octets_cost(&p, items[i], weights);
       if (found && ns >= *cost) continue;
       found = 1;
       *plan = p;

@@ -16,7 +16,7 @@
 #endif
 
 #include "../cpu/cpu.h"
-#include "../cpu/epilogue.h"
+#include "../cpu/epilogue_rows.h"
 #include "build.h"
 #include "bytes.h"
 #include "lut.h"
@@ -253,10 +253,13 @@ static void run_task(void *context, int64_t index, void *memory) {
     for (int i = 0; i < tiles; i++) multiply_part(j, first_tile + i, &p, i, s);
   }
   for (int64_t m = 0; m < j->rows; m++) {
-    for (int i = 0; i < tiles * LPG_TILE_ROWS; i++) {
-      int64_t n = (first_tile + i / LPG_TILE_ROWS) * LPG_TILE_ROWS + sum_row(i % LPG_TILE_ROWS);
-      double sum = s->sums[m][i / LPG_TILE_ROWS][i % LPG_TILE_ROWS];
-      if (n < j->plan->desc.n) lpgemm_i_epilogue(j->call, j->first + m, n, sum * (double)j->plan->desc.global_scale);
+    for (int i = 0; i < tiles; i++) {
+      int64_t n = (first_tile + i) * LPG_TILE_ROWS, rows = j->plan->desc.n - n;
+      double of_rows[LPG_TILE_ROWS];
+      for (int r = 0; r < LPG_TILE_ROWS; r++) {
+        of_rows[sum_row(r)] = s->sums[m][i][r] * (double)j->plan->desc.global_scale;
+      }
+      lpg_epilogue_tile(j->call, j->first + m, n, rows < LPG_TILE_ROWS ? (int)rows : LPG_TILE_ROWS, of_rows);
     }
   }
 }

@@ -2,6 +2,8 @@
 #ifndef LPG_CPU_EPILOGUE_ROWS_H
 #define LPG_CPU_EPILOGUE_ROWS_H
 
+#include <math.h>
+
 #include "epilogue.h"
 
 /* Nothing but a factor and one rounding: what these functions do themselves. */

@@ -113,6 +113,9 @@ static void check_tables(const lpgemm_run_args_t *args, int64_t k, const uint8_t
     lpgemm_i_lut_build_avx2(args->m, k, args->x, args->x_type, args->ldx, same);
     CHECK(memcmp(same, tables, bytes) == 0);
   }
+#elif defined(__aarch64__)
+  lpgemm_i_lut_build_neon(args->m, k, args->x, args->x_type, args->ldx, same);
+  CHECK(memcmp(same, tables, bytes) == 0);
 #endif
   test_free(same);
   test_free(tables);
@@ -585,7 +588,11 @@ static void accuracy(int bits, int outliers) {
 
 /* ---- all instruction sets, and none by name ---- */
 
+#if defined(__aarch64__)
+static const char *const isa_words[] = {"base", "neon"};
+#else
 static const char *const isa_words[] = {"base", "avx2", "avx512", "vbmi"};
+#endif
 
 /* Integers are added up in any order, and fp64 in one: where there is no fused multiplication the last bits of fp64
  * differ, which rounding to fp16 hides but for cases as rare as 2^-30. */
@@ -601,7 +608,7 @@ static void same_bits_of_all(void) {
     isa = "base";
     CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
     memcpy(first, p.y, bytes);
-    for (int i = LPG_ISA_AVX2; i <= lpgemm_i_cpu_isa(); i++) {
+    for (int i = LPG_ISA_BASE + 1; i <= lpgemm_i_cpu_isa(); i++) {
       if (i == LPG_ISA_AVX512) continue; /* takes the kernel for AVX2 */
       isa = isa_words[i];
       CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
@@ -616,7 +623,7 @@ static void same_bits_of_all(void) {
 static void automatic(void) {
   for (int bits = 1; bits <= 4; bits++) {
     if (!test_case("lut/automatic/u%d", bits)) continue;
-    if (lpgemm_i_cpu_isa() < LPG_ISA_AVX2) {
+    if (lpgemm_i_cpu_isa() == LPG_ISA_BASE) {
       test_skip("the kernel in plain C is slower than blocked");
       continue;
     }
@@ -627,7 +634,7 @@ static void automatic(void) {
       char text[4096];
       size_t bytes;
       CHECK_STATUS(lpgemm_explain(handle, &p.args, text, sizeof text), LPGEMM_SUCCESS);
-      isa = lpgemm_i_cpu_isa() == LPG_ISA_VBMI ? "vbmi" : "avx2";
+      isa = isa_words[lpgemm_i_cpu_isa() == LPG_ISA_AVX512 ? LPG_ISA_AVX2 : lpgemm_i_cpu_isa()];
       const char *name = kernel_for(s.desc.type);
       CHECK(strncmp(text, name, strlen(name)) == 0);
       CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, 1, &p.args, &bytes), LPGEMM_SUCCESS);

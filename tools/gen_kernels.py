@@ -42,7 +42,7 @@ ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F1
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
              "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
-             "vbmi": ("VBMI", "defined(__x86_64__)")}
+             "vbmi": ("VBMI", "defined(__x86_64__)"), "neon": ("NEON", "defined(__aarch64__)")}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
 
 WORD, TILE, ARCH = "([a-z][a-z0-9]*)", "([0-9]+(?:x[0-9]+)*)", "(" + "|".join(CPU_ARCHS) + "|sm[0-9]+a?)"
@@ -65,7 +65,7 @@ Family = collections.namedtuple(
 FAMILIES = {
     "blocked": Family(["any"], ["any"], ["16x16"], ["avx512", "avx2", "base"], cost="blocked.{arch}",
                       run="lpgemm_i_cpu_blocked_{arch}", header="cpu/cpu.h"),
-    "lut": Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "base"],
+    "lut": Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "neon", "base"],
                   y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32", flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT",
                   cost="lut.{weights}.{arch}", run="lpgemm_i_lut_{arch}", workspace="lpgemm_i_lut_workspace",
                   header="lut/lut.h"),
@@ -366,7 +366,7 @@ def selftest():
         last = state()
         assert set(last) == always and last["rules.mk"][1].endswith("GEN_CU :=\n")
         names = re.findall(r'\.name = "(.*)"', last["registry.c"][1])
-        lookups = [f"lut.u{b}.any.4.{isa}" for b in range(1, 5) for isa in ("vbmi", "avx2", "base")]
+        lookups = [f"lut.u{b}.any.4.{isa}" for b in range(1, 5) for isa in ("vbmi", "avx2", "neon", "base")]
         assert names == [*lookups, "reference.any.any.1x1.cpu"], names
     assert "| `u1`-`u8` | CPU |" in matrix(families, []) and "CUDA" in matrix(families, ["90a"])
     print("gen_kernels.py: selftest passed")

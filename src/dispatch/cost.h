@@ -67,6 +67,11 @@ static const lpg_cost lpg_costs[] = {
     {"lut.u2.avx2",       2.0,   65000.0,   21000.0},
     {"lut.u3.avx2",       2.0,   21000.0,   16500.0},
     {"lut.u4.avx2",       2.0,   29000.0,   15200.0},
+    /* NEON: a guess, half of AVX2 for half of the vector. It was never timed, only run under qemu. */
+    {"lut.u1.neon",       2.0,   53000.0,   13500.0},
+    {"lut.u2.neon",       2.0,   32000.0,   10500.0},
+    {"lut.u3.neon",       2.0,   10500.0,    8200.0},
+    {"lut.u4.neon",       2.0,   14500.0,    7600.0},
     {"lut.u1.base",       3.0,    3000.0,    2300.0},
     {"lut.u2.base",       3.0,    1500.0,    1200.0},
     {"lut.u3.base",       3.0,    1000.0,     800.0},

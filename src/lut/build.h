@@ -25,6 +25,12 @@ static void load_floats(lpgemm_dtype_t type, const void *array, int64_t first, i
     _mm256_storeu_ps(out + done, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)halves)));
   }
 #endif
+#if defined(LPG_LUT_NEON)
+  for (; type == LPGEMM_F16 && done + 4 <= count; done += 4) {
+    const uint16x4_t halves = vld1_u16((const uint16_t *)array + first + done);
+    vst1q_f32(out + done, vcvt_f32_f16(vreinterpret_f16_u16(halves)));
+  }
+#endif
   if (type == LPGEMM_BF16) {
     for (; done < count; done++) out[done] = lpg_bf16_to_f32(((const uint16_t *)array)[first + done]);
   }

@@ -3,6 +3,7 @@
  *     -DLPG_LUT=base
  *     -DLPG_LUT=avx2    -mavx2 -mfma -mf16c
  *     -DLPG_LUT=vbmi    those of avx512 (../cpu/blocked.c), -mavx512vbmi -mavx512vnni -mgfni
+ *     -DLPG_LUT=neon    none: every 64-bit ARM has it
  *
  * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each block of 256 columns and each tile
  * it brings the weights into the form of indices, a panel, and looks them up in the tables of every row of X. Sums of
@@ -13,6 +14,8 @@
 #include <math.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(LPG_LUT_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "../cpu/cpu.h"
@@ -52,6 +55,9 @@ typedef struct lookup_sums {
 #elif defined(__AVX2__)
 #define LPG_LUT_VECTOR 32
 #include "panel_avx2.h"
+#elif defined(LPG_LUT_NEON)
+#define LPG_LUT_VECTOR 16
+#include "panel_neon.h"
 #else
 #include "panel_base.h"
 #endif

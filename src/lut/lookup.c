@@ -176,14 +176,14 @@ static const uint8_t *codes_to_multiply(const job *j, const uint8_t *codes, scra
   return s->codes;
 }
 
-static void multiply_segment(int digits, const uint8_t *codes, const lut_products *x, const segment *at,
-                             lookup_sums *sums) {
+static void multiply_segment(int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
+                             const segment *at, lookup_sums *sums) {
   const int first = at->first / 4, end = (at->end + 3) / 4;
   switch (digits) {
-    case 1: add_products(1, codes, x, first, end, sums); break;
-    case 2: add_products(2, codes, x, first, end, sums); break;
-    case 3: add_products(3, codes, x, first, end, sums); break;
-    default: add_products(4, codes, x, first, end, sums); break;
+    case 1: add_products(1, codes, next, x, first, end, sums); break;
+    case 2: add_products(2, codes, next, x, first, end, sums); break;
+    case 3: add_products(3, codes, next, x, first, end, sums); break;
+    default: add_products(4, codes, next, x, first, end, sums); break;
   }
 }
 #endif
@@ -244,15 +244,16 @@ static part describe_part(const lpg_plan *plan, int64_t block) {
   int tile_k = lpg_tile_k(plan->bits);
   int64_t k = block * LPG_LUT_K, left = plan->desc.k - k, tiles = LPG_LUT_K / tile_k;
   int steps = (int)lpg_ceil_div(left < LPG_LUT_K ? left : LPG_LUT_K, LPG_STEP_K), first = 0;
+  const int has_levels = plan->desc.super_scale_type || plan->desc.super_zero_type;
   part p = {.block = block, .k_tile = k / tile_k};
   p.bytes = (int)tiles * lpg_tile_bytes(plan->bits);
   p.has_next = p.k_tile + 2 * tiles <= plan->k_tiles;
   p.tiles = (int)(tiles < plan->k_tiles - p.k_tile ? tiles : plan->k_tiles - p.k_tile);
-  while (first < steps) {
-    int64_t column = k + first * LPG_STEP_K, group = column / plan->group.k;
+  for (int64_t group = k / plan->group.k; first < steps; group++) { /* a segment ends where its group does */
+    int64_t column = k + first * LPG_STEP_K;
     int64_t steps_of_group = ((group + 1) * plan->group.k - k) / LPG_STEP_K;
     int end = steps_of_group < steps ? (int)steps_of_group : steps;
-    p.segment[p.segments++] = (segment){first, end, group, column / plan->super.k};
+    p.segment[p.segments++] = (segment){first, end, group, has_levels ? column / plan->super.k : 0};
     first = end;
   }
   return p;
@@ -262,6 +263,7 @@ static part describe_part(const lpg_plan *plan, int64_t block) {
 /* The panel is made for activations that are kept out, if there are some. */
 static void multiply_block(const job *j, int64_t row_tile, const part *p, const uint8_t *packed, int tile, scratch *s) {
   const uint8_t *codes = codes_to_multiply(j, packed, s);
+  const uint8_t *next = p->has_next && codes == packed ? packed + p->bytes : codes;
   int has_panel = 0;
   for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
   for (int64_t m = 0; m < j->rows; m++) {
@@ -272,7 +274,8 @@ static void multiply_block(const job *j, int64_t row_tile, const part *p, const 
       make_panel(j->plan->bits, p->tiles, packed, s->panel);
       has_panel = 1;
     }
-    for (int i = 0; i < p->segments; i++) multiply_segment(digits_of(j, b), codes, x, &p->segment[i], &s->found[i]);
+    for (int i = 0; i < p->segments; i++)
+      multiply_segment(digits_of(j, b), codes, next, x, &p->segment[i], &s->found[i]);
     for (int i = 0; i < p->segments; i++) {
       add_found(j, b, NULL, &p->segment[i], &s->group[i], &s->found[i], sums);
       if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
@@ -285,7 +288,7 @@ static void multiply_part(const job *j, int64_t row_tile, const part *p, int til
   const lpg_plan *plan = j->plan;
   const uint8_t *codes =
       j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
-  if (p->has_next) prefetch(codes + p->bytes, p->bytes);
+  if (p->has_next && !(j->products && plan->bits == 4)) prefetch(codes + p->bytes, p->bytes);
 #if defined(LPG_LUT_PRODUCTS)
   if (j->products) {
     multiply_block(j, row_tile, p, codes, tile, s);

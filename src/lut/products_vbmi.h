@@ -83,8 +83,8 @@ INLINE __m512i add_lanes(const __m512i in[8]) {
 
 /* Over the tiles [first, end) of a block's codes, by the upper `digits` digits: 2^16 * upper + lower is the sum of
  * q * code. A sum is below 2^7 * 15 * 256 * 257 < 2^27. */
-INLINE void add_products(int digits, const uint8_t *codes, const lut_products *x, int first, int end,
-                         lookup_sums *sums) {
+INLINE void add_products(int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x, int first,
+                         int end, lookup_sums *sums) {
   const __m512i nibble = _mm512_set1_epi8(15);
   __m512i upper[8], lower[8];
 #pragma GCC unroll 2
@@ -99,7 +99,9 @@ INLINE void add_products(int digits, const uint8_t *codes, const lut_products *x
       __m512i even[4], odd[4];
 #pragma GCC unroll 4
       for (int g = 0; g < 4; g++) {
-        const __m512i both = _mm512_loadu_si512(codes + tile * 512 + (part + g) * 64);
+        const int at = tile * 512 + (part + g) * 64;
+        const __m512i both = _mm512_loadu_si512(codes + at);
+        _mm_prefetch((const char *)next + at, _MM_HINT_T1);
         even[g] = _mm512_and_si512(both, nibble);
         odd[g] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
       }

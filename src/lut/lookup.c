@@ -166,25 +166,34 @@ static void find_segment(const job *j, const panel_step *panel, const lpg_lut_bl
 /* Whether weights are multiplied: segments must be whole tiles. */
 static int may_multiply(const job *j) {
   const lpg_axis *group = &j->plan->group;
-  return j->type.bits >= 3 && (group->count == 1 || group->k % LPG_LUT_PRODUCT_K == 0);
+  const int bits = j->type.bits;
+  return bits >= 2 && (group->count == 1 || group->k % product_columns(fields_of(bits)) == 0);
 }
 
 /* The codes of a block in the form of 4-bit ones. */
 static const uint8_t *codes_to_multiply(const job *j, const uint8_t *codes, scratch *s) {
-  if (j->type.bits == 4) return codes;
+  if (j->type.bits != 3) return codes;
   widen_codes(codes, s->codes);
   return s->codes;
 }
 
-static void multiply_segment(int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
+static void multiply_segment(int fields, int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
                              const segment *at, lookup_sums *sums) {
-  const int first = at->first / 4, end = (at->end + 3) / 4;
-  switch (digits) {
-    case 1: add_products(1, codes, next, x, first, end, sums); break;
-    case 2: add_products(2, codes, next, x, first, end, sums); break;
-    case 3: add_products(3, codes, next, x, first, end, sums); break;
-    default: add_products(4, codes, next, x, first, end, sums); break;
+#define CASE(n, d)                                                \
+  case (n)*8 + (d):                                               \
+    add_products(n, d, codes, next, x, at->first, at->end, sums); \
+    break
+#define CASES(n) \
+  CASE(n, 1);    \
+  CASE(n, 2);    \
+  CASE(n, 3);    \
+  CASE(n, 4)
+  switch (fields * 8 + digits) {
+    CASES(2);
+    CASES(4);
   }
+#undef CASES
+#undef CASE
 }
 #endif
 
@@ -264,6 +273,7 @@ static part describe_part(const lpg_plan *plan, int64_t block) {
 static void multiply_block(const job *j, int64_t row_tile, const part *p, const uint8_t *packed, int tile, scratch *s) {
   const uint8_t *codes = codes_to_multiply(j, packed, s);
   const uint8_t *next = p->has_next && codes == packed ? packed + p->bytes : codes;
+  const int fields = fields_of(j->type.bits);
   int has_panel = 0;
   for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
   for (int64_t m = 0; m < j->rows; m++) {
@@ -275,7 +285,7 @@ static void multiply_block(const job *j, int64_t row_tile, const part *p, const 
       has_panel = 1;
     }
     for (int i = 0; i < p->segments; i++)
-      multiply_segment(digits_of(j, b), codes, next, x, &p->segment[i], &s->found[i]);
+      multiply_segment(fields, digits_of(j, b), codes, next, x, &p->segment[i], &s->found[i]);
     for (int i = 0; i < p->segments; i++) {
       add_found(j, b, NULL, &p->segment[i], &s->group[i], &s->found[i], sums);
       if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
@@ -288,7 +298,7 @@ static void multiply_part(const job *j, int64_t row_tile, const part *p, int til
   const lpg_plan *plan = j->plan;
   const uint8_t *codes =
       j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
-  if (p->has_next && !(j->products && plan->bits == 4)) prefetch(codes + p->bytes, p->bytes);
+  if (p->has_next && !(j->products && plan->bits != 3)) prefetch(codes + p->bytes, p->bytes);
 #if defined(LPG_LUT_PRODUCTS)
   if (j->products) {
     multiply_block(j, row_tile, p, codes, tile, s);
@@ -343,7 +353,8 @@ static void build_task(void *context, int64_t index, void *unused) {
                j->to_build + index);
   }
 #if defined(LPG_LUT_PRODUCTS)
-  if (j->products) split_block(j->digits < LPG_LUT_DIGITS, j->tables + index, j->products + index);
+  if (j->products)
+    split_block(fields_of(j->type.bits), j->digits < LPG_LUT_DIGITS, j->tables + index, j->products + index);
 #endif
   if (j->bytes) shorten_block(j->type.bits, j->tables + index, j->bytes + index);
 }

@@ -1,27 +1,33 @@
-/* Products of codes and digits of activations with VPDPBUSD, in place of lookups, for weights of 3 and 4 bits. Part of
+/* Products of codes and digits of activations with VPDPBUSD, in place of lookups, for weights of 2 to 4 bits. Part of
  * lookup.c.
  *
  * It multiplies 64 codes by 64 signed bytes and adds up four neighbours, for every width alike, where a lookup takes
- * two instructions a bit for four columns. A vector of the packed form for 4 bits is what the lanes t = 0..3 of one g
- * hold: two words w of row g and of row g + 8 (h), in their bytes the codes of four columns, those of step 2 w in the
- * lower nibbles and of step 2 w + 1 in the upper ones. So nothing is moved but the upper nibbles. */
+ * two instructions a bit for four columns. A vector of a packed tile is what the lanes t = 0..3 of one g hold: two
+ * words w of row g and of row g + 8 (h), in field f of their bytes (two of 4 bits, or four of 2 bits) the codes of four
+ * columns of step fields * w + f. So nothing is moved but the upper fields. */
 #ifndef LPG_LUT_PRODUCTS_H
 #define LPG_LUT_PRODUCTS_H
 
 #include "split3.h"
 
-enum { LPG_LUT_PRODUCT_K = 64, LPG_LUT_PRODUCT_TILES = LPG_LUT_K / LPG_LUT_PRODUCT_K };
+enum { LPG_LUT_FIELDS = 8 }; /* of all tiles of a block */
 
-/* The activations of a block: q = sum of 256^d * digit d, in the order of the words' bytes, of even steps, then of odd
- * ones. */
+/* Fields of a byte; codes of 3 bits are brought to 4. */
+static inline int fields_of(int bits) { return bits == 2 ? 4 : 2; }
+
+/* Columns of a tile. */
+static inline int product_columns(int fields) { return 2 * LPG_STEP_K * fields; }
+
+/* The activations of a block: q = sum of 256^d * digit d, in the order of the words' bytes, field after field of tile
+ * after tile. */
 typedef struct lut_products {
-  _Alignas(LPG_LUT_ALIGN) int8_t digit[LPG_LUT_PRODUCT_TILES][2][LPG_LUT_DIGITS][64];
+  _Alignas(LPG_LUT_ALIGN) int8_t digit[LPG_LUT_FIELDS][LPG_LUT_DIGITS][64];
 } lut_products;
 
 /* Digits are from -128 to 127: what is left without the two lower ones, which are at most 127 * 257, is within 129 of
  * the nearest there is. If they are made to be left out, a half goes up in one lane and down in the next: with short
  * mantissas halves are frequent. */
-static void split_block(int is_rounded, const lpg_lut_block *b, lut_products *out) {
+static void split_block(int fields, int is_rounded, const lpg_lut_block *b, lut_products *out) {
   const double inverse = 1.0 / b->unit, rounder = 0x1.8p52; /* adding it leaves an integer */
   int8_t digit[LPG_LUT_DIGITS][LPG_LUT_K];
   for (int c = 0; c < LPG_LUT_K; c++) {
@@ -33,17 +39,16 @@ static void split_block(int is_rounded, const lpg_lut_block *b, lut_products *ou
       q = (q - digit[d][c]) >> 8;
     }
   }
-  uint8_t from[2][64];
-  for (int i = 0; i < 64; i++) {
-    const int column = 16 * (i / 8 % 2 * 2) + lpg_lut_column(i / 16, i % 4);
-    from[0][i] = (uint8_t)column;
-    from[1][i] = (uint8_t)(column + 16);
-  }
-  for (int i = 0; i < LPG_LUT_PRODUCT_TILES * LPG_LUT_DIGITS; i++) {
-    const int tile = i / LPG_LUT_DIGITS, d = i % LPG_LUT_DIGITS;
-    const __m512i bytes = _mm512_loadu_si512(digit[d] + tile * LPG_LUT_PRODUCT_K);
-    for (int odd = 0; odd < 2; odd++) {
-      _mm512_store_si512(out->digit[tile][odd][d], _mm512_permutexvar_epi8(_mm512_loadu_si512(from[odd]), bytes));
+  uint8_t from[64]; /* of the first field's columns in a tile, which two vectors hold */
+  for (int i = 0; i < 64; i++) from[i] = (uint8_t)(LPG_STEP_K * (i / 8 % 2 * fields) + lpg_lut_column(i / 16, i % 4));
+  const __m512i first = _mm512_loadu_si512(from);
+  for (int f = 0; f < LPG_LUT_FIELDS; f++) {
+    const int tile = f / fields * product_columns(fields);
+    const __m512i columns = _mm512_add_epi8(first, _mm512_set1_epi8((char)(LPG_STEP_K * (f % fields))));
+    for (int d = 0; d < LPG_LUT_DIGITS; d++) {
+      const __m512i low = _mm512_loadu_si512(digit[d] + tile);
+      const __m512i high = _mm512_loadu_si512(digit[d] + tile + product_columns(fields) - 64);
+      _mm512_store_si512(out->digit[f][d], _mm512_permutex2var_epi8(low, columns, high));
     }
   }
 }
@@ -81,11 +86,11 @@ INLINE __m512i add_lanes(const __m512i in[8]) {
   return _mm512_permutexvar_epi32(sort, slots);
 }
 
-/* Over the tiles [first, end) of a block's codes, by the upper `digits` digits: 2^16 * upper + lower is the sum of
- * q * code. A sum is below 2^7 * 15 * 256 * 257 < 2^27. */
-INLINE void add_products(int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x, int first,
-                         int end, lookup_sums *sums) {
-  const __m512i nibble = _mm512_set1_epi8(15);
+/* Over the steps [first, end) of a block, whole tiles or the last ones of a row, by the upper `digits` digits: 2^16 *
+ * upper + lower is the sum of q * code. A sum is below 2^7 * 15 * 256 * 257 < 2^27. */
+INLINE void add_products(int fields, int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
+                         int first, int end, lookup_sums *sums) {
+  const __m512i field = _mm512_set1_epi8(fields == 2 ? 15 : 3);
   __m512i upper[8], lower[8];
 #pragma GCC unroll 2
   for (int part = 0; part < 8; part += 4) { /* of g */
@@ -95,24 +100,28 @@ INLINE void add_products(int digits, const uint8_t *codes, const uint8_t *next, 
 #pragma GCC unroll 4
       for (int d = 0; d < LPG_LUT_DIGITS; d++) sum[g][d] = _mm512_setzero_si512();
     }
-    for (int tile = first; tile < end; tile++) {
-      __m512i even[4], odd[4];
+    for (int tile = first / (2 * fields); tile * 2 * fields < end; tile++) {
+      __m512i all[4];
 #pragma GCC unroll 4
       for (int g = 0; g < 4; g++) {
         const int at = tile * 512 + (part + g) * 64;
-        const __m512i both = _mm512_loadu_si512(codes + at);
+        all[g] = _mm512_loadu_si512(codes + at);
         _mm_prefetch((const char *)next + at, _MM_HINT_T1);
-        even[g] = _mm512_and_si512(both, nibble);
-        odd[g] = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
       }
 #pragma GCC unroll 4
-      for (int d = LPG_LUT_DIGITS - digits; d < LPG_LUT_DIGITS; d++) {
-        const __m512i of_even = _mm512_load_si512(x->digit[tile][0][d]),
-                      of_odd = _mm512_load_si512(x->digit[tile][1][d]);
+      for (int f = 0; f < fields; f++) {
+        __m512i code[4];
 #pragma GCC unroll 4
-        for (int g = 0; g < 4; g++) sum[g][d] = _mm512_dpbusd_epi32(sum[g][d], even[g], of_even);
+        for (int g = 0; g < 4; g++) {
+          code[g] = f == 0 ? all[g] : _mm512_srli_epi16(all[g], 8 / fields * f);
+          code[g] = _mm512_and_si512(code[g], field);
+        }
 #pragma GCC unroll 4
-        for (int g = 0; g < 4; g++) sum[g][d] = _mm512_dpbusd_epi32(sum[g][d], odd[g], of_odd);
+        for (int d = LPG_LUT_DIGITS - digits; d < LPG_LUT_DIGITS; d++) {
+          const __m512i q = _mm512_load_si512(x->digit[tile * fields + f][d]);
+#pragma GCC unroll 4
+          for (int g = 0; g < 4; g++) sum[g][d] = _mm512_dpbusd_epi32(sum[g][d], code[g], q);
+        }
       }
     }
 #pragma GCC unroll 4

@@ -4,7 +4,8 @@
  *   dense/plan      few tokens are multiplied in slices of K, which leave no half of the GPU idle
  *   dense/slices    slices of K, by every dense kernel that takes the problem
  *   dense/spread    floats whose values are too far apart to be scaled in fp16
- *   dense/items     more items than the GPU has clusters for */
+ *   dense/items     more items than the GPU has clusters for
+ *   dense/turns     the same with slices of K: an item that was done twice would add C in place twice */
 #include <string.h>
 
 #include "kernels/dense/expand.h"
@@ -199,6 +200,38 @@ static void check_items(void) {
   check_spec(&s);
 }
 
+/* 80 items in two slices, 30 clusters at once on the H200. All sums are exact, so any two kernels agree to the bit. */
+static void check_turns(lpgemm_dtype_t x_type) {
+  problem_spec s = {.desc = {.size = sizeof s.desc, .type = LPGEMM_UINT(4), .n = 4096, .k = 2048},
+                    .m = 1088,
+                    .x_type = x_type,
+                    .y_type = LPGEMM_F32,
+                    .alpha = 1,
+                    .beta = 1,
+                    .exact = 1};
+  problem p;
+  if (problem_make(&p, all.handle, &s)) {
+    const size_t bytes = problem_y_bytes(&p);
+    void *want = test_alloc(bytes);
+    CHECK_STATUS(problem_run(&p, all.handle, "generic.w4.any.64x64.sm80"), LPGEMM_SUCCESS);
+    memcpy(want, p.y, bytes);
+    for (int i = 0; i < all.kernels; i++) {
+      for (p.spec.in_place = 0; p.spec.in_place < 2; p.spec.in_place++) {
+        if (strncmp(all.kernel[i], "dense.", 6) != 0) continue;
+        const lpgemm_status_t status = problem_run(&p, all.handle, all.kernel[i]);
+        if (status == LPGEMM_NOT_SUPPORTED) continue;
+        CHECK_STATUS(status, LPGEMM_SUCCESS);
+        if (memcmp(p.y, want, bytes) != 0) {
+          test_fail(__FILE__, __LINE__, "%s%s differs from generic", all.kernel[i],
+                    p.spec.in_place ? ", in place," : "");
+        }
+      }
+    }
+    test_free(want);
+  }
+  problem_free(&p);
+}
+
 void suite_dense(void) {
   if (test_case("dense/scaling")) check_scaling();
   if (test_case("dense/plan")) check_plan();
@@ -214,5 +247,7 @@ void suite_dense(void) {
   for (int i = 0; i < 3; i++) {
     if (test_case("dense/items/%03d", i)) check_items();
   }
+  if (test_case("dense/turns/f16")) check_turns(LPGEMM_F16);
+  if (test_case("dense/turns/bf16")) check_turns(LPGEMM_BF16);
   CHECK_STATUS(lpgemm_destroy(all.handle), LPGEMM_SUCCESS);
 }

@@ -486,10 +486,11 @@ typedef struct worker {
   pthread_t thread;
   const problem *shared;
   const void *expected;
-  void *y;
+  size_t workspace_bytes;
+  void *workspace, *y;
 } worker;
 
-/* A handle, a stream and a graph of its own on weights that both share. */
+/* A handle, a workspace, a stream and a graph of its own on weights that both share. */
 static void *run_captured(void *context) {
   worker *w = context;
   size_t bytes = problem_y_bytes(w->shared);
@@ -497,6 +498,7 @@ static void *run_captured(void *context) {
   lpgemm_handle_t handle = problem_handle(1);
   cudaStream_t stream;
   args.y = w->y;
+  CHECK_STATUS(lpgemm_set_workspace(handle, w->workspace, w->workspace_bytes), LPGEMM_SUCCESS);
   GPU(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   CHECK_STATUS(lpgemm_set_stream(handle, stream), LPGEMM_SUCCESS);
   for (int i = 0; i < 20; i++) {
@@ -520,19 +522,26 @@ static void check_threads(void) {
   rig r;
   if (open_rig(&r, &spec, NULL)) {
     worker workers[WORKERS];
-    CHECK_INT(r.workspace_bytes, 0); /* the workers bind none */
+    CHECK(r.workspace_bytes > 0); /* or the workers would share nothing that could go wrong */
     poison(&r);
     CHECK_STATUS(lpgemm_run(r.handle, &r.p.args), LPGEMM_SUCCESS);
     test_wait();
     problem_check(&r.p, "alone");
     for (int i = 0; i < WORKERS; i++) {
-      workers[i] = (worker){.shared = &r.p, .expected = r.p.y, .y = test_alloc(problem_y_bytes(&r.p))};
+      workers[i] = (worker){.shared = &r.p,
+                            .expected = r.p.y,
+                            .workspace_bytes = r.workspace_bytes,
+                            .workspace = test_alloc(r.workspace_bytes),
+                            .y = test_alloc(problem_y_bytes(&r.p))};
     }
     for (int i = 0; i < WORKERS; i++) {
       if (pthread_create(&workers[i].thread, NULL, run_captured, &workers[i]) != 0) abort();
     }
     for (int i = 0; i < WORKERS; i++) pthread_join(workers[i].thread, NULL);
-    for (int i = 0; i < WORKERS; i++) test_free(workers[i].y);
+    for (int i = 0; i < WORKERS; i++) {
+      test_free(workers[i].workspace);
+      test_free(workers[i].y);
+    }
   }
   close_rig(&r);
 }

@@ -5,10 +5,10 @@
 /* With fewer rows of X than this it never pays to expand the weights, and nobody shall provide a workspace for it. */
 enum { LEAST_ROWS = 33 };
 
-static int make_plan(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma,
-                     lpg_dense_plan *plan) {
+static int make_frame(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma,
+                      lpg_dense_plan *plan) {
   const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, image);
-  return lpg_dense_make_plan(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
+  return lpg_dense_frame(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
 }
 
 static const char *refuses(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
@@ -21,12 +21,12 @@ static const char *refuses(const lpg_problem *problem, const lpg_device *device,
   const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;
   if (!wgmma && lpgemm_i_expand_scaling(problem, image).in_table) return "it puts no scales of groups on sums";
-  return make_plan(problem, device, image, wgmma, &plan) ? NULL : "the rows are too long for its workspace";
+  return make_frame(problem, device, image, wgmma, &plan) ? NULL : "the rows are too long for its workspace";
 }
 
 static size_t workspace(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
-  if (!make_plan(problem, device, image, wgmma, &plan)) return 0;
+  if (!make_frame(problem, device, image, wgmma, &plan)) return 0;
   plan.chunk_items = lpg_dense_most_items(&plan); /* else it would not be monotone in m */
   return (size_t)lpg_dense_chunk_bytes(&plan) + lpg_dense_copy_bytes(problem, (int)lpg_bytes(image));
 }
@@ -40,7 +40,8 @@ static double slower_by_sums(lpgemm_dtype_t image, const lpg_dense_plan *plan) {
 
 static double estimate(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dense_plan plan;
-  if (!make_plan(problem, device, image, wgmma, &plan)) return HUGE_VAL;
+  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, image);
+  if (!lpg_dense_make_plan(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, &plan)) return HUGE_VAL;
   const double slower = wgmma ? 1.0 : 2.1 / lpg_pace_of(device->pace.mma); /* mma.sync, on the H200 */
   return lpg_x_copy_us(problem, (int)lpg_bytes(image)) +
          lpg_dense_cost(&plan, device) * slower_by_sums(image, &plan) * slower / 1000.0;

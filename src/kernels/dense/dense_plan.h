@@ -114,7 +114,9 @@ static inline void lpg_dense_take_cheaper(lpg_dense_plan p, const lpg_device *de
                                           double *least) {
   const int32_t most = lpg_dense_most_items(&p), fewest = most > 0 ? (p.row_items + most - 1) / most : 0;
   for (int32_t chunks = fewest; chunks <= fewest + LPG_DENSE_MOST_CHUNKS; chunks++) {
-    p.chunk_items = chunks > 0 ? (p.row_items + chunks - 1) / chunks : 0;
+    const int32_t items = chunks > 0 ? (p.row_items + chunks - 1) / chunks : 0;
+    if (items == p.chunk_items && chunks > fewest) continue;
+    p.chunk_items = items;
     const double cost = lpg_dense_cost(&p, device);
     if (*least >= 0.0 && cost >= *least) continue;
     *least = cost;
@@ -122,14 +124,13 @@ static inline void lpg_dense_take_cheaper(lpg_dense_plan p, const lpg_device *de
   }
 }
 
-/* The plan for m rows of X, whose numbers have x_bytes, and weights that are expanded so, on tensor cores that read
- * shared memory (wgmma) or not; 0 if the workspace or shared memory does not do. */
-static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_bytes, lpg_expand_scaling scaling,
-                                      int wgmma, const lpg_device *device, lpg_dense_plan *plan) {
+/* What a plan has whatever shares the weights and cuts K: for m rows of X, whose numbers have x_bytes, and weights that
+ * are expanded so, on tensor cores that read shared memory (wgmma) or not; 0 if the workspace or shared memory does not
+ * do. */
+static inline int lpg_dense_frame(const lpg_plan *weights, int64_t m, int x_bytes, lpg_expand_scaling scaling,
+                                  int wgmma, const lpg_device *device, lpg_dense_plan *plan) {
   lpg_dense_plan p = LPG_ZERO;
-  const int64_t stage_k = LPG_DENSE_STAGE_BYTES / x_bytes, tokens = (m + LPG_DENSE_TOKENS - 1) / LPG_DENSE_TOKENS;
-  const int32_t most_slices = wgmma && (x_bytes == 2 || scaling.in_table) ? 8 : 1; /* sums of integers stay integers */
-  double least = -1.0;
+  const int64_t stage_k = LPG_DENSE_STAGE_BYTES / x_bytes;
   p.k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
   p.row_items = (int32_t)((weights->desc.n + LPG_DENSE_ROWS - 1) / LPG_DENSE_ROWS);
   p.numbers = scaling.finds ? 1 : scaling.in_table ? p.k_stages : 0;
@@ -137,15 +138,27 @@ static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_
   p.expand_slower = lpg_expand_slowness(weights, scaling);
   p.slower = x_bytes == 1 ? 1.19 : scaling.in_table ? 1.3 : 1.0;
   p.factors = LPG_DENSE_BARRIER_BYTES;
-  const int32_t sums = p.factors + LPG_DENSE_ROWS * 4;
-  p.x_ring = lpg_round_up_to(sums + (wgmma ? LPG_DENSE_SUMS_BYTES : 0), 1024); /* else the sums take the ring's place */
+  p.sums = p.factors + LPG_DENSE_ROWS * 4;
+  p.x_ring = lpg_round_up_to(p.sums + (wgmma ? LPG_DENSE_SUMS_BYTES : 0), 1024); /* else sums take the ring's place */
   p.stages = (int32_t)((device->shared_memory - p.x_ring) / (LPG_DENSE_X_BYTES + LPG_DENSE_W_BYTES));
   if (p.stages > LPG_DENSE_MOST_STAGES) p.stages = LPG_DENSE_MOST_STAGES;
   p.w_ring = p.x_ring + p.stages * LPG_DENSE_X_BYTES;
   p.shared_bytes = p.w_ring + p.stages * LPG_DENSE_W_BYTES;
-  if (p.k_stages == 0 || p.stages < (wgmma ? LPG_DENSE_COPY_WARPS : 2) ||
-      (p.row_items > 0 && lpg_dense_most_items(&p) < 1))
-    return 0;
+  *plan = p;
+  return p.k_stages > 0 && p.stages >= (wgmma ? LPG_DENSE_COPY_WARPS : 2) &&
+         (p.row_items == 0 || lpg_dense_most_items(&p) > 0);
+}
+
+/* The cheapest plan of all with this frame. */
+static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_bytes, lpg_expand_scaling scaling,
+                                      int wgmma, const lpg_device *device, lpg_dense_plan *plan) {
+  lpg_dense_plan p;
+  const int64_t tokens = (m + LPG_DENSE_TOKENS - 1) / LPG_DENSE_TOKENS;
+  const int32_t most_slices = wgmma && (x_bytes == 2 || scaling.in_table) ? 8 : 1; /* sums of integers stay integers */
+  double least = -1.0;
+  if (!lpg_dense_frame(weights, m, x_bytes, scaling, wgmma, device, plan)) return 0;
+  p = *plan;
+  const int32_t sums = p.sums;
   for (p.share = wgmma && tokens > 1 ? 2 : 1; p.share >= 1; p.share--) { /* of equals the one that reads less */
     for (p.slices = 1; p.slices <= most_slices && p.slices <= p.k_stages; p.slices++) {
       p.cluster = p.share * p.slices;

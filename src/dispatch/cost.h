@@ -56,13 +56,13 @@ static const lpg_cost lpg_costs[] = {
      * runs: right to a third, no better. */
     /* clang-format off */
     /* name             start     decode  multiply  rows  tokens */
-    {"blocked.avx512",    0.5,    4300.0,   46000.0},
-    {"blocked.avx2",      0.5,    2450.0,   46000.0},
-    {"blocked.base",      0.5,    1450.0,   17000.0},
+    {"blocked.avx512",    0.5,    4200.0,   58000.0},
+    {"blocked.avx2",      0.5,    2450.0,   60000.0},
+    {"blocked.base",      0.5,    1450.0,   18500.0},
     {"lut.u1.vbmi",       1.0,  300000.0,   40000.0},
-    {"lut.u2.vbmi",       1.0,   95000.0,   34500.0},
-    {"lut.u3.vbmi",       1.0,   32000.0,   28000.0},
-    {"lut.u4.vbmi",       1.0,   52000.0,   27500.0},
+    {"lut.u2.vbmi",       1.0,  320000.0,   32500.0},
+    {"lut.u3.vbmi",       1.0,   58000.0,   33000.0},
+    {"lut.u4.vbmi",       1.0,  250000.0,   33000.0},
     {"lut.u1.avx2",       2.0,  107000.0,   27000.0},
     {"lut.u2.avx2",       2.0,   65000.0,   21000.0},
     {"lut.u3.avx2",       2.0,   21000.0,   16500.0},

@@ -57,7 +57,7 @@ static const lpg_cost lpg_costs[] = {
     /* clang-format off */
     /* name             start     decode  multiply  rows  tokens */
     {"blocked.avx512",    0.5,    4200.0,   58000.0},
-    {"blocked.avx2",      0.5,    2450.0,   60000.0},
+    {"blocked.avx2",      0.5,    2450.0,   55000.0},
     {"blocked.base",      0.5,    1450.0,   18500.0},
     {"lut.u1.vbmi",       1.0,  300000.0,   40000.0},
     {"lut.u2.vbmi",       1.0,  320000.0,   32500.0},

@@ -505,8 +505,12 @@ static double largest(lpgemm_dtype_t type, const void *array, int64_t count) {
 }
 
 /* What an entry may be off, relative to the largest activation. Two digits: up to 2^15 units, and |x| reaches 2^27
- * units in every block. A byte: half its scale, and 127 scales are at most 4 activations. */
-static double entry_error(void) { return strcmp(isa, "vbmi") == 0 ? 2.0 / 127.0 : 0x1p-12; }
+ * units in every block. A byte: half its scale, and 127 scales are at most 4 activations. Where weights are multiplied:
+ * up to 2^15 + 129 units of each of the four, times twice what a lookup counts. */
+static double entry_error(int bits) {
+  if (strcmp(isa, "vbmi") != 0) return 0x1p-12;
+  return bits == 1 ? 2.0 / 127.0 : 8 * 0x1.02p-12;
+}
 
 /* A quarter of the activations as many lookups count 2^bits - 1 halves of it, times the scale. */
 static void fast(lpgemm_dtype_t type, double outliers) {
@@ -526,7 +530,7 @@ static void fast(lpgemm_dtype_t type, double outliers) {
     double lookups = (double)s.desc.k / 4 * (double)((1 << (type & 0xff)) - 1) / 2;
     double scale = largest(s.desc.scale_type, p.source.scales, s.desc.n * s.desc.k / 128);
     for (int64_t i = 0; i < s.m * s.desc.n; i++) {
-      p.bound[i] += entry_error() * largest(s.x_type, p.x, elements) * lookups * scale;
+      p.bound[i] += entry_error((int)(type & 0xff)) * largest(s.x_type, p.x, elements) * lookups * scale;
     }
     CHECK_STATUS(problem_run(&p, handle, kernel_for(type)), LPGEMM_SUCCESS);
     CHECK_MATRIX(compare_matrix(s.y_type, p.y, p.args.ldy, s.m, s.desc.n, p.want, p.bound, 1), isa);

@@ -86,8 +86,9 @@ INLINE __m512i add_lanes(const __m512i in[8]) {
   return _mm512_permutexvar_epi32(sort, slots);
 }
 
-/* Over the steps [first, end) of a block, whole tiles or the last ones of a row, by the upper `digits` digits: 2^16 *
- * upper + lower is the sum of q * code. A sum is below 2^7 * 15 * 256 * 257 < 2^27. */
+/* Over the steps [first, end) of a block, whole tiles or the last ones of a row, by the upper `digits` digits:
+ * 2^16 * upper + lower is the sum of q * code. A sum is below 2^7 * 15 * 256 * 257 < 2^27. next: what the same places
+ * of the next block are, to be fetched. */
 INLINE void add_products(int fields, int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
                          int first, int end, lookup_sums *sums) {
   const __m512i field = _mm512_set1_epi8(fields == 2 ? 15 : 3);

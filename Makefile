@@ -66,10 +66,11 @@ endif
 
 # src/cpu/blocked.c and src/lut/lookup.c are one source each for several instruction sets; their heads have the flags.
 BLOCKED := base $(if $(filter x86_64%,$(MACHINE)),avx2 avx512)
-LUT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi)
+LUT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(filter aarch64%,$(MACHINE)),neon)
 ISA_avx2 := -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vnni -mgfni
+ISA_neon := -DLPG_LUT_NEON
 
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))

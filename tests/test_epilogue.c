@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "compare.h"
+#include "cpu/epilogue_rows.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "test.h"
@@ -158,6 +159,28 @@ static void check_c_not_finite(lpgemm_dtype_t y_type) {
   problem_free(&p);
 }
 
+/* ---- the narrowing of whole row tiles ---- */
+
+/* Numbers between two neighbours of a format, just beside that, and anything at all: narrowed by way of fp32 they are
+ * what narrowing them at once gives. */
+static void check_narrowing(lpgemm_dtype_t type) {
+  const int is_f16 = type == LPGEMM_F16;
+  const double others[] = {0.0, -0.0, 65504.0, 65519.999, 65520.0, 1e300, 3.4e38, 0x1p-150, INFINITY, -INFINITY, NAN};
+  const int count = (int)(sizeof others / sizeof others[0]);
+  for (int i = 0; i < 300000; i++) {
+    const uint32_t code = (uint32_t)test_between(0, is_f16 ? 0x7bfe : 0x7f7e), sign = (uint32_t)test_between(0, 1)
+                                                                                      << 15;
+    const uint16_t next[] = {(uint16_t)(code | sign), (uint16_t)((code + 1) | sign)};
+    const double low = ref_load(type, next, 0), high = ref_load(type, next, 1);
+    const double middle = 0.5 * (low + high), apart[] = {0.0, 0x1p-52, -0x1p-52, 0x1p-30, -0x1p-30, 0.3, -0.3};
+    double x = middle + apart[i % 7] * fabs(i % 2 ? middle : high - low);
+    if (i < count) x = others[i];
+    const uint32_t odd = lpg_odd_f32_bits(x);
+    const uint32_t got = is_f16 ? lpg_odd_to_f16(odd) : lpg_f32_to_bf16(lpg_bits_f32(odd));
+    CHECK_INT(got, is_f16 ? lpg_f64_to_f16(x) : lpg_f64_to_bf16(x));
+  }
+}
+
 void suite_epilogue(void) {
   all.handle = problem_handle(2);
   all.kernels = problem_kernels(all.kernel);
@@ -177,6 +200,8 @@ void suite_epilogue(void) {
   }
   if (test_case("epilogue/one_rounding/f16")) check_one_rounding(LPGEMM_F16);
   if (test_case("epilogue/one_rounding/bf16")) check_one_rounding(LPGEMM_BF16);
+  if (test_case("epilogue/narrowing/f16")) check_narrowing(LPGEMM_F16);
+  if (test_case("epilogue/narrowing/bf16")) check_narrowing(LPGEMM_BF16);
   if (test_case("epilogue/no_half_sums")) check_no_half_sums();
   CHECK_STATUS(lpgemm_destroy(all.handle), LPGEMM_SUCCESS);
 }

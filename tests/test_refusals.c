@@ -27,7 +27,7 @@ static lpg_device cramped; /* little shared memory */
 #define PLANES "planes.int.codes.256x128.sm90a"
 #define FEW "few.u4.codes.64x8.sm90a"
 #define BITS "bits.u2.f16.32x2.sm90a"
-#define LOOKUP "lookup.u2.f16.128x1.sm90a"
+#define LOOKUP "lookup.u2.f16.64x1.sm90a"
 #define CODEBOOK(...)                                       \
   {                                                         \
     .type = LPGEMM_CODEBOOK(4), .codebook = { __VA_ARGS__ } \

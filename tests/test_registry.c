@@ -65,7 +65,8 @@ static void parse_arch(const char *word, const lpg_kernel *k) {
   } else {
     CHECK_INT(k->backend, LPGEMM_BACKEND_CPU);
     CHECK(k->isa >= 0 && k->isa <= LPG_ISA_VBMI && k->arch == 0 && k->arch_exact == 0);
-    CHECK_TEXT(word, strcmp(word, "cpu") == 0 ? "cpu" : isa[k->isa]);
+    const int is_neon = k->isa == LPG_ISA_NEON && strcmp(word, "neon") == 0;
+    CHECK_TEXT(word, is_neon ? "neon" : strcmp(word, "cpu") == 0 ? "cpu" : isa[k->isa]);
     CHECK(strcmp(word, "cpu") != 0 || k->isa == LPG_ISA_BASE);
   }
 }

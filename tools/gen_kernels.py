@@ -42,7 +42,7 @@ ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F1
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
              "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
-             "vbmi": ("VBMI", "defined(__x86_64__)")}
+             "vbmi": ("VBMI", "defined(__x86_64__)"), "neon": ("NEON", "defined(__aarch64__)")}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
 
 WORD, TILE, ARCH = "([a-z][a-z0-9]*)", "([0-9]+(?:x[0-9]+)*)", "(" + "|".join(CPU_ARCHS) + "|sm[0-9]+a?)"
@@ -65,7 +65,7 @@ Family = collections.namedtuple(
 FAMILIES = {
     "blocked": Family(["any"], ["any"], ["16x16"], ["avx512", "avx2", "base"], cost="blocked.{arch}",
                       run="lpgemm_i_cpu_blocked_{arch}", header="cpu/cpu.h"),
-    "lut": Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "base"],
+    "lut": Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "neon", "base"],
                   y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32", flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT",
                   cost="lut.{weights}.{arch}", run="lpgemm_i_lut_{arch}", workspace="lpgemm_i_lut_workspace",
                   header="lut/lut.h"),
@@ -82,7 +82,7 @@ FAMILIES = {
                    groups="LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", flags="0", m_max="{columns}",
                    refuses="lpgemm_i_bits_refuses", estimate="lpgemm_i_bits_estimate", prepare="{symbol}_prepare",
                    header="bitserial/bits_host.cuh", instance="LPG_BITS({symbol}, {width})"),
-    "lookup": Family(["u1", "u2"], ["f16", "bf16"], ["128x1"], ["sm90a"], widths=range(1, 3),
+    "lookup": Family(["u1", "u2"], ["f16", "bf16"], ["64x1"], ["sm90a"], widths=range(1, 3),
                      y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                      groups="LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", flags="LPG_K_FORCE_ONLY", m_max="16",
@@ -394,7 +394,7 @@ def selftest():
         last = state()
         assert set(last) == always and last["rules.mk"][1].endswith("GEN_CU :=\n")
         names = re.findall(r'\.name = "(.*)"', last["registry.c"][1])
-        lookups = [f"lut.u{b}.any.4.{isa}" for b in range(1, 5) for isa in ("vbmi", "avx2", "base")]
+        lookups = [f"lut.u{b}.any.4.{isa}" for b in range(1, 5) for isa in ("vbmi", "avx2", "neon", "base")]
         assert names == [*lookups, "reference.any.any.1x1.cpu"], names
     assert "| `u1`-`u8` | CPU |" in matrix(families, []) and "CUDA" in matrix(families, ["90a"])
     print("gen_kernels.py: selftest passed")

@@ -80,6 +80,8 @@ static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, c
 #if defined(__x86_64__)
   if (handle->device.isa >= LPG_ISA_AVX2) build = lpgemm_i_lut_build_avx2;
   if (handle->device.isa >= LPG_ISA_VBMI) build = lpgemm_i_lut_build_vbmi;
+#elif defined(__aarch64__)
+  if (handle->device.isa >= LPG_ISA_NEON) build = lpgemm_i_lut_build_neon;
 #else
   (void)handle;
 #endif

@@ -18,50 +18,35 @@
 #include <math.h>
 
 #include "cpu.h"
-#include "epilogue.h"
+#include "epilogue_rows.h"
 #include "range.h"
+#include "vectors.h"
 #include "weight.h"
-
-#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between inlined functions only */
 
 enum {
 #if defined(__AVX512F__)
-  V = 16,         /* fp32 numbers of a vector */
-  MAX_ROWS = 8,   /* rows of X that are multiplied at once */
+  MAX_ROWS = 14,  /* rows of X that are multiplied at once */
   PANEL_TILES = 2 /* tiles of W side by side in a panel */
-#elif defined(__AVX2__)
-  V = 8,
+#elif defined(__AVX2__) || defined(__aarch64__)
   MAX_ROWS = 6,
   PANEL_TILES = 1
 #else
-  V = 4,
   MAX_ROWS = 2,
   PANEL_TILES = 1
 #endif
 };
 
-#if defined(__FMA__) || defined(__aarch64__)
-enum { FUSED = 1 }; /* the machine has a multiply-add that is rounded once */
-#else
-enum { FUSED = 0 };
-#endif
-
 enum {
   CHUNK_K = 256,
   X_STRIDE = CHUNK_K + 16,             /* so that rows do not fall into the same sets of the cache */
   WIDTH = PANEL_TILES * LPG_TILE_ROWS, /* of a panel */
-  MAX_BLOCK_ROWS = 128,                /* rows of X of a task */
-  X_CHUNKS = 160,                      /* (row, chunk) pairs of X in scratch */
+  MAX_BLOCK_ROWS = 256,                /* rows of X of a task, for each of which its weights are decoded once */
+  X_CHUNKS = MAX_BLOCK_ROWS,           /* (row, chunk) pairs of X in scratch */
   SUMS = 2048,                         /* (row, tile) pairs of sums in scratch */
   TASKS_A_THREAD = 4,                  /* so that threads end at about the same time */
   MAX_PAIRS = LPG_MAX_TILE_K / 8,      /* of a tile */
   EXACT_F32 = 1 << 24                  /* fp32 holds every integer up to here */
 };
-
-typedef float vfloat __attribute__((vector_size(4 * V)));
-typedef int32_t vint __attribute__((vector_size(4 * V)));
-typedef uint32_t vuint __attribute__((vector_size(4 * V)));
-typedef uint16_t vhalf __attribute__((vector_size(2 * V)));
 
 typedef struct scratch {
   float panel[CHUNK_K][WIDTH];
@@ -87,43 +72,7 @@ typedef struct job {
   lpg_range scale, zero;                  /* with which a group is decoded in fp32 */
 } job;
 
-/* ---- vectors ---- */
-
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE vfloat load(const float *p) {
-  vfloat v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-
-INLINE void store(float *p, vfloat v) { memcpy(p, &v, sizeof v); }
-
-/* a * b + c, rounded once whatever the compiler's options: the loop becomes one instruction. */
-INLINE vfloat multiply_add(vfloat a, vfloat b, vfloat c) {
-  vfloat sum;
-  for (int i = 0; i < V; i++) sum[i] = __builtin_fmaf(a[i], b[i], c[i]);
-  return sum;
-}
-
-/* As lpg_f16_to_f32(). */
-INLINE vfloat halves_to_floats(const uint16_t *p) {
-  vhalf half;
-  memcpy(&half, p, sizeof half);
-  vuint h = __builtin_convertvector(half, vuint);
-  vuint magnitude = h & 0x7fffu, bias = (vuint){0} + (112u << 23);
-  vfloat subnormal = __builtin_convertvector((vint)magnitude, vfloat) * 5.9604644775390625e-8f;
-  vuint is_special = (vuint)((vint)magnitude >= 0x7c00), is_subnormal = (vuint)((vint)magnitude < 0x0400);
-  vuint normal = (magnitude << 13) + bias + (is_special & bias);
-  vuint bits = (is_subnormal & (vuint)subnormal) | (~is_subnormal & normal) | (h & 0x8000u) << 16;
-  return (vfloat)bits;
-}
-
-INLINE vfloat brains_to_floats(const uint16_t *p) {
-  vhalf half;
-  memcpy(&half, p, sizeof half);
-  return (vfloat)(__builtin_convertvector(half, vuint) << 16);
-}
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- X ---- */
 
@@ -301,11 +250,9 @@ INLINE void multiply_rows(int rows, int columns, const float *x, const operand *
     }
   }
   for (int r = 0; r < rows; r++) {
-    float total[WIDTH];
-    for (int i = 0; i < VECTORS; i++) store(total + i * V, sum[r][i]);
-    for (int tile = 0; tile < PANEL_TILES; tile++) {
-      double *out = sums + tile * tile_stride + r * LPG_TILE_ROWS;
-      for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] += (double)total[tile * LPG_TILE_ROWS + i] * w->factor[tile];
+    for (int i = 0; i < VECTORS; i++) {
+      int tile = i * V / LPG_TILE_ROWS;
+      add(sum[r][i], w->factor[tile], sums + tile * tile_stride + r * LPG_TILE_ROWS + i * V % LPG_TILE_ROWS);
     }
   }
 }
@@ -325,6 +272,12 @@ static void multiply(int rows, int columns, const float *x, const operand *w, do
     CASE(6);
     CASE(7);
     CASE(8);
+    CASE(9);
+    CASE(10);
+    CASE(11);
+    CASE(12);
+    CASE(13);
+    CASE(14);
   }
 #undef CASE
 }
@@ -338,9 +291,10 @@ static void load_x(const job *j, int64_t first_row, x_part part, scratch *s) {
   const lpg_call *call = j->call;
   for (int64_t c = 0; c < part.chunks; c++) {
     int64_t k = part.first_k + c * CHUNK_K, left = j->plan->desc.k - k;
+    int64_t columns = least(left, CHUNK_K);
     for (int64_t r = 0; r < part.rows; r++) {
-      to_floats(call->problem.x_type, call->x, (first_row + r) * call->ldx + k, left < CHUNK_K ? left : CHUNK_K,
-                j->x_value, s->x[c * part.rows + r]);
+      int64_t first = (first_row + r) * call->ldx + k;
+      to_floats(call->problem.x_type, call->x, first, columns, j->x_value, s->x[c * part.rows + r]);
     }
   }
 }
@@ -360,11 +314,12 @@ static void multiply_tiles(const job *j, int64_t tile, int64_t tiles, x_part par
         w.factor[i] = 1.0;
       }
     }
-    for (int64_t r = 0; r < part.rows; r += MAX_ROWS) {
-      int rows = (int)(part.rows - r < MAX_ROWS ? part.rows - r : MAX_ROWS);
+    int64_t groups = lpg_ceil_div(part.rows, MAX_ROWS), rows;
+    for (int64_t g = 0, r = 0; g < groups; g++, r += rows) { /* of about the same size */
+      rows = (part.rows - r) / (groups - g);
       for (int first = 0; first < columns; first += j->span) {
         w.panel = s->panel[first];
-        multiply(rows, columns - first < j->span ? columns - first : j->span, s->x[c * part.rows + r] + first, &w,
+        multiply((int)rows, columns - first < j->span ? columns - first : j->span, s->x[c * part.rows + r] + first, &w,
                  sums + r * LPG_TILE_ROWS, part.rows * LPG_TILE_ROWS);
       }
     }
@@ -373,16 +328,14 @@ static void multiply_tiles(const job *j, int64_t tile, int64_t tiles, x_part par
 
 /* ---- a task: a block of Y ---- */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static void finish_block(const job *j, int64_t row, int64_t rows, int64_t tile, int64_t tiles, const scratch *s) {
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t i = 0; i < tiles; i++) {
-      for (int n = 0; n < LPG_TILE_ROWS; n++) {
-        int64_t column = (tile + i) * LPG_TILE_ROWS + n;
-        if (column >= j->plan->desc.n) break;
-        lpgemm_i_epilogue(j->call, row + r, column, s->sums[i * rows + r][lpg_row_slot(n)]);
-      }
+      const double *of_slots = s->sums[i * rows + r];
+      double of_rows[LPG_TILE_ROWS];
+      int64_t first = (tile + i) * LPG_TILE_ROWS;
+      for (int n = 0; n < LPG_TILE_ROWS; n++) of_rows[n] = of_slots[lpg_row_slot(n)];
+      lpg_epilogue_tile(j->call, row + r, first, (int)least(LPG_TILE_ROWS, j->plan->desc.n - first), of_rows);
     }
   }
 }
@@ -448,7 +401,7 @@ static int choose_span(const lpg_call *call) {
 static void choose_blocks(job *j) {
   int64_t m = j->call->problem.m, row_tiles = j->plan->row_tiles, threads = lpgemm_i_pool_threads(j->call->pool);
   int64_t tasks = threads == 1 ? 1 : threads * TASKS_A_THREAD;
-  j->block_rows = lpg_round_up(lpg_ceil_div(m, lpg_ceil_div(m, MAX_BLOCK_ROWS)), MAX_ROWS);
+  j->block_rows = lpg_ceil_div(m, lpg_ceil_div(m, MAX_BLOCK_ROWS));
   while (j->block_rows > 2 * MAX_ROWS && lpg_ceil_div(m, j->block_rows) * row_tiles < threads * PANEL_TILES) {
     j->block_rows = lpg_round_up(j->block_rows / 2, MAX_ROWS);
   }

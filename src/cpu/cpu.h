@@ -8,7 +8,7 @@
 
 /* A pool for `threads` workers (0 = one a core), each with LPG_SCRATCH_BYTES of 64-byte aligned scratch. Fewer if the
  * system refuses some; NULL if memory is short. */
-enum { LPG_SCRATCH_BYTES = 512 * 1024 };
+enum { LPG_SCRATCH_BYTES = 640 * 1024 };
 lpg_pool *lpgemm_i_pool_create(int threads);
 void lpgemm_i_pool_destroy(lpg_pool *pool);
 int lpgemm_i_pool_threads(const lpg_pool *pool);

@@ -14,6 +14,8 @@ int lpgemm_i_cpu_isa(void) {
       __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni");
   if (avx2 && avx512) return vbmi ? LPG_ISA_VBMI : LPG_ISA_AVX512;
   return avx2 ? LPG_ISA_AVX2 : LPG_ISA_BASE;
+#elif defined(__aarch64__)
+  return LPG_ISA_NEON;
 #else
   return LPG_ISA_BASE;
 #endif

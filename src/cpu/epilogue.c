@@ -16,14 +16,6 @@ static double activate(lpgemm_activation_t activation, double v) {
   }
 }
 
-static double scale_of_row(const lpg_call *call, int64_t m) {
-  switch (call->problem.x_scale_mode) {
-    case LPGEMM_X_SCALE_TENSOR: return (double)call->x_scale[0];
-    case LPGEMM_X_SCALE_ROW: return (double)call->x_scale[m];
-    default: return 1.0;
-  }
-}
-
 static void store_i32(const lpg_call *call, int64_t m, int64_t n, double sum) {
   int64_t v = call->skip_product ? 0 : (int64_t)sum;
   if (call->beta != 0.0f) v += ((const int32_t *)call->c)[m * call->ldc + n];
@@ -37,7 +29,7 @@ void lpgemm_i_epilogue(const lpg_call *call, int64_t m, int64_t n, double sum) {
     store_i32(call, m, n, sum);
     return;
   }
-  double v = call->skip_product ? 0.0 : (double)call->alpha * scale_of_row(call, m) * sum;
+  double v = call->skip_product ? 0.0 : lpg_factor_of_row(call, m) * sum;
   if (call->beta != 0.0f) v += (double)call->beta * (double)lpg_load(y_type, call->c, m * call->ldc + n);
   if (call->bias) v += (double)lpg_load(call->bias_type, call->bias, n);
   v = activate(call->activation, v);

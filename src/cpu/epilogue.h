@@ -9,4 +9,12 @@
  * output wraps: there alpha and beta are 0 or 1, and sum is an integer. */
 void lpgemm_i_epilogue(const lpg_call *call, int64_t m, int64_t n, double sum);
 
+/* What the sums of row m are multiplied by. */
+static inline double lpg_factor_of_row(const lpg_call *call, int64_t m) {
+  double scale = 1.0;
+  if (call->problem.x_scale_mode == LPGEMM_X_SCALE_TENSOR) scale = (double)call->x_scale[0];
+  if (call->problem.x_scale_mode == LPGEMM_X_SCALE_ROW) scale = (double)call->x_scale[m];
+  return (double)call->alpha * scale;
+}
+
 #endif

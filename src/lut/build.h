@@ -25,6 +25,12 @@ static void load_floats(lpgemm_dtype_t type, const void *array, int64_t first, i
     _mm256_storeu_ps(out + done, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)halves)));
   }
 #endif
+#if defined(LPG_LUT_NEON)
+  for (; type == LPGEMM_F16 && done + 4 <= count; done += 4) {
+    const uint16x4_t halves = vld1_u16((const uint16_t *)array + first + done);
+    vst1q_f32(out + done, vcvt_f32_f16(vreinterpret_f16_u16(halves)));
+  }
+#endif
   if (type == LPGEMM_BF16) {
     for (; done < count; done++) out[done] = lpg_bf16_to_f32(((const uint16_t *)array)[first + done]);
   }
@@ -77,8 +83,8 @@ static inline void build_table(int32_t q0, int32_t q1, int32_t q2, int32_t q3, u
   }
 }
 
-/* x: `columns` numbers from element `first` on. */
-static void build_block(double tolerated, lpgemm_dtype_t type, const void *x, int64_t first, int columns,
+/* x: `columns` numbers from element `first` on. With or without tables. */
+static void build_block(double tolerated, lpgemm_dtype_t type, const void *x, int64_t first, int columns, int tables,
                         lpg_lut_block *b) {
   int32_t q[LPG_LUT_K];
   uint32_t used = 0;
@@ -94,7 +100,7 @@ static void build_block(double tolerated, lpgemm_dtype_t type, const void *x, in
       used |= (uint32_t)of_step[i];
     }
     b->before[step + 1] = b->before[step] + (double)sum;
-    for (int t = 0; t < LPG_LUT_LANES; t++) {
+    for (int t = 0; tables && t < LPG_LUT_LANES; t++) {
       build_table(of_step[lpg_lut_column(t, 0)], of_step[lpg_lut_column(t, 1)], of_step[lpg_lut_column(t, 2)],
                   of_step[lpg_lut_column(t, 3)], lpg_lut_bias(t), b->digit[step][0][t]);
     }
@@ -106,9 +112,10 @@ static void build_block(double tolerated, lpgemm_dtype_t type, const void *x, in
 }
 
 /* Block `block` of a row of X that starts with element `row`. */
-static void build_part(int64_t k, const void *x, lpgemm_dtype_t type, int64_t row, int64_t block, lpg_lut_block *b) {
+static void build_part(int64_t k, const void *x, lpgemm_dtype_t type, int64_t row, int64_t block, int tables,
+                       lpg_lut_block *b) {
   int64_t first = block * LPG_LUT_K, left = k - first;
-  build_block(tolerance(k), type, x, row + first, (int)(left < LPG_LUT_K ? left : LPG_LUT_K), b);
+  build_block(tolerance(k), type, x, row + first, (int)(left < LPG_LUT_K ? left : LPG_LUT_K), tables, b);
 }
 
 #endif

@@ -3,6 +3,7 @@
  *     -DLPG_LUT=base
  *     -DLPG_LUT=avx2    -mavx2 -mfma -mf16c
  *     -DLPG_LUT=vbmi    those of avx512 (../cpu/blocked.c), -mavx512vbmi -mavx512vnni -mgfni
+ *     -DLPG_LUT=neon    none: every 64-bit ARM has it
  *
  * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each block of 256 columns and each tile
  * it brings the weights into the form of indices, a panel, and looks them up in the tables of every row of X. Sums of
@@ -13,10 +14,12 @@
 #include <math.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(LPG_LUT_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "../cpu/cpu.h"
-#include "../cpu/epilogue.h"
+#include "../cpu/epilogue_rows.h"
 #include "build.h"
 #include "bytes.h"
 #include "lut.h"
@@ -47,11 +50,15 @@ typedef struct lookup_sums {
  *   make_panel_of(), for so many tiles of a block, and add_lookups(), over the steps [first, end) of a block */
 #if defined(__AVX512VBMI__)
 #define LPG_LUT_VECTOR 64
-#define LPG_LUT_BYTES 1 /* add_bytes(): the same for tables of bytes */
+#define LPG_LUT_PRODUCTS /* also add_bytes(), the same for tables of bytes, and products in place of lookups */
 #include "panel_vbmi.h"
+#include "products_vbmi.h"
 #elif defined(__AVX2__)
 #define LPG_LUT_VECTOR 32
 #include "panel_avx2.h"
+#elif defined(LPG_LUT_NEON)
+#define LPG_LUT_VECTOR 16
+#include "panel_neon.h"
 #else
 #include "panel_base.h"
 #endif
@@ -61,6 +68,7 @@ typedef struct scratch {
   panel_step panel[LPG_LUT_STEPS];
   group group[LPG_LUT_STEPS]; /* of a segment each */
   lookup_sums found[LPG_LUT_STEPS];
+  _Alignas(64) uint8_t codes[LPG_LUT_K * LPG_TILE_ROWS / 2]; /* of 3 bits, brought to 4 */
   _Alignas(64) double sums[MAX_ROWS][TASK_TILES][LPG_TILE_ROWS];
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
@@ -87,10 +95,11 @@ typedef struct job {
   double sum_factor;                    /* of the sum of q in that of q * value, apart from what the tables give */
   double step_bias[LPG_LUT_DIGITS + 1]; /* what the biases of a step add to that, with so many digits */
   groups groups;
-  int64_t first, rows, blocks; /* rows of X, and blocks of a row */
-  const lpg_lut_block *tables; /* of these rows */
-  lpg_lut_block *to_build;     /* the same, while they are built; NULL: the call brought them */
-  lut_bytes *bytes;            /* the same with 8 bits; NULL: those are not used */
+  int64_t first, rows, blocks;   /* rows of X, and blocks of a row */
+  const lpg_lut_block *tables;   /* of these rows */
+  lpg_lut_block *to_build;       /* the same, while they are built; NULL: the call brought them */
+  lut_bytes *bytes;              /* the same with 8 bits; NULL: those are not used */
+  struct lut_products *products; /* the activations themselves; NULL: weights are looked up */
 } job;
 
 /* ---- a segment ---- */
@@ -138,7 +147,7 @@ static double byte_bias(const lut_bytes *bytes, const segment *at) {
 
 static void find_segment(const job *j, const panel_step *panel, const lpg_lut_block *b, const lut_bytes *bytes,
                          const segment *at, lookup_sums *found) {
-#if defined(LPG_LUT_BYTES)
+#if defined(LPG_LUT_PRODUCTS)
   if (bytes) {
     switch (j->type.bits) {
       case 1: add_bytes(1, panel, bytes, at->first, at->end, found); return;
@@ -152,6 +161,41 @@ static void find_segment(const job *j, const panel_step *panel, const lpg_lut_bl
 #endif
   add_segment(j->type.bits, digits_of(j, b), panel, b, at->first, at->end, found);
 }
+
+#if defined(LPG_LUT_PRODUCTS)
+/* Whether weights are multiplied: segments must be whole tiles. */
+static int may_multiply(const job *j) {
+  const lpg_axis *group = &j->plan->group;
+  const int bits = j->type.bits;
+  return bits >= 2 && (group->count == 1 || group->k % product_columns(fields_of(bits)) == 0);
+}
+
+/* The codes of a block in the form of 4-bit ones. */
+static const uint8_t *codes_to_multiply(const job *j, const uint8_t *codes, scratch *s) {
+  if (j->type.bits != 3) return codes;
+  widen_codes(codes, s->codes);
+  return s->codes;
+}
+
+static void multiply_segment(int fields, int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
+                             const segment *at, lookup_sums *sums) {
+#define CASE(n, d)                                                \
+  case (n)*8 + (d):                                               \
+    add_products(n, d, codes, next, x, at->first, at->end, sums); \
+    break
+#define CASES(n) \
+  CASE(n, 1);    \
+  CASE(n, 2);    \
+  CASE(n, 3);    \
+  CASE(n, 4)
+  switch (fields * 8 + digits) {
+    CASES(2);
+    CASES(4);
+  }
+#undef CASES
+#undef CASE
+}
+#endif
 
 /* Adds what was found to the sums of Y. As code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2,
  * sum q * code = (sum of 2^i * (sum q * sign_i) + (2^bits - 1) * sum q) / 2. All is exact but for scales and rests. */
@@ -209,25 +253,58 @@ static part describe_part(const lpg_plan *plan, int64_t block) {
   int tile_k = lpg_tile_k(plan->bits);
   int64_t k = block * LPG_LUT_K, left = plan->desc.k - k, tiles = LPG_LUT_K / tile_k;
   int steps = (int)lpg_ceil_div(left < LPG_LUT_K ? left : LPG_LUT_K, LPG_STEP_K), first = 0;
+  const int has_levels = plan->desc.super_scale_type || plan->desc.super_zero_type;
   part p = {.block = block, .k_tile = k / tile_k};
   p.bytes = (int)tiles * lpg_tile_bytes(plan->bits);
   p.has_next = p.k_tile + 2 * tiles <= plan->k_tiles;
   p.tiles = (int)(tiles < plan->k_tiles - p.k_tile ? tiles : plan->k_tiles - p.k_tile);
-  while (first < steps) {
-    int64_t column = k + first * LPG_STEP_K, group = column / plan->group.k;
+  for (int64_t group = k / plan->group.k; first < steps; group++) { /* a segment ends where its group does */
+    int64_t column = k + first * LPG_STEP_K;
     int64_t steps_of_group = ((group + 1) * plan->group.k - k) / LPG_STEP_K;
     int end = steps_of_group < steps ? (int)steps_of_group : steps;
-    p.segment[p.segments++] = (segment){first, end, group, column / plan->super.k};
+    p.segment[p.segments++] = (segment){first, end, group, has_levels ? column / plan->super.k : 0};
     first = end;
   }
   return p;
 }
 
+#if defined(LPG_LUT_PRODUCTS)
+/* The panel is made for activations that are kept out, if there are some. */
+static void multiply_block(const job *j, int64_t row_tile, const part *p, const uint8_t *packed, int tile, scratch *s) {
+  const uint8_t *codes = codes_to_multiply(j, packed, s);
+  const uint8_t *next = p->has_next && codes == packed ? packed + p->bytes : codes;
+  const int fields = fields_of(j->type.bits);
+  int has_panel = 0;
+  for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
+  for (int64_t m = 0; m < j->rows; m++) {
+    const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
+    const lut_products *x = j->products + m * j->blocks + p->block;
+    double *sums = s->sums[m][tile];
+    if (b->any_kept && !has_panel) {
+      make_panel(j->plan->bits, p->tiles, packed, s->panel);
+      has_panel = 1;
+    }
+    for (int i = 0; i < p->segments; i++)
+      multiply_segment(fields, digits_of(j, b), codes, next, x, &p->segment[i], &s->found[i]);
+    for (int i = 0; i < p->segments; i++) {
+      add_found(j, b, NULL, &p->segment[i], &s->group[i], &s->found[i], sums);
+      if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
+    }
+  }
+}
+#endif
+
 static void multiply_part(const job *j, int64_t row_tile, const part *p, int tile, scratch *s) {
   const lpg_plan *plan = j->plan;
   const uint8_t *codes =
       j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
-  if (p->has_next) prefetch(codes + p->bytes, p->bytes);
+  if (p->has_next && !(j->products && plan->bits != 3)) prefetch(codes + p->bytes, p->bytes);
+#if defined(LPG_LUT_PRODUCTS)
+  if (j->products) {
+    multiply_block(j, row_tile, p, codes, tile, s);
+    return;
+  }
+#endif
   make_panel(plan->bits, p->tiles, codes, s->panel);
   for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
   for (int64_t m = 0; m < j->rows; m++) {
@@ -253,10 +330,13 @@ static void run_task(void *context, int64_t index, void *memory) {
     for (int i = 0; i < tiles; i++) multiply_part(j, first_tile + i, &p, i, s);
   }
   for (int64_t m = 0; m < j->rows; m++) {
-    for (int i = 0; i < tiles * LPG_TILE_ROWS; i++) {
-      int64_t n = (first_tile + i / LPG_TILE_ROWS) * LPG_TILE_ROWS + sum_row(i % LPG_TILE_ROWS);
-      double sum = s->sums[m][i / LPG_TILE_ROWS][i % LPG_TILE_ROWS];
-      if (n < j->plan->desc.n) lpgemm_i_epilogue(j->call, j->first + m, n, sum * (double)j->plan->desc.global_scale);
+    for (int i = 0; i < tiles; i++) {
+      int64_t n = (first_tile + i) * LPG_TILE_ROWS, rows = j->plan->desc.n - n;
+      double of_rows[LPG_TILE_ROWS];
+      for (int r = 0; r < LPG_TILE_ROWS; r++) {
+        of_rows[sum_row(r)] = s->sums[m][i][r] * (double)j->plan->desc.global_scale;
+      }
+      lpg_epilogue_tile(j->call, j->first + m, n, rows < LPG_TILE_ROWS ? (int)rows : LPG_TILE_ROWS, of_rows);
     }
   }
 }
@@ -269,13 +349,15 @@ static void build_task(void *context, int64_t index, void *unused) {
   int64_t row = (j->first + index / j->blocks) * call->ldx;
   (void)unused;
   if (j->to_build) {
-    build_part(j->plan->desc.k, call->x, call->problem.x_type, row, index % j->blocks, j->to_build + index);
+    build_part(j->plan->desc.k, call->x, call->problem.x_type, row, index % j->blocks, !j->products,
+               j->to_build + index);
   }
+#if defined(LPG_LUT_PRODUCTS)
+  if (j->products)
+    split_block(fields_of(j->type.bits), j->digits < LPG_LUT_DIGITS, j->tables + index, j->products + index);
+#endif
   if (j->bytes) shorten_block(j->type.bits, j->tables + index, j->bytes + index);
 }
-
-#define NAME_(start, isa) start##isa
-#define NAME(start, isa) NAME_(start, isa)
 
 static void read_weights(job *j) {
   lpgemm_dtype_t type = j->plan->desc.type;
@@ -287,27 +369,49 @@ static void read_weights(job *j) {
   for (int i = 1; i <= LPG_LUT_DIGITS; i++) j->step_bias[i] = j->half * planes * lpg_lut_step_bias(i);
 }
 
-/* Finds room for what the call makes of X, and returns for how many rows at a time. Tables of bytes are made where the
- * handle's memory holds them for a row. */
+#if defined(LPG_LUT_PRODUCTS)
+/* The sum of q * code is what was found, without bias. */
+static void expect_products(job *j) {
+  j->half = (double)j->type.step;
+  j->sum_factor = (double)j->type.offset;
+  for (int i = 0; i <= LPG_LUT_DIGITS; i++) j->step_bias[i] = 0.0;
+}
+#endif
+
+/* Finds room for what the call makes of X, and returns for how many rows at a time. Tables of bytes, and digits to
+ * multiply by, are made where the handle's memory holds them for a row. */
 static int64_t find_room(job *j) {
   const lpg_call *call = j->call;
   const int64_t built = call->problem.tables ? 0 : (int64_t)sizeof(lpg_lut_block);
-  int64_t shortened = 0;
-#if defined(LPG_LUT_BYTES)
-  const int64_t both = (int64_t)(sizeof(lpg_lut_block) + sizeof(lut_bytes)); /* also if the call brought its tables */
-  if (call->problem.level == LPGEMM_LEVEL_FAST && j->blocks * both <= LPG_SHARED_BYTES) {
-    shortened = sizeof(lut_bytes);
+  int64_t others = 0; /* bytes of a block; also if the call brought its tables */
+  int is_multiplied = 0;
+#if defined(LPG_LUT_PRODUCTS)
+  if (may_multiply(j)) {
+    others = sizeof(lut_products);
+  } else if (call->problem.level == LPGEMM_LEVEL_FAST) {
+    others = sizeof(lut_bytes);
   }
+  if (j->blocks * ((int64_t)sizeof(lpg_lut_block) + others) > LPG_SHARED_BYTES) others = 0;
+  is_multiplied = others > 0 && may_multiply(j);
+  if (is_multiplied) expect_products(j);
 #endif
-  if (j->blocks == 0 || built + shortened == 0) return MAX_ROWS;
-  int64_t rows = LPG_SHARED_BYTES / (j->blocks * (built + shortened));
+  if (j->blocks == 0 || built + others == 0) return MAX_ROWS;
+  int64_t rows = LPG_SHARED_BYTES / (j->blocks * (built + others));
   if (rows == 0) rows = 1; /* in the workspace */
   if (rows > MAX_ROWS) rows = MAX_ROWS;
   uint8_t *memory = call->workspace ? call->workspace : lpgemm_i_pool_shared(call->pool);
   if (built) j->to_build = (lpg_lut_block *)(void *)memory;
-  if (shortened) j->bytes = (lut_bytes *)(void *)(memory + rows * j->blocks * built);
+  void *after = memory + rows * j->blocks * built;
+  if (is_multiplied) {
+    j->products = after;
+  } else if (others) {
+    j->bytes = after;
+  }
   return rows;
 }
+
+#define NAME_(start, isa) start##isa
+#define NAME(start, isa) NAME_(start, isa)
 
 lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
   const lpg_problem *problem = &call->problem;
@@ -319,7 +423,7 @@ lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
   for (; j.first < problem->m; j.first += j.rows) {
     j.rows = problem->m - j.first < most ? problem->m - j.first : most;
     j.tables = problem->tables ? (const lpg_lut_block *)call->tables + j.first * j.blocks : j.to_build;
-    if (j.to_build || j.bytes) lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j);
+    if (j.to_build || j.bytes || j.products) lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j);
     lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->plan->row_tiles, TASK_TILES), run_task, &j);
   }
   return LPGEMM_SUCCESS;
@@ -329,6 +433,6 @@ void NAME(lpgemm_i_lut_build_, LPG_LUT)(int64_t m, int64_t k, const void *x, lpg
                                         void *tables) {
   lpg_lut_block *block = tables;
   for (int64_t row = 0; row < m; row++) {
-    for (int64_t i = 0; i < lpg_lut_blocks(k); i++) build_part(k, x, x_type, row * ldx, i, block++);
+    for (int64_t i = 0; i < lpg_lut_blocks(k); i++) build_part(k, x, x_type, row * ldx, i, 1, block++);
   }
 }

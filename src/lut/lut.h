@@ -64,10 +64,11 @@ static inline size_t lpg_lut_bytes(int64_t m, int64_t k) {
 /* The kernels for integer weights of 1 to 4 bits, lookup.c compiled for several instruction sets, and what builds
  * tables of x[m][ldx] for all of them. */
 typedef void lpg_lut_build(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type, int64_t ldx, void *tables);
-lpg_lut_build lpgemm_i_lut_build_base, lpgemm_i_lut_build_avx2, lpgemm_i_lut_build_vbmi;
+lpg_lut_build lpgemm_i_lut_build_base, lpgemm_i_lut_build_avx2, lpgemm_i_lut_build_vbmi, lpgemm_i_lut_build_neon;
 lpgemm_status_t lpgemm_i_lut_base(const lpg_call *call);
 lpgemm_status_t lpgemm_i_lut_avx2(const lpg_call *call);
 lpgemm_status_t lpgemm_i_lut_vbmi(const lpg_call *call);
+lpgemm_status_t lpgemm_i_lut_neon(const lpg_call *call);
 
 /* Nothing but for rows of X so long that the memory of the handle does not hold the tables of one. */
 size_t lpgemm_i_lut_workspace(const lpg_problem *problem, const lpg_device *device);

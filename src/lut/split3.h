@@ -12,7 +12,10 @@ typedef uint32_t split_words __attribute__((vector_size(LPG_LUT_VECTOR)));
  * row begins at word 0 and at word 6. out[o] has, for both rows of unit 0 and then of unit 1, a word with the steps 2 o
  * and 2 o + 1 of the unit, in nibbles as FORMAT.md has them for 4 bits. */
 INLINE void split3(const split_words in[3], split_words out[4]) {
-#if LPG_LUT_VECTOR == 64
+#if LPG_LUT_VECTOR == 16
+#define BLEND(a, b) (split_words) vcombine_u32(vget_low_u32((uint32x4_t)(a)), vget_high_u32((uint32x4_t)(b)))
+#define CROSS(a, b) (split_words) vextq_u32((uint32x4_t)(a), (uint32x4_t)(b), 2)
+#elif LPG_LUT_VECTOR == 64
 #define BLEND(a, b) (split_words) _mm512_mask_blend_epi64(0xaa, (__m512i)(a), (__m512i)(b))
 #define CROSS(a, b) (split_words) _mm512_alignr_epi8((__m512i)(b), (__m512i)(a), 8)
 #else

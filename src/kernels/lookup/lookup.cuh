@@ -26,7 +26,7 @@ constexpr int lane_rows = 2 * LPG_LOOKUP_ROW_TILES; /* of a super tile: g and g 
 /* ---- weights on their way ---- */
 
 /* A lane's words of a vector of each row tile: rows g and g + 8 of the first unit, then of the second. Lanes t = 2 and
- * 3 have the second four row tiles first. */
+ * 3 have the second half of the row tiles first. */
 template <class T>
 struct vector_words {
   uint32_t word[T::row_tiles][4];
@@ -63,7 +63,8 @@ struct vector_stream {
   __device__ void load(vector_words<T> &to) {
     if (left <= 0) return;
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) load16(codes + min(r ^ (lane & 2) * 2, last) * a.row_bytes, to.word[r]);
+    for (int r = 0; r < T::row_tiles; r++)
+      load16(codes + min(r ^ (lane & 2) * T::own_tiles, last) * a.row_bytes, to.word[r]);
     codes += 512;
     left--;
     if (--left_of_tile == 0) {
@@ -132,8 +133,8 @@ struct lookup_sums {
     }
   }
 
-  /* Of all lanes of a row. Lane t gets those of row tiles 2t and 2t + 1: the lanes halve what they have, twice. */
-  __device__ void add_lanes(int t, int (&sum)[2][2]) const {
+  /* Of all lanes of a row. Lane t gets those of its own row tiles: the lanes halve what they have, twice. */
+  __device__ void add_lanes(int t, int (&sum)[T::own_tiles][2]) const {
     int half[lane_rows / 2];
 #pragma unroll
     for (int r = 0; r < lane_rows / 2; r++) {
@@ -141,38 +142,42 @@ struct lookup_sums {
     }
 #pragma unroll
     for (int r = 0; r < lane_rows / 4; r++) {
-      const int mine = t & 1 ? half[r + 4] : half[r], other = t & 1 ? half[r] : half[r + 4];
+      const int mine = t & 1 ? half[r + lane_rows / 4] : half[r], other = t & 1 ? half[r] : half[r + lane_rows / 4];
       sum[r / 2][r % 2] = mine + __shfl_xor_sync(~0u, other, 1);
     }
   }
 };
 
-/* Scales and zeros of a chunk, for the lane's two row tiles, as they are packed. */
+/* Scales and zeros of a chunk, for the lane's own row tiles, as they are packed. */
 template <class T>
 struct chunk_raw {
-  raw_numbers<T::General> of[2];
+  raw_numbers<T::General> of[T::own_tiles];
 
   __device__ chunk_raw(const lookup_args &a, int tile, int chunk, int lane) {
     const int group = min(chunk >> a.numbers.group_shift, a.numbers.last_group);
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const int64_t row_tile = min(tile * T::row_tiles + lane % 4 * 2 + i, a.row_tiles - 1);
+    for (int i = 0; i < T::own_tiles; i++) {
+      const int64_t row_tile = min(tile * T::row_tiles + lane % 4 * T::own_tiles + i, a.row_tiles - 1);
       load_raw(a.numbers, a.numbers.scales + row_tile * a.numbers.scale_row,
                a.numbers.zeros + row_tile * a.numbers.zero_row, group, lane / 4, of[i]);
     }
   }
 };
 
-/* A warp's sums for a super tile: of rows g and g + 8 of the lane's two row tiles. */
+/* A warp's sums for a super tile: of rows g and g + 8 of the lane's own row tiles. */
 template <class T>
 struct tile_totals {
-  float total[2][2];
+  float total[T::own_tiles][2];
 
-  __device__ void clear() { total[0][0] = total[0][1] = total[1][0] = total[1][1] = 0.0f; }
-
-  __device__ void add(const lookup_args &a, const chunk_raw<T> &raw, const chunk_sums &x, const int (&sum)[2][2]) {
+  __device__ void clear() {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < T::own_tiles; i++) total[i][0] = total[i][1] = 0.0f;
+  }
+
+  __device__ void add(const lookup_args &a, const chunk_raw<T> &raw, const chunk_sums &x,
+                      const int (&sum)[T::own_tiles][2]) {
+#pragma unroll
+    for (int i = 0; i < T::own_tiles; i++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         const lookup_scaling s = scaling_of(a.numbers, raw.of[i], half);
@@ -189,8 +194,8 @@ struct tile_totals {
 
   __device__ void store(float *slot, int lane, float factor) const {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      slot[(lane % 4 * 2 + i / 2) * LPG_TILE_ROWS + i % 2 * 8 + lane / 4] = total[i / 2][i % 2] * factor;
+    for (int i = 0; i < 2 * T::own_tiles; i++) {
+      slot[(lane % 4 * T::own_tiles + i / 2) * LPG_TILE_ROWS + i % 2 * 8 + lane / 4] = total[i / 2][i % 2] * factor;
     }
   }
 };
@@ -236,7 +241,7 @@ __global__ void __launch_bounds__(T::threads, 1) lookup_kernel(const __grid_cons
     for (int c = 0; c < T::chunks; c++) {
       const int chunk = block * T::chunks + c;
       const chunk_raw<T> raw(a, first_tile + tile, first_block * T::chunks + chunk, lane);
-      int sum[2][2];
+      int sum[T::own_tiles][2];
       lookup_sums<T>(words, c, tables + chunk * LPG_LOOKUP_TABLES).add_lanes(lane % 4, sum);
       totals.add(a, raw, numbers[chunk], sum);
     }

@@ -1,7 +1,7 @@
 /* How a problem of the lookup kernels is cut into pieces: plain arithmetic, for C and CUDA.
  *
  * K is cut into slices of whole blocks; the blocks of threads of a cluster take one slice each of the same rows. Rows
- * are cut into super tiles of 128, dealt out evenly to clusters, and the blocks of a slice's super tiles evenly to
+ * are cut into super tiles of 64, dealt out evenly to clusters, and the blocks of a slice's super tiles evenly to
  * warps. Shared memory holds the tables of X for the slice, and the warps' sums. */
 #ifndef LPG_KERNELS_LOOKUP_PLAN_H
 #define LPG_KERNELS_LOOKUP_PLAN_H
@@ -10,8 +10,8 @@
 #include "lookup_table.h"
 
 enum {
-  LPG_LOOKUP_WARPS = 16,    /* of a block of threads */
-  LPG_LOOKUP_ROW_TILES = 8, /* of a super tile */
+  LPG_LOOKUP_WARPS = 24,    /* of a block of threads: as many as have registers for the rows of a super tile */
+  LPG_LOOKUP_ROW_TILES = 4, /* of a super tile */
   LPG_LOOKUP_SLICINGS = 4,  /* 1, 2, 4, 8 slices of K */
   /* Bytes of a chunk: tables, of which each lane has its own in its own bank of shared memory; and what goes with them.
    */
@@ -63,7 +63,7 @@ static inline int lpg_lookup_lay_out(const lpg_plan *weights, const lpg_device *
  * H200, 2026-11-22, from 4096 x 4096 to 57344 x 8192. */
 static inline double lpg_lookup_cost(const lpg_lookup_plan *p) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  return 4800.0 + 200.0 * tiles + 3300.0 / LPG_LOOKUP_WARPS * tiles * blocks;
+  return 4800.0 + 100.0 * tiles + 81.0 * tiles * blocks;
 }
 
 /* The plan that takes the least time; 0 if there is none. */

@@ -30,7 +30,9 @@ struct lookup_traits {
   static constexpr bool General = General_;
   static constexpr int warps = LPG_LOOKUP_WARPS, threads = 32 * warps;
   static constexpr int row_tiles = LPG_LOOKUP_ROW_TILES, rows = row_tiles * LPG_TILE_ROWS; /* of weights */
-  static constexpr int chunks = lpg_lookup_chunks(Bits);                                   /* of a block */
+  static constexpr int own_tiles =
+      row_tiles / 4; /* of a super tile, that a lane scales: the four of a row share them */
+  static constexpr int chunks = lpg_lookup_chunks(Bits); /* of a block */
   static constexpr int table_bytes = LPG_TABLE_ENTRIES * LPG_LANES * 4;
 };
 

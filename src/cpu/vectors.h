@@ -1,0 +1,93 @@
+/* Vectors of fp32 numbers, as wide as the instruction set that the file is compiled for. Part of blocked.c. */
+#ifndef LPG_CPU_VECTORS_H
+#define LPG_CPU_VECTORS_H
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+#include <stdint.h>
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between inlined functions only */
+
+#if defined(__AVX512F__)
+enum { V = 16 };
+#elif defined(__AVX2__)
+enum { V = 8 };
+#else
+enum { V = 4 };
+#endif
+
+#if defined(__FMA__) || defined(__aarch64__)
+enum { FUSED = 1 }; /* the machine has a multiply-add that is rounded once */
+#else
+enum { FUSED = 0 };
+#endif
+
+typedef float vfloat __attribute__((vector_size(4 * V)));
+typedef int32_t vint __attribute__((vector_size(4 * V)));
+typedef uint32_t vuint __attribute__((vector_size(4 * V)));
+typedef uint16_t vhalf __attribute__((vector_size(2 * V)));
+typedef float vfew __attribute__((vector_size(2 * V))); /* as many as a vector has fp64 numbers */
+typedef double vdouble __attribute__((vector_size(4 * V)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vfloat load(const float *p) {
+  vfloat v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+INLINE void store(float *p, vfloat v) { memcpy(p, &v, sizeof v); }
+
+/* a * b + c, rounded once whatever the compiler's options: the loop becomes one instruction. */
+INLINE vfloat multiply_add(vfloat a, vfloat b, vfloat c) {
+  vfloat sum;
+  for (int i = 0; i < V; i++) sum[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return sum;
+}
+
+/* sums += v * factor, in fp64. */
+INLINE void add(vfloat v, double factor, double *sums) {
+  enum { FEW = V / 2 };
+  vfew half[2];
+  memcpy(half, &v, sizeof v);
+  for (int i = 0; i < 2; i++) {
+    vdouble sum;
+    memcpy(&sum, sums + i * FEW, sizeof sum);
+    sum += __builtin_convertvector(half[i], vdouble) * factor;
+    memcpy(sums + i * FEW, &sum, sizeof sum);
+  }
+}
+
+/* As lpg_f16_to_f32(). */
+#if defined(__AVX512F__)
+INLINE vfloat halves_to_floats(const uint16_t *p) {
+  return (vfloat)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+#elif defined(__F16C__)
+INLINE vfloat halves_to_floats(const uint16_t *p) {
+  return (vfloat)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+#else
+INLINE vfloat halves_to_floats(const uint16_t *p) {
+  vhalf half;
+  memcpy(&half, p, sizeof half);
+  vuint h = __builtin_convertvector(half, vuint);
+  vuint magnitude = h & 0x7fffu, bias = (vuint){0} + (112u << 23);
+  vfloat subnormal = __builtin_convertvector((vint)magnitude, vfloat) * 5.9604644775390625e-8f;
+  vuint is_special = (vuint)((vint)magnitude >= 0x7c00), is_subnormal = (vuint)((vint)magnitude < 0x0400);
+  vuint normal = (magnitude << 13) + bias + (is_special & bias);
+  vuint bits = (is_subnormal & (vuint)subnormal) | (~is_subnormal & normal) | (h & 0x8000u) << 16;
+  return (vfloat)bits;
+}
+#endif
+
+INLINE vfloat brains_to_floats(const uint16_t *p) {
+  vhalf half;
+  memcpy(&half, p, sizeof half);
+  return (vfloat)(__builtin_convertvector(half, vuint) << 16);
+}
+
+#endif

@@ -1,8 +1,9 @@
-/* int8 by integer weights with one scale and one zero a row (src/kernels/octets/): products so large that every size of
+/* int8 by integer weights (src/kernels/octets/): products so large that every size of
  * item is taken, in one slice of K and in several, which the drawn problems of test_gemm.c are too small for.
  *
- *   octets/items   the shapes below reach every item, by the plan for an H200
- *   octets/shape   each of them, for a few types of weights and outputs, by the kernel of the weights' width */
+ *   octets/items    the shapes below reach every item, by the plan for an H200
+ *   octets/shape    each of them, for a few types of weights and outputs, by the kernel of the weights' width
+ *   octets/groups   the same with scales of groups, and zeros */
 #include "kernels/octets/octets_plan.h"
 #include "problem.h"
 #include "test.h"
@@ -21,8 +22,8 @@ static const struct {
 static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_UINT(1),
                                        LPGEMM_UINT(7), LPGEMM_UINT(2), LPGEMM_UINT(6), LPGEMM_INT(8), LPGEMM_INT(5)};
 
-/* Every item in one slice, and at least three of them in several. */
-static void check_items(void) {
+/* Every item in one slice, and at least three of them in several; group_k: 0 or that of all weights. */
+static void check_items(int64_t group_k) {
 #define ITEM(tokens, row_tiles) {tokens, row_tiles},
   static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(ITEM)};
 #undef ITEM
@@ -35,6 +36,8 @@ static void check_items(void) {
     int item = 0;
     double ns = 0;
     d.type = types[(shape + i % 3) % COUNT(types)];
+    d.group_k = group_k;
+    d.scale_type = group_k ? LPGEMM_F16 : 0;
     CHECK_STATUS(lpgemm_i_make_plan(&d, &weights), LPGEMM_SUCCESS);
     CHECK(lpg_octets_choose(&weights, shapes[shape].m, &h200, &p, &item, &ns));
     *(p.slices > 1 ? &sliced[item] : &whole[item]) = 1;
@@ -45,6 +48,25 @@ static void check_items(void) {
     several += sliced[i];
   }
   CHECK(several >= 3);
+}
+
+/* By the kernel of the weights' width. */
+static void check_spec(lpgemm_handle_t handle, const problem_spec *s) {
+  char kernel[64];
+  snprintf(kernel, sizeof kernel, "octets.u%d.i8.256x128.sm90a", (int)lpgemm_dtype_bits(s->desc.type));
+  problem p;
+  if (problem_make(&p, handle, s)) {
+    problem_expect(&p);
+    const lpgemm_status_t status = problem_run(&p, handle, kernel);
+    if (status == LPGEMM_INVALID_ARGUMENT || status == LPGEMM_NOT_SUPPORTED) {
+      test_skip("%s is not in this build, or not for this GPU", kernel);
+    } else {
+      CHECK_STATUS(status, LPGEMM_SUCCESS);
+      problem_check(&p, kernel);
+      problem_check_again(&p, handle, kernel);
+    }
+  }
+  problem_free(&p);
 }
 
 /* The three ways of outputs: 16 bits that are only scaled, in whole pieces; all else that is real; integers. */
@@ -72,29 +94,44 @@ static void check_shape(lpgemm_handle_t handle, int shape, int which) {
     s.desc.zero_type = shape % 2 ? 0 : LPGEMM_U8;
     s.desc.zero_constant = shape % 2 ? 3.0f : 0.0f;
   }
-  char kernel[64];
-  snprintf(kernel, sizeof kernel, "octets.u%d.i8.256x128.sm90a", (int)lpgemm_dtype_bits(s.desc.type));
-  problem p;
-  if (problem_make(&p, handle, &s)) {
-    problem_expect(&p);
-    const lpgemm_status_t status = problem_run(&p, handle, kernel);
-    if (status == LPGEMM_INVALID_ARGUMENT || status == LPGEMM_NOT_SUPPORTED) {
-      test_skip("%s is not in this build, or not for this GPU", kernel);
-    } else {
-      CHECK_STATUS(status, LPGEMM_SUCCESS);
-      problem_check(&p, kernel);
-      problem_check_again(&p, handle, kernel);
-    }
+  check_spec(handle, &s);
+}
+
+/* Scales of groups, and zeros: the middle of the codes, another one, one a group. */
+static void check_groups(lpgemm_handle_t handle, int shape, int which) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}};
+  s.desc.type = types[(shape + which) % COUNT(types)];
+  s.desc.n = shapes[shape].n;
+  s.desc.k = shapes[shape].k;
+  s.desc.group_k = shapes[shape].k > 1000 && which == 1 ? 256 : 128;
+  s.desc.scale_type = which == 1 ? LPGEMM_BF16 : LPGEMM_F16;
+  s.m = shapes[shape].m;
+  s.x_type = LPGEMM_I8;
+  s.y_type = which == 0 ? LPGEMM_F16 : which == 1 ? LPGEMM_F32 : LPGEMM_BF16;
+  s.x_scale_mode = which == 0 ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_TENSOR;
+  s.alpha = 1;
+  if (which == 0) s.pad_y = (int)((8 - s.desc.n % 8) % 8);
+  if (which == 1) {
+    s.beta = 0.5f;
+    s.bias_type = LPGEMM_F32;
+    s.pad_y = s.pad_c = s.pad_x = 3;
   }
-  problem_free(&p);
+  if (LPGEMM_DTYPE_KIND(s.desc.type) == LPGEMM_KIND_UINT) {
+    s.desc.zero = which == 2 ? LPGEMM_ZERO_PER_GROUP : LPGEMM_ZERO_CONSTANT;
+    s.desc.zero_type = which == 2 ? LPGEMM_U8 : 0;
+    s.desc.zero_constant = which == 2 ? 0.0f : shape % 2 ? (float)(1 << (lpgemm_dtype_bits(s.desc.type) - 1)) : 1.0f;
+  }
+  check_spec(handle, &s);
 }
 
 void suite_octets(void) {
-  if (test_case("octets/items")) check_items();
+  if (test_case("octets/items/row")) check_items(0);
+  if (test_case("octets/items/128")) check_items(128);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(0);
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     if (test_case("octets/shape/%d/%d", i / 3, i % 3)) check_shape(handle, i / 3, i % 3);
+    if (test_case("octets/groups/%d/%d", i / 3, i % 3)) check_groups(handle, i / 3, i % 3);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

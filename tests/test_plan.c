@@ -272,7 +272,9 @@ static void check_octets_drawn(const lpg_device *device) {
     CHECK(p.stages >= 2 && p.stages <= LPG_OCTETS_MOST_STAGES);
     CHECK(p.x_bytes == tokens * stage_k && p.x_bytes % 1024 == 0);
     CHECK(p.w_bytes == rows / LPG_TILE_ROWS * lpg_tile_bytes(w.bits) * (stage_k / lpg_tile_k(w.bits)));
-    CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.shared_bytes == p.w_ring + p.stages * p.w_bytes);
+    CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.numbers_ring == p.w_ring + p.stages * p.w_bytes);
+    CHECK(p.numbers_bytes == (lpg_octets_grouped(&w) ? lpg_octets_numbers_bytes(rows, stage_k) : 0));
+    CHECK(p.numbers_ring % 16 == 0 && p.shared_bytes == p.numbers_ring + p.stages * p.numbers_bytes);
     CHECK(p.shared_bytes <= device->shared_memory);
     if (p.slices == 1) {
       CHECK(p.x_ring >=

@@ -18,6 +18,22 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+/* The scales and zeros of a stage, of a warp's row tiles from row_tile on; `unit` counts 128 columns of a row. A lane
+ * brings those of a row tile and 128 columns, and arrives when they are there. */
+template <class T>
+__device__ inline void bring_numbers(const octets_groups &g, uint32_t to, uint32_t full, int warp, int row_tile,
+                                     int row_tiles, int unit, int lane) {
+  constexpr int all = T::rows / LPG_TILE_ROWS * T::units, each = all / LPG_OCTETS_COPY_WARPS;
+  if (lane >= each) return;
+  const int64_t tile = min(row_tile + lane / T::units, row_tiles - 1);
+  const int group = min((unit + lane % T::units) >> g.log2, g.last), slot = warp * each + lane;
+  const uint8_t *const scales = g.scales + tile * g.scale_row + group * 32;
+  copy16_async(to + slot * 32, scales);
+  copy16_async(to + slot * 32 + 16, scales + 16);
+  if (T::Zeros && g.zeros) copy16_async(to + all * 32 + slot * 16, g.zeros + tile * g.zero_row + group * 16);
+  arrive_when_copied(full);
+}
+
 /* Each of the four warps brings a quarter of the item's row tiles; the first two X as well. What a copy is told must be
  * the same in all lanes: else they would be told one by one. */
 template <class T>
@@ -43,6 +59,10 @@ __device__ inline void bring_stages(const octets_args &a, const octets_work &w, 
           copy_bulk(ring.codes + (warp * each + r) * tile_bytes, codes + r * a.row_bytes, bytes, ring.full);
         }
       }
+      if constexpr (T::grouped) {
+        const int unit = (w.first + w.stages - left) * T::units;
+        bring_numbers<T>(a.groups, ring.numbers, ring.full, warp, row_tile + warp * each, a.row_tiles, unit, lane);
+      }
       codes += tile_bytes;
       image += x_parts * a.image_stage;
       vectors -= T::w_vectors;
@@ -50,6 +70,7 @@ __device__ inline void bring_stages(const octets_args &a, const octets_work &w, 
     }
     __syncwarp();
     if (a.plan.slices > 1) {
+      if (T::grouped) wait_copies<0>();
       wait_for_parts();
       fence_for_tensor_cores(); /* sums have lain where copies will come */
     }
@@ -129,9 +150,9 @@ struct stored_sums {
 };
 
 /* The common case, 16-bit outputs that are only scaled, in whole pieces of 16 bytes: the same arithmetic as that of
- * store_item(), which it leaves the others to (false). 16 tokens a pass. */
-template <class T>
-__device__ inline bool store_scaled(const octets_args &a, const octets_work &w, int item, const octets_sums<T> &sums,
+ * store_item(), which it leaves the others to (false). 16 tokens a pass. Sums: integers, or of groups fp32. */
+template <class T, class Sums>
+__device__ inline bool store_scaled(const octets_args &a, const octets_work &w, int item, const Sums &sums,
                                     const float *factors, uint8_t *memory, int warp, int lane) {
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, pitch = rows * 2 + 16, pieces = rows / 8; /* of a token */
   const epilogue_args &e = a.epilogue;
@@ -158,7 +179,7 @@ __device__ inline bool store_scaled(const octets_args &a, const octets_work &w, 
     for (int j = 0; j < 2; j++) {
 #pragma unroll
       for (int i = 0; i < 2 * T::row_tiles; i++) {
-        const int *const two = &sums.sum[i / 2][(first / 8 + j) * 4 + i % 2 * 2];
+        const auto *const two = &sums.sum[i / 2][(first / 8 + j) * 4 + i % 2 * 2];
         float v[2];
 #pragma unroll
         for (int t = 0; t < 2; t++) {
@@ -246,20 +267,26 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
   }
 }
 
+/* Barriers of the ring; then nothing is read or written before the kernels before are done. */
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) octets_kernel(const __grid_constant__ octets_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
-  const uint32_t base = shared_address(memory);
+__device__ inline void begin_octets(const octets_args &a, uint32_t base) {
   let_next_start();
   if (threadIdx.x == 0) {
     for (int i = 0; i < a.plan.stages; i++) {
-      init_barrier(base + 16 * i, 1);
+      init_barrier(base + 16 * i, T::full_arrivals);
       init_barrier(base + 16 * i + 8, T::warps);
     }
     fence_barriers();
   }
   __syncthreads();
   wait_for_previous();
+}
+
+template <class T>
+__global__ void __launch_bounds__(T::threads, 1) octets_kernel(const __grid_constant__ octets_args a) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  const uint32_t base = shared_address(memory);
+  begin_octets<T>(a, base);
   const octets_work w(a);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {

@@ -13,6 +13,23 @@ static int64_t largest_weight(const lpgemm_weight_desc_t *d) {
   return above > below ? above : below;
 }
 
+/* NULL, or why scales and zeros of groups are not for them: the sums of every 128 columns become fp32. */
+static const char *refuses_groups(const lpg_problem *problem) {
+  const lpg_plan *plan = problem->plan;
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  if (problem->batch_invariant) return "its sums of groups may depend on the number of rows";
+  if (d->scale_type != LPGEMM_F16 && d->scale_type != LPGEMM_BF16)
+    return "it takes scales of groups as fp16 and bf16 only";
+  if (plan->group.k % LPG_OCTETS_X_K != 0 || (plan->group.k & (plan->group.k - 1)) != 0) {
+    return "it takes groups of 128, 256, 512 ... columns and whole rows only";
+  }
+  if (!lpg_octets_subtracts(d)) return NULL;
+  const int bytes = d->zero == LPGEMM_ZERO_PER_GROUP
+                        ? d->zero_type == LPGEMM_U8 && lpg_kind(d->type) == LPGEMM_KIND_UINT
+                        : lpg_octets_zero(d) >= 0 && lpg_octets_zero(d) <= 128;
+  return bytes && plan->bits < 8 ? NULL : "the weights of groups less their zeros are no signed bytes";
+}
+
 const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
@@ -22,18 +39,20 @@ const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device
   if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
   if (!lpg_x_is_int8(problem->x_type)) return "the activations' codes are not the numbers as int8";
   if (lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR) return "it takes no bipolar weights";
-  if ((d->scale_type || d->zero == LPGEMM_ZERO_PER_GROUP) && (plan->group.count > 1 || plan->super.count > 1)) {
-    return "it takes one scale and one zero a row only";
-  }
   if (d->zero == LPGEMM_ZERO_MINIMUM || (d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_real(d->zero_type)) ||
       (d->zero == LPGEMM_ZERO_CONSTANT &&
        (fabsf(d->zero_constant) > 65536.0f || floorf(d->zero_constant) != d->zero_constant))) {
     return "the weights' zeros are no integers";
   }
+  if (lpg_octets_grouped(plan)) {
+    const char *reason = refuses_groups(problem);
+    if (reason) return reason;
+  }
   if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
     return "it takes no matrix as large as this";
   }
-  if (d->k > INT32_MAX / (128 * largest_weight(d))) return "sums of so many columns may not be int32";
+  if (!lpg_octets_grouped(plan) && d->k > INT32_MAX / (128 * largest_weight(d)))
+    return "sums of so many columns may not be int32";
   return lpg_octets_choose(plan, problem->m, device, &unused, &item, &ns) ? NULL : "it does not fit shared memory";
 }
 

@@ -33,6 +33,35 @@ typedef struct lpg_octets_item {
 
 LPG_FN int lpg_octets_rows(int row_tiles) { return row_tiles * LPG_OCTETS_WARPS * LPG_TILE_ROWS; }
 
+/* Whether scales, or zeros, are those of groups. */
+static inline int lpg_octets_grouped(const lpg_plan *weights) {
+  return weights->group.count > 1 && (weights->desc.scale_type != 0 || weights->desc.zero == LPGEMM_ZERO_PER_GROUP);
+}
+
+/* Bytes of a stage's scales (2 each) and zeros (1 each): one of each for every row and 128 columns. */
+LPG_FN int lpg_octets_numbers_bytes(int rows, int stage_k) { return rows * (stage_k / LPG_OCTETS_X_K) * 3; }
+
+/* The stored code that is 0, where all groups have the same. */
+static inline int64_t lpg_octets_zero(const lpgemm_weight_desc_t *d) {
+  return (d->zero == LPGEMM_ZERO_CONSTANT ? (int64_t)d->zero_constant : 0) - lpg_integer_offset(d->type);
+}
+
+/* Groups of 4 and 8 bits: whether there are kernels for zeros in the middle of the codes, which are no work. */
+LPG_FN int lpg_octets_has_centered(int bits) { return bits == 4 || bits == 8; }
+
+/* Groups: whether weights are their codes less the zero; else they are brought to the top of a byte, whose middle is
+ * their zero. */
+static inline int lpg_octets_subtracts(const lpgemm_weight_desc_t *d) {
+  const int bits = lpg_bits(d->type);
+  return !lpg_octets_has_centered(bits) || d->zero == LPGEMM_ZERO_PER_GROUP ||
+         lpg_octets_zero(d) != (int64_t)1 << (bits - 1);
+}
+
+/* Which items there are with scales of groups: what fits registers, and pays. */
+LPG_FN int lpg_octets_has_item(int bits, int tokens, int row_tiles) {
+  return row_tiles == 1 || tokens < 128 || bits == 1 || bits % 2 == 0;
+}
+
 typedef struct lpg_octets_plan {
   int32_t k_stages;               /* of a row */
   int32_t row_items, token_items; /* tiles of rows and of tokens */
@@ -40,8 +69,9 @@ typedef struct lpg_octets_plan {
   lpg_shares part;                /* stages of a slice */
   int32_t stages;                 /* in shared memory */
   int32_t x_bytes, w_bytes;       /* of a stage */
+  int32_t numbers_bytes;          /* of a stage, with scales of groups */
   /* offsets in shared memory */
-  int32_t factors, sums, x_ring, w_ring, shared_bytes;
+  int32_t factors, sums, x_ring, w_ring, numbers_ring, shared_bytes;
 } lpg_octets_plan;
 
 /* Tokens that the image has room for. */
@@ -73,25 +103,30 @@ static inline int lpg_octets_lay_out(lpg_octets_plan *p, lpg_octets_item item, i
     p->x_ring += LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, item.row_tiles * LPG_TILE_ROWS);
   }
   p->x_ring = lpg_round_up_to(p->x_ring, 1024); /* swizzled rows */
-  p->stages = (int32_t)((shared_memory - p->x_ring) / (p->x_bytes + p->w_bytes));
+  p->stages = (int32_t)((shared_memory - p->x_ring) / (p->x_bytes + p->w_bytes + p->numbers_bytes));
   if (p->stages > LPG_OCTETS_MOST_STAGES) p->stages = LPG_OCTETS_MOST_STAGES;
   if (p->stages < 2) return 0;
   p->w_ring = p->x_ring + p->stages * p->x_bytes;
-  p->shared_bytes = p->w_ring + p->stages * p->w_bytes;
+  p->numbers_ring = p->w_ring + p->stages * p->w_bytes;
+  p->shared_bytes = p->numbers_ring + p->stages * p->numbers_bytes;
   if (p->slices > 1) {
     p->sums = p->x_ring;
-    if (p->shared_bytes < p->sums + lpg_sums_bytes(item.tokens, lpg_octets_rows(item.row_tiles))) return 0;
+    if (p->numbers_ring < p->sums + lpg_sums_bytes(item.tokens, lpg_octets_rows(item.row_tiles))) return 0;
   }
   return 1;
 }
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores or of its share of the
  * memory (measured on the H200, docs/performance.md). */
-static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, int bits) {
+static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, const lpg_plan *weights) {
+  const int bits = weights->bits, grouped = lpg_octets_grouped(weights);
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
   const double columns = lpg_octets_stage_k(bits) / 128.0, share = rows / 256.0;
-  const double read = rows * 16.0 * bits / 36.0, work = 30.0 + share * (220.0 + 2.9 * item.tokens);
+  const double read = rows * 16.0 * bits / 36.0;
+  const double zeros = !lpg_octets_subtracts(&weights->desc) ? 0.0 : lpg_is_pow2_width(bits) ? 130.0 : 280.0;
+  const double work =
+      grouped ? 95.0 + share * (280.0 + 4.4 * item.tokens + zeros) : 30.0 + share * (220.0 + 2.9 * item.tokens);
   const double store = p->slices > 1 ? 1000.0 + share * 45.0 * item.tokens : 800.0 + share * 13.0 * item.tokens;
   return rounds * (stages * columns * (read > work ? read : work) + store) + 1500.0;
 }
@@ -108,10 +143,12 @@ static inline int lpg_octets_slice(const lpg_plan *weights, int64_t m, lpg_octet
   p->slices = 1 << slices_log2;
   const int64_t items = (int64_t)p->row_items * p->token_items;
   if (most <= 0 || p->slices > p->k_stages || items > INT32_MAX) return 0;
+  if (lpg_octets_grouped(weights) && !lpg_octets_has_item(weights->bits, item.tokens, item.row_tiles)) return 0;
   p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
   p->part = lpg_shares_of(p->k_stages, p->slices);
   p->x_bytes = item.tokens * stage_k;
   p->w_bytes = rows * stage_k / 8 * weights->bits;
+  p->numbers_bytes = lpg_octets_grouped(weights) ? lpg_octets_numbers_bytes(rows, stage_k) : 0;
   return lpg_octets_lay_out(p, item, device->shared_memory);
 }
 
@@ -126,7 +163,7 @@ static inline int lpg_octets_choose(const lpg_plan *weights, int64_t m, const lp
     for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
       lpg_octets_plan p = LPG_ZERO;
       if (!lpg_octets_slice(weights, m, items[i], device, log2, &p)) continue;
-      const double ns = lpg_octets_cost(&p, items[i], weights->bits);
+      const double ns = lpg_octets_cost(&p, items[i], weights);
       if (found && ns >= *cost) continue;
       found = 1;
       *plan = p;

@@ -9,6 +9,16 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+/* Scales, and zeros, of groups of columns, as they are packed: those of a row tile after one another. */
+struct octets_groups {
+  const uint8_t *scales, *zeros;
+  int64_t scale_row, zero_row; /* bytes of a row tile */
+  int32_t log2;                /* of the 128 columns that a group has */
+  int32_t last;                /* group of a row */
+  int32_t scale_is_bf16;
+  uint32_t zero; /* of all groups, as four bytes: where there are no zeros of groups */
+};
+
 struct octets_args {
   lpg_octets_plan plan;
   const uint8_t *codes;
@@ -21,6 +31,7 @@ struct octets_args {
   const int32_t *x_sums; /* of tokens */
   const float *factors;  /* of rows */
   const int32_t *offsets;
+  octets_groups groups;
   epilogue_args epilogue;
 };
 
@@ -29,13 +40,15 @@ struct octets_traits {
   static constexpr int Bits = Bits_, Tokens = Tokens_;
   static constexpr int row_tiles = RowTiles_, rows = lpg_octets_rows(row_tiles), warps = LPG_OCTETS_WARPS;
   static constexpr int teams = 1, team_warps = warps;
-  static constexpr bool integer_sums = true;
+  static constexpr bool integer_sums = true, grouped = false;
   static constexpr int threads = 32 * (warps + LPG_OCTETS_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = 224; /* of who copies, of who multiplies */
   static constexpr int stage_k = lpg_octets_stage_k(Bits), stage_steps = stage_k / 32; /* of 32 columns */
   static constexpr int batch = Tokens * row_tiles > 128 ? 1 : 2; /* steps whose products start together */
   static constexpr int w_vectors = stage_k * Bits / 256;         /* of 512 bytes, of a row tile and stage */
   static constexpr int w_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;
+  static constexpr int numbers_bytes = lpg_octets_numbers_bytes(rows, stage_k);
+  static constexpr int full_arrivals = 1; /* at a stage, beside bytes */
   static constexpr int x_bytes = Tokens * stage_k, x_part = Tokens * LPG_OCTETS_X_K;
 
   /* The step of a stage at which vector v of 4 words a lane is needed first. */
@@ -61,14 +74,19 @@ struct octets_work : item_bands<LPG_OCTETS_BAND> {
         stages(reads_product(a.epilogue) ? count_of(a.plan.part, rank) : 0) {}
 };
 
-/* A ring of stages in shared memory: X and weights, and two barriers each, one that is full and, 8 bytes on, one that
- * is empty when all who multiply have read it. */
+/* A ring of stages in shared memory: X and weights, scales of groups, and two barriers each, one that is full and, 8
+ * bytes on, one that is empty when all who multiply have read it. */
 struct octets_ring {
-  uint32_t full, x, codes, parity;
+  uint32_t full, x, codes, numbers, parity;
   int stage;
 
   __device__ octets_ring(const lpg_octets_plan &p, uint32_t base, uint32_t parity)
-      : full(base), x(base + p.x_ring), codes(base + p.w_ring), parity(parity), stage(0) {}
+      : full(base),
+        x(base + p.x_ring),
+        codes(base + p.w_ring),
+        numbers(base + p.numbers_ring),
+        parity(parity),
+        stage(0) {}
 
   /* Without a branch: the tensor cores may be at work. */
   template <class T>
@@ -78,6 +96,7 @@ struct octets_ring {
     full += 16 - back * 16;
     x += T::x_bytes - back * T::x_bytes;
     codes += T::w_bytes - back * T::w_bytes;
+    if (T::grouped) numbers += T::numbers_bytes - back * T::numbers_bytes;
     parity ^= turn;
   }
 };

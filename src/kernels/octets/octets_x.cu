@@ -90,7 +90,8 @@ static_assert(bring_threads == LPG_OCTETS_ROWS, "rows come in whole items");
 lpgemm_status_t lpgemm_i_octets_prepare_call(const lpg_call *call) {
   const lpg_plan *weights = call->problem.plan;
   const lpg_octets_workspace at = lpg_octets_workspace_of(weights, call->problem.m);
-  const int64_t items = (weights->desc.n + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS;
+  const int64_t rows = lpg_octets_grouped(weights) ? 0 : weights->desc.n; /* that have one scale and one zero */
+  const int64_t items = (rows + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS;
   lpg::bring_args a = {};
   a.x = (const uint8_t *)call->x;
   a.ldx = call->ldx;

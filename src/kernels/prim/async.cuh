@@ -69,12 +69,27 @@ __device__ inline void load16_if_more(int number, int index, const void *from, u
       : "l"(from), "r"(number), "r"(index));
 }
 
-/* Reads and stores 16 bytes of shared memory by its address. */
+/* Reads and stores 16 bytes of shared memory by its address; reads 4, and 2. */
 __device__ inline void load_words(uint32_t from, uint32_t *word) {
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
                : "r"(from)
                : "memory");
+}
+
+__device__ inline uint32_t load_word(uint32_t from) {
+  uint32_t word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
+  return word;
+}
+
+__device__ inline uint32_t load_half(uint32_t from) {
+  uint32_t half;
+  asm volatile("{\n\t.reg .u16 h;\n\tld.shared.u16 h, [%1];\n\tcvt.u32.u16 %0, h;\n\t}"
+               : "=r"(half)
+               : "r"(from)
+               : "memory");
+  return half;
 }
 
 __device__ inline void store_words(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {

@@ -17,6 +17,13 @@ __host__ __device__ inline uint32_t and_or(uint32_t a, uint32_t mask, uint32_t b
 #endif
 }
 
+/* (a & mask) ^ bits, likewise. */
+__device__ inline uint32_t and_xor(uint32_t a, uint32_t mask, uint32_t bits) {
+  uint32_t result;
+  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(result) : "r"(a), "r"(mask), "r"(bits));
+  return result;
+}
+
 /* A constant that the compiler takes for a variable, so that it is kept in a register. */
 __host__ __device__ inline uint32_t in_register(uint32_t constant) {
 #ifdef __CUDA_ARCH__

@@ -64,7 +64,7 @@ template <class X, template <class, int> class Decoder, int Bits, int Tokens, in
           lpg_wide_form Form>
 constexpr bool wide_exists() {
   using D = Decoder<X, Bits>;
-  return lpg_wide_has(Form, Tokens, RowTiles, Teams * Warps) &&
+  return lpg_wide_has(Form, Tokens, Teams, Teams * Warps) &&
          lpg_wide_form_exists(Form, X::mantissa == 7, D::centered, !D::centered && D::table_bytes == 0, Bits);
 }
 

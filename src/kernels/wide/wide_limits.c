@@ -68,7 +68,7 @@ static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) 
 static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int exponent = scale_exponent(d, x_type), product = magnitudes_of(d, x_type).low + exponent;
   const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;
-  if (d->scale_type == x_type && !d->super_scale_type) return product - least;
+  if (d->scale_type == x_type) return product - least;
   const int products = product - least - 4, rests = exponent - least - digits + 8;
   return products < rests ? products : rests;
 }

@@ -3,8 +3,8 @@
  * weights near 2^top; what takes the row's sums back is its factor.
  *
  *   a block of threads has a row tile, a thread rows g and g + 8 of every 32nd group, several of them at once:
- *     read all numbers as they are packed, then make lines of them; the bound
- *     multiply by the power, store; rows of many groups are read again for that */
+ *     the bound: of two levels from the upper ones alone, with the largest codes below
+ *     read all numbers as they are packed, make lines of them, multiply by the power, store */
 #include "../../cuda/cuda.h"
 #include "../prim/follow.cuh"
 #include "../weights_host.cuh"
@@ -19,10 +19,12 @@ struct lines_args {
   number_section section[number_roles]; /* values NULL: there is none */
   int groups, super_each;               /* of a row; groups of a super-group, 0: all */
   zero_mode mode;
-  float step;      /* of a code as it is decoded */
-  float base;      /* of the code that is decoded as 0, the value less a fixed zero */
-  float most;      /* the largest magnitude of a value less a fixed zero */
-  int lost_digits; /* of scales */
+  float step;                  /* of a code as it is decoded */
+  float base;                  /* of the code that is decoded as 0, the value less a fixed zero */
+  float most;                  /* the largest magnitude of a value less a fixed zero */
+  int lost_digits;             /* of scales */
+  int supers;                  /* of a row, if they bound it; else 0 */
+  float scale_most, zero_most; /* the largest magnitudes of numbers of the lower level */
   int top;
   float *factors;
   float4 *lines;
@@ -73,7 +75,17 @@ __device__ inline float without_digits(float x, int lost) {
   return lpg_bits_f32((lpg_f32_bits(x) + (1u << lost >> 1)) & ~0u << lost);
 }
 
-/* The lines of as many groups, before the row's power, and the largest magnitudes of weights that they may give. */
+/* The largest magnitudes of weights of two rows. */
+__device__ inline float2 bound_of(const lines_args &a, float2 scale, float2 zero) {
+  const auto bound = [&](float scale, float zero) {
+    return a.mode == zero_minimum ? a.most * fabsf(scale) + fabsf(zero) : (a.most + fabsf(zero)) * fabsf(scale);
+  };
+  return make_float2(bound(scale.x, zero.x), bound(scale.y, zero.y));
+}
+
+__device__ inline float2 larger(float2 a, float2 b) { return make_float2(fmaxf(a.x, b.x), fmaxf(a.y, b.y)); }
+
+/* The lines of as many groups, before the row's power. */
 struct lines_of {
   float2 scale[together], rest[together]; /* rest: a zero of its own not yet multiplied by the scale */
 
@@ -100,19 +112,27 @@ struct lines_of {
     }
   }
 
-  __device__ float2 most(const lines_args &a) const {
-    float2 found = make_float2(0.0f, 0.0f);
-    const auto bound = [&](float scale, float zero) {
-      return a.mode == zero_minimum ? a.most * fabsf(scale) + fabsf(zero) : (a.most + fabsf(zero)) * fabsf(scale);
-    };
+  __device__ void bound(const lines_args &a, float2 &most) const {
 #pragma unroll
-    for (int j = 0; j < together; j++) {
-      found.x = fmaxf(found.x, bound(scale[j].x, rest[j].x));
-      found.y = fmaxf(found.y, bound(scale[j].y, rest[j].y));
-    }
-    return found;
+    for (int j = 0; j < together; j++) most = larger(most, bound_of(a, scale[j], rest[j]));
   }
 };
+
+/* A bound of the weights of a super-group. */
+__device__ inline float2 super_bound(const lines_args &a, int row_tile, int super, int g) {
+  float2 number[2] = {make_float2(1.0f, 1.0f), make_float2(0.0f, 0.0f)};
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    const number_section &s = a.section[i ? role_super_zero : role_super_scale];
+    if (s.values == nullptr) continue;
+    const float most = i ? a.zero_most : a.scale_most;
+    with_reader(s.type, [&](auto read) {
+      const float2 two = read(s.values + (int64_t)row_tile * s.row_bytes + (int64_t)super * s.slot_bytes, g);
+      number[i] = make_float2(two.x * most, two.y * most);
+    });
+  }
+  return bound_of(a, number[0], number[1]);
+}
 
 /* Scale and rest. The product with a zero is exact: see the limits. */
 __device__ inline float2 line_of(const lines_args &a, float scale, float zero, float power) {
@@ -130,11 +150,13 @@ __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(const __gri
   wait_for_previous();
   lines_of lines;
   float2 most = make_float2(0.0f, 0.0f);
+  for (int super = threadIdx.x / 8; super < a.supers; super += sweep) {
+    most = larger(most, super_bound(a, row_tile, super, g));
+  }
 #pragma unroll 1
-  for (int first = threadIdx.x / 8; first < a.groups; first += sweep * together) {
+  for (int first = threadIdx.x / 8; a.supers == 0 && first < a.groups; first += sweep * together) {
     lines.load(a, row_tile, first, g);
-    const float2 here = lines.most(a);
-    most = make_float2(fmaxf(most.x, here.x), fmaxf(most.y, here.y));
+    lines.bound(a, most);
   }
   atomicMax(&most_bits[g], __float_as_int(most.x));
   atomicMax(&most_bits[g + 8], __float_as_int(most.y));
@@ -148,7 +170,7 @@ __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(const __gri
     a.factors[row_tile * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -power_of(threadIdx.x));
   }
   const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
-  const bool again = a.groups > sweep * together;
+  const bool again = a.supers > 0 || a.groups > sweep * together;
   float4 *const out = a.lines + (int64_t)row_tile * a.groups * 8 + g;
 #pragma unroll 1
   for (int first = threadIdx.x / 8; first < a.groups; first += sweep * together) {
@@ -163,12 +185,11 @@ __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(const __gri
   }
 }
 
-/* The largest magnitude of a value less a fixed zero. */
-static double largest_value(const lpgemm_weight_desc_t &d) {
-  const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0;
+/* The largest magnitude of a value less a zero. */
+static double largest_value(lpgemm_dtype_t type, const float *codebook, double zero) {
   double most = 0.0;
-  for (uint32_t code = 0; code < 1u << lpg_bits(d.type); code++) {
-    const double magnitude = fabs((double)lpg_code_value(d.type, code, d.codebook) - zero);
+  for (uint32_t code = 0; code < 1u << lpg_bits(type); code++) {
+    const double magnitude = fabs((double)lpg_code_value(type, code, codebook) - zero);
     if (magnitude > most && magnitude < INFINITY) most = magnitude;
   }
   return most;
@@ -194,7 +215,13 @@ lpgemm_status_t lpgemm_i_cuda_wide_lines(const lpg_call *call, float *factors, v
   a.mode = numbers.mode;
   a.step = numbers.factor;
   a.base = numbers.fixed_shift;
-  a.most = (float)lpg::largest_value(d);
+  const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0;
+  a.most = (float)lpg::largest_value(d.type, d.codebook, zero);
+  if (d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
+    a.supers = plan.super.count > 1 ? (int)plan.super.count : 1;
+    a.scale_most = (float)lpg::largest_value(d.scale_type, nullptr, 0.0);
+    if (d.zero_type) a.zero_most = (float)lpg::largest_value(d.zero_type, nullptr, 0.0);
+  }
   a.lost_digits = lpgemm_i_wide_lost_digits(&plan);
   a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;
   a.factors = factors;

@@ -87,10 +87,11 @@ LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, in
   }
 }
 
-/* Which items a form has: 16 warps only where registers do, and few in the last. */
-LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int row_tiles, int all_warps) {
+/* Which items a form has: 16 warps only where registers do, and for the last the best of each number of tokens. */
+LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int teams, int all_warps) {
+  if (form == LPG_WIDE_LINES) return tokens == LPG_WIDE_TOKENS || teams == 2;
   if (form == LPG_WIDE_PLAIN) return all_warps == 16 || tokens == LPG_WIDE_TOKENS;
-  return all_warps == 8 && (form != LPG_WIDE_LINES || tokens == 64 || row_tiles == 2);
+  return all_warps == 8;
 }
 
 /* A slot in shared memory: scales of an item's rows, zeros, and the rows' exponents, each by row tiles, in these by
@@ -294,7 +295,7 @@ static inline int lpg_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_f
 #undef LPG_ITEM
   int found = 0;
   for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
-    if (!lpg_wide_has(form, items[i].tokens, items[i].row_tiles, items[i].teams * items[i].warps)) continue;
+    if (!lpg_wide_has(form, items[i].tokens, items[i].teams, items[i].teams * items[i].warps)) continue;
     const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form);
     lpg_wide_plan p = LPG_ZERO;
     double ns = 0.0;

@@ -61,7 +61,7 @@ static inline int64_t lpg_dense_chunk_bytes(const lpg_dense_plan *p) {
 static inline double lpg_expand_slowness(const lpg_plan *weights, lpg_expand_scaling scaling) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int by_table = !lpg_is_integer_kind(d->type) || lpg_integer_step(d->type) != 1;
-  return 1.0 + 0.8 * by_table + 0.45 * (d->super_scale_type != 0) + 0.85 * scaling.finds + 0.2 * scaling.in_table;
+  return 1.0 + 0.35 * by_table + 0.15 * (d->super_scale_type != 0) + 0.2 * scaling.finds + 0.2 * scaling.in_table;
 }
 
 /* Nanoseconds that a chunk of so many row items may take (measured on the H200, docs/performance.md). A stage takes
@@ -74,7 +74,7 @@ static inline double lpg_dense_chunk_cost(const lpg_dense_plan *p, int32_t row_i
   const double multiplied = (550.0 + 165.0 * busy) * p->slower;
   const int32_t stages = (p->k_stages + p->slices - 1) / p->slices;
   const double sums = p->slices > 1 ? 3000.0 : 0.0;
-  return 9000.0 + bytes * p->expand_slower / (units * 13.5) +
+  return 9000.0 + bytes * p->expand_slower / (units * 20.0) +
          (double)rounds * (stages * (brought > multiplied ? brought : multiplied) + 2500.0 + sums);
 }
 

@@ -9,7 +9,6 @@
 #include "../../layouts/unit.h"
 #include "../activation_type.cuh"
 #include "../blocks.cuh"
-#include "../groups.cuh"
 #include "../prim/async.cuh"
 #include "../prim/follow.cuh"
 #include "expand.h"
@@ -53,12 +52,14 @@ constexpr int stage_k_of = LPG_DENSE_STAGE_BYTES * 2 / (int)sizeof(typename Imag
 
 struct expand_args {
   lpg_expand_scaling scaling;
-  groups_args groups;
-  bool simple; /* numbers of groups are what simple_number() takes, on both levels */
+  expand_sections groups;
+  bool minima;
   lpgemm_dtype_t type;
   float codebook[16];
-  float offset;      /* integers: value = stored + offset; 2^23 less */
-  groups_args bound; /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
+  float offset;       /* integers: value = stored + offset; 2^23 less */
+  int value_exponent; /* the others are multiplied by 2^-this first, and their scales by 2^this, if they are far from 1
+                       */
+  expand_sections bound; /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
   double most, scale_most, zero_most; /* and the largest magnitudes of values, and of codes of the lower level */
   const uint8_t *codes;
   const int8_t *exponents; /* of rows; NULL: all 0 */
@@ -69,64 +70,45 @@ struct expand_args {
   float *numbers; /* factors of rows' sums that were found, or the table of scales */
 };
 
-constexpr int warps = 8, most_groups = block_k / LPG_STEP_K + 1;   /* that 256 columns may touch */
+constexpr int warps = 4, resident = 6;                             /* of a block of threads; blocks an SM */
 constexpr int piece_bytes = LPG_TILE_ROWS * LPG_DENSE_STAGE_BYTES; /* a row tile's part of a stage */
 constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
 
-/* What a warp keeps in shared memory; of a group its scale, and its minimum or its zero with the sign changed. */
-struct expand_area {
+struct expand_area { /* what a warp keeps in shared memory */
   uint8_t piece[piece_bytes];
-  float2 numbers[most_groups][LPG_TILE_ROWS];
+  /* Of rows g and g + 8: scales and zeros, then scales and centers, these with their signs changed; and rests. A walk
+   * looks at one group more than there are. */
+  float4 numbers[most_groups + 1][LPG_TILE_ROWS / 2];
+  float2 rests[most_groups + 1][LPG_TILE_ROWS / 2];
 };
-
-/* x 2^e, for any e that scales can have. */
-__device__ inline double times_power(double x, int e) { return x * __longlong_as_double((long long)(1023 + e) << 52); }
-
-/* Of any types: rarely needed, and too long to have it in line. */
-static __device__ __noinline__ group_numbers any_group_at(const groups_args &a, int64_t row, int64_t k) {
-  return group_at(a, row, k);
-}
 
 /* A bound of the exponents of the weights of a row tile's rows, by all threads: less than 2^(exponent + 1). Of two
  * levels only the upper one is read, and the codes below are taken for the largest that there are. */
-__device__ inline void find_exponents(const expand_args &a, int row_tile, int (&exponent)[LPG_TILE_ROWS]) {
+__device__ inline void find_exponents(const expand_args &a, int row_tile, int (&exponent)[LPG_TILE_ROWS],
+                                      expand_area &area) {
   if (threadIdx.x < LPG_TILE_ROWS) exponent[threadIdx.x] = -1000;
   __syncthreads();
-  const int64_t group_k = a.bound.group.k, groups = (a.k - 1) / group_k + 1;
-  const bool minimum = a.bound.zero == LPGEMM_ZERO_MINIMUM;
-  const int r = threadIdx.x % LPG_TILE_ROWS, row = row_tile * LPG_TILE_ROWS + r;
-  constexpr int sweep = warps * 32 / LPG_TILE_ROWS;
-  int found = -1000;
-  const auto take = [&](group_numbers g) {
-    const double scale = fabs(g.scale) * a.scale_most, zero = fabs(g.zero) * a.zero_most;
-    const double most = minimum ? a.most * scale + zero : (a.most + zero) * scale;
-    if (most > 0.0 && most < INFINITY) found = max(found, (int)(__double2hiint(most) >> 20) - 1023);
+  const int groups = (int)((a.k - 1) / a.bound.group_k + 1), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int found[2] = {-1000, -1000};
+  const auto take = [&](float scale_of, float zero_of, int &most_found) {
+    const double scale = fabs((double)scale_of) * a.scale_most, zero = fabs((double)zero_of) * a.zero_most;
+    const double most = a.minima ? a.most * scale + zero : (a.most + zero) * scale;
+    if (most > 0.0 && most < INFINITY) most_found = max(most_found, (int)(__double2hiint(most) >> 20) - 1023);
   };
-  if (row < a.n && a.simple && !a.bound.super_scale_type && !a.bound.super_zero_type) {
-    const simple_section scales(a.bound, LPG_SECTION_SCALES, a.bound.scale_type, a.bound.group, row);
-    const simple_section zeros(a.bound, LPG_SECTION_ZEROS, a.bound.zero_type, a.bound.group, row);
-    constexpr int batch = 4;
-#pragma unroll 1
-    for (int64_t first = threadIdx.x / LPG_TILE_ROWS; first < groups; first += batch * sweep) {
-      simple_numbers bits[batch] = {};
-#pragma unroll
-      for (int i = 0; i < batch; i++) {
-        const uint32_t group = (uint32_t)min(first + i * sweep, groups - 1);
-        bits[i].scale = scales.bits(group);
-        bits[i].zero = zeros.bits(group);
-      }
-#pragma unroll
-      for (int i = 0; i < batch; i++) {
-        const float2 g = simple_values({scales.type, 0, zeros.type, 0}, bits[i], r >= 8);
-        take({g.x, g.y});
-      }
+  for (int first = warp * most_groups; first < groups; first += warps * most_groups) {
+    const int count = min(most_groups, groups - first);
+    load_numbers(a.bound, row_tile, first, count, area.numbers);
+    __syncwarp();
+    for (int j = lane / 8; j < count; j += 4) {
+      const float4 two = area.numbers[j][lane % 8];
+      take(two.x, two.z, found[0]);
+      take(two.y, two.w, found[1]);
     }
-  } else if (row < a.n) {
-    for (int64_t group = threadIdx.x / LPG_TILE_ROWS; group < groups; group += sweep) {
-      take(any_group_at(a.bound, row, group * group_k));
-    }
+    __syncwarp();
   }
-  if (found > -1000) atomicMax(&exponent[r], found);
+  for (int half = 0; half < 2; half++) {
+    if (found[half] > -1000) atomicMax(&exponent[lane % 8 + 8 * half], found[half]);
+  }
   __syncthreads();
 }
 
@@ -136,82 +118,77 @@ __device__ inline int power_of(const expand_args &a, int row, int found) {
   return a.scaling.top - (a.exponents ? a.exponents[row] : 0);
 }
 
-/* Scale and zero of every group that the block from column k0 on touches, for the rows of a row tile. */
-template <class Image>
-__device__ inline void load_groups(const expand_args &a, int row_tile, int k0, const int *power, expand_area &area) {
-  const uint32_t group_k = (uint32_t)min(a.groups.group.k, (int64_t)INT32_MAX), first = (uint32_t)k0 / group_k;
-  const int count = (uint32_t)(min(k0 + block_k, a.k) - 1) / group_k - first + 1;
-  const bool minimum = a.groups.zero == LPGEMM_ZERO_MINIMUM;
-  const bool scaled = Image::scaled && !a.scaling.on_rows && !a.scaling.in_table;
-  const int lane = threadIdx.x % 32, r = lane % LPG_TILE_ROWS, row = row_tile * LPG_TILE_ROWS + r;
-  if (row >= a.n) {
-    for (int j = lane / LPG_TILE_ROWS; j < count; j += 2) area.numbers[j][r] = make_float2(0.0f, 0.0f);
-  } else if (a.simple) {
-    const simple_groups groups(a.groups, row, group_k);
-    /* 2^power in two steps, since it may be more than fp32 has */
-    const float root = lpg_exp2i(power[r] >> 1), other = lpg_exp2i(power[r] - (power[r] >> 1));
-#pragma unroll 1
-    for (int first_j = lane / LPG_TILE_ROWS; first_j < count; first_j += 8) {
-      simple_numbers bits[4];
-#pragma unroll
-      for (int i = 0; i < 4; i++) bits[i] = groups.bits(first + (uint32_t)min(first_j + 2 * i, count - 1));
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        float2 g = simple_values(groups.types(), bits[i], r >= 8);
-        if (!groups.zeros.type) g.y = a.groups.zero_constant;
-        if (first_j + 2 * i >= count) break;
-        area.numbers[first_j + 2 * i][r] =
-            make_float2(scaled ? g.x * root * other : 1.0f, minimum ? g.y * root * other : -g.y);
-      }
-    }
-  } else {
-    for (int j = lane / LPG_TILE_ROWS; j < count; j += 2) {
-      const group_numbers g = any_group_at(a.groups, row, (int64_t)(first + j) * group_k);
-      area.numbers[j][r] = make_float2(scaled ? (float)times_power(g.scale, power[r]) : 1.0f,
-                                       minimum ? (float)times_power(g.zero, power[r]) : -(float)g.zero);
-    }
-  }
-}
-
-/* Values of codes: integers by arithmetic, the others, and those that are odd, from a table. */
+/* Values of codes: of integers with 2^23 and more added, as which the center takes it off; the others, and those that
+ * are odd, from a table. */
 template <bool Integers>
 struct values_of {
   const float *table;
-  float offset;
 
-  /* Of a pair. The values of integers are exact: codes are the last digits of 2^23 and more. */
   __device__ float2 both_of(uint32_t two) const {
     if (!Integers) return make_float2(table[two & 0xffffu], table[two >> 16]);
     const uint32_t upper = 0x4b000000u;
-    return make_float2(__uint_as_float(__byte_perm(two, upper, 0x7610)) + offset,
-                       __uint_as_float(__byte_perm(two, upper, 0x7632)) + offset);
+    return make_float2(__uint_as_float(__byte_perm(two, upper, 0x7610)),
+                       __uint_as_float(__byte_perm(two, upper, 0x7632)));
   }
 };
 
-/* Walks through the groups of a block, 16 columns a step. For rows g and g + 8:
- * weight = (value + shift) * scale + minimum. */
-struct group_walk {
-  int left, group_k; /* left: columns of the group */
-  const float2 *next;
-  bool minima;
-  float scale[2], shift[2], minimum[2];
+/* Makes centers and rests of a block's zeros, a lane for two rows of a group. A weight is (value - center) * scale +
+ * rest, rounded once: the center of integers is an integer, so that the difference is exact, and what is left of a zero
+ * goes into the rest. */
+template <bool Scaled, bool Integers>
+__device__ inline void set_centers(const expand_args &a, const int *powers, int groups, int lane, expand_area &area) {
+  const bool scaled = Scaled && !a.scaling.on_rows && !a.scaling.in_table;
+  const float to_values = lpg_exp2i(-a.value_exponent);
+  float power[2][2]; /* a row's power of two is the product of two, since it may be more than fp32 has */
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    const int e = powers[lane % 8 + 8 * half] + a.value_exponent;
+    power[half][0] = lpg_exp2i(e >> 1);
+    power[half][1] = lpg_exp2i(e - (e >> 1));
+  }
+#pragma unroll 1
+  for (int group = lane / 8; group < groups; group += 4) {
+    float4 &at = area.numbers[group][lane % 8];
+    float scale[2] = {at.x, at.y}, zero[2] = {at.z, at.w}, rest[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const auto with_power = [&](float x) { return x * power[half][0] * power[half][1]; };
+      scale[half] = scaled ? with_power(scale[half]) : 1.0f;
+      rest[half] = a.minima ? with_power(zero[half]) * to_values : 0.0f;
+      const float center = a.minima ? 0.0f : -zero[half];
+      if (Integers) { /* a zero that is larger than what fp32 has digits for has no rest */
+        const float nearest = fabsf(center) < 4194304.0f ? rintf(center) : center;
+        if (!a.minima) rest[half] = (center - nearest) * scale[half];
+        zero[half] = nearest + a.offset;
+      } else {
+        zero[half] = center * to_values;
+      }
+    }
+    at = make_float4(scale[0], scale[1], zero[0], zero[1]);
+    area.rests[group][lane % 8] = make_float2(rest[0], rest[1]);
+  }
+}
 
-  __device__ group_walk(const expand_args &a, int k0, const expand_area &area)
-      : next(&area.numbers[0][threadIdx.x % 32 / 4]), minima(a.groups.zero == LPGEMM_ZERO_MINIMUM) {
-    group_k = (int)min(a.groups.group.k, (int64_t)INT32_MAX);
+/* Walks through the groups of a block, 16 columns a step, for rows g and g + 8. */
+template <bool Scaled>
+struct group_walk {
+  const float4 *numbers;
+  const float2 *rests;
+  int left, group_k; /* left: columns of the group */
+  float4 at;
+  float2 rest;
+
+  __device__ group_walk(const expand_args &a, int k0, int lane, const expand_area &area)
+      : numbers(&area.numbers[0][lane / 4]), rests(&area.rests[0][lane / 4]), group_k(a.groups.group_k) {
     left = group_k - (int)((uint32_t)k0 % (uint32_t)group_k);
     load();
   }
 
   __device__ void load() {
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-      const float2 numbers = next[8 * half];
-      scale[half] = numbers.x;
-      shift[half] = minima ? 0.0f : numbers.y;
-      minimum[half] = minima ? numbers.y : 0.0f;
-    }
-    next += LPG_TILE_ROWS;
+    at = *numbers;
+    rest = *rests;
+    numbers += LPG_TILE_ROWS / 2;
+    rests += LPG_TILE_ROWS / 2;
   }
 
   /* Before every step but the first; past the last group of the block it does no harm. */
@@ -221,28 +198,35 @@ struct group_walk {
     left = group_k;
     load();
   }
+
+  __device__ float weight(float value, int half) const {
+    const float difference = value + (half ? at.w : at.z);
+    return Scaled ? fmaf(difference, half ? at.y : at.x, half ? rest.y : rest.x) : difference;
+  }
 };
 
 /* The scales of a row tile and the stages of a block of columns, whose groups are whole stages. */
 template <class Image>
-__device__ inline void store_scales(const expand_args &a, int row_tile, int block, int lane) {
+__device__ inline void store_scales(const expand_args &a, int row_tile, int block, int lane, const expand_area &area) {
   constexpr int stages = block_k / stage_k_of<Image>;
+  const int group_k = a.groups.group_k, first = (uint32_t)(block * block_k) / (uint32_t)group_k;
 #pragma unroll
   for (int i = 0; i < stages * LPG_TILE_ROWS / 32; i++) {
-    const int row = row_tile * LPG_TILE_ROWS + lane % LPG_TILE_ROWS;
-    const int stage = block * stages + 2 * i + lane / LPG_TILE_ROWS;
+    const int r = lane % LPG_TILE_ROWS, stage = block * stages + 2 * i + lane / LPG_TILE_ROWS;
     if (stage >= a.k_stages) return;
-    const float scale = row < a.n ? (float)any_group_at(a.groups, row, (int64_t)stage * stage_k_of<Image>).scale : 0.0f;
+    const float4 two = area.numbers[(uint32_t)(stage * stage_k_of<Image>) / (uint32_t)group_k - first][r % 8];
     const int64_t item = blockIdx.x / item_tiles;
-    a.numbers[(item * a.k_stages + stage) * LPG_DENSE_ROWS + blockIdx.x % item_tiles * LPG_TILE_ROWS +
-              row % LPG_TILE_ROWS] = scale;
+    a.numbers[(item * a.k_stages + stage) * LPG_DENSE_ROWS + blockIdx.x % item_tiles * LPG_TILE_ROWS + r] =
+        row_tile * LPG_TILE_ROWS + r >= a.n ? 0.0f
+        : r < 8                             ? two.x
+                                            : two.y;
   }
 }
 
 /* A stage of a block, from the lane's words to their places. */
 template <class Image, int Bits, bool Integers>
 __device__ inline void expand_piece(const values_of<Integers> &values, const uint32_t *word, int piece,
-                                    group_walk &walk, expand_area &area) {
+                                    group_walk<Image::scaled> &walk, expand_area &area) {
   constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
   constexpr int bytes = (int)sizeof(typename Image::pair);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -256,12 +240,9 @@ __device__ inline void expand_piece(const values_of<Integers> &values, const uin
       for (int i = 0; i < 2; i++) {
         const uint32_t *unit = word + step / unit_steps * unit_words * 2 + half;
         const float2 two = values.both_of(lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i));
-        const auto weight = [&](float value) {
-          return fmaf(value + walk.shift[half], walk.scale[half], walk.minimum[half]);
-        };
         const int in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
         *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 +
-                                  t * bytes) = Image::round(weight(two.x), weight(two.y));
+                                  t * bytes) = Image::round(walk.weight(two.x, half), walk.weight(two.y, half));
       }
     }
   }
@@ -285,18 +266,20 @@ __device__ inline int image_row(int row_tile_of_item) {
 }
 
 template <class Image, int Bits, bool Integers>
-__global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_constant__ expand_args a) {
+__global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __grid_constant__ expand_args a) {
   __shared__ alignas(16) expand_area areas[warps];
   __shared__ float table[Integers ? 1 : 1 << Bits];
   __shared__ int power[LPG_TILE_ROWS];
   constexpr int stages = block_k / stage_k_of<Image>;
   const int row_tile = a.first_row_tile + blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int i = threadIdx.x; !Integers && i < 1 << Bits; i += warps * 32) {
-    table[i] = lpg_code_value(a.type, (uint32_t)i, a.codebook);
+    table[i] = lpg_code_value(a.type, (uint32_t)i, a.codebook) * lpg_exp2i(-a.value_exponent);
   }
   let_next_start();
   wait_for_previous();
-  if (a.scaling.finds) find_exponents(a, row_tile, power);
+  const bool inside = row_tile * LPG_TILE_ROWS < a.n;
+  if (inside) a.groups.prefetch(row_tile, threadIdx.x, warps * 32);
+  if (inside && a.scaling.finds) find_exponents(a, row_tile, power, areas[warp]);
   if (threadIdx.x < LPG_TILE_ROWS) {
     const int row = row_tile * LPG_TILE_ROWS + threadIdx.x;
     const bool needs_power = !Image::wide_range && !a.scaling.on_rows && !a.scaling.in_table && row < a.n;
@@ -305,12 +288,11 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
     if (a.scaling.finds && blockIdx.y == 0) a.numbers[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
   }
   __syncthreads();
-  const values_of<Integers> values = {table, a.offset};
+  const values_of<Integers> values = {table};
   expand_area &area = areas[warp];
   uint8_t *const image = a.image + blockIdx.x / item_tiles * ((int64_t)a.k_stages * LPG_DENSE_W_BYTES) +
                          image_row(blockIdx.x % item_tiles) * LPG_DENSE_STAGE_BYTES;
   const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
-  const bool inside = row_tile * LPG_TILE_ROWS < a.n;
   const auto vectors_of = [&](int block) { return inside ? min(Bits, a.row_vectors - block * Bits) : 0; };
   const auto prefetch = [&](int block) {
     for (int v = 0; v < vectors_of(block); v++) prefetch_to_l2(codes + (int64_t)(block * Bits + v) * 512);
@@ -320,7 +302,9 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
 #pragma unroll 1
   for (int block = first; block * block_k < a.k; block += step) {
     prefetch(block + step);
-    load_groups<Image>(a, row_tile, block * block_k, power, area);
+    const int first_group = (uint32_t)(block * block_k) / (uint32_t)a.groups.group_k;
+    const int groups = (uint32_t)(min((block + 1) * block_k, a.k) - 1) / (uint32_t)a.groups.group_k - first_group + 1;
+    if (inside) load_numbers(a.groups, row_tile, first_group, groups, area.numbers);
     uint32_t word[4 * Bits];
 #pragma unroll
     for (int v = 0; v < Bits; v++) {
@@ -328,9 +312,14 @@ __global__ void __launch_bounds__(warps * 32, 3) expand_kernel(const __grid_cons
       if (v < vectors_of(block)) vector = *(const uint4 *)(codes + (int64_t)(block * Bits + v) * 512);
       word[4 * v] = vector.x, word[4 * v + 1] = vector.y, word[4 * v + 2] = vector.z, word[4 * v + 3] = vector.w;
     }
-    if (a.scaling.in_table) store_scales<Image>(a, row_tile, block, lane);
     __syncwarp();
-    group_walk walk(a, block * block_k, area);
+    if (a.scaling.in_table) {
+      store_scales<Image>(a, row_tile, block, lane, area);
+      __syncwarp();
+    }
+    set_centers<Image::scaled, Integers>(a, power, groups, lane, area);
+    __syncwarp();
+    group_walk<Image::scaled> walk(a, block * block_k, lane, area);
 #pragma unroll
     for (int piece = 0; piece < stages; piece++) {
       const int stage = block * stages + piece;
@@ -389,15 +378,9 @@ static double largest_of(lpgemm_dtype_t type, const float *codebook) {
 static void set_bound(const lpg_call &call, expand_args &a) {
   const lpgemm_weight_desc_t &d = call.problem.plan->desc;
   a.bound = a.groups;
-  a.most = largest_of(d.type, d.codebook);
   a.scale_most = a.zero_most = 1.0;
   if (!d.super_scale_type || !d.super_zero_type) return; /* of one level, or zeros that have only one */
-  a.bound.group = a.groups.super;
-  a.bound.scale_type = d.super_scale_type;
-  a.bound.zero_type = d.super_zero_type;
-  a.bound.super_scale_type = a.bound.super_zero_type = 0;
-  a.bound.section[LPG_SECTION_SCALES] = a.groups.section[LPG_SECTION_SUPER_SCALES];
-  a.bound.section[LPG_SECTION_ZEROS] = a.groups.section[LPG_SECTION_SUPER_ZEROS];
+  a.bound = upper_sections(a.groups);
   a.scale_most = largest_of(d.scale_type, NULL);
   a.zero_most = largest_of(d.zero_type, NULL);
 }
@@ -412,12 +395,17 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   const bool integers = lpg_is_integer_kind(d.type) && lpg_integer_step(d.type) == 1;
   lpg::expand_args a = {};
   a.scaling = lpgemm_i_expand_scaling(&call->problem, type);
-  a.groups = lpg::make_groups(*call);
+  a.groups = lpg::make_sections(*call);
+  a.minima = d.zero == LPGEMM_ZERO_MINIMUM;
   a.type = d.type;
   memcpy(a.codebook, d.codebook, sizeof a.codebook);
   a.offset = (float)lpg_integer_offset(d.type) - 8388608.0f;
+  a.most = lpg::largest_of(d.type, d.codebook);
   lpg::set_bound(*call, a);
-  a.simple = lpg::are_simple(d, a.most);
+  if (type == LPGEMM_F16 && !integers && !a.scaling.on_rows && !a.scaling.in_table &&
+      (a.most < 0x1p-30 || a.most > 0x1p30)) {
+    a.value_exponent = ilogb(a.most);
+  }
   a.codes = call->section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call->section[LPG_SECTION_ROW_EXPONENTS];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
@@ -428,11 +416,12 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.first_row_tile = first * lpg::item_tiles;
   a.image = (uint8_t *)image;
   a.numbers = numbers;
-  /* Several blocks of threads for a row tile hide more of the memory's latency. */
-  const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), most = 4;
+  /* As many blocks of threads for a row tile as run at once: they begin together, and have several blocks each. */
+  const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), tiles = (int64_t)count * lpg::item_tiles;
+  const int64_t room = call->device->units * lpg::resident / tiles, most = room > 1 ? room : 1;
   return lpg::launch_cluster(lpg::kernel_for(type, integers, plan.bits),
-                             dim3((unsigned)(count * lpg::item_tiles), (unsigned)(blocks < most ? blocks : most)), 1,
-                             lpg::warps * 32, 0, call->stream, a, call->device->clusters[0] > 0);
+                             dim3((unsigned)tiles, (unsigned)(blocks < most ? blocks : most)), 1, lpg::warps * 32, 0,
+                             call->stream, a, call->device->clusters[0] > 0);
 }
 
 lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type) {

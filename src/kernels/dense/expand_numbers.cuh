@@ -1,89 +1,109 @@
-/* Scales and zeros as floats, of types whose values and products fp32 holds exactly: all types on one level, fp16 and
- * integers of up to 8 bits on two. Bits and values are apart, so that all of a batch are read before any is used. */
+/* Scales and zeros of groups, of any types, for kernels that expand weights. */
 #pragma once
 
-#include "../groups.cuh"
-#include "../widen.cuh"
+#include "../numbers.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-inline bool is_simple(lpgemm_dtype_t type, bool two_levels) {
-  return type == 0 || type == LPGEMM_F16 || (lpg_is_integer_kind(type) && lpg_integer_step(type) == 1) ||
-         (!two_levels && (type == LPGEMM_BF16 || type == LPGEMM_F32 || type == LPGEMM_E4M3 || type == LPGEMM_E8M0));
-}
+constexpr int most_groups = LPG_BLOCK_K / LPG_STEP_K; /* that a block of 256 columns touches */
 
-/* Whether all are that; most: the largest magnitude of the weights' values, which their powers of two depend on. */
-inline bool are_simple(const lpgemm_weight_desc_t &d, double most) {
-  const bool two = d.super_scale_type || d.super_zero_type;
-  return most > 0x1p-60 && most < 0x1p60 && is_simple(d.scale_type, two) && is_simple(d.super_scale_type, two) &&
-         is_simple(d.zero_type, two) && is_simple(d.super_zero_type, two);
-}
+/* A section in the packed form; type 0: there is none. */
+struct expand_section {
+  const uint8_t *values;
+  lpgemm_dtype_t type;
+  int slot_bytes, row_bytes; /* of the 16 values of a row tile and group; of all groups of a row tile */
+};
 
-/* The value of a number; upper: u4 of rows 8 .. 15. */
-__device__ inline float simple_value(lpgemm_dtype_t type, uint32_t bits, bool upper) {
-  if (type == LPGEMM_F16) return __half2float(__ushort_as_half((uint16_t)bits));
-  if (type == LPGEMM_F32) return __uint_as_float(bits);
-  if (type == LPGEMM_BF16) return lpg_bf16_to_f32((uint16_t)bits);
-  if (type == LPGEMM_E8M0) return lpg_e8m0_to_f32((uint8_t)bits);
-  if (type == LPGEMM_E4M3) return __half2float(__ushort_as_half((uint16_t)widen_e4m3(bits)));
-  if (type == LPGEMM_UINT(4) && upper) bits >>= 4;
-  const int sign = (int)lpg_stored_flip(type), mask = (1 << lpg_bits(type)) - 1; /* of two's complement */
-  return (float)((((int)bits & mask) ^ sign) - sign);
-}
+/* Scales, then zeros, each times a number of the upper level, where there is one. */
+struct expand_sections {
+  expand_section level[2][2]; /* [zeros][upper] */
+  float zero_constant;
+  int group_k, groups_each; /* columns of a group; groups of a super-group */
 
-/* A row's numbers of a section, as they are stored. */
-struct simple_section {
-  lpgemm_dtype_t type; /* 0: there are none */
-  const uint8_t *first;
-
-  __device__ simple_section(const groups_args &a, lpg_section_id id, lpgemm_dtype_t type, const lpg_axis &axis, int row)
-      : type(type), first(a.section[id] + lpg_value_offset(type, axis.padded, row, 0)) {}
-
-  __device__ uint32_t bits(uint32_t group) const {
-    if (type == 0) return 0;
-    const uint8_t *const at = first + (int64_t)group * lpg_slot_bytes(type);
-    switch (lpg_bytes(type)) {
-      case 4: return *(const uint32_t *)at;
-      case 2: return *(const uint16_t *)at;
-      default: return *at;
+  /* What a block of threads reads of the lower level lies together. */
+  __device__ void prefetch(int row_tile, int thread, int threads) const {
+    for (int zeros = 0; zeros < 2; zeros++) {
+      const expand_section &s = level[zeros][0];
+      if (s.type == 0) continue;
+      for (int at = thread * 128; at < s.row_bytes; at += threads * 128) {
+        prefetch_to_l2(s.values + (int64_t)row_tile * s.row_bytes + at);
+      }
     }
   }
 };
 
-/* Of a group: types, or what is stored. */
-struct simple_numbers {
-  uint32_t scale, super_scale, zero, super_zero;
-};
-
-/* Scale and zero of a group, from their types and bits; what has no type is 1. Not in line: it is long, and there are
- * many kernels. */
-static __device__ __noinline__ float2 simple_values(simple_numbers type, simple_numbers bits, bool upper) {
-  const auto value = [&](uint32_t type, uint32_t bits) { return type ? simple_value(type, bits, upper) : 1.0f; };
-  return make_float2(value(type.scale, bits.scale) * value(type.super_scale, bits.super_scale),
-                     value(type.zero, bits.zero) * value(type.super_zero, bits.super_zero));
+/* Groups first .. first + count - 1, at most 16, of a row tile's rows g and g + 8 to to[group][g], by a warp: both
+ * scales, then both zeros. Not in line: it is long, and there are many kernels. */
+static __device__ __noinline__ void load_numbers(const expand_sections &a, int row_tile, int first, int count,
+                                                 float4 (*to)[LPG_TILE_ROWS / 2]) {
+  constexpr int passes = most_groups / 4; /* a quarter of the warp has a group at a time, its lanes two rows each */
+  const int lane = threadIdx.x % 32, g = lane % 8, own = lane / 8;
+  float2 number[2][passes];
+#pragma unroll
+  for (int zeros = 0; zeros < 2; zeros++) {
+    const float absent = zeros && a.level[1][0].type == 0 ? a.zero_constant : 1.0f;
+#pragma unroll
+    for (int i = 0; i < passes; i++) number[zeros][i] = make_float2(absent, absent);
+#pragma unroll 1
+    for (int upper = 0; upper < 2; upper++) {
+      const expand_section &s = a.level[zeros][upper];
+      if (s.type == 0) continue;
+      const uint8_t *const values = s.values + (int64_t)row_tile * s.row_bytes;
+      int place[passes];
+#pragma unroll
+      for (int i = 0; i < passes; i++) {
+        const int group = first + min(4 * i + own, count - 1);
+        place[i] = (upper ? (unsigned)group / (unsigned)a.groups_each : group) * s.slot_bytes;
+      }
+      with_reader(s.type, [&](auto read) {
+#pragma unroll
+        for (int i = 0; i < passes; i++) {
+          if (4 * i >= count) break;
+          const float2 two = read(values + place[i], g);
+          number[zeros][i].x *= two.x;
+          number[zeros][i].y *= two.y;
+        }
+      });
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < passes; i++) {
+    if (4 * i + own >= count) break;
+    to[4 * i + own][g] = make_float4(number[0][i].x, number[0][i].y, number[1][i].x, number[1][i].y);
+  }
 }
 
-/* Scales and zeros of a row. */
-struct simple_groups {
-  simple_section scales, super_scales, zeros, super_zeros;
-  uint32_t group_k, super_k;
+/* ---- on the host ---- */
 
-  __device__ simple_groups(const groups_args &a, int row, uint32_t group_k)
-      : scales(a, LPG_SECTION_SCALES, a.scale_type, a.group, row),
-        super_scales(a, LPG_SECTION_SUPER_SCALES, a.super_scale_type, a.super, row),
-        zeros(a, LPG_SECTION_ZEROS, a.zero_type, a.group, row),
-        super_zeros(a, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, a.super, row),
-        group_k(group_k),
-        super_k((uint32_t)min(a.super.k, (int64_t)INT32_MAX)) {}
-
-  __device__ simple_numbers bits(uint32_t group) const {
-    const uint32_t super = super_scales.type || super_zeros.type ? group * group_k / super_k : 0;
-    return {scales.bits(group), super_scales.bits(super), zeros.bits(group), super_zeros.bits(super)};
+inline expand_sections make_sections(const lpg_call &call) {
+  static const lpg_section_id id[2][2] = {{LPG_SECTION_SCALES, LPG_SECTION_SUPER_SCALES},
+                                          {LPG_SECTION_ZEROS, LPG_SECTION_SUPER_ZEROS}};
+  const lpg_plan &plan = *call.problem.plan;
+  expand_sections a = {};
+  a.zero_constant = plan.desc.zero_constant;
+  a.group_k = (int)(plan.group.k < INT32_MAX ? plan.group.k : INT32_MAX);
+  a.groups_each = plan.super.count > 1 ? (int)(plan.super.k / a.group_k) : INT32_MAX;
+  for (int i = 0; i < 4; i++) {
+    expand_section &s = a.level[i / 2][i % 2];
+    s.type = lpg_section_type(&plan.desc, id[i / 2][i % 2]);
+    if (s.type == 0) continue;
+    s.values = call.section[id[i / 2][i % 2]];
+    s.slot_bytes = lpg_slot_bytes(s.type);
+    s.row_bytes = (int)(lpg_section_axis(&plan, id[i / 2][i % 2])->padded * s.slot_bytes);
   }
+  return a;
+}
 
-  __device__ simple_numbers types() const { return {scales.type, super_scales.type, zeros.type, super_zeros.type}; }
-};
+/* The upper level alone. */
+inline expand_sections upper_sections(expand_sections a) {
+  for (int zeros = 0; zeros < 2; zeros++) {
+    a.level[zeros][0] = a.level[zeros][1];
+    a.level[zeros][1].type = 0;
+  }
+  a.group_k = a.groups_each < INT32_MAX / a.group_k ? a.group_k * a.groups_each : INT32_MAX;
+  return a;
+}
 
 }  // namespace
 }  // namespace lpg

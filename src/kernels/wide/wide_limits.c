@@ -219,9 +219,16 @@ static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m) {
   }
 }
 
+/* Microseconds that making lines takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
+ * 2026-11-23). */
+static double lines_us(const lpg_plan *weights) {
+  const double twice = lpg_wide_groups(weights) > LPG_WIDE_LINES_KEPT ? 1.85 : 1.0;
+  return 3.0 + (double)lpg_wide_lines_bytes(weights) / 2.5e6 * twice;
+}
+
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device) {
   const lpg_wide_form form = lpgemm_i_wide_scaling(problem->plan, problem->x_type).form;
-  const double lines = form == LPG_WIDE_LINES ? 3.0 + (double)lpg_wide_lines_bytes(problem->plan) / 2.5e6 : 0.0;
+  const double lines = form == LPG_WIDE_LINES ? lines_us(problem->plan) : 0.0;
   lpg_wide_plan plan;
   int item;
   double ns = 0.0;

@@ -3,8 +3,11 @@
  * weights near 2^top; what takes the row's sums back is its factor.
  *
  *   a block of threads has a row tile, a thread rows g and g + 8 of every 32nd group, several of them at once:
- *     the bound: of two levels from the upper ones alone, with the largest codes below
- *     read all numbers as they are packed, make lines of them, multiply by the power, store */
+ *     read all numbers as they are packed, make lines of them; their bound
+ *     multiply by the power, store
+ *
+ * Rows of more groups than the block's threads keep are read twice, but for the bound of two levels, which comes from
+ * the upper ones alone, with the largest codes below: to wait for these first takes longer where all is kept. */
 #include "../../cuda/cuda.h"
 #include "../prim/follow.cuh"
 #include "../weights_host.cuh"
@@ -13,7 +16,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int line_threads = 256, sweep = line_threads / 8, together = 8;
+constexpr int together = 8, sweep = LPG_WIDE_LINES_KEPT / together, line_threads = sweep * 8;
 
 struct lines_args {
   number_section section[number_roles]; /* values NULL: there is none */
@@ -170,7 +173,7 @@ __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(const __gri
     a.factors[row_tile * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -power_of(threadIdx.x));
   }
   const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
-  const bool again = a.supers > 0 || a.groups > sweep * together;
+  const bool again = a.groups > LPG_WIDE_LINES_KEPT;
   float4 *const out = a.lines + (int64_t)row_tile * a.groups * 8 + g;
 #pragma unroll 1
   for (int first = threadIdx.x / 8; first < a.groups; first += sweep * together) {
@@ -217,7 +220,7 @@ lpgemm_status_t lpgemm_i_cuda_wide_lines(const lpg_call *call, float *factors, v
   a.base = numbers.fixed_shift;
   const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0;
   a.most = (float)lpg::largest_value(d.type, d.codebook, zero);
-  if (d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
+  if (a.groups > LPG_WIDE_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
     a.supers = plan.super.count > 1 ? (int)plan.super.count : 1;
     a.scale_most = (float)lpg::largest_value(d.scale_type, nullptr, 0.0);
     if (d.zero_type) a.zero_most = (float)lpg::largest_value(d.zero_type, nullptr, 0.0);

@@ -99,6 +99,7 @@ LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int teams, int all_warps
  * those of the groups that the stage's columns lie in, 8 pieces of 16 bytes, each the lines of rows g and g + 8. */
 enum {
   LPG_WIDE_LINES_BYTES = 128,            /* of a row tile and group */
+  LPG_WIDE_LINES_KEPT = 256,             /* groups of a row that are read once */
   LPG_WIDE_MOST_LINES = 64 * 1024 * 1024 /* bytes of all that a call may make */
 };
 typedef struct lpg_wide_slot {
@@ -228,7 +229,7 @@ static inline double lpg_wide_slower(lpg_wide_form form) {
     case LPG_WIDE_E8M0:
     case LPG_WIDE_SPLIT: return 1.4;
     case LPG_WIDE_E4M3: return 2.0;
-    default: return 2.0;
+    default: return 2.2;
   }
 }
 

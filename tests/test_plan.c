@@ -112,8 +112,8 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   CHECK(p->x_stages >= others + LPG_WIDE_COPY_WARPS);
   CHECK(each == 1 ? p->x_stages == p->w_stages || (others == 0 && p->x_stages < p->w_stages)
                   : p->x_stages <= 1 + each * (p->w_stages - 1) - others);
-  const int tables = lpg_wide_has_tables(kind->form);
-  CHECK(tables ? p->slots == p->x_stages : p->x_stages <= 1 + block_stages * (p->slots - kind->item.teams));
+  const int lines = kind->form == LPG_WIDE_LINES;
+  CHECK(lines ? p->slots == p->x_stages : p->x_stages <= 1 + block_stages * (p->slots - kind->item.teams));
 
   /* in the order in which they lie */
   const int warps = kind->item.teams * kind->item.warps;
@@ -127,16 +127,14 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
     CHECK(p->sums >= p->x_ring);
     CHECK(p->shared_bytes >= p->sums + kind->item.teams * kind->item.tokens * (kind->rows + 4) * 4);
   }
-  CHECK(p->raw >= (tables ? factors_end : p->scales + p->slots * kind->slot_bytes) && p->raw % 16 == 0);
-  CHECK(p->raw_bytes == kind->raw_bytes && p->raw_bytes % 16 == 0 && (tables || p->raw_bytes == 0));
-  CHECK(p->x_ring >= p->raw + LPG_WIDE_COPY_WARPS * p->raw_bytes && p->x_ring % 1024 == 0);
+  CHECK(p->x_ring >= (lines ? factors_end : p->scales + p->slots * kind->slot_bytes) && p->x_ring % 1024 == 0);
   CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->item.tokens * LPG_WIDE_STAGE_K * 2);
   CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 16 == 0);
   CHECK(kind->w_stage_bytes ==
         kind->rows / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * LPG_WIDE_STAGE_K / lpg_tile_k(kind->bits)));
   const int rings_end = p->w_ring + p->w_stages * kind->w_stage_bytes;
-  CHECK(!tables || p->scales == rings_end);
-  CHECK(p->shared_bytes == rings_end + (tables ? p->slots * kind->slot_bytes : 0));
+  CHECK(!lines || p->scales == rings_end);
+  CHECK(p->shared_bytes == rings_end + (lines ? p->slots * kind->slot_bytes : 0));
   CHECK(p->shared_bytes <= device->shared_memory);
 }
 
@@ -150,7 +148,7 @@ static void check_wide_drawn(const lpg_device *device) {
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
     int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
     for (int item = 0; item < (int)(sizeof items / sizeof items[0]); item++) {
-      for (int form = LPG_WIDE_PLAIN; form <= LPG_WIDE_ANY16; form++) {
+      for (int form = LPG_WIDE_PLAIN; form <= LPG_WIDE_LINES; form++) {
         lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item], (lpg_wide_form)form);
         lpg_wide_plan p = {0};
         double cost = 0;
@@ -173,7 +171,7 @@ static void check_wide_invariant(const lpg_device *device) {
     lpgemm_weight_desc_t desc = draw_desc();
     lpg_plan w;
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
-    for (int form = LPG_WIDE_PLAIN; form <= LPG_WIDE_ANY16; form++) {
+    for (int form = LPG_WIDE_PLAIN; form <= LPG_WIDE_LINES; form++) {
       lpg_wide_plan p = {0};
       int item = 0, parts = lpgemm_i_wide_invariant_parts(&w, (lpg_wide_form)form, device);
       double cost = 0;

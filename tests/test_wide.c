@@ -29,11 +29,14 @@ static const struct form_case {
     {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 0, 16, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_E4M3},
     {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_E8M0},
     {"mxfp8", LPGEMM_E4M3, LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_E8M0},
-    {"q6_k", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_F16, LPG_WIDE_ANY16},
-    {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_ANY},
-    {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16, LPG_WIDE_ANY},
-    {"wide_zeros", LPGEMM_UINT(8), LPGEMM_F16, LPGEMM_U16, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_ANY},
-    {"rare_width", LPGEMM_UINT(5), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 16, 0, LPGEMM_F16, LPG_WIDE_ANY},
+    {"q6_k", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_F16, LPG_WIDE_LINES},
+    {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_LINES},
+    {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16, LPG_WIDE_LINES},
+    {"wide_zeros", LPGEMM_UINT(8), LPGEMM_F16, LPGEMM_U16, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16,
+     LPG_WIDE_LINES},
+    {"minima", LPGEMM_UINT(4), LPGEMM_BF16, LPGEMM_BF16, 64, LPGEMM_ZERO_MINIMUM, 0, 0, LPGEMM_BF16, LPG_WIDE_LINES},
+    {"hqq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 64, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_LINES},
+    {"rare_width", LPGEMM_UINT(5), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 16, 0, LPGEMM_F16, LPG_WIDE_LINES},
 };
 
 static void check_case(const struct form_case *c) {
@@ -107,7 +110,7 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   int item = -1;
   double cost = 0;
   CHECK(lpg_wide_choose(&w, problem.m, s.form, &h200, -1, &plan, &item, &cost) && item >= 0);
-  if (lpg_wide_has_tables(s.form)) return 1;
+  if (s.form == LPG_WIDE_LINES) return 1;
   const lpg_wide_slot slot = lpg_wide_slot_of(s.form, is_integer, 8);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.granules, slot.scale_bytes);
   if (d.zero == LPGEMM_ZERO_PER_GROUP) {

@@ -42,7 +42,6 @@ struct numbers_args {
   float fixed_shift;        /* zero_fixed: shift = scale * this */
   int has_shift;            /* fixed_shift is not 0, or zeros differ */
   /* For weights that are scaled before they are multiplied. */
-  int raw_exponents;  /* where the row exponents lie behind the sections in shared memory */
   int scale_exponent; /* the largest scale of a row is brought near 2^this */
   int scale_on_rows;  /* one scale a row: it goes on the sums */
 };

@@ -14,6 +14,9 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+template <class T>
+constexpr int row_tiles_of = T::rows / LPG_TILE_ROWS; /* of an item */
+
 /* A lane's words of the stage of weights that is being decoded. */
 template <class T>
 struct stage_words {
@@ -45,12 +48,13 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
   ring_place x(wide_product<T>::place(barriers.base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance);
   ring_place codes(barriers.base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes);
   constexpr lpg_wide_slot slot = T::slot();
-  ring_place slots(a.plan.scales, a.plan.slots, slot.bytes);
+  const uint32_t line_row = a.stage_groups * LPG_WIDE_LINES_BYTES; /* of a row tile's lines */
+  ring_place slots(a.plan.scales, a.plan.slots, T::lines ? row_tiles_of<T> * line_row : slot.bytes);
   const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   row_numbers_of<T> rows[T::row_tiles];
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
-    rows[r].set_centers(T::X::round(a.decoder.center), T::X::round(a.decoder.center));
+    rows[r].set_centers(T::Codes::round(a.decoder.center), T::Codes::round(a.decoder.center));
   }
   constexpr int depth = wide_product<T>::depth;
   wide_product<T> product;
@@ -78,7 +82,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
       factors[row] = blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
     }
     product.clear();
-    if (!T::tables) {
+    if (!T::lines) {
       const uint8_t *exponents = memory + slots.at + slot.exponents;
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
@@ -97,8 +101,11 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
             if (step % T::Granule == 0) {
               const uint8_t *const numbers = memory + slots.at;
               const int granule = (warp * T::row_tiles + r) * slot.granules + step % slot.steps / T::Granule;
-              if (T::tables) {
-                rows[r].load(((const uint4 *)(numbers + granule * slot.scale_bytes))[g]);
+              if constexpr (T::lines) {
+                const uint32_t group = step % slot.steps * a.stage_groups / slot.steps;
+                const uint8_t *const lines =
+                    numbers + (warp * T::row_tiles + r) * line_row + group * LPG_WIDE_LINES_BYTES;
+                rows[r].load(((const float4 *)lines)[g]);
               } else {
                 rows[r].load(numbers + granule * slot.scale_bytes, numbers + slot.zeros + granule * slot.zero_bytes, g);
               }
@@ -170,7 +177,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     __syncwarp();
   } else {
     take_registers<T::registers>();
-    if (!T::tables) fill_slots<T>(a, memory + p.scales);
+    if (!T::lines) fill_slots<T>(a, memory + p.scales);
     T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(slots_are_filled, 32 * T::warps);
     multiply_items<T>(a, w, barriers, memory);

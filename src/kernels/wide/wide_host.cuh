@@ -40,27 +40,10 @@ static lpgemm_status_t find_wide_plan(const lpg_call &call, lpg_wide_form form, 
   return LPGEMM_SUCCESS;
 }
 
-/* Tables are made of what a stage of X asks for, not a block of columns, and sections lie where their roles say, so
- * that nothing is looked up. */
-static void lay_out_stage(int row_tiles, numbers_args &numbers) {
-  numbers_args by_role = numbers;
-  by_role.raw_exponents = 0;
-  for (int role = 0; role < number_roles; role++) {
-    if (numbers.which[role] < 0) continue;
-    number_section &s = by_role.section[role] = numbers.section[numbers.which[role]];
-    by_role.which[role] = role;
-    s.bytes = lpg_wide_stage_groups(s.groups) * s.slot_bytes;
-    s.offset = by_role.raw_exponents;
-    by_role.raw_exponents += row_tiles * s.bytes;
-  }
-  numbers = by_role;
-}
-
 template <class T>
 static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
   const lpg_plan &plan = *call.problem.plan;
   add_sections(call, T::row_tiles, 1, a.numbers);
-  if (T::tables) lay_out_stage(T::rows / LPG_TILE_ROWS, a.numbers);
   a.codes = call.section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
@@ -81,7 +64,7 @@ template <class X, template <class, int> class Decoder, int Bits, int Tokens, in
           lpg_wide_form Form>
 constexpr bool wide_exists() {
   using D = Decoder<X, Bits>;
-  return lpg_wide_has(Form, Tokens, RowTiles, Teams * Warps) &&
+  return lpg_wide_has(Form, Tokens, Teams, Teams * Warps) &&
          lpg_wide_form_exists(Form, X::mantissa == 7, D::centered, !D::centered && D::table_bytes == 0, Bits);
 }
 
@@ -123,6 +106,18 @@ static lpgemm_status_t prepare_form(size_t shared_bytes) {
   return LPGEMM_SUCCESS;
 }
 
+/* In the workspace, behind the copy of X. */
+static lpgemm_status_t make_lines(const lpg_call &call, wide_args &a) {
+  const lpg_plan &plan = *call.problem.plan;
+  float *const factors = (float *)((uint8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2));
+  a.line_factors = factors;
+  a.lines = (const uint8_t *)(factors + plan.n_padded);
+  a.line_groups = (int32_t)lpg_wide_groups(&plan);
+  a.block_groups = lpg_block_groups(&plan.group);
+  a.stage_groups = lpg_wide_stage_groups(&plan);
+  return lpgemm_i_cuda_wide_lines(&call, factors, factors + plan.n_padded);
+}
+
 template <class X, template <class, int> class Decoder, int Bits>
 static lpgemm_status_t run_wide_any(lpg_call call) {
   const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(call.problem.plan, call.problem.x_type);
@@ -131,12 +126,10 @@ static lpgemm_status_t run_wide_any(lpg_call call) {
   set_decoder(call, false, a.decoder, a.numbers);
   a.numbers.scale_exponent = scaling.exponent;
   a.numbers.scale_on_rows = scaling.on_rows;
-  if (Decoder<X, Bits>::centered && lpg_wide_has_tables(scaling.form)) {
-    a.numbers.factor = 1.0f; /* the step is taken before the scale */
-  }
   LPG_TRY(find_wide_plan(call, scaling.form, memo));
   a.plan = memo.plan;
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
+  if (scaling.form == LPG_WIDE_LINES) LPG_TRY(make_lines(call, a));
 #define LPG_FORM(form) run_item<X, Decoder, Bits, form>,
   lpgemm_status_t (*const run[])(const lpg_call &, wide_args &, int) = {LPG_WIDE_EACH_FORM(LPG_FORM)};
 #undef LPG_FORM
@@ -151,6 +144,7 @@ static lpgemm_status_t prepare_wide_any() {
 #define LPG_FORM(form) LPG_TRY((prepare_form<X, Decoder, Bits, form>((size_t)bytes)));
   LPG_WIDE_EACH_FORM(LPG_FORM)
 #undef LPG_FORM
+  LPG_TRY(lpgemm_i_cuda_prepare_wide_lines());
   return lpgemm_i_cuda_prepare_copy_x();
 }
 

@@ -9,7 +9,7 @@
 
 /* Powers of two that bound it, as the kernel has it: magnitudes of at most 2^top, and 0 or at least 2^low. */
 typedef struct magnitudes {
-  int top, low, fits; /* fits: X's type has room for all its digits */
+  int top, low;
 } magnitudes;
 
 /* The smallest t with x <= 2^t. */
@@ -18,17 +18,14 @@ static int power_above(double x) {
   return ldexp(1.0, e) < x ? e + 1 : e;
 }
 
-/* Integers less their zeros. A group's zero is one of the codes or one above. */
-static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  enum { MOST_PLACES = 3 }; /* of a zero, after the binary point */
-  const int bits = lpg_bits(d->type), digits = x_type == LPGEMM_BF16 ? 8 : 11;
+/* Integers less their zeros, which are integers. A group's zero is one of the codes or one above. */
+static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d) {
+  const int bits = lpg_bits(d->type);
   const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
   const double least = lpg_integer_offset(d->type), most = least + lpg_integer_step(d->type) * (ldexp(1.0, bits) - 1.0);
   const double reach = fmax(fabs(least - zero), fabs(most - zero));
-  magnitudes m = {bits, 0, 0};
-  while (m.low > -MOST_PLACES && floor(ldexp(zero, -m.low)) != ldexp(zero, -m.low)) m.low--;
+  magnitudes m = {bits, 0};
   if (reach > 0.0 && power_above(reach) > m.top) m.top = power_above(reach);
-  m.fits = floor(ldexp(zero, -m.low)) == ldexp(zero, -m.low) && ldexp(reach, -m.low) <= ldexp(1.0, digits);
   return m;
 }
 
@@ -36,7 +33,7 @@ static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype
  * value near 2^15; with bf16 floats are themselves, and the largest value is below 1. */
 static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int bf16 = x_type == LPGEMM_BF16;
-  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14, 1};
+  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14};
   if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
     const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1, off = bf16 ? 0 : 15 - bias;
     m.top = (1 << e) - bias - off;
@@ -54,7 +51,7 @@ static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t 
 }
 
 static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d, x_type) : real_magnitudes(d, x_type);
+  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d) : real_magnitudes(d, x_type);
 }
 
 /* ---- scales ---- */
@@ -71,7 +68,7 @@ static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) 
 static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int exponent = scale_exponent(d, x_type), product = magnitudes_of(d, x_type).low + exponent;
   const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;
-  if (d->scale_type == x_type && !d->super_scale_type) return product - least;
+  if (d->scale_type == x_type) return product - least;
   const int products = product - least - 4, rests = exponent - least - digits + 8;
   return products < rests ? products : rests;
 }
@@ -99,11 +96,11 @@ static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int
   const int is_integer = lpg_is_integer_kind(d->type), is_float = lpg_kind(d->type) == LPGEMM_KIND_FLOAT;
   const int bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
   const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
-  const lpg_wide_form any = weights->group.count <= 1 || weights->group.k >= 32 ? LPG_WIDE_ANY : LPG_WIDE_ANY16;
-  lpg_wide_form form = any;
-  if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return any;
+  lpg_wide_form form = LPG_WIDE_LINES;
+  if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return form;
+  if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return form;
   if (on_rows || d->scale_type == x_type) {
-    form = !large ? any == LPG_WIDE_ANY ? LPG_WIDE_SMALL : any : zeros ? LPG_WIDE_ZEROS : LPG_WIDE_PLAIN;
+    form = large ? zeros ? LPG_WIDE_ZEROS : LPG_WIDE_PLAIN : weights->group.k >= 32 ? LPG_WIDE_SMALL : LPG_WIDE_LINES;
   } else if (d->scale_type == LPGEMM_E4M3) {
     form = LPG_WIDE_E4M3;
   } else if (d->scale_type == LPGEMM_E8M0 && (large || weights->group.k >= 32)) {
@@ -111,8 +108,8 @@ static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int
   } else if (d->scale_type == LPGEMM_F16 && large) {
     form = LPG_WIDE_SPLIT;
   }
-  if (lpg_wide_reads_zeros(form, is_integer) && !small_zeros(d)) return any;
-  return lpg_wide_form_exists(form, bf16, is_integer, is_float, bits) ? form : any;
+  if (lpg_wide_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_WIDE_LINES;
+  return lpg_wide_form_exists(form, bf16, is_integer, is_float, bits) ? form : LPG_WIDE_LINES;
 }
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations) {
@@ -122,29 +119,62 @@ lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t a
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
   s.form = form_of(weights, x_type, s.on_rows);
+  if (s.form == LPG_WIDE_LINES) s.on_rows = 0;
   return s;
 }
 
 /* ---- refusals ---- */
 
-/* Where a zero is no code, what is left of it is scaled and rounded by itself before it meets the weight, which is
- * rounded again: once too often, unless the first is exact. */
-static const char *refuses_zeros(const lpg_plan *plan, lpgemm_dtype_t x_type) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
-  if (d->zero == LPGEMM_ZERO_MINIMUM) return "it would round weights with minima twice";
-  if (d->zero == LPGEMM_ZERO_PER_GROUP &&
-      (lpg_kind(d->type) != LPGEMM_KIND_UINT || !lpg_is_integer_kind(d->zero_type))) {
-    return "it takes zeros of groups only as integers, of unsigned weights";
+/* Digits of a number, and of a product of two. */
+static int digits_of(lpgemm_dtype_t type, lpgemm_dtype_t super_type) {
+  int digits = 0;
+  const lpgemm_dtype_t types[] = {type, super_type};
+  for (int i = 0; i < 2; i++) {
+    digits += types[i] == 0                   ? 0
+              : types[i] == LPGEMM_F32        ? 24
+              : types[i] == LPGEMM_F16        ? 11
+              : types[i] == LPGEMM_BF16       ? 8
+              : lpg_is_integer_kind(types[i]) ? lpg_bits(types[i])
+                                              : 4; /* e4m3; e8m0 has fewer */
   }
-  if (!magnitudes_of(d, x_type).fits) return "the zero has too many digits for the type of X";
-  if (!lpg_is_integer_kind(d->type) || d->zero == LPGEMM_ZERO_PER_GROUP || takes_zero_off(d)) return NULL;
-  const double center = center_of(d), taken = fmin(fmax(rint(center), 0.0), ldexp(1.0, lpg_bits(d->type)));
-  const double left = lpg_integer_step(d->type) * (center - taken);
-  const int exact_scales = lpgemm_i_wide_scaling(plan, x_type).on_rows ||
-                           (!d->super_scale_type &&
-                            (d->scale_type == x_type || d->scale_type == LPGEMM_E4M3 || d->scale_type == LPGEMM_E8M0));
-  if (!exact_scales || ldexp(1.0, ilogb(left)) != fabs(left)) {
-    return "it would round weights twice whose zero lies between the codes";
+  return digits;
+}
+
+int lpgemm_i_wide_lost_digits(const lpg_plan *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  if (d->zero != LPGEMM_ZERO_PER_GROUP || !lpg_is_integer_kind(d->zero_type)) return 0;
+  const int digits = digits_of(d->scale_type, d->super_scale_type), held = digits < 24 ? digits : 24;
+  return held + weights->bits > 24 ? held + weights->bits - 24 : 0;
+}
+
+/* Lines: a weight is rounded once in fp32, and once more to X's type, if its rest is exact or, as what a fixed zero
+ * leaves, no larger than itself. */
+static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, uint32_t scale_span) {
+  const lpgemm_weight_desc_t *d = &plan->desc;
+  const int scale_digits = digits_of(d->scale_type, d->super_scale_type);
+  if (d->zero == LPGEMM_ZERO_PER_GROUP || d->zero == LPGEMM_ZERO_MINIMUM) {
+    if (lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR) return "it takes no zeros of groups of bipolar weights";
+    const int digits = d->zero == LPGEMM_ZERO_MINIMUM      ? digits_of(d->zero_type, d->super_zero_type)
+                       : lpg_is_integer_kind(d->zero_type) ? 0
+                                                           : digits_of(d->zero_type, 0) + scale_digits;
+    if (digits > 24 || (d->zero == LPGEMM_ZERO_MINIMUM && scale_digits > 24)) {
+      return "its scales and zeros have too many digits for fp32";
+    }
+    if (lpgemm_i_wide_lost_digits(plan) > 0 && d->k < LPG_BLOCK_K)
+      return "so short rows need all digits of their scales";
+  }
+  if (lpg_wide_lines_bytes(plan) > LPG_WIDE_MOST_LINES) return "its scales and zeros take too much workspace";
+  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
+  double most = 0.0, least = INFINITY;
+  for (uint32_t code = 0; code < 1u << plan->bits; code++) {
+    const double magnitude = fabs((double)lpg_code_value(d->type, code, d->codebook) - zero);
+    if (!isfinite(magnitude) || magnitude == 0.0) continue;
+    most = fmax(most, magnitude);
+    least = fmin(least, magnitude);
+  }
+  const int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
+  if (most > 0.0 && power_above(most) - ilogb(least) + (int)scale_span > room) {
+    return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   return NULL;
 }
@@ -156,16 +186,10 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
   const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, x_type);
   const char *reason = lpgemm_i_decoders_refuse(problem);
   if (reason) return reason;
-  reason = refuses_zeros(plan, x_type);
-  if (reason) return reason;
-  if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK && d->super_scale_type && !scaling.on_rows) {
-    return "it takes codebooks with scales of one level only";
-  }
-  if (!lpg_wide_form_exists(scaling.form, x_type == LPGEMM_BF16, lpg_is_integer_kind(d->type),
-                            lpg_kind(d->type) == LPGEMM_KIND_FLOAT, plan->bits)) {
-    return "it takes no groups of 16 columns with weights of this width";
-  }
-  if (!scaling.on_rows && (int)problem->scale_span > span_limit(d, x_type)) {
+  if (scaling.form == LPG_WIDE_LINES) {
+    reason = refuses_lines(plan, x_type, problem->scale_span);
+    if (reason) return reason;
+  } else if (!scaling.on_rows && (int)problem->scale_span > span_limit(d, x_type)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   if (problem->m > INT32_MAX / 2) return "it takes no matrix as large as this";
@@ -195,20 +219,29 @@ static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m) {
   }
 }
 
+/* Microseconds that making lines takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
+ * 2026-11-23). */
+static double lines_us(const lpg_plan *weights) {
+  const double twice = lpg_wide_groups(weights) > LPG_WIDE_LINES_KEPT ? 1.85 : 1.0;
+  return 3.0 + (double)lpg_wide_lines_bytes(weights) / 2.5e6 * twice;
+}
+
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device) {
   const lpg_wide_form form = lpgemm_i_wide_scaling(problem->plan, problem->x_type).form;
+  const double lines = form == LPG_WIDE_LINES ? lines_us(problem->plan) : 0.0;
   lpg_wide_plan plan;
   int item;
   double ns = 0.0;
   const int found = lpg_wide_choose(problem->plan, problem->m, form, device, 0, &plan, &item, &ns);
   if (!found) return HUGE_VAL;
   /* 1.5 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
-  return 1.5 + lpg_x_copy_us(problem, 2) + ns / 1000.0 * slower_by_decoder(&problem->plan->desc, problem->m);
+  return 1.5 + lpg_x_copy_us(problem, 2) + lines + ns / 1000.0 * slower_by_decoder(&problem->plan->desc, problem->m);
 }
 
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  return lpg_x_copy_bytes(problem, 2);
+  const int lines = lpgemm_i_wide_scaling(problem->plan, problem->x_type).form == LPG_WIDE_LINES;
+  return lpg_x_copy_bytes(problem, 2) + (lines ? (size_t)lpg_wide_lines_bytes(problem->plan) : 0);
 }
 
 /* The number that is the least wrong for few rows and for many, by how many times as long as the best plan it takes. */

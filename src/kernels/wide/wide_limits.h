@@ -17,7 +17,10 @@ typedef struct lpg_wide_scaling {
 
 lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations);
 
-/* For a copy of X, if it needs one. */
+/* Digits that scales give away so that products with integer zeros of groups are exact in fp32. */
+int lpgemm_i_wide_lost_digits(const lpg_plan *weights);
+
+/* For a copy of X, if it needs one, and for lines. */
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device);
 
 /* Microseconds. */
@@ -28,6 +31,10 @@ int lpgemm_i_wide_invariant_parts(const lpg_plan *weights, lpg_wide_form form, c
 
 /* NULL, or why the problem is not for them. */
 const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device);
+
+/* Makes lines of scales and zeros, and the factors that take rows' sums back from them. */
+lpgemm_status_t lpgemm_i_cuda_wide_lines(const lpg_call *call, float *factors, void *lines);
+lpgemm_status_t lpgemm_i_cuda_prepare_wide_lines(void);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* The warps of a wide kernel that copy. A stage is 64 columns: X of all tokens of the item, and the weights whose tiles
- * begin there. Each of the four warps brings every fourth stage: one of every block of 256 columns. In the last two
- * forms it also makes the stage's table of scales and zeros, of numbers that it has copied a block ahead. */
+ * begin there. Each of the four warps brings every fourth stage: one of every block of 256 columns; in the last form
+ * with the lines of its columns. */
 #pragma once
 
 #include "../tile_parts.cuh"
@@ -62,26 +62,17 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
   const bool aligned = from.aligned();
   ring_place full(barriers.full(0), p.x_stages, 16), x(barriers.base + p.x_ring, p.x_stages, T::x_stage_bytes);
   ring_place codes(barriers.base + p.w_ring, p.w_stages, T::w_stage_bytes);
-  ring_place slots(T::tables ? p.scales : barriers.base + p.scales, p.slots, T::slot().bytes);
-  raw_numbers<T> numbers(a, memory, warp, lane);
+  const uint32_t line_bytes = row_tiles * a.stage_groups * LPG_WIDE_LINES_BYTES;
+  ring_place slots(barriers.base + p.scales, p.slots, T::lines ? line_bytes : T::slot().bytes);
   uint32_t parity = full.advance(warp) & 1 ^ 1; /* fresh stages are empty */
   stage_on_its_way before;
   x.advance(warp);
   codes.advance(warp / w_stages);
-  if (T::tables) {
-    slots.advance(warp);
-    numbers.copy(blocks > 0 && w.first_item < w.items, w.row_item(w.first_item) * row_tiles, parts.block(0));
-  }
+  if (T::lines) slots.advance(warp);
   for (int item = w.first_item; item < w.items; item += w.stride) {
     const int token = w.token_item(item) * T::Tokens, row_tile = w.row_item(item) * row_tiles;
     for (int i = 0; i < blocks; i++) {
       const int block = parts.block(i), vector = block * T::Bits + warp / w_stages * T::w_vectors;
-      if constexpr (T::tables) { /* a stage ahead, and before this stage's, behind which they would queue */
-        const bool same = i + 1 < blocks;
-        const int then = same ? item : item + w.stride;
-        __syncwarp();
-        numbers.copy(then < w.items, w.row_item(then) * row_tiles, parts.block(same ? i + 1 : 0));
-      }
       if (!__all_sync(~0u, barrier_is_over(full.at + 8, parity))) before.announce<0>();
       wait_barrier(full.at + 8, parity);
       if (warp % w_stages == 0) {
@@ -90,20 +81,18 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
                         row_tile, a.row_vectors - vector);
         codes.advance(LPG_WIDE_COPY_WARPS / w_stages);
       }
-      if (!T::tables && warp == 0) {
+      if (T::lines) {
+        const int group = a.line_groups > 1 ? block * a.block_groups + warp * a.block_groups / LPG_WIDE_COPY_WARPS : 0;
+        copy_lines<T>(a, slots.at, row_tile, group, lane);
+        slots.advance(LPG_WIDE_COPY_WARPS);
+      } else if (warp == 0) {
         load_slot<T>(a, slots.at, row_tile, block, lane);
         slots.advance(1);
       }
       from.load<T::Tokens>(x.at, token, block * block_k + warp * LPG_WIDE_STAGE_K, lane, aligned);
       commit_copies();
-      before.announce<T::tables ? 2 : 1>();
+      before.announce<1>();
       before.full = full.at;
-      if constexpr (T::tables) {
-        wait_copies<2>();
-        __syncwarp();
-        numbers.convert(memory + slots.at);
-        slots.advance(LPG_WIDE_COPY_WARPS);
-      }
       x.advance(LPG_WIDE_COPY_WARPS);
       parity ^= full.advance(LPG_WIDE_COPY_WARPS) & 1;
     }

@@ -39,7 +39,7 @@ LPG_FN int lpg_wide_stage_steps(int bits) {
 LPG_FN int lpg_wide_rows(int row_tiles, int warps) { return row_tiles * warps * LPG_TILE_ROWS; }
 
 /* How weights get their scales and zeros. In all forms but the last they are read as they are packed, and scales are of
- * X's type but where said. */
+ * X's type but where said. For the last a kernel makes lines of them first: weight = code * scale + rest, in fp32. */
 typedef enum lpg_wide_form {
   LPG_WIDE_PLAIN, /* groups of at least 128 columns, one zero for all */
   LPG_WIDE_ZEROS, /* the same with zeros of groups */
@@ -47,23 +47,19 @@ typedef enum lpg_wide_form {
   LPG_WIDE_E4M3,  /* groups of 16 and more, scales of e4m3 */
   LPG_WIDE_E8M0,  /* groups of 32 and more, scales that are powers of two */
   LPG_WIDE_SPLIT, /* groups of at least 128, scales of fp16 for X of bf16: the sum of two numbers */
-  LPG_WIDE_ANY,   /* all others but groups of 16: the warps that copy make tables of scales and zeros */
-  LPG_WIDE_ANY16  /* the same for groups of 16 */
+  LPG_WIDE_LINES  /* all others, groups of 16 and more */
 } lpg_wide_form;
 #define LPG_WIDE_EACH_FORM(form)                                                                         \
   form(LPG_WIDE_PLAIN) form(LPG_WIDE_ZEROS) form(LPG_WIDE_SMALL) form(LPG_WIDE_E4M3) form(LPG_WIDE_E8M0) \
-      form(LPG_WIDE_SPLIT) form(LPG_WIDE_ANY) form(LPG_WIDE_ANY16)
-
-LPG_FN int lpg_wide_has_tables(lpg_wide_form form) { return form >= LPG_WIDE_ANY; }
+      form(LPG_WIDE_SPLIT) form(LPG_WIDE_LINES)
 
 /* Steps that share a scale. */
 LPG_FN int lpg_wide_granule(lpg_wide_form form) {
   switch (form) {
     case LPG_WIDE_SMALL:
-    case LPG_WIDE_E8M0:
-    case LPG_WIDE_ANY: return 2;
+    case LPG_WIDE_E8M0: return 2;
     case LPG_WIDE_E4M3:
-    case LPG_WIDE_ANY16: return 1;
+    case LPG_WIDE_LINES: return 1;
     default: return 8;
   }
 }
@@ -87,21 +83,25 @@ LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, in
     case LPG_WIDE_E4M3: return is_float && bits == 4;
     case LPG_WIDE_E8M0: return common && is_float;
     case LPG_WIDE_SPLIT: return common && bf16;
-    case LPG_WIDE_ANY16: return common || bits == 6;
     default: return 1;
   }
 }
 
-/* Which items a form has: 16 warps only where registers do, and few in the last two. */
-LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int row_tiles, int all_warps) {
+/* Which items a form has: 16 warps only where registers do, and for the last the best of each number of tokens. */
+LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int teams, int all_warps) {
+  if (form == LPG_WIDE_LINES) return tokens == LPG_WIDE_TOKENS || teams == 2;
   if (form == LPG_WIDE_PLAIN) return all_warps == 16 || tokens == LPG_WIDE_TOKENS;
-  return all_warps == 8 && (!lpg_wide_has_tables(form) || tokens == 64 || row_tiles == 2);
+  return all_warps == 8;
 }
 
 /* A slot in shared memory: scales of an item's rows, zeros, and the rows' exponents, each by row tiles, in these by
- * granules. It is of a block of columns; in the last two forms of a stage of X, and holds a table instead: of each
- * granule 8 entries, of rows g and g + 8. */
-enum { LPG_WIDE_ENTRY_BYTES = 16 };
+ * granules. It is of a block of columns; in the last form of a stage of X, and holds lines instead: of each row tile
+ * those of the groups that the stage's columns lie in, 8 pieces of 16 bytes, each the lines of rows g and g + 8. */
+enum {
+  LPG_WIDE_LINES_BYTES = 128,            /* of a row tile and group */
+  LPG_WIDE_LINES_KEPT = 256,             /* groups of a row that are read once */
+  LPG_WIDE_MOST_LINES = 64 * 1024 * 1024 /* bytes of all that a call may make */
+};
 typedef struct lpg_wide_slot {
   int steps, granules, scale_bytes, zero_bytes; /* of a row tile; bytes of a granule */
   int zeros, exponents, bytes;                  /* where they begin, and the whole */
@@ -109,20 +109,29 @@ typedef struct lpg_wide_slot {
 
 LPG_FN lpg_wide_slot lpg_wide_slot_of(lpg_wide_form form, int is_integer, int row_tiles) {
   lpg_wide_slot s = LPG_ZERO;
-  const int tables = lpg_wide_has_tables(form), bytes = form == LPG_WIDE_E4M3 || form == LPG_WIDE_E8M0 ? 1 : 2;
-  s.steps = (tables ? (int)LPG_WIDE_STAGE_K : (int)LPG_BLOCK_K) / LPG_STEP_K;
+  const int lines = form == LPG_WIDE_LINES, bytes = form == LPG_WIDE_E4M3 || form == LPG_WIDE_E8M0 ? 1 : 2;
+  s.steps = (lines ? (int)LPG_WIDE_STAGE_K : (int)LPG_BLOCK_K) / LPG_STEP_K;
   s.granules = s.steps / lpg_wide_granule(form);
-  s.scale_bytes = tables ? 8 * LPG_WIDE_ENTRY_BYTES : bytes * LPG_TILE_ROWS;
+  s.scale_bytes = lines ? (int)LPG_WIDE_LINES_BYTES : bytes * LPG_TILE_ROWS;
   s.zero_bytes = lpg_wide_reads_zeros(form, is_integer) ? LPG_TILE_ROWS : 0;
   s.zeros = row_tiles * s.granules * s.scale_bytes;
   s.exponents = s.zeros + row_tiles * s.granules * s.zero_bytes;
-  s.bytes = s.exponents + (tables ? 0 : row_tiles * LPG_TILE_ROWS);
+  s.bytes = s.exponents + (lines ? 0 : row_tiles * LPG_TILE_ROWS);
   return s;
 }
 
-/* The last two forms: groups that a stage of X touches, of a section with so many in a block of columns. */
-LPG_FN int lpg_wide_stage_groups(int block_groups) {
-  return block_groups * LPG_WIDE_STAGE_K > LPG_BLOCK_K ? block_groups * LPG_WIDE_STAGE_K / LPG_BLOCK_K : 1;
+/* Groups that a stage of X touches. */
+static inline int lpg_wide_stage_groups(const lpg_plan *weights) {
+  const int groups = lpg_block_groups(&weights->group) * LPG_WIDE_STAGE_K / LPG_BLOCK_K;
+  return groups > 1 ? groups : 1;
+}
+
+/* The last form: lines of a row tile, and of all of them the bytes in the workspace, with the factor of each row. */
+static inline int64_t lpg_wide_groups(const lpg_plan *weights) {
+  return weights->group.count <= 1 ? 1 : weights->group.padded;
+}
+static inline int64_t lpg_wide_lines_bytes(const lpg_plan *weights) {
+  return weights->row_tiles * (lpg_wide_groups(weights) * LPG_WIDE_LINES_BYTES + LPG_TILE_ROWS * 4);
 }
 
 typedef struct lpg_wide_kind {
@@ -131,29 +140,22 @@ typedef struct lpg_wide_kind {
   lpg_wide_form form;
   int table_bytes; /* the decoder's, in shared memory */
   int slot_bytes;  /* of scales and zeros */
-  int raw_bytes;   /* the last two forms: the same of two stages, and the rows' exponents, as they are packed */
   int x_stage_bytes, w_stage_bytes;
 } lpg_wide_kind;
 
 static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_item item, lpg_wide_form form) {
   const int bits = weights->bits, row_tiles = item.row_tiles;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
-  const int is_integer = lpg_is_integer_kind(weights->desc.type), tables = lpg_wide_has_tables(form);
+  const int is_integer = lpg_is_integer_kind(weights->desc.type);
   lpg_wide_kind kind;
   kind.item = item;
   kind.rows = lpg_wide_rows(row_tiles, item.warps);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   kind.form = form;
-  kind.slot_bytes = lpg_wide_slot_of(form, is_integer, kind.rows / LPG_TILE_ROWS).bytes;
-  kind.raw_bytes = tables ? kind.rows : 0;
-  for (int id = LPG_SECTION_SCALES; tables && id <= LPG_SECTION_SUPER_ZEROS; id++) {
-    if (weights->section[id].bytes == 0) continue;
-    kind.raw_bytes += kind.rows / LPG_TILE_ROWS *
-                      lpg_wide_stage_groups(lpg_block_groups(lpg_section_axis(weights, (lpg_section_id)id))) *
-                      lpg_slot_bytes(lpg_section_type(&weights->desc, (lpg_section_id)id));
-  }
-  kind.raw_bytes *= 2;
+  kind.slot_bytes = form == LPG_WIDE_LINES
+                        ? kind.rows / LPG_TILE_ROWS * lpg_wide_stage_groups(weights) * LPG_WIDE_LINES_BYTES
+                        : lpg_wide_slot_of(form, is_integer, kind.rows / LPG_TILE_ROWS).bytes;
   kind.x_stage_bytes = item.tokens * LPG_WIDE_STAGE_K * 2;
   kind.w_stage_bytes = kind.rows * lpg_wide_stage_steps(bits) * LPG_STEP_K / 8 * bits;
   return kind;
@@ -169,7 +171,7 @@ typedef struct lpg_wide_plan {
   lpg_shares part;                /* blocks of one */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
-  int32_t table, factors, sums, scales, raw, raw_bytes, x_ring, w_ring, shared_bytes;
+  int32_t table, factors, sums, scales, x_ring, w_ring, shared_bytes;
 } lpg_wide_plan;
 
 /* Lays out shared memory; 0 if it does not fit. A stage of weights is for several of X where tiles are long. One of X
@@ -178,7 +180,7 @@ typedef struct lpg_wide_plan {
 static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, int64_t shared_memory) {
   const int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
   const int others = (kind->item.teams - 1) * (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* stages of the other teams */
-  const int tables = lpg_wide_has_tables(kind->form);
+  const int lines = kind->form == LPG_WIDE_LINES;
   p->table = LPG_WIDE_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
   p->sums = p->factors + 2 * LPG_WIDE_ROWS * 4;
@@ -187,15 +189,10 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
     p->scales +=
         kind->item.teams * kind->item.warps * lpg_sums_bytes(LPG_PASS_TOKENS, kind->item.row_tiles * LPG_TILE_ROWS);
   }
-  p->raw = p->scales;
-  p->raw_bytes = kind->raw_bytes;
-  if (!tables) {
-    p->slots = 1 + kind->item.teams + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
-    p->raw += p->slots * kind->slot_bytes;
-  }
-  p->x_ring = lpg_round_up_to(p->raw + LPG_WIDE_COPY_WARPS * p->raw_bytes, 1024); /* swizzled rows */
+  p->slots = 1 + kind->item.teams + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
+  p->x_ring = lpg_round_up_to(p->scales + (lines ? 0 : p->slots * kind->slot_bytes), 1024);        /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
-  const int stage_bytes = kind->x_stage_bytes + (tables ? kind->slot_bytes : 0);
+  const int stage_bytes = kind->x_stage_bytes + (lines ? kind->slot_bytes : 0);
   p->x_stages = 0;
   for (int32_t w_stages = 2; w_stages <= LPG_WIDE_MOST_STAGES; w_stages++) {
     const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / stage_bytes;
@@ -211,7 +208,7 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
   if (p->x_stages < others + LPG_WIDE_COPY_WARPS) return 0;
   p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
   p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;
-  if (tables) {
+  if (lines) { /* a slot belongs to a stage of X */
     p->slots = p->x_stages;
     p->scales = p->shared_bytes;
     p->shared_bytes += p->slots * kind->slot_bytes;
@@ -232,8 +229,7 @@ static inline double lpg_wide_slower(lpg_wide_form form) {
     case LPG_WIDE_E8M0:
     case LPG_WIDE_SPLIT: return 1.4;
     case LPG_WIDE_E4M3: return 2.0;
-    case LPG_WIDE_ANY: return 2.5;
-    default: return 4.8;
+    default: return 2.2;
   }
 }
 
@@ -300,7 +296,7 @@ static inline int lpg_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_f
 #undef LPG_ITEM
   int found = 0;
   for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
-    if (!lpg_wide_has(form, items[i].tokens, items[i].row_tiles, items[i].teams * items[i].warps)) continue;
+    if (!lpg_wide_has(form, items[i].tokens, items[i].teams, items[i].teams * items[i].warps)) continue;
     const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form);
     lpg_wide_plan p = LPG_ZERO;
     double ns = 0.0;

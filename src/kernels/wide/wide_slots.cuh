@@ -26,6 +26,20 @@ __device__ inline void copy_granules(const number_section &s, uint32_t to, int r
   }
 }
 
+/* The lines of a stage: `groups` of each row tile, from group `first` on. */
+template <class T>
+__device__ inline void copy_lines(const wide_args &a, uint32_t to, int row_tile, int first, int lane) {
+  constexpr int row_tiles = T::rows / LPG_TILE_ROWS, pieces = LPG_WIDE_LINES_BYTES / 16;
+  const int each = a.stage_groups * pieces, log2 = __ffs(each) - 1;
+  const uint8_t *const lines = a.lines + (int64_t)first * LPG_WIDE_LINES_BYTES;
+  const int there = (a.line_groups - first) * pieces; /* the others are of columns that are not */
+#pragma unroll 4
+  for (int i = lane; i < row_tiles << log2; i += 32) {
+    const int piece = i & (each - 1), row = min(row_tile + (i >> log2), a.row_tiles - 1);
+    copy16_async(to + i * 16, lines + ((int64_t)row * a.line_groups * pieces + piece) * 16, piece < there);
+  }
+}
+
 template <class T>
 __device__ inline void load_slot(const wide_args &a, uint32_t to, int row_tile, int block, int lane) {
   constexpr lpg_wide_slot slot = T::slot();
@@ -71,11 +85,17 @@ __device__ inline uint32_t power_of_code(uint32_t code, int exponent) {
   return code == 255 ? both(0x7fff) : field * both(1u << X::mantissa);
 }
 
+template <class X>
+__device__ inline float2 widen_two(uint32_t pair) {
+  return X::mantissa == 10 ? __half22float2(*(const __half2 *)&pair)
+                           : make_float2(lpg_bits_f32(pair << 16), lpg_bits_f32(pair & 0xffff0000u));
+}
+
 /* What a row tile's weights are decoded with, for a granule of columns: of rows g and g + 8. */
 template <class T>
 struct row_numbers_of {
   uint32_t scale[2], lacks[2]; /* lacks: where the scale is the sum of two numbers, the second */
-  uint32_t rest[2];            /* what is added to scaled weights, in tables */
+  float2 line[2];              /* the last form: scale and rest */
   uint32_t power[2]; /* by which scales of X's type are multiplied, one after the other: pairs, for rows g and g + 8 */
   int exponent[2];   /* what it is the power of */
   typename T::Decoder::rows rows[2];
@@ -130,17 +150,18 @@ struct row_numbers_of {
     }
   }
 
-  /* From a table's entry. */
-  __device__ void load(const uint4 &entry) {
-    spread(entry.x, scale);
-    spread(entry.y, lacks);
-    spread(entry.z, rest);
-    if (T::Decoder::centered) set_centers(__byte_perm(entry.w, 0, 0x1010), __byte_perm(entry.w, 0, 0x3232));
+  /* From two lines. */
+  __device__ void load(const float4 &lines) {
+    line[0] = make_float2(lines.x, lines.y);
+    line[1] = make_float2(lines.z, lines.w);
   }
 
   /* d to the scaled weight. */
   __device__ uint32_t scaled(uint32_t d, int half) const {
-    if (T::tables) return T::X::fma(d, scale[half], T::X::fma(d, lacks[half], rest[half]));
+    if constexpr (T::lines) {
+      const float2 two = widen_two<typename T::Codes>(d);
+      return T::X::round_two(fmaf(two.x, line[half].x, line[half].y), fmaf(two.y, line[half].x, line[half].y));
+    }
     if (T::Form != LPG_WIDE_SPLIT) return T::X::multiply(d, scale[half]);
     return T::X::fma(d, scale[half], T::X::multiply(d, lacks[half]));
   }

@@ -2,6 +2,8 @@
  * cluster of blocks of threads does which items. */
 #pragma once
 
+#include <type_traits>
+
 #include "../blocks.cuh"
 #include "../decoder.cuh"
 #include "../epilogue.cuh"
@@ -18,8 +20,11 @@ struct wide_args {
   numbers_args numbers;
   const uint8_t *codes;
   const int8_t *exponents; /* of the rows; NULL: all 0 */
-  int64_t row_bytes;       /* of the codes of a row tile */
-  int32_t row_vectors;     /* of them, 512 bytes each */
+  const uint8_t *lines;    /* the last form: of each row tile and group, LPG_WIDE_LINES_BYTES; and the rows' factors */
+  const float *line_factors;
+  int32_t line_groups, block_groups, stage_groups; /* of a row, a block of columns, a stage of X */
+  int64_t row_bytes;                               /* of the codes of a row tile */
+  int32_t row_vectors;                             /* of them, 512 bytes each */
   int32_t row_tiles, n, m, k;
   int64_t ldx;
   const uint16_t *x;
@@ -32,10 +37,12 @@ template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_
           int TeamWarps_, lpg_wide_form Form_>
 struct wide_traits {
   using X = X_;
-  using Decoder = Decoder_<X_, Bits_>;
+  static constexpr bool lines = Form_ == LPG_WIDE_LINES, integer_sums = false;
+  /* What codes become: fp16 is enough for integers that are scaled in fp32. */
+  using Codes = std::conditional_t<lines && Decoder_<X_, Bits_>::centered, f16_x, X_>;
+  using Decoder = Decoder_<Codes, Bits_>;
   static constexpr int Bits = Bits_, Tokens = Tokens_;
   static constexpr lpg_wide_form Form = Form_;
-  static constexpr bool tables = lpg_wide_has_tables(Form), integer_sums = false;
   static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;
   static constexpr int row_tiles = RowTiles_, rows = lpg_wide_rows(row_tiles, team_warps);
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);

@@ -149,8 +149,9 @@ def targets(arch, archs):
 def only_on(kernel, families, archs):
     """The one architecture whose GPUs run the kernel, or None: it and every later one. PTX for the later ones takes the
     compiler as long as machine code; who builds for one sort of GPU alone gets it for the last resort alone."""
-    if compute_capability(kernel.arch)[1]:
-        return kernel.arch[2:]
+    capability, exact = compute_capability(kernel.arch)
+    if exact or not capability:
+        return kernel.arch[2:] if exact else None
     alone = archs and len(archs) == 1 and archs[0].endswith("a") and not families[kernel.family].last_resort
     return archs[0] if alone else None
 
@@ -385,6 +386,7 @@ def selftest():
                 "-gencode arch=compute_80,code=compute_80\n") in before
         one = registry(families, kernels(families, ["90a"]), ["90a"])
         assert re.search(r'"decode.u4.f16.16x8.sm80",[^}]*\.arch = 90,\s*\.arch_exact = 1,', one)
+        assert one.count(".backend = LPGEMM_BACKEND_CPU") == sum(not k.arch.startswith("sm") for k in kernels(families, ["90a"]))
         assert re.search(r'"generic.w4.any.16x8.sm80",[^}]*\.arch = 80,\s*\.arch_exact = 0,', one)
         assert "LPG_MADE(lpgemm_i_made_u4_f16_16x8_sm80, u4, f16, 16, 8)\n" in first["made.u4.sm80.cu"][1]
         names = re.findall(r'\.name = "(.*)"', first["registry.c"][1])

@@ -5,6 +5,7 @@
  *   dense/slices    slices of K, by every dense kernel that takes the problem
  *   dense/spread    floats whose values are too far apart to be scaled in fp16
  *   dense/items     more items than the GPU has clusters for
+ *   dense/halves    zeros between the codes, whose differences fp8 holds
  *   dense/turns     the same with slices of K: an item that was done twice would add C in place twice */
 #include <string.h>
 
@@ -200,6 +201,23 @@ static void check_items(void) {
   check_spec(&s);
 }
 
+static void check_halves(void) {
+  static const float zeros[] = {0.5f, 1.5f, 7.5f};
+  static const int bits[] = {1, 2, 4};
+  for (int i = 0; i < 12; i++) {
+    problem_spec s = {.desc = {.size = sizeof s.desc, .n = 70, .k = 400, .zero = LPGEMM_ZERO_CONSTANT},
+                      .m = 64,
+                      .y_type = LPGEMM_F32,
+                      .alpha = 1};
+    s.desc.type = LPGEMM_UINT(bits[i % 3]);
+    s.desc.zero_constant = zeros[i % 3];
+    s.desc.scale_type = LPGEMM_F16;
+    s.desc.group_k = i / 3 % 2 ? 128 : 0;
+    s.x_type = i < 6 ? LPGEMM_E4M3 : LPGEMM_E5M2;
+    check_spec(&s);
+  }
+}
+
 /* 80 items in two slices, 30 clusters at once on the H200. All sums are exact, so any two kernels agree to the bit. */
 static void check_turns(lpgemm_dtype_t x_type) {
   problem_spec s = {.desc = {.size = sizeof s.desc, .type = LPGEMM_UINT(4), .n = 4096, .k = 2048},
@@ -247,6 +265,7 @@ void suite_dense(void) {
   for (int i = 0; i < 3; i++) {
     if (test_case("dense/items/%03d", i)) check_items();
   }
+  if (test_case("dense/halves")) check_halves();
   if (test_case("dense/turns/f16")) check_turns(LPGEMM_F16);
   if (test_case("dense/turns/bf16")) check_turns(LPGEMM_BF16);
   CHECK_STATUS(lpgemm_destroy(all.handle), LPGEMM_SUCCESS);

@@ -58,10 +58,13 @@ static void parse_arch(const char *word, const lpg_kernel *k) {
   if (strncmp(word, "sm", 2) == 0) {
     char *end;
     CHECK_INT(k->backend, LPGEMM_BACKEND_CUDA);
-    int32_t arch = (int32_t)strtol(word + 2, &end, 10);
-    if (*end != 'a' && k->arch_exact) arch = 90; /* built for Hopper alone, it runs nowhere else */
-    CHECK_INT(k->arch, arch);
-    CHECK(*end != 'a' || k->arch_exact);
+    const long arch = strtol(word + 2, &end, 10);
+    if (*end != 'a' && k->arch_exact) { /* built for one sort of GPU alone, it runs nowhere else */
+      CHECK(k->arch >= 90 && strncmp(k->name, "generic.", 8) != 0);
+    } else {
+      CHECK_INT(k->arch, arch);
+      CHECK_INT(k->arch_exact, *end == 'a');
+    }
   } else {
     CHECK_INT(k->backend, LPGEMM_BACKEND_CPU);
     CHECK(k->isa >= 0 && k->isa <= LPG_ISA_VBMI && k->arch == 0 && k->arch_exact == 0);

@@ -200,8 +200,8 @@ struct group_walk {
   }
 
   __device__ float weight(float value, int half) const {
-    const float difference = value + (half ? at.w : at.z);
-    return Scaled ? fmaf(difference, half ? at.y : at.x, half ? rest.y : rest.x) : difference;
+    const float difference = value + (half ? at.w : at.z), left = half ? rest.y : rest.x;
+    return Scaled ? fmaf(difference, half ? at.y : at.x, left) : difference + left;
   }
 };
 
@@ -402,9 +402,9 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.offset = (float)lpg_integer_offset(d.type) - 8388608.0f;
   a.most = lpg::largest_of(d.type, d.codebook);
   lpg::set_bound(*call, a);
-  if (type == LPGEMM_F16 && !integers && !a.scaling.on_rows && !a.scaling.in_table &&
-      (a.most < 0x1p-30 || a.most > 0x1p30)) {
-    a.value_exponent = ilogb(a.most);
+  if (type == LPGEMM_F16 && !integers && !a.scaling.on_rows && !a.scaling.in_table && a.most > 0.0) {
+    const int e = ilogb(a.most); /* 100: with it all powers of two stay within fp32 */
+    a.value_exponent = abs(e) <= 30 ? 0 : e < -100 ? -100 : e > 100 ? 100 : e;
   }
   a.codes = call->section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call->section[LPG_SECTION_ROW_EXPONENTS];

@@ -172,7 +172,10 @@ static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, ui
     most = fmax(most, magnitude);
     least = fmin(least, magnitude);
   }
-  const int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
+  int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
+  if (d->super_scale_type && lpg_wide_groups(plan) > LPG_WIDE_LINES_KEPT) { /* it takes the largest codes for granted */
+    room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
+  }
   if (most > 0.0 && power_above(most) - ilogb(least) + (int)scale_span > room) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }

@@ -44,7 +44,7 @@ namespace { /* nothing here is a symbol of the library */
 /* Launches kernel(args) without touching nvcc's host stub, in clusters of so many blocks. `follows`: it waits for the
  * kernel before by itself (prim/follow.cuh), so that its blocks may start while that one ends; for 9.0 and later. */
 template <class Args>
-inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster, int threads, size_t shared_bytes,
+static inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster, int threads, size_t shared_bytes,
                                       void *stream, const Args &args, bool follows = false) {
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attributes[2] = {};
@@ -64,13 +64,13 @@ inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster
 }
 
 template <class Args>
-inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t shared_bytes, void *stream,
+static inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t shared_bytes, void *stream,
                               const Args &args) {
   return launch_cluster(kernel, grid, 1, threads, shared_bytes, stream, args);
 }
 
 /* Loads a kernel on the current device and lets it use that much dynamic shared memory. */
-inline lpgemm_status_t allow_shared(const void *kernel, size_t shared_bytes) {
+static inline lpgemm_status_t allow_shared(const void *kernel, size_t shared_bytes) {
   LPG_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
   return LPGEMM_SUCCESS;
 }

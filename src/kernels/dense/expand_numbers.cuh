@@ -77,8 +77,8 @@ static __device__ __noinline__ void load_numbers(const expand_sections &a, int r
 /* ---- on the host ---- */
 
 inline expand_sections make_sections(const lpg_call &call) {
-  static const lpg_section_id id[2][2] = {{LPG_SECTION_SCALES, LPG_SECTION_SUPER_SCALES},
-                                          {LPG_SECTION_ZEROS, LPG_SECTION_SUPER_ZEROS}};
+  const lpg_section_id id[2][2] = {{LPG_SECTION_SCALES, LPG_SECTION_SUPER_SCALES},
+                                   {LPG_SECTION_ZEROS, LPG_SECTION_SUPER_ZEROS}}; /* static, it would be a symbol */
   const lpg_plan &plan = *call.problem.plan;
   expand_sections a = {};
   a.zero_constant = plan.desc.zero_constant;

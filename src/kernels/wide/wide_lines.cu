@@ -144,7 +144,7 @@ __device__ inline float2 line_of(const lines_args &a, float scale, float zero, f
   return make_float2(s * a.step, (a.base - zero) * s);
 }
 
-__global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(const __grid_constant__ lines_args a) {
+static __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(const __grid_constant__ lines_args a) {
   __shared__ int most_bits[LPG_TILE_ROWS]; /* fp32 of one sign are in order as integers */
   const int row_tile = blockIdx.x, g = threadIdx.x % 8;
   let_next_start();

@@ -44,8 +44,9 @@ namespace { /* nothing here is a symbol of the library */
 /* Launches kernel(args) without touching nvcc's host stub, in clusters of so many blocks. `follows`: it waits for the
  * kernel before by itself (prim/follow.cuh), so that its blocks may start while that one ends; for 9.0 and later. */
 template <class Args>
-static inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster, int threads, size_t shared_bytes,
-                                      void *stream, const Args &args, bool follows = false) {
+static inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster, int threads,
+                                             size_t shared_bytes, void *stream, const Args &args,
+                                             bool follows = false) {
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attributes[2] = {};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -65,7 +66,7 @@ static inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int 
 
 template <class Args>
 static inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t shared_bytes, void *stream,
-                              const Args &args) {
+                                     const Args &args) {
   return launch_cluster(kernel, grid, 1, threads, shared_bytes, stream, args);
 }
 

@@ -114,7 +114,7 @@ INLINE void add_products(int fields, int digits, const uint8_t *codes, const uin
         __m512i code[4];
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++) {
-          code[g] = f == 0 ? all[g] : _mm512_srli_epi16(all[g], 8 / fields * f);
+          code[g] = f == 0 ? all[g] : _mm512_srli_epi16(all[g], (unsigned)(8 / fields * f));
           code[g] = _mm512_and_si512(code[g], field);
         }
 #pragma GCC unroll 4

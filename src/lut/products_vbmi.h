@@ -111,10 +111,11 @@ INLINE void add_products(int fields, int digits, const uint8_t *codes, const uin
       }
 #pragma GCC unroll 4
       for (int f = 0; f < fields; f++) {
+        const uint8_t shift = (uint8_t)(8 / fields * f); /* gcc counts shifts in int, clang in unsigned */
         __m512i code[4];
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++) {
-          code[g] = f == 0 ? all[g] : _mm512_srli_epi16(all[g], (unsigned)(8 / fields * f));
+          code[g] = f == 0 ? all[g] : _mm512_srli_epi16(all[g], shift);
           code[g] = _mm512_and_si512(code[g], field);
         }
 #pragma GCC unroll 4

@@ -54,12 +54,16 @@ static lpgemm_status_t with_groups_kernel(bool subtracts, With with) {
 
 template <int Bits, int Tokens, int RowTiles>
 static lpgemm_status_t launch_octets_groups(const lpg_call &call, const octets_args &a) {
-  return with_groups_kernel<Bits, Tokens, RowTiles>(
+  bool is_there = false;
+  LPG_TRY((with_groups_kernel<Bits, Tokens, RowTiles>(
       lpg_octets_subtracts(&call.problem.plan->desc), [&](const void *kernel) {
+        is_there = true;
         return launch_cluster(kernel, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
                               octets_traits<Bits, Tokens, RowTiles>::threads, (size_t)a.plan.shared_bytes, call.stream,
                               a, true);
-      });
+      })));
+  LPG_CHECK(is_there, LPGEMM_INTERNAL_ERROR, "an item was chosen for which there is no kernel");
+  return LPGEMM_SUCCESS;
 }
 
 static octets_groups make_octets_groups(const lpg_call &call) {

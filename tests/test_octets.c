@@ -78,15 +78,14 @@ static void check_spec(lpgemm_handle_t handle, const problem_spec *s) {
   problem_free(&p);
 }
 
-/* The three ways of outputs: 16 bits that are only scaled, in whole pieces; all else that is real; integers. */
-static void check_shape(lpgemm_handle_t handle, int shape, int which) {
+/* A shape, with outputs that are only scaled, in whole pieces (which = 0), or not (1). */
+static problem_spec spec_of(int shape, int which) {
   problem_spec s = {.desc = {.size = sizeof s.desc}};
   s.desc.type = types[(shape + which) % COUNT(types)];
   s.desc.n = shapes[shape].n;
   s.desc.k = shapes[shape].k;
   s.m = shapes[shape].m;
   s.x_type = LPGEMM_I8;
-  s.y_type = which == 0 ? LPGEMM_F16 : which == 1 ? LPGEMM_BF16 : LPGEMM_I32;
   s.alpha = 1;
   if (which == 0) s.pad_y = (int)((8 - s.desc.n % 8) % 8);
   if (which == 1) {
@@ -94,6 +93,13 @@ static void check_shape(lpgemm_handle_t handle, int shape, int which) {
     s.bias_type = LPGEMM_F32;
     s.pad_y = s.pad_c = s.pad_x = 3;
   }
+  return s;
+}
+
+/* The three ways of outputs: 16 bits that are only scaled, in whole pieces; all else that is real; integers. */
+static void check_shape(lpgemm_handle_t handle, int shape, int which) {
+  problem_spec s = spec_of(shape, which);
+  s.y_type = which == 0 ? LPGEMM_F16 : which == 1 ? LPGEMM_BF16 : LPGEMM_I32;
   if (which < 2) {
     s.desc.scale_type = LPGEMM_F16;
     s.x_scale_mode = LPGEMM_X_SCALE_ROW;
@@ -108,23 +114,11 @@ static void check_shape(lpgemm_handle_t handle, int shape, int which) {
 
 /* Scales of groups, and zeros: the middle of the codes, another one, one a group. */
 static void check_groups(lpgemm_handle_t handle, int shape, int which) {
-  problem_spec s = {.desc = {.size = sizeof s.desc}};
-  s.desc.type = types[(shape + which) % COUNT(types)];
-  s.desc.n = shapes[shape].n;
-  s.desc.k = shapes[shape].k;
+  problem_spec s = spec_of(shape, which);
   s.desc.group_k = shapes[shape].k > 1000 && which == 1 ? 256 : 128;
   s.desc.scale_type = which == 1 ? LPGEMM_BF16 : LPGEMM_F16;
-  s.m = shapes[shape].m;
-  s.x_type = LPGEMM_I8;
   s.y_type = which == 0 ? LPGEMM_F16 : which == 1 ? LPGEMM_F32 : LPGEMM_BF16;
   s.x_scale_mode = which == 0 ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_TENSOR;
-  s.alpha = 1;
-  if (which == 0) s.pad_y = (int)((8 - s.desc.n % 8) % 8);
-  if (which == 1) {
-    s.beta = 0.5f;
-    s.bias_type = LPGEMM_F32;
-    s.pad_y = s.pad_c = s.pad_x = 3;
-  }
   if (LPGEMM_DTYPE_KIND(s.desc.type) == LPGEMM_KIND_UINT) {
     s.desc.zero = which == 2 ? LPGEMM_ZERO_PER_GROUP : LPGEMM_ZERO_CONSTANT;
     s.desc.zero_type = which == 2 ? LPGEMM_U8 : 0;

@@ -150,10 +150,10 @@ def only_on(kernel, families, archs):
     """The one architecture whose GPUs run the kernel, or None: it and every later one. PTX for the later ones takes the
     compiler as long as machine code; who builds for one sort of GPU alone gets it for the last resort alone."""
     capability, exact = compute_capability(kernel.arch)
-    if exact or not capability:
-        return kernel.arch[2:] if exact else None
+    if exact:
+        return kernel.arch[2:]
     alone = archs and len(archs) == 1 and archs[0].endswith("a") and not families[kernel.family].last_resort
-    return archs[0] if alone else None
+    return archs[0] if capability and alone else None
 
 
 def legal(families, kernel):

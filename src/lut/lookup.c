@@ -104,24 +104,23 @@ typedef struct job {
 
 /* ---- a segment ---- */
 
-static void add_segment(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        lookup_sums *sums) {
-#define CASE(n, d)                                 \
-  case (n)*8 + (d):                                \
-    add_lookups(n, d, panel, b, first, end, sums); \
-    break
+/* CASE for each number of digits, with constants. */
 #define CASES(n) \
   CASE(n, 1);    \
   CASE(n, 2);    \
   CASE(n, 3);    \
   CASE(n, 4)
+
+static void add_segment(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
+                        lookup_sums *sums) {
+#define CASE(n, d) \
+  case (n)*8 + (d): add_lookups(n, d, panel, b, first, end, sums); break
   switch (bits * 8 + digits) {
     CASES(1);
     CASES(2);
     CASES(3);
     CASES(4);
   }
-#undef CASES
 #undef CASE
 }
 
@@ -179,20 +178,12 @@ static const uint8_t *codes_to_multiply(const job *j, const uint8_t *codes, scra
 
 static void multiply_segment(int fields, int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
                              const segment *at, lookup_sums *sums) {
-#define CASE(n, d)                                                \
-  case (n)*8 + (d):                                               \
-    add_products(n, d, codes, next, x, at->first, at->end, sums); \
-    break
-#define CASES(n) \
-  CASE(n, 1);    \
-  CASE(n, 2);    \
-  CASE(n, 3);    \
-  CASE(n, 4)
+#define CASE(n, d) \
+  case (n)*8 + (d): add_products(n, d, codes, next, x, at->first, at->end, sums); break
   switch (fields * 8 + digits) {
     CASES(2);
     CASES(4);
   }
-#undef CASES
 #undef CASE
 }
 #endif

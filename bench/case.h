@@ -10,6 +10,7 @@ typedef enum bench_operation {
   BENCH_PACK,   /* lpgemm_pack_weights() from memory of the backend's kind */
   BENCH_UNPACK, /* lpgemm_unpack_weights() */
   BENCH_CALL,   /* what lpgemm_run() costs the host, without a graph */
+  BENCH_CHOOSE, /* what it costs the host to choose a kernel for a problem that the handle has not seen */
   BENCH_REGRET  /* the automatic choice beside every kernel that may be chosen */
 } bench_operation;
 

@@ -37,6 +37,7 @@ static bench_error run(bench_machine *machine, const bench_case *c, bench_result
       return NULL;
     case BENCH_REGRET: return bench_run_regret(machine, c, r);
     case BENCH_CALL: return bench_run_gemm(machine, c, r);
+    case BENCH_CHOOSE: return bench_run_choose(machine, c, r);
     case BENCH_BLAS: return run_blas(machine, c, r);
     default: return bench_run_pack(machine, c, r);
   }

@@ -201,7 +201,7 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack", "call", "regret"};
+static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack", "call", "choose", "regret"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }

@@ -122,7 +122,9 @@ static void check_plan(void) {
 
 /* ---- on a GPU ---- */
 
-static void check_spec(const problem_spec *spec) {
+/* How many dense kernels took it. */
+static int check_spec(const problem_spec *spec) {
+  int took = 0;
   problem p;
   if (problem_make(&p, all.handle, spec)) {
     problem_expect(&p);
@@ -133,9 +135,11 @@ static void check_spec(const problem_spec *spec) {
       CHECK_STATUS(status, LPGEMM_SUCCESS);
       problem_check(&p, all.kernel[i]);
       problem_check_again(&p, all.handle, all.kernel[i]);
+      took++;
     }
   }
   problem_free(&p);
+  return took;
 }
 
 static problem_spec draw(void) {
@@ -214,7 +218,7 @@ static void check_halves(void) {
     s.desc.scale_type = LPGEMM_F16;
     s.desc.group_k = i / 3 % 2 ? 128 : 0;
     s.x_type = i < 6 ? LPGEMM_E4M3 : LPGEMM_E5M2;
-    check_spec(&s);
+    CHECK(check_spec(&s) > 0);
   }
 }
 
@@ -233,6 +237,7 @@ static void check_turns(lpgemm_dtype_t x_type) {
     void *want = test_alloc(bytes);
     CHECK_STATUS(problem_run(&p, all.handle, "generic.w4.any.64x64.sm80"), LPGEMM_SUCCESS);
     memcpy(want, p.y, bytes);
+    int took = 0;
     for (int i = 0; i < all.kernels; i++) {
       for (p.spec.in_place = 0; p.spec.in_place < 2; p.spec.in_place++) {
         if (strncmp(all.kernel[i], "dense.", 6) != 0) continue;
@@ -243,8 +248,10 @@ static void check_turns(lpgemm_dtype_t x_type) {
           test_fail(__FILE__, __LINE__, "%s%s differs from generic", all.kernel[i],
                     p.spec.in_place ? ", in place," : "");
         }
+        took++;
       }
     }
+    CHECK(took > 0);
     test_free(want);
   }
   problem_free(&p);

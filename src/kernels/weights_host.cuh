@@ -29,18 +29,37 @@ static void set_line(const float *value, decoder_args &decoder, numbers_args &nu
   numbers.fixed_shift = value[(int)decoder.center];
 }
 
-/* For fp16 the largest value becomes one in [2^14, 2^15), so that the others have all their digits; bf16 has room. */
+/* Divides a codebook by a factor and rounds it to X's type; the largest relative error of a value. */
+static double round_codebook(const float *value, int entries, bool bf16, float factor, uint16_t *rounded) {
+  double worst = 0.0;
+  for (int i = 0; i < entries; i++) {
+    const double exact = (double)value[i] / (double)factor;
+    rounded[i] = bf16 ? lpg_f64_to_bf16(exact) : lpg_f64_to_f16(exact);
+    const double held = (double)(bf16 ? lpg_bf16_to_f32(rounded[i]) : lpg_f16_to_f32(rounded[i]));
+    if (exact != 0.0) worst = fmax(worst, fabs(held - exact) / fabs(exact));
+  }
+  return worst;
+}
+
+/* For fp16 the largest value becomes one in [2^14, 2^15), so that the others have all their digits; bf16 has room.
+ * `wide` rounds these values and their products with scales, so of a few factors that one is taken with which X's type
+ * holds them best; it goes on the sums. Few, since every call looks for it. */
 static void set_codebook(const float *value, int entries, bool bf16, decoder_args &decoder, numbers_args &numbers) {
   float most = 0.0f;
   for (int i = 0; i < entries; i++) most = fmaxf(most, fabsf(value[i]));
-  const int top = bf16 ? 0 : 15;
   int exponent = 0;
-  if (most > 0.0f) frexpf(most, &exponent);
-  for (int i = 0; i < entries; i++) {
-    const double scaled = ldexp((double)value[i], top - exponent);
-    decoder.value[i] = bf16 ? lpg_f64_to_bf16(scaled) : lpg_f64_to_f16(scaled);
+  const float mantissa = most > 0.0f ? frexpf(most, &exponent) : 1.0f, base = ldexpf(1.0f, exponent - (bf16 ? 0 : 15));
+  const int factors = 128 / entries;
+  double least = INFINITY;
+  for (int i = 0; i < factors && least > 0.0; i++) {
+    const float factor = base * (1.0f - (1.0f - mantissa) * (float)i / (float)factors);
+    uint16_t rounded[16];
+    const double worst = round_codebook(value, entries, bf16, factor, rounded);
+    if (worst >= least) continue;
+    least = worst;
+    numbers.factor = factor;
+    for (int j = 0; j < entries; j++) decoder.value[j] = rounded[j];
   }
-  numbers.factor = ldexpf(1.0f, exponent - top);
 }
 
 /* with_line: codebooks of two are lines to the integers' decoder, and not tables. */

@@ -531,8 +531,8 @@ static void check_decode(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int64_t m) 
 
 static void check_exact(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
   /* Codes of 8 bits less 1.5 have 9 digits or more, and bf16 holds 8. */
-  const int no_halves = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_CODEBOOK ||
-                        (lpgemm_dtype_bits(type) == 8 && x_type == LPGEMM_BF16);
+  const int no_halves =
+      LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_CODEBOOK || (lpgemm_dtype_bits(type) == 8 && x_type == LPGEMM_BF16);
   for (int round = 0; round < 3; round++) {
     int at[FACTORS];
     do {

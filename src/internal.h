@@ -16,7 +16,7 @@ extern "C" {
 
 /* VBMI: AVX-512 with VBMI, VNNI and GFNI. */
 enum { LPG_ISA_BASE = 0, LPG_ISA_AVX2 = 1, LPG_ISA_AVX512 = 2, LPG_ISA_VBMI = 3, LPG_ISA_NEON = 1 /* of ARM */ };
-enum { LPG_CLUSTER_SIZES = 4 };
+enum { LPG_CLUSTER_SIZES = 4, LPG_CLUSTER_MOST = 8 }; /* of blocks: powers of two, and the most */
 
 /* How fast an SM is, one of an H200 being 1: what it reads, multiplies by mma.sync, and does else. 0: not known. */
 typedef struct lpg_pace {
@@ -31,8 +31,8 @@ typedef struct lpg_device {
   int32_t isa;           /* CPU: the widest LPG_ISA_ it runs */
   int32_t units;         /* SMs, or threads of the handle */
   int64_t shared_memory; /* CUDA: bytes a block may use */
-  /* CUDA, 9.0 and later: clusters of 2^i blocks that run at once when every block fills an SM; else 0. */
-  int32_t clusters[LPG_CLUSTER_SIZES];
+  /* CUDA, 9.0 and later: clusters of so many blocks that run at once when every block fills an SM; else 0. */
+  int32_t clusters[LPG_CLUSTER_MOST + 1];
   lpg_pace pace; /* CUDA */
 } lpg_device;
 

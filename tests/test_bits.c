@@ -109,7 +109,7 @@ static void test_planes(void) {
 static void check_plan(const lpg_bits_plan *p, const lpg_plan *w, int64_t m, const lpg_device *device) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
   CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
-  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
+  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices]));
   CHECK(p->slice.each * p->slices + p->slice.more == p->blocks && p->slice.more < p->slices);
   CHECK(p->group.each * p->groups + p->group.more == p->super_tiles && p->group.more < p->groups);
   const int row_tiles = lpg_bits_row_tiles(p->columns), chunks = lpg_bits_chunks(p->columns);
@@ -129,8 +129,12 @@ static void test_plans(void) {
        .arch = 90,
        .units = 132,
        .shared_memory = 232448,
-       .clusters = {132, 66, 30, 15}},
-      {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 114, .shared_memory = 232448, .clusters = {114, 57, 26, 0}},
+       .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}},
+      {.backend = LPGEMM_BACKEND_CUDA,
+       .arch = 90,
+       .units = 114,
+       .shared_memory = 232448,
+       .clusters = {[1] = 114, [2] = 57, [4] = 26}},
   };
   int found = 0;
   for (int d = 0; d < 2; d++) {
@@ -224,8 +228,11 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
   s.beta = 0.5f;
   s.bias_type = LPGEMM_F32;
   s.pad_x = i;
-  static const lpg_device device = {
-      .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
+  static const lpg_device device = {.backend = LPGEMM_BACKEND_CUDA,
+                                    .arch = 90,
+                                    .units = 132,
+                                    .shared_memory = 232448,
+                                    .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
   lpg_plan weights;
   lpg_bits_plan plan = {0};
   double cost = 0;

@@ -102,8 +102,11 @@ static void check_scaling(void) {
 
 /* What the H200 shall do with 8192 columns. */
 static void check_plan(void) {
-  static const lpg_device h200 = {
-      .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
+  static const lpg_device h200 = {.backend = LPGEMM_BACKEND_CUDA,
+                                  .arch = 90,
+                                  .units = 132,
+                                  .shared_memory = 232448,
+                                  .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
   static const lpg_expand_scaling finds = {.finds = 1};
   lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .n = 8192, .k = 8192};
   lpg_plan w;

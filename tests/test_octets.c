@@ -12,8 +12,11 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-static const lpg_device h200 = {
-    .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
+static const lpg_device h200 = {.backend = LPGEMM_BACKEND_CUDA,
+                                .arch = 90,
+                                .units = 132,
+                                .shared_memory = 232448,
+                                .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
 
 static const struct {
   int64_t m, n, k;

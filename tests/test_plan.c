@@ -11,8 +11,16 @@
 #include "test.h"
 
 static const lpg_device devices[] = {
-    {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}},
-    {.backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 114, .shared_memory = 232448, .clusters = {114, 57, 26, 0}},
+    {.backend = LPGEMM_BACKEND_CUDA,
+     .arch = 90,
+     .units = 132,
+     .shared_memory = 232448,
+     .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}},
+    {.backend = LPGEMM_BACKEND_CUDA,
+     .arch = 90,
+     .units = 114,
+     .shared_memory = 232448,
+     .clusters = {[1] = 114, [2] = 57, [4] = 26}},
     {.backend = LPGEMM_BACKEND_CUDA, .arch = 80, .units = 108, .shared_memory = 166912},
     {.backend = LPGEMM_BACKEND_CUDA, .arch = 86, .units = 84, .shared_memory = 101376},
 };
@@ -47,7 +55,7 @@ static void check_plan(const lpg_decode_plan *p, const lpg_decode_kind *kind, co
   int slice_blocks = p->slice.each + (p->slice.more > 0), tiles = p->group.each + (p->group.more > 0);
   int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
   CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
-  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
+  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices]));
   check_shares(p->slice, p->slices, p->blocks);
   check_shares(p->group, p->groups, p->super_tiles);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
@@ -99,7 +107,7 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
                             const lpg_device *device) {
   int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
   CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
-  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices == 2 ? 1 : p->slices == 4 ? 2 : 3]));
+  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices]));
   CHECK(p->parts == p->slices * kind->item.teams && (p->parts == 1 || p->parts <= p->blocks));
   CHECK(p->groups >= 1 && (p->groups == 1 || p->groups <= p->row_items * p->token_items));
   check_shares(p->part, p->parts, p->blocks);
@@ -252,7 +260,7 @@ static void check_octets_drawn(const lpg_device *device) {
     CHECK((int64_t)p.k_stages * stage_k >= desc.k && (int64_t)(p.k_stages - 1) * stage_k < desc.k);
     CHECK((int64_t)p.row_items * rows >= desc.n && (int64_t)p.token_items * tokens >= m);
     CHECK(p.groups >= 1 && p.slices >= 1 && p.slices <= 8);
-    CHECK(p.groups <= (p.slices == 1 ? device->units : device->clusters[p.slices == 2 ? 1 : p.slices == 4 ? 2 : 3]));
+    CHECK(p.groups <= (p.slices == 1 ? device->units : device->clusters[p.slices]));
     check_shares(p.part, p.slices, p.k_stages);
     CHECK(p.part.each >= 1);
 

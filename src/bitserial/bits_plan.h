@@ -41,7 +41,7 @@ typedef struct lpg_bits_plan {
  * shared memory. */
 static inline int lpg_bits_lay_out(const lpg_plan *weights, int64_t m, const lpg_device *device, int slices_log2,
                                    lpg_bits_plan *p) {
-  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
+  const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
   p->columns = lpg_bits_columns(m);
   const int row_tiles = lpg_bits_row_tiles(p->columns), chunks = lpg_bits_chunks(p->columns);
   p->blocks = (int32_t)lpg_ceil_div(weights->k_padded, chunks * LPG_CHUNK_K);

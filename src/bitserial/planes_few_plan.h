@@ -66,7 +66,7 @@ static inline int lpg_few_make_plan(const lpg_plan *weights, int64_t m, int toke
       p.part_blocks = (p.slice_blocks + parts - 1) / parts;
       p.items = (int32_t)((weights->desc.n + LPG_FEW_ROWS - 1) / LPG_FEW_ROWS);
       p.token_items = (int32_t)((m + tokens - 1) / tokens);
-      const int32_t wanted = (p.items + lpg_few_each(&p) - 1) / lpg_few_each(&p), all = device->clusters[i];
+      const int32_t wanted = (p.items + lpg_few_each(&p) - 1) / lpg_few_each(&p), all = device->clusters[p.slices];
       const int32_t at_once = all > p.token_items ? all / p.token_items : 1; /* of a token item's */
       if (all < 1) continue;
       p.clusters = wanted < at_once ? wanted : at_once;

@@ -74,9 +74,9 @@ static inline int lpg_planes_make_plan(const lpg_plan *weights, int64_t m, int x
   p.q = bytes ? 1 : x_bits;
   p.k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
   p.row_items = (int32_t)((weights->desc.n + LPG_PLANES_ROWS - 1) / LPG_PLANES_ROWS);
-  p.cluster = tokens > 1 && device->clusters[1] > 0 ? 2 : 1;
+  p.cluster = tokens > 1 && device->clusters[2] > 0 ? 2 : 1;
   p.token_items = (int32_t)((tokens + p.cluster - 1) / p.cluster);
-  p.groups = p.cluster == 2 ? device->clusters[1] : device->units > 0 ? device->units : 1;
+  p.groups = p.cluster == 2 ? device->clusters[2] : device->units > 0 ? device->units : 1;
   const int32_t most = lpg_planes_most_items(&p);
   if (device->shared_memory < LPG_PLANES_SHARED || (p.row_items > 0 && most < 1)) return 0;
   const int32_t chunks = most > 0 ? (p.row_items + most - 1) / most : 1;

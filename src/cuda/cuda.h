@@ -33,7 +33,7 @@ lpgemm_status_t lpgemm_i_cuda_quantize_activations(int64_t m, int64_t k, const v
 lpgemm_status_t lpgemm_i_cuda_prepare_activations(void);
 
 /* Fills lpg_device.clusters for the current device. */
-lpgemm_status_t lpgemm_i_cuda_count_clusters(int64_t shared_memory, int32_t clusters[LPG_CLUSTER_SIZES]);
+lpgemm_status_t lpgemm_i_cuda_count_clusters(int64_t shared_memory, int32_t clusters[LPG_CLUSTER_MOST + 1]);
 
 #ifdef __cplusplus
 }

@@ -9,12 +9,10 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Y of 16 bits without anything else that the epilogue may do: four neighbours at once. */
-__device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v, float x_scale) {
+/* Outputs of 16 bits on which the epilogue has nothing but scales. */
+__device__ inline uint32_t scaled_two(const epilogue_args &e, float a, float b, float x_scale) {
   const auto scaled = [&](float x) { return e.alpha * (x * e.global_scale) * x_scale; };
-  const float a = scaled(v.x), b = scaled(v.y), c = scaled(v.z), d = scaled(v.w);
-  *(uint2 *)y = e.y_type == LPGEMM_F16 ? make_uint2(f16_x::round_two(a, b), f16_x::round_two(c, d))
-                                       : make_uint2(bf16_x::round_two(a, b), bf16_x::round_two(c, d));
+  return e.y_type == LPGEMM_F16 ? f16_x::round_two(scaled(a), scaled(b)) : bf16_x::round_two(scaled(a), scaled(b));
 }
 
 /* Sums of a warp in its own shared memory, sums[token][row]. */
@@ -55,16 +53,17 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
 #pragma unroll
       for (int i = 0; i < batch; i++) {
         if (token + i * sweep >= tokens) break;
-        store_four(e, y + i * sweep * e.ldy,
-                   make_float4(sum[i].x * factor.x, sum[i].y * factor.y, sum[i].z * factor.z, sum[i].w * factor.w),
-                   x_scale_of(e, m + token + i * sweep));
+        const float x_scale = x_scale_of(e, m + token + i * sweep);
+        *(uint2 *)(y + i * sweep * e.ldy) =
+            make_uint2(scaled_two(e, sum[i].x * factor.x, sum[i].y * factor.y, x_scale),
+                       scaled_two(e, sum[i].z * factor.z, sum[i].w * factor.w, x_scale));
       }
     }
     return;
   }
-  /* Else a thread has a row of the weights, and four tokens' sums and numbers of C are on their way together. */
+  /* Else a thread has a row of the weights, and several tokens' sums, and numbers of C, are on their way together. */
   static_assert(Threads % Rows == 0, "a thread has a row");
-  constexpr int step = Threads / Rows, together = 4;
+  constexpr int step = Threads / Rows, together = 4, unaligned = 8;
   const int r = thread % Rows;
   if (n + r >= a.n) return;
   if constexpr (T::integer_sums) {
@@ -76,8 +75,23 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
       return;
     }
   }
-  const column_epilogue column(e, n + r);
   const float factor = factors[r];
+  if (e.only_scales && lpg_bytes(e.y_type) == 2) {
+    uint16_t *const y = (uint16_t *)e.y + (int64_t)m * e.ldy + n + r;
+#pragma unroll 1
+    for (int first = thread / Rows; first < tokens; first += unaligned * step) {
+      float sum[unaligned];
+#pragma unroll
+      for (int i = 0; i < unaligned; i++) sum[i] = sums.one(min(first + i * step, tokens - 1), r) * factor;
+#pragma unroll
+      for (int i = 0; i < unaligned; i++) {
+        const int token = first + i * step;
+        if (token < tokens) y[token * e.ldy] = (uint16_t)scaled_two(e, sum[i], sum[i], x_scale_of(e, m + token));
+      }
+    }
+    return;
+  }
+  const column_epilogue column(e, n + r);
 #pragma unroll 1
   for (int token = thread / Rows; token < tokens; token += together * step) {
     float sum[together], c[together];

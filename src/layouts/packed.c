@@ -158,6 +158,7 @@ lpgemm_status_t lpgemm_i_make_plan(const lpgemm_weight_desc_t *desc, lpg_plan *p
     offset = (offset + bytes + LPG_SECTION_ALIGN - 1) / LPG_SECTION_ALIGN * LPG_SECTION_ALIGN;
   }
   p.total_bytes = offset;
+  p.values = lpgemm_i_values_of(&p.desc);
   *plan = p;
   return LPGEMM_SUCCESS;
 }

@@ -38,6 +38,12 @@ typedef struct lpg_axis {
   int64_t count, padded; /* values of a row: real ones, and with those of padding columns */
 } lpg_axis;
 
+/* What the codes stand for, less a fixed zero; before scales, minima and zeros of groups. */
+typedef struct lpg_values {
+  double most, least;         /* the largest and the smallest magnitude that is finite and not 0; 0: there is none */
+  int in_f16, in_i8, in_e4m3; /* 1 if the type holds them all */
+} lpg_values;
+
 /* Everything that follows from a description. */
 typedef struct lpg_plan {
   lpgemm_weight_desc_t desc; /* normalised: size set, global_scale never 0 */
@@ -47,6 +53,7 @@ typedef struct lpg_plan {
   lpg_axis group, super;
   lpg_section section[LPG_SECTIONS];
   uint64_t total_bytes;
+  lpg_values values;
 } lpg_plan;
 
 /* What the header says beyond the description. */
@@ -55,6 +62,8 @@ typedef struct lpg_content {
                           larger, not finite or outside the row exponent's range */
   uint64_t payload_hash;
 } lpg_content;
+
+lpg_values lpgemm_i_values_of(const lpgemm_weight_desc_t *desc);
 
 /* Checks a description, every field of it, and makes the plan. */
 lpgemm_status_t lpgemm_i_make_plan(const lpgemm_weight_desc_t *desc, lpg_plan *plan);

@@ -49,7 +49,7 @@ static lpgemm_status_t run_decode(const lpg_call &call, decode_args &a) {
     a.x = (const uint8_t *)call.x + first * call.ldx * lpg_bytes(a.x_type);
     LPG_TRY(launch_cluster((const void *)decode_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)),
                            a.plan.slices, T::threads, (size_t)a.plan.shared_bytes, call.stream, a,
-                           call.device->clusters[0] > 0));
+                           call.device->clusters[1] > 0));
     skip_rows(a.epilogue, T::Columns);
   }
   return LPGEMM_SUCCESS;

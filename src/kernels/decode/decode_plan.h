@@ -136,7 +136,7 @@ static inline double lpg_decode_cost(const lpg_decode_plan *p, const lpg_decode_
 /* The problem in so many slices, not laid out yet; 0 if it has no so many, or the device none that run at once. */
 static inline int lpg_decode_slice(const lpg_decode_kind *kind, const lpg_plan *weights, int64_t m,
                                    const lpg_device *device, int slices_log2, lpg_decode_plan *p) {
-  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
+  const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->super_tiles = (int32_t)((weights->row_tiles + kind->row_tiles - 1) / kind->row_tiles);
   p->slices = 1 << slices_log2;

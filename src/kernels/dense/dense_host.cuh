@@ -45,7 +45,7 @@ static lpgemm_status_t run_chunks(const lpg_call &call, lpgemm_dtype_t image, de
     const int64_t items = (int64_t)a.items * a.plan.token_items;
     const int64_t clusters = a.plan.persistent && items > a.plan.groups ? a.plan.groups : items;
     LPG_TRY(launch_cluster(Form::kernel(), dim3((unsigned)(clusters * a.plan.cluster)), a.plan.cluster, Form::threads,
-                           (size_t)a.plan.shared_bytes, call.stream, a, call.device->clusters[0] > 0));
+                           (size_t)a.plan.shared_bytes, call.stream, a, call.device->clusters[1] > 0));
   }
   return LPGEMM_SUCCESS;
 }

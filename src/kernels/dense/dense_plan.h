@@ -95,18 +95,10 @@ static inline int32_t lpg_dense_most_items(const lpg_dense_plan *p) {
   return most < p->row_items ? (int32_t)most : p->row_items;
 }
 
-/* Clusters of so many blocks that run at once; 0: there are none of this size. Of 3 and 6, as the H200's parts of 16
- * and 18 units have room for them. */
+/* Clusters of so many blocks that run at once; 0: there are none of this size. */
 static inline int32_t lpg_dense_groups(int32_t cluster, const lpg_device *device) {
-  switch (cluster) {
-    case 1: return device->units > 0 ? device->units : 1;
-    case 2: return device->clusters[1];
-    case 3: return device->clusters[2] > 0 ? device->clusters[1] * 2 / 3 : 0;
-    case 4: return device->clusters[2];
-    case 6: return device->clusters[3] > 0 ? device->clusters[2] * 4 / 6 : 0;
-    case 8: return device->clusters[3];
-    default: return 0;
-  }
+  if (cluster == 1) return device->units > 0 ? device->units : 1;
+  return cluster <= LPG_CLUSTER_MOST && cluster != 5 && cluster != 7 ? device->clusters[cluster] : 0;
 }
 
 /* Takes the plan if it is cheaper than the best so far: with the number of row items a chunk that is the cheapest. */

@@ -421,7 +421,7 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   const int64_t room = call->device->units * lpg::resident / tiles, most = room > 1 ? room : 1;
   return lpg::launch_cluster(lpg::kernel_for(type, integers, plan.bits),
                              dim3((unsigned)tiles, (unsigned)(blocks < most ? blocks : most)), 1, lpg::warps * 32, 0,
-                             call->stream, a, call->device->clusters[0] > 0);
+                             call->stream, a, call->device->clusters[1] > 0);
 }
 
 lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type) {

@@ -8,19 +8,12 @@ typedef struct magnitudes {
   int top, low;
 } magnitudes;
 
-static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d) {
-  const float zero = d->zero == LPGEMM_ZERO_CONSTANT ? d->zero_constant : 0.0f;
-  double most = 0.0, least = HUGE_VAL;
-  for (uint32_t code = 0; code < 1u << lpg_bits(d->type); code++) {
-    const double value = (double)lpg_code_value(d->type, code, d->codebook) - (double)zero, magnitude = fabs(value);
-    if (!isfinite(value) || magnitude == 0.0) continue;
-    if (magnitude > most) most = magnitude;
-    if (magnitude < least) least = magnitude;
-  }
+static magnitudes magnitudes_of(const lpg_plan *weights) {
+  const lpg_values *v = &weights->values;
   magnitudes m = {0, 0};
-  if (most == 0.0) return m;
-  m.top = ilogb(most) + (ldexp(1.0, ilogb(most)) < most);
-  m.low = ilogb(least);
+  if (v->most == 0.0) return m;
+  m.top = ilogb(v->most) + (ldexp(1.0, ilogb(v->most)) < v->most);
+  m.low = ilogb(v->least);
   return m;
 }
 
@@ -30,34 +23,23 @@ enum { LEAST = -14, MOST = 15 };
 static int is_8_bits(lpgemm_dtype_t type) { return lpg_bytes(type) == 1; }
 
 /* 1 if all values less the zero are exact in int8, e4m3 or fp16. */
-static int is_exact(const lpgemm_weight_desc_t *d, lpgemm_dtype_t type) {
-  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
-  const int bits = lpg_bits(d->type);
+static int is_exact(const lpg_plan *weights, lpgemm_dtype_t type) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
   if (d->zero == LPGEMM_ZERO_MINIMUM) return 0;
   if (d->zero == LPGEMM_ZERO_PER_GROUP) { /* integers are one of the codes or one above */
     return lpg_kind(d->type) == LPGEMM_KIND_UINT && lpg_is_integer_kind(d->zero_type) &&
-           bits <= (type == LPGEMM_F16  ? 8
-                    : type == LPGEMM_I8 ? 7
-                                        : 4);
+           weights->bits <= (type == LPGEMM_F16  ? 8
+                             : type == LPGEMM_I8 ? 7
+                                                 : 4);
   }
-  for (uint32_t code = 0; code < 1u << bits; code++) {
-    const double value = (double)lpg_code_value(d->type, code, d->codebook) - zero;
-    if (type == LPGEMM_F16) {
-      const uint16_t rounded = lpg_f64_to_f16(value);
-      if (isfinite(value) && (double)lpg_load(LPGEMM_F16, &rounded, 0) != value) return 0;
-    } else if (type == LPGEMM_I8) {
-      if (!(value >= -128.0 && value <= 127.0 && floor(value) == value)) return 0;
-    } else if (!isnan(value)) { /* rounded as lpg_activation_code() does */
-      const uint8_t rounded = (uint8_t)lpg_round_float(fabs(value) / 256.0, 5, 3);
-      if (!(fabs(value) <= 448.0) || (double)lpg_load(LPGEMM_E4M3, &rounded, 0) != fabs(value)) return 0;
-    }
-  }
-  return 1;
+  return type == LPGEMM_F16  ? weights->values.in_f16
+         : type == LPGEMM_I8 ? weights->values.in_i8
+                             : weights->values.in_e4m3;
 }
 
 /* Why scaled weights may leave fp16's normal numbers, even if every row is multiplied by a power of two; else NULL. */
 static const char *exceeds_fp16(const lpg_problem *problem) {
-  const magnitudes m = magnitudes_of(&problem->plan->desc);
+  const magnitudes m = magnitudes_of(problem->plan);
   if (m.top - m.low > MOST - 1 - LEAST) return "the weights' values are too far apart for the type of X";
   if (m.top - m.low + (int)problem->scale_span > MOST - 1 - LEAST) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
@@ -68,8 +50,8 @@ static const char *exceeds_fp16(const lpg_problem *problem) {
 lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dtype_t type) {
   const lpg_plan *weights = problem->plan;
   const lpgemm_weight_desc_t *d = &weights->desc;
-  const magnitudes m = magnitudes_of(d);
-  const int is_fp16 = type == LPGEMM_F16, exact = is_fp16 && is_exact(d, type);
+  const magnitudes m = magnitudes_of(weights);
+  const int is_fp16 = type == LPGEMM_F16, exact = is_fp16 && is_exact(weights, type);
   const int differs = d->zero == LPGEMM_ZERO_MINIMUM || d->zero == LPGEMM_ZERO_PER_GROUP;
   const int one_scale = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   const int whole_stages = weights->group.count <= 1 || weights->group.k % (LPG_DENSE_STAGE_BYTES / 2) == 0;
@@ -84,9 +66,8 @@ lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dt
 
 static const char *refuses_8_bits(const lpg_problem *problem, lpgemm_dtype_t type) {
   const lpg_plan *plan = problem->plan;
-  const lpgemm_weight_desc_t *d = &plan->desc;
-  if (d->zero == LPGEMM_ZERO_MINIMUM) return "it takes no minima with activations of 8 bits";
-  if (!is_exact(d, type)) return "the weights less their zeros are not exact in the 8 bits of the activations";
+  if (plan->desc.zero == LPGEMM_ZERO_MINIMUM) return "it takes no minima with activations of 8 bits";
+  if (!is_exact(plan, type)) return "the weights less their zeros are not exact in the 8 bits of the activations";
   if (!lpgemm_i_expand_scaling(problem, type).on_rows && plan->group.k % 128 != 0) {
     return "with activations of 8 bits it takes groups of multiples of 128 columns only";
   }

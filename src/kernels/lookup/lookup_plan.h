@@ -35,7 +35,7 @@ typedef struct lpg_lookup_plan {
  * shared memory. */
 static inline int lpg_lookup_lay_out(const lpg_plan *weights, const lpg_device *device, int slices_log2,
                                      lpg_lookup_plan *p) {
-  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
+  const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
   const int block_chunks = lpg_lookup_chunks(weights->bits);
   p->blocks = (int32_t)lpg_ceil_div(weights->k_padded, block_chunks * LPG_CHUNK_K);
   p->super_tiles = (int32_t)lpg_ceil_div(weights->row_tiles, LPG_LOOKUP_ROW_TILES);

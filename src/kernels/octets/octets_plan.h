@@ -136,7 +136,7 @@ static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item i
 static inline int lpg_octets_slice(const lpg_plan *weights, int64_t m, lpg_octets_item item, const lpg_device *device,
                                    int slices_log2, lpg_octets_plan *p) {
   const int stage_k = lpg_octets_stage_k(weights->bits), rows = lpg_octets_rows(item.row_tiles);
-  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
+  const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
   p->k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
   p->row_items = (int32_t)((weights->desc.n + rows - 1) / rows);
   p->token_items = (int32_t)((m + item.tokens - 1) / item.tokens);

@@ -164,19 +164,12 @@ static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, ui
       return "so short rows need all digits of their scales";
   }
   if (lpg_wide_lines_bytes(plan) > LPG_WIDE_MOST_LINES) return "its scales and zeros take too much workspace";
-  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
-  double most = 0.0, least = INFINITY;
-  for (uint32_t code = 0; code < 1u << plan->bits; code++) {
-    const double magnitude = fabs((double)lpg_code_value(d->type, code, d->codebook) - zero);
-    if (!isfinite(magnitude) || magnitude == 0.0) continue;
-    most = fmax(most, magnitude);
-    least = fmin(least, magnitude);
-  }
+  const lpg_values *v = &plan->values;
   int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
   if (d->super_scale_type && lpg_wide_groups(plan) > LPG_WIDE_LINES_KEPT) { /* it takes the largest codes for granted */
     room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
   }
-  if (most > 0.0 && power_above(most) - ilogb(least) + (int)scale_span > room) {
+  if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   return NULL;

@@ -188,11 +188,11 @@ static __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(cons
   }
 }
 
-/* The largest magnitude of a value less a zero. */
-static double largest_value(lpgemm_dtype_t type, const float *codebook, double zero) {
+/* The largest magnitude of a scale's or a zero's code. */
+static double largest_code(lpgemm_dtype_t type) {
   double most = 0.0;
   for (uint32_t code = 0; code < 1u << lpg_bits(type); code++) {
-    const double magnitude = fabs((double)lpg_code_value(type, code, codebook) - zero);
+    const double magnitude = fabs((double)lpg_code_value(type, code, nullptr));
     if (magnitude > most && magnitude < INFINITY) most = magnitude;
   }
   return most;
@@ -218,12 +218,11 @@ lpgemm_status_t lpgemm_i_cuda_wide_lines(const lpg_call *call, float *factors, v
   a.mode = numbers.mode;
   a.step = numbers.factor;
   a.base = numbers.fixed_shift;
-  const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0;
-  a.most = (float)lpg::largest_value(d.type, d.codebook, zero);
+  a.most = (float)plan.values.most;
   if (a.groups > LPG_WIDE_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
     a.supers = plan.super.count > 1 ? (int)plan.super.count : 1;
-    a.scale_most = (float)lpg::largest_value(d.scale_type, nullptr, 0.0);
-    if (d.zero_type) a.zero_most = (float)lpg::largest_value(d.zero_type, nullptr, 0.0);
+    a.scale_most = (float)lpg::largest_code(d.scale_type);
+    if (d.zero_type) a.zero_most = (float)lpg::largest_code(d.zero_type);
   }
   a.lost_digits = lpgemm_i_wide_lost_digits(&plan);
   a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;

@@ -257,7 +257,7 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
 /* The problem in clusters of so many blocks; 0 if it has no so many parts, or the device none that run at once. */
 static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m,
                                  const lpg_device *device, int slices_log2, lpg_wide_plan *p) {
-  const int32_t most = slices_log2 > 0 ? device->clusters[slices_log2] : device->units;
+  const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->row_items = (int32_t)((weights->desc.n + kind->rows - 1) / kind->rows);
   p->token_items = (int32_t)((m + kind->item.tokens - 1) / kind->item.tokens);

@@ -42,12 +42,28 @@ struct cluster_sums {
     return address_in_block(sums + ((team * T::Tokens + token) * stride + row) * 4, first_rank + block);
   }
 
-  __device__ float one(int token, int row) const {
-    float sum = 0.0f;
+  template <int Tokens>
+  __device__ void ones(float (&sum)[Tokens], int token, int step, int tokens, int row) const {
+#pragma unroll
+    for (int i = 0; i < Tokens; i++) sum[i] = 0.0f;
+#pragma unroll 2
     for (int block = 0; block < blocks; block++) {
-      for (int team = 0; team < T::teams; team++) sum = add(sum, load_one_at(place(block, team, token, row)));
+#pragma unroll
+      for (int team = 0; team < T::teams; team++) {
+#pragma unroll
+        for (int i = 0; i < Tokens; i++) {
+          sum[i] = add(sum[i], load_one_at(place(block, team, min(token + i * step, tokens - 1), row)));
+        }
+      }
     }
-    return as_stored(sum);
+#pragma unroll
+    for (int i = 0; i < Tokens; i++) sum[i] = as_stored(sum[i]);
+  }
+
+  __device__ float one(int token, int row) const {
+    float sum[1];
+    ones(sum, token, 1, token + 1, row);
+    return sum[0];
   }
 
   template <int Tokens>

@@ -22,7 +22,14 @@ struct own_sums {
 
   __device__ float one(int token, int row) const { return sums[token * lpg_sums_stride(Rows) + row]; }
 
-  /* Of four neighbours, of Tokens tokens from `token` on, `step` apart, of which there are `tokens`. */
+  /* Of Tokens tokens from `token` on, `step` apart, of which there are `tokens`. */
+  template <int Tokens>
+  __device__ void ones(float (&sum)[Tokens], int token, int step, int tokens, int row) const {
+#pragma unroll
+    for (int i = 0; i < Tokens; i++) sum[i] = one(min(token + i * step, tokens - 1), row);
+  }
+
+  /* The same of four neighbours. */
   template <int Tokens>
   __device__ void fours(float4 (&sum)[Tokens], int token, int step, int tokens, int row) const {
     (void)tokens; /* there is room for all */
@@ -41,8 +48,10 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
   constexpr int fours = Rows / 4, sweep = Threads / fours, batch = Threads == 32 ? LPG_PASS_TOKENS / sweep : 2;
   const epilogue_args &e = a.epilogue;
   tokens = min(tokens, a.m - m);
-  if (e.only_scales && lpg_bytes(e.y_type) == 2 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0 && n + Rows <= a.n) {
+  const bool only_scales = e.only_scales && lpg_bytes(e.y_type) == 2;
+  if (only_scales && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0 && (n + Rows <= a.n || a.n % 4 == 0)) {
     const int row = thread % fours * 4;
+    if (n + row >= a.n) return;
     const float4 factor = *(const float4 *)(factors + row);
     int token = thread / fours;
     uint16_t *y = (uint16_t *)e.y + (int64_t)(m + token) * e.ldy + n + row;
@@ -76,17 +85,17 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
     }
   }
   const float factor = factors[r];
-  if (e.only_scales && lpg_bytes(e.y_type) == 2) {
+  if (only_scales) {
     uint16_t *const y = (uint16_t *)e.y + (int64_t)m * e.ldy + n + r;
 #pragma unroll 1
     for (int first = thread / Rows; first < tokens; first += unaligned * step) {
       float sum[unaligned];
-#pragma unroll
-      for (int i = 0; i < unaligned; i++) sum[i] = sums.one(min(first + i * step, tokens - 1), r) * factor;
+      sums.ones(sum, first, step, tokens, r);
 #pragma unroll
       for (int i = 0; i < unaligned; i++) {
         const int token = first + i * step;
-        if (token < tokens) y[token * e.ldy] = (uint16_t)scaled_two(e, sum[i], sum[i], x_scale_of(e, m + token));
+        const float one = sum[i] * factor;
+        if (token < tokens) y[token * e.ldy] = (uint16_t)scaled_two(e, one, one, x_scale_of(e, m + token));
       }
     }
     return;
@@ -95,15 +104,12 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
 #pragma unroll 1
   for (int token = thread / Rows; token < tokens; token += together * step) {
     float sum[together], c[together];
+    sums.ones(sum, token, step, tokens, r);
+#pragma unroll
+    for (int i = 0; i < together; i++) c[i] = column.read_c(m + min(token + i * step, tokens - 1));
 #pragma unroll
     for (int i = 0; i < together; i++) {
-      const int there = min(token + i * step, tokens - 1);
-      sum[i] = sums.one(there, r) * factor;
-      c[i] = column.read_c(m + there);
-    }
-#pragma unroll
-    for (int i = 0; i < together; i++) {
-      if (token + i * step < tokens) column.store(m + token + i * step, sum[i], c[i]);
+      if (token + i * step < tokens) column.store(m + token + i * step, sum[i] * factor, c[i]);
     }
   }
 }

@@ -72,7 +72,7 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
   }
   /* Else a thread has a row of the weights, and several tokens' sums, and numbers of C, are on their way together. */
   static_assert(Threads % Rows == 0, "a thread has a row");
-  constexpr int step = Threads / Rows, together = 4, unaligned = 8;
+  constexpr int step = Threads / Rows, together = 4, unaligned = Threads == 32 ? 8 : 4; /* as registers allow */
   const int r = thread % Rows;
   if (n + r >= a.n) return;
   if constexpr (T::integer_sums) {

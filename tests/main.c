@@ -24,7 +24,7 @@ enum {
   SUITE(quantize, BOTH)    \
   SUITE(dispatch, CPU)     \
   SUITE(plan, CPU)         \
-  SUITE(wide, CPU)         \
+  SUITE(wide, BOTH)        \
   SUITE(bits, BOTH)        \
   SUITE(lookup, BOTH)      \
   SUITE(decoders, NVCC)    \

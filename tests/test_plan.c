@@ -106,13 +106,15 @@ static void check_drawn(const lpg_device *device) {
 static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, const lpg_plan *w, int64_t m,
                             const lpg_device *device) {
   int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
-  CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
-  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices]));
+  const int cluster = p->slices * p->share; /* the blocks of one have slices of K, or the same tokens */
+  CHECK(cluster == 1 || cluster == 2 || cluster == 4 || cluster == 8);
+  CHECK(p->groups <= (cluster == 1 ? device->units : device->clusters[cluster]));
+  CHECK(p->share == kind->share && (p->share == 1 || p->parts == 1));
   CHECK(p->parts == p->slices * kind->item.teams && (p->parts == 1 || p->parts <= p->blocks));
   CHECK(p->groups >= 1 && (p->groups == 1 || p->groups <= p->row_items * p->token_items));
   check_shares(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
-  CHECK((int64_t)p->row_items * kind->rows >= w->desc.n && (int64_t)p->token_items * kind->item.tokens >= m);
+  CHECK((int64_t)p->row_items * kind->rows * p->share >= w->desc.n && (int64_t)p->token_items * kind->item.tokens >= m);
 
   /* a stage of X that is free means that the weights and scales that come with it are free */
   const int block_stages = LPG_BLOCK_K / LPG_WIDE_STAGE_K, others = (kind->item.teams - 1) * block_stages;
@@ -183,10 +185,12 @@ static void check_wide_invariant(const lpg_device *device) {
       lpg_wide_plan p = {0};
       int item = 0, parts = lpgemm_i_wide_invariant_parts(&w, (lpg_wide_form)form, device);
       double cost = 0;
-      if (!lpg_wide_choose(&w, 32, (lpg_wide_form)form, device, 0, &p, &item, &cost)) continue; /* there is none */
+      if (!lpg_wide_choose(&w, 32, (lpg_wide_form)form, device, 0, 0, &p, &item, &cost)) continue; /* there is none */
       for (int m = 0; m < 5; m++) {
         fitted++;
-        CHECK(lpg_wide_choose(&w, rows[m], (lpg_wide_form)form, device, parts, &p, &item, &cost) && p.parts == parts);
+        const int has_map = (int)test_between(0, 1);
+        CHECK(lpg_wide_choose(&w, rows[m], (lpg_wide_form)form, device, parts, has_map, &p, &item, &cost));
+        CHECK(p.parts == parts);
       }
     }
   }

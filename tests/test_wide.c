@@ -1,11 +1,18 @@
 /* How the wide kernels read scales and zeros (src/kernels/wide/wide_limits.h): which form weights take, and that what a
- * form takes for granted is so. */
+ * form takes for granted is so. And, on a GPU, the items whose X is shared, which take more rows than the drawn
+ * problems of test_gemm.c have. */
 #include "kernels/wide/wide_limits.h"
 #include "layouts/packed.h"
+#include "problem.h"
 #include "test.h"
 
-static const lpg_device h200 = {
-    .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
+#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+static const lpg_device h200 = {.backend = LPGEMM_BACKEND_CUDA,
+                                .arch = 90,
+                                .units = 132,
+                                .shared_memory = 232448,
+                                .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
 
 /* ---- what common checkpoints take ---- */
 
@@ -109,7 +116,7 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   lpg_wide_plan plan;
   int item = -1;
   double cost = 0;
-  CHECK(lpg_wide_choose(&w, problem.m, s.form, &h200, -1, &plan, &item, &cost) && item >= 0);
+  CHECK(lpg_wide_choose(&w, problem.m, s.form, &h200, -1, 1, &plan, &item, &cost) && item >= 0);
   if (s.form == LPG_WIDE_LINES) return 1;
   const lpg_wide_slot slot = lpg_wide_slot_of(s.form, is_integer, 8);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.granules, slot.scale_bytes);
@@ -121,7 +128,107 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   return 1;
 }
 
+/* ---- items of 256 tokens ---- */
+
+/* Odd everywhere: rows without a neighbour that shares X, columns that end in a block, a stage, a step. */
+static const struct {
+  int64_t m, n, k;
+} large[] = {{8700, 130, 40}, {4250, 521, 187}, {4300, 390, 264}, {5750, 260, 131}};
+
+static const struct shared_case {
+  const char *name;
+  lpgemm_dtype_t type, scale;
+  int64_t group;
+  lpgemm_dtype_t x, y;
+  int zeros, pad_x, pad_y, x_scales;
+} shared[] = {
+    {"plain", LPGEMM_UINT(4), LPGEMM_F16, 128, LPGEMM_F16, LPGEMM_F16, 0, 0, 6, 0},
+    {"row", LPGEMM_E4M3, LPGEMM_F32, 0, LPGEMM_BF16, LPGEMM_BF16, 0, 3, 7, 0},
+    {"zeros", LPGEMM_UINT(3), LPGEMM_F16, 128, LPGEMM_F16, LPGEMM_F16, 1, 8, 2, 0},
+    {"small", LPGEMM_CODEBOOK(4), LPGEMM_F16, 64, LPGEMM_F16, LPGEMM_F32, 0, 0, 0, 0},
+    {"split", LPGEMM_UINT(8), LPGEMM_F16, 128, LPGEMM_BF16, LPGEMM_BF16, 1, 1, 6, 0},
+    {"lines", LPGEMM_BIPOLAR(4), LPGEMM_F16, 128, LPGEMM_F16, LPGEMM_F16, 0, 0, 0, 0},
+    {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32, LPGEMM_F16, LPGEMM_F16, 0, 5, 3, 0},
+    {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 16, LPGEMM_BF16, LPGEMM_F32, 0, 0, 0, 0},
+    {"int8", LPGEMM_UINT(2), LPGEMM_F16, 32, LPGEMM_INT(8), LPGEMM_F16, 0, 0, 6, 1},
+    {"bf16", LPGEMM_UINT(6), LPGEMM_BF16, 128, LPGEMM_BF16, LPGEMM_BF16, 0, 0, 6, 0},
+};
+
+/* Of case i: shape i modulo their number, so that each shape meets several forms. */
+static problem_spec shared_spec(int i) {
+  const struct shared_case *c = &shared[i];
+  problem_spec s = {.desc = {.size = sizeof s.desc}, .m = large[i % COUNT(large)].m, .alpha = 1};
+  s.desc.type = c->type;
+  s.desc.n = large[i % COUNT(large)].n;
+  s.desc.k = large[i % COUNT(large)].k;
+  s.desc.group_k = c->group;
+  s.desc.scale_type = c->scale;
+  if (c->zeros) {
+    s.desc.zero = LPGEMM_ZERO_PER_GROUP;
+    s.desc.zero_type = LPGEMM_U8;
+  }
+  for (int j = 0; lpg_kind(c->type) == LPGEMM_KIND_CODEBOOK && j < 1 << lpg_bits(c->type); j++) {
+    s.desc.codebook[j] = (float)(j * j - 60) / 128;
+  }
+  s.x_type = c->x;
+  s.y_type = c->y;
+  s.pad_x = c->pad_x;
+  s.pad_y = c->pad_y;
+  s.x_scale_mode = c->x_scales ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_NONE;
+  return s;
+}
+
+/* They are taken by the plan for an H200, if X can be read as they read it. */
+static void check_shared_plan(int i) {
+  const problem_spec s = shared_spec(i);
+  lpg_plan w;
+  lpg_wide_plan p;
+  int item = -1;
+  double ns = 0;
+  CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
+  const lpg_wide_form form = lpgemm_i_wide_scaling(&w, s.x_type).form;
+  CHECK(lpg_wide_choose(&w, s.m, form, &h200, 0, 1, &p, &item, &ns) && p.share == 2);
+  CHECK(lpg_wide_choose(&w, s.m, form, &h200, 0, 0, &p, &item, &ns) && p.share == 1);
+}
+
+static void check_shared(lpgemm_handle_t handle, int i) {
+  const problem_spec s = shared_spec(i);
+  const int kind = (int)lpg_kind(s.desc.type);
+  const char *const names[] = {"u", "f", "c"}, *const x = s.x_type == LPGEMM_BF16 ? "bf16" : "f16";
+  char kernel[64];
+  snprintf(kernel, sizeof kernel, "wide.%s%d.%s.256x128.sm90a",
+           names[kind == LPGEMM_KIND_FLOAT      ? 1
+                 : kind == LPGEMM_KIND_CODEBOOK ? 2
+                                                : 0],
+           lpg_bits(s.desc.type), x);
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    const lpgemm_status_t status = problem_run(&p, handle, kernel);
+    if (status == LPGEMM_INVALID_ARGUMENT) {
+      test_skip("%s is not in this build", kernel);
+    } else {
+      CHECK_STATUS(status, LPGEMM_SUCCESS);
+      problem_expect(&p);
+      problem_check(&p, kernel);
+      problem_check_again(&p, handle, kernel);
+      problem_check_alone(&p, handle, kernel);
+    }
+  }
+  problem_free(&p);
+}
+
 void suite_wide(void) {
+  if (test_backend() == LPGEMM_BACKEND_CUDA) {
+    lpgemm_handle_t handle = problem_handle(1);
+    for (int i = 0; i < COUNT(shared); i++) {
+      if (test_case("wide/shared/%s", shared[i].name)) check_shared(handle, i);
+    }
+    CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+    return;
+  }
+  for (int i = 0; i < COUNT(shared); i++) {
+    if (test_case("wide/plan/%s", shared[i].name)) check_shared_plan(i);
+  }
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     if (test_case("wide/form/%s", cases[i].name)) check_case(&cases[i]);
   }

@@ -134,7 +134,10 @@ struct float_decoder {
     const uint32_t signs = word << to_top;
     const uint32_t magnitude = to_top >= most_down ? word * (up << (to_top - most_down)) : signs >> down;
     uint32_t x = and_or(signs, both(0x8000), magnitude & magnitude_mask);
-    if (Bits == 8) x |= (((magnitude & magnitude_mask) + special) & carry_bit) * ones;
+    if (Bits == 8) {
+      const uint32_t carried = (magnitude & magnitude_mask) + special;
+      x = X::exponent == 5 ? and_or(carried, carry_bit, x) : x | (carried & carry_bit) * ones; /* fp16: one bit more */
+    }
     return X::exponent == 5 ? x : X::multiply(x, ratio);
   }
 

@@ -47,6 +47,17 @@ __device__ inline void copy_to_blocks(uint32_t to, const void *from, int bytes, 
       : "memory");
 }
 
+/* The same with a box of a matrix that the tensor map (a kernel's parameter) describes, from that column and row on;
+ * what is beyond the matrix is zero. */
+__device__ inline void copy_box_to_blocks(uint32_t to, const void *map, int column, int row, uint32_t barrier,
+                                          uint16_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, "
+      "%3}], [%4], %5;" ::"r"(to),
+      "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+      : "memory");
+}
+
 /* Brings what lies there to the L2 cache. */
 __device__ inline void prefetch_to_l2(const void *at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 

@@ -36,6 +36,11 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
 #define LPG_OPERANDS_16 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define LPG_OPERANDS_32 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define LPG_OPERANDS_48 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LPG_OPERANDS_64 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define LPG_OPERANDS_80 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define LPG_OPERANDS_96 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define LPG_OPERANDS_112 \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define LPG_ARRAY_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define LPG_ARRAY_16(d, i) LPG_ARRAY_4(d, i), LPG_ARRAY_4(d, i + 4), LPG_ARRAY_4(d, i + 8), LPG_ARRAY_4(d, i + 12)
 #define LPG_ARRAY_32(d, i) LPG_ARRAY_16(d, i), LPG_ARRAY_16(d, i + 16)
@@ -68,6 +73,12 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
     __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                          \
       LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
                 67, 68, LPG_ARRAY_64(d, 0));                                                                          \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[128], const uint32_t (&a)[4], uint64_t rows) {                         \
+      LPG_WGMMA(type, 256,                                                                                            \
+                LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48 ", " LPG_OPERANDS_64    \
+                               ", " LPG_OPERANDS_80 ", " LPG_OPERANDS_96 ", " LPG_OPERANDS_112,                       \
+                128, 129, 130, 131, 132, LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64));                                    \
     }                                                                                                                 \
     __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                           \
       LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,  \
@@ -111,11 +122,6 @@ struct wgmma_e4m3_by_e5m2 {
 
 /* Of planes of bits, 256 columns at once, or of bytes, 32: D is 64 x 256, both operands in shared memory. D counts
  * where both have a bit, or adds up products. */
-#define LPG_OPERANDS_64 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
-#define LPG_OPERANDS_80 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define LPG_OPERANDS_96 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
-#define LPG_OPERANDS_112 \
-  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define LPG_INTEGERS_128(d) \
   LPG_INTEGERS_64(d), LPG_INTEGERS_16(d, 64), LPG_INTEGERS_16(d, 80), LPG_INTEGERS_16(d, 96), LPG_INTEGERS_16(d, 112)
 #define LPG_WGMMA_256(shape_and_types)                                                                              \

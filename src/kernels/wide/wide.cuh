@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../prim/follow.cuh"
+#include "../tile_scaled.cuh"
 #include "product.cuh"
 #include "wide_load.cuh"
 
@@ -38,7 +39,8 @@ struct stage_words {
 /* The warps that multiply. A step's weights are decoded while the tensor cores have the step before, and a stage is
  * waited for, and its first words are loaded, before the last step of the stage before is waited for. */
 template <class T>
-__device__ inline void multiply_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory) {
+__device__ inline void multiply_items(const wide_args &a, const wide_work<T::share> &w, barriers_of barriers,
+                                      uint8_t *memory) {
   const int lane = threadIdx.x % 32, all_warp = same_in_warp(threadIdx.x / 32), g = lane / 4;
   const int warp = all_warp % T::team_warps, team = all_warp / T::team_warps;
   const wide_parts<T> parts(a, w);
@@ -140,7 +142,11 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
         product.wait();
         if (x_step == 0) {
           __syncwarp(); /* all lanes have read it */
-          if (lane == 0 && read_before != 0) arrive(read_before);
+          if (T::shares) {
+            if (lane < T::share && read_before != 0) tell_block(read_before, lane);
+          } else if (lane == 0 && read_before != 0) {
+            arrive(read_before);
+          }
         }
       }
     }
@@ -152,7 +158,9 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
       for (int i = team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) pass_blocks(1);
       store_parts<T>(a, w, item, product, factors, memory);
     } else {
-      store_item<T>(a, w, item, product, factors, memory);
+      bool stored = false;
+      if constexpr (T::row_tiles * T::Tokens >= 256) stored = store_scaled<T>(a, w, item, product, factors, memory);
+      if (!stored) store_item<T>(a, w, item, product, factors, memory);
     }
   }
 }
@@ -168,8 +176,12 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
+  if (T::shares) { /* before others copy to this block, or arrive at its barriers */
+    cluster_arrive();
+    cluster_wait();
+  }
   wait_for_previous();
-  const wide_work w(p, reads_product(a.epilogue));
+  const wide_work<T::share> w(p, reads_product(a.epilogue));
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();
@@ -181,6 +193,10 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(slots_are_filled, 32 * T::warps);
     multiply_items<T>(a, w, barriers, memory);
+  }
+  if (T::shares) { /* before others lose what they still copy to */
+    cluster_arrive();
+    cluster_wait();
   }
 }
 

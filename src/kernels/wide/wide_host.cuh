@@ -19,23 +19,25 @@ struct wide_memo {
 /* The plan that takes the least time, in so many parts of K or (0) in any number; false if there is none. */
 static bool make_wide_plan(const lpg_call &call, int64_t m, lpg_wide_form form, int parts, wide_memo &best) {
   double cost = 0.0;
-  return lpg_wide_choose(call.problem.plan, m, form, call.device, parts, &best.plan, &best.item, &cost);
+  return lpg_wide_choose(call.problem.plan, m, form, call.device, parts, lpg_x_has_map(&call), &best.plan, &best.item,
+                         &cost);
 }
 
-/* Found once a problem. */
+/* Found once a problem, for X as it mostly lies. */
 static lpgemm_status_t find_wide_plan(const lpg_call &call, lpg_wide_form form, wide_memo &best) {
   static_assert(sizeof best <= sizeof call.memo->words, "a memo is too small for a plan");
-  if (call.memo && call.memo->filled) {
-    memcpy(&best, call.memo->words, sizeof best);
+  lpg_memo *const memo = lpg_x_has_map(&call) ? call.memo : NULL;
+  if (memo && memo->filled) {
+    memcpy(&best, memo->words, sizeof best);
     return LPGEMM_SUCCESS;
   }
   const int parts =
       call.problem.batch_invariant ? lpgemm_i_wide_invariant_parts(call.problem.plan, form, call.device) : 0;
   LPG_CHECK(make_wide_plan(call, call.problem.m, form, parts, best), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan on %s", call.device->name);
-  if (call.memo) {
-    memcpy(call.memo->words, &best, sizeof best);
-    call.memo->filled = 1;
+  if (memo) {
+    memcpy(memo->words, &best, sizeof best);
+    memo->filled = 1;
   }
   return LPGEMM_SUCCESS;
 }
@@ -55,8 +57,11 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
   a.ldx = call.ldx;
   a.x = (const uint16_t *)call.x;
   a.epilogue = make_epilogue(call);
-  return launch_cluster((const void *)wide_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
+  const int cluster = a.plan.slices * a.plan.share;
+  if (T::shares && !call.skip_product)
+    LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_WIDE_STAGE_K, LPG_WIDE_BOX_TOKENS, &a.x_map));
+  return launch_cluster((const void *)wide_kernel<T>, dim3((unsigned)(cluster * a.plan.groups)), cluster, T::threads,
+                        (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
 /* Whether there is a kernel. */
@@ -126,9 +131,9 @@ static lpgemm_status_t run_wide_any(lpg_call call) {
   set_decoder(call, false, a.decoder, a.numbers);
   a.numbers.scale_exponent = scaling.exponent;
   a.numbers.scale_on_rows = scaling.on_rows;
+  LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
   LPG_TRY(find_wide_plan(call, scaling.form, memo));
   a.plan = memo.plan;
-  LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
   if (scaling.form == LPG_WIDE_LINES) LPG_TRY(make_lines(call, a));
 #define LPG_FORM(form) run_item<X, Decoder, Bits, form>,
   lpgemm_status_t (*const run[])(const lpg_call &, wide_args &, int) = {LPG_WIDE_EACH_FORM(LPG_FORM)};

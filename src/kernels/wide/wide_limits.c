@@ -192,7 +192,7 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
   lpg_wide_plan p;
   int item;
   double cost;
-  if (!lpg_wide_choose(plan, 32, scaling.form, device, 0, &p, &item, &cost)) {
+  if (!lpg_wide_choose(plan, 32, scaling.form, device, 0, 0, &p, &item, &cost)) {
     return "the GPU has too little shared memory for it";
   }
   return NULL;
@@ -201,7 +201,7 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
 /* How much longer items take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at 8192 x
  * 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200, 2026-11-22). */
 static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m) {
-  const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < LPG_WIDE_TOKENS;
+  const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < 128;
   if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return few ? 1.1 : 1.15;
   switch (bits) {
     case 1: return few ? 0.87 : 0.92;
@@ -228,10 +228,12 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
   lpg_wide_plan plan;
   int item;
   double ns = 0.0;
-  const int found = lpg_wide_choose(problem->plan, problem->m, form, device, 0, &plan, &item, &ns);
+  const int found = lpg_wide_choose(problem->plan, problem->m, form, device, 0, 1, &plan, &item, &ns);
   if (!found) return HUGE_VAL;
+  double slower = slower_by_decoder(&problem->plan->desc, problem->m);
+  if (plan.share > 1) slower = 1.0 + 0.3 * (slower - 1.0); /* decoded half as often, and hidden (H200, 2026-11-23) */
   /* 1.5 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
-  return 1.5 + lpg_x_copy_us(problem, 2) + lines + ns / 1000.0 * slower_by_decoder(&problem->plan->desc, problem->m);
+  return 1.5 + lpg_x_copy_us(problem, 2) + lines + ns / 1000.0 * slower;
 }
 
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
@@ -250,7 +252,7 @@ int lpgemm_i_wide_invariant_parts(const lpg_plan *weights, lpg_wide_form form, c
     for (int i = 0; i < CHOICES; i++) {
       lpg_wide_plan plan;
       int item;
-      if (!lpg_wide_choose(weights, rows[r], form, device, 1 << i, &plan, &item, &cost[i])) cost[i] = HUGE_VAL;
+      if (!lpg_wide_choose(weights, rows[r], form, device, 1 << i, 1, &plan, &item, &cost[i])) cost[i] = HUGE_VAL;
       if (cost[i] < best) best = cost[i];
     }
     for (int i = 0; i < CHOICES; i++) worst[i] = fmax(worst[i], cost[i] / best);

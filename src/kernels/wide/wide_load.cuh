@@ -50,9 +50,21 @@ struct stage_on_its_way {
   }
 };
 
+/* Brings a block's part of a stage of X to all blocks that share it. */
 template <class T>
-__device__ inline void load_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory,
-                                  int warp, int lane) {
+__device__ inline void share_x(const wide_args &a, const wide_work<T::share> &w, uint32_t to, uint32_t full, int token,
+                               int column) {
+  constexpr int box_bytes = LPG_WIDE_BOX_TOKENS * LPG_WIDE_STAGE_K * 2;
+  arrive_and_expect(full, T::x_stage_bytes); /* from all of them */
+  for (int box = w.block; box < T::Tokens / LPG_WIDE_BOX_TOKENS; box += T::share) {
+    copy_box_to_blocks(to + box * box_bytes, &a.x_map, column, token + box * LPG_WIDE_BOX_TOKENS, full,
+                       (uint16_t)((1 << T::share) - 1));
+  }
+}
+
+template <class T>
+__device__ inline void load_items(const wide_args &a, const wide_work<T::share> &w, barriers_of barriers,
+                                  uint8_t *memory, int warp, int lane) {
   constexpr int row_tiles = T::rows / LPG_TILE_ROWS, w_stages = T::w_steps / T::x_steps; /* stages of one of weights */
   static_assert(LPG_WIDE_COPY_WARPS * T::x_steps == steps, "a warp has a stage of a block");
   const lpg_wide_plan &p = a.plan;
@@ -89,10 +101,16 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
         load_slot<T>(a, slots.at, row_tile, block, lane);
         slots.advance(1);
       }
-      from.load<T::Tokens>(x.at, token, block * block_k + warp * LPG_WIDE_STAGE_K, lane, aligned);
-      commit_copies();
-      before.announce<1>();
-      before.full = full.at;
+      const int column = block * block_k + warp * LPG_WIDE_STAGE_K;
+      if constexpr (T::shares) {
+        if (lane == 0) share_x<T>(a, w, x.at, full.at, token, column);
+        arrive_when_copied(full.at);
+      } else {
+        from.load<T::Tokens>(x.at, token, column, lane, aligned);
+        commit_copies();
+        before.announce<1>();
+        before.full = full.at;
+      }
       x.advance(LPG_WIDE_COPY_WARPS);
       parity ^= full.advance(LPG_WIDE_COPY_WARPS) & 1;
     }
@@ -102,6 +120,7 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
   if (warp > 0 || p.parts > 1) return;
   wait_barrier(full.at + 8, parity); /* a stage that nobody multiplies: those who do wait for one ahead */
   arrive(full.at);
+  if (T::shares && lane == 0) arrive(full.at);
 }
 
 }  // namespace

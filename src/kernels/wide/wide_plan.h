@@ -1,20 +1,22 @@
 /* How a problem of many rows is cut into pieces: plain arithmetic, for C and CUDA.
  *
- * An item is a tile of 128 or 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into parts of whole
- * blocks of 256 columns, a part for each team of warps of each block of threads of a cluster, and all parts' sums are
- * added up. Clusters take items in turn, in bands of row tiles, so that those that run at the same time read the same
- * weights and X. */
+ * An item is a tile of 128 or 256 rows of weights by 32, 64, 128 or 256 rows of X (tokens). K is cut into parts of
+ * whole blocks of 256 columns, a part for each team of warps of each block of threads of a cluster, and all parts' sums
+ * are added up. Or, with 256 tokens, K is not cut, and the blocks of threads of a cluster share X: they have the same
+ * tokens and different rows. Clusters take items in turn, in bands of row tiles, so that those that run at the same
+ * time read the same weights and X. */
 #ifndef LPG_KERNELS_WIDE_PLAN_H
 #define LPG_KERNELS_WIDE_PLAN_H
 
 #include "../tile_sums.h"
 
 enum {
-  LPG_WIDE_COPY_WARPS = 4, /* that bring what the others multiply */
-  LPG_WIDE_ROWS = 256,     /* of an item, the most */
-  LPG_WIDE_TOKENS = 128,   /* of an item, the most */
-  LPG_WIDE_BAND = 12,      /* items of a band, of rows */
-  LPG_WIDE_STAGE_K = 64,   /* columns of a stage of X */
+  LPG_WIDE_COPY_WARPS = 4,   /* that bring what the others multiply */
+  LPG_WIDE_ROWS = 256,       /* of an item, the most */
+  LPG_WIDE_TOKENS = 256,     /* of an item, the most */
+  LPG_WIDE_BOX_TOKENS = 128, /* that one copy of the tensor memory accelerator brings */
+  LPG_WIDE_BAND = 12,        /* items of a band, of rows */
+  LPG_WIDE_STAGE_K = 64,     /* columns of a stage of X */
   LPG_WIDE_MOST_STAGES = 16,
   LPG_WIDE_BARRIER_BYTES = 512
 };
@@ -25,7 +27,7 @@ enum {
  * same rows: more warps hide more of what each waits for. */
 #define LPG_WIDE_ITEMS(item)                                                                                    \
   item(32, 1, 1, 8) item(32, 1, 2, 8) item(32, 1, 1, 16) item(64, 1, 1, 8) item(64, 1, 2, 8) item(64, 1, 1, 16) \
-      item(128, 1, 1, 8) item(128, 2, 1, 8)
+      item(128, 1, 1, 8) item(128, 2, 1, 8) item(256, 1, 1, 8)
 
 typedef struct lpg_wide_item {
   int tokens, row_tiles, teams, warps;
@@ -35,6 +37,10 @@ typedef struct lpg_wide_item {
 LPG_FN int lpg_wide_stage_steps(int bits) {
   return lpg_tile_k(bits) < LPG_WIDE_STAGE_K ? 4 : lpg_tile_k(bits) / LPG_STEP_K;
 }
+
+/* Blocks of threads of a cluster that have the same tokens and different rows of weights: each brings a part of X for
+ * all, by copies of the tensor memory accelerator. 1: X comes by the threads. */
+LPG_FN int lpg_wide_share(int tokens) { return tokens == LPG_WIDE_TOKENS ? 2 : 1; }
 
 LPG_FN int lpg_wide_rows(int row_tiles, int warps) { return row_tiles * warps * LPG_TILE_ROWS; }
 
@@ -89,8 +95,8 @@ LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, in
 
 /* Which items a form has: 16 warps only where registers do, and for the last the best of each number of tokens. */
 LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int teams, int all_warps) {
-  if (form == LPG_WIDE_LINES) return tokens == LPG_WIDE_TOKENS || teams == 2;
-  if (form == LPG_WIDE_PLAIN) return all_warps == 16 || tokens == LPG_WIDE_TOKENS;
+  if (form == LPG_WIDE_LINES) return tokens >= 128 || teams == 2;
+  if (form == LPG_WIDE_PLAIN) return all_warps == 16 || tokens >= 128;
   return all_warps == 8;
 }
 
@@ -136,7 +142,7 @@ static inline int64_t lpg_wide_lines_bytes(const lpg_plan *weights) {
 
 typedef struct lpg_wide_kind {
   lpg_wide_item item;
-  int bits, rows;
+  int bits, rows, share;
   lpg_wide_form form;
   int table_bytes; /* the decoder's, in shared memory */
   int slot_bytes;  /* of scales and zeros */
@@ -150,6 +156,7 @@ static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_i
   lpg_wide_kind kind;
   kind.item = item;
   kind.rows = lpg_wide_rows(row_tiles, item.warps);
+  kind.share = lpg_wide_share(item.tokens);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   kind.form = form;
@@ -165,8 +172,8 @@ static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_i
 
 typedef struct lpg_wide_plan {
   int32_t blocks;                 /* of 256 columns */
-  int32_t row_items, token_items; /* tiles of rows and of tokens */
-  int32_t slices, groups;         /* blocks of threads of a cluster; clusters */
+  int32_t row_items, token_items; /* tiles of rows, of all blocks that share tokens, and of tokens */
+  int32_t slices, share, groups;  /* blocks of threads of a cluster: slices of K, or those that share; clusters */
   int32_t parts;                  /* of K */
   lpg_shares part;                /* blocks of one */
   int32_t x_stages, w_stages, slots;
@@ -250,16 +257,22 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
   const double slower = lpg_wide_slower(kind->form);
   const double crowded =
       kind->item.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
-  const double work = ((350.0 + 350.0 * share) * slower + kind->item.tokens * (2.6 + 7.9 * share)) * crowded;
+  /* 256 tokens hide half of the decoding: H200, 2026-11-23 */
+  const double decode = kind->share > 1 ? 350.0 : 350.0 + 350.0 * share;
+  const double token = kind->share > 1 ? 10.6 : 2.6 + 7.9 * share;
+  const double work = (decode * slower + kind->item.tokens * token) * crowded;
   return rounds * (blocks * (read > work ? read : work) + 1200.0 + lpg_wide_parts_cost(p, kind)) + 1500.0;
 }
 
 /* The problem in clusters of so many blocks; 0 if it has no so many parts, or the device none that run at once. */
 static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m,
                                  const lpg_device *device, int slices_log2, lpg_wide_plan *p) {
-  const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
+  if (kind->share > 1 && slices_log2 > 0) return 0;
+  const int cluster = kind->share << slices_log2;
+  const int32_t most = cluster > 1 ? device->clusters[cluster] : device->units;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
-  p->row_items = (int32_t)((weights->desc.n + kind->rows - 1) / kind->rows);
+  p->share = kind->share;
+  p->row_items = (int32_t)((weights->desc.n + kind->rows * kind->share - 1) / (kind->rows * kind->share));
   p->token_items = (int32_t)((m + kind->item.tokens - 1) / kind->item.tokens);
   p->slices = 1 << slices_log2;
   p->parts = p->slices * kind->item.teams;
@@ -288,15 +301,17 @@ static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *
   return found;
 }
 
-/* The plan and the item (of LPG_WIDE_ITEMS) that take the least time, and that time; 0 if there is none. */
+/* The plan and the item (of LPG_WIDE_ITEMS) that take the least time, and that time; 0 if there is none. x_has_map:
+ * the tensor memory accelerator can read X. */
 static inline int lpg_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device,
-                                  int parts, lpg_wide_plan *plan, int *item, double *cost) {
+                                  int parts, int x_has_map, lpg_wide_plan *plan, int *item, double *cost) {
 #define LPG_ITEM(tokens, row_tiles, teams, warps) {tokens, row_tiles, teams, warps},
   static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
   int found = 0;
   for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
     if (!lpg_wide_has(form, items[i].tokens, items[i].teams, items[i].teams * items[i].warps)) continue;
+    if (lpg_wide_share(items[i].tokens) > 1 && !x_has_map) continue;
     const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form);
     lpg_wide_plan p = LPG_ZERO;
     double ns = 0.0;

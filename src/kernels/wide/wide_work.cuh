@@ -9,6 +9,7 @@
 #include "../epilogue.cuh"
 #include "../numbers.cuh"
 #include "../prim/barrier.cuh"
+#include "../x_tensor.h"
 #include "wide_plan.h"
 
 namespace lpg {
@@ -28,6 +29,7 @@ struct wide_args {
   int32_t row_tiles, n, m, k;
   int64_t ldx;
   const uint16_t *x;
+  lpg_tensor_map x_map; /* of X, where blocks share it */
   epilogue_args epilogue;
 };
 
@@ -46,9 +48,11 @@ struct wide_traits {
   static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;
   static constexpr int row_tiles = RowTiles_, rows = lpg_wide_rows(row_tiles, team_warps);
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
+  static constexpr int share = lpg_wide_share(Tokens_);
+  static constexpr bool shares = share > 1; /* X comes by the tensor memory accelerator */
   static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */
   /* Steps whose products start together: more leave the warps alone for longer, but take registers. */
-  static constexpr int batch = Tokens == LPG_WIDE_TOKENS ? 1 : warps == 16 ? 2 : 4;
+  static constexpr int batch = Tokens >= 128 ? 1 : warps == 16 ? 2 : 4;
   static constexpr int Granule = lpg_wide_granule(Form);
   static constexpr bool reads_zeros = lpg_wide_reads_zeros(Form, Decoder::centered);
   __device__ static constexpr lpg_wide_slot slot() {
@@ -64,18 +68,23 @@ struct wide_traits {
   __device__ static constexpr int first_step(int v) { return 4 * v / (2 * unit_words) * unit_steps; }
 };
 
-/* The items of a cluster, and the parts of K of a block of threads. */
+/* The items of a cluster, and the parts of K of a block of threads. Share: blocks that have the same tokens. */
+template <int Share>
 struct wide_work : item_bands<LPG_WIDE_BAND> {
   int items, first_item, stride;       /* the cluster takes first_item, first_item + stride and so on */
-  int rank;                            /* in the cluster */
+  int rank;                            /* in the cluster: which slice */
+  int block;                           /* which of those that share tokens */
   static constexpr int first_rank = 0; /* of those that share the item */
   bool reads;                          /* else there is nothing to multiply */
 
   __device__ wide_work(const lpg_wide_plan &p, bool reads)
       : item_bands{p.row_items, p.token_items}, items(p.row_items * p.token_items), stride(p.groups), reads(reads) {
     rank = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
-    first_item = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
+    block = blockIdx.x % (unsigned)Share;
+    first_item = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x / (unsigned)Share;
   }
+
+  __device__ int row_item(int item) const { return item_bands::row_item(item) * Share + block; }
 };
 
 /* The blocks of columns that a block of threads goes through for an item: one of each team's part in turn. The first
@@ -86,7 +95,7 @@ struct wide_parts {
   int first; /* part */
   bool reads;
 
-  __device__ wide_parts(const wide_args &a, const wide_work &w)
+  __device__ wide_parts(const wide_args &a, const wide_work<T::share> &w)
       : part(a.plan.part), first(w.rank * T::teams), reads(w.reads) {}
 
   __device__ int blocks_of(int team) const { return reads ? count_of(part, first + team) : 0; }
@@ -111,8 +120,8 @@ struct barriers_of {
   template <class T>
   __device__ void init(const lpg_wide_plan &p) const {
     for (int i = 0; i < p.x_stages; i++) {
-      init_barrier(full(i), 32);
-      init_barrier(empty(i), T::team_warps);
+      init_barrier(full(i), 32 + T::shares);
+      init_barrier(empty(i), T::team_warps * T::share);
     }
     fence_barriers();
   }

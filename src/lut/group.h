@@ -48,6 +48,11 @@ typedef struct segment {
   int64_t group, super;
 } segment;
 
+/* A row tile, and the one whose values are fetched meanwhile. */
+typedef struct tile_rows {
+  int64_t tile, next;
+} tile_rows;
+
 /* Scales and zeros of a matrix. */
 typedef struct groups {
   section section[LPG_SECTIONS];
@@ -65,9 +70,16 @@ typedef struct group {
 } group;
 
 /* The 16 values of a section for a row tile and a group, in the order of the sums. */
-static void load_section(const section *from, int64_t row_tile, int64_t index, double *values) {
+INLINE void load_section(const section *from, const tile_rows *rows, int64_t index, double *values) {
   _Alignas(64) float slots[LPG_TILE_ROWS], sorted[LPG_TILE_ROWS];
-  const uint8_t *at = from->values + (row_tile * from->padded + index) * from->block;
+  const uint8_t *at = from->values + (rows->tile * from->padded + index) * from->block;
+  __builtin_prefetch(from->values + (rows->next * from->padded + index) * from->block, 0, 2);
+#if defined(__AVX512VBMI__)
+  if (from->type == LPGEMM_F16) {
+    load_halves(at, values);
+    return;
+  }
+#endif
   if (from->type == LPGEMM_UINT(4)) {
     for (int i = 0; i < LPG_TILE_ROWS; i++) slots[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
   } else {
@@ -80,16 +92,16 @@ static void load_section(const section *from, int64_t row_tile, int64_t index, d
 }
 
 /* The products of the values of two sections, which are exact; 1 for sections that are not there. */
-static void load_levels(const section *first, const section *second, int64_t row_tile, const segment *at,
+INLINE void load_levels(const section *first, const section *second, const tile_rows *rows, const segment *at,
                         double *values) {
   _Alignas(64) double factor[LPG_TILE_ROWS];
   if (first->type) {
-    load_section(first, row_tile, at->group, values);
+    load_section(first, rows, at->group, values);
   } else {
     for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] = 1.0;
   }
   if (!second->type) return;
-  load_section(second, row_tile, at->super, factor);
+  load_section(second, rows, at->super, factor);
   for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= factor[i];
 }
 
@@ -100,12 +112,12 @@ static inline double integer_zero(double zero) {
   return fabs(nearest) <= most ? nearest : 0.0;
 }
 
-static void load_group(const groups *all, int64_t row_tile, const segment *at, group *g) {
+INLINE void load_group(const groups *all, const tile_rows *rows, const segment *at, group *g) {
   const section *from = all->section;
-  load_levels(from + LPG_SECTION_SCALES, from + LPG_SECTION_SUPER_SCALES, row_tile, at, g->scale);
+  load_levels(from + LPG_SECTION_SCALES, from + LPG_SECTION_SUPER_SCALES, rows, at, g->scale);
   if (all->one_zero) return;
   _Alignas(64) double zero[LPG_TILE_ROWS];
-  load_levels(from + LPG_SECTION_ZEROS, from + LPG_SECTION_SUPER_ZEROS, row_tile, at, zero);
+  load_levels(from + LPG_SECTION_ZEROS, from + LPG_SECTION_SUPER_ZEROS, rows, at, zero);
   for (int i = 0; i < LPG_TILE_ROWS; i++) {
     double s = g->scale[i], z = integer_zero(all->has_minimum ? -zero[i] / s : zero[i]);
     double left = z - zero[i];

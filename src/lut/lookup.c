@@ -64,10 +64,19 @@ typedef struct lookup_sums {
 #endif
 #include "group.h"
 
+/* What makes a segment's products of what is found in the tables of a row of X, for every row tile alike: all of it
+ * times the block's unit, a power of two. */
+typedef struct terms {
+  double factor, offset; /* sum of q * value, or of q * (value - zero) where all weights have one zero */
+  double rest;           /* what is left of the one zero, times the sum of q */
+  double sum;            /* of q */
+} terms;
+
 typedef struct scratch {
   panel_step panel[LPG_LUT_STEPS];
   group group[LPG_LUT_STEPS]; /* of a segment each */
   lookup_sums found[LPG_LUT_STEPS];
+  terms terms[MAX_ROWS][LPG_LUT_STEPS];                      /* of a block's segments */
   _Alignas(64) uint8_t codes[LPG_LUT_K * LPG_TILE_ROWS / 2]; /* of 3 bits, brought to 4 */
   _Alignas(64) double sums[MAX_ROWS][TASK_TILES][LPG_TILE_ROWS];
 } scratch;
@@ -76,7 +85,7 @@ _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is
 /* What a block of columns is for every row tile. */
 typedef struct part {
   int64_t block, k_tile;
-  int tiles, bytes, has_next; /* tiles of a row tile, bytes of a whole block's; is the next block a whole one? */
+  int tiles, bytes; /* tiles of a row tile, and theirs */
   int segments;
   segment segment[LPG_LUT_STEPS];
 } part;
@@ -95,6 +104,7 @@ typedef struct job {
   double sum_factor;                    /* of the sum of q in that of q * value, apart from what the tables give */
   double step_bias[LPG_LUT_DIGITS + 1]; /* what the biases of a step add to that, with so many digits */
   groups groups;
+  int64_t ahead;                 /* row tiles from a task to the one that the thread takes next, about */
   int64_t first, rows, blocks;   /* rows of X, and blocks of a row */
   const lpg_lut_block *tables;   /* of these rows */
   lpg_lut_block *to_build;       /* the same, while they are built; NULL: the call brought them */
@@ -188,11 +198,10 @@ static void multiply_segment(int fields, int digits, const uint8_t *codes, const
 }
 #endif
 
-/* Adds what was found to the sums of Y. As code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2,
- * sum q * code = (sum of 2^i * (sum q * sign_i) + (2^bits - 1) * sum q) / 2. All is exact but for scales and rests. */
-static void add_found(const job *j, const lpg_lut_block *b, const lut_bytes *bytes, const segment *at, const group *g,
-                      const lookup_sums *found, double *sums) {
-  double sum_q = b->before[at->end] - b->before[at->first], half = j->half, rest = j->groups.left * sum_q;
+/* As code = sum of 2^i * bit_i and bit_i = (1 + sign_i) / 2,
+ * sum q * code = (sum of 2^i * (sum q * sign_i) + (2^bits - 1) * sum q) / 2. All is exact. */
+static terms terms_of(const job *j, const lpg_lut_block *b, const lut_bytes *bytes, const segment *at) {
+  double sum_q = b->before[at->end] - b->before[at->first], half = j->half;
   double offset = j->sum_factor * sum_q;
   if (bytes) {
     half *= bytes->unit;
@@ -201,16 +210,29 @@ static void add_found(const job *j, const lpg_lut_block *b, const lut_bytes *byt
     offset -= j->step_bias[digits_of(j, b)] * (double)(at->end - at->first);
   }
   if (j->groups.one_zero) offset -= j->groups.zero * sum_q;
+  return (terms){half * b->unit, offset * b->unit, j->groups.left * sum_q * b->unit, sum_q * b->unit};
+}
+
+/* Adds what was found to the sums of Y. All is exact but for scales and rests. */
+INLINE void add_found(int one_zero, const terms *x, const group *g, const lookup_sums *found, double *sums) {
   for (int i = 0; i < LPG_TILE_ROWS; i += V) {
     vdouble upper = to_doubles(*(const vint *)(found->upper + i)),
             lower = to_doubles(*(const vint *)(found->lower + i));
-    vdouble value = (upper * 0x1p16 + lower) * half + offset, scale = *(const vdouble *)(g->scale + i);
-    if (j->groups.one_zero) {
-      *(vdouble *)(sums + i) += (value + rest) * (scale * b->unit);
+    vdouble value = (upper * 0x1p16 + lower) * x->factor + x->offset, scale = *(const vdouble *)(g->scale + i);
+    if (one_zero) {
+      *(vdouble *)(sums + i) += (value + x->rest) * scale;
     } else {
-      value -= *(const vdouble *)(g->zero + i) * sum_q;
-      *(vdouble *)(sums + i) += (value * scale + *(const vdouble *)(g->rest + i) * sum_q) * b->unit;
+      value -= *(const vdouble *)(g->zero + i) * x->sum;
+      *(vdouble *)(sums + i) += value * scale + *(const vdouble *)(g->rest + i) * x->sum;
     }
+  }
+}
+
+INLINE void add_segment_found(const job *j, const terms *x, const group *g, const lookup_sums *found, double *sums) {
+  if (j->groups.one_zero) {
+    add_found(1, x, g, found, sums);
+  } else {
+    add_found(0, x, g, found, sums);
   }
 }
 
@@ -235,38 +257,45 @@ static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_b
 
 /* ---- a task ---- */
 
-/* Brings the codes of the next block, which are multiplied after those of the task's other tiles. */
+/* Asks the second cache for codes of the thread's next task: on from where this one's end in memory, a whole task
+ * before they are needed. */
 static void prefetch(const uint8_t *codes, int bytes) {
   for (int i = 0; i < bytes; i += 64) __builtin_prefetch(codes + i, 0, 2);
 }
 
-static part describe_part(const lpg_plan *plan, int64_t block) {
+static void describe_part(const lpg_plan *plan, int64_t block, part *p) {
   int tile_k = lpg_tile_k(plan->bits);
   int64_t k = block * LPG_LUT_K, left = plan->desc.k - k, tiles = LPG_LUT_K / tile_k;
   int steps = (int)lpg_ceil_div(left < LPG_LUT_K ? left : LPG_LUT_K, LPG_STEP_K), first = 0;
   const int has_levels = plan->desc.super_scale_type || plan->desc.super_zero_type;
-  part p = {.block = block, .k_tile = k / tile_k};
-  p.bytes = (int)tiles * lpg_tile_bytes(plan->bits);
-  p.has_next = p.k_tile + 2 * tiles <= plan->k_tiles;
-  p.tiles = (int)(tiles < plan->k_tiles - p.k_tile ? tiles : plan->k_tiles - p.k_tile);
+  p->block = block;
+  p->k_tile = k / tile_k;
+  p->segments = 0;
+  p->tiles = (int)(tiles < plan->k_tiles - p->k_tile ? tiles : plan->k_tiles - p->k_tile);
+  p->bytes = p->tiles * lpg_tile_bytes(plan->bits);
   for (int64_t group = k / plan->group.k; first < steps; group++) { /* a segment ends where its group does */
     int64_t column = k + first * LPG_STEP_K;
     int64_t steps_of_group = ((group + 1) * plan->group.k - k) / LPG_STEP_K;
     int end = steps_of_group < steps ? (int)steps_of_group : steps;
-    p.segment[p.segments++] = (segment){first, end, group, has_levels ? column / plan->super.k : 0};
+    p->segment[p->segments++] = (segment){first, end, group, has_levels ? column / plan->super.k : 0};
     first = end;
   }
-  return p;
+}
+
+static const uint8_t *codes_of(const job *j, int64_t row_tile, const part *p) {
+  const lpg_plan *plan = j->plan;
+  return j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
 }
 
 #if defined(LPG_LUT_PRODUCTS)
 /* The panel is made for activations that are kept out, if there are some. */
-static void multiply_block(const job *j, int64_t row_tile, const part *p, const uint8_t *packed, int tile, scratch *s) {
+static void multiply_block(const job *j, const tile_rows *rows, const part *p, const uint8_t *packed, int tile,
+                           scratch *s) {
   const uint8_t *codes = codes_to_multiply(j, packed, s);
-  const uint8_t *next = p->has_next && codes == packed ? packed + p->bytes : codes;
+  const uint8_t *next = codes == packed ? codes_of(j, rows->next, p) : codes;
   const int fields = fields_of(j->type.bits);
   int has_panel = 0;
-  for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
+  for (int i = 0; i < p->segments; i++) load_group(&j->groups, rows, &p->segment[i], &s->group[i]);
   for (int64_t m = 0; m < j->rows; m++) {
     const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
     const lut_products *x = j->products + m * j->blocks + p->block;
@@ -278,33 +307,32 @@ static void multiply_block(const job *j, int64_t row_tile, const part *p, const 
     for (int i = 0; i < p->segments; i++)
       multiply_segment(fields, digits_of(j, b), codes, next, x, &p->segment[i], &s->found[i]);
     for (int i = 0; i < p->segments; i++) {
-      add_found(j, b, NULL, &p->segment[i], &s->group[i], &s->found[i], sums);
+      add_segment_found(j, &s->terms[m][i], &s->group[i], &s->found[i], sums);
       if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
     }
   }
 }
 #endif
 
-static void multiply_part(const job *j, int64_t row_tile, const part *p, int tile, scratch *s) {
+static void multiply_part(const job *j, const tile_rows *rows, const part *p, int tile, scratch *s) {
   const lpg_plan *plan = j->plan;
-  const uint8_t *codes =
-      j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
-  if (p->has_next && !(j->products && plan->bits != 3)) prefetch(codes + p->bytes, p->bytes);
+  const uint8_t *codes = codes_of(j, rows->tile, p);
+  if (!j->products || plan->bits == 3) prefetch(codes_of(j, rows->next, p), p->bytes);
 #if defined(LPG_LUT_PRODUCTS)
   if (j->products) {
-    multiply_block(j, row_tile, p, codes, tile, s);
+    multiply_block(j, rows, p, codes, tile, s);
     return;
   }
 #endif
   make_panel(plan->bits, p->tiles, codes, s->panel);
-  for (int i = 0; i < p->segments; i++) load_group(&j->groups, row_tile, &p->segment[i], &s->group[i]);
+  for (int i = 0; i < p->segments; i++) load_group(&j->groups, rows, &p->segment[i], &s->group[i]);
   for (int64_t m = 0; m < j->rows; m++) {
     const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
     const lut_bytes *bytes = j->bytes ? j->bytes + m * j->blocks + p->block : NULL;
     double *sums = s->sums[m][tile];
     for (int i = 0; i < p->segments; i++) find_segment(j, s->panel, b, bytes, &p->segment[i], &s->found[i]);
     for (int i = 0; i < p->segments; i++) {
-      add_found(j, b, bytes, &p->segment[i], &s->group[i], &s->found[i], sums);
+      add_segment_found(j, &s->terms[m][i], &s->group[i], &s->found[i], sums);
       if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
     }
   }
@@ -315,10 +343,20 @@ static void run_task(void *context, int64_t index, void *memory) {
   scratch *s = memory;
   int64_t first_tile = index * TASK_TILES, left = j->plan->row_tiles - first_tile;
   int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
+  part p;
   memset(s->sums, 0, (size_t)j->rows * sizeof s->sums[0]);
   for (int64_t block = 0; block < j->blocks; block++) {
-    part p = describe_part(j->plan, block);
-    for (int i = 0; i < tiles; i++) multiply_part(j, first_tile + i, &p, i, s);
+    describe_part(j->plan, block, &p);
+    for (int64_t m = 0; m < j->rows; m++) {
+      const int64_t at = m * j->blocks + block;
+      for (int i = 0; i < p.segments; i++) {
+        s->terms[m][i] = terms_of(j, j->tables + at, j->bytes ? j->bytes + at : NULL, &p.segment[i]);
+      }
+    }
+    for (int64_t i = first_tile; i < first_tile + tiles; i++) {
+      const tile_rows rows = {i, i + j->ahead < j->plan->row_tiles ? i + j->ahead : j->plan->row_tiles - 1};
+      multiply_part(j, &rows, &p, (int)(i - first_tile), s);
+    }
   }
   for (int64_t m = 0; m < j->rows; m++) {
     for (int i = 0; i < tiles; i++) {
@@ -409,6 +447,7 @@ lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
   job j = {.call = call, .plan = problem->plan};
   read_weights(&j);
   j.digits = problem->level == LPGEMM_LEVEL_FAST ? 2 : LPG_LUT_DIGITS;
+  j.ahead = lpgemm_i_pool_threads(call->pool) * TASK_TILES;
   j.blocks = call->skip_product ? 0 : lpg_lut_blocks(problem->plan->desc.k);
   const int64_t most = find_room(&j);
   for (; j.first < problem->m; j.first += j.rows) {

@@ -12,9 +12,17 @@
 static inline int sum_row(int i) { return i / 8 * 4 + i % 4 + i / 4 % 2 * 8; }
 static inline int index_byte(int i, int t) { return i * LPG_LUT_LANES + t; }
 
-INLINE void sort_slots(const float *slots, float *sorted) {
-  const __m512i from = _mm512_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
-  _mm512_store_ps(sorted, _mm512_permutexvar_ps(from, _mm512_load_ps(slots)));
+INLINE __m512 sort(__m512 slots) {
+  return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15), slots);
+}
+
+INLINE void sort_slots(const float *slots, float *sorted) { _mm512_store_ps(sorted, sort(_mm512_load_ps(slots))); }
+
+/* The values of a section that are fp16, as most scales are: not through memory. */
+INLINE void load_halves(const uint8_t *at, double *values) {
+  const __m512 sorted = sort(_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)at)));
+  _mm512_store_pd(values, _mm512_cvtps_pd(_mm512_castps512_ps256(sorted)));
+  _mm512_store_pd(values + 8, _mm512_cvtps_pd(_mm512_extractf32x8_ps(sorted, 1)));
 }
 
 /* ---- from the packed form to indices ----

@@ -30,7 +30,7 @@ LIB := $(BUILD)/liblpgemm.a
 # A struct starts as {sizeof s}: that is no missing initialiser.
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers $(WERROR)
 INCLUDES = -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc
-FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -ffp-contract=off $(WARNINGS) \
+FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(HAVE_AMX),-DLPG_HAVE_AMX) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -ffp-contract=off $(WARNINGS) \
         $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
 COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
 LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
@@ -64,18 +64,23 @@ ifneq ($(COMPILES),)
 include $(BUILD)/gen/rules.mk
 endif
 
-# src/cpu/blocked.c and src/lut/lookup.c are one source each for several instruction sets; their heads have the flags.
+# src/cpu/blocked.c, src/cpu/tiles.c and src/lut/lookup.c are one source each for several instruction sets; their heads
+# have the flags.
 BLOCKED := base $(if $(filter x86_64%,$(MACHINE)),avx2 avx512)
 LUT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(filter aarch64%,$(MACHINE)),neon)
 ISA_avx2 := -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vnni -mgfni
+ISA_amx := $(ISA_avx512) -mamx-tile -mamx-bf16
 ISA_neon := -DLPG_LUT_NEON
+HAVE_AMX := $(if $(filter x86_64%,$(MACHINE)),$(shell $(CC) $(ISA_amx) -E -x c /dev/null >/dev/null 2>&1 && echo 1))
+TILES := base $(if $(HAVE_AMX),amx)
 
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
-SRCS := $(filter-out src/cpu/blocked.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
-OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(OBJ)/gen/measured.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
+SRCS := $(filter-out src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(OBJ)/gen/measured.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
+  $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
@@ -91,7 +96,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: lib $(BUILD)/lpgemm.pc ## build liblpgemm.a and say what it contains
 	@echo 'lpgemm $(VERSION) ($(COMMIT)): $(LIB)'
-	@echo '  CPU:  $(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) ($(MACHINE))'
+	@echo '  CPU:  $(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) $(if $(HAVE_AMX),amx) ($(MACHINE))'
 	@echo '  CUDA: $(if $(HAVE_CUDA),$(CUDA_ARCHS) with $(NVCC),$(NO_CUDA): CPU backend only)'
 
 NO_CUDA = $(if $(filter 0,$(CUDA)),off,no nvcc)
@@ -113,6 +118,10 @@ $(OBJ)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/config
 $(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
 	$(call say,CC,$< for $*)
 	$(Q)$(COMPILE) -DLPG_BLOCKED=$* -ffp-contract=fast $(ISA_$*)
+
+$(OBJ)/src/cpu/tiles_%.o: src/cpu/tiles.c $(BUILD)/config
+	$(call say,CC,$< for $*)
+	$(Q)$(COMPILE) -DLPG_TILES=$* -ffp-contract=fast $(ISA_$*)
 
 $(OBJ)/src/lut/lookup_%.o: src/lut/lookup.c $(BUILD)/config
 	$(call say,CC,$< for $*)
@@ -174,7 +183,7 @@ define BUILD_INFO
 #define LPG_COMMIT "$(COMMIT)"
 #define LPG_BACKENDS "cpu$(if $(HAVE_CUDA), cuda)"
 #define LPG_ARCHS "$(if $(HAVE_CUDA),$(CUDA_ARCHS),none)"
-#define LPG_ISA "$(BLOCKED) $(filter-out $(BLOCKED),$(LUT))"
+#define LPG_ISA "$(BLOCKED) $(filter-out $(BLOCKED),$(LUT))$(if $(HAVE_AMX), amx)"
 #define LPG_COMPILER "$(COMPILER)"
 endef
 
@@ -269,8 +278,8 @@ bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, R
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
 	clang-format --dry-run -Werror $$(find include src tests bench examples cli -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
-	printf '%s\n' $(SRCS) src/cpu/blocked.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
-	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_LUT=base 2>/dev/null
+	printf '%s\n' $(SRCS) src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
+	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_TILES=base -DLPG_LUT=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py
 	@echo 'lint: clean'
 

@@ -14,8 +14,15 @@ extern "C" {
 
 /* ---- the device a handle works on; dispatch is tested with made-up ones ---- */
 
-/* VBMI: AVX-512 with VBMI, VNNI and GFNI. */
-enum { LPG_ISA_BASE = 0, LPG_ISA_AVX2 = 1, LPG_ISA_AVX512 = 2, LPG_ISA_VBMI = 3, LPG_ISA_NEON = 1 /* of ARM */ };
+/* VBMI: AVX-512 with VBMI, VNNI and GFNI. AMX: that and tiles of bf16. */
+enum {
+  LPG_ISA_BASE = 0,
+  LPG_ISA_AVX2 = 1,
+  LPG_ISA_AVX512 = 2,
+  LPG_ISA_VBMI = 3,
+  LPG_ISA_AMX = 4,
+  LPG_ISA_NEON = 1 /* of ARM */
+};
 enum { LPG_CLUSTER_SIZES = 4, LPG_CLUSTER_MOST = 8 }; /* of blocks: powers of two, and the most */
 
 /* How fast an SM is, one of an H200 being 1: what it reads, multiplies by mma.sync, and does else. 0: not known. */

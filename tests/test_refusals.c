@@ -28,6 +28,7 @@ static lpg_device cramped; /* little shared memory */
 #define FEW "few.u4.codes.64x8.sm90a"
 #define BITS "bits.u2.f16.32x2.sm90a"
 #define LOOKUP "lookup.u2.f16.64x1.sm90a"
+#define TILES "tilesim.any.any.32x32.base"
 #define CODEBOOK(...)                                       \
   {                                                         \
     .type = LPGEMM_CODEBOOK(4), .codebook = { __VA_ARGS__ } \
@@ -145,6 +146,17 @@ static const row rows[] = {
      .m = 1},
     {LOOKUP, "the tables of a row do not fit the shared memory of a cluster", .d = {.type = LPGEMM_UINT(2), .k = 28672},
      .m = 1},
+
+    /* cpu/limits.c */
+    {TILES, "it takes groups of 32, 64, 96 ... columns and whole rows only", &cpu_base, .d.group_k = 48},
+    {TILES, "it does not add up integers without scales exactly", &cpu_base, .d = INTEGERS(4, 1024), .x = LPGEMM_I8},
+    {TILES, "bf16 does not hold the codebook", &cpu_base, .d = CODEBOOK(0.1f, 1.0f)},
+    {TILES, "it takes zeros of u1-u8 and i2-i8 only", &cpu_base,
+     .d = {.type = LPGEMM_FLOAT(2, 1), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1}},
+    {TILES, "of two levels it takes fp16 as the upper one only", &cpu_base,
+     .d = {.scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F32, .super_k = 256}},
+    {TILES, "fp32 may hold the scales together with the global scale only", &cpu_base,
+     .d = {.scale_type = LPGEMM_F32, .global_scale = 0.5f}},
 
     /* planes_limits.c */
     {PLANES, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_UINT(4)},

@@ -54,7 +54,7 @@ static void parse_activations(const char *word, const lpg_kernel *k) {
 }
 
 static void parse_arch(const char *word, const lpg_kernel *k) {
-  static const char *const isa[] = {"base", "avx2", "avx512", "vbmi"};
+  static const char *const isa[] = {"base", "avx2", "avx512", "vbmi", "amx"};
   if (strncmp(word, "sm", 2) == 0) {
     char *end;
     CHECK_INT(k->backend, LPGEMM_BACKEND_CUDA);
@@ -67,7 +67,7 @@ static void parse_arch(const char *word, const lpg_kernel *k) {
     }
   } else {
     CHECK_INT(k->backend, LPGEMM_BACKEND_CPU);
-    CHECK(k->isa >= 0 && k->isa <= LPG_ISA_VBMI && k->arch == 0 && k->arch_exact == 0);
+    CHECK(k->isa >= 0 && k->isa <= LPG_ISA_AMX && k->arch == 0 && k->arch_exact == 0);
     const int is_neon = k->isa == LPG_ISA_NEON && strcmp(word, "neon") == 0;
     CHECK_TEXT(word, is_neon ? "neon" : strcmp(word, "cpu") == 0 ? "cpu" : isa[k->isa]);
     CHECK(strcmp(word, "cpu") != 0 || k->isa == LPG_ISA_BASE);

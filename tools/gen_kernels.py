@@ -42,7 +42,7 @@ ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F1
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
              "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
-             "vbmi": ("VBMI", "defined(__x86_64__)"), "neon": ("NEON", "defined(__aarch64__)")}
+             "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_AMX)"), "neon": ("NEON", "defined(__aarch64__)")}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
 
 WORD, TILE, ARCH = "([a-z][a-z0-9]*)", "([0-9]+(?:x[0-9]+)*)", "(" + "|".join(CPU_ARCHS) + "|sm[0-9]+a?)"
@@ -61,10 +61,16 @@ Family = collections.namedtuple(
     defaults=(range(1, 9), "LPG_Y_ANY", "LPG_S_ANY", "LPG_Z_ANY", "LPG_G_ANY", "LPG_K_BATCH_INVARIANT", "0", "NULL",
               "{family}", "NULL", "{symbol}", "NULL", "NULL", None, None, "tile16", False))
 
+TILES = Family(["any"], ["any"], ["32x32"], ["amx"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
+               groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", cost="tiles.{arch}",
+               run="lpgemm_i_cpu_tiles_{arch}", refuses="lpgemm_i_cpu_tiles_refuses", header="cpu/cpu.h")
+
 # In the order of the registry: of two equal estimates the first wins.
 FAMILIES = {
     "blocked": Family(["any"], ["any"], ["16x16"], ["avx512", "avx2", "base"], cost="blocked.{arch}",
                       run="lpgemm_i_cpu_blocked_{arch}", header="cpu/cpu.h"),
+    "tiles": TILES,
+    "tilesim": TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT"),  # in plain C, for tests
     "lut": Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "neon", "base"],
                   y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32", flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT",
                   cost="lut.{weights}.{arch}", run="lpgemm_i_lut_{arch}", workspace="lpgemm_i_lut_workspace",

@@ -19,9 +19,7 @@
 
 #include "cpu.h"
 #include "epilogue_rows.h"
-#include "range.h"
-#include "vectors.h"
-#include "weight.h"
+#include "unpack.h"
 
 enum {
 #if defined(__AVX512F__)
@@ -44,7 +42,6 @@ enum {
   X_CHUNKS = MAX_BLOCK_ROWS,           /* (row, chunk) pairs of X in scratch */
   SUMS = 2048,                         /* (row, tile) pairs of sums in scratch */
   TASKS_A_THREAD = 4,                  /* so that threads end at about the same time */
-  MAX_PAIRS = LPG_MAX_TILE_K / 8,      /* of a tile */
   EXACT_F32 = 1 << 24                  /* fp32 holds every integer up to here */
 };
 
@@ -53,109 +50,35 @@ typedef struct scratch {
   float x[X_CHUNKS][X_STRIDE];
   double sums[SUMS][LPG_TILE_ROWS];
   double row[CHUNK_K];
-  uint32_t words[LPG_TILE_ROWS * LPG_MAX_TILE_K * 7 / 32];
+  uint32_t words[LPG_MAX_WORDS];
   float scale[LPG_TILE_ROWS], zero[LPG_TILE_ROWS]; /* of the current group, in slot order */
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
 
 /* What the tasks of a call share. */
 typedef struct job {
-  const lpg_call *call;
-  const lpg_plan *plan;
+  unpacker from;
   int64_t block_rows, block_tiles; /* the block of Y of a task */
   int64_t row_blocks;
-  int span; /* columns that are summed in fp32 */
-  int runs[MAX_PAIRS];
-  lpg_run run[MAX_PAIRS][LPG_MAX_RUNS];
-  float x_value[256], code_value[256];    /* of one-byte X; of stored codes of floats and codebooks */
-  float section_value[LPG_SECTIONS][256]; /* of one-byte scales and zeros */
-  lpg_range scale, zero;                  /* with which a group is decoded in fp32 */
+  int span;              /* columns that are summed in fp32 */
+  lpg_range scale, zero; /* with which a group is decoded in fp32 */
 } job;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* ---- X ---- */
-
-/* Converts `count` numbers, starting with element i of an array. table: values of one-byte types. */
-static void to_floats(lpgemm_dtype_t type, const void *array, int64_t i, int64_t count, const float *table,
-                      float *out) {
-  int64_t done = 0;
-  if (type == LPGEMM_F32) {
-    memcpy(out, (const float *)array + i, (size_t)count * sizeof *out);
-    return;
-  }
-  if (lpg_bytes(type) == 1) {
-    for (; done < count; done++) out[done] = table[((const uint8_t *)array)[i + done]];
-    return;
-  }
-  const uint16_t *halves = (const uint16_t *)array + i;
-  if (type == LPGEMM_F16) {
-    for (; done + V <= count; done += V) store(out + done, halves_to_floats(halves + done));
-  } else if (type == LPGEMM_BF16) {
-    for (; done + V <= count; done += V) store(out + done, brains_to_floats(halves + done));
-  }
-  for (; done < count; done++) out[done] = lpg_load(type, array, i + done);
-}
-
 /* ---- W ---- */
-
-/* Writes the 16 values that a section has for a row tile and a column, in slot order. */
-static void section_to_floats(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *out) {
-  lpgemm_dtype_t type = lpg_section_type(&j->plan->desc, id);
-  const lpg_axis *axis = lpg_section_axis(j->plan, id);
-  const uint8_t *at =
-      j->call->section[id] + lpg_value_offset(type, axis->padded, row_tile * LPG_TILE_ROWS, k / axis->k);
-  if (type == LPGEMM_UINT(4)) {
-    for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
-    return;
-  }
-  to_floats(type, at, 0, LPG_TILE_ROWS, j->section_value[id], out);
-}
-
-/* 0: fp32 may not hold the products. */
-static int multiply_by_section(const job *j, lpg_section_id id, int64_t row_tile, int64_t k, float *values) {
-  static const lpg_range factors = {LPG_TINY, LPG_HUGE};
-  float factor[LPG_TILE_ROWS];
-  if (lpg_section_type(&j->plan->desc, id) == 0) return 1;
-  section_to_floats(j, id, row_tile, k, factor);
-  for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= factor[i];
-  return lpg_is_within(factors, factor);
-}
 
 /* Scales and zeros of the group of column k; 0: they are too large or too small to decode the group in fp32. */
 static int load_group(const job *j, int64_t row_tile, int64_t k, scratch *s) {
   for (int i = 0; i < LPG_TILE_ROWS; i++) {
     s->scale[i] = 1.0f;
-    s->zero[i] = j->plan->desc.zero_constant;
+    s->zero[i] = j->from.plan->desc.zero_constant;
   }
-  if (j->plan->desc.scale_type) section_to_floats(j, LPG_SECTION_SCALES, row_tile, k, s->scale);
-  if (j->plan->desc.zero_type) section_to_floats(j, LPG_SECTION_ZEROS, row_tile, k, s->zero);
-  return multiply_by_section(j, LPG_SECTION_SUPER_SCALES, row_tile, k, s->scale) &&
-         multiply_by_section(j, LPG_SECTION_SUPER_ZEROS, row_tile, k, s->zero) && lpg_is_within(j->scale, s->scale) &&
-         lpg_is_within(j->zero, s->zero);
-}
-
-/* Brings the words of a tile into the order [word of the lane's row][t][slot]: the words of rows g and g + 8 alternate
- * in the packed form, so a pair of them is one 64-bit number, and slots 2g and 2g + 1. */
-static void untangle(int bits, const uint8_t *tile, uint32_t *words) {
-  int row_words = lpg_lane_words(bits) / 2;
-  for (int w = 0; w < row_words; w++) {
-    for (int lane = 0; lane < LPG_LANES; lane++) {
-      int g = lane / 4, t = lane % 4;
-      memcpy(words + (w * 4 + t) * LPG_TILE_ROWS + 2 * g, tile + lpg_word_offset(lane, 2 * w), 8);
-    }
-  }
-}
-
-INLINE vuint extract(const lpg_run *run, int runs, const uint32_t *words, int odd) {
-  vuint code = {0};
-  for (int i = 0; i < runs; i++) {
-    vuint word;
-    memcpy(&word, words + run[i].word * 4 * LPG_TILE_ROWS, sizeof word);
-    vuint bits = word >> (uint32_t)(run[i].shift + 16 * odd) & ((1u << run[i].bits) - 1u);
-    code = i == 0 ? bits : code | bits << (uint32_t)run[i].code_bit;
-  }
-  return code;
+  if (j->from.plan->desc.scale_type) section_to_floats(&j->from, LPG_SECTION_SCALES, row_tile, k, s->scale);
+  if (j->from.plan->desc.zero_type) section_to_floats(&j->from, LPG_SECTION_ZEROS, row_tile, k, s->zero);
+  return multiply_by_section(&j->from, LPG_SECTION_SUPER_SCALES, row_tile, k, s->scale) &&
+         multiply_by_section(&j->from, LPG_SECTION_SUPER_ZEROS, row_tile, k, s->zero) &&
+         lpg_is_within(j->scale, s->scale) && lpg_is_within(j->zero, s->zero);
 }
 
 /* The values of codes: from the table, or as integers. */
@@ -170,13 +93,13 @@ INLINE vfloat value_of(vuint code, const float *table, float step, float offset)
 
 /* Decodes the 16 columns of a step of the untangled tile into 16 rows of the panel. */
 INLINE void decode_step(const job *j, const scratch *s, int step, const float *table, int minimum, float *panel) {
-  lpgemm_dtype_t type = j->plan->desc.type;
+  lpgemm_dtype_t type = j->from.plan->desc.type;
   float factor = (float)lpg_integer_step(type), offset = (float)lpg_integer_offset(type);
   for (int slot = 0; slot < LPG_TILE_ROWS; slot += V) {
     vfloat scale = load(s->scale + slot), zero = load(s->zero + slot);
     for (int half = 0; half < 2; half++) {
-      const lpg_run *run = j->run[2 * step + half];
-      int runs = j->runs[2 * step + half];
+      const lpg_run *run = j->from.run[2 * step + half];
+      int runs = j->from.runs[2 * step + half];
       for (int i = 0; i < 8; i++) { /* i = 2t + odd */
         vuint code = extract(run, runs, s->words + i / 2 * LPG_TILE_ROWS + slot, i % 2);
         vfloat value = value_of(code, table, factor, offset);
@@ -190,7 +113,7 @@ INLINE void decode_step(const job *j, const scratch *s, int step, const float *t
 /* Decodes columns [k, k + columns) of a row tile, without the global scale; k is a multiple of CHUNK_K. 0: fp32 cannot
  * hold what it takes. */
 static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
-  const lpg_plan *plan = j->plan;
+  const lpg_plan *plan = j->from.plan;
   int bits = plan->bits, tile_k = lpg_tile_k(bits), minimum = plan->desc.zero == LPGEMM_ZERO_MINIMUM;
   int is_integer = lpg_is_integer_kind(plan->desc.type);
   int64_t next_group = k; /* where the next group begins */
@@ -198,7 +121,7 @@ static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratc
     int step = (int)((k + i) % tile_k) / LPG_STEP_K;
     if (i == 0 || step == 0) {
       int64_t tile = lpg_tile_offset(bits, plan->k_tiles, row_tile, (k + i) / tile_k);
-      untangle(bits, j->call->section[LPG_SECTION_CODES] + tile, s->words);
+      untangle(bits, j->from.call->section[LPG_SECTION_CODES] + tile, s->words);
     }
     if (k + i >= next_group) {
       if (!load_group(j, row_tile, k + i, s)) return 0;
@@ -207,8 +130,8 @@ static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratc
     float *out = panel + i * WIDTH;
     if (is_integer && !minimum) decode_step(j, s, step, NULL, 0, out);
     if (is_integer && minimum) decode_step(j, s, step, NULL, 1, out);
-    if (!is_integer && !minimum) decode_step(j, s, step, j->code_value, 0, out);
-    if (!is_integer && minimum) decode_step(j, s, step, j->code_value, 1, out);
+    if (!is_integer && !minimum) decode_step(j, s, step, j->from.code_value, 0, out);
+    if (!is_integer && minimum) decode_step(j, s, step, j->from.code_value, 1, out);
   }
   return 1;
 }
@@ -224,7 +147,7 @@ static int needs_fp64(const lpg_plan *plan) {
 static void decode_fp64(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
   for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
     int64_t row = row_tile * LPG_TILE_ROWS + lpg_slot_row(slot);
-    lpg_weight_row(j->plan, j->call->section, row, k, columns, s->row);
+    lpg_weight_row(j->from.plan, j->from.call->section, row, k, columns, s->row);
     for (int i = 0; i < columns; i++) panel[i * WIDTH + slot] = (float)s->row[i];
   }
 }
@@ -288,27 +211,27 @@ typedef struct x_part {
 } x_part;
 
 static void load_x(const job *j, int64_t first_row, x_part part, scratch *s) {
-  const lpg_call *call = j->call;
+  const lpg_call *call = j->from.call;
   for (int64_t c = 0; c < part.chunks; c++) {
-    int64_t k = part.first_k + c * CHUNK_K, left = j->plan->desc.k - k;
+    int64_t k = part.first_k + c * CHUNK_K, left = j->from.plan->desc.k - k;
     int64_t columns = least(left, CHUNK_K);
     for (int64_t r = 0; r < part.rows; r++) {
       int64_t first = (first_row + r) * call->ldx + k;
-      to_floats(call->problem.x_type, call->x, first, columns, j->x_value, s->x[c * part.rows + r]);
+      to_floats(call->problem.x_type, call->x, first, columns, j->from.x_value, s->x[c * part.rows + r]);
     }
   }
 }
 
 /* Adds the products of a part of X and of the row tiles [tile, tile + tiles), at most PANEL_TILES, to their sums. */
 static void multiply_tiles(const job *j, int64_t tile, int64_t tiles, x_part part, double *sums, scratch *s) {
-  int fp64 = needs_fp64(j->plan);
+  int fp64 = needs_fp64(j->from.plan);
   for (int64_t c = 0; c < part.chunks; c++) {
-    int64_t k = part.first_k + c * CHUNK_K, left = j->plan->desc.k - k;
+    int64_t k = part.first_k + c * CHUNK_K, left = j->from.plan->desc.k - k;
     int columns = (int)(left < CHUNK_K ? left : CHUNK_K);
     operand w = {s->panel[0], {0.0}};
     for (int64_t i = 0; i < tiles; i++) {
       float *panel = s->panel[0] + i * LPG_TILE_ROWS;
-      w.factor[i] = (double)j->plan->desc.global_scale;
+      w.factor[i] = (double)j->from.plan->desc.global_scale;
       if (fp64 || !decode(j, tile + i, k, columns, s, panel)) {
         decode_fp64(j, tile + i, k, columns, s, panel);
         w.factor[i] = 1.0;
@@ -335,7 +258,7 @@ static void finish_block(const job *j, int64_t row, int64_t rows, int64_t tile, 
       double of_rows[LPG_TILE_ROWS];
       int64_t first = (tile + i) * LPG_TILE_ROWS;
       for (int n = 0; n < LPG_TILE_ROWS; n++) of_rows[n] = of_slots[lpg_row_slot(n)];
-      lpg_epilogue_tile(j->call, row + r, first, (int)least(LPG_TILE_ROWS, j->plan->desc.n - first), of_rows);
+      lpg_epilogue_tile(j->from.call, row + r, first, (int)least(LPG_TILE_ROWS, j->from.plan->desc.n - first), of_rows);
     }
   }
 }
@@ -344,9 +267,10 @@ static void run_block(void *context, int64_t index, void *memory) {
   const job *j = context;
   scratch *s = memory;
   int64_t row = index % j->row_blocks * j->block_rows, tile = index / j->row_blocks * j->block_tiles;
-  int64_t rows = least(j->block_rows, j->call->problem.m - row),
-          tiles = least(j->block_tiles, j->plan->row_tiles - tile);
-  int64_t chunks = j->call->skip_product ? 0 : lpg_ceil_div(j->plan->desc.k, CHUNK_K), chunks_at_once = X_CHUNKS / rows;
+  int64_t rows = least(j->block_rows, j->from.call->problem.m - row),
+          tiles = least(j->block_tiles, j->from.plan->row_tiles - tile);
+  int64_t chunks = j->from.call->skip_product ? 0 : lpg_ceil_div(j->from.plan->desc.k, CHUNK_K),
+          chunks_at_once = X_CHUNKS / rows;
   memset(s->sums, 0, (size_t)(rows * lpg_round_up(tiles, PANEL_TILES)) * sizeof s->sums[0]);
   memset(s->panel, 0, sizeof s->panel); /* half of it stays unused if the number of tiles is odd */
   for (int64_t c = 0; c < chunks; c += chunks_at_once) {
@@ -360,24 +284,6 @@ static void run_block(void *context, int64_t index, void *memory) {
 }
 
 /* ---- the call ---- */
-
-static void fill_table(lpgemm_dtype_t type, uint32_t flip, const float *codebook, float *table) {
-  uint32_t codes = 1u << lpg_bits(type);
-  for (uint32_t i = 0; i < 256; i++) table[i] = lpg_code_value(type, (i ^ flip) & (codes - 1u), codebook);
-}
-
-static void fill_tables(job *j) {
-  const lpgemm_weight_desc_t *d = &j->plan->desc;
-  for (int pair = 0; pair < lpg_tile_k(j->plan->bits) / 8; pair++) {
-    j->runs[pair] = lpg_code_runs(j->plan->bits, pair, j->run[pair]);
-  }
-  if (lpg_bytes(j->call->problem.x_type) == 1) fill_table(j->call->problem.x_type, 0, NULL, j->x_value);
-  if (!lpg_is_integer_kind(d->type)) fill_table(d->type, 0, d->codebook, j->code_value);
-  for (int id = 0; id < LPG_SECTIONS; id++) {
-    lpgemm_dtype_t type = lpg_section_type(d, (lpg_section_id)id);
-    if (lpg_bytes(type) == 1) fill_table(type, 0, NULL, j->section_value[id]);
-  }
-}
 
 /* The largest magnitude of an integer type. */
 static double largest_integer(lpgemm_dtype_t type) {
@@ -399,7 +305,8 @@ static int choose_span(const lpg_call *call) {
 
 /* As large as scratch allows, so that X is converted and W decoded rarely, but enough tasks for all threads. */
 static void choose_blocks(job *j) {
-  int64_t m = j->call->problem.m, row_tiles = j->plan->row_tiles, threads = lpgemm_i_pool_threads(j->call->pool);
+  int64_t m = j->from.call->problem.m, row_tiles = j->from.plan->row_tiles,
+          threads = lpgemm_i_pool_threads(j->from.call->pool);
   int64_t tasks = threads == 1 ? 1 : threads * TASKS_A_THREAD;
   j->block_rows = lpg_ceil_div(m, lpg_ceil_div(m, MAX_BLOCK_ROWS));
   while (j->block_rows > 2 * MAX_ROWS && lpg_ceil_div(m, j->block_rows) * row_tiles < threads * PANEL_TILES) {
@@ -416,13 +323,11 @@ static void choose_blocks(job *j) {
 lpgemm_status_t NAME(LPG_BLOCKED)(const lpg_call *call) {
   job j;
   if (call->problem.m == 0 || call->problem.plan->desc.n == 0) return LPGEMM_SUCCESS;
-  j.call = call;
-  j.plan = call->problem.plan;
   j.span = choose_span(call);
   if (j.span == 0) return lpgemm_i_cpu_reference(call); /* a single product may be too large for fp32 */
-  fill_tables(&j);
-  lpg_choose_ranges(j.plan, &j.scale, &j.zero);
+  fill_tables(call, &j.from);
+  lpg_choose_ranges(j.from.plan, &j.scale, &j.zero);
   choose_blocks(&j);
-  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.plan->row_tiles, j.block_tiles), run_block, &j);
+  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.plan->row_tiles, j.block_tiles), run_block, &j);
   return LPGEMM_SUCCESS;
 }

@@ -8,7 +8,7 @@
 
 /* A pool for `threads` workers (0 = one a core), each with LPG_SCRATCH_BYTES of 64-byte aligned scratch. Fewer if the
  * system refuses some; NULL if memory is short. */
-enum { LPG_SCRATCH_BYTES = 640 * 1024 };
+enum { LPG_SCRATCH_BYTES = 1024 * 1024 };
 lpg_pool *lpgemm_i_pool_create(int threads);
 void lpgemm_i_pool_destroy(lpg_pool *pool);
 int lpgemm_i_pool_threads(const lpg_pool *pool);
@@ -35,6 +35,12 @@ lpgemm_status_t lpgemm_i_cpu_reference(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_blocked_base(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_blocked_avx2(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_blocked_avx512(const lpg_call *call);
+
+/* For many rows, one file compiled for AMX, and in plain C for tests. */
+lpgemm_status_t lpgemm_i_cpu_tiles_amx(const lpg_call *call);
+lpgemm_status_t lpgemm_i_cpu_tiles_base(const lpg_call *call);
+/* NULL, or why the problem is not for it. */
+const char *lpgemm_i_cpu_tiles_refuses(const lpg_problem *problem, const lpg_device *device);
 
 /* ---- activations, on host memory; arguments are checked ---- */
 

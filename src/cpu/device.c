@@ -1,8 +1,31 @@
 /* What the CPU backend runs on. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* syscall */
+#endif
+
 #include <stdio.h>
 #include <string.h>
+#if defined(LPG_HAVE_AMX) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "cpu.h"
+
+/* 1 if the processor multiplies tiles of bf16 and the system lets this process: Linux saves 8 KB more of a thread's
+ * state once it has been asked. */
+static int has_tiles(void) {
+#if defined(LPG_HAVE_AMX) && defined(__linux__)
+  enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* of arch_prctl() */
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+  const unsigned bf16 = 1u << 22, tiles = 1u << 24;
+  return (d & bf16) && (d & tiles) && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+#else
+  return 0;
+#endif
+}
 
 int lpgemm_i_cpu_isa(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -12,7 +35,8 @@ int lpgemm_i_cpu_isa(void) {
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   int vbmi =
       __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni");
-  if (avx2 && avx512) return vbmi ? LPG_ISA_VBMI : LPG_ISA_AVX512;
+  if (avx2 && avx512 && vbmi) return has_tiles() ? LPG_ISA_AMX : LPG_ISA_VBMI;
+  if (avx2 && avx512) return LPG_ISA_AVX512;
   return avx2 ? LPG_ISA_AVX2 : LPG_ISA_BASE;
 #elif defined(__aarch64__)
   return LPG_ISA_NEON;

@@ -922,16 +922,12 @@ static void check_bad_scale(lpgemm_dtype_t scale_type, double bad) {
 
 /* lpgemm_matmul() is lpgemm_run() with the handle's type. */
 static void check_matmul(lpgemm_dtype_t type) {
-  lpgemm_config_t config = {.size = sizeof config};
-  config.backend = test_backend();
-  config.default_type = type;
+  lpgemm_config_t config = {.size = sizeof config, .backend = test_backend(), .default_type = type};
   lpgemm_handle_t handle = NULL;
   CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
   problem_spec s = plain_spec(6, 50, 90);
   s.x_type = s.y_type = type;
-  s.bias_type = 0;
-  s.beta = 0;
-  s.pad_x = 5;
+  s.bias_type = 0, s.beta = 0, s.pad_x = 5;
   problem p;
   if (problem_make(&p, handle, &s)) {
     problem_expect(&p);

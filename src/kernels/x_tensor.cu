@@ -12,7 +12,11 @@ static lpgemm_status_t find_encode_tiled(void **function) {
   *function = __atomic_load_n(&encode_tiled, __ATOMIC_ACQUIRE);
   if (*function) return LPGEMM_SUCCESS;
   cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
   LPG_CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", function, 12000, cudaEnableDefault, &found));
+#else
+  LPG_CUDA(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", function, cudaEnableDefault, &found));
+#endif
   LPG_CHECK(*function, LPGEMM_INTERNAL_ERROR, "the driver has no tensor maps");
   __atomic_store_n(&encode_tiled, *function, __ATOMIC_RELEASE);
   return LPGEMM_SUCCESS;

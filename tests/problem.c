@@ -81,6 +81,7 @@ void problem_suit(problem_spec *spec, const char *kernel) {
                                                         : 0;
   if (bytes) { /* what they multiply must be exact in 8 bits, and groups large */
     spec->x_type = bytes;
+    if (spec->desc.type == LPGEMM_FLOAT(2, 5)) spec->desc.type = LPGEMM_E4M3;
     spec->desc.group_k = strstr(kernel, ".sm80") || strcmp(family, "octets") == 0 ? 0 : 128;
     if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   }
@@ -497,10 +498,10 @@ static int rounds_weights(const char *kernel) {
 }
 
 /* Sums of fp8 on the tensor cores, whose accumulators are short: eps(X) is 2^-8 there (docs/numerics.md), eight times
- * what rounded weights have. */
+ * what rounded weights have. Automatic choice may take them. */
 static int adds_fp8(const problem *p, const char *kernel) {
   const int is_fp8 = p->args.x_type == LPGEMM_E4M3 || p->args.x_type == LPGEMM_E5M2;
-  return is_fp8 && kernel && strncmp(kernel, "dense.any.e", 11) == 0;
+  return is_fp8 && (!kernel || strncmp(kernel, "dense.any.e", 11) == 0 || strncmp(kernel, "octets.", 7) == 0);
 }
 
 void problem_check(const problem *p, const char *what) {

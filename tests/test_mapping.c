@@ -219,6 +219,7 @@ static void test_every(void) {
     for (lpgemm_dtype_t bits = 1; bits <= 8; bits++) sweep_weights(LPGEMM_UINT(bits), x, group);
     for (lpgemm_dtype_t bits = 1; bits <= 4; bits++) sweep_weights(LPGEMM_CODEBOOK(bits), x, group);
     for (lpgemm_dtype_t bits = 3; bits <= 8; bits++) sweep_weights(LPGEMM_FLOAT(2, bits - 3), x, group);
+    sweep_weights(LPGEMM_E4M3, x, group);
   }
   int left = 0;
   for (int i = 0; i < test_every_kernel_count; i++) {

@@ -1,9 +1,10 @@
-/* int8 by integer weights (src/kernels/octets/): products so large that every size of
+/* X of 8 bits by weights that become bytes (src/kernels/octets/): products so large that every size of
  * item is taken, in one slice of K and in several, which the drawn problems of test_gemm.c are too small for.
  *
  *   octets/items    the shapes below reach every item, by the plan for an H200
  *   octets/shape    each of them, for a few types of weights and outputs, by the kernel of the weights' width
- *   octets/groups   the same with scales of groups, and zeros */
+ *   octets/groups   the same with scales of groups, and zeros
+ *   octets/e4m3     by e4m3: integers and floats, a scale a row or of groups, zeros, NaN in X */
 #include <string.h>
 
 #include "kernels/octets/octets_plan.h"
@@ -27,8 +28,11 @@ static const struct {
 static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_UINT(1),
                                        LPGEMM_UINT(7), LPGEMM_UINT(2), LPGEMM_UINT(6), LPGEMM_INT(8), LPGEMM_INT(5)};
 
-/* Every item in one slice, and at least three of them in several; group_k: 0 or that of all weights. */
-static void check_items(int64_t group_k) {
+static const lpgemm_dtype_t e4m3_types[] = {LPGEMM_UINT(4), LPGEMM_FLOAT(2, 1), LPGEMM_INT(2), LPGEMM_E4M3,
+                                            LPGEMM_UINT(1), LPGEMM_FLOAT(3, 2), LPGEMM_INT(4), LPGEMM_UINT(2)};
+
+/* Every item in one slice, and at least two of them (int8: three) in several; group_k: 0 or that of all weights. */
+static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
 #define ITEM(tokens, row_tiles) {tokens, row_tiles},
   static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(ITEM)};
 #undef ITEM
@@ -40,11 +44,11 @@ static void check_items(int64_t group_k) {
     lpg_octets_plan p = {0};
     int item = 0;
     double ns = 0;
-    d.type = types[(shape + i % 3) % COUNT(types)];
+    d.type = x_type == LPGEMM_I8 ? types[(shape + i % 3) % COUNT(types)] : e4m3_types[i % COUNT(e4m3_types)];
     d.group_k = group_k;
     d.scale_type = group_k ? LPGEMM_F16 : 0;
     CHECK_STATUS(lpgemm_i_make_plan(&d, &weights), LPGEMM_SUCCESS);
-    CHECK(lpg_octets_choose(&weights, shapes[shape].m, &h200, &p, &item, &ns));
+    CHECK(lpg_octets_choose(&weights, x_type, shapes[shape].m, &h200, &p, &item, &ns));
     *(p.slices > 1 ? &sliced[item] : &whole[item]) = 1;
   }
   for (int i = 0; i < COUNT(items); i++) {
@@ -52,7 +56,7 @@ static void check_items(int64_t group_k) {
       test_fail(__FILE__, __LINE__, "no shape takes %d tokens by %d row tiles", items[i].tokens, items[i].row_tiles);
     several += sliced[i];
   }
-  CHECK(several >= 3);
+  CHECK(several >= (x_type == LPGEMM_I8 ? 3 : 2));
 }
 
 static int runs_here(const char *kernel) {
@@ -66,7 +70,9 @@ static int runs_here(const char *kernel) {
 /* By the kernel of the weights' width. */
 static void check_spec(lpgemm_handle_t handle, const problem_spec *s) {
   char kernel[64];
-  snprintf(kernel, sizeof kernel, "octets.u%d.i8.256x128.sm90a", (int)lpgemm_dtype_bits(s->desc.type));
+  snprintf(kernel, sizeof kernel, "octets.%c%d.%s.256x128.sm90a",
+           LPGEMM_DTYPE_KIND(s->desc.type) == LPGEMM_KIND_FLOAT ? 'f' : 'u', (int)lpgemm_dtype_bits(s->desc.type),
+           lpgemm_dtype_name(s->x_type));
   problem p;
   if (problem_make(&p, handle, s)) {
     problem_expect(&p);
@@ -130,14 +136,34 @@ static void check_groups(lpgemm_handle_t handle, int shape, int which) {
   check_spec(handle, &s);
 }
 
+/* e4m3: whole rows, in which NaN may be; groups; whole rows with zeros, or groups with zeros. */
+static void check_e4m3(lpgemm_handle_t handle, int shape, int which) {
+  problem_spec s = spec_of(shape, which);
+  s.x_type = LPGEMM_E4M3;
+  s.desc.type = e4m3_types[(shape * 3 + which) % COUNT(e4m3_types)];
+  s.desc.scale_type = which == 1 ? LPGEMM_BF16 : LPGEMM_F16;
+  s.desc.group_k = which == 0 || (which == 2 && shape % 2) ? 0 : shapes[shape].k > 1000 ? 256 : 128;
+  s.y_type = which == 0 ? LPGEMM_F16 : which == 1 ? LPGEMM_F32 : LPGEMM_BF16;
+  s.x_scale_mode = which == 2 ? LPGEMM_X_SCALE_NONE : LPGEMM_X_SCALE_ROW;
+  s.not_finite = which == 0 && shape % 3 == 1;
+  if (LPGEMM_DTYPE_KIND(s.desc.type) == LPGEMM_KIND_UINT) {
+    s.desc.zero = which == 2 ? LPGEMM_ZERO_PER_GROUP : LPGEMM_ZERO_CONSTANT;
+    s.desc.zero_type = which == 2 ? LPGEMM_U8 : 0;
+    s.desc.zero_constant = which == 2 ? 0.0f : shape % 2 ? (float)(1 << (lpgemm_dtype_bits(s.desc.type) - 1)) : 1.0f;
+  }
+  check_spec(handle, &s);
+}
+
 void suite_octets(void) {
-  if (test_case("octets/items/row")) check_items(0);
-  if (test_case("octets/items/128")) check_items(128);
+  if (test_case("octets/items/row")) check_items(LPGEMM_I8, 0);
+  if (test_case("octets/items/128")) check_items(LPGEMM_I8, 128);
+  if (test_case("octets/items/e4m3")) check_items(LPGEMM_E4M3, 0);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(0);
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     if (test_case("octets/shape/%d/%d", i / 3, i % 3)) check_shape(handle, i / 3, i % 3);
     if (test_case("octets/groups/%d/%d", i / 3, i % 3)) check_groups(handle, i / 3, i % 3);
+    if (test_case("octets/e4m3/%d/%d", i / 3, i % 3)) check_e4m3(handle, i / 3, i % 3);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

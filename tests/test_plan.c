@@ -254,7 +254,8 @@ static void check_octets_drawn(const lpg_device *device) {
     lpg_octets_plan p = {0};
     int item = 0;
     double cost = 0;
-    int found = desc.k > 0 && lpg_octets_choose(&w, m, device, &p, &item, &cost);
+    const lpgemm_dtype_t x_type = i % 3 ? LPGEMM_I8 : LPGEMM_E4M3;
+    int found = desc.k > 0 && lpg_octets_choose(&w, x_type, m, device, &p, &item, &cost);
     fitted += found;
     CHECK(found || desc.k == 0 || device->shared_memory < 232448);
     if (!found) continue;
@@ -283,7 +284,8 @@ static void check_octets_drawn(const lpg_device *device) {
     CHECK(p.x_bytes == tokens * stage_k && p.x_bytes % 1024 == 0);
     CHECK(p.w_bytes == rows / LPG_TILE_ROWS * lpg_tile_bytes(w.bits) * (stage_k / lpg_tile_k(w.bits)));
     CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.numbers_ring == p.w_ring + p.stages * p.w_bytes);
-    CHECK(p.numbers_bytes == (lpg_octets_grouped(&w) ? lpg_octets_numbers_bytes(rows, stage_k) : 0));
+    const int grouped = lpg_octets_form_of(&w, x_type).grouped;
+    CHECK(p.numbers_bytes == (grouped ? lpg_octets_numbers_bytes(rows, stage_k) : 0));
     CHECK(p.numbers_ring % 16 == 0 && p.shared_bytes == p.numbers_ring + p.stages * p.numbers_bytes);
     CHECK(p.shared_bytes <= device->shared_memory);
     if (p.slices == 1) {

@@ -24,6 +24,7 @@ static lpg_device cramped; /* little shared memory */
 #define DENSE "dense.any.f16.256x128.sm90a"
 #define DENSE_I8 "dense.any.i8.256x128.sm90a"
 #define OCTETS "octets.u4.i8.256x128.sm90a"
+#define OCTETS_E4M3 "octets.f6.e4m3.256x128.sm90a"
 #define PLANES "planes.int.codes.256x128.sm90a"
 #define FEW "few.u4.codes.64x8.sm90a"
 #define BITS "bits.u2.f16.32x2.sm90a"
@@ -111,7 +112,7 @@ static const row rows[] = {
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},
     {OCTETS, "the activations' codes are not the numbers as int8", .d = INTEGERS(4, 1024), .x = LPGEMM_BIPOLAR(4)},
     {OCTETS, "it takes no bipolar weights", .d = {.type = LPGEMM_BIPOLAR(4), .group_k = -1}, .x = LPGEMM_I8},
-    {OCTETS, "its sums of groups may depend on the number of rows", .x = LPGEMM_I8, .invariant = 1},
+    {OCTETS, "its sums may depend on the number of rows", .x = LPGEMM_I8, .invariant = 1},
     {OCTETS, "it takes scales of groups as fp16 and bf16 only", .d.scale_type = LPGEMM_F32, .x = LPGEMM_I8},
     {OCTETS, "it takes groups of 128, 256, 512 ... columns and whole rows only", .d.group_k = 384, .x = LPGEMM_I8},
     {OCTETS, "the weights of groups less their zeros are no signed bytes", .x = LPGEMM_I8,
@@ -122,6 +123,11 @@ static const row rows[] = {
      .d.type = LPGEMM_UINT(8)},
     {OCTETS, "the weights' zeros are no integers", .x = LPGEMM_I8,
      .d = {.group_k = -1, .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1.5f}},
+    {OCTETS_E4M3, "the weights' values are not exact in e4m3", .d = {.type = LPGEMM_FLOAT(1, 4)}, .x = LPGEMM_E4M3},
+    {OCTETS_E4M3, "it takes zeros of integer weights only", .x = LPGEMM_E4M3,
+     .d = {.type = LPGEMM_FLOAT(2, 3), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1}},
+    {"octets.u4.e4m3.256x128.sm90a", "with e4m3 it takes zeros of unsigned weights from 0 to 16 only",
+     .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 17}, .x = LPGEMM_E4M3},
     {OCTETS, "it takes no matrix as large as this", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .m = INT64_C(1) << 30},
     {OCTETS, "sums of so many columns may not be int32", .d = INTEGERS(4, 1200000), .x = LPGEMM_I8},
     {OCTETS, "it does not fit shared memory", &cramped, .d = INTEGERS(4, 1024), .x = LPGEMM_I8},

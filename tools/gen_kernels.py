@@ -102,11 +102,11 @@ FAMILIES = {
                    workspace="lpgemm_i_wide_workspace", estimate="lpgemm_i_wide_estimate",
                    prepare="{symbol}_prepare", header="kernels/wide/wide_host.cuh",
                    instance="LPG_WIDE({symbol}, {activations}, {table_decoder}, {width})"),
-    "octets": Family([f"u{b}" for b in range(1, 9)], ["i8"], ["256x128"], ["sm90a"],
+    "octets": Family([f"u{b}" for b in range(1, 9)] + ["f4", "f6", "f8"], ["i8", "e4m3"], ["256x128"], ["sm90a"],
                      zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER", refuses="lpgemm_i_octets_refuses",
                      estimate="lpgemm_i_octets_estimate", workspace="lpgemm_i_octets_workspace",
                      prepare="{symbol}_prepare", header="kernels/octets/octets_host.cuh",
-                     instance="LPG_OCTETS({symbol}, {width})"),
+                     instance="LPG_OCTETS({symbol}, {activations}, {decoder}, {width})"),
     "dense": Family(["any"], ["f16", "bf16", "i8", "e4m3", "e5m2"], ["256x128"], ["sm90a", "sm80"], flags="0",
                     refuses="lpgemm_i_dense_{activations}_{arch}_refuses",
                     estimate="lpgemm_i_dense_{activations}_{arch}_estimate",
@@ -172,6 +172,9 @@ def legal(families, kernel):
         return "kernels need compute capability 8.0 or later"
     if capability and capability < 89 and kernel.activations in ("e4m3", "e5m2"):
         return "fp8 instructions need compute capability 8.9 or later"
+    if kernel.family == "octets" and (kernel.weights in ("u5", "u6", "u7", "u8") if kernel.activations == "e4m3"
+                                      else kernel.weights[0] == "f"):
+        return "the weights are not exact in the type of X"
     if len(kernel.name) >= NAME_BYTES:
         return f"a name has less than {NAME_BYTES} characters"
     return None

@@ -1,9 +1,10 @@
-/* The kernels for int8 by integers from the host: arguments, plan, launch. */
+/* The kernels from the host: arguments, plan, launch. */
 #pragma once
 
 #include "../../cuda/cuda.h"
-#include "octets_groups.cuh"
+#include "octets.cuh"
 #include "octets_limits.h"
+#include "octets_units.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -21,7 +22,8 @@ static lpgemm_status_t find_octets_plan(const lpg_call &call, octets_memo &best)
     return LPGEMM_SUCCESS;
   }
   double ns = 0.0;
-  LPG_CHECK(lpg_octets_choose(call.problem.plan, call.problem.m, call.device, &best.plan, &best.item, &ns),
+  LPG_CHECK(lpg_octets_choose(call.problem.plan, call.problem.x_type, call.problem.m, call.device, &best.plan,
+                              &best.item, &ns),
             LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &best, sizeof best);
@@ -30,38 +32,59 @@ static lpgemm_status_t find_octets_plan(const lpg_call &call, octets_memo &best)
   return LPGEMM_SUCCESS;
 }
 
-template <int Bits, int Tokens, int RowTiles>
-static lpgemm_status_t launch_octets(const lpg_call &call, const octets_args &a) {
-  using T = octets_traits<Bits, Tokens, RowTiles>;
-  return launch_cluster((const void *)octets_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
-}
-
-/* The kernels for scales of groups that there are: with(kernel, threads) for each that takes such weights. */
-template <int Bits, int Tokens, int RowTiles, class With>
-static lpgemm_status_t with_groups_kernel(bool subtracts, With with) {
-  if constexpr (lpg_octets_has_item(Bits, Tokens, RowTiles)) {
-    if (subtracts) {
-      if constexpr (Bits < 8)
-        return with((const void *)octets_groups_kernel<octets_group_traits<Bits, Tokens, RowTiles, true>>);
-    } else {
-      if constexpr (lpg_octets_has_centered(Bits))
-        return with((const void *)octets_groups_kernel<octets_group_traits<Bits, Tokens, RowTiles, false>>);
-    }
+/* with(kernel) for the kernel of that form and item, if there is one. */
+template <class Weights, int Tokens, int RowTiles, class With>
+static lpgemm_status_t with_units(lpg_octets_form form, With with) {
+  if constexpr (lpg_octets_has_item(Weights::Bits, Tokens, RowTiles)) {
+    if (form.grouped) return with((const void *)octets_kernel<octets_unit_traits<Weights, Tokens, RowTiles, true>>);
+    if constexpr (Weights::by_e4m3)
+      return with((const void *)octets_kernel<octets_unit_traits<Weights, Tokens, RowTiles, false>>);
   }
   return LPGEMM_SUCCESS;
 }
 
-template <int Bits, int Tokens, int RowTiles>
-static lpgemm_status_t launch_octets_groups(const lpg_call &call, const octets_args &a) {
+template <int Bits>
+struct octets_i8_integer {
+  template <int Tokens, int RowTiles, class With>
+  static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
+    if (!form.grouped) return with((const void *)octets_kernel<octets_row_traits<Bits, Tokens, RowTiles>>);
+    if (form.become == LPG_OCTETS_CENTERED) {
+      if constexpr (lpg_octets_has_centered(Bits)) return with_units<centered_i8<Bits>, Tokens, RowTiles>(form, with);
+    } else {
+      if constexpr (Bits < 8) return with_units<less_zero_i8<Bits>, Tokens, RowTiles>(form, with);
+    }
+    return LPGEMM_SUCCESS;
+  }
+};
+
+template <int Bits>
+struct octets_e4m3_integer {
+  template <int Tokens, int RowTiles, class With>
+  static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
+    if (form.become == LPG_OCTETS_CENTERED) {
+      if constexpr (Bits == 4) return with_units<centered_e4m3, Tokens, RowTiles>(form, with);
+    }
+    return with_units<less_zero_e4m3<Bits>, Tokens, RowTiles>(form, with);
+  }
+};
+
+template <int Bits>
+struct octets_e4m3_float {
+  template <int Tokens, int RowTiles, class With>
+  static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
+    return with_units<float_e4m3<Bits>, Tokens, RowTiles>(form, with);
+  }
+};
+
+template <class Kernels, int Tokens, int RowTiles>
+static lpgemm_status_t launch_octets(const lpg_call &call, lpg_octets_form form, const octets_args &a) {
   bool is_there = false;
-  LPG_TRY((with_groups_kernel<Bits, Tokens, RowTiles>(
-      lpg_octets_subtracts(&call.problem.plan->desc), [&](const void *kernel) {
-        is_there = true;
-        return launch_cluster(kernel, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                              octets_traits<Bits, Tokens, RowTiles>::threads, (size_t)a.plan.shared_bytes, call.stream,
-                              a, true);
-      })));
+  LPG_TRY((Kernels::template with_kernel<Tokens, RowTiles>(form, [&](const void *kernel) {
+    is_there = true;
+    return launch_cluster(kernel, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
+                          octets_traits<1, Tokens, RowTiles>::threads, (size_t)a.plan.shared_bytes, call.stream, a,
+                          true);
+  })));
   LPG_CHECK(is_there, LPGEMM_INTERNAL_ERROR, "an item was chosen for which there is no kernel");
   return LPGEMM_SUCCESS;
 }
@@ -83,9 +106,27 @@ static octets_groups make_octets_groups(const lpg_call &call) {
   return g;
 }
 
-template <int Bits>
+/* The unit of signed bytes is 1, or brings centred codes down again; that of integers in e4m3 is 2^9 times its smallest
+ * number, and that of floats makes up for the exponents' biases. */
+static octets_bytes_args make_octets_bytes(const lpg_plan &plan, lpg_octets_form form) {
+  octets_bytes_args b = {};
+  if (form.become == LPG_OCTETS_FLOATS) {
+    const int exponent = lpg_exponent_bits(plan.desc.type);
+    b.unit = lpg_exp2i(7 - ((1 << (exponent - 1)) - 1));
+    b.float_up = (uint32_t)(3 - lpg_low_field(plan.desc.type));
+    b.float_mask = (((1u << (plan.bits - 1)) - 1) << b.float_up) * 0x01010101u;
+  } else if (form.by_e4m3) {
+    b.unit = 512.0f;
+  } else {
+    b.unit = form.become == LPG_OCTETS_CENTERED ? lpg_exp2i(plan.bits - 8) : 1.0f;
+  }
+  return b;
+}
+
+template <class Kernels>
 static lpgemm_status_t run_octets(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
+  const lpg_octets_form form = lpg_octets_form_of(&plan, call.problem.x_type);
   const lpg_octets_workspace at = lpg_octets_workspace_of(&plan, call.problem.m);
   octets_memo memo = {};
   octets_args a = {};
@@ -105,36 +146,31 @@ static lpgemm_status_t run_octets(const lpg_call &call) {
   a.offsets = (const int32_t *)(a.image + at.offsets);
   a.epilogue = make_epilogue(call);
   if (!call.skip_product) LPG_TRY(lpgemm_i_octets_prepare_call(&call));
-  if (lpg_octets_grouped(&plan)) {
+  if (form.by_e4m3 || form.grouped) {
     a.groups = make_octets_groups(call);
-#define LPG_ITEM(tokens, row_tiles) launch_octets_groups<Bits, tokens, row_tiles>,
-    static lpgemm_status_t (*const launch[])(const lpg_call &, const octets_args &) = {LPG_OCTETS_ITEMS(LPG_ITEM)};
-#undef LPG_ITEM
-    return launch[memo.item](call, a);
+    a.bytes = make_octets_bytes(plan, form);
   }
-#define LPG_ITEM(tokens, row_tiles) launch_octets<Bits, tokens, row_tiles>,
-  lpgemm_status_t (*const launch[])(const lpg_call &, const octets_args &) = {LPG_OCTETS_ITEMS(LPG_ITEM)};
+#define LPG_ITEM(tokens, row_tiles) launch_octets<Kernels, tokens, row_tiles>,
+  static lpgemm_status_t (*const launch[])(const lpg_call &, lpg_octets_form,
+                                           const octets_args &) = {LPG_OCTETS_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
-  return launch[memo.item](call, a);
+  return launch[memo.item](call, form, a);
 }
 
-template <int Bits, int Tokens, int RowTiles>
-static lpgemm_status_t allow_octets_groups(size_t bytes) {
-  const auto allow = [&](const void *kernel) { return allow_shared(kernel, bytes); };
-  LPG_TRY((with_groups_kernel<Bits, Tokens, RowTiles>(true, allow)));
-  return with_groups_kernel<Bits, Tokens, RowTiles>(false, allow);
-}
-
-template <int Bits>
+template <class Kernels>
 static lpgemm_status_t prepare_octets() {
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-#define LPG_ITEM(tokens, row_tiles)                                                                          \
-  LPG_TRY(allow_shared((const void *)octets_kernel<octets_traits<Bits, tokens, row_tiles>>, (size_t)bytes)); \
-  LPG_TRY((allow_octets_groups<Bits, tokens, row_tiles>((size_t)bytes)));
-  LPG_OCTETS_ITEMS(LPG_ITEM)
+  const auto allow = [&](const void *kernel) { return allow_shared(kernel, (size_t)bytes); };
+  for (int i = 0; i < 4; i++) {
+    lpg_octets_form form = {};
+    form.grouped = i / 2;
+    form.become = i % 2 ? LPG_OCTETS_CENTERED : LPG_OCTETS_LESS_ZERO;
+#define LPG_ITEM(tokens, row_tiles) LPG_TRY((Kernels::template with_kernel<tokens, row_tiles>(form, allow)));
+    LPG_OCTETS_ITEMS(LPG_ITEM)
 #undef LPG_ITEM
+  }
   return lpgemm_i_octets_prepare_x();
 }
 
@@ -142,6 +178,8 @@ static lpgemm_status_t prepare_octets() {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_OCTETS(symbol, bits)                                                                   \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_octets<bits>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_octets<bits>(); }
+#define LPG_OCTETS(symbol, x, decoder, bits)                          \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {           \
+    return lpg::run_octets<lpg::octets_##x##_##decoder<bits>>(*call); \
+  }                                                                   \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_octets<lpg::octets_##x##_##decoder<bits>>(); }

@@ -1,4 +1,4 @@
-/* What the kernels for int8 by integer weights do not take. */
+/* What the kernels for X of 8 bits by weights that become bytes do not take. */
 #ifndef LPG_KERNELS_OCTETS_LIMITS_H
 #define LPG_KERNELS_OCTETS_LIMITS_H
 

@@ -1,4 +1,4 @@
-/* How many rows of int8 by integer weights are cut into pieces: plain arithmetic, for C and CUDA.
+/* How many rows of X of 8 bits by weights that become bytes are cut into pieces: plain arithmetic, for C and CUDA.
  *
  * An item is 128 or 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into stages, and these into
  * slices, one for each block of threads of a cluster, whose sums are added up. Clusters take items in turn.
@@ -33,11 +33,6 @@ typedef struct lpg_octets_item {
 
 LPG_FN int lpg_octets_rows(int row_tiles) { return row_tiles * LPG_OCTETS_WARPS * LPG_TILE_ROWS; }
 
-/* Whether scales, or zeros, are those of groups. */
-static inline int lpg_octets_grouped(const lpg_plan *weights) {
-  return weights->group.count > 1 && (weights->desc.scale_type != 0 || weights->desc.zero == LPGEMM_ZERO_PER_GROUP);
-}
-
 /* Bytes of a stage's scales (2 each) and zeros (1 each): one of each for every row and 128 columns. */
 LPG_FN int lpg_octets_numbers_bytes(int rows, int stage_k) { return rows * (stage_k / LPG_OCTETS_X_K) * 3; }
 
@@ -46,18 +41,38 @@ static inline int64_t lpg_octets_zero(const lpgemm_weight_desc_t *d) {
   return (d->zero == LPGEMM_ZERO_CONSTANT ? (int64_t)d->zero_constant : 0) - lpg_integer_offset(d->type);
 }
 
-/* Groups of 4 and 8 bits: whether there are kernels for zeros in the middle of the codes, which are no work. */
+/* Of 4 and 8 bits: whether there are kernels for zeros in the middle of the codes, which are less work. */
 LPG_FN int lpg_octets_has_centered(int bits) { return bits == 4 || bits == 8; }
 
-/* Groups: whether weights are their codes less the zero; else they are brought to the top of a byte, whose middle is
- * their zero. */
-static inline int lpg_octets_subtracts(const lpgemm_weight_desc_t *d) {
-  const int bits = lpg_bits(d->type);
-  return !lpg_octets_has_centered(bits) || d->zero == LPGEMM_ZERO_PER_GROUP ||
-         lpg_octets_zero(d) != (int64_t)1 << (bits - 1);
+/* What weights become. */
+typedef enum lpg_octets_bytes {
+  LPG_OCTETS_CENTERED,  /* integers whose zero is the middle of the codes */
+  LPG_OCTETS_LESS_ZERO, /* other integers */
+  LPG_OCTETS_FLOATS
+} lpg_octets_bytes;
+
+/* Which of the kernels a problem is for. */
+typedef struct lpg_octets_form {
+  int bits;
+  int by_e4m3;             /* X and the bytes of weights are e4m3, else int8 */
+  int grouped;             /* scales, and zeros, come with the stages: they are not one a row */
+  lpg_octets_bytes become; /* where sums of 128 columns become fp32: `by_e4m3` or `grouped` */
+} lpg_octets_form;
+
+static inline lpg_octets_form lpg_octets_form_of(const lpg_plan *weights, lpgemm_dtype_t x_type) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int several = weights->group.count > 1, zeros = d->zero == LPGEMM_ZERO_PER_GROUP;
+  lpg_octets_form f = {weights->bits, x_type == LPGEMM_E4M3, 0, LPG_OCTETS_LESS_ZERO};
+  f.grouped = (several && (d->scale_type != 0 || zeros)) || (f.by_e4m3 && zeros);
+  if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
+    f.become = LPG_OCTETS_FLOATS;
+  } else if (lpg_octets_has_centered(f.bits) && !zeros && lpg_octets_zero(d) == (int64_t)1 << (f.bits - 1)) {
+    f.become = LPG_OCTETS_CENTERED;
+  }
+  return f;
 }
 
-/* Which items there are with scales of groups: what fits registers, and pays. */
+/* Which items there are where sums of 128 columns become fp32: what fits registers, and pays. */
 LPG_FN int lpg_octets_has_item(int bits, int tokens, int row_tiles) {
   return row_tiles == 1 || tokens < 128 || bits == 1 || bits % 2 == 0;
 }
@@ -118,23 +133,25 @@ static inline int lpg_octets_lay_out(lpg_octets_plan *p, lpg_octets_item item, i
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores or of its share of the
  * memory (measured on the H200, docs/performance.md). */
-static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, const lpg_plan *weights) {
-  const int bits = weights->bits, grouped = lpg_octets_grouped(weights);
+static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, lpg_octets_form form) {
+  const int bits = form.bits;
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
   const double columns = lpg_octets_stage_k(bits) / 128.0, share = rows / 256.0;
   const double read = rows * 16.0 * bits / 36.0;
-  const double zeros = !lpg_octets_subtracts(&weights->desc) ? 0.0 : lpg_is_pow2_width(bits) ? 130.0 : 280.0;
-  const double work =
-      grouped ? 95.0 + share * (280.0 + 4.4 * item.tokens + zeros) : 30.0 + share * (220.0 + 2.9 * item.tokens);
+  const int zeros_take = form.become == LPG_OCTETS_LESS_ZERO && (form.grouped || !form.by_e4m3);
+  const double zeros = !zeros_take ? 0.0 : form.by_e4m3 ? 60.0 : lpg_is_pow2_width(bits) ? 130.0 : 280.0;
+  const double token = form.by_e4m3 ? 4.9 : form.grouped ? 4.4 : 2.9;
+  const double work = form.by_e4m3 || form.grouped ? 95.0 + share * (280.0 + token * item.tokens + zeros)
+                                                   : 30.0 + share * (220.0 + token * item.tokens);
   const double store = p->slices > 1 ? 1000.0 + share * 45.0 * item.tokens : 800.0 + share * 13.0 * item.tokens;
   return rounds * (stages * columns * (read > work ? read : work) + store) + 1500.0;
 }
 
 /* The problem in such items and clusters of so many blocks; 0 if it has no so many slices, or the device none that run
  * at once. */
-static inline int lpg_octets_slice(const lpg_plan *weights, int64_t m, lpg_octets_item item, const lpg_device *device,
-                                   int slices_log2, lpg_octets_plan *p) {
+static inline int lpg_octets_slice(const lpg_plan *weights, lpg_octets_form form, int64_t m, lpg_octets_item item,
+                                   const lpg_device *device, int slices_log2, lpg_octets_plan *p) {
   const int stage_k = lpg_octets_stage_k(weights->bits), rows = lpg_octets_rows(item.row_tiles);
   const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
   p->k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
@@ -143,18 +160,19 @@ static inline int lpg_octets_slice(const lpg_plan *weights, int64_t m, lpg_octet
   p->slices = 1 << slices_log2;
   const int64_t items = (int64_t)p->row_items * p->token_items;
   if (most <= 0 || p->slices > p->k_stages || items > INT32_MAX) return 0;
-  if (lpg_octets_grouped(weights) && !lpg_octets_has_item(weights->bits, item.tokens, item.row_tiles)) return 0;
+  if ((form.by_e4m3 || form.grouped) && !lpg_octets_has_item(form.bits, item.tokens, item.row_tiles)) return 0;
   p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
   p->part = lpg_shares_of(p->k_stages, p->slices);
   p->x_bytes = item.tokens * stage_k;
   p->w_bytes = rows * stage_k / 8 * weights->bits;
-  p->numbers_bytes = lpg_octets_grouped(weights) ? lpg_octets_numbers_bytes(rows, stage_k) : 0;
+  p->numbers_bytes = form.grouped ? lpg_octets_numbers_bytes(rows, stage_k) : 0;
   return lpg_octets_lay_out(p, item, device->shared_memory);
 }
 
 /* The plan and the item (of LPG_OCTETS_ITEMS) that take the least time, and that time; 0 if there is none. */
-static inline int lpg_octets_choose(const lpg_plan *weights, int64_t m, const lpg_device *device, lpg_octets_plan *plan,
-                                    int *item, double *cost) {
+static inline int lpg_octets_choose(const lpg_plan *weights, lpgemm_dtype_t x_type, int64_t m, const lpg_device *device,
+                                    lpg_octets_plan *plan, int *item, double *cost) {
+  const lpg_octets_form form = lpg_octets_form_of(weights, x_type);
 #define LPG_ITEM(tokens, row_tiles) {tokens, row_tiles},
   static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
@@ -162,8 +180,8 @@ static inline int lpg_octets_choose(const lpg_plan *weights, int64_t m, const lp
   for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
     for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
       lpg_octets_plan p = LPG_ZERO;
-      if (!lpg_octets_slice(weights, m, items[i], device, log2, &p)) continue;
-      const double ns = lpg_octets_cost(&p, items[i], weights);
+      if (!lpg_octets_slice(weights, form, m, items[i], device, log2, &p)) continue;
+      const double ns = lpg_octets_cost(&p, items[i], form);
       if (found && ns >= *cost) continue;
       found = 1;
       *plan = p;

@@ -1,4 +1,4 @@
-/* What the parts of the kernels for int8 by integers have in common: their arguments, what their template parameters
+/* What the parts of the kernels for X of 8 bits have in common: their arguments, what their template parameters
  * mean, and which cluster of blocks of threads does which items. */
 #pragma once
 
@@ -19,6 +19,13 @@ struct octets_groups {
   uint32_t zero; /* of all groups, as four bytes: where there are no zeros of groups */
 };
 
+/* What weights become in octets_units.cuh. */
+struct octets_bytes_args {
+  float unit;          /* the weight that is a 1 there */
+  uint32_t float_up;   /* by how many bits the exponent and mantissa of a float go up, */
+  uint32_t float_mask; /* and where they are then, in four bytes */
+};
+
 struct octets_args {
   lpg_octets_plan plan;
   const uint8_t *codes;
@@ -32,6 +39,7 @@ struct octets_args {
   const float *factors;  /* of rows */
   const int32_t *offsets;
   octets_groups groups;
+  octets_bytes_args bytes;
   epilogue_args epilogue;
 };
 
@@ -40,10 +48,10 @@ struct octets_traits {
   static constexpr int Bits = Bits_, Tokens = Tokens_;
   static constexpr int row_tiles = RowTiles_, rows = lpg_octets_rows(row_tiles), warps = LPG_OCTETS_WARPS;
   static constexpr int teams = 1, team_warps = warps;
-  static constexpr bool integer_sums = true, grouped = false;
   static constexpr int threads = 32 * (warps + LPG_OCTETS_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = 224; /* of who copies, of who multiplies */
   static constexpr int stage_k = lpg_octets_stage_k(Bits), stage_steps = stage_k / 32; /* of 32 columns */
+  static constexpr int units = stage_k / LPG_OCTETS_X_K;                               /* of a row tile and stage */
   static constexpr int batch = Tokens * row_tiles > 128 ? 1 : 2; /* steps whose products start together */
   static constexpr int w_vectors = stage_k * Bits / 256;         /* of 512 bytes, of a row tile and stage */
   static constexpr int w_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;

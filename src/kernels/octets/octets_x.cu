@@ -37,7 +37,7 @@ __device__ inline void load_sixteen(const uint8_t *row, int k0, int k, uint32_t 
   }
 }
 
-/* A block of threads has a token, eight lanes 128 of its columns. */
+/* A block of threads has a token, eight lanes 128 of its columns. The sum of e4m3's bytes is read by nobody. */
 __device__ inline void bring_token(const bring_args &a, int token) {
   __shared__ int sums[bring_warps];
   const int piece = threadIdx.x % 8;
@@ -90,7 +90,8 @@ static_assert(bring_threads == LPG_OCTETS_ROWS, "rows come in whole items");
 lpgemm_status_t lpgemm_i_octets_prepare_call(const lpg_call *call) {
   const lpg_plan *weights = call->problem.plan;
   const lpg_octets_workspace at = lpg_octets_workspace_of(weights, call->problem.m);
-  const int64_t rows = lpg_octets_grouped(weights) ? 0 : weights->desc.n; /* that have one scale and one zero */
+  const lpg_octets_form form = lpg_octets_form_of(weights, call->problem.x_type);
+  const int64_t rows = form.grouped ? 0 : weights->desc.n; /* that have one scale and one zero */
   const int64_t items = (rows + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS;
   lpg::bring_args a = {};
   a.x = (const uint8_t *)call->x;

@@ -44,6 +44,10 @@ __device__ inline int keep(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
+__device__ inline float keep(float x) {
+  asm volatile("" : "+f"(x));
+  return x;
+}
 
 }  // namespace
 }  // namespace lpg

@@ -184,31 +184,39 @@ struct wgmma_u8_by_i8 {
   }
 };
 
-/* The same of signed bytes; Adds: D += A B, else D = A B. */
-#define LPG_WGMMA_BYTES_IN(columns, list, a0, a1, a2, a3, b, scale_d, ...)                                         \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32.s8.s8 {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
-               ", %" #a3 "}, %" #b ", " scale_d ";"                                                                \
+/* The same of signed bytes, and of e4m3 with sums in fp32; Adds: D += A B, else D = A B. */
+#define LPG_WGMMA_BYTES_IN(columns, types, list, a0, a1, a2, a3, b, flags, ...)                                    \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32." types " {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
+               ", %" #a3 "}, %" #b ", " flags ";"                                                                  \
                : __VA_ARGS__                                                                                       \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
-#define LPG_WGMMA_BYTES_SET(scale_d)                                                                                   \
-  __device__ static void multiply(int(&d)[16], const uint32_t(&a)[4], uint64_t rows) {                                 \
-    LPG_WGMMA_BYTES_IN(32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, scale_d, LPG_INTEGERS_16(d, 0));                        \
-  }                                                                                                                    \
-  __device__ static void multiply(int(&d)[32], const uint32_t(&a)[4], uint64_t rows) {                                 \
-    LPG_WGMMA_BYTES_IN(64, LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, scale_d, LPG_INTEGERS_16(d, 0),    \
-                       LPG_INTEGERS_16(d, 16));                                                                        \
-  }                                                                                                                    \
-  __device__ static void multiply(int(&d)[64], const uint32_t(&a)[4], uint64_t rows) {                                 \
-    LPG_WGMMA_BYTES_IN(128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
-                       67, 68, scale_d, LPG_INTEGERS_64(d));                                                           \
+#define LPG_WGMMA_BYTES_SET(number, types, array, flags)                                                              \
+  __device__ static void multiply(number(&d)[16], const uint32_t(&a)[4], uint64_t rows) {                             \
+    LPG_WGMMA_BYTES_IN(32, types, LPG_OPERANDS_0, 16, 17, 18, 19, 20, flags, array(d, 0));                            \
+  }                                                                                                                   \
+  __device__ static void multiply(number(&d)[32], const uint32_t(&a)[4], uint64_t rows) {                             \
+    LPG_WGMMA_BYTES_IN(64, types, LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, flags, array(d, 0),        \
+                       array(d, 16));                                                                                 \
+  }                                                                                                                   \
+  __device__ static void multiply(number(&d)[64], const uint32_t(&a)[4], uint64_t rows) {                             \
+    LPG_WGMMA_BYTES_IN(128, types, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, \
+                       65, 66, 67, 68, flags, array(d, 0), array(d, 16), array(d, 32), array(d, 48));                 \
   }
 template <bool Adds>
 struct wgmma_i8_in {
-  LPG_WGMMA_BYTES_SET("1")
+  LPG_WGMMA_BYTES_SET(int, "s32.s8.s8", LPG_INTEGERS_16, "1")
 };
 template <>
 struct wgmma_i8_in<false> {
-  LPG_WGMMA_BYTES_SET("0")
+  LPG_WGMMA_BYTES_SET(int, "s32.s8.s8", LPG_INTEGERS_16, "0")
+};
+template <bool Adds>
+struct wgmma_e4m3_in {
+  LPG_WGMMA_BYTES_SET(float, "f32.e4m3.e4m3", LPG_ARRAY_16, "1, 1, 1")
+};
+template <>
+struct wgmma_e4m3_in<false> {
+  LPG_WGMMA_BYTES_SET(float, "f32.e4m3.e4m3", LPG_ARRAY_16, "0, 1, 1")
 };
 
 /* Stores four matrices of 8 x 8 numbers of 16 bits transposed: a lane has of each, as of D, columns 2 t and 2 t + 1 of

@@ -1,0 +1,183 @@
+/* X of 8 bits by weights whose sums of 128 columns become fp32: with scales, or scales and zeros, of groups of 128
+ * columns or multiples of them; and e4m3 whatever the scales, since the tensor cores add its products with few bits.
+ *
+ * The products of a unit, which is one row tile of each warp by 128 columns, are scaled, if there are groups, and added
+ * to sums in fp32 while the other four warps have the tensor cores. octets_bytes.cuh says what weights become. */
+#pragma once
+
+#include "octets_bytes.cuh"
+#include "octets_frame.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* The zeros of a unit's rows g and g + 8, four times each. */
+struct unit_zeros {
+  uint32_t of_row[2];
+
+  template <class T>
+  __device__ void load(uint32_t numbers, int slot, int lane) {
+    constexpr int all = T::rows / LPG_TILE_ROWS * T::units;
+    const uint32_t two = load_half(numbers + all * 32 + slot * 16 + lane / 4 * 2);
+    of_row[0] = __byte_perm(two, 0, 0x0000);
+    of_row[1] = __byte_perm(two, 0, 0x1111);
+  }
+};
+
+__device__ inline float scale_in(uint32_t two, int which, bool is_bf16) {
+  const uint32_t half = which ? two >> 16 : two & 0xffff;
+  return is_bf16 ? __uint_as_float(half << 16) : __half2float(__ushort_as_half((uint16_t)half));
+}
+
+template <class T>
+struct unit_sums {
+  float sum[T::row_tiles][T::Tokens / 2];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int i = 0; i < T::Tokens / 2; i++) sum[r][i] = 0.0f;
+    }
+  }
+
+  __device__ void add(int r, int part, typename T::number (&of_unit)[T::part_sums], const float (&scale)[2]) {
+#pragma unroll
+    for (int i = 0; i < T::part_sums; i++) {
+      float &to = sum[r][part * T::part_sums + i];
+      const float products = (float)keep(of_unit[i]);
+      to = T::grouped ? fmaf(products, scale[i / 2 % 2], to) : to + products;
+    }
+  }
+};
+
+template <class T>
+struct unit_operand {
+  uint32_t weights[4][4]; /* of steps of 32 columns */
+
+  __device__ void decode(const octets_args &a, const uint32_t *word, int unit, const unit_zeros &zeros) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+      const int half = i % 2, step = unit * 8 + i / 2;
+      weights[i / 4][i % 4] = (uint32_t)keep((int)T::Weights::bytes(word + half, step, zeros.of_row[half], a.bytes));
+    }
+  }
+
+  __device__ void start(typename T::number (&sum)[T::part_sums], uint32_t x, int unit, int part) const {
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const uint64_t rows = swizzled_rows(x + unit * (T::x_part / 16) + part * (T::x_part / 16 / T::parts) + i * 2);
+      if (i == 0) {
+        T::Weights::template product<false>::multiply(sum, weights[i], rows);
+      } else {
+        T::Weights::template product<true>::multiply(sum, weights[i], rows);
+      }
+    }
+    wgmma_commit();
+  }
+};
+
+template <class T>
+__device__ inline void load_row_tile(uint32_t stage, int row_tile, uint32_t (&word)[4 * T::w_vectors]) {
+#pragma unroll
+  for (int v = 0; v < T::w_vectors; v++) load_words(stage + (row_tile * T::w_vectors + v) * 512, &word[4 * v]);
+}
+
+template <class T>
+__device__ inline void multiply_units(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory,
+                                      int warp, int lane) {
+  constexpr int row_tiles = T::row_tiles, units = T::units, all_units = row_tiles * units;
+  octets_ring ring(a.plan, base, 0);
+  float *const factors = (float *)(memory + a.plan.factors);
+  const uint32_t own_codes = warp * row_tiles * T::w_vectors * 512 + lane * 16;
+  const int own_slot = warp * all_units;
+  typename T::number of_unit[T::parts][T::part_sums] = {}; /* the same registers for all units */
+  uint32_t word[4 * T::w_vectors];
+  unit_operand<T> operand;
+  unit_zeros zeros = {{a.groups.zero, a.groups.zero}};
+  unit_sums<T> sums;
+#pragma unroll 1
+  for (int item = w.first_item; item < w.items; item += w.stride) {
+    const int row = warp * row_tiles * LPG_TILE_ROWS + lane;
+    if (lane < row_tiles * LPG_TILE_ROWS) {
+      const float scale = T::grouped ? 1.0f : w.stages ? a.factors[w.row_item(item) * T::rows + row] : 0.0f;
+      factors[row] = scale * a.bytes.unit;
+    }
+    sums.clear();
+    if (w.stages > 0) {
+      wait_barrier(ring.full, ring.parity);
+      load_row_tile<T>(ring.codes + own_codes, 0, word);
+      if (T::grouped && T::Zeros) zeros.load<T>(ring.numbers, own_slot, lane);
+      operand.decode(a, word, 0, zeros);
+    }
+#pragma unroll 1
+    for (int left = w.stages; left > 0; left--) {
+      const octets_ring now = ring;
+      const uint32_t x = swizzled_place(now.x);
+      float scale_before[2] = {}; /* of the stage's unit before, whose last part is still to be added */
+#pragma unroll
+      for (int i = 0; i < all_units; i++) {
+        const int next = (i + 1) % all_units;
+        operand.start(of_unit[0], x, i % units, 0);
+        const uint32_t scales = T::grouped ? load_word(now.numbers + (own_slot + i) * 32 + lane / 4 * 4) : 0u;
+        if constexpr (T::parts == 2) {
+          if (i > 0) sums.add((i - 1) / units, 1, of_unit[1], scale_before);
+          operand.start(of_unit[1], x, i % units, 1);
+        }
+        if (next == 0) {
+          ring.advance<T>(a.plan);
+          wait_barrier(left > 1 ? ring.full : now.full, left > 1 ? ring.parity : now.parity); /* without a branch */
+        }
+        const octets_ring &of_next = next == 0 ? ring : now;
+        if (T::keeps_words && next % units == 0) load_row_tile<T>(of_next.codes + own_codes, next / units, word);
+        if (T::grouped && T::Zeros) zeros.load<T>(of_next.numbers, own_slot + next, lane);
+        const float scale[2] = {scale_in(scales, 0, a.groups.scale_is_bf16),
+                                scale_in(scales, 1, a.groups.scale_is_bf16)};
+        wgmma_wait<T::parts - 1>();
+        sums.add(i / units, 0, of_unit[0], scale);
+        if (T::parts == 2) wgmma_wait<0>();
+        if (next == 0) {
+          __syncwarp();
+          if (lane == 0) arrive(now.full + 8);
+        }
+        if (!T::keeps_words && next % units == 0) load_row_tile<T>(of_next.codes + own_codes, next / units, word);
+        operand.decode(a, word, next % units, zeros);
+        if constexpr (T::parts == 2) {
+          if (next == 0) sums.add(i / units, 1, of_unit[1], scale);
+        }
+        scale_before[0] = scale[0];
+        scale_before[1] = scale[1];
+      }
+    }
+    __syncwarp();
+    if (a.plan.slices > 1) {
+      store_parts<T>(a, w, item, sums, factors, memory);
+    } else if (!store_scaled<T>(a, w, item, sums, factors, memory, warp, lane)) {
+      store_item<T>(a, w, item, sums, factors, memory);
+    }
+  }
+}
+
+template <class Weights_, int Tokens_, int RowTiles_, bool Grouped_>
+struct octets_unit_traits : octets_traits<Weights_::Bits, Tokens_, RowTiles_> {
+  using base = octets_traits<Weights_::Bits, Tokens_, RowTiles_>;
+  using Weights = Weights_;
+  using number = typename Weights::number;
+  static constexpr bool integer_sums = false, grouped = Grouped_, Zeros = Weights::zeros;
+  /* Parts of the tokens whose products start one after the other: one's sums are scaled while the next is multiplied.
+   */
+  static constexpr int parts = Tokens_ >= 64 ? 2 : 1, part_sums = Tokens_ / 2 / parts;
+  /* Words may come while products are under way: there is room, and they are not themselves what is multiplied. */
+  static constexpr bool keeps_words = !Weights::as_stored && (Tokens_ * RowTiles_ <= 128 || base::Bits <= 4);
+  static constexpr int full_arrivals = grouped ? 1 + base::rows / LPG_TILE_ROWS * base::units : 1;
+  static constexpr int copy_registers = 40, registers = 232;
+
+  __device__ static void multiply(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory, int warp,
+                                  int lane) {
+    multiply_units<octets_unit_traits>(a, w, base, memory, warp, lane);
+  }
+};
+
+}  // namespace
+}  // namespace lpg

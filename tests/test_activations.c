@@ -331,6 +331,27 @@ static void check_bipolar_refused(void) {
   }
 }
 
+/* Rows of which no thread has all, in whole pieces of 16 bytes but for their ends: the bytes are the host's. */
+static void check_quantize_long(lpgemm_dtype_t x_type, lpgemm_dtype_t type, lpgemm_x_scale_t mode) {
+  enum { ROWS = 3, COLUMNS = 20003, LD = 20016 };
+  void *x = test_alloc((size_t)(ROWS * LD * ref_bytes(x_type)));
+  uint8_t *codes = test_alloc(ROWS * LD), *want = test_alloc(ROWS * LD);
+  float *scales = test_alloc(ROWS * sizeof *scales), want_scales[ROWS];
+  for (int i = 0; i < ROWS * LD; i++) ref_store(x_type, x, i, test_uniform(-1, 1) * (i % 7 ? 1 : 0.001));
+  memset(codes, 0x5a, ROWS * LD);
+  memset(want, 0x5a, ROWS * LD);
+  CHECK_STATUS(lpgemm_quantize_activations(handle, ROWS, COLUMNS, x, x_type, LD, type, codes, LD, scales, mode),
+               LPGEMM_SUCCESS);
+  test_wait();
+  lpgemm_i_quantize_activations_host(ROWS, COLUMNS, x, x_type, LD, type, want, LD, want_scales, mode);
+  CHECK(memcmp(codes, want, ROWS * LD) == 0);
+  for (int i = 0; i < (mode == LPGEMM_X_SCALE_ROW ? ROWS : 1); i++) CHECK(scales[i] == want_scales[i]);
+  test_free(x);
+  test_free(codes);
+  test_free(want);
+  test_free(scales);
+}
+
 void suite_activations(void) {
   handle = problem_handle(2);
   for (size_t q = 0; q < sizeof quantized_types / sizeof *quantized_types; q++) {
@@ -346,6 +367,10 @@ void suite_activations(void) {
         if (test_case("activations/quantize/%s/%s/tensor/%s", x_name, name, what)) {
           check_quantize(real_types[x], type, LPGEMM_X_SCALE_TENSOR, finite);
         }
+      }
+      if (test_case("activations/quantize/long/%s/%s", x_name, name)) {
+        check_quantize_long(real_types[x], type, LPGEMM_X_SCALE_ROW);
+        check_quantize_long(real_types[x], type, LPGEMM_X_SCALE_TENSOR);
       }
       if (test_case("activations/inside/%s/%s", x_name, name)) check_inside(real_types[x], type);
       if (test_case("activations/workspace/size/%s/%s", x_name, name)) {

@@ -15,6 +15,11 @@ __device__ inline uint32_t scaled_two(const epilogue_args &e, float a, float b, 
   return e.y_type == LPGEMM_F16 ? f16_x::round_two(scaled(a), scaled(b)) : bf16_x::round_two(scaled(a), scaled(b));
 }
 
+/* Four neighbours at once. */
+__device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v, float x_scale) {
+  *(uint2 *)y = make_uint2(scaled_two(e, v.x, v.y, x_scale), scaled_two(e, v.z, v.w, x_scale));
+}
+
 /* Sums of a warp in its own shared memory, sums[token][row]. */
 template <int Rows>
 struct own_sums {
@@ -62,10 +67,9 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
 #pragma unroll
       for (int i = 0; i < batch; i++) {
         if (token + i * sweep >= tokens) break;
-        const float x_scale = x_scale_of(e, m + token + i * sweep);
-        *(uint2 *)(y + i * sweep * e.ldy) =
-            make_uint2(scaled_two(e, sum[i].x * factor.x, sum[i].y * factor.y, x_scale),
-                       scaled_two(e, sum[i].z * factor.z, sum[i].w * factor.w, x_scale));
+        store_four(e, y + i * sweep * e.ldy,
+                   make_float4(sum[i].x * factor.x, sum[i].y * factor.y, sum[i].z * factor.z, sum[i].w * factor.w),
+                   x_scale_of(e, m + token + i * sweep));
       }
     }
     return;

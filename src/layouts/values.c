@@ -16,8 +16,10 @@ static int holds(lpgemm_dtype_t type, double value) {
 
 lpg_values lpgemm_i_values_of(const lpgemm_weight_desc_t *d) {
   const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
+  const int symmetric =
+      lpg_kind(d->type) == LPGEMM_KIND_FLOAT && zero == 0.0; /* then the upper half says nothing new */
   lpg_values v = {0.0, 0.0, 1, 1, 1};
-  for (uint32_t code = 0; code < 1u << lpg_bits(d->type); code++) {
+  for (uint32_t code = 0; code < 1u << (lpg_bits(d->type) - symmetric); code++) {
     const double value = (double)lpg_code_value(d->type, code, d->codebook) - zero, magnitude = fabs(value);
     v.in_f16 = v.in_f16 && holds(LPGEMM_F16, value);
     v.in_i8 = v.in_i8 && holds(LPGEMM_I8, value);

@@ -44,6 +44,7 @@ __device__ inline int keep(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
+__device__ inline uint32_t keep(uint32_t x) { return (uint32_t)keep((int)x); }
 __device__ inline float keep(float x) {
   asm volatile("" : "+f"(x));
   return x;

@@ -13,15 +13,22 @@
 
 #include "cpu.h"
 
-/* 1 if the processor multiplies tiles of bf16 and the system lets this process: Linux saves 8 KB more of a thread's
- * state once it has been asked. */
+/* 1 if the processor multiplies tiles of bf16 and the system lets this process, which is asked once: Linux saves 8 KB
+ * more of a thread's state from then on. */
 static int has_tiles(void) {
 #if defined(LPG_HAVE_AMX) && defined(__linux__)
   enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* of arch_prctl() */
-  unsigned a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
-  const unsigned bf16 = 1u << 22, tiles = 1u << 24;
-  return (d & bf16) && (d & tiles) && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+  enum { UNKNOWN, NO, YES };
+  static int answer;
+  int known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
+  if (known == UNKNOWN) {
+    const unsigned needed = 1u << 22 | 1u << 24; /* bf16 and tiles */
+    unsigned a, b, c, d;
+    const int there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & needed) == needed;
+    known = there && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 ? YES : NO;
+    __atomic_store_n(&answer, known, __ATOMIC_RELAXED);
+  }
+  return known == YES;
 #else
   return 0;
 #endif

@@ -17,8 +17,10 @@ struct alignas(128) lpg_tensor_map {
 typedef struct lpg_tensor_map lpg_tensor_map;
 #endif
 
-/* 1 if it can read the call's X of 16 bits: rows begin at multiples of 16 bytes. */
-static inline int lpg_x_has_map(const lpg_call *call) { return (uintptr_t)call->x % 16 == 0 && call->ldx % 8 == 0; }
+/* 1 if it can read the call's X of 16 bits: rows begin at multiples of 16 bytes, less than 2^40 apart. */
+static inline int lpg_x_has_map(const lpg_call *call) {
+  return (uintptr_t)call->x % 16 == 0 && call->ldx % 8 == 0 && call->ldx < (int64_t)1 << 39;
+}
 
 /* Of 16-bit X in boxes of so many columns (128 bytes) by so many rows, which lie in shared memory as tensor cores of
  * sm_90a want them: rows of 128 bytes, of which 16-byte piece i is at i ^ (row % 8). What is beyond X is zero. */

@@ -52,12 +52,14 @@ const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device
   int item;
   double ns = 0.0;
   if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
+  if (d->zero == LPGEMM_ZERO_CONSTANT &&
+      !(fabsf(d->zero_constant) <= 65536.0f && floorf(d->zero_constant) == d->zero_constant)) {
+    return "the weights' zeros are no integers";
+  }
   const lpg_octets_form form = lpg_octets_form_of(plan, problem->x_type);
   if (!form.by_e4m3 && !lpg_x_is_int8(problem->x_type)) return "the activations' codes are not the numbers as int8";
   if (lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR) return "it takes no bipolar weights";
-  if (d->zero == LPGEMM_ZERO_MINIMUM || (d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_real(d->zero_type)) ||
-      (d->zero == LPGEMM_ZERO_CONSTANT &&
-       (fabsf(d->zero_constant) > 65536.0f || floorf(d->zero_constant) != d->zero_constant))) {
+  if (d->zero == LPGEMM_ZERO_MINIMUM || (d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_real(d->zero_type))) {
     return "the weights' zeros are no integers";
   }
   if ((form.by_e4m3 || form.grouped) && problem->batch_invariant) return "its sums may depend on the number of rows";

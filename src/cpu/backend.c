@@ -1,9 +1,18 @@
 /* The CPU as a backend: host memory, and the host functions of pack/, lut/ and this folder. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* madvise */
+#endif
+
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #include "../lut/lut.h"
 #include "../pack/pack.h"
 #include "cpu.h"
+
+enum { LARGE_PAGE = 2 << 20 };
 
 static lpgemm_status_t open_cpu(int32_t index, int32_t threads, lpg_device *device) {
   LPG_CHECK(index == 0, LPGEMM_NO_BACKEND, "config.device is %d, but the CPU backend has only device 0", index);
@@ -13,8 +22,12 @@ static lpgemm_status_t open_cpu(int32_t index, int32_t threads, lpg_device *devi
 
 static lpgemm_status_t allocate(int32_t device, size_t bytes, void **memory) {
   (void)device;
-  *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+  const size_t align = bytes >= 4 * LARGE_PAGE ? LARGE_PAGE : 256;
+  *memory = aligned_alloc(align, (bytes + align - 1) / align * align);
   LPG_CHECK(*memory, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
+#ifdef __linux__
+  if (align == LARGE_PAGE) (void)madvise(*memory, bytes, MADV_HUGEPAGE); /* weights are read from end to end */
+#endif
   return LPGEMM_SUCCESS;
 }
 

@@ -1,13 +1,12 @@
-/* Made-up devices, kernels and problems, so that dispatch is tested for every architecture without one. */
+/* Made-up kernels and problems on the devices of devices.h, so that dispatch is tested for every architecture without
+ * one. */
 #ifndef MADE_UP_H
 #define MADE_UP_H
 
-#include "dispatch/dispatch.h"
+#include "devices.h"
 #include "test.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
-
-extern const lpg_device cpu_base, cpu_avx2, cpu_avx512, cpu_vbmi, cpu_amx, sm80, sm86, sm89, h100, sm90, sm100, sm120;
 
 /* Every record there is, of every architecture, without the functions that launch: tools/gen_kernels.py. */
 extern const lpg_kernel test_every_kernel[];

@@ -5,6 +5,7 @@
 
 #include "bitserial/bits_fixed.h"
 #include "bitserial/bits_plan.h"
+#include "devices.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "test.h"
@@ -124,18 +125,7 @@ static void check_plan(const lpg_bits_plan *p, const lpg_plan *w, int64_t m, con
 }
 
 static void test_plans(void) {
-  static const lpg_device devices[] = {
-      {.backend = LPGEMM_BACKEND_CUDA,
-       .arch = 90,
-       .units = 132,
-       .shared_memory = 232448,
-       .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}},
-      {.backend = LPGEMM_BACKEND_CUDA,
-       .arch = 90,
-       .units = 114,
-       .shared_memory = 232448,
-       .clusters = {[1] = 114, [2] = 57, [4] = 26}},
-  };
+  static const lpg_device *const devices[] = {&sm90, &h100_pcie};
   int found = 0;
   for (int d = 0; d < 2; d++) {
     if (!test_case("bits/plan/%d", d)) continue;
@@ -149,9 +139,9 @@ static void test_plans(void) {
       double cost;
       CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
       const int64_t m = test_between(1, LPG_BITS_MOST_X);
-      if (!lpg_bits_make_plan(&w, m, &devices[d], &p, &cost)) continue;
+      if (!lpg_bits_make_plan(&w, m, devices[d], &p, &cost)) continue;
       CHECK(isfinite(cost) && cost > 0);
-      check_plan(&p, &w, m, &devices[d]);
+      check_plan(&p, &w, m, devices[d]);
       found++;
     }
     CHECK(found > 500);

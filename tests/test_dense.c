@@ -9,6 +9,7 @@
  *   dense/turns     the same with slices of K: an item that was done twice would add C in place twice */
 #include <string.h>
 
+#include "devices.h"
 #include "kernels/dense/expand.h"
 #include "layouts/number.h"
 #include "problem.h"
@@ -102,24 +103,19 @@ static void check_scaling(void) {
 
 /* What the H200 shall do with 8192 columns. */
 static void check_plan(void) {
-  static const lpg_device h200 = {.backend = LPGEMM_BACKEND_CUDA,
-                                  .arch = 90,
-                                  .units = 132,
-                                  .shared_memory = 232448,
-                                  .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
   static const lpg_expand_scaling finds = {.finds = 1};
   lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .n = 8192, .k = 8192};
   lpg_plan w;
   CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
   for (int64_t m = 33; m <= 8192; m += m / 8) {
     lpg_dense_plan p = {0};
-    CHECK(lpg_dense_make_plan(&w, m, 2, finds, 1, &h200, &p));
+    CHECK(lpg_dense_make_plan(&w, m, 2, finds, 1, &sm90, &p));
     /* numbers of rows do not keep the sixteenth row item out */
     CHECK(lpg_dense_most_items(&p) == 16);
     CHECK(m > 256 || p.slices > 1);
     /* at least half of the units work at once */
     const int64_t items = (int64_t)p.chunk_items * p.token_items, at_once = items < p.groups ? items : p.groups;
-    CHECK(at_once * p.cluster * 2 >= h200.units);
+    CHECK(at_once * p.cluster * 2 >= sm90.units);
   }
 }
 

@@ -3,6 +3,7 @@
  * test_gemm.c runs the kernels over the whole matrix of types and shapes. */
 #include <string.h>
 
+#include "devices.h"
 #include "kernels/lookup/lookup_plan.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
@@ -87,18 +88,7 @@ static void check_plan(const lpg_lookup_plan *p, const lpg_plan *w, const lpg_de
 }
 
 static void test_plans(void) {
-  static const lpg_device devices[] = {
-      {.backend = LPGEMM_BACKEND_CUDA,
-       .arch = 90,
-       .units = 132,
-       .shared_memory = 232448,
-       .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}},
-      {.backend = LPGEMM_BACKEND_CUDA,
-       .arch = 90,
-       .units = 114,
-       .shared_memory = 232448,
-       .clusters = {[1] = 114, [2] = 57, [4] = 26}},
-  };
+  static const lpg_device *const devices[] = {&sm90, &h100_pcie};
   for (int d = 0; d < 2; d++) {
     if (!test_case("lookup/plan/%d", d)) continue;
     int found = 0;
@@ -111,8 +101,8 @@ static void test_plans(void) {
       lpg_lookup_plan p = {0};
       double cost;
       CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
-      if (!lpg_lookup_make_plan(&w, &devices[d], &p, &cost)) continue;
-      check_plan(&p, &w, &devices[d]);
+      if (!lpg_lookup_make_plan(&w, devices[d], &p, &cost)) continue;
+      check_plan(&p, &w, devices[d]);
       CHECK(cost > 0);
       found++;
     }

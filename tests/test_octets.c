@@ -7,17 +7,12 @@
  *   octets/e4m3     by e4m3: integers and floats, a scale a row or of groups, zeros, NaN in X */
 #include <string.h>
 
+#include "devices.h"
 #include "kernels/octets/octets_plan.h"
 #include "problem.h"
 #include "test.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
-
-static const lpg_device h200 = {.backend = LPGEMM_BACKEND_CUDA,
-                                .arch = 90,
-                                .units = 132,
-                                .shared_memory = 232448,
-                                .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
 
 static const struct {
   int64_t m, n, k;
@@ -48,7 +43,7 @@ static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
     d.group_k = group_k;
     d.scale_type = group_k ? LPGEMM_F16 : 0;
     CHECK_STATUS(lpgemm_i_make_plan(&d, &weights), LPGEMM_SUCCESS);
-    CHECK(lpg_octets_choose(&weights, x_type, shapes[shape].m, &h200, &p, &item, &ns));
+    CHECK(lpg_octets_choose(&weights, x_type, shapes[shape].m, &sm90, &p, &item, &ns));
     *(p.slices > 1 ? &sliced[item] : &whole[item]) = 1;
   }
   for (int i = 0; i < COUNT(items); i++) {

@@ -8,22 +8,10 @@
 #include "kernels/wide/wide_limits.h"
 #include "kernels/wide/wide_plan.h"
 
+#include "devices.h"
 #include "test.h"
 
-static const lpg_device devices[] = {
-    {.backend = LPGEMM_BACKEND_CUDA,
-     .arch = 90,
-     .units = 132,
-     .shared_memory = 232448,
-     .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}},
-    {.backend = LPGEMM_BACKEND_CUDA,
-     .arch = 90,
-     .units = 114,
-     .shared_memory = 232448,
-     .clusters = {[1] = 114, [2] = 57, [4] = 26}},
-    {.backend = LPGEMM_BACKEND_CUDA, .arch = 80, .units = 108, .shared_memory = 166912},
-    {.backend = LPGEMM_BACKEND_CUDA, .arch = 86, .units = 84, .shared_memory = 101376},
-};
+static const lpg_device *const devices[] = {&sm90, &h100_pcie, &sm80, &sm86};
 
 static lpgemm_weight_desc_t draw_desc(void) {
   static const lpgemm_dtype_t scales[] = {0, LPGEMM_F16, LPGEMM_F32, LPGEMM_E4M3, LPGEMM_UINT(6)};
@@ -298,34 +286,34 @@ static void check_octets_drawn(const lpg_device *device) {
 }
 
 void suite_plan(void) {
-  static const char *const names[] = {"h200", "h100_pcie", "a100", "rtx_a6000"};
+  static const char *const names[] = {"h200", "h100_pcie", "a100", "a10"};
   for (int d = 0; d < 4; d++) {
     if (!test_case("plan/drawn/%s", names[d])) continue;
     fitted = 0;
-    check_drawn(&devices[d]);
+    check_drawn(devices[d]);
     CHECK(fitted > 300); /* else the checks above say little */
   }
   for (int d = 0; d < 3; d++) { /* the last has too little shared memory */
     if (!test_case("plan/wide/%s", names[d])) continue;
     fitted = 0;
-    check_wide_drawn(&devices[d]);
+    check_wide_drawn(devices[d]);
     CHECK(fitted > 300);
     if (!test_case("plan/invariant/%s", names[d])) continue;
     fitted = 0;
-    check_wide_invariant(&devices[d]);
+    check_wide_invariant(devices[d]);
     CHECK(fitted > 300);
   }
   for (int d = 0; d < 2; d++) {
     if (!test_case("plan/octets/%s", names[d])) continue;
     fitted = 0;
-    check_octets_drawn(&devices[d]);
+    check_octets_drawn(devices[d]);
     CHECK(fitted > 300);
   }
   for (int d = 0; d < 4; d++) {
     if (!test_case("plan/dense/%s", names[d])) continue;
     fitted = split = 0;
-    check_dense_drawn(&devices[d]);
-    CHECK(fitted > 100 && (split > 20 || devices[d].clusters[1] == 0));
+    check_dense_drawn(devices[d]);
+    CHECK(fitted > 100 && (split > 20 || devices[d]->clusters[1] == 0));
   }
   if (test_case("plan/refused")) { /* numbers of 32 bits would not do */
     static const struct {
@@ -345,7 +333,7 @@ void suite_plan(void) {
       CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
       lpg_problem problem = {.plan = &w, .m = 1, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
       for (int d = 0; d < 4; d++) {
-        CHECK((lpgemm_i_decode_8_refuses(&problem, &devices[d]) != NULL) == cases[i].refused);
+        CHECK((lpgemm_i_decode_8_refuses(&problem, devices[d]) != NULL) == cases[i].refused);
       }
     }
   }
@@ -362,7 +350,7 @@ void suite_plan(void) {
         lpg_decode_plan p = {0};
         CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
         lpg_decode_kind kind = lpg_decode_kind_of(&w, m > 8 ? 16 : 8, 0, 0);
-        CHECK(lpg_decode_make_plan(&kind, &w, m, &devices[0], &p));
+        CHECK(lpg_decode_make_plan(&kind, &w, m, devices[0], &p));
         CHECK(p.x_rows == m);
       }
     }

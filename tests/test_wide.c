@@ -1,18 +1,13 @@
 /* How the wide kernels read scales and zeros (src/kernels/wide/wide_limits.h): which form weights take, and that what a
  * form takes for granted is so. And, on a GPU, the items whose X is shared, which take more rows than the drawn
  * problems of test_gemm.c have. */
+#include "devices.h"
 #include "kernels/wide/wide_limits.h"
 #include "layouts/packed.h"
 #include "problem.h"
 #include "test.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
-
-static const lpg_device h200 = {.backend = LPGEMM_BACKEND_CUDA,
-                                .arch = 90,
-                                .units = 132,
-                                .shared_memory = 232448,
-                                .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
 
 /* ---- what common checkpoints take ---- */
 
@@ -109,14 +104,14 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   lpg_plan w;
   CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
   const lpg_problem problem = {.plan = &w, .m = test_between(17, 600), .x_type = x_type, .y_type = x_type};
-  if (lpgemm_i_wide_refuses(&problem, &h200)) return 0;
+  if (lpgemm_i_wide_refuses(&problem, &sm90)) return 0;
   const lpg_wide_scaling s = lpgemm_i_wide_scaling(&w, x_type);
   const int is_integer = lpg_is_integer_kind(d.type), is_float = lpg_kind(d.type) == LPGEMM_KIND_FLOAT;
   CHECK(lpg_wide_form_exists(s.form, x_type == LPGEMM_BF16, is_integer, is_float, w.bits));
   lpg_wide_plan plan;
   int item = -1;
   double cost = 0;
-  CHECK(lpg_wide_choose(&w, problem.m, s.form, &h200, -1, 1, &plan, &item, &cost) && item >= 0);
+  CHECK(lpg_wide_choose(&w, problem.m, s.form, &sm90, -1, 1, &plan, &item, &cost) && item >= 0);
   if (s.form == LPG_WIDE_LINES) return 1;
   const lpg_wide_slot slot = lpg_wide_slot_of(s.form, is_integer, 8);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.granules, slot.scale_bytes);
@@ -187,8 +182,8 @@ static void check_shared_plan(int i) {
   double ns = 0;
   CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
   const lpg_wide_form form = lpgemm_i_wide_scaling(&w, s.x_type).form;
-  CHECK(lpg_wide_choose(&w, s.m, form, &h200, 0, 1, &p, &item, &ns) && p.share == 2);
-  CHECK(lpg_wide_choose(&w, s.m, form, &h200, 0, 0, &p, &item, &ns) && p.share == 1);
+  CHECK(lpg_wide_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns) && p.share == 2);
+  CHECK(lpg_wide_choose(&w, s.m, form, &sm90, 0, 0, &p, &item, &ns) && p.share == 1);
 }
 
 static void check_shared(lpgemm_handle_t handle, int i) {

@@ -58,6 +58,23 @@ __device__ inline void copy_box_to_blocks(uint32_t to, const void *map, int colu
       : "memory");
 }
 
+/* A box to this block's shared memory alone: of a matrix, and of three dimensions. */
+__device__ inline void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+          to),
+      "l"(map), "r"(column), "r"(row), "r"(barrier)
+      : "memory");
+}
+
+__device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int z, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::
+          "r"(to),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      : "memory");
+}
+
 /* Brings what lies there to the L2 cache. */
 __device__ inline void prefetch_to_l2(const void *at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
@@ -106,6 +123,9 @@ __device__ inline uint32_t load_half(uint32_t from) {
 __device__ inline void store_words(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }
+
+/* Waits for all of the thread's copies, in a batch or not. */
+__device__ inline void wait_all_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 /* Waits until at most Left of the thread's batches are under way. */
 template <int Left>

@@ -44,6 +44,11 @@ __device__ inline void arrive_and_expect(uint32_t barrier, int bytes) {
                : "memory");
 }
 
+/* Says the same without arriving. */
+__device__ inline void expect_bytes(uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
 /* Arrives when all copies that the thread has started are done. */
 __device__ inline void arrive_when_copied(uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");

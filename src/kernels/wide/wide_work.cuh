@@ -9,7 +9,7 @@
 #include "../epilogue.cuh"
 #include "../numbers.cuh"
 #include "../prim/barrier.cuh"
-#include "../x_tensor.h"
+#include "../tensor_map.h"
 #include "wide_plan.h"
 
 namespace lpg {

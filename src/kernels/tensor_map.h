@@ -1,6 +1,6 @@
-/* X as the tensor memory accelerator reads it (sm_90 and later). */
-#ifndef LPG_KERNELS_X_TENSOR_H
-#define LPG_KERNELS_X_TENSOR_H
+/* Matrices as the tensor memory accelerator reads them (sm_90 and later). */
+#ifndef LPG_KERNELS_TENSOR_MAP_H
+#define LPG_KERNELS_TENSOR_MAP_H
 
 #include "../internal.h"
 
@@ -25,6 +25,11 @@ static inline int lpg_x_has_map(const lpg_call *call) {
 /* Of 16-bit X in boxes of so many columns (128 bytes) by so many rows, which lie in shared memory as tensor cores of
  * sm_90a want them: rows of 128 bytes, of which 16-byte piece i is at i ^ (row % 8). What is beyond X is zero. */
 lpgemm_status_t lpgemm_i_cuda_map_x(const lpg_call *call, int columns, int rows, lpg_tensor_map *map);
+
+/* Of the packed weights in boxes of so many vectors of 512 bytes (x = 0, y: the first vector) of so many row tiles (z),
+ * one row tile after the other. What is beyond the weights is zero. */
+enum { LPG_VECTOR_BYTES = 512 };
+lpgemm_status_t lpgemm_i_cuda_map_codes(const lpg_call *call, int vectors, int row_tiles, lpg_tensor_map *map);
 
 #ifdef __cplusplus
 }

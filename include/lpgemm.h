@@ -31,6 +31,13 @@
  *     lpgemm_weights_destroy(weights);
  *     lpgemm_destroy(handle);
  *
+ * On a GPU give the handle a workspace before the first run, one for all layers, of the most bytes that any of them
+ * asks for. Without it many rows take kernels that need none, which can be several times as slow:
+ *
+ *     size_t bytes;
+ *     lpgemm_workspace_size(handle, weights, most_rows, NULL, &bytes);   64 MiB and copies of X at most
+ *     lpgemm_set_workspace(handle, memory, bytes);                       memory from cudaMalloc()
+ *
  * CONVENTIONS
  *
  * - Every function that can fail returns lpgemm_status_t; 0 is success. After a failure lpgemm_last_error() is one
@@ -48,6 +55,7 @@
  * A handle belongs to one thread at a time. Weights are immutable and may be shared by all handles, threads and
  * streams of the same backend and device. lpgemm_run() and the calls built on it work in stream order, allocate
  * nothing, synchronise nothing and may be captured into a CUDA graph; on the CPU backend they return when done.
+ * After fork() the child may destroy handles that it had before, and must make its own to work with.
  *
  * ENVIRONMENT (read by lpgemm_create)
  *
@@ -55,8 +63,9 @@
  *     LPGEMM_KERNEL=name             forces one kernel wherever the call does not name one itself
  *     LPGEMM_TUNING_FILE=path        loads this tuning file into every new handle
  *     LPGEMM_LOG=off|error|dispatch|profile
- *                                    prints failures to stderr; with dispatch also every choice of a kernel; with
- *                                    profile also a line of CSV a run, with its kernel and microseconds, for which
+ *                                    prints to stderr. error: failures. dispatch: failures, and every choice of a
+ *                                    kernel, with the faster one that a larger workspace would allow. profile:
+ *                                    failures, and a line of CSV a run, with its kernel and microseconds, for which
  *                                    it waits for the device (not while a stream is captured: then no time)
  */
 #ifndef LPGEMM_H
@@ -423,9 +432,10 @@ typedef enum lpgemm_x_scale {
  *
  *   EXACT  |y - y64| <= eps(Y) |y64| + (a few K 2^-23 + eps(X)) sum |x||w|: products of the stored numbers, fp32
  *          accumulation (int32 for integer times integer), at most one rounding of each scaled weight to X's type, one
- *          rounding at the end. What automatic choice uses. Weights of 1 and 2 bits may meet X as fixed point of P = 24
- *          and 22 bits, which adds 2^(1-P) max |x| sum |w| for every 128 columns.
- *   FAST   may use 8-bit lookup tables and shorter fixed point. */
+ *          rounding at the end. What automatic choice uses. docs/numerics.md has what some kernels add: codebooks under
+ *          scales of groups may be rounded twice; fp8 X counts with eps(X) = 2^-8 where products are added by fp8
+ * tensor cores; weights of 1 and 2 bits may meet X as fixed point of P = 24 and 22 bits, which adds 2^(1-P) max |x| sum
+ * |w| for every 128 columns. FAST   may use 8-bit lookup tables and shorter fixed point. */
 typedef enum lpgemm_level { LPGEMM_LEVEL_EXACT = 0, LPGEMM_LEVEL_FAST = 1 } lpgemm_level_t;
 
 typedef struct lpgemm_run_args {
@@ -437,7 +447,7 @@ typedef struct lpgemm_run_args {
   int64_t ldx;           /* 0 = k */
   lpgemm_dtype_t x_type; /* F16, BF16, F32, I8, E4M3, E5M2, or UINT, INT, BIPOLAR of 1 to 8 bits, one a byte (INT
                             sign-extended, the others right-aligned codes); 0 = the handle's default */
-  void *y;               /* [m][ldy]; must not overlap x */
+  void *y;               /* [m][ldy]; must not overlap x, though rows of both may take turns */
   int64_t ldy;           /* 0 = n */
   lpgemm_dtype_t y_type; /* F16, BF16, F32; I32 for integer X times integer weights without scales; 0 = default */
 
@@ -466,8 +476,8 @@ typedef struct lpgemm_run_args {
 
 /* Multiplies. With int32 output alpha and beta must be 0 or 1, zeros are integers of magnitude 256 or less, and there
  * is no bias, activation or scale. Products whose sum int32 could not hold are refused with LPGEMM_SIZE_OVERFLOW; C is
- * added modulo 2^32. x must be a good pointer even where alpha = 0. A row of X with
- * Inf or NaN never touches other rows. The same call on the same device gives the same bits every time. */
+ * added modulo 2^32. x must be a good pointer even where alpha = 0. A row of X with Inf or NaN never touches other
+ * rows. The same call on the same device gives the same bits every time. */
 lpgemm_status_t lpgemm_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args);
 
 /* The everyday form: Y = X . W^T, X and Y of the handle's default type. ldx = 0 means k, ldy = 0 means n. */
@@ -475,10 +485,10 @@ lpgemm_status_t lpgemm_matmul(lpgemm_handle_t handle, lpgemm_weights_t weights, 
                               void *y, int64_t ldy);
 
 /* Workspace with which lpgemm_run() may take the fastest kernel for any call with these weights and at most m_max rows;
- * monotone in m_max, and beyond copies of X at most 64 MiB. With less it takes kernels that need less; only quantize_x
- * and a forced kernel cannot do without and fail with LPGEMM_WORKSPACE_TOO_SMALL. args gives types and options, a
- * forced kernel among them (weights, m and data pointers in it are ignored); NULL means the handle's defaults. Often 0.
- */
+ * monotone in m_max, and beyond copies of X at most 64 MiB. With less it takes kernels that need less and may be
+ * several times as slow (LPGEMM_LOG=dispatch says where); only quantize_x and a forced kernel cannot do without and
+ * fail with LPGEMM_WORKSPACE_TOO_SMALL. args gives types and options, a forced kernel among them (weights, m and data
+ * pointers in it are ignored); NULL means the handle's defaults. Often 0 for up to 16 rows, and on the CPU backend. */
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
                                       const lpgemm_run_args_t *args, size_t *bytes);
 
@@ -500,9 +510,10 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
                                             lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                             int64_t ldo, float *scale, lpgemm_x_scale_t mode);
 
-/* Tables for lookup kernels: partial sums of 4 activations, made once and shared by every weight matrix with the same
- * k that reads the same x. lpgemm_lut_size() gives their bytes; tables are 64-byte aligned memory of the backend's
- * kind. */
+/* Tables for lookup kernels of the CPU backend (on CUDA, whose lookup kernels make their own, LPGEMM_NOT_SUPPORTED):
+ * partial sums of 4 activations, made once and shared by every weight matrix with the same k that reads the same x.
+ * lpgemm_lut_size() gives their bytes; tables are 64-byte aligned. They do not say of which k they are: a matrix with
+ * another k must not get them. */
 lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes);
 lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                       lpgemm_dtype_t x_type, int64_t ldx, void *tables, size_t tables_bytes);
@@ -588,8 +599,8 @@ typedef struct lpgemm_autotune_options {
 } lpgemm_autotune_options_t;
 
 /* Times the kernels that automatic choice may take on these weights, for each row count, and remembers the best in the
- * handle. Allocates and
- * synchronises; not for capture. options may be NULL. */
+ * handle; the one that it would take anyway comes first, so that a row count cut short is no worse for it. Allocates
+ * and synchronises; not for capture. options may be NULL. */
 lpgemm_status_t lpgemm_autotune(lpgemm_handle_t handle, lpgemm_weights_t weights, const int64_t *rows, size_t count,
                                 const lpgemm_autotune_options_t *options);
 

@@ -14,9 +14,7 @@ static lpgemm_status_t check_x(int64_t m, int64_t k, const void *x, lpgemm_dtype
   LPG_TRY(check_size("m", m));
   LPG_TRY(check_size("k", k));
   if (*ldx == 0) *ldx = k;
-  LPG_CHECK(*ldx >= k, LPGEMM_INVALID_SIZE, "ldx is %lld; it must be at least k = %lld", (long long)*ldx, (long long)k);
-  LPG_CHECK(*ldx <= (INT64_C(1) << 58) / (m + 1), LPGEMM_SIZE_OVERFLOW, "ldx is %lld; m * ldx is too large",
-            (long long)*ldx);
+  LPG_TRY(lpgemm_i_check_ld("ldx", *ldx, "k", k, m));
   LPG_CHECK(x || m == 0 || k == 0, LPGEMM_NULL_POINTER, "x is NULL");
   LPG_CHECK((uintptr_t)x % (uintptr_t)lpg_bytes(x_type) == 0, LPGEMM_MISALIGNED,
             "x is %p; it must be aligned to its element type %s", x, lpgemm_dtype_name(x_type));
@@ -35,9 +33,7 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
             "mode is %d; it must be LPGEMM_X_SCALE_TENSOR or LPGEMM_X_SCALE_ROW", (int)mode);
   LPG_TRY(check_x(m, k, x, x_type, &ldx));
   if (ldo == 0) ldo = k;
-  LPG_CHECK(ldo >= k, LPGEMM_INVALID_SIZE, "ldo is %lld; it must be at least k = %lld", (long long)ldo, (long long)k);
-  LPG_CHECK(ldo <= (INT64_C(1) << 58) / (m + 1), LPGEMM_SIZE_OVERFLOW, "ldo is %lld; m * ldo is too large",
-            (long long)ldo);
+  LPG_TRY(lpgemm_i_check_ld("ldo", ldo, "k", k, m));
   if (m == 0) return LPGEMM_SUCCESS;
   LPG_CHECK(out || k == 0, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK(scale, LPGEMM_NULL_POINTER, "scale is NULL");

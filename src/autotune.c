@@ -82,26 +82,28 @@ static lpgemm_status_t time_kernel(lpgemm_handle_t handle, trial *t, const char 
   return LPGEMM_SUCCESS;
 }
 
+/* First the kernel that would be chosen without tuning, so that what is remembered when time is over is never worse. */
 static lpgemm_status_t time_kernels(lpgemm_handle_t handle, trial *t, double deadline) {
   LPG_TRY(prepare_trial(handle, t));
   lpg_problem problem;
   LPG_TRY(lpgemm_i_describe(handle, &t->args, &problem));
-  const char *best = NULL;
-  double best_time = 0;
-  for (int i = 0; i < lpgemm_i_registry_count; i++) {
+  const lpg_kernel *untuned;
+  LPG_TRY(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &problem, &handle->device, NULL, NULL, &untuned));
+  const lpg_kernel *best = untuned;
+  double time, best_time;
+  LPG_TRY(time_kernel(handle, t, untuned->name, &best_time));
+  for (int i = 0; i < lpgemm_i_registry_count && lpg_seconds() < deadline; i++) {
     const lpg_kernel *kernel = &lpgemm_i_registry[i];
-    double time;
-    if (!lpgemm_i_may_choose(kernel, &problem, &handle->device)) continue;
-    if (best && lpg_seconds() > deadline) break;
-    /* the slow kernels stand last in the registry: skip one that is estimated hopeless */
-    if (best && lpgemm_i_estimate(kernel, &problem, &handle->device) > 20 * best_time) continue;
+    if (kernel == untuned || !lpgemm_i_may_choose(kernel, &problem, &handle->device)) continue;
+    /* skip one that is estimated hopeless */
+    if (lpgemm_i_estimate(kernel, &problem, &handle->device) > 20 * best_time) continue;
     LPG_TRY(time_kernel(handle, t, kernel->name, &time));
-    if (!best || time < best_time) {
-      best = kernel->name;
+    if (time < best_time) {
+      best = kernel;
       best_time = time;
     }
   }
-  return best ? lpgemm_i_tuning_put(handle->tuning, &problem, best, best_time) : LPGEMM_SUCCESS;
+  return lpgemm_i_tuning_put(handle->tuning, &problem, best->name, best_time);
 }
 
 static void release_trial(lpgemm_handle_t handle, trial *t) {

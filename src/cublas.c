@@ -140,7 +140,7 @@ lpgemm_status_t lpgemm_gemm_strided_batched_ex(lpgemm_handle_t handle, int trans
   LPG_CHECK(A || batch_count == 0, LPGEMM_NULL_POINTER, "A is NULL; it must be an array of packed matrices");
   LPG_CHECK(strideA == 0 || strideA == 1, LPGEMM_INVALID_ARGUMENT,
             "strideA is %lld; it counts packed matrices and must be 0 or 1", (long long)strideA);
-  int64_t largest = (INT64_C(1) << 58) / (batch_count > 0 ? batch_count : 1);
+  int64_t largest = LPG_MOST_ELEMENTS / (batch_count > 0 ? batch_count : 1);
   LPG_CHECK(strideB >= 0 && strideB <= largest, LPGEMM_INVALID_SIZE, "strideB is %lld; it must be 0 to %lld",
             (long long)strideB, (long long)largest);
   LPG_CHECK(strideC >= 0 && strideC <= largest, LPGEMM_INVALID_SIZE, "strideC is %lld; it must be 0 to %lld",

@@ -30,6 +30,14 @@ lpgemm_status_t lpgemm_i_check_reserved(const uint32_t *reserved, int count, con
   return LPGEMM_SUCCESS;
 }
 
+lpgemm_status_t lpgemm_i_check_ld(const char *name, int64_t ld, const char *what, int64_t columns, int64_t rows) {
+  LPG_CHECK(ld >= columns, LPGEMM_INVALID_SIZE, "%s is %lld; it must be at least %s = %lld", name, (long long)ld, what,
+            (long long)columns);
+  LPG_CHECK(ld <= LPG_MOST_ELEMENTS / (rows + 1), LPGEMM_SIZE_OVERFLOW,
+            "%s is %lld; %lld such rows cannot be addressed", name, (long long)ld, (long long)rows);
+  return LPGEMM_SUCCESS;
+}
+
 /* ---- backends ---- */
 
 const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend) {
@@ -92,12 +100,12 @@ static lpgemm_status_t read_backend(lpgemm_backend_t *backend) {
   LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "LPGEMM_BACKEND is \"%.32s\"; it must be auto, cpu or cuda", text);
 }
 
-static lpgemm_status_t read_forced_kernel(char *name, size_t bytes) {
+static lpgemm_status_t read_forced_kernel(const char **forced) {
   const char *text = getenv("LPGEMM_KERNEL");
   if (!text || !*text) return LPGEMM_SUCCESS;
-  LPG_CHECK(lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, text) && strlen(text) < bytes,
-            LPGEMM_INVALID_ARGUMENT, "LPGEMM_KERNEL is \"%.80s\"; lpgemm_list_kernels() has the names", text);
-  memcpy(name, text, strlen(text) + 1);
+  const lpg_kernel *kernel;
+  LPG_TRY(lpgemm_i_name_kernel(lpgemm_i_registry, lpgemm_i_registry_count, "LPGEMM_KERNEL", text, &kernel));
+  *forced = kernel->name;
   return LPGEMM_SUCCESS;
 }
 
@@ -105,6 +113,7 @@ static lpgemm_status_t read_forced_kernel(char *name, size_t bytes) {
 
 static lpgemm_status_t read_config(const lpgemm_config_t *from, lpgemm_config_t *config) {
   memset(config, 0, sizeof *config);
+  LPG_TRY(read_log_level()); /* first, so that the checks below are logged */
   if (from) LPG_TRY(lpgemm_i_copy_struct(config, sizeof *config, from, "config"));
   LPG_TRY(lpgemm_i_check_reserved(config->reserved, 3, "config"));
   LPG_CHECK((int)config->backend >= 0 && config->backend <= LPGEMM_BACKEND_CUDA, LPGEMM_INVALID_ARGUMENT,
@@ -115,7 +124,6 @@ static lpgemm_status_t read_config(const lpgemm_config_t *from, lpgemm_config_t 
   if (config->default_type == 0) config->default_type = LPGEMM_F16;
   LPG_CHECK(lpg_is_real(config->default_type), LPGEMM_INVALID_TYPE,
             "config.default_type is %s; it must be f16, bf16 or f32", lpgemm_dtype_name(config->default_type));
-  LPG_TRY(read_log_level());
   return read_backend(&config->backend);
 }
 
@@ -156,7 +164,7 @@ lpgemm_status_t lpgemm_create(lpgemm_handle_t *handle, const lpgemm_config_t *us
   struct lpgemm_handle made;
   memset(&made, 0, sizeof made);
   LPG_TRY(read_config(user_config, &config));
-  LPG_TRY(read_forced_kernel(made.forced_kernel, sizeof made.forced_kernel));
+  LPG_TRY(read_forced_kernel(&made.forced_kernel));
   LPG_TRY(open_device(&config, &made.device));
   made.backend = lpgemm_i_backend(config.backend);
   made.default_type = config.default_type;

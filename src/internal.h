@@ -170,7 +170,7 @@ struct lpgemm_handle {
   void *scratch;  /* CUDA backend: LPG_HANDLE_SCRATCH bytes of device memory for packing to report in */
   lpg_pool *pool; /* CPU backend */
   lpg_tuning *tuning;
-  char forced_kernel[96]; /* LPGEMM_KERNEL, "" = none */
+  const char *forced_kernel; /* LPGEMM_KERNEL; NULL: none */
   lpg_remembered remembered[LPG_REMEMBERED];
 };
 
@@ -220,6 +220,15 @@ lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, const void *from, c
 
 /* Refuses a reserved field that is not zero. */
 lpgemm_status_t lpgemm_i_check_reserved(const uint32_t *reserved, int count, const char *name);
+
+/* The most elements of a matrix with its gaps: so many of any type can be addressed. */
+#define LPG_MOST_ELEMENTS (INT64_C(1) << 58)
+
+/* Refuses a leading dimension below the columns (their name is `what`), or one that so many rows cannot have. */
+lpgemm_status_t lpgemm_i_check_ld(const char *name, int64_t ld, const char *what, int64_t columns, int64_t rows);
+
+/* Refuses a number of rows that is negative or more than there may be. */
+lpgemm_status_t lpgemm_i_check_m_max(int64_t m_max);
 
 /* Copies and checks a description and makes its plan. */
 lpgemm_status_t lpgemm_i_read_desc(const lpgemm_weight_desc_t *desc, lpg_plan *plan);

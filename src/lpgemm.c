@@ -49,21 +49,13 @@ static lpgemm_status_t check_types(const request *r) {
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t check_ld(const char *name, int64_t ld, int64_t columns, const char *what, int64_t m) {
-  LPG_CHECK(ld >= columns, LPGEMM_INVALID_SIZE, "%s is %lld; it must be at least %s = %lld", name, (long long)ld, what,
-            (long long)columns);
-  LPG_CHECK(ld <= (INT64_C(1) << 58) / (m + 1), LPGEMM_SIZE_OVERFLOW, "%s is %lld; m * %s is too large", name,
-            (long long)ld, name);
-  return LPGEMM_SUCCESS;
-}
-
 static lpgemm_status_t check_sizes(const request *r, const lpg_plan *plan) {
   const lpgemm_run_args_t *a = &r->args;
   LPG_CHECK(a->m >= 0, LPGEMM_INVALID_SIZE, "m is %lld; it must be 0 or more", (long long)a->m);
   LPG_CHECK(a->m <= INT32_MAX, LPGEMM_SIZE_OVERFLOW, "m is %lld; at most %d rows fit", (long long)a->m, INT32_MAX);
-  LPG_TRY(check_ld("ldx", a->ldx, plan->desc.k, "k", a->m));
-  LPG_TRY(check_ld("ldy", a->ldy, plan->desc.n, "n", a->m));
-  return check_ld("ldc", a->ldc, plan->desc.n, "n", a->m);
+  LPG_TRY(lpgemm_i_check_ld("ldx", a->ldx, "k", plan->desc.k, a->m));
+  LPG_TRY(lpgemm_i_check_ld("ldy", a->ldy, "n", plan->desc.n, a->m));
+  return lpgemm_i_check_ld("ldc", a->ldc, "n", plan->desc.n, a->m);
 }
 
 /* The largest magnitude of an integer type's values minus a zero. */
@@ -108,6 +100,16 @@ static lpgemm_status_t check_pointer(const char *name, const void *pointer, lpge
   return LPGEMM_SUCCESS;
 }
 
+/* Whether one of the two begins in the other, where that one's rows leave no gaps: rows of both may take turns. */
+static int overlap(const lpgemm_run_args_t *a, const lpg_plan *plan) {
+  const uintptr_t x = (uintptr_t)a->x, y = (uintptr_t)a->y;
+  const uint64_t k = (uint64_t)plan->desc.k, n = (uint64_t)plan->desc.n, m = (uint64_t)a->m;
+  if (k == 0 || n == 0 || m == 0) return 0;
+  const int in_x = a->ldx == plan->desc.k && y >= x && y - x < m * k * (uint64_t)lpg_bytes(a->x_type);
+  const int in_y = a->ldy == plan->desc.n && x >= y && x - y < m * n * (uint64_t)lpg_bytes(a->y_type);
+  return x == y || in_x || in_y;
+}
+
 static lpgemm_status_t check_x(const request *r, const lpg_plan *plan) {
   const lpgemm_run_args_t *a = &r->args;
   if (a->tables) {
@@ -119,8 +121,8 @@ static lpgemm_status_t check_x(const request *r, const lpg_plan *plan) {
   } else {
     LPG_CHECK(a->tables_bytes == 0, LPGEMM_NULL_POINTER, "tables is NULL, but tables_bytes is %zu", a->tables_bytes);
     if (plan->desc.k > 0) LPG_TRY(check_pointer("x", a->x, a->x_type));
-    LPG_CHECK(a->x != a->y || plan->desc.k == 0, LPGEMM_INVALID_ARGUMENT, "x and y are both %p; they must not overlap",
-              a->x);
+    LPG_CHECK(!overlap(a, plan), LPGEMM_INVALID_ARGUMENT,
+              "x is %p and y is %p; one lies in the other, and they must not overlap", a->x, a->y);
   }
   if (a->x_scale_mode != LPGEMM_X_SCALE_NONE) return check_pointer("x_scale", a->x_scale, LPGEMM_F32);
   LPG_CHECK(!a->x_scale, LPGEMM_INVALID_ARGUMENT, "x_scale is given, but x_scale_mode is LPGEMM_X_SCALE_NONE");
@@ -343,14 +345,19 @@ lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_
   return LPGEMM_SUCCESS;
 }
 
+lpgemm_status_t lpgemm_i_check_m_max(int64_t m_max) {
+  LPG_CHECK(m_max >= 0 && m_max <= INT32_MAX, m_max < 0 ? LPGEMM_INVALID_SIZE : LPGEMM_SIZE_OVERFLOW,
+            "m_max is %lld; it must be 0 to %d", (long long)m_max, INT32_MAX);
+  return LPGEMM_SUCCESS;
+}
+
 /* Types and options of a caller who gives no data: the handle's defaults if args is NULL. */
 static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpgemm_weights_t weights,
                                     int64_t m, request *r) {
   lpgemm_run_args_t options = {.size = sizeof options};
   LPG_TRY(read_args(handle, args ? args : &options, r));
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
-  LPG_CHECK(m >= 0 && m <= INT32_MAX, m < 0 ? LPGEMM_INVALID_SIZE : LPGEMM_SIZE_OVERFLOW,
-            "m_max is %lld; it must be 0 to %d", (long long)m, INT32_MAX);
+  LPG_TRY(lpgemm_i_check_m_max(m));
   r->args.weights = weights;
   r->args.m = m;
   r->args.ldx = r->args.ldy = r->args.ldc = 0;
@@ -362,8 +369,10 @@ lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t w
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
   request r;
   LPG_TRY(read_options(handle, args, weights, m_max, &r));
-  LPG_CHECK(!r.forced || !*r.forced || lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, r.forced),
-            LPGEMM_INVALID_ARGUMENT, "kernel is \"%.80s\"; lpgemm_list_kernels() has the names", r.forced);
+  const lpg_kernel *forced;
+  if (r.forced && *r.forced) {
+    LPG_TRY(lpgemm_i_name_kernel(lpgemm_i_registry, lpgemm_i_registry_count, "kernel", r.forced, &forced));
+  }
   *bytes = r.quantized_bytes + r.scale_bytes +
            lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, r.forced);
   return LPGEMM_SUCCESS;

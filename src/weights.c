@@ -31,7 +31,7 @@ lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t wei
 
 lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max) {
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
-  LPG_CHECK(m_max >= 0, LPGEMM_INVALID_SIZE, "m_max is %lld; it must be 0 or more", (long long)m_max);
+  LPG_TRY(lpgemm_i_check_m_max(m_max));
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
   lpgemm_status_t status = handle->backend->prepare ? handle->backend->prepare() : LPGEMM_SUCCESS;
@@ -140,10 +140,7 @@ lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_wei
   LPG_CHECK((uintptr_t)w % (uintptr_t)lpg_bytes(w_type) == 0, LPGEMM_MISALIGNED,
             "w is %p; it must be aligned to its element type %s", w, lpgemm_dtype_name(w_type));
   if (ldw == 0) ldw = plan.desc.k;
-  LPG_CHECK(ldw >= plan.desc.k, LPGEMM_INVALID_SIZE, "ldw is %lld; it must be at least k = %lld", (long long)ldw,
-            (long long)plan.desc.k);
-  LPG_CHECK(ldw <= INT64_MAX / 8 / (plan.desc.n + 1), LPGEMM_SIZE_OVERFLOW, "ldw is %lld; n * ldw is too large",
-            (long long)ldw);
+  LPG_TRY(lpgemm_i_check_ld("ldw", ldw, "k", plan.desc.k, plan.desc.n));
   LPG_TRY(check_memory(&plan, memory, memory_bytes));
   int32_t before;
   lpgemm_weights_t made;
@@ -193,10 +190,7 @@ lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t w
   LPG_CHECK(out_type == LPGEMM_U8 || lpg_is_real(out_type), LPGEMM_INVALID_TYPE,
             "out_type is %s; it must be u8 (codes), f32, f16 or bf16 (values)", lpgemm_dtype_name(out_type));
   if (ldo == 0) ldo = plan->desc.k;
-  LPG_CHECK(ldo >= plan->desc.k, LPGEMM_INVALID_SIZE, "ldo is %lld; it must be at least k = %lld", (long long)ldo,
-            (long long)plan->desc.k);
-  LPG_CHECK(ldo <= INT64_MAX / 8 / (plan->desc.n + 1), LPGEMM_SIZE_OVERFLOW, "ldo is %lld; n * ldo is too large",
-            (long long)ldo);
+  LPG_TRY(lpgemm_i_check_ld("ldo", ldo, "k", plan->desc.k, plan->desc.n));
   if (plan->desc.n == 0 || plan->desc.k == 0) return LPGEMM_SUCCESS;
   LPG_CHECK(out, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK((uintptr_t)out % (uintptr_t)lpg_bytes(out_type) == 0, LPGEMM_MISALIGNED,

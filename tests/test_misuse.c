@@ -273,9 +273,10 @@ static void environment(void) {
       {"LPGEMM_BACKEND", "gpu", LPGEMM_INVALID_ARGUMENT},
       {"LPGEMM_LOG", "loud", LPGEMM_INVALID_ARGUMENT},
       {"LPGEMM_KERNEL", "no.such.kernel", LPGEMM_INVALID_ARGUMENT},
+      {"LPGEMM_KERNEL", "blocked", LPGEMM_INVALID_ARGUMENT}, /* not whole: the sentence has a whole one */
       {"LPGEMM_TUNING_FILE", "/nowhere/at/all", LPGEMM_IO_ERROR},
   };
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     const char *found = getenv(rows[i].name);
     char *before = found ? strdup(found) : NULL;
     CHECK_INT(setenv(rows[i].name, rows[i].value, 1), 0);
@@ -605,6 +606,7 @@ static void sizes(void) {
   REFUSED(lpgemm_workspace_size(w.handle, w.weights, INT64_MAX, NULL, OUT(size_t)), LPGEMM_SIZE_OVERFLOW, "m_max is");
   REFUSED(lpgemm_workspace_size(w.handle, w.weights, M, NULL, NULL), LPGEMM_NULL_POINTER, "bytes");
   REFUSED(lpgemm_prepare(w.handle, w.weights, -1), LPGEMM_INVALID_SIZE, "m_max");
+  REFUSED(lpgemm_prepare(w.handle, w.weights, INT64_MAX), LPGEMM_SIZE_OVERFLOW, "m_max");
   REFUSED(lpgemm_supports(w.handle, &w.source.desc, LPGEMM_F16, LPGEMM_F16, -1), LPGEMM_INVALID_SIZE, "m is -1");
   REFUSED(lpgemm_matmul(w.handle, w.weights, M, w.in, K - 1, w.out, 0), LPGEMM_INVALID_SIZE, "ldx");
   REFUSED(lpgemm_matmul(w.handle, w.weights, M, w.in, 0, w.out, 1), LPGEMM_INVALID_SIZE, "ldy");
@@ -619,7 +621,9 @@ static void pointers(void) {
   REFUSE_RUN(run_args(), args.x = w.in + 1, LPGEMM_MISALIGNED, "x is");
   REFUSE_RUN(run_args(), (args.x = w.in + 2, args.x_type = LPGEMM_F32), LPGEMM_MISALIGNED, "x is");
   REFUSE_RUN(run_args(), args.y = w.out + 2, LPGEMM_MISALIGNED, "y is");
-  REFUSE_RUN(run_args(), args.x = w.out, LPGEMM_INVALID_ARGUMENT, "x and y");
+  REFUSE_RUN(run_args(), args.x = w.out, LPGEMM_INVALID_ARGUMENT, "must not overlap");
+  REFUSE_RUN(run_args(), args.x = OUT_AT(uint16_t, 2), LPGEMM_INVALID_ARGUMENT, "must not overlap");
+  REFUSE_RUN(run_args(), args.x = OUT_AT(uint16_t, M * N * 4 - 2), LPGEMM_INVALID_ARGUMENT, "must not overlap");
   REFUSE_RUN(run_args(), args.beta = &one, LPGEMM_NULL_POINTER, "c is");
   REFUSE_RUN(run_args(), (args.beta = &one, args.c = w.in + 1), LPGEMM_MISALIGNED, "c is");
   REFUSE_RUN(run_args(), (args.beta = &one, args.c = args.y, args.ldc = N + 1), LPGEMM_INVALID_ARGUMENT, "ldc");

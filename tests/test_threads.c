@@ -1,5 +1,7 @@
 /* Threads: of one handle, and several handles in several threads that share weights. */
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "problem.h"
 #include "test.h"
@@ -190,6 +192,22 @@ static void check_last_error(void) {
   CHECK(strcmp(before, lpgemm_last_error()) == 0);
 }
 
+/* The child of a fork() has none of the handle's threads: to destroy it must not wait for them. */
+static void check_fork(void) {
+  lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CPU, .num_threads = 4};
+  lpgemm_handle_t handle = NULL;
+  CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit((int)lpgemm_destroy(handle));
+  }
+  int status = -1;
+  CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  CHECK_INT(status, 0);
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}
+
 void suite_threads(void) {
   static const struct {
     int64_t m, n, k;
@@ -212,4 +230,5 @@ void suite_threads(void) {
     run_workers(workers, come_and_go);
   }
   if (test_case("threads/last_error")) check_last_error();
+  if (test_case("threads/fork")) check_fork();
 }

@@ -371,7 +371,39 @@ static void test_tuning_hostile(void) {
   }
 }
 
+/* ---- lpgemm_autotune() ---- */
+
+/* Where time is over at once, nothing is chosen but what is chosen untuned. */
+static void test_autotune(void) {
+  if (!test_case("dispatch/tuning/out-of-time")) return;
+  enum { N = 512, K = 1024 };
+  lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CPU};
+  lpgemm_handle_t handle = NULL;
+  lpgemm_weights_t weights = NULL;
+  CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
+  lpgemm_weight_desc_t desc = desc_of(LPGEMM_UINT(4), N, K);
+  float *values = calloc((size_t)N * K, sizeof *values);
+  CHECK_STATUS(lpgemm_quantize_weights(handle, &desc, LPGEMM_QUANTIZE_ABSMAX, values, LPGEMM_F32, 0, NULL, 0, &weights),
+               LPGEMM_SUCCESS);
+  free(values);
+  static const int64_t rows[] = {1, 2, 64};
+  lpgemm_autotune_options_t options = {.size = sizeof options, .seconds = 1e-5};
+  for (int i = 0; i < COUNT(rows); i++) {
+    lpgemm_run_args_t args = {.size = sizeof args, .weights = weights, .m = rows[i]};
+    char untuned[256] = "", tuned[256] = "";
+    CHECK_STATUS(lpgemm_explain(handle, &args, untuned, sizeof untuned), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_autotune(handle, weights, &rows[i], 1, &options), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_explain(handle, &args, tuned, sizeof tuned), LPGEMM_SUCCESS);
+    CHECK_INT(strcspn(tuned, ":"), strcspn(untuned, ":"));
+    CHECK(strncmp(tuned, untuned, strcspn(untuned, ":")) == 0);
+    CHECK_STATUS(lpgemm_tuning_clear(handle), LPGEMM_SUCCESS);
+  }
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}
+
 void dispatch_tuning(void) {
+  test_autotune();
   test_tuning_find();
   test_tuning_round_trip();
   test_tuning_refusals();

@@ -60,8 +60,8 @@ typedef struct job {
   unpacker from;
   int64_t block_rows, block_tiles; /* the block of Y of a task */
   int64_t row_blocks;
-  int span;              /* columns that are summed in fp32 */
-  lpg_range scale, zero; /* with which a group is decoded in fp32 */
+  int span;                   /* columns that are summed in fp32 */
+  lpg_magnitudes scale, zero; /* with which a group is decoded in fp32 */
 } job;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -286,7 +286,7 @@ static void run_block(void *context, int64_t index, void *memory) {
 /* ---- the call ---- */
 
 /* The largest magnitude of an integer type. */
-static double largest_integer(lpgemm_dtype_t type) {
+static double largest_magnitude(lpgemm_dtype_t type) {
   int bits = lpg_bits(type);
   return lpg_kind(type) == LPGEMM_KIND_INT ? ldexp(1.0, bits - 1) : ldexp(1.0, bits) - 1.0;
 }
@@ -299,7 +299,7 @@ static int choose_span(const lpg_call *call) {
   double zero = fabs((double)d->zero_constant);
   if (zero != floor(zero) || d->zero == LPGEMM_ZERO_MINIMUM || lpg_is_real(d->zero_type)) return CHUNK_K;
   if (d->zero == LPGEMM_ZERO_PER_GROUP) zero = ldexp(1.0, lpg_bits(d->type));
-  double product = largest_integer(call->problem.x_type) * (largest_integer(d->type) + zero);
+  double product = largest_magnitude(call->problem.x_type) * (largest_magnitude(d->type) + zero);
   return (int)fmin(CHUNK_K, floor(EXACT_F32 / product));
 }
 

@@ -27,6 +27,7 @@ typedef struct worker {
 struct lpg_pool {
   pthread_mutex_t lock;
   pthread_cond_t wake, done;
+  pid_t process; /* that has the threads: a child of fork() has the caller's only */
   int threads;
   worker *workers;
   void *shared;
@@ -167,24 +168,27 @@ lpg_pool *lpgemm_i_pool_create(int threads) {
   workers[0].scratch = scratch;
   pool->workers = workers;
   pool->shared = shared;
+  pool->process = getpid();
   pool->threads = 1;
   start_workers(pool, threads);
   return pool;
 }
 
-void lpgemm_i_pool_destroy(lpg_pool *pool) {
-  if (!pool) return;
+static void stop_workers(lpg_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   atomic_store(&pool->stop, 1);
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->lock);
-  for (int i = 0; i < pool->threads; i++) {
-    if (i > 0) pthread_join(pool->workers[i].thread, NULL);
-    free(pool->workers[i].scratch);
-  }
+  for (int i = 1; i < pool->threads; i++) pthread_join(pool->workers[i].thread, NULL);
   pthread_cond_destroy(&pool->done);
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->lock);
+}
+
+void lpgemm_i_pool_destroy(lpg_pool *pool) {
+  if (!pool) return;
+  if (pool->process == getpid()) stop_workers(pool);
+  for (int i = 0; i < pool->threads; i++) free(pool->workers[i].scratch);
   free(pool->shared);
   free(pool->workers);
   free(pool);

@@ -13,13 +13,13 @@
 #define LPG_HUGE 0x1p75f
 
 /* Magnitudes that numbers other than 0 may have. */
-typedef struct lpg_range {
+typedef struct lpg_magnitudes {
   float low, high;
-} lpg_range;
+} lpg_magnitudes;
 
 /* Of the 16 numbers of a row tile. Bits of magnitudes are ordered as the magnitudes are, NaN above all; 0 wraps to the
  * largest number. */
-static inline int lpg_is_within(lpg_range r, const float *values) {
+static inline int lpg_is_within(lpg_magnitudes r, const float *values) {
   uint32_t low = lpg_f32_bits(r.low), smallest = UINT32_MAX, largest = 0;
   for (int i = 0; i < LPG_TILE_ROWS; i++) {
     uint32_t magnitude = lpg_f32_bits(values[i]) & 0x7fffffffu, but_not_0 = magnitude - 1u;
@@ -30,9 +30,9 @@ static inline int lpg_is_within(lpg_range r, const float *values) {
 }
 
 /* Magnitudes of the values of a type's codes; with zeros, which are subtracted from them, at least those of fp16. */
-static inline lpg_range lpg_range_of_values(const lpg_plan *plan) {
+static inline lpg_magnitudes lpg_magnitudes_of_values(const lpg_plan *plan) {
   const lpgemm_weight_desc_t *d = &plan->desc;
-  lpg_range r = {FLT_MAX, 0.0f};
+  lpg_magnitudes r = {FLT_MAX, 0.0f};
   for (uint32_t code = 0; code < 1u << plan->bits; code++) {
     float v = fabsf(lpg_code_value(d->type, code, d->codebook));
     if (!(v > 0.0f && v <= FLT_MAX)) continue;
@@ -48,11 +48,11 @@ static inline lpg_range lpg_range_of_values(const lpg_plan *plan) {
 
 /* The ranges are all of fp32 unless the global scale takes weights from beyond it into it: one above 1 the tiny ones,
  * one below 1 the huge ones. */
-static inline void lpg_choose_ranges(const lpg_plan *plan, lpg_range *scale, lpg_range *zero) {
+static inline void lpg_choose_ranges(const lpg_plan *plan, lpg_magnitudes *scale, lpg_magnitudes *zero) {
   int is_minimum = plan->desc.zero == LPGEMM_ZERO_MINIMUM;
   float global = fabsf(plan->desc.global_scale);
-  lpg_range values = lpg_range_of_values(plan), all = {0.0f, FLT_MAX}, minima = {LPG_TINY, LPG_HUGE};
-  lpg_range zeros = is_minimum ? minima : values;
+  lpg_magnitudes values = lpg_magnitudes_of_values(plan), all = {0.0f, FLT_MAX}, minima = {LPG_TINY, LPG_HUGE};
+  lpg_magnitudes zeros = is_minimum ? minima : values;
   int is_huge = values.high > 0x1p100f; /* a value minus a zero may be beyond fp32 */
   *scale = *zero = all;
   if (global > 1.0f) {

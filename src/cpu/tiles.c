@@ -31,7 +31,6 @@ enum {
   X_STRIDE = CHUNK_K + STEP_K, /* so that rows do not fall into the same sets of the cache; whole cache lines */
   PANEL_TILES = 2,             /* of W, and of X, that are multiplied with their sums in tiles */
   MULTIPLY_ROWS = PANEL_TILES * TILE_LINES,
-  MAX_PIECES = 3,
   X_ROWS = 512,         /* (piece, row) pairs of X in scratch */
   MAX_BLOCK_ROWS = 256, /* rows of X of a task */
   SUMS = 8192           /* (row, tile) pairs of sums in scratch */

@@ -39,12 +39,6 @@ static inline const uint8_t *lpg_blob_of(const lpg_plan *plan, const uint8_t *co
   return section[LPG_SECTION_CODES] - plan->section[LPG_SECTION_CODES].offset;
 }
 
-/* The value of a section for (row, column k), `absent` if the matrix has no such section. */
-static inline double lpg_section_value(const lpg_plan *plan, const uint8_t *const *section, lpg_section_id id,
-                                       int64_t row, int64_t k, double absent) {
-  return (double)lpg_term(plan, lpg_blob_of(plan, section), id, row, k, (float)absent);
-}
-
 /* Weights of one row, columns [first, first + count), as lpg_weight_value() has them. first is a multiple of 16. */
 static inline void lpg_weight_row(const lpg_plan *plan, const uint8_t *const *section, int64_t row, int64_t first,
                                   int64_t count, double *out) {

@@ -26,7 +26,7 @@ static lpgemm_status_t open_device(int32_t index, int32_t threads, lpg_device *d
   struct cudaDeviceProp p;
   cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) cudaGetLastError(); /* so that no later call of the user's sees it */
-  LPG_CHECK(error == cudaSuccess, LPGEMM_NO_BACKEND, "config.backend is CUDA, but there is no usable GPU: %s",
+  LPG_CHECK(error == cudaSuccess, LPGEMM_NO_BACKEND, "the CUDA backend finds no usable GPU: %s",
             cudaGetErrorString(error));
   LPG_CHECK(index < count, LPGEMM_NO_BACKEND, "config.device is %d, but there are %d GPUs", index, count);
   LPG_CUDA(cudaGetDeviceProperties(&p, index));
@@ -182,7 +182,7 @@ static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, i
 static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
                                  int64_t ldx, void *tables) {
   (void)handle, (void)m, (void)k, (void)x, (void)x_type, (void)ldx, (void)tables;
-  LPG_CHECK(0, LPGEMM_NOT_SUPPORTED, "this version has lookup kernels on the CPU backend only");
+  LPG_CHECK(0, LPGEMM_NOT_SUPPORTED, "tables are for the CPU backend; lookup kernels on CUDA make their own in each call");
 }
 
 const lpg_backend lpgemm_i_cuda_backend = {

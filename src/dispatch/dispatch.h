@@ -89,6 +89,10 @@ extern const int lpgemm_i_registry_count;
 /* The record of that name, or NULL. */
 const lpg_kernel *lpgemm_i_find_kernel(const lpg_kernel *kernels, int count, const char *name);
 
+/* The same for a name that a user gave as `what`: if there is none, the sentence has the closest one. */
+lpgemm_status_t lpgemm_i_name_kernel(const lpg_kernel *kernels, int count, const char *what, const char *name,
+                                     const lpg_kernel **kernel);
+
 /* ---- choice ---- */
 
 /* NULL if the kernel can do the problem on the device, else why not: one of a fixed set of sentences. */

@@ -61,15 +61,22 @@ static const char *closest_name(const lpg_kernel *kernels, int count, const char
   return closest;
 }
 
+lpgemm_status_t lpgemm_i_name_kernel(const lpg_kernel *kernels, int count, const char *what, const char *name,
+                                     const lpg_kernel **kernel) {
+  *kernel = lpgemm_i_find_kernel(kernels, count, name);
+  LPG_CHECK(*kernel, LPGEMM_INVALID_ARGUMENT,
+            "%s is \"%.80s\", which this build does not have; the closest name is \"%s\", and lpgemm-info --kernels "
+            "and lpgemm_list_kernels() have all",
+            what, name, closest_name(kernels, count, name));
+  return LPGEMM_SUCCESS;
+}
+
 /* ---- the choice ---- */
 
 static lpgemm_status_t choose_forced(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                                      const lpg_device *device, const char *name, lpg_choice *choice) {
-  const lpg_kernel *kernel = lpgemm_i_find_kernel(kernels, count, name);
-  LPG_CHECK(kernel, LPGEMM_INVALID_ARGUMENT,
-            "kernel is \"%.80s\", which this build does not have; the closest name is \"%s\", and "
-            "lpgemm_list_kernels() has all",
-            name, closest_name(kernels, count, name));
+  const lpg_kernel *kernel;
+  LPG_TRY(lpgemm_i_name_kernel(kernels, count, "kernel", name, &kernel));
   const char *reason = lpgemm_i_infeasible(kernel, problem, device);
   char text[160];
   LPG_CHECK(!reason, LPGEMM_NOT_SUPPORTED, "kernel %s, which is forced, cannot multiply %s on %s: %s", name,
@@ -156,6 +163,22 @@ static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_pr
   return LPGEMM_SUCCESS;
 }
 
+/* One line, and another one if the cost model would take another kernel, had it the workspace. */
+static void log_choice(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
+                       const lpg_choice *choice) {
+  char text[160];
+  const double time = lpgemm_i_expect(choice->kernel, problem, device, &choice->near, NULL);
+  lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s, %s, about %.1f us", describe(problem, text, sizeof text),
+               choice->kernel->name, choice->why, time);
+  lpg_problem free_to_choose = *problem;
+  free_to_choose.workspace = SIZE_MAX;
+  const lpg_kernel *best = cheapest(kernels, count, &free_to_choose, device, &choice->near, NULL);
+  if (!best || workspace_of(best, problem, device) <= problem->workspace) return;
+  lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s would take about %.1f us, with a workspace of %zu bytes; %zu are bound", text,
+               best->name, lpgemm_i_expect(best, problem, device, &choice->near, NULL),
+               workspace_of(best, problem, device), problem->workspace);
+}
+
 lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                                 const lpg_device *device, const lpg_tuning *tuning, const char *forced,
                                 const lpg_kernel **chosen) {
@@ -163,11 +186,7 @@ lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_
   *chosen = NULL;
   LPG_TRY(choose(kernels, count, problem, device, tuning, forced, &choice));
   *chosen = choice.kernel;
-  if (lpgemm_i_log_level() == LPG_LOG_DISPATCH) {
-    char text[160];
-    lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s, %s, about %.1f us", describe(problem, text, sizeof text),
-                 choice.kernel->name, choice.why, lpgemm_i_expect(choice.kernel, problem, device, &choice.near, NULL));
-  }
+  if (lpgemm_i_log_level() == LPG_LOG_DISPATCH) log_choice(kernels, count, problem, device, &choice);
   return LPGEMM_SUCCESS;
 }
 

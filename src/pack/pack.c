@@ -35,10 +35,7 @@ static lpgemm_status_t check_bytes(const char *name, const void *data, uint64_t 
 
 static lpgemm_status_t check_codes(const lpg_plan *plan, const lpgemm_weight_source_t *source) {
   int64_t n = plan->desc.n, k = plan->desc.k, ld = source->codes_ld;
-  LPG_CHECK(ld >= k, LPGEMM_INVALID_SIZE, "source.codes_ld is %lld; it must be 0 or at least desc.k (%lld)",
-            (long long)source->codes_ld, (long long)k);
-  LPG_CHECK(n <= 1 || ld <= (INT64_MAX / 8 - k) / (n - 1), LPGEMM_SIZE_OVERFLOW,
-            "source.codes_ld (%lld) times desc.n (%lld) cannot be addressed", (long long)ld, (long long)n);
+  LPG_TRY(lpgemm_i_check_ld("source.codes_ld", ld, "desc.k", k, n));
   uint64_t codes = n > 0 && k > 0 ? (uint64_t)((n - 1) * ld + k) : 0;
   uint64_t bits = source->code_layout == LPGEMM_CODES_BITS ? (uint64_t)plan->bits : 8;
   return check_bytes("codes", source->codes, source->codes_bytes, (codes * bits + 7) / 8);

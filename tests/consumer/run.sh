@@ -105,7 +105,7 @@ readme_example() {
 }
 check 'the example of README.md compiles and runs' readme_example
 check 'the support matrix of README.md is up to date' "$PYTHON" tools/readme.py --check README.md
-for example in quantize_and_run replace_cublas; do
+for example in quantize_and_run replace_cublas checkpoints; do
   check "examples/$example.c runs" "$build/examples/$example"
 done
 check 'examples/block runs on the CPU' "$build/examples/block" --cpu

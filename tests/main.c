@@ -26,6 +26,7 @@ enum {
   SUITE(plan, CPU)         \
   SUITE(wide, BOTH)        \
   SUITE(bits, BOTH)        \
+  SUITE(counts, BOTH)      \
   SUITE(lookup, BOTH)      \
   SUITE(decoders, NVCC)    \
   SUITE(remember, CPU)     \

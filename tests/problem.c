@@ -71,8 +71,9 @@ void problem_suit(problem_spec *spec, const char *kernel) {
     spec->desc.zero_type = 0;
   }
   const int by_chunks = strcmp(family, "bits") == 0 || strcmp(family, "lookup") == 0;
-  if (strcmp(family, "decode") == 0 || by_chunks) spec->m = columns;
-  if (by_chunks) problem_suit_chunks(spec);
+  const int by_rows = strcmp(family, "counts") == 0;
+  if (by_chunks || by_rows) problem_suit_chunks(spec);
+  if (strcmp(family, "decode") == 0 || by_chunks || by_rows) spec->m = columns;
   if (strcmp(family, "wide") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   if (strcmp(family, "dense") == 0) spec->m = 40; /* it takes no few rows */
   const lpgemm_dtype_t bytes = strcmp(x, "i8") == 0     ? LPGEMM_I8
@@ -82,7 +83,7 @@ void problem_suit(problem_spec *spec, const char *kernel) {
   if (bytes) { /* what they multiply must be exact in 8 bits, and groups large */
     spec->x_type = bytes;
     if (spec->desc.type == LPGEMM_FLOAT(2, 5)) spec->desc.type = LPGEMM_E4M3;
-    spec->desc.group_k = strstr(kernel, ".sm80") || strcmp(family, "octets") == 0 ? 0 : 128;
+    spec->desc.group_k = strstr(kernel, ".sm80") || strcmp(family, "octets") == 0 || by_rows ? 0 : 128;
     if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   }
   if (strcmp(x, "codes") == 0) { /* integers, and one scale and one zero a row */

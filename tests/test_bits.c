@@ -139,7 +139,7 @@ static void test_plans(void) {
       double cost;
       CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
       const int64_t m = test_between(1, LPG_BITS_MOST_X);
-      if (!lpg_bits_make_plan(&w, m, devices[d], &p, &cost)) continue;
+      if (!lpg_bits_make_plan(&w, lpg_bits_form_of(w.bits, m), devices[d], &p, &cost)) continue;
       CHECK(isfinite(cost) && cost > 0);
       check_plan(&p, &w, m, devices[d]);
       found++;
@@ -227,7 +227,7 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
   lpg_bits_plan plan = {0};
   double cost = 0;
   CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &weights), LPGEMM_SUCCESS);
-  CHECK(lpg_bits_make_plan(&weights, s.m, &device, &plan, &cost) && plan.slices > 1);
+  CHECK(lpg_bits_make_plan(&weights, lpg_bits_form_of(weights.bits, s.m), &device, &plan, &cost) && plan.slices > 1);
   const char *names[PROBLEM_KERNELS];
   const int count = problem_kernels(names);
   problem p;

@@ -28,6 +28,7 @@ static lpg_device cramped; /* little shared memory */
 #define PLANES "planes.int.codes.256x128.sm90a"
 #define FEW "few.u4.codes.64x8.sm90a"
 #define BITS "bits.u2.f16.32x2.sm90a"
+#define COUNTS "counts.u2.i8.16x4.sm90a"
 #define LOOKUP "lookup.u2.f16.64x1.sm90a"
 #define TILES "tilesim.any.any.32x32.base"
 #define CODEBOOK(...)                                       \
@@ -141,6 +142,15 @@ static const row rows[] = {
     {BITS, "it takes no matrix as large as this", .d = {.type = LPGEMM_UINT(2), .n = INT64_C(1) << 30, .k = 256},
      .m = 1},
     {BITS, "the GPU has too little shared memory for it", &cramped, .d.type = LPGEMM_UINT(2), .m = 1},
+
+    /* counts_limits.c */
+    {COUNTS, "the activations' codes are not the numbers as int8", .d = INTEGERS(2, 1024), .x = LPGEMM_BIPOLAR(4),
+     .m = 4},
+    {COUNTS, "the zero is too large", .x = LPGEMM_I8, .m = 1,
+     .d = {.type = LPGEMM_UINT(2), .group_k = -1, .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1e31f}},
+    {COUNTS, "it takes no matrix as large as this", .d = INTEGERS(2, 1 << 21), .x = LPGEMM_I8, .m = 1},
+    {COUNTS, "the GPU has too little shared memory for it", &cramped, .d = INTEGERS(2, 1 << 18), .x = LPGEMM_I8,
+     .m = 1},
 
     /* lookup_limits.c */
     {LOOKUP, "it takes X of fp16, bf16, int8 and fp8 only", .d.type = LPGEMM_UINT(2), .x = LPGEMM_UINT(4), .m = 1},

@@ -6,86 +6,16 @@
  *     binary products of the words and the planes: 24 counts for every chunk of columns, row of X and row of weights
  *     counts times powers of two, on the fp16 tensor cores: the exact sums of codes times X's integers
  *     sums += scale * (products - center * sum of X)
- *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store
- *
- * A warp's share is a contiguous run of units. Its sums for the rows of a unit go to slot (tile + warp), which no other
- * pair has, and the slots of one tile are contiguous. */
+ *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store */
 #pragma once
 
 #include "../kernels/prim/binary.cuh"
-#include "../kernels/prim/follow.cuh"
 #include "../kernels/prim/mma.cuh"
-#include "../kernels/slot_sums.cuh"
+#include "bits_frame.cuh"
 #include "bits_numbers.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-/* ---- weights on their way ---- */
-
-/* What a lane has of a unit. */
-template <class T>
-struct unit_words {
-  uint32_t word[T::row_tiles][4 * T::vectors];
-  raw_numbers<T::General> numbers[T::row_tiles];
-};
-
-/* What a warp loads next. */
-template <class T>
-struct unit_stream {
-  const bits_args &a;
-  int tile, left_of_tile, left; /* the next unit's super tile; units of it, and of the share, that are left */
-  int first_block, blocks;      /* of the block of threads */
-  int lane, chunk, vectors;     /* the lane's chunk of the next unit; vectors of the row tile from it on */
-  const uint8_t *codes[T::row_tiles], *scales[T::row_tiles], *zeros[T::row_tiles];
-
-  __device__ unit_stream(const bits_args &a, int first_tile, int tile, int block, int left, int first_block, int blocks,
-                         int lane)
-      : a(a), tile(first_tile + tile), left(left), first_block(first_block), blocks(blocks), lane(lane) {
-    if (left > 0) start_tile(block);
-  }
-
-  __device__ void start_tile(int block) {
-    const int at = first_block + block;
-    left_of_tile = blocks - block;
-    chunk = at * T::chunks + lane % T::chunks;
-    vectors = a.row_vectors - at * T::vectors;
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) { /* what is not there repeats the last */
-      const int64_t row_tile = min(tile * T::row_tiles + r, a.row_tiles - 1);
-      codes[r] = a.codes + row_tile * a.row_bytes + at * (T::vectors * 512) + lane * 16;
-      scales[r] = a.numbers.scales + row_tile * a.numbers.scale_row;
-      zeros[r] = a.numbers.zeros + row_tile * a.numbers.zero_row;
-    }
-  }
-
-  __device__ void load(unit_words<T> &unit) {
-    if (left <= 0) return;
-    const int group = min(chunk >> a.numbers.group_shift, a.numbers.last_group);
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-#pragma unroll
-      for (int v = 0; v < T::vectors; v++) {
-        if (v == 0) {
-          load16(codes[r], unit.word[r]);
-        } else {
-          load16_if_more(vectors, v, codes[r] + v * 512, unit.word[r] + 4 * v);
-        }
-      }
-      load_raw(a.numbers, scales[r], zeros[r], group, lane / 4, unit.numbers[r]);
-      codes[r] += T::vectors * 512;
-    }
-    left--;
-    chunk += T::chunks;
-    vectors -= T::vectors;
-    if (--left_of_tile == 0) {
-      tile++;
-      if (left > 0) start_tile(0);
-    }
-  }
-};
-
-/* ---- products ---- */
 
 /* Counts are integers below 1024, and as bits of fp16 these are themselves times 2^-24. So pairs of them, as they come
  * out of the binary product, are A of an fp16 product, whose B has what the planes count, times 2^4: in column 2s the
@@ -226,63 +156,54 @@ __device__ inline void multiply_unit(const bits_args &a, const unit_words<T> &un
   }
 }
 
-/* ---- the kernel ---- */
-
+/* What the frame of the kernel asks for. */
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_constant__ bits_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
-  const lpg_bits_plan &p = a.plan;
-  let_next_start();
-  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
-  const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-  const int slice = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
-  const int group = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
-  const int first_tile = first_of(p.group, group), tiles = count_of(p.group, group);
-  const int first_block = first_of(p.slice, slice), blocks = reads_product(a.epilogue) ? count_of(p.slice, slice) : 0;
-  const unsigned all = (unsigned)(tiles * blocks);
-  const lpg_shares shares = {(int)(all / T::warps), (int)(all % T::warps)};
-  const int first = first_of(shares, warp);
-  int left = count_of(shares, warp), tile = left > 0 ? first / blocks : 0, block = first - tile * blocks;
-
-  if (p.slices > 1) cluster_arrive(); /* before the others may write here */
-  wait_for_previous();
-  plane_task<T> task;
-  if (blocks > 0)
-    task.load(a, threadIdx.x, first_block * T::blocks, blocks * T::blocks); /* before weights hold it up */
-  unit_words<T> units[T::depth] = {};
-  unit_stream<T> stream(a, first_tile, tile, block, left, first_block, blocks, lane);
-#pragma unroll
-  for (int d = 0; d < T::depth; d++) stream.load(units[d]);
-  if (blocks > 0) prepare_x<T>(a, task, first_block * T::blocks, blocks * T::blocks, memory);
-  __syncthreads();
-
-  const plane_weights<T::Bits> weights(lane);
-  const float factor = T::General ? 1.0f : 0.5f * a.numbers.step;
+struct fixed_products {
+  const bits_args &a;
+  int lane;
+  plane_weights<T::Bits> weights;
   lane_sums<T> sums;
-  sums.clear();
-  const uint32_t *x = (const uint32_t *)memory + block * (T::blocks * T::block_words);
-  int left_of_tile = blocks - block;
-  while (left > 0) {
-#pragma unroll
-    for (int d = 0; d < T::depth; d++) {
-      if (left <= 0) break;
-      multiply_unit<T>(a, units[d], x, lane, weights, sums);
-      stream.load(units[d]);
-      left--;
-      left_of_tile--;
-      x += T::blocks * T::block_words;
-      if (left_of_tile == 0 || left == 0) {
-        sums.store((float *)(memory + p.slots + (tile + warp) * p.slot_bytes), lane, factor);
-        sums.clear();
-        left_of_tile = blocks;
-        x = (const uint32_t *)memory;
-        tile++;
-      }
-    }
+
+  __device__ fixed_products(const bits_args &a, int, int, int, int lane) : a(a), lane(lane), weights(lane) {
+    sums.clear();
   }
-  __syncthreads();
-  combine_sums<T>(a, shares, first_tile, tiles, blocks, slice, memory);
-}
+
+  __device__ void multiply(const unit_words<T> &unit, const uint32_t *x) {
+    multiply_unit<T>(a, unit, x, lane, weights, sums);
+  }
+
+  __device__ void store(float *slot) {
+    sums.store(slot, lane, T::General ? 1.0f : 0.5f * a.numbers.step);
+    sums.clear();
+  }
+
+  __device__ void finish(int, uint8_t *) const {}
+  __device__ float value(int, int, float sum, const uint8_t *) const { return sum; }
+};
+
+/* Columns: rows of X, 1 or an even number; General: scales that are not fp16, or zeros that differ.
+ *
+ * Four things stand side by side in the lanes t of a unit: its four chunks for the only row of X, or its two chunks for
+ * two rows of X, in turn. */
+template <int Bits_, int Columns_, bool General_>
+struct bits_traits {
+  using task = plane_task<bits_traits>;
+  using products = fixed_products<bits_traits>;
+  using numbers = raw_numbers<General_>;
+  using sum_type = float;
+  static constexpr int Bits = Bits_, Columns = Columns_;
+  static constexpr bool General = General_;
+  static constexpr int warps = LPG_BITS_WARPS, threads = 32 * warps, row_tiles = lpg_bits_row_tiles(Columns);
+  static constexpr int chunks = lpg_bits_chunks(Columns), blocks = chunks / 2; /* of a unit; blocks of 256 columns */
+  static constexpr int pairs = Columns == 1 ? 1 : Columns / 2;                 /* of rows of X; or the only one */
+  static constexpr int rows = row_tiles * LPG_TILE_ROWS;                       /* of weights */
+  static constexpr int vectors = Bits * blocks;                                /* of 512 bytes, of a row tile */
+  /* Units whose loads are under way. */
+  static constexpr int depth = 5 - Bits - General;
+  static constexpr int block_words = lpg_bits_block_words(Bits), plane_words = lpg_bits_plane_words(Bits);
+  static constexpr int unit_x_words = blocks * block_words; /* of a row of X */
+  static constexpr int digits = lpg_fixed_digits(Bits);
+};
 
 }  // namespace
 }  // namespace lpg

@@ -1,36 +1,12 @@
-/* The bits kernels from the host: arguments, plan, launch. */
+/* The bits kernels from the host. */
 #pragma once
 
-#include "../cuda/cuda.h"
 #include "bits.cuh"
+#include "bits_frame_host.cuh"
 #include "bits_limits.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-/* The plan, made once a problem. */
-static lpgemm_status_t find_bits_plan(const lpg_call &call, lpg_bits_plan &plan) {
-  static_assert(sizeof plan <= sizeof call.memo->words, "a memo is too small for a plan");
-  if (call.memo && call.memo->filled) {
-    memcpy(&plan, call.memo->words, sizeof plan);
-    return LPGEMM_SUCCESS;
-  }
-  double cost;
-  LPG_CHECK(lpg_bits_make_plan(call.problem.plan, call.problem.m, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
-            "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.plan->desc.k,
-            call.device->name);
-  if (call.memo) {
-    memcpy(call.memo->words, &plan, sizeof plan);
-    call.memo->filled = 1;
-  }
-  return LPGEMM_SUCCESS;
-}
-
-template <class T>
-static lpgemm_status_t launch_bits(const lpg_call &call, const bits_args &a) {
-  return launch_cluster((const void *)bits_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
-}
 
 template <int Bits, bool General>
 static lpgemm_status_t launch_columns(const lpg_call &call, const bits_args &a) {
@@ -42,33 +18,16 @@ template <int Bits>
 static lpgemm_status_t run_bits(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
   bits_args a = {};
-  LPG_TRY(find_bits_plan(call, a.plan));
-  set_chunk_numbers(call, a.numbers);
-  a.codes = call.section[LPG_SECTION_CODES];
-  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
-  a.row_vectors = (int32_t)(a.row_bytes / 512);
-  a.row_tiles = (int32_t)plan.row_tiles;
-  a.n = (int32_t)plan.desc.n;
-  a.m = (int32_t)call.problem.m;
-  a.k = plan.desc.k;
-  a.ldx = call.ldx;
-  a.x = (const uint16_t *)call.x;
-  a.is_bf16 = call.problem.x_type == LPGEMM_BF16;
-  a.epilogue = make_epilogue(call);
+  LPG_TRY(make_bits_args(call, lpg_bits_form_of(Bits, call.problem.m), a));
   return lpgemm_i_bits_is_common(&plan) ? launch_columns<Bits, false>(call, a) : launch_columns<Bits, true>(call, a);
 }
 
 template <int Bits>
 static lpgemm_status_t prepare_bits() {
-  const void *const kernels[] = {(const void *)bits_kernel<bits_traits<Bits, 1, false>>,
-                                 (const void *)bits_kernel<bits_traits<Bits, 1, true>>,
-                                 (const void *)bits_kernel<bits_traits<Bits, LPG_BITS_MOST_X, false>>,
-                                 (const void *)bits_kernel<bits_traits<Bits, LPG_BITS_MOST_X, true>>};
-  int device, bytes;
-  LPG_CUDA(cudaGetDevice(&device));
-  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  for (const void *kernel : kernels) LPG_TRY(allow_shared(kernel, (size_t)bytes));
-  return LPGEMM_SUCCESS;
+  LPG_TRY((prepare_one<bits_traits<Bits, 1, false>>()));
+  LPG_TRY((prepare_one<bits_traits<Bits, 1, true>>()));
+  LPG_TRY((prepare_one<bits_traits<Bits, LPG_BITS_MOST_X, false>>()));
+  return prepare_one<bits_traits<Bits, LPG_BITS_MOST_X, true>>();
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ const char *lpgemm_i_bits_refuses(const lpg_problem *problem, const lpg_device *
   if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4) return "it takes no matrix as large as this";
   lpg_bits_plan p;
   double cost;
-  if (plan->row_tiles > 0 && !lpg_bits_make_plan(plan, problem->m, device, &p, &cost)) {
+  if (plan->row_tiles > 0 && !lpg_bits_make_plan(plan, lpg_bits_form_of(plan->bits, problem->m), device, &p, &cost)) {
     return "the GPU has too little shared memory for it";
   }
   return NULL;
@@ -38,6 +38,7 @@ static int is_measured(const lpg_problem *problem) {
 double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *device) {
   lpg_bits_plan plan;
   double ns = 0.0;
-  if (!lpg_bits_make_plan(problem->plan, problem->m, device, &plan, &ns)) return HUGE_VAL;
+  const lpg_bits_form form = lpg_bits_form_of(problem->plan->bits, problem->m);
+  if (!lpg_bits_make_plan(problem->plan, form, device, &plan, &ns)) return HUGE_VAL;
   return ns / 1000.0 * (is_measured(problem) ? 1.0 : 10.0); /* what was not measured is taken by name or tuning only */
 }

@@ -20,6 +20,23 @@ struct chunk_numbers {
   float low, high, sum;   /* sum of its integers, times 2^-20: in the same two parts, and rounded */
 };
 
+/* Of every byte and eight rows: swaps bit j of row i with bit i of row j. */
+template <int Rows>
+__device__ inline void transpose_bytes(uint32_t (&row)[Rows]) {
+#pragma unroll
+  for (int log2 = 2; log2 >= 0; log2--) {
+    const int by = 1 << log2;
+    const uint32_t mask = log2 == 2 ? 0x0f0f0f0fu : log2 == 1 ? 0x33333333u : 0x55555555u;
+#pragma unroll
+    for (int i = 0; i < Rows; i++) {
+      if (i & by) continue;
+      const uint32_t swapped = ((row[i] >> by) ^ row[i + by]) & mask;
+      row[i + by] ^= swapped;
+      row[i] ^= swapped << by;
+    }
+  }
+}
+
 /* Swaps bit j of row i with bit i of row j. */
 __device__ inline void transpose(uint32_t (&row)[32]) {
 #pragma unroll
@@ -35,18 +52,7 @@ __device__ inline void transpose(uint32_t (&row)[32]) {
     row[i] = __byte_perm(low, high, 0x6240);
     row[i + 8] = __byte_perm(low, high, 0x7351);
   }
-#pragma unroll
-  for (int log2 = 2; log2 >= 0; log2--) {
-    const int by = 1 << log2;
-    const uint32_t mask = log2 == 2 ? 0x0f0f0f0fu : log2 == 1 ? 0x33333333u : 0x55555555u;
-#pragma unroll
-    for (int i = 0; i < 32; i++) {
-      if (i & by) continue;
-      const uint32_t swapped = ((row[i] >> by) ^ row[i + by]) & mask;
-      row[i + by] ^= swapped;
-      row[i] ^= swapped << by;
-    }
-  }
+  transpose_bytes(row);
 }
 
 /* The row of transpose() whose bit place is that of column 16 step + c of a chunk in the packed words of its lane:
@@ -100,13 +106,14 @@ struct plane_task {
   uint32_t two[16];
   int column, chunk;
 
-  /* Tasks that are not there are the last ones, so that all lanes take part. `blocks` are of 256 columns. */
+  /* Tasks that are not there are the last ones, so that all lanes take part. */
   __device__ void load(const bits_args &a, int task, int first_block, int blocks) {
-    const int each = blocks * 8, all = each * T::Columns, some = min(task, all - 8 + task % 8), t = some % 4;
+    const int each = blocks * (T::chunks * 4), all = each * T::Columns, some = min(task, all - 8 + task % 8),
+              t = some % 4;
     column = T::Columns == 1 ? 0 : some / each;
     chunk = (some - column * each) / 4;
-    const int64_t k = (int64_t)first_block * LPG_BLOCK_K + chunk * LPG_CHUNK_K + 2 * t;
-    load_numbers(a.x + min(column, a.m - 1) * a.ldx + k, a.k - k, two);
+    const int64_t k = ((int64_t)first_block * T::chunks + chunk) * LPG_CHUNK_K + 2 * t;
+    load_numbers((const uint16_t *)a.x + min(column, a.m - 1) * a.ldx + k, a.k - k, two);
   }
 
   __device__ void store(const bits_args &a, uint8_t *memory) const {
@@ -145,17 +152,6 @@ struct plane_task {
     ((chunk_numbers *)(block + T::plane_words))[chunk % 2] = numbers;
   }
 };
-
-/* The tasks that follow the first one, which was loaded before. */
-template <class T>
-__device__ inline void prepare_x(const bits_args &a, plane_task<T> &task, int first_block, int blocks,
-                                 uint8_t *memory) {
-  const int all = blocks * 8 * T::Columns;
-  for (int at = threadIdx.x; at < (all + 31) / 32 * 32; at += T::threads) {
-    if (at != (int)threadIdx.x) task.load(a, at, first_block, blocks);
-    task.store(a, memory);
-  }
-}
 
 }  // namespace
 }  // namespace lpg

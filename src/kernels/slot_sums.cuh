@@ -17,49 +17,83 @@ __device__ inline int share_of(const lpg_shares &s, int unit) {
   return unit < large ? quotient(unit, s.each + 1) : s.more + quotient(unit - large, s.each);
 }
 
-/* Adds up what the warps have for an output of a super tile, in their order. */
-template <class Args>
-__device__ inline float add_warps(const Args &a, const lpg_shares &shares, int blocks, int tile, const float *slots,
-                                  int at) {
-  if (blocks == 0) return 0.0f;
+/* Adds up, in their order, what the warps have for an output row of a super tile and Each rows of X, of which the first
+ * one's lies at `at` of a slot. */
+template <class T, int Each, class Args>
+__device__ inline void add_warps(const Args &a, const lpg_shares &shares, int blocks, int tile,
+                                 const typename T::sum_type *slots, int at, typename T::sum_type (&sum)[Each]) {
+#pragma unroll
+  for (int i = 0; i < Each; i++) sum[i] = 0;
+  if (blocks == 0) return;
   const int first = share_of(shares, tile * blocks), last = share_of(shares, (tile + 1) * blocks - 1);
-  float sum = 0.0f;
+  const typename T::sum_type *slot = slots + (tile + first) * (a.plan.slot_bytes / 4) + at;
 #pragma unroll 4
-  for (int warp = first; warp <= last; warp++) sum += slots[(tile + warp) * (a.plan.slot_bytes / 4) + at];
-  return sum;
+  for (int warp = first; warp <= last; warp++, slot += a.plan.slot_bytes / 4) {
+#pragma unroll
+    for (int i = 0; i < Each; i++) sum[i] += slot[i * LPG_TILE_ROWS];
+  }
 }
 
-template <class T, class Args>
-__device__ inline void combine_sums(const Args &a, const lpg_shares &shares, int first_tile, int tiles, int blocks,
-                                    int slice, uint8_t *memory) {
-  constexpr int outputs = T::rows * T::Columns; /* of a super tile */
+/* A thread takes outputs of a row and of Each rows of X at a time. */
+template <class T, int Each, class Args, class Value>
+__device__ inline void combine_each(const Args &a, const lpg_shares &shares, int first_tile, int tiles, int blocks,
+                                    int slice, uint8_t *memory, const Value &value) {
+  using sum_type = typename T::sum_type;
+  constexpr int outputs = T::rows * T::Columns, of_tile = outputs / Each, of_rows = LPG_TILE_ROWS * T::Columns / Each;
   const int slices = a.plan.slices;
-  const float *const slots = (const float *)(memory + a.plan.slots);
-  float *const inbox = (float *)(memory + a.plan.inbox);
-  const auto store = [&](int tile, int at, float sum) {
-    const int row_tile = (first_tile + tile) * T::row_tiles + at / (T::Columns * LPG_TILE_ROWS);
-    const int n = row_tile * LPG_TILE_ROWS + at % LPG_TILE_ROWS, m = at / LPG_TILE_ROWS % T::Columns;
-    if (n < a.n && m < a.m) store_real(a.epilogue, m, n, sum);
+  const sum_type *const slots = (const sum_type *)(memory + a.plan.slots);
+  sum_type *const inbox = (sum_type *)(memory + a.plan.inbox);
+  sum_type sum[Each];
+  /* Of a tile's number `i`: the first row of X, and the place of its sum in a slot. */
+  const auto m_of = [](int i) { return i % of_rows / LPG_TILE_ROWS * Each; };
+  const auto place = [&](int i) { return (i / of_rows * T::Columns + m_of(i)) * LPG_TILE_ROWS + i % LPG_TILE_ROWS; };
+  const auto store = [&](int tile, int i) {
+    const int row = (tile * T::row_tiles + i / of_rows) * LPG_TILE_ROWS + i % LPG_TILE_ROWS;
+    const int n = first_tile * T::rows + row;
+#pragma unroll
+    for (int j = 0; j < Each; j++) {
+      const int m = m_of(i) + j;
+      if (n < a.n && m < a.m) store_real(a.epilogue, m, n, value(row, m, sum[j]));
+    }
   };
   if (slices == 1) {
-    for (int i = threadIdx.x; i < tiles * outputs; i += T::threads) {
-      const int tile = i / outputs, at = i % outputs;
-      store(tile, at, add_warps(a, shares, blocks, tile, slots, at));
+    for (int i = threadIdx.x; i < tiles * of_tile; i += T::threads) {
+      const int tile = i / of_tile;
+      add_warps<T>(a, shares, blocks, tile, slots, place(i % of_tile), sum);
+      store(tile, i % of_tile);
     }
     return;
   }
-  cluster_wait();                                                   /* the others have started */
-  for (int i = threadIdx.x; i < tiles * outputs; i += T::threads) { /* to rank tile % slices, which stores it */
-    const int tile = i / outputs, at = i % outputs;
-    float *const to = inbox + slice * (a.plan.inbox_slice / 4) + tile / slices * outputs + at;
-    store_to_block(shared_address(to), tile % slices, add_warps(a, shares, blocks, tile, slots, at));
+  for (int i = threadIdx.x; i < tiles * of_tile; i += T::threads) { /* to rank tile % slices, which stores it */
+    const int tile = i / of_tile, at = place(i % of_tile);
+    sum_type *const to = inbox + slice * (a.plan.inbox_slice / 4) + tile / slices * outputs + at;
+    add_warps<T>(a, shares, blocks, tile, slots, at, sum);
+#pragma unroll
+    for (int j = 0; j < Each; j++) store_to_block(shared_address(to + j * LPG_TILE_ROWS), tile % slices, sum[j]);
   }
   cluster_arrive();
   cluster_wait();
-  for (int i = threadIdx.x; i / outputs * slices + slice < tiles; i += T::threads) {
-    float sum = 0.0f;
-    for (int s = 0; s < slices; s++) sum += inbox[s * (a.plan.inbox_slice / 4) + i];
-    store(i / outputs * slices + slice, i % outputs, sum);
+  for (int i = threadIdx.x; i / of_tile * slices + slice < tiles; i += T::threads) {
+    const sum_type *from = inbox + i / of_tile * outputs + place(i % of_tile);
+#pragma unroll
+    for (int j = 0; j < Each; j++) sum[j] = 0;
+    for (int s = 0; s < slices; s++, from += a.plan.inbox_slice / 4) {
+#pragma unroll
+      for (int j = 0; j < Each; j++) sum[j] += from[j * LPG_TILE_ROWS];
+    }
+    store(i / of_tile * slices + slice, i % of_tile);
+  }
+}
+
+/* With slices all blocks of the cluster have started. value: of a row of the group's, a row of X and their sum. Where
+ * threads have outputs to spare they take one each, which is sooner done; else all of a row, which is less work. */
+template <class T, class Args, class Value>
+__device__ inline void combine_sums(const Args &a, const lpg_shares &shares, int first_tile, int tiles, int blocks,
+                                    int slice, uint8_t *memory, const Value &value) {
+  if (T::Columns > 1 && a.plan.group.each * (T::rows * T::Columns) >= T::threads) {
+    combine_each<T, T::Columns>(a, shares, first_tile, tiles, blocks, slice, memory, value);
+  } else {
+    combine_each<T, 1>(a, shares, first_tile, tiles, blocks, slice, memory, value);
   }
 }
 

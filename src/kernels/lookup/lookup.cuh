@@ -251,8 +251,9 @@ __global__ void __launch_bounds__(T::threads, 1) lookup_kernel(const __grid_cons
     block = -1;
     tile++;
   }
+  if (p.slices > 1) cluster_wait(); /* the others have started */
   __syncthreads();
-  combine_sums<T>(a, shares, first_tile, tiles, blocks, slice, memory);
+  combine_sums<T>(a, shares, first_tile, tiles, blocks, slice, memory, [](int, int, float sum) { return sum; });
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct lookup_args {
 /* General: scales that are not fp16, or zeros that differ. */
 template <int Bits_, bool General_>
 struct lookup_traits {
+  using sum_type = float;
   static constexpr int Bits = Bits_, Columns = 1;
   static constexpr bool General = General_;
   static constexpr int warps = LPG_LOOKUP_WARPS, threads = 32 * warps;

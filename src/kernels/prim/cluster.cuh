@@ -46,6 +46,10 @@ __device__ inline void store_to_block(uint32_t address, uint32_t rank, float v) 
 #endif
 }
 
+__device__ inline void store_to_block(uint32_t address, uint32_t rank, int32_t v) {
+  store_to_block(address, rank, __int_as_float(v));
+}
+
 /* The same in two steps: what `address` (of this block's shared memory) is in the block of that rank, and storing
  * there.
  */

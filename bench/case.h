@@ -5,13 +5,14 @@
 #include "common.h"
 
 typedef enum bench_operation {
-  BENCH_GEMM,   /* lpgemm_run() in a CUDA graph */
-  BENCH_BLAS,   /* the baseline alone: cuBLAS, or OpenBLAS on the CPU backend */
-  BENCH_PACK,   /* lpgemm_pack_weights() from memory of the backend's kind */
-  BENCH_UNPACK, /* lpgemm_unpack_weights() */
-  BENCH_CALL,   /* what lpgemm_run() costs the host, without a graph */
-  BENCH_CHOOSE, /* what it costs the host to choose a kernel for a problem that the handle has not seen */
-  BENCH_REGRET  /* the automatic choice beside every kernel that may be chosen */
+  BENCH_GEMM,    /* lpgemm_run() in a CUDA graph */
+  BENCH_BLAS,    /* the baseline alone: cuBLAS, or OpenBLAS on the CPU backend */
+  BENCH_PACK,    /* lpgemm_pack_weights() from memory of the backend's kind */
+  BENCH_UNPACK,  /* lpgemm_unpack_weights() */
+  BENCH_CALL,    /* what lpgemm_run() costs the host, without a graph */
+  BENCH_CHOOSE,  /* what it costs the host to choose a kernel for a problem that the handle has not seen */
+  BENCH_REGRET,  /* the automatic choice beside every kernel that may be chosen */
+  BENCH_QUANTIZE /* lpgemm_quantize_activations(), n rows of k columns */
 } bench_operation;
 
 typedef struct bench_case {
@@ -29,7 +30,7 @@ typedef struct bench_case {
   lpgemm_dtype_t baseline;          /* type of the dense baseline's weights and activations, 0 = no baseline */
   int threads;                      /* CPU backend: 0 = all */
   lpgemm_code_layout_t code_layout; /* PACK */
-  lpgemm_dtype_t out_type;          /* UNPACK */
+  lpgemm_dtype_t out_type;          /* UNPACK, QUANTIZE */
   int64_t seed;                     /* REGRET: what the case was drawn with, 0 = it was written */
   double within;                    /* REGRET: kernels are tried up to so many times the least estimate */
   int tune;                         /* REGRET: tune as well, and say what is chosen then */

@@ -30,6 +30,8 @@ double bench_ideal_bytes(const bench_case *c) {
     case BENCH_GEMM:
     case BENCH_REGRET: return packed + array_bytes(m * k, c->x_type) + array_bytes(m * n, c->y_type);
     case BENCH_BLAS: return array_bytes(n * k + m * k, c->baseline) + array_bytes(m * n, c->y_type);
+    case BENCH_QUANTIZE:
+      return array_bytes(n * k, c->x_type) + n * k + 4 * (c->x_scale_mode == LPGEMM_X_SCALE_ROW ? n : 1);
     case BENCH_PACK:
       return packed + part_bytes(d) + (c->code_layout == LPGEMM_CODES_BITS ? bytes_of(n * k, d->type) : n * k);
     default: return packed + array_bytes(n * k, c->out_type);
@@ -39,7 +41,7 @@ double bench_ideal_bytes(const bench_case *c) {
 double bench_limit_us(const bench_case *c, double gbps) {
   double memory = bench_ideal_bytes(c) / gbps * 1e-3;
   if (isnan(memory)) return memory;
-  if (c->operation == BENCH_PACK || c->operation == BENCH_UNPACK) return memory;
+  if (c->operation == BENCH_PACK || c->operation == BENCH_UNPACK || c->operation == BENCH_QUANTIZE) return memory;
   int bits = lpgemm_dtype_bits(c->operation == BENCH_BLAS ? c->baseline : c->x_type);
   double tflops = bits > 8 ? 900 : bits == 8 ? 1700 : 15000;
   double work = 2.0 * (double)c->m * (double)c->desc.n * (double)c->desc.k / tflops * 1e-6;

@@ -31,9 +31,10 @@ typedef struct bench_machine {
 
   bench_error (*allocate)(size_t bytes, void **memory); /* 256-byte aligned */
   void (*release)(void *memory);
-  size_t (*available)(void);                                     /* bytes */
-  bench_error (*copy)(void *to, const void *from, size_t bytes); /* between any two of host and machine */
-  bench_error (*poison)(void *memory, size_t bytes);             /* every byte 0xff */
+  size_t (*available)(void);                                              /* bytes */
+  bench_error (*copy)(void *to, const void *from, size_t bytes);          /* between any two of host and machine */
+  bench_error (*copy_in_order)(void *to, const void *from, size_t bytes); /* on the machine, as a launch */
+  bench_error (*poison)(void *memory, size_t bytes);                      /* every byte 0xff */
   bench_error (*fill)(lpgemm_dtype_t type, void *memory, int64_t count, uint64_t seed); /* random.h */
   bench_error (*synchronize)(void);
 

@@ -113,6 +113,7 @@ bench_error bench_open_cpu(bench_machine *machine) {
                              .release = free,
                              .available = available,
                              .copy = copy,
+                             .copy_in_order = copy,
                              .poison = poison,
                              .fill = fill,
                              .synchronize = synchronize,

@@ -41,6 +41,11 @@ static bench_error copy(void *to, const void *from, size_t bytes) {
   return NULL;
 }
 
+static bench_error copy_in_order(void *to, const void *from, size_t bytes) {
+  BENCH_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+  return NULL;
+}
+
 static bench_error poison(void *memory, size_t bytes) {
   BENCH_CUDA(cudaMemsetAsync(memory, 0xff, bytes, stream));
   return NULL;
@@ -136,6 +141,7 @@ bench_error bench_open_cuda(bench_machine *machine) {
                              .release = release,
                              .available = available,
                              .copy = copy,
+                             .copy_in_order = copy_in_order,
                              .poison = poison,
                              .fill = fill,
                              .synchronize = synchronize,

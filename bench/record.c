@@ -60,6 +60,11 @@ static void put_regret(FILE *file, const bench_case *c, const bench_result *r) {
   fputs("},\n     ", file);
 }
 
+static const char *baseline_of(const bench_machine *machine, const bench_case *c, const bench_result *r) {
+  if (!isfinite(r->baseline_us)) return "";
+  return c->operation == BENCH_QUANTIZE ? "copy" : c->operation == BENCH_GEMM ? machine->blas : "";
+}
+
 static void put_case(FILE *file, const bench_machine *machine, const bench_case *c, const bench_result *r) {
   int product = c->operation != BENCH_PACK && c->operation != BENCH_UNPACK;
   fputs("    {", file);
@@ -82,7 +87,7 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   put_number(file, "nodes", r->time.nodes > 0 ? r->time.nodes : (double)NAN, ",\n     ");
   put_number(file, "limit_us", r->limit_us, ", ");
   put_number(file, "eff", bench_efficiency(r), ", ");
-  put_text(file, "baseline", c->operation == BENCH_GEMM && isfinite(r->baseline_us) ? machine->blas : "", ", ");
+  put_text(file, "baseline", baseline_of(machine, c, r), ", ");
   put_text(file, "blas_type", lpgemm_dtype_name(c->baseline), ", ");
   put_number(file, "baseline_us", r->baseline_us, ", ");
   put_number(file, "ratio", bench_ratio(r), ",\n     ");

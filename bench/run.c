@@ -39,15 +39,16 @@ static bench_error run(bench_machine *machine, const bench_case *c, bench_result
     case BENCH_CALL: return bench_run_gemm(machine, c, r);
     case BENCH_CHOOSE: return bench_run_choose(machine, c, r);
     case BENCH_BLAS: return run_blas(machine, c, r);
+    case BENCH_QUANTIZE: return bench_run_quantize(machine, c, r);
     default: return bench_run_pack(machine, c, r);
   }
 }
 
 void bench_run_case(bench_machine *machine, const bench_case *c, bench_result *r) {
-  int packing = c->operation == BENCH_PACK || c->operation == BENCH_UNPACK;
+  int writes = c->operation == BENCH_PACK || c->operation == BENCH_UNPACK || c->operation == BENCH_QUANTIZE;
   *r = (bench_result){.baseline_us = (double)NAN, .regret = {.best_us = (double)NAN, .tuned_us = (double)NAN}};
   r->bytes = bench_ideal_bytes(c);
-  r->limit_us = bench_limit_us(c, packing ? machine->copy_gbps : machine->read_gbps);
+  r->limit_us = bench_limit_us(c, writes ? machine->copy_gbps : machine->read_gbps);
   r->time.us = r->time.us_min = r->time.us_max = (double)NAN;
   bench_error error = run(machine, c, r);
   if (!error) return;

@@ -201,7 +201,7 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack", "call", "choose", "regret"};
+static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack", "call", "choose", "regret", "quantize"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }
@@ -281,8 +281,8 @@ static bench_error make_case(const suite_line *line, const bench_shape *shape, i
   for (int i = 0; i < KEYS; i++) {
     if (line->key[i].count) BENCH_TRY(keys[i].set(c, line->key[i].item[chosen[i]]));
   }
-  BENCH_CHECK((c->operation == BENCH_BLAS) == (c->desc.type == 0), "%s",
-              c->operation == BENCH_BLAS ? "blas takes no w" : "w is missing");
+  const int no_weights = c->operation == BENCH_BLAS || c->operation == BENCH_QUANTIZE;
+  BENCH_CHECK(no_weights == (c->desc.type == 0), "%s", no_weights ? "blas and quantize take no w" : "w is missing");
   if (c->desc.type) describe_weights(c, line->key[0].item[chosen[0]]);
   if (c->operation == BENCH_BLAS && c->baseline == LPGEMM_I8) c->y_type = LPGEMM_I32;
   size_t at = (size_t)snprintf(c->name, sizeof c->name, "%s/%s", operation_names[c->operation], c->shape);

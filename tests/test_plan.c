@@ -93,7 +93,7 @@ static void check_drawn(const lpg_device *device) {
 
 static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, const lpg_plan *w, int64_t m,
                             const lpg_device *device) {
-  int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
+  const int stage_k = kind->stage_k, each = lpg_wide_stage_steps(kind->bits, stage_k) * LPG_STEP_K / stage_k;
   const int cluster = p->slices * p->share; /* the blocks of one have slices of K, or the same tokens */
   CHECK(cluster == 1 || cluster == 2 || cluster == 4 || cluster == 8);
   CHECK(p->groups <= (cluster == 1 ? device->units : device->clusters[cluster]));
@@ -105,9 +105,9 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   CHECK((int64_t)p->row_items * kind->rows * p->share >= w->desc.n && (int64_t)p->token_items * kind->item.tokens >= m);
 
   /* a stage of X that is free means that the weights and scales that come with it are free */
-  const int block_stages = LPG_BLOCK_K / LPG_WIDE_STAGE_K, others = (kind->item.teams - 1) * block_stages;
-  CHECK(p->x_stages >= LPG_WIDE_COPY_WARPS && p->x_stages <= LPG_WIDE_MOST_STAGES);
-  CHECK(p->x_stages >= others + LPG_WIDE_COPY_WARPS);
+  const int block_stages = LPG_BLOCK_K / stage_k, others = (kind->item.teams - 1) * block_stages;
+  CHECK(block_stages <= LPG_WIDE_COPY_WARPS && p->x_stages <= LPG_WIDE_MOST_BLOCKS * block_stages);
+  CHECK(p->x_stages >= others + block_stages);
   CHECK(each == 1 ? p->x_stages == p->w_stages || (others == 0 && p->x_stages < p->w_stages)
                   : p->x_stages <= 1 + each * (p->w_stages - 1) - others);
   const int lines = kind->form == LPG_WIDE_LINES;
@@ -115,7 +115,7 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
 
   /* in the order in which they lie */
   const int warps = kind->item.teams * kind->item.warps;
-  CHECK(p->table >= 16 * LPG_WIDE_MOST_STAGES && p->factors >= p->table + kind->table_bytes);
+  CHECK(p->table >= 16 * p->x_stages && p->factors >= p->table + kind->table_bytes);
   const int factors_end = p->factors + 2 * LPG_WIDE_ROWS * 4;
   CHECK(p->sums >= factors_end && p->factors % 16 == 0 && p->sums % 16 == 0);
   CHECK(p->scales >= factors_end && p->scales % 16 == 0 && kind->slot_bytes % 16 == 0);
@@ -126,10 +126,10 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
     CHECK(p->shared_bytes >= p->sums + kind->item.teams * kind->item.tokens * (kind->rows + 4) * 4);
   }
   CHECK(p->x_ring >= (lines ? factors_end : p->scales + p->slots * kind->slot_bytes) && p->x_ring % 1024 == 0);
-  CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->item.tokens * LPG_WIDE_STAGE_K * 2);
-  CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 16 == 0);
+  CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->item.tokens * stage_k * 2);
+  CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 128 == 0);
   CHECK(kind->w_stage_bytes ==
-        kind->rows / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * LPG_WIDE_STAGE_K / lpg_tile_k(kind->bits)));
+        kind->rows / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * stage_k / lpg_tile_k(kind->bits)));
   const int rings_end = p->w_ring + p->w_stages * kind->w_stage_bytes;
   CHECK(!lines || p->scales == rings_end);
   CHECK(p->shared_bytes == rings_end + (lines ? p->slots * kind->slot_bytes : 0));
@@ -146,7 +146,7 @@ static void check_wide_drawn(const lpg_device *device) {
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
     int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
     for (int item = 0; item < (int)(sizeof items / sizeof items[0]); item++) {
-      for (int form = LPG_WIDE_PLAIN; form <= LPG_WIDE_LINES; form++) {
+      for (int form = LPG_WIDE_WHOLE; form <= LPG_WIDE_LINES; form++) {
         lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item], (lpg_wide_form)form);
         lpg_wide_plan p = {0};
         double cost = 0;
@@ -169,7 +169,7 @@ static void check_wide_invariant(const lpg_device *device) {
     lpgemm_weight_desc_t desc = draw_desc();
     lpg_plan w;
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
-    for (int form = LPG_WIDE_PLAIN; form <= LPG_WIDE_LINES; form++) {
+    for (int form = LPG_WIDE_WHOLE; form <= LPG_WIDE_LINES; form++) {
       lpg_wide_plan p = {0};
       int item = 0, parts = lpgemm_i_wide_invariant_parts(&w, (lpg_wide_form)form, device);
       double cost = 0;

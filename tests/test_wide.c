@@ -21,7 +21,7 @@ static const struct form_case {
   lpg_wide_form form;
 } cases[] = {
     {"symmetric", LPGEMM_UINT(4), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_F16, LPG_WIDE_PLAIN},
-    {"row", LPGEMM_INT(8), LPGEMM_F32, 0, 0, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_PLAIN},
+    {"row", LPGEMM_INT(8), LPGEMM_F32, 0, 0, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_WHOLE},
     {"bf16", LPGEMM_UINT(4), LPGEMM_BF16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_BF16, LPG_WIDE_PLAIN},
     {"awq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_U8, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_ZEROS},
     {"gptq_by_bf16", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_U8, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_BF16,
@@ -51,7 +51,32 @@ static void check_case(const struct form_case *c) {
   d.zero_constant = c->constant;
   lpg_plan w;
   CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
-  CHECK(lpgemm_i_wide_scaling(&w, c->x).form == c->form);
+  CHECK(lpgemm_i_wide_scaling(&w, c->x, 255).form == c->form);
+}
+
+/* Integers are scaled as they are decoded if the scales of a row are near one another and the product of the zero with
+ * them is exact. */
+static void check_near(void) {
+  static const struct {
+    lpgemm_dtype_t type, x;
+    float zero;
+    uint32_t span;
+    lpg_wide_form form;
+  } near[] = {
+      {LPGEMM_UINT(4), LPGEMM_F16, 8, 5, LPG_WIDE_NEAR},   {LPGEMM_UINT(4), LPGEMM_F16, 8, 6, LPG_WIDE_PLAIN},
+      {LPGEMM_UINT(2), LPGEMM_F16, 1, 0, LPG_WIDE_NEAR},   {LPGEMM_UINT(8), LPGEMM_F16, 256, 0, LPG_WIDE_NEAR},
+      {LPGEMM_UINT(4), LPGEMM_F16, 7, 0, LPG_WIDE_PLAIN},  {LPGEMM_UINT(4), LPGEMM_BF16, 8, 0, LPG_WIDE_PLAIN},
+      {LPGEMM_UINT(5), LPGEMM_F16, 16, 0, LPG_WIDE_PLAIN},
+  };
+  for (int i = 0; i < COUNT(near); i++) {
+    lpgemm_weight_desc_t d = {.size = sizeof d, .type = near[i].type, .n = 512, .k = 1024, .group_k = 128};
+    d.scale_type = near[i].x;
+    d.zero = LPGEMM_ZERO_CONSTANT;
+    d.zero_constant = near[i].zero;
+    lpg_plan w;
+    CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
+    CHECK(lpgemm_i_wide_scaling(&w, near[i].x, near[i].span).form == near[i].form);
+  }
 }
 
 /* ---- any description ---- */
@@ -103,17 +128,18 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   const lpgemm_weight_desc_t d = draw_desc();
   lpg_plan w;
   CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
-  const lpg_problem problem = {.plan = &w, .m = test_between(17, 600), .x_type = x_type, .y_type = x_type};
+  lpg_problem problem = {.plan = &w, .m = test_between(17, 600), .x_type = x_type, .y_type = x_type};
+  problem.scale_span = (uint32_t)test_between(0, 8);
   if (lpgemm_i_wide_refuses(&problem, &sm90)) return 0;
-  const lpg_wide_scaling s = lpgemm_i_wide_scaling(&w, x_type);
+  const lpg_wide_scaling s = lpgemm_i_wide_scaling(&w, x_type, problem.scale_span);
   const int is_integer = lpg_is_integer_kind(d.type), is_float = lpg_kind(d.type) == LPGEMM_KIND_FLOAT;
   CHECK(lpg_wide_form_exists(s.form, x_type == LPGEMM_BF16, is_integer, is_float, w.bits));
   lpg_wide_plan plan;
   int item = -1;
   double cost = 0;
   CHECK(lpg_wide_choose(&w, problem.m, s.form, &sm90, -1, 1, &plan, &item, &cost) && item >= 0);
-  if (s.form == LPG_WIDE_LINES) return 1;
-  const lpg_wide_slot slot = lpg_wide_slot_of(s.form, is_integer, 8);
+  if (s.form == LPG_WIDE_LINES || s.form == LPG_WIDE_WHOLE) return 1;
+  const lpg_wide_slot slot = lpg_wide_slot_of(s.form, is_integer, 8, 128);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.granules, slot.scale_bytes);
   if (d.zero == LPGEMM_ZERO_PER_GROUP) {
     CHECK(lpg_wide_reads_zeros(s.form, is_integer));
@@ -181,7 +207,7 @@ static void check_shared_plan(int i) {
   int item = -1;
   double ns = 0;
   CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
-  const lpg_wide_form form = lpgemm_i_wide_scaling(&w, s.x_type).form;
+  const lpg_wide_form form = lpgemm_i_wide_scaling(&w, s.x_type, 255).form;
   CHECK(lpg_wide_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns) && p.share == 2);
   CHECK(lpg_wide_choose(&w, s.m, form, &sm90, 0, 0, &p, &item, &ns) && p.share == 1);
 }
@@ -227,6 +253,7 @@ void suite_wide(void) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     if (test_case("wide/form/%s", cases[i].name)) check_case(&cases[i]);
   }
+  if (test_case("wide/near")) check_near();
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
   for (int x = 0; x < 2; x++) {
     if (!test_case("wide/slots/%s", lpgemm_dtype_name(x_types[x]))) continue;

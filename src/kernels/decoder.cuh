@@ -101,6 +101,40 @@ struct integer_decoder {
   }
 };
 
+/* The same, scaled at once, for fp16: a code under no exponent is a small number, which one multiply-add brings to
+ * (stored - center) * scale, rounded once, where center * scale is exact. Scales are 2^24 times as much: what they lose
+ * at small numbers, which is nothing where they are at least 2^10, is what products lose below the normal ones. */
+enum { LPG_SCALED_POWER = 24 };
+
+template <int Bits>
+struct scaled_decoder {
+  using integers = integer_decoder<f16_x, Bits>;
+  struct rows {
+    uint32_t scale[f16_x::mantissa], rest;
+  };
+
+  uint32_t center; /* -2^-24 times it */
+
+  __host__ __device__ scaled_decoder(const decoder_args &a)
+      : center(f16_x::round(-ldexpf(a.center, -LPG_SCALED_POWER))) {}
+
+  /* scale: the same number in both halves. */
+  __host__ __device__ void set_scale(rows &r, uint32_t scale) const {
+#pragma unroll
+    for (int place = 0; place < f16_x::mantissa; place++) {
+      if (integers::uses(place)) r.scale[place] = f16_x::multiply(scale, power_pair<f16_x>(-place));
+    }
+    r.rest = f16_x::multiply(scale, center);
+  }
+
+  __host__ __device__ static uint32_t decode(const rows &r, const uint32_t *unit, int pair) {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    if (f.word < 0) return f16_x::fma(lpg_unit_pair(Bits, unit, 2, pair), r.scale[0], r.rest);
+    const magic_place m = magic_place_of<f16_x, Bits>(f.shift);
+    return f16_x::fma(unit[2 * f.word] >> m.pre & lpg_half_masks(Bits) << m.place, r.scale[m.place], r.rest);
+  }
+};
+
 /* ---- floats ---- */
 
 template <class X, int Bits>

@@ -5,7 +5,8 @@
 
 #include "../cuda/cuda.h"
 
-/* Found once; the library does not link the driver's. */
+/* Found once; the library does not link the driver's. Drivers that run programs of CUDA 12, which this needs to be
+ * compiled, have it. */
 static void *encode_tiled;
 
 static lpgemm_status_t find_encode_tiled(void **function) {

@@ -28,6 +28,14 @@ uint32_t decode_wide(int bits, const decoder_args &args, const uint32_t *unit, i
   }
 }
 
+template <int Bits>
+uint32_t decode_scaled(const decoder_args &args, const uint32_t *unit, int pair, uint32_t scale) {
+  const scaled_decoder<Bits> decoder(args);
+  typename scaled_decoder<Bits>::rows rows = {};
+  decoder.set_scale(rows, scale);
+  return decoder.decode(rows, unit, pair);
+}
+
 template <class X>
 uint32_t decode_any(lpgemm_dtype_t type, int bits, const decoder_args &args, const uint32_t *unit, int pair) {
   if (lpg_kind(type) == LPGEMM_KIND_FLOAT) {
@@ -68,4 +76,16 @@ extern "C" void decoded_pair(const lpg_plan *plan, lpgemm_dtype_t x_type, const 
     const uint16_t half = (uint16_t)(two >> 16 * i);
     value[i] = (double)numbers.factor * lpg_load(x_type, &half, 0) + numbers.fixed_shift;
   }
+}
+
+extern "C" void scaled_pair(int bits, int center, uint16_t scale, const uint32_t *unit, int pair, uint16_t value[2]) {
+  lpg::decoder_args args = {};
+  args.center = (float)center;
+  const uint32_t two = lpg::both(scale);
+  const uint32_t d = bits == 2   ? lpg::decode_scaled<2>(args, unit, pair, two)
+                     : bits == 3 ? lpg::decode_scaled<3>(args, unit, pair, two)
+                     : bits == 4 ? lpg::decode_scaled<4>(args, unit, pair, two)
+                                 : lpg::decode_scaled<8>(args, unit, pair, two);
+  value[0] = (uint16_t)d;
+  value[1] = (uint16_t)(d >> 16);
 }

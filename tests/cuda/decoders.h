@@ -9,4 +9,7 @@
 LPG_EXTERN_C void decoded_pair(const lpg_plan *plan, lpgemm_dtype_t x_type, const uint32_t *unit, int pair,
                                double value[2]);
 
+/* The same of integers of 2, 3, 4 and 8 bits as the wide kernels scale them at once: fp16 numbers. */
+LPG_EXTERN_C void scaled_pair(int bits, int center, uint16_t scale, const uint32_t *unit, int pair, uint16_t value[2]);
+
 #endif

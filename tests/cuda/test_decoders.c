@@ -62,7 +62,33 @@ static void check_type(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
   }
 }
 
+/* (code - center) times a scale of 2^10 and more, times 2^-24, rounded once: for every code at every place. */
+static void check_scaled(int bits) {
+  for (int center = 0; center <= 1 << bits; center = center ? 2 * center : 1) {
+    for (uint32_t code = 0; code < 1u << bits; code++) {
+      for (int pair = 0; pair < lpg_unit_codes(bits) / 2; pair++) {
+        uint32_t unit[2 * LPG_MAX_UNIT_WORDS] = {0};
+        const uint32_t other = (uint32_t)test_random() & ((1u << bits) - 1u);
+        for (int i = 0; i < lpg_unit_codes(bits) / 2; i++) {
+          const uint32_t drawn = (uint32_t)test_random() & lpg_half_masks(bits);
+          lpg_unit_put_pair(bits, unit, 2, i, i == pair ? code | other << 16 : drawn);
+        }
+        const uint16_t scale = (uint16_t)(test_between(25 << 10, (31 << 10) - 1) | (test_between(0, 1) ? 0x8000 : 0));
+        const double unscaled = (double)lpg_load(LPGEMM_F16, &scale, 0) * 0x1p-24;
+        uint16_t value[2];
+        scaled_pair(bits, center, scale, unit, pair, value);
+        CHECK(lpg_load(LPGEMM_F16, value, 0) == lpg_f16_to_f32(lpg_f64_to_f16(unscaled * ((int)code - center))));
+        CHECK(lpg_load(LPGEMM_F16, value, 1) == lpg_f16_to_f32(lpg_f64_to_f16(unscaled * ((int)other - center))));
+      }
+    }
+  }
+}
+
 void suite_decoders(void) {
+  static const int scaled[] = {2, 3, 4, 8};
+  for (int i = 0; i < 4; i++) {
+    if (test_case("decoders/scaled/%d", scaled[i])) check_scaled(scaled[i]);
+  }
   for (int t = 0; t < PROBLEM_TYPES; t++) {
     lpgemm_dtype_t type = problem_types()[t];
     if (test_case("decoders/%s/f16", lpgemm_dtype_name(type))) check_type(type, LPGEMM_F16);

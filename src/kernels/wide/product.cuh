@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../activation_type.cuh"
+#include "wide_plan.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -11,6 +12,7 @@ namespace { /* nothing here is a symbol of the library */
 template <class T>
 struct wide_product {
   static constexpr int depth = 2; /* batches whose weights stay in registers */
+  static constexpr int box_steps = LPG_WIDE_BOX_K / LPG_STEP_K;
 
   float sum[T::row_tiles][T::Tokens / 2];
 
@@ -30,7 +32,8 @@ struct wide_product {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < T::batch; i++) {
-      const uint64_t rows = swizzled_rows(x + (step + i) * 2);
+      const int at = step + i, box = at / box_steps, in_box = at % box_steps;
+      const uint64_t rows = swizzled_rows(x + box * (T::Tokens * LPG_WIDE_BOX_K * 2 / 16) + in_box * 2);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) T::X::wgmma::multiply(sum[r], weights[i][r], rows);
     }

@@ -7,7 +7,6 @@
  *   the sums of all parts are added up in a fixed order; epilogue, store */
 #pragma once
 
-#include "../prim/follow.cuh"
 #include "../tile_scaled.cuh"
 #include "product.cuh"
 #include "wide_load.cuh"
@@ -46,6 +45,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work<T::sha
   const wide_parts<T> parts(a, w);
   const int blocks = parts.blocks_of(team);
   const typename T::Decoder decoder(a.decoder, memory + a.plan.table, lane);
+  const scaled_decoder<T::Bits> scaled(a.decoder);
   ring_place full(barriers.full(0), a.plan.x_stages, 16);
   ring_place x(wide_product<T>::place(barriers.base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance);
   ring_place codes(barriers.base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes);
@@ -84,7 +84,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work<T::sha
       factors[row] = blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
     }
     product.clear();
-    if (!T::lines) {
+    if (T::slots && !T::lines) {
       const uint8_t *exponents = memory + slots.at + slot.exponents;
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
@@ -100,7 +100,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work<T::sha
         for (int step = first; step < first + T::batch; step++) {
 #pragma unroll
           for (int r = 0; r < T::row_tiles; r++) {
-            if (step % T::Granule == 0) {
+            if (T::slots && step % T::Granule == 0) {
               const uint8_t *const numbers = memory + slots.at;
               const int granule = (warp * T::row_tiles + r) * slot.granules + step % slot.steps / T::Granule;
               if constexpr (T::lines) {
@@ -109,7 +109,8 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work<T::sha
                     numbers + (warp * T::row_tiles + r) * line_row + group * LPG_WIDE_LINES_BYTES;
                 rows[r].load(((const float4 *)lines)[g]);
               } else {
-                rows[r].load(numbers + granule * slot.scale_bytes, numbers + slot.zeros + granule * slot.zero_bytes, g);
+                rows[r].load(scaled, numbers + granule * slot.scale_bytes,
+                             numbers + slot.zeros + granule * slot.zero_bytes, g);
               }
             }
             const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
@@ -118,8 +119,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work<T::sha
               const uint32_t *unit_words = &words.word[r][unit * T::unit_words * 2 + half];
 #pragma unroll
               for (int i = 0; i < 2; i++) {
-                weights[step - first][r][half + 2 * i] =
-                    rows[r].scaled(decoder.decode(rows[r].rows[half], unit_words, pair + i), half);
+                weights[step - first][r][half + 2 * i] = rows[r].weights(decoder, half, unit_words, pair + i);
               }
             }
           }
@@ -180,7 +180,6 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     cluster_arrive();
     cluster_wait();
   }
-  wait_for_previous();
   const wide_work<T::share> w(p, reads_product(a.epilogue));
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
@@ -189,9 +188,10 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     __syncwarp();
   } else {
     take_registers<T::registers>();
-    if (!T::lines) fill_slots<T>(a, memory + p.scales);
+    if (T::slots && !T::lines) fill_slots<T>(a, memory + p.scales);
     T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(slots_are_filled, 32 * T::warps);
+    wait_for_previous();
     multiply_items<T>(a, w, barriers, memory);
   }
   if (T::shares) { /* before others lose what they still copy to */

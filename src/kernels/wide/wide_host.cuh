@@ -46,20 +46,22 @@ template <class T>
 static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
   const lpg_plan &plan = *call.problem.plan;
   add_sections(call, T::row_tiles, 1, a.numbers);
-  a.codes = call.section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
-  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
-  a.row_vectors = (int32_t)(a.row_bytes / 512);
   a.row_tiles = (int32_t)plan.row_tiles;
   a.n = (int32_t)plan.desc.n;
   a.m = (int32_t)call.problem.m;
   a.k = (int32_t)plan.desc.k;
   a.ldx = call.ldx;
   a.x = (const uint16_t *)call.x;
+  a.stage_groups = lpg_wide_stage_groups(&plan, T::stage_k);
   a.epilogue = make_epilogue(call);
   const int cluster = a.plan.slices * a.plan.share;
-  if (T::shares && !call.skip_product)
-    LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_WIDE_STAGE_K, LPG_WIDE_BOX_TOKENS, &a.x_map));
+  if (!call.skip_product) {
+    constexpr int box_tokens = T::Tokens < LPG_WIDE_BOX_TOKENS ? T::Tokens : LPG_WIDE_BOX_TOKENS;
+    a.x_has_map = lpg_x_has_map(&call);
+    if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_WIDE_BOX_K, box_tokens, &a.x_map));
+    LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::rows / LPG_TILE_ROWS, &a.codes_map));
+  }
   return launch_cluster((const void *)wide_kernel<T>, dim3((unsigned)(cluster * a.plan.groups)), cluster, T::threads,
                         (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
@@ -119,13 +121,13 @@ static lpgemm_status_t make_lines(const lpg_call &call, wide_args &a) {
   a.lines = (const uint8_t *)(factors + plan.n_padded);
   a.line_groups = (int32_t)lpg_wide_groups(&plan);
   a.block_groups = lpg_block_groups(&plan.group);
-  a.stage_groups = lpg_wide_stage_groups(&plan);
   return lpgemm_i_cuda_wide_lines(&call, factors, factors + plan.n_padded);
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
 static lpgemm_status_t run_wide_any(lpg_call call) {
-  const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(call.problem.plan, call.problem.x_type);
+  const lpg_wide_scaling scaling =
+      lpgemm_i_wide_scaling(call.problem.plan, call.problem.x_type, call.problem.scale_span);
   wide_args a = {};
   wide_memo memo = {};
   set_decoder(call, false, a.decoder, a.numbers);

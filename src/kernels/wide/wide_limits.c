@@ -109,16 +109,34 @@ static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int
     form = LPG_WIDE_SPLIT;
   }
   if (lpg_wide_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_WIDE_LINES;
+  const int rows = form == LPG_WIDE_PLAIN && on_rows;
+  if (rows && lpg_wide_form_exists(LPG_WIDE_WHOLE, bf16, is_integer, is_float, bits)) return LPG_WIDE_WHOLE;
   return lpg_wide_form_exists(form, bf16, is_integer, is_float, bits) ? form : LPG_WIDE_LINES;
 }
 
-lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations) {
+/* Scales of a row between 2^10 and 2^16: weights that decoder.cuh scales at once are rounded once then, as the center's
+ * product is exact. */
+enum { NEAR_EXPONENT = 15, NEAR_SPAN = NEAR_EXPONENT - 10 };
+
+static int is_near(const lpg_plan *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int is_integer = lpg_is_integer_kind(d->type);
+  if (!is_integer || !lpg_wide_form_exists(LPG_WIDE_NEAR, x_type == LPGEMM_BF16, 1, 0, weights->bits)) return 0;
+  const int center = (int)center_of(d);
+  return (center & (center - 1)) == 0 && scale_span <= NEAR_SPAN;
+}
+
+lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(activations);
   lpg_wide_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
   s.form = form_of(weights, x_type, s.on_rows);
+  if (s.form == LPG_WIDE_PLAIN && is_near(weights, x_type, scale_span)) {
+    s.form = LPG_WIDE_NEAR;
+    s.exponent = NEAR_EXPONENT;
+  }
   if (s.form == LPG_WIDE_LINES) s.on_rows = 0;
   return s;
 }
@@ -179,7 +197,7 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(problem->x_type);
-  const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, x_type);
+  const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, x_type, problem->scale_span);
   const char *reason = lpgemm_i_decoders_refuse(problem);
   if (reason) return reason;
   if (scaling.form == LPG_WIDE_LINES) {
@@ -223,7 +241,7 @@ static double lines_us(const lpg_plan *weights) {
 }
 
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device) {
-  const lpg_wide_form form = lpgemm_i_wide_scaling(problem->plan, problem->x_type).form;
+  const lpg_wide_form form = lpgemm_i_wide_scaling(problem->plan, problem->x_type, problem->scale_span).form;
   const double lines = form == LPG_WIDE_LINES ? lines_us(problem->plan) : 0.0;
   lpg_wide_plan plan;
   int item;
@@ -238,7 +256,8 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
 
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  const int lines = lpgemm_i_wide_scaling(problem->plan, problem->x_type).form == LPG_WIDE_LINES;
+  const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(problem->plan, problem->x_type, problem->scale_span);
+  const int lines = scaling.form == LPG_WIDE_LINES;
   return lpg_x_copy_bytes(problem, 2) + (lines ? (size_t)lpg_wide_lines_bytes(problem->plan) : 0);
 }
 

@@ -15,7 +15,8 @@ typedef struct lpg_wide_scaling {
   lpg_wide_form form;
 } lpg_wide_scaling;
 
-lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations);
+/* scale_span: of the weights' content, as in lpg_problem. */
+lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations, uint32_t scale_span);
 
 /* Digits that scales give away so that products with integer zeros of groups are exact in fp32. */
 int lpgemm_i_wide_lost_digits(const lpg_plan *weights);

@@ -1,8 +1,10 @@
-/* The warps of a wide kernel that copy. A stage is 64 columns: X of all tokens of the item, and the weights whose tiles
- * begin there. Each of the four warps brings every fourth stage: one of every block of 256 columns; in the last form
- * with the lines of its columns. */
+/* The warps of a wide kernel that copy. A stage is 64 or 128 columns: X of all tokens of the item, and the weights
+ * whose tiles begin there, each brought by one or a few copies of the tensor memory accelerator, which one lane asks
+ * for; in the last form with the lines of its columns. Each warp brings the same stage of every block of 256 columns.
+ */
 #pragma once
 
+#include "../prim/follow.cuh"
 #include "../tile_parts.cuh"
 #include "../x_rows.cuh"
 #include "wide_slots.cuh"
@@ -10,117 +12,119 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Weights: of all row tiles of the item from row_tile on, one after the other, whole tiles as they are packed.
- * `vectors`: of 512 bytes, of each row tile from `codes` on; beyond them all is zero. Row tiles that are not there
- * repeat the last. */
+/* Where the next stage of a warp that copies lies. */
 template <class T>
-__device__ inline void load_weights(const wide_args &a, uint32_t to, const uint8_t *codes, int row_tile, int vectors) {
-  constexpr int row_tiles = T::rows / LPG_TILE_ROWS, tile_bytes = T::w_vectors * 512;
-  if (row_tile + row_tiles <= a.row_tiles && vectors >= T::w_vectors) {
-#pragma unroll
-    for (int r = 0; r < row_tiles; r++, codes += a.row_bytes) {
-#pragma unroll
-      for (int v = 0; v < T::w_vectors; v++) copy16_async(to + r * tile_bytes + v * 512, codes + v * 512);
-    }
-    return;
-  }
-#pragma unroll 1
-  for (int r = 0; r < row_tiles; r++) {
-#pragma unroll 1
-    for (int v = 0; v < T::w_vectors; v++) {
-      copy16_async(to + r * tile_bytes + v * 512, v < vectors ? codes + v * 512 : a.codes, v < vectors);
-    }
-    if (row_tile + r + 1 < a.row_tiles) codes += a.row_bytes;
-  }
-}
+struct stage_place {
+  static constexpr int w_stages = T::w_steps / T::x_steps; /* stages of X of one of weights */
+  ring_place full, x, codes;
+  uint32_t parity; /* of the phase in which those before have read it */
+  bool has_codes;  /* weights begin here */
 
-/* A stage that a warp has copied or is still copying, and has not yet announced: those who copy make visible to the
- * tensor cores what they wrote, so that those who multiply need not. */
-struct stage_on_its_way {
-  uint32_t full = 0; /* its barrier; 0: none */
+  __device__ stage_place(const lpg_wide_plan &p, barriers_of barriers, int warp)
+      : full(barriers.full(0), p.x_stages, 16),
+        x(barriers.base + p.x_ring, p.x_stages, T::x_stage_bytes),
+        codes(barriers.base + p.w_ring, p.w_stages, T::w_stage_bytes),
+        has_codes(warp % w_stages == 0) {
+    parity = full.advance(warp) & 1 ^ 1; /* fresh stages are empty */
+    x.advance(warp);
+    codes.advance(warp / w_stages);
+  }
 
-  /* Later: batches of copies after its own. */
-  template <int Later>
-  __device__ void announce() {
-    if (full == 0) return;
-    wait_copies<Later>();
-    fence_for_tensor_cores();
-    arrive(full);
-    full = 0;
+  __device__ void advance() {
+    x.advance(T::block_stages);
+    codes.advance(T::block_stages / w_stages);
+    parity ^= full.advance(T::block_stages) & 1;
   }
 };
 
-/* Brings a block's part of a stage of X to all blocks that share it. */
+/* Brings X of a stage, or, where blocks share it, a block's part of it to all of them. */
 template <class T>
-__device__ inline void share_x(const wide_args &a, const wide_work<T::share> &w, uint32_t to, uint32_t full, int token,
+__device__ inline void bring_x(const wide_args &a, const wide_work<T::share> &w, uint32_t to, uint32_t full, int token,
                                int column) {
-  constexpr int box_bytes = LPG_WIDE_BOX_TOKENS * LPG_WIDE_STAGE_K * 2;
-  arrive_and_expect(full, T::x_stage_bytes); /* from all of them */
-  for (int box = w.block; box < T::Tokens / LPG_WIDE_BOX_TOKENS; box += T::share) {
-    copy_box_to_blocks(to + box * box_bytes, &a.x_map, column, token + box * LPG_WIDE_BOX_TOKENS, full,
-                       (uint16_t)((1 << T::share) - 1));
+  constexpr int tokens = T::Tokens < LPG_WIDE_BOX_TOKENS ? T::Tokens : LPG_WIDE_BOX_TOKENS;
+  constexpr int boxes = T::Tokens / tokens, box_bytes = tokens * LPG_WIDE_BOX_K * 2;
+#pragma unroll
+  for (int first = 0; first < T::stage_k / LPG_WIDE_BOX_K * boxes; first += T::share) {
+    const int box = first + w.block;
+    const int at_column = column + box / boxes * LPG_WIDE_BOX_K, at_token = token + box % boxes * tokens;
+    if constexpr (T::shares) {
+      copy_box_to_blocks(to + box * box_bytes, &a.x_map, at_column, at_token, full, (uint16_t)((1 << T::share) - 1));
+    } else {
+      copy_box(to + box * box_bytes, &a.x_map, at_column, at_token, full);
+    }
   }
 }
 
 template <class T>
 __device__ inline void load_items(const wide_args &a, const wide_work<T::share> &w, barriers_of barriers,
                                   uint8_t *memory, int warp, int lane) {
-  constexpr int row_tiles = T::rows / LPG_TILE_ROWS, w_stages = T::w_steps / T::x_steps; /* stages of one of weights */
-  static_assert(LPG_WIDE_COPY_WARPS * T::x_steps == steps, "a warp has a stage of a block");
+  constexpr int row_tiles = T::rows / LPG_TILE_ROWS, w_stages = stage_place<T>::w_stages;
+  static_assert(T::block_stages <= LPG_WIDE_COPY_WARPS, "a warp has a stage of a block");
   const lpg_wide_plan &p = a.plan;
   const wide_parts<T> parts(a, w);
-  const int blocks = parts.blocks();
+  const int blocks = warp < T::block_stages ? parts.blocks() : 0;
+  const int vector = warp / w_stages * T::w_vectors; /* of a block's, the stage's first */
+  stage_place<T> place(p, barriers, warp);
+  /* Weights of the ring's first turn: they are final, so they do not wait for the kernel before. */
+  int early = 0;
+  if (w.first_item < w.items) {
+    for (stage_place<T> first = place; early < blocks && early * T::block_stages + warp < p.x_stages; early++) {
+      if (lane == 0 && first.has_codes) {
+        expect_bytes(first.full.at, T::w_stage_bytes);
+        copy_box(first.codes.at, &a.codes_map, 0, parts.block(early) * T::Bits + vector,
+                 w.row_item(w.first_item) * row_tiles, first.full.at);
+      }
+      first.advance();
+    }
+  }
+  wait_for_previous();
   const x_matrix<2> from(a.x, a.ldx, a.m, a.k);
-  const bool aligned = from.aligned();
-  ring_place full(barriers.full(0), p.x_stages, 16), x(barriers.base + p.x_ring, p.x_stages, T::x_stage_bytes);
-  ring_place codes(barriers.base + p.w_ring, p.w_stages, T::w_stage_bytes);
   const uint32_t line_bytes = row_tiles * a.stage_groups * LPG_WIDE_LINES_BYTES;
   ring_place slots(barriers.base + p.scales, p.slots, T::lines ? line_bytes : T::slot().bytes);
-  uint32_t parity = full.advance(warp) & 1 ^ 1; /* fresh stages are empty */
-  stage_on_its_way before;
-  x.advance(warp);
-  codes.advance(warp / w_stages);
   if (T::lines) slots.advance(warp);
   for (int item = w.first_item; item < w.items; item += w.stride) {
     const int token = w.token_item(item) * T::Tokens, row_tile = w.row_item(item) * row_tiles;
     for (int i = 0; i < blocks; i++) {
-      const int block = parts.block(i), vector = block * T::Bits + warp / w_stages * T::w_vectors;
-      if (!__all_sync(~0u, barrier_is_over(full.at + 8, parity))) before.announce<0>();
-      wait_barrier(full.at + 8, parity);
-      if (warp % w_stages == 0) {
-        load_weights<T>(a, codes.at + lane * 16,
-                        a.codes + min(row_tile, a.row_tiles - 1) * a.row_bytes + (int64_t)vector * 512 + lane * 16,
-                        row_tile, a.row_vectors - vector);
-        codes.advance(LPG_WIDE_COPY_WARPS / w_stages);
+      const int block = parts.block(i), column = block * block_k + warp * T::stage_k;
+      const uint32_t full = place.full.at;
+      wait_barrier(full + 8, place.parity);
+      if (lane == 0) {
+        const bool codes = place.has_codes && early <= 0;
+        arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (a.x_has_map ? T::x_stage_bytes : 0));
+        if (codes) copy_box(place.codes.at, &a.codes_map, 0, block * T::Bits + vector, row_tile, full);
+        if (a.x_has_map) bring_x<T>(a, w, place.x.at, full, token, column);
       }
+      early--;
       if (T::lines) {
-        const int group = a.line_groups > 1 ? block * a.block_groups + warp * a.block_groups / LPG_WIDE_COPY_WARPS : 0;
+        const int group = a.line_groups > 1 ? block * a.block_groups + warp * a.block_groups / T::block_stages : 0;
         copy_lines<T>(a, slots.at, row_tile, group, lane);
-        slots.advance(LPG_WIDE_COPY_WARPS);
-      } else if (warp == 0) {
+        slots.advance(T::block_stages);
+      } else if (T::slots && warp == 0) {
         load_slot<T>(a, slots.at, row_tile, block, lane);
         slots.advance(1);
       }
-      const int column = block * block_k + warp * LPG_WIDE_STAGE_K;
-      if constexpr (T::shares) {
-        if (lane == 0) share_x<T>(a, w, x.at, full.at, token, column);
-        arrive_when_copied(full.at);
+      if (a.x_has_map) {
+        arrive_when_copied(full);
       } else {
-        from.load<T::Tokens>(x.at, token, column, lane, aligned);
-        commit_copies();
-        before.announce<1>();
-        before.full = full.at;
+        for (int box = 0; box < T::stage_k / LPG_WIDE_BOX_K; box++) {
+          from.load<T::Tokens>(place.x.at + box * T::Tokens * LPG_WIDE_BOX_K * 2, token, column + box * LPG_WIDE_BOX_K,
+                               lane, false);
+        }
+        wait_all_copies();
+        fence_for_tensor_cores();
+        arrive(full);
       }
-      x.advance(LPG_WIDE_COPY_WARPS);
-      parity ^= full.advance(LPG_WIDE_COPY_WARPS) & 1;
+      place.advance();
     }
-    before.announce<0>();
-    if (p.parts > 1) wait_for_parts();
+    if (p.parts > 1) {
+      wait_for_parts();
+      fence_for_tensor_cores(); /* sums have lain where copies will come */
+    }
   }
   if (warp > 0 || p.parts > 1) return;
-  wait_barrier(full.at + 8, parity); /* a stage that nobody multiplies: those who do wait for one ahead */
-  arrive(full.at);
-  if (T::shares && lane == 0) arrive(full.at);
+  wait_barrier(place.full.at + 8, place.parity); /* a stage that nobody multiplies: those who do wait for one ahead */
+  arrive(place.full.at);
+  if (lane == 0) arrive(place.full.at);
 }
 
 }  // namespace

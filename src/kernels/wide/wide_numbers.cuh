@@ -37,7 +37,9 @@ __device__ inline float row_factor(const wide_args &a, int row) {
   const numbers_args &n = a.numbers;
   if (row >= a.row_tiles * LPG_TILE_ROWS) return 0.0f;
   if (T::lines) return a.line_factors[row];
-  if (!n.scale_on_rows) return ldexpf(n.factor, a.exponents ? -taken_power<T>(n, a.exponents[row]) : 0);
+  if (!n.scale_on_rows) {
+    return ldexpf(n.factor, (T::near ? LPG_SCALED_POWER : 0) - (a.exponents ? taken_power<T>(n, a.exponents[row]) : 0));
+  }
   float scale = 1.0f;
   for (int role = role_scale; role <= role_super_scale; role++) {
     if (n.which[role] < 0) continue;

@@ -8,16 +8,18 @@
 #ifndef LPG_KERNELS_WIDE_PLAN_H
 #define LPG_KERNELS_WIDE_PLAN_H
 
+#include <math.h>
+
 #include "../tile_sums.h"
 
 enum {
   LPG_WIDE_COPY_WARPS = 4,   /* that bring what the others multiply */
   LPG_WIDE_ROWS = 256,       /* of an item, the most */
   LPG_WIDE_TOKENS = 256,     /* of an item, the most */
-  LPG_WIDE_BOX_TOKENS = 128, /* that one copy of the tensor memory accelerator brings */
+  LPG_WIDE_BOX_TOKENS = 128, /* the most that one copy of the tensor memory accelerator brings, ... */
+  LPG_WIDE_BOX_K = 64,       /* ... and their columns */
   LPG_WIDE_BAND = 12,        /* items of a band, of rows */
-  LPG_WIDE_STAGE_K = 64,     /* columns of a stage of X */
-  LPG_WIDE_MOST_STAGES = 16,
+  LPG_WIDE_MOST_BLOCKS = 4,  /* of 256 columns that stages have room for */
   LPG_WIDE_BARRIER_BYTES = 512
 };
 
@@ -33,9 +35,12 @@ typedef struct lpg_wide_item {
   int tokens, row_tiles, teams, warps;
 } lpg_wide_item;
 
+/* Columns of a stage of X: the more, the fewer waits, and the fewer stages there is room for. */
+LPG_FN int lpg_wide_stage_k(int tokens) { return tokens == LPG_WIDE_TOKENS ? 64 : 128; }
+
 /* Steps of 16 columns of a stage of weights: whole tiles. */
-LPG_FN int lpg_wide_stage_steps(int bits) {
-  return lpg_tile_k(bits) < LPG_WIDE_STAGE_K ? 4 : lpg_tile_k(bits) / LPG_STEP_K;
+LPG_FN int lpg_wide_stage_steps(int bits, int stage_k) {
+  return (lpg_tile_k(bits) < stage_k ? stage_k : lpg_tile_k(bits)) / LPG_STEP_K;
 }
 
 /* Blocks of threads of a cluster that have the same tokens and different rows of weights: each brings a part of X for
@@ -47,7 +52,9 @@ LPG_FN int lpg_wide_rows(int row_tiles, int warps) { return row_tiles * warps * 
 /* How weights get their scales and zeros. In all forms but the last they are read as they are packed, and scales are of
  * X's type but where said. For the last a kernel makes lines of them first: weight = code * scale + rest, in fp32. */
 typedef enum lpg_wide_form {
+  LPG_WIDE_WHOLE, /* scales go on the rows' sums alone, or there are none; one zero for all */
   LPG_WIDE_PLAIN, /* groups of at least 128 columns, one zero for all */
+  LPG_WIDE_NEAR,  /* the same, integers scaled as they are decoded: a row's scales are near one another */
   LPG_WIDE_ZEROS, /* the same with zeros of groups */
   LPG_WIDE_SMALL, /* groups of 32 and 64 */
   LPG_WIDE_E4M3,  /* groups of 16 and more, scales of e4m3 */
@@ -55,9 +62,9 @@ typedef enum lpg_wide_form {
   LPG_WIDE_SPLIT, /* groups of at least 128, scales of fp16 for X of bf16: the sum of two numbers */
   LPG_WIDE_LINES  /* all others, groups of 16 and more */
 } lpg_wide_form;
-#define LPG_WIDE_EACH_FORM(form)                                                                         \
-  form(LPG_WIDE_PLAIN) form(LPG_WIDE_ZEROS) form(LPG_WIDE_SMALL) form(LPG_WIDE_E4M3) form(LPG_WIDE_E8M0) \
-      form(LPG_WIDE_SPLIT) form(LPG_WIDE_LINES)
+#define LPG_WIDE_EACH_FORM(form)                                                                          \
+  form(LPG_WIDE_WHOLE) form(LPG_WIDE_PLAIN) form(LPG_WIDE_NEAR) form(LPG_WIDE_ZEROS) form(LPG_WIDE_SMALL) \
+      form(LPG_WIDE_E4M3) form(LPG_WIDE_E8M0) form(LPG_WIDE_SPLIT) form(LPG_WIDE_LINES)
 
 /* Steps that share a scale. */
 LPG_FN int lpg_wide_granule(lpg_wide_form form) {
@@ -84,6 +91,8 @@ LPG_FN int lpg_wide_common(int is_integer, int is_float, int bits) {
 LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, int is_float, int bits) {
   const int common = lpg_wide_common(is_integer, is_float, bits);
   switch (form) {
+    case LPG_WIDE_WHOLE: return common;
+    case LPG_WIDE_NEAR: return common && is_integer && !bf16;
     case LPG_WIDE_ZEROS: return common && is_integer;
     case LPG_WIDE_SMALL: return common;
     case LPG_WIDE_E4M3: return is_float && bits == 4;
@@ -96,7 +105,8 @@ LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, in
 /* Which items a form has: 16 warps only where registers do, and for the last the best of each number of tokens. */
 LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int teams, int all_warps) {
   if (form == LPG_WIDE_LINES) return tokens >= 128 || teams == 2;
-  if (form == LPG_WIDE_PLAIN) return all_warps == 16 || tokens >= 128;
+  if (form == LPG_WIDE_WHOLE || form == LPG_WIDE_PLAIN || form == LPG_WIDE_NEAR)
+    return all_warps == 16 || tokens >= 128;
   return all_warps == 8;
 }
 
@@ -113,13 +123,14 @@ typedef struct lpg_wide_slot {
   int zeros, exponents, bytes;                  /* where they begin, and the whole */
 } lpg_wide_slot;
 
-LPG_FN lpg_wide_slot lpg_wide_slot_of(lpg_wide_form form, int is_integer, int row_tiles) {
+LPG_FN lpg_wide_slot lpg_wide_slot_of(lpg_wide_form form, int is_integer, int row_tiles, int stage_k) {
   lpg_wide_slot s = LPG_ZERO;
   const int lines = form == LPG_WIDE_LINES, bytes = form == LPG_WIDE_E4M3 || form == LPG_WIDE_E8M0 ? 1 : 2;
-  s.steps = (lines ? (int)LPG_WIDE_STAGE_K : (int)LPG_BLOCK_K) / LPG_STEP_K;
+  s.steps = (lines ? stage_k : (int)LPG_BLOCK_K) / LPG_STEP_K;
   s.granules = s.steps / lpg_wide_granule(form);
   s.scale_bytes = lines ? (int)LPG_WIDE_LINES_BYTES : bytes * LPG_TILE_ROWS;
   s.zero_bytes = lpg_wide_reads_zeros(form, is_integer) ? LPG_TILE_ROWS : 0;
+  if (form == LPG_WIDE_WHOLE) return s;
   s.zeros = row_tiles * s.granules * s.scale_bytes;
   s.exponents = s.zeros + row_tiles * s.granules * s.zero_bytes;
   s.bytes = s.exponents + (lines ? 0 : row_tiles * LPG_TILE_ROWS);
@@ -127,8 +138,8 @@ LPG_FN lpg_wide_slot lpg_wide_slot_of(lpg_wide_form form, int is_integer, int ro
 }
 
 /* Groups that a stage of X touches. */
-static inline int lpg_wide_stage_groups(const lpg_plan *weights) {
-  const int groups = lpg_block_groups(&weights->group) * LPG_WIDE_STAGE_K / LPG_BLOCK_K;
+static inline int lpg_wide_stage_groups(const lpg_plan *weights, int stage_k) {
+  const int groups = lpg_block_groups(&weights->group) * stage_k / LPG_BLOCK_K;
   return groups > 1 ? groups : 1;
 }
 
@@ -142,7 +153,7 @@ static inline int64_t lpg_wide_lines_bytes(const lpg_plan *weights) {
 
 typedef struct lpg_wide_kind {
   lpg_wide_item item;
-  int bits, rows, share;
+  int bits, rows, share, stage_k;
   lpg_wide_form form;
   int table_bytes; /* the decoder's, in shared memory */
   int slot_bytes;  /* of scales and zeros */
@@ -157,14 +168,16 @@ static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_i
   kind.item = item;
   kind.rows = lpg_wide_rows(row_tiles, item.warps);
   kind.share = lpg_wide_share(item.tokens);
+  kind.stage_k = lpg_wide_stage_k(item.tokens);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   kind.form = form;
-  kind.slot_bytes = form == LPG_WIDE_LINES
-                        ? kind.rows / LPG_TILE_ROWS * lpg_wide_stage_groups(weights) * LPG_WIDE_LINES_BYTES
-                        : lpg_wide_slot_of(form, is_integer, kind.rows / LPG_TILE_ROWS).bytes;
-  kind.x_stage_bytes = item.tokens * LPG_WIDE_STAGE_K * 2;
-  kind.w_stage_bytes = kind.rows * lpg_wide_stage_steps(bits) * LPG_STEP_K / 8 * bits;
+  kind.slot_bytes =
+      form == LPG_WIDE_LINES
+          ? kind.rows / LPG_TILE_ROWS * lpg_wide_stage_groups(weights, kind.stage_k) * LPG_WIDE_LINES_BYTES
+          : lpg_wide_slot_of(form, is_integer, kind.rows / LPG_TILE_ROWS, kind.stage_k).bytes;
+  kind.x_stage_bytes = item.tokens * kind.stage_k * 2;
+  kind.w_stage_bytes = kind.rows * lpg_wide_stage_steps(bits, kind.stage_k) * LPG_STEP_K / 8 * bits;
   return kind;
 }
 
@@ -185,8 +198,8 @@ typedef struct lpg_wide_plan {
  * that is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go
  * through the stages in turn, a block of columns each. */
 static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, int64_t shared_memory) {
-  const int each = lpg_wide_stage_steps(kind->bits) * LPG_STEP_K / LPG_WIDE_STAGE_K;
-  const int others = (kind->item.teams - 1) * (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* stages of the other teams */
+  const int each = lpg_wide_stage_steps(kind->bits, kind->stage_k) * LPG_STEP_K / kind->stage_k;
+  const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->item.teams - 1) * block_stages; /* of others */
   const int lines = kind->form == LPG_WIDE_LINES;
   p->table = LPG_WIDE_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
@@ -196,23 +209,24 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
     p->scales +=
         kind->item.teams * kind->item.warps * lpg_sums_bytes(LPG_PASS_TOKENS, kind->item.row_tiles * LPG_TILE_ROWS);
   }
-  p->slots = 1 + kind->item.teams + (LPG_WIDE_MOST_STAGES - 2) / (LPG_BLOCK_K / LPG_WIDE_STAGE_K); /* as below */
-  p->x_ring = lpg_round_up_to(p->scales + (lines ? 0 : p->slots * kind->slot_bytes), 1024);        /* swizzled rows */
+  p->slots = 1 + kind->item.teams + (LPG_WIDE_MOST_BLOCKS * block_stages - 2) / block_stages; /* as below */
+  p->x_ring = lpg_round_up_to(p->scales + (lines ? 0 : p->slots * kind->slot_bytes), 1024);   /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
   const int stage_bytes = kind->x_stage_bytes + (lines ? kind->slot_bytes : 0);
   p->x_stages = 0;
-  for (int32_t w_stages = 2; w_stages <= LPG_WIDE_MOST_STAGES; w_stages++) {
+  const int32_t most = LPG_WIDE_MOST_BLOCKS * block_stages;
+  for (int32_t w_stages = 2; w_stages <= most; w_stages++) {
     const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / stage_bytes;
     const int32_t bound = each == 1 ? w_stages : 1 + each * (w_stages - 1) - others;
     int32_t x_stages = left < bound ? (int32_t)left : bound;
-    if (x_stages > LPG_WIDE_MOST_STAGES) x_stages = LPG_WIDE_MOST_STAGES;
+    if (x_stages > most) x_stages = most;
     if (x_stages <= p->x_stages) continue;
     p->x_stages = x_stages;
     p->w_stages = w_stages;
   }
-  /* A warp that copies brings every fourth stage; with fewer, or where what it sees given back is of two teams in turn,
-   * it could take a stage's next turn but one for its next. */
-  if (p->x_stages < others + LPG_WIDE_COPY_WARPS) return 0;
+  /* A warp that copies brings one stage of each block; with fewer, or where what it sees given back is of two teams in
+   * turn, it could take a stage's next turn but one for its next. */
+  if (p->x_stages < others + block_stages) return 0;
   p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
   p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;
   if (lines) { /* a slot belongs to a stage of X */
@@ -230,6 +244,8 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
 /* How much longer decoding takes in a form than in the plain one. */
 static inline double lpg_wide_slower(lpg_wide_form form) {
   switch (form) {
+    case LPG_WIDE_WHOLE:
+    case LPG_WIDE_NEAR: return 0.8;
     case LPG_WIDE_PLAIN: return 1.0;
     case LPG_WIDE_ZEROS: return 1.1;
     case LPG_WIDE_SMALL:
@@ -245,7 +261,9 @@ static inline double lpg_wide_slower(lpg_wide_form form) {
  * 6144 with 4 to 128 rows of X). */
 static inline double lpg_wide_parts_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int many = p->slices >= 8 && kind->rows * kind->item.teams >= LPG_WIDE_ROWS;
-  return p->parts == 1 ? 0.0 : 800.0 + (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
+  return p->parts == 1 ? 0.0
+                       : (p->slices > 1 ? 1500.0 : 700.0) +
+                             (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
 }
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of decoding and multiplying (measured on the
@@ -254,14 +272,15 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int blocks = (p->part.each + (p->part.more > 0)) * kind->item.teams;
   const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
-  const double slower = lpg_wide_slower(kind->form);
+  const double slower = lpg_wide_slower(kind->form), tokens = kind->item.tokens;
   const double crowded =
       kind->item.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
-  /* 256 tokens hide half of the decoding: H200, 2026-11-23 */
-  const double decode = kind->share > 1 ? 350.0 : 350.0 + 350.0 * share;
-  const double token = kind->share > 1 ? 10.6 : 2.6 + 7.9 * share;
-  const double work = (decode * slower + kind->item.tokens * token) * crowded;
-  return rounds * (blocks * (read > work ? read : work) + 1200.0 + lpg_wide_parts_cost(p, kind)) + 1500.0;
+  /* Decoding and multiplying overlap, the better the more one of them takes: u4, 32 to 2048 rows of X, four shapes,
+   * each item forced (H200, 2026-11-23). */
+  const double decode = 830.0 * share * slower, multiply = 11.0 * share * tokens;
+  const double both = kind->share > 1 ? 350.0 * slower + 10.25 * tokens : cbrt(pow(decode, 3.0) + pow(multiply, 3.0));
+  const double work = both * crowded, item = kind->share > 1 ? 1200.0 : 1800.0;
+  return rounds * (blocks * (read > work ? read : work) + item + lpg_wide_parts_cost(p, kind)) + 1500.0;
 }
 
 /* The problem in clusters of so many blocks; 0 if it has no so many parts, or the device none that run at once. */

@@ -99,6 +99,7 @@ struct row_numbers_of {
   uint32_t power[2]; /* by which scales of X's type are multiplied, one after the other: pairs, for rows g and g + 8 */
   int exponent[2];   /* what it is the power of */
   typename T::Decoder::rows rows[2];
+  typename scaled_decoder<T::Bits>::rows near[2];
 
   __device__ void set_centers(uint32_t of_g, uint32_t of_other) {
     T::Decoder::set_center(rows[0], of_g);
@@ -123,7 +124,7 @@ struct row_numbers_of {
 
   /* From a granule's scales and zeros in a slot; no branches: what is under way on the tensor cores must not be cut in
    * two. */
-  __device__ void load(const uint8_t *scales, const uint8_t *zeros, int g) {
+  __device__ void load(const scaled_decoder<T::Bits> &decoder, const uint8_t *scales, const uint8_t *zeros, int g) {
     if constexpr (T::Form == LPG_WIDE_E8M0) {
       const uint32_t two = ((const uint16_t *)scales)[g];
       scale[0] = power_of_code<typename T::X>(two & 255, exponent[0]);
@@ -143,6 +144,9 @@ struct row_numbers_of {
         two = ((const uint32_t *)scales)[g];
       }
       spread(T::X::multiply(T::X::multiply(two, power[0]), power[1]), scale);
+      if constexpr (T::near) {
+        for (int half = 0; half < 2; half++) decoder.set_scale(near[half], scale[half]);
+      }
     }
     if constexpr (T::reads_zeros) {
       const uint32_t two = ((const uint16_t *)zeros)[g];
@@ -156,12 +160,19 @@ struct row_numbers_of {
     line[1] = make_float2(lines.z, lines.w);
   }
 
+  /* A pair of weights of row g + 8 half. */
+  __device__ uint32_t weights(const typename T::Decoder &decoder, int half, const uint32_t *unit, int pair) const {
+    if constexpr (T::near) return scaled_decoder<T::Bits>::decode(near[half], unit, pair);
+    return scaled(decoder.decode(rows[half], unit, pair), half);
+  }
+
   /* d to the scaled weight. */
   __device__ uint32_t scaled(uint32_t d, int half) const {
     if constexpr (T::lines) {
       const float2 two = widen_two<typename T::Codes>(d);
       return T::X::round_two(fmaf(two.x, line[half].x, line[half].y), fmaf(two.y, line[half].x, line[half].y));
     }
+    if (T::Form == LPG_WIDE_WHOLE) return d;
     if (T::Form != LPG_WIDE_SPLIT) return T::X::multiply(d, scale[half]);
     return T::X::fma(d, scale[half], T::X::multiply(d, lacks[half]));
   }

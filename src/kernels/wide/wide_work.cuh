@@ -19,17 +19,15 @@ struct wide_args {
   lpg_wide_plan plan;
   decoder_args decoder;
   numbers_args numbers;
-  const uint8_t *codes;
   const int8_t *exponents; /* of the rows; NULL: all 0 */
   const uint8_t *lines;    /* the last form: of each row tile and group, LPG_WIDE_LINES_BYTES; and the rows' factors */
   const float *line_factors;
   int32_t line_groups, block_groups, stage_groups; /* of a row, a block of columns, a stage of X */
-  int64_t row_bytes;                               /* of the codes of a row tile */
-  int32_t row_vectors;                             /* of them, 512 bytes each */
   int32_t row_tiles, n, m, k;
   int64_t ldx;
   const uint16_t *x;
-  lpg_tensor_map x_map; /* of X, where blocks share it */
+  int x_has_map; /* else threads bring X */
+  lpg_tensor_map x_map, codes_map;
   epilogue_args epilogue;
 };
 
@@ -40,6 +38,8 @@ template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_
 struct wide_traits {
   using X = X_;
   static constexpr bool lines = Form_ == LPG_WIDE_LINES, integer_sums = false;
+  static constexpr bool slots = Form_ != LPG_WIDE_WHOLE; /* weights are scaled before they are multiplied */
+  static constexpr bool near = Form_ == LPG_WIDE_NEAR;   /* as they are decoded */
   /* What codes become: fp16 is enough for integers that are scaled in fp32. */
   using Codes = std::conditional_t<lines && Decoder_<X_, Bits_>::centered, f16_x, X_>;
   using Decoder = Decoder_<Codes, Bits_>;
@@ -49,17 +49,19 @@ struct wide_traits {
   static constexpr int row_tiles = RowTiles_, rows = lpg_wide_rows(row_tiles, team_warps);
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
   static constexpr int share = lpg_wide_share(Tokens_);
-  static constexpr bool shares = share > 1; /* X comes by the tensor memory accelerator */
+  static constexpr bool shares = share > 1;                                     /* X comes for all of them at once */
   static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */
   /* Steps whose products start together: more leave the warps alone for longer, but take registers. */
-  static constexpr int batch = Tokens >= 128 ? 1 : warps == 16 ? 2 : 4;
+  static constexpr int many_words = Bits_ > 4 && Bits_ < 8; /* that a lane holds of a stage of weights */
+  static constexpr int batch = Tokens >= 128 ? 1 : warps == 8 ? 4 : (Tokens > 32 ? 2 : 4) >> many_words;
   static constexpr int Granule = lpg_wide_granule(Form);
   static constexpr bool reads_zeros = lpg_wide_reads_zeros(Form, Decoder::centered);
   __device__ static constexpr lpg_wide_slot slot() {
-    return lpg_wide_slot_of(Form, Decoder::centered, rows / LPG_TILE_ROWS);
+    return lpg_wide_slot_of(Form, Decoder::centered, rows / LPG_TILE_ROWS, stage_k);
   }
-  static constexpr int x_steps = LPG_WIDE_STAGE_K / LPG_STEP_K, x_stage_bytes = Tokens * LPG_WIDE_STAGE_K * 2;
-  static constexpr int w_steps = lpg_wide_stage_steps(Bits);
+  static constexpr int stage_k = lpg_wide_stage_k(Tokens), block_stages = block_k / stage_k;
+  static constexpr int x_steps = stage_k / LPG_STEP_K, x_stage_bytes = Tokens * stage_k * 2;
+  static constexpr int w_steps = lpg_wide_stage_steps(Bits, stage_k);
   static constexpr int w_vectors = w_steps * Bits / 16; /* of 512 bytes, of a row tile and stage */
   static constexpr int w_stage_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;
   static constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
@@ -108,8 +110,9 @@ struct wide_parts {
   __device__ int block(int i) const { return first_of(part, first + i % T::teams) + i / T::teams; }
 };
 
-/* The stages in shared memory: a ring of X, 64 columns each, with two barriers a stage: one that is full, and one that
- * is empty when all who multiply have read it. Stages of weights hold whole tiles, and may be for several of X, as
+/* The stages in shared memory: a ring of X, 64 or 128 columns each, with two barriers a stage: one that is full (the
+ * lanes of a warp arrive, and one of them when bytes are on their way), and one that is empty when all who multiply
+ * have read it. Stages of weights hold whole tiles, and may be for several of X, as
  * slots of scales are for a block of columns; the plan has as many that those of X alone need barriers. */
 struct barriers_of {
   uint32_t base; /* address */
@@ -120,13 +123,13 @@ struct barriers_of {
   template <class T>
   __device__ void init(const lpg_wide_plan &p) const {
     for (int i = 0; i < p.x_stages; i++) {
-      init_barrier(full(i), 32 + T::shares);
+      init_barrier(full(i), 32 + 1);
       init_barrier(empty(i), T::team_warps * T::share);
     }
     fence_barriers();
   }
 };
-static_assert(16 * LPG_WIDE_MOST_STAGES <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
+static_assert(16 * 4 * LPG_WIDE_MOST_BLOCKS <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
 
 /* Goes round a ring: `at` from `first` on, `step` further each time. */
 struct ring_place {

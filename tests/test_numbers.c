@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "layouts/values.h"
 #include "sample.h"
 #include "test.h"
 
@@ -23,11 +24,13 @@ static void code_values(lpgemm_dtype_t type) {
   CHECK_INT(lpg_bits(type), bits);
   CHECK_INT(lpg_bytes(type), 1);
   CHECK(lpg_is_weight_type(type));
+  double most = 0.0;
   for (uint32_t code = 0; code < 1u << bits; code++) {
     float got = lpg_code_value(type, code, codebook);
     double want = sample_code_value(type, code, codebook);
     if (!same((double)got, want)) test_fail(__FILE__, __LINE__, "code %u is %g, not %g", code, (double)got, want);
     if (isfinite(want)) CHECK((double)(float)want == want); /* fp32 holds every value */
+    if (isfinite(want) && fabs(want) > most) most = fabs(want);
     if (lpg_is_integer_kind(type)) {
       int stored = (int)(code ^ lpg_stored_flip(type));
       CHECK(stored >= 0 && stored < 1 << bits);
@@ -39,6 +42,7 @@ static void code_values(lpgemm_dtype_t type) {
       CHECK(same((double)lpg_load(type, all_codes, code), want));
     }
   }
+  CHECK(lpgemm_i_largest_value(type, codebook) == most);
 }
 
 static void code_types(void) {

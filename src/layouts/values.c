@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "packed.h"
+#include "values.h"
 
 /* 1 if a type holds the value: int8, e4m3 (rounded as lpg_activation_code() does), or fp16; infinities and NaN, which
  * only floats have, count where the type has them. */
@@ -12,6 +13,15 @@ static int holds(lpgemm_dtype_t type, double value) {
   }
   const uint8_t rounded = (uint8_t)lpg_round_float(fabs(value) / 256.0, 5, 3);
   return isnan(value) || (fabs(value) <= 448.0 && (double)lpg_code_value(LPGEMM_E4M3, rounded, NULL) == fabs(value));
+}
+
+double lpgemm_i_largest_value(lpgemm_dtype_t type, const float *codebook) {
+  double most = 0.0;
+  for (uint32_t code = 0; code < 1u << lpg_bits(type); code++) {
+    const double magnitude = fabs((double)lpg_code_value(type, code, codebook));
+    if (magnitude > most && magnitude < INFINITY) most = magnitude;
+  }
+  return most;
 }
 
 lpg_values lpgemm_i_values_of(const lpgemm_weight_desc_t *d) {

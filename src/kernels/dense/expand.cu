@@ -7,6 +7,7 @@
  *     to the image */
 #include "../../cuda/cuda.h"
 #include "../../layouts/unit.h"
+#include "../../layouts/values.h"
 #include "../activation_type.cuh"
 #include "../blocks.cuh"
 #include "../prim/async.cuh"
@@ -365,15 +366,6 @@ static const void *kernel_for(lpgemm_dtype_t type, bool integers, int bits) {
   }
 }
 
-static double largest_of(lpgemm_dtype_t type, const float *codebook) {
-  double most = 0.0;
-  for (uint32_t code = 0; code < 1u << lpg_bits(type); code++) {
-    const double magnitude = fabs((double)lpg_code_value(type, code, codebook));
-    if (magnitude > most && magnitude < INFINITY) most = magnitude;
-  }
-  return most;
-}
-
 /* What bounds the weights where scaling.finds is set. */
 static void set_bound(const lpg_call &call, expand_args &a) {
   const lpgemm_weight_desc_t &d = call.problem.plan->desc;
@@ -381,8 +373,8 @@ static void set_bound(const lpg_call &call, expand_args &a) {
   a.scale_most = a.zero_most = 1.0;
   if (!d.super_scale_type || !d.super_zero_type) return; /* of one level, or zeros that have only one */
   a.bound = upper_sections(a.groups);
-  a.scale_most = largest_of(d.scale_type, NULL);
-  a.zero_most = largest_of(d.zero_type, NULL);
+  a.scale_most = lpgemm_i_largest_value(d.scale_type, NULL);
+  a.zero_most = lpgemm_i_largest_value(d.zero_type, NULL);
 }
 
 }  // namespace
@@ -400,7 +392,7 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.type = d.type;
   memcpy(a.codebook, d.codebook, sizeof a.codebook);
   a.offset = (float)lpg_integer_offset(d.type) - 8388608.0f;
-  a.most = lpg::largest_of(d.type, d.codebook);
+  a.most = lpgemm_i_largest_value(d.type, d.codebook);
   lpg::set_bound(*call, a);
   if (type == LPGEMM_F16 && !integers && !a.scaling.on_rows && !a.scaling.in_table && a.most > 0.0) {
     const int e = ilogb(a.most); /* 100: with it all powers of two stay within fp32 */

@@ -9,6 +9,7 @@
  * Rows of more groups than the block's threads keep are read twice, but for the bound of two levels, which comes from
  * the upper ones alone, with the largest codes below: to wait for these first takes longer where all is kept. */
 #include "../../cuda/cuda.h"
+#include "../../layouts/values.h"
 #include "../prim/follow.cuh"
 #include "../weights_host.cuh"
 #include "wide_limits.h"
@@ -188,16 +189,6 @@ static __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(cons
   }
 }
 
-/* The largest magnitude of a scale's or a zero's code. */
-static double largest_code(lpgemm_dtype_t type) {
-  double most = 0.0;
-  for (uint32_t code = 0; code < 1u << lpg_bits(type); code++) {
-    const double magnitude = fabs((double)lpg_code_value(type, code, nullptr));
-    if (magnitude > most && magnitude < INFINITY) most = magnitude;
-  }
-  return most;
-}
-
 }  // namespace
 }  // namespace lpg
 
@@ -221,8 +212,8 @@ lpgemm_status_t lpgemm_i_cuda_wide_lines(const lpg_call *call, float *factors, v
   a.most = (float)plan.values.most;
   if (a.groups > LPG_WIDE_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
     a.supers = plan.super.count > 1 ? (int)plan.super.count : 1;
-    a.scale_most = (float)lpg::largest_code(d.scale_type);
-    if (d.zero_type) a.zero_most = (float)lpg::largest_code(d.zero_type);
+    a.scale_most = (float)lpgemm_i_largest_value(d.scale_type, NULL);
+    if (d.zero_type) a.zero_most = (float)lpgemm_i_largest_value(d.zero_type, NULL);
   }
   a.lost_digits = lpgemm_i_wide_lost_digits(&plan);
   a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;

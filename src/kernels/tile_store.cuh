@@ -9,6 +9,16 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+/* Sums of row tiles to which nothing was added yet. */
+template <int RowTiles, int Count>
+__device__ inline void clear_sums(float (&sum)[RowTiles][Count]) {
+#pragma unroll
+  for (int r = 0; r < RowTiles; r++) {
+#pragma unroll
+    for (int i = 0; i < Count; i++) sum[r][i] = 0.0f;
+  }
+}
+
 /* Outputs of 16 bits on which the epilogue has nothing but scales. */
 __device__ inline uint32_t scaled_two(const epilogue_args &e, float a, float b, float x_scale) {
   const auto scaled = [&](float x) { return e.alpha * (x * e.global_scale) * x_scale; };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../activation_type.cuh"
+#include "../tile_store.cuh"
 #include "wide_plan.h"
 
 namespace lpg {
@@ -16,13 +17,7 @@ struct wide_product {
 
   float sum[T::row_tiles][T::Tokens / 2];
 
-  __device__ void clear() {
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-#pragma unroll
-      for (int i = 0; i < T::Tokens / 2; i++) sum[r][i] = 0.0f;
-    }
-  }
+  __device__ void clear() { clear_sums(sum); }
 
   /* X as start() wants it: a stage, and how far apart they are. */
   __device__ static uint32_t place(uint32_t x) { return swizzled_place(x); }

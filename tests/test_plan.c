@@ -248,7 +248,7 @@ static void check_octets_drawn(const lpg_device *device) {
     CHECK(found || desc.k == 0 || device->shared_memory < 232448);
     if (!found) continue;
     const int tokens = items[item].tokens, rows = lpg_octets_rows(items[item].row_tiles);
-    const int stage_k = lpg_octets_stage_k(w.bits);
+    const int stage_k = lpg_octets_stage_k(w.bits, items[item].tokens, items[item].row_tiles);
     CHECK(cost > 0 && stage_k % lpg_tile_k(w.bits) == 0 && stage_k % LPG_OCTETS_X_K == 0);
     CHECK((int64_t)p.k_stages * stage_k >= desc.k && (int64_t)(p.k_stages - 1) * stage_k < desc.k);
     CHECK((int64_t)p.row_items * rows >= desc.n && (int64_t)p.token_items * tokens >= m);

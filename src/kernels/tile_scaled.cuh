@@ -2,6 +2,8 @@
  * arithmetic is that of store_item() in tile_store.cuh, to which all others are left. */
 #pragma once
 
+#include "prim/async.cuh"
+#include "prim/wgmma.cuh"
 #include "tile_store.cuh"
 
 namespace lpg {
@@ -64,7 +66,7 @@ __device__ inline bool store_scaled(const Args &a, const Work &w, int item, cons
         float v[2];
 #pragma unroll
         for (int t = 0; t < 2; t++) {
-          const float sum = product.sum[r][(first / 8 + j) * 4 + half * 2 + t];
+          const float sum = (float)product.sum[r][(first / 8 + j) * 4 + half * 2 + t];
           v[t] = e.alpha * (sum * factor[r][half] * e.global_scale) * scale[j][t];
         }
         pair[i] = e.y_type == LPGEMM_F16 ? f16_x::round_two(v[0], v[1]) : bf16_x::round_two(v[0], v[1]);

@@ -124,8 +124,9 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
           ring.advance<T>(a.plan);
           wait_barrier(left > 1 ? ring.full : full, left > 1 ? ring.parity : parity); /* without a branch */
         }
-        words.load(ring.codes + own_codes, next % T::stage_steps);
+        if (!T::as_stored) words.load(ring.codes + own_codes, next % T::stage_steps);
         wgmma_wait<1>();
+        if (T::as_stored) words.load(ring.codes + own_codes, next % T::stage_steps);
         if (first == 0) {
           __syncwarp();
           if (lane == 0 && before != 0) arrive(before);
@@ -138,7 +139,7 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
     if (lane == 0 && before != 0) arrive(before);
     if (a.plan.slices > 1) {
       store_parts<T>(a, w, item, stored_sums<T>(sums, true), factors, memory);
-    } else if (!store_scaled<T>(a, w, item, sums, factors, memory, warp, lane)) {
+    } else if (!store_scaled<T>(a, w, item, sums, factors, memory)) {
       store_item<T>(a, w, item, stored_sums<T>(sums, a.epilogue.y_type == LPGEMM_I32), factors, memory);
     }
   }
@@ -147,6 +148,7 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
 template <int Bits, int Tokens, int RowTiles>
 struct octets_row_traits : octets_traits<Bits, Tokens, RowTiles> {
   static constexpr bool integer_sums = true, grouped = false, Zeros = false;
+  static constexpr bool as_stored = Bits == 8; /* words are multiplied themselves: they wait for those products */
 
   __device__ static void multiply(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory, int warp,
                                   int lane) {

@@ -35,7 +35,7 @@ static lpgemm_status_t find_octets_plan(const lpg_call &call, octets_memo &best)
 /* with(kernel) for the kernel of that form and item, if there is one. */
 template <class Weights, int Tokens, int RowTiles, class With>
 static lpgemm_status_t with_units(lpg_octets_form form, With with) {
-  if constexpr (lpg_octets_has_item(Weights::Bits, Tokens, RowTiles)) {
+  if constexpr (lpg_octets_has_item(1, Weights::Bits, Tokens, RowTiles)) {
     if (form.grouped) return with((const void *)octets_kernel<octets_unit_traits<Weights, Tokens, RowTiles, true>>);
     if constexpr (Weights::by_e4m3)
       return with((const void *)octets_kernel<octets_unit_traits<Weights, Tokens, RowTiles, false>>);
@@ -43,11 +43,17 @@ static lpgemm_status_t with_units(lpg_octets_form form, With with) {
   return LPGEMM_SUCCESS;
 }
 
-template <int Bits>
+template <int Bits_>
 struct octets_i8_integer {
+  static constexpr int Bits = Bits_;
   template <int Tokens, int RowTiles, class With>
   static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
-    if (!form.grouped) return with((const void *)octets_kernel<octets_row_traits<Bits, Tokens, RowTiles>>);
+    if (!form.grouped) {
+      if constexpr (lpg_octets_has_item(0, Bits, Tokens, RowTiles)) {
+        return with((const void *)octets_kernel<octets_row_traits<Bits, Tokens, RowTiles>>);
+      }
+      return LPGEMM_SUCCESS;
+    }
     if (form.become == LPG_OCTETS_CENTERED) {
       if constexpr (lpg_octets_has_centered(Bits)) return with_units<centered_i8<Bits>, Tokens, RowTiles>(form, with);
     } else {
@@ -57,8 +63,9 @@ struct octets_i8_integer {
   }
 };
 
-template <int Bits>
+template <int Bits_>
 struct octets_e4m3_integer {
+  static constexpr int Bits = Bits_;
   template <int Tokens, int RowTiles, class With>
   static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
     if (form.become == LPG_OCTETS_CENTERED) {
@@ -68,8 +75,9 @@ struct octets_e4m3_integer {
   }
 };
 
-template <int Bits>
+template <int Bits_>
 struct octets_e4m3_float {
+  static constexpr int Bits = Bits_;
   template <int Tokens, int RowTiles, class With>
   static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
     return with_units<float_e4m3<Bits>, Tokens, RowTiles>(form, with);
@@ -77,13 +85,14 @@ struct octets_e4m3_float {
 };
 
 template <class Kernels, int Tokens, int RowTiles>
-static lpgemm_status_t launch_octets(const lpg_call &call, lpg_octets_form form, const octets_args &a) {
+static lpgemm_status_t launch_octets(const lpg_call &call, lpg_octets_form form, octets_args &a) {
+  using T = octets_traits<Kernels::Bits, Tokens, RowTiles>;
   bool is_there = false;
+  if (!call.skip_product) LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::rows / LPG_TILE_ROWS, &a.codes));
   LPG_TRY((Kernels::template with_kernel<Tokens, RowTiles>(form, [&](const void *kernel) {
     is_there = true;
-    return launch_cluster(kernel, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                          octets_traits<1, Tokens, RowTiles>::threads, (size_t)a.plan.shared_bytes, call.stream, a,
-                          true);
+    return launch_cluster(kernel, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices, T::threads,
+                          (size_t)a.plan.shared_bytes, call.stream, a, true);
   })));
   LPG_CHECK(is_there, LPGEMM_INTERNAL_ERROR, "an item was chosen for which there is no kernel");
   return LPGEMM_SUCCESS;
@@ -132,9 +141,6 @@ static lpgemm_status_t run_octets(const lpg_call &call) {
   octets_args a = {};
   LPG_TRY(find_octets_plan(call, memo));
   a.plan = memo.plan;
-  a.codes = call.section[LPG_SECTION_CODES];
-  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
-  a.row_vectors = (int32_t)(a.row_bytes / 512);
   a.row_tiles = (int32_t)plan.row_tiles;
   a.n = (int32_t)plan.desc.n;
   a.m = (int32_t)call.problem.m;
@@ -146,13 +152,13 @@ static lpgemm_status_t run_octets(const lpg_call &call) {
   a.offsets = (const int32_t *)(a.image + at.offsets);
   a.epilogue = make_epilogue(call);
   if (!call.skip_product) LPG_TRY(lpgemm_i_octets_prepare_call(&call));
-  if (form.by_e4m3 || form.grouped) {
+  if (lpg_octets_promotes(form)) {
     a.groups = make_octets_groups(call);
     a.bytes = make_octets_bytes(plan, form);
   }
 #define LPG_ITEM(tokens, row_tiles) launch_octets<Kernels, tokens, row_tiles>,
   static lpgemm_status_t (*const launch[])(const lpg_call &, lpg_octets_form,
-                                           const octets_args &) = {LPG_OCTETS_ITEMS(LPG_ITEM)};
+                                           octets_args &) = {LPG_OCTETS_ITEMS(LPG_ITEM)};
 #undef LPG_ITEM
   return launch[memo.item](call, form, a);
 }

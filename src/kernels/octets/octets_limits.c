@@ -62,14 +62,14 @@ const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device
   if (d->zero == LPGEMM_ZERO_MINIMUM || (d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_real(d->zero_type))) {
     return "the weights' zeros are no integers";
   }
-  if ((form.by_e4m3 || form.grouped) && problem->batch_invariant) return "its sums may depend on the number of rows";
+  if (lpg_octets_promotes(form) && problem->batch_invariant) return "its sums may depend on the number of rows";
   const char *reason = form.by_e4m3 ? refuses_e4m3(plan) : NULL;
   if (!reason && form.grouped) reason = refuses_groups(problem, form);
   if (reason) return reason;
   if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
     return "it takes no matrix as large as this";
   }
-  if (!form.by_e4m3 && !form.grouped && d->k > INT32_MAX / (128 * largest_weight(d)))
+  if (!lpg_octets_promotes(form) && d->k > INT32_MAX / (128 * largest_weight(d)))
     return "sums of so many columns may not be int32";
   return lpg_octets_choose(plan, problem->x_type, problem->m, device, &unused, &item, &ns)
              ? NULL
@@ -86,8 +86,10 @@ double lpgemm_i_octets_estimate(const lpg_problem *problem, const lpg_device *de
   int item;
   double ns = 0.0;
   if (!lpg_octets_choose(problem->plan, problem->x_type, problem->m, device, &plan, &item, &ns)) return HUGE_VAL;
+  const int promotes = lpg_octets_promotes(lpg_octets_form_of(problem->plan, problem->x_type));
   const double units = device->units > 0 ? device->units : 1.0;
   const double x = (double)problem->m * (double)problem->plan->desc.k / (units * 12000.0);
   const double few = problem->m <= 8 ? 1.12 : 1.0; /* there `decode` takes up to so much less than it says */
-  return (4.0 + x + ns / 1000.0) * few;
+  const double slow = 1.0 + 0.28 * (ns < 3e5 ? ns / 3e5 : 1.0); /* of what is long: clocks fall */
+  return (4.0 + x + ns / 1000.0 * (promotes ? slow : 1.0)) * few;
 }

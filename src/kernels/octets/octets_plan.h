@@ -1,6 +1,6 @@
 /* How many rows of X of 8 bits by weights that become bytes are cut into pieces: plain arithmetic, for C and CUDA.
  *
- * An item is 128 or 256 rows of weights by 32, 64 or 128 rows of X (tokens). K is cut into stages, and these into
+ * An item is 128 or 256 rows of weights by 32 to 256 rows of X (tokens). K is cut into stages, and these into
  * slices, one for each block of threads of a cluster, whose sums are added up. Clusters take items in turn.
  *
  * X is brought to an image first: for every 128 columns all tokens after one another, 128 bytes each, as the tensor
@@ -12,20 +12,24 @@
 
 enum {
   LPG_OCTETS_ROWS = 256,   /* of an item, the most */
-  LPG_OCTETS_TOKENS = 128, /* of an item, the most */
+  LPG_OCTETS_TOKENS = 256, /* of an item, the most */
   LPG_OCTETS_WARPS = 8,    /* that multiply, each one row tile or two */
   LPG_OCTETS_COPY_WARPS = 4,
   LPG_OCTETS_BAND = 12, /* items of a band, of rows */
   LPG_OCTETS_X_K = 128, /* columns that stand together in the image */
+  LPG_OCTETS_MOST_STAGE_K = 256,
   LPG_OCTETS_MOST_STAGES = 16,
   LPG_OCTETS_BARRIER_BYTES = 256
 };
 
 /* The items that there are kernels for: tokens, and row tiles of a warp. */
-#define LPG_OCTETS_ITEMS(item) item(32, 1) item(64, 1) item(128, 1) item(32, 2) item(64, 2) item(128, 2)
+#define LPG_OCTETS_ITEMS(item) item(32, 1) item(64, 1) item(128, 1) item(32, 2) item(64, 2) item(128, 2) item(256, 1)
 
 /* Columns of a stage: whole tiles. */
-LPG_FN int lpg_octets_stage_k(int bits) { return lpg_tile_k(bits) > LPG_OCTETS_X_K ? 256 : LPG_OCTETS_X_K; }
+LPG_FN int lpg_octets_stage_k(int bits, int tokens, int row_tiles) {
+  const int small = tokens < LPG_OCTETS_TOKENS && row_tiles == 1;
+  return lpg_tile_k(bits) > LPG_OCTETS_X_K || small ? LPG_OCTETS_MOST_STAGE_K : LPG_OCTETS_X_K;
+}
 
 typedef struct lpg_octets_item {
   int tokens, row_tiles;
@@ -56,7 +60,7 @@ typedef struct lpg_octets_form {
   int bits;
   int by_e4m3;             /* X and the bytes of weights are e4m3, else int8 */
   int grouped;             /* scales, and zeros, come with the stages: they are not one a row */
-  lpg_octets_bytes become; /* where sums of 128 columns become fp32: `by_e4m3` or `grouped` */
+  lpg_octets_bytes become; /* where sums of 128 columns become fp32 */
 } lpg_octets_form;
 
 static inline lpg_octets_form lpg_octets_form_of(const lpg_plan *weights, lpgemm_dtype_t x_type) {
@@ -72,8 +76,13 @@ static inline lpg_octets_form lpg_octets_form_of(const lpg_plan *weights, lpgemm
   return f;
 }
 
-/* Which items there are where sums of 128 columns become fp32: what fits registers, and pays. */
-LPG_FN int lpg_octets_has_item(int bits, int tokens, int row_tiles) {
+/* Whether the sums of 128 columns become fp32, with or without scales: octets_units.cuh. */
+LPG_FN int lpg_octets_promotes(lpg_octets_form form) { return form.by_e4m3 || form.grouped; }
+
+/* Which items there are: what fits registers and shared memory, and pays. */
+LPG_FN int lpg_octets_has_item(int promotes, int bits, int tokens, int row_tiles) {
+  if (!promotes) return tokens < LPG_OCTETS_TOKENS;
+  if (tokens == LPG_OCTETS_TOKENS) return lpg_tile_k(bits) <= LPG_OCTETS_X_K;
   return row_tiles == 1 || tokens < 128 || bits == 1 || bits % 2 == 0;
 }
 
@@ -99,7 +108,7 @@ typedef struct lpg_octets_workspace {
 } lpg_octets_workspace;
 
 static inline lpg_octets_workspace lpg_octets_workspace_of(const lpg_plan *weights, int64_t m) {
-  const int64_t stage_k = lpg_octets_stage_k(weights->bits), tokens = lpg_octets_tokens(m);
+  const int64_t stage_k = LPG_OCTETS_MOST_STAGE_K, tokens = lpg_octets_tokens(m);
   const int64_t rows = (weights->desc.n + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS * LPG_OCTETS_ROWS;
   lpg_octets_workspace w;
   w.x_sums = (weights->desc.k + stage_k - 1) / stage_k * stage_k * tokens;
@@ -137,14 +146,16 @@ static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item i
   const int bits = form.bits;
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
-  const double columns = lpg_octets_stage_k(bits) / 128.0, share = rows / 256.0;
+  const double columns = lpg_octets_stage_k(bits, item.tokens, item.row_tiles) / 128.0, share = rows / 256.0;
   const double read = rows * 16.0 * bits / 36.0;
   const int zeros_take = form.become == LPG_OCTETS_LESS_ZERO && (form.grouped || !form.by_e4m3);
   const double zeros = !zeros_take ? 0.0 : form.by_e4m3 ? 60.0 : lpg_is_pow2_width(bits) ? 130.0 : 280.0;
-  const double token = form.by_e4m3 ? 4.9 : form.grouped ? 4.4 : 2.9;
-  const double work = form.by_e4m3 || form.grouped ? 95.0 + share * (280.0 + token * item.tokens + zeros)
-                                                   : 30.0 + share * (220.0 + token * item.tokens);
-  const double store = p->slices > 1 ? 1000.0 + share * 45.0 * item.tokens : 800.0 + share * 13.0 * item.tokens;
+  const double scales = form.by_e4m3 && form.grouped ? 100.0 : 0.0;
+  const int promotes = lpg_octets_promotes(form);
+  const double work = promotes ? 130.0 + share * (140.0 + 3.85 * item.tokens + scales + zeros)
+                               : 30.0 + share * (220.0 + 2.9 * item.tokens);
+  const double store =
+      p->slices > 1 ? 1000.0 + share * (promotes ? 60.0 : 45.0) * item.tokens : 800.0 + share * 13.0 * item.tokens;
   return rounds * (stages * columns * (read > work ? read : work) + store) + 1500.0;
 }
 
@@ -152,7 +163,8 @@ static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item i
  * at once. */
 static inline int lpg_octets_slice(const lpg_plan *weights, lpg_octets_form form, int64_t m, lpg_octets_item item,
                                    const lpg_device *device, int slices_log2, lpg_octets_plan *p) {
-  const int stage_k = lpg_octets_stage_k(weights->bits), rows = lpg_octets_rows(item.row_tiles);
+  const int stage_k = lpg_octets_stage_k(weights->bits, item.tokens, item.row_tiles),
+            rows = lpg_octets_rows(item.row_tiles);
   const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
   p->k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
   p->row_items = (int32_t)((weights->desc.n + rows - 1) / rows);
@@ -160,7 +172,7 @@ static inline int lpg_octets_slice(const lpg_plan *weights, lpg_octets_form form
   p->slices = 1 << slices_log2;
   const int64_t items = (int64_t)p->row_items * p->token_items;
   if (most <= 0 || p->slices > p->k_stages || items > INT32_MAX) return 0;
-  if ((form.by_e4m3 || form.grouped) && !lpg_octets_has_item(form.bits, item.tokens, item.row_tiles)) return 0;
+  if (!lpg_octets_has_item(lpg_octets_promotes(form), form.bits, item.tokens, item.row_tiles)) return 0;
   p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
   p->part = lpg_shares_of(p->k_stages, p->slices);
   p->x_bytes = item.tokens * stage_k;

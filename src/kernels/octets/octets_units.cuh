@@ -2,7 +2,7 @@
  * columns or multiples of them; and e4m3 whatever the scales, since the tensor cores add its products with few bits.
  *
  * The products of a unit, which is one row tile of each warp by 128 columns, are scaled, if there are groups, and added
- * to sums in fp32 while the other four warps have the tensor cores. octets_bytes.cuh says what weights become. */
+ * to sums in fp32. octets_bytes.cuh says what weights become. */
 #pragma once
 
 #include "octets_bytes.cuh"
@@ -33,14 +33,6 @@ template <class T>
 struct unit_sums {
   float sum[T::row_tiles][T::Tokens / 2];
 
-  __device__ void clear() {
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-#pragma unroll
-      for (int i = 0; i < T::Tokens / 2; i++) sum[r][i] = 0.0f;
-    }
-  }
-
   __device__ void add(int r, int part, typename T::number (&of_unit)[T::part_sums], const float (&scale)[2]) {
 #pragma unroll
     for (int i = 0; i < T::part_sums; i++) {
@@ -51,10 +43,12 @@ struct unit_sums {
   }
 };
 
+/* Weights of a unit, as the tensor cores take them. */
 template <class T>
 struct unit_operand {
   uint32_t weights[4][4]; /* of steps of 32 columns */
 
+  /* `unit`: among those whose words were loaded together. */
   __device__ void decode(const octets_args &a, const uint32_t *word, int unit, const unit_zeros &zeros) {
 #pragma unroll
     for (int i = 0; i < 16; i++) {
@@ -78,23 +72,29 @@ struct unit_operand {
   }
 };
 
+/* The words of a unit, or of the units that tiles are long. */
 template <class T>
-__device__ inline void load_row_tile(uint32_t stage, int row_tile, uint32_t (&word)[4 * T::w_vectors]) {
+__device__ inline void load_unit_words(uint32_t own_codes, int unit, uint32_t (&word)[4 * T::load_vectors]) {
 #pragma unroll
-  for (int v = 0; v < T::w_vectors; v++) load_words(stage + (row_tile * T::w_vectors + v) * 512, &word[4 * v]);
+  for (int v = 0; v < T::load_vectors; v++) {
+    load_words(own_codes + (unit / T::load_units * T::load_vectors + v) * 512, &word[4 * v]);
+  }
 }
 
+/* While the tensor cores have one or two parts of a unit, the sums of the part before are added, and, where there are
+ * registers for it, the next unit's words become bytes: registers of parts, and of bytes, take turns. */
 template <class T>
 __device__ inline void multiply_units(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory,
                                       int warp, int lane) {
-  constexpr int row_tiles = T::row_tiles, units = T::units, all_units = row_tiles * units;
+  constexpr int row_tiles = T::row_tiles, units = T::units, all_units = row_tiles * units, parts = T::parts;
+  static_assert(all_units * parts % 2 == 0 && all_units % T::operands == 0, "registers take turns");
   octets_ring ring(a.plan, base, 0);
   float *const factors = (float *)(memory + a.plan.factors);
   const uint32_t own_codes = warp * row_tiles * T::w_vectors * 512 + lane * 16;
   const int own_slot = warp * all_units;
-  typename T::number of_unit[T::parts][T::part_sums] = {}; /* the same registers for all units */
-  uint32_t word[4 * T::w_vectors];
-  unit_operand<T> operand;
+  typename T::number of_part[2][T::part_sums] = {};
+  uint32_t word[4 * T::load_vectors];
+  unit_operand<T> operand[T::operands];
   unit_zeros zeros = {{a.groups.zero, a.groups.zero}};
   unit_sums<T> sums;
 #pragma unroll 1
@@ -104,48 +104,61 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
       const float scale = T::grouped ? 1.0f : w.stages ? a.factors[w.row_item(item) * T::rows + row] : 0.0f;
       factors[row] = scale * a.bytes.unit;
     }
-    sums.clear();
+    clear_sums(sums.sum);
     if (w.stages > 0) {
       wait_barrier(ring.full, ring.parity);
-      load_row_tile<T>(ring.codes + own_codes, 0, word);
+      load_unit_words<T>(ring.codes + own_codes, 0, word);
       if (T::grouped && T::Zeros) zeros.load<T>(ring.numbers, own_slot, lane);
-      operand.decode(a, word, 0, zeros);
+      operand[0].decode(a, word, 0, zeros);
     }
 #pragma unroll 1
     for (int left = w.stages; left > 0; left--) {
       const octets_ring now = ring;
       const uint32_t x = swizzled_place(now.x);
-      float scale_before[2] = {}; /* of the stage's unit before, whose last part is still to be added */
+      float scale[2] = {}, scale_before[2] = {}; /* of a unit, and of the one before */
 #pragma unroll
       for (int i = 0; i < all_units; i++) {
-        const int next = (i + 1) % all_units;
-        operand.start(of_unit[0], x, i % units, 0);
+        const int next = (i + 1) % all_units, first = i * parts; /* part, of the stage's */
+        unit_operand<T> &weights = operand[i % T::operands];
+        const auto add = [&](int part, const float(&scale)[2]) {
+          sums.add(part / parts / units, part % parts, of_part[part % 2], scale);
+        };
+        weights.start(of_part[first % 2], x, i % units, 0);
         const uint32_t scales = T::grouped ? load_word(now.numbers + (own_slot + i) * 32 + lane / 4 * 4) : 0u;
-        if constexpr (T::parts == 2) {
-          if (i > 0) sums.add((i - 1) / units, 1, of_unit[1], scale_before);
-          operand.start(of_unit[1], x, i % units, 1);
+        scale[0] = scale_in(scales, 0, a.groups.scale_is_bf16);
+        scale[1] = scale_in(scales, 1, a.groups.scale_is_bf16);
+        if (i > 0) {
+          if (T::operands == 2) wgmma_wait<1>();
+          add(first - 1, scale_before);
         }
+        if (parts > 1) weights.start(of_part[(first + 1) % 2], x, i % units, 1);
         if (next == 0) {
           ring.advance<T>(a.plan);
           wait_barrier(left > 1 ? ring.full : now.full, left > 1 ? ring.parity : now.parity); /* without a branch */
+        } else {
+          __syncwarp(); /* or the compiler would put what follows between the products' instructions */
         }
         const octets_ring &of_next = next == 0 ? ring : now;
-        if (T::keeps_words && next % units == 0) load_row_tile<T>(of_next.codes + own_codes, next / units, word);
+        const bool loads = next % T::load_units == 0;
+        if (loads && T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
         if (T::grouped && T::Zeros) zeros.load<T>(of_next.numbers, own_slot + next, lane);
-        const float scale[2] = {scale_in(scales, 0, a.groups.scale_is_bf16),
-                                scale_in(scales, 1, a.groups.scale_is_bf16)};
-        wgmma_wait<T::parts - 1>();
-        sums.add(i / units, 0, of_unit[0], scale);
-        if (T::parts == 2) wgmma_wait<0>();
+        if (T::operands == 2) operand[(i + 1) % T::operands].decode(a, word, next % T::load_units, zeros);
+#pragma unroll
+        for (int part = 1; part < parts; part++) {
+          if (part > 1) weights.start(of_part[(first + part) % 2], x, i % units, part);
+          wgmma_wait<1>();
+          add(first + part - 1, scale);
+        }
+        if (T::operands == 1 || next == 0) wgmma_wait<0>();
         if (next == 0) {
           __syncwarp();
           if (lane == 0) arrive(now.full + 8);
         }
-        if (!T::keeps_words && next % units == 0) load_row_tile<T>(of_next.codes + own_codes, next / units, word);
-        operand.decode(a, word, next % units, zeros);
-        if constexpr (T::parts == 2) {
-          if (next == 0) sums.add(i / units, 1, of_unit[1], scale);
+        if (T::operands == 1) {
+          if (loads && !T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
+          weights.decode(a, word, next % T::load_units, zeros);
         }
+        if (next == 0) add(first + parts - 1, scale);
         scale_before[0] = scale[0];
         scale_before[1] = scale[1];
       }
@@ -153,7 +166,7 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
     __syncwarp();
     if (a.plan.slices > 1) {
       store_parts<T>(a, w, item, sums, factors, memory);
-    } else if (!store_scaled<T>(a, w, item, sums, factors, memory, warp, lane)) {
+    } else if (!store_scaled<T>(a, w, item, sums, factors, memory)) {
       store_item<T>(a, w, item, sums, factors, memory);
     }
   }
@@ -165,11 +178,14 @@ struct octets_unit_traits : octets_traits<Weights_::Bits, Tokens_, RowTiles_> {
   using Weights = Weights_;
   using number = typename Weights::number;
   static constexpr bool integer_sums = false, grouped = Grouped_, Zeros = Weights::zeros;
-  /* Parts of the tokens whose products start one after the other: one's sums are scaled while the next is multiplied.
-   */
-  static constexpr int parts = Tokens_ >= 64 ? 2 : 1, part_sums = Tokens_ / 2 / parts;
-  /* Words may come while products are under way: there is room, and they are not themselves what is multiplied. */
-  static constexpr bool keeps_words = !Weights::as_stored && (Tokens_ * RowTiles_ <= 128 || base::Bits <= 4);
+  /* Parts of the tokens whose products start one after the other. */
+  static constexpr int parts = Tokens_ > 64 ? Tokens_ / 64 : 1, part_sums = Tokens_ / 2 / parts;
+  /* Units whose words are loaded together, and vectors of 512 bytes that they have in a row tile. */
+  static constexpr int load_units = lpg_tile_k(base::Bits) > LPG_OCTETS_X_K ? base::units : 1;
+  static constexpr int load_vectors = load_units * LPG_OCTETS_X_K * base::Bits / 256;
+  /* How many units' bytes there are registers for, and whether words may come before the unit before is done. */
+  static constexpr int operands = Tokens_ * RowTiles_ <= 128 && Tokens_ * load_units <= 128 ? 2 : 1;
+  static constexpr bool keeps_words = operands == 2 || base::Bits <= 4;
   static constexpr int full_arrivals = grouped ? 1 + base::rows / LPG_TILE_ROWS * base::units : 1;
   static constexpr int copy_registers = 40, registers = 232;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../blocks.cuh"
+#include "../tensor_map.h"
 #include "../tile_parts.cuh"
 #include "octets_plan.h"
 
@@ -28,9 +29,7 @@ struct octets_bytes_args {
 
 struct octets_args {
   lpg_octets_plan plan;
-  const uint8_t *codes;
-  int64_t row_bytes;   /* of the codes of a row tile */
-  int32_t row_vectors; /* of them, 512 bytes each */
+  lpg_tensor_map codes; /* of weights */
   int32_t row_tiles, n, m;
   const uint8_t *image;  /* of X */
   int64_t image_stage;   /* bytes of 128 columns of all tokens */
@@ -50,8 +49,9 @@ struct octets_traits {
   static constexpr int teams = 1, team_warps = warps;
   static constexpr int threads = 32 * (warps + LPG_OCTETS_COPY_WARPS);
   static constexpr int copy_registers = 56, registers = 224; /* of who copies, of who multiplies */
-  static constexpr int stage_k = lpg_octets_stage_k(Bits), stage_steps = stage_k / 32; /* of 32 columns */
-  static constexpr int units = stage_k / LPG_OCTETS_X_K;                               /* of a row tile and stage */
+  static constexpr int stage_k = lpg_octets_stage_k(Bits, Tokens_, RowTiles_),
+                       stage_steps = stage_k / 32;               /* of 32 columns */
+  static constexpr int units = stage_k / LPG_OCTETS_X_K;         /* of a row tile and stage */
   static constexpr int batch = Tokens * row_tiles > 128 ? 1 : 2; /* steps whose products start together */
   static constexpr int w_vectors = stage_k * Bits / 256;         /* of 512 bytes, of a row tile and stage */
   static constexpr int w_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;

@@ -85,6 +85,7 @@ static int takes_part(const lpg_problem *p) {
 
 void lpgemm_i_measured_near(const lpg_problem *problem, const lpg_device *device, lpg_near *near) {
   near->table = NULL;
+  near->planned = NULL;
   for (int i = 0; i < lpgemm_i_measured_count && takes_part(problem); i++) {
     if (strcmp(lpgemm_i_measured[i].device, device->name) == 0) near->table = &lpgemm_i_measured[i];
   }
@@ -141,8 +142,8 @@ static int form_of(const lpg_kernel *kernel, const lpg_measured *table) {
   return -1;
 }
 
-/* The point as a problem; 0 if it is none. */
-static int make_problem(const lpg_measured_point *point, lpg_plan *plan, lpg_problem *problem) {
+/* The point as a problem; 0 if it is none. Kernels mostly share a point, and a plan takes microseconds. */
+static int make_problem(const lpg_measured_point *point, lpg_near *near, lpg_problem *problem) {
   lpgemm_weight_desc_t d = {.size = sizeof d};
   d.n = point->n;
   d.k = point->k;
@@ -156,22 +157,25 @@ static int make_problem(const lpg_measured_point *point, lpg_plan *plan, lpg_pro
     const int entries = 1 << lpg_bits(d.type);
     for (int i = 0; i < entries; i++) d.codebook[i] = 2.0f * (float)i / (float)(entries - 1) - 1.0f;
   }
-  if (lpgemm_i_make_plan(&d, plan) != LPGEMM_SUCCESS) return 0;
-  *problem = (lpg_problem){.plan = plan, .m = point->m, .x_type = point->x_type, .y_type = LPGEMM_F16};
+  if (near->planned != point) {
+    near->planned = NULL;
+    if (lpgemm_i_make_plan(&d, &near->plan) != LPGEMM_SUCCESS) return 0;
+    near->planned = point;
+  }
+  *problem = (lpg_problem){.plan = &near->plan, .m = point->m, .x_type = point->x_type, .y_type = LPGEMM_F16};
   problem->x_scale_mode = lpg_bits(point->x_type) <= 8 ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_NONE;
   problem->workspace = SIZE_MAX;
   return 1;
 }
 
-double lpgemm_i_expect(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device,
-                       const lpg_near *near, double *distance) {
+double lpgemm_i_expect(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device, lpg_near *near,
+                       double *distance) {
   static const double most = 16.0; /* more is no correction */
   const double estimate = lpgemm_i_estimate(kernel, problem, device);
   const int form = near->table ? form_of(kernel, near->table) : -1;
-  lpg_plan plan;
   lpg_problem at;
   if (distance) *distance = -1.0;
-  if (form < 0 || !near->point[form] || !make_problem(near->point[form], &plan, &at)) return estimate;
+  if (form < 0 || !near->point[form] || !make_problem(near->point[form], near, &at)) return estimate;
   const lpg_measured *t = near->table;
   const double us = (double)t->us[(near->point[form] - t->point) * t->forms + form];
   const double ratio = us / lpgemm_i_estimate(kernel, &at, device);

@@ -45,13 +45,15 @@ typedef struct lpg_near {
   const lpg_measured *table;                           /* NULL: none for this device or problem */
   const lpg_measured_point *point[LPG_MEASURED_FORMS]; /* NULL: none */
   double distance[LPG_MEASURED_FORMS];
+  const lpg_measured_point *planned; /* the point that was asked for last, as a problem; NULL: none */
+  lpg_plan plan;
 } lpg_near;
 
 void lpgemm_i_measured_near(const lpg_problem *problem, const lpg_device *device, lpg_near *near);
 
 /* The estimate of a kernel, corrected by what was measured; *distance: of the point it was corrected by, negative where
  * there is none. distance may be NULL. */
-double lpgemm_i_expect(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device,
-                       const lpg_near *near, double *distance);
+double lpgemm_i_expect(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device, lpg_near *near,
+                       double *distance);
 
 #endif

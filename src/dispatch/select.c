@@ -121,7 +121,7 @@ static const char *last_reason(const lpg_kernel *kernels, int count, const lpg_p
 /* Of those that may be chosen the cheapest by the cost model and what was measured, but not `except`; NULL if there is
  * none. */
 static const lpg_kernel *cheapest(const lpg_kernel *kernels, int count, const lpg_problem *problem,
-                                  const lpg_device *device, const lpg_near *near, const lpg_kernel *except) {
+                                  const lpg_device *device, lpg_near *near, const lpg_kernel *except) {
   const lpg_kernel *found = NULL;
   double least = 0;
   for (int i = 0; i < count; i++) {
@@ -135,7 +135,7 @@ static const lpg_kernel *cheapest(const lpg_kernel *kernels, int count, const lp
 }
 
 static const char *why_cheapest(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device,
-                                const lpg_near *near) {
+                                lpg_near *near) {
   double distance = -1.0;
   if (kernel) lpgemm_i_expect(kernel, problem, device, near, &distance);
   return distance < 0.0    ? "the cheapest by the cost model"
@@ -165,7 +165,7 @@ static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_pr
 
 /* One line, and another one if the cost model would take another kernel, had it the workspace. */
 static void log_choice(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
-                       const lpg_choice *choice) {
+                       lpg_choice *choice) {
   char text[160];
   const double time = lpgemm_i_expect(choice->kernel, problem, device, &choice->near, NULL);
   lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s, %s, about %.1f us", describe(problem, text, sizeof text),

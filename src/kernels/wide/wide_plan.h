@@ -278,7 +278,8 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
   /* Decoding and multiplying overlap, the better the more one of them takes: u4, 32 to 2048 rows of X, four shapes,
    * each item forced (H200, 2026-11-23). */
   const double decode = 830.0 * share * slower, multiply = 11.0 * share * tokens;
-  const double both = kind->share > 1 ? 350.0 * slower + 10.25 * tokens : cbrt(pow(decode, 3.0) + pow(multiply, 3.0));
+  const double both = kind->share > 1 ? 350.0 * slower + 10.25 * tokens
+                                      : cbrt(decode * decode * decode + multiply * multiply * multiply);
   const double work = both * crowded, item = kind->share > 1 ? 1200.0 : 1800.0;
   return rounds * (blocks * (read > work ? read : work) + item + lpg_wide_parts_cost(p, kind)) + 1500.0;
 }

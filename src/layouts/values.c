@@ -24,10 +24,22 @@ double lpgemm_i_largest_value(lpgemm_dtype_t type, const float *codebook) {
   return most;
 }
 
+/* Of integers that stand side by side: e4m3 has all up to 16, and no odd one beyond. */
+static lpg_values of_integers(double low, double high) {
+  const double most = fmax(fabs(low), fabs(high));
+  const int has_one = (low <= 1.0 && high >= 1.0) || (low <= -1.0 && high >= -1.0);
+  return (lpg_values){most, has_one ? 1.0 : fmin(fabs(low), fabs(high)), most <= 2048.0, low >= -128.0 && high <= 127.0,
+                      most <= 16.0};
+}
+
 lpg_values lpgemm_i_values_of(const lpgemm_weight_desc_t *d) {
   const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
   const int symmetric =
       lpg_kind(d->type) == LPGEMM_KIND_FLOAT && zero == 0.0; /* then the upper half says nothing new */
+  if (lpg_is_integer_kind(d->type) && lpg_integer_step(d->type) == 1 && floor(zero) == zero) {
+    const double low = (double)lpg_integer_offset(d->type) - zero;
+    return of_integers(low, low + (double)((1 << lpg_bits(d->type)) - 1));
+  }
   lpg_values v = {0.0, 0.0, 1, 1, 1};
   for (uint32_t code = 0; code < 1u << (lpg_bits(d->type) - symmetric); code++) {
     const double value = (double)lpg_code_value(d->type, code, d->codebook) - zero, magnitude = fabs(value);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "layouts/packed.h"
 #include "layouts/values.h"
 #include "sample.h"
 #include "test.h"
@@ -43,6 +44,42 @@ static void code_values(lpgemm_dtype_t type) {
     }
   }
   CHECK(lpgemm_i_largest_value(type, codebook) == most);
+}
+
+/* Whether one of the type's own values is that one. */
+static int is_one_of(lpgemm_dtype_t type, double value) {
+  for (uint32_t code = 0; code < 1u << lpgemm_dtype_bits(type); code++) {
+    if (same(sample_code_value(type, code, NULL), value)) return 1;
+  }
+  return 0;
+}
+
+/* What a description says of its values, against a look at each of them. */
+static void values_of(lpgemm_dtype_t type) {
+  if (!test_case("numbers/values/%s", lpgemm_dtype_name(type))) return;
+  static const float zeros[] = {0.0f,  1.0f, 8.0f,    16.0f,   17.0f,    128.0f,
+                                -3.0f, 2.5f, 1900.0f, 5000.0f, 0x1p-11f, 0x1p-30f};
+  lpgemm_weight_desc_t d = {.size = sizeof d, .type = type};
+  for (int i = 0; i < 16; i++) d.codebook[i] = (float)test_uniform(-2.0, 2.0);
+  for (int z = 0; z < (int)(sizeof zeros / sizeof zeros[0]); z++) {
+    lpg_values want = {0.0, INFINITY, 1, 1, 1};
+    d.zero = zeros[z] == 0.0f ? LPGEMM_ZERO_NONE : LPGEMM_ZERO_CONSTANT;
+    d.zero_constant = zeros[z];
+    for (uint32_t code = 0; code < 1u << lpgemm_dtype_bits(type); code++) {
+      const double value = sample_code_value(type, code, d.codebook) - (double)zeros[z], magnitude = fabs(value);
+      if (isfinite(value)) want.in_f16 &= (double)lpg_f16_to_f32(lpg_f64_to_f16(value)) == value;
+      want.in_i8 &= is_one_of(LPGEMM_I8, value);
+      want.in_e4m3 &= is_one_of(LPGEMM_E4M3, value);
+      if (!isfinite(value) || value == 0.0) continue;
+      want.most = fmax(want.most, magnitude);
+      want.least = fmin(want.least, magnitude);
+    }
+    const lpg_values got = lpgemm_i_values_of(&d);
+    CHECK(got.most == want.most && got.least == (want.least == INFINITY ? 0.0 : want.least));
+    CHECK_INT(got.in_f16, want.in_f16);
+    CHECK_INT(got.in_i8, want.in_i8);
+    CHECK_INT(got.in_e4m3, want.in_e4m3);
+  }
 }
 
 static void code_types(void) {
@@ -387,6 +424,7 @@ static void presets(void) {
 void suite_numbers(void) {
   code_types();
   for (int i = 0; i < SAMPLE_TYPES; i++) code_values(sample_type(i));
+  for (int i = 0; i < SAMPLE_TYPES; i++) values_of(sample_type(i));
   special_codes();
   sixteen_bits(LPGEMM_F16);
   sixteen_bits(LPGEMM_BF16);

@@ -28,11 +28,11 @@ const char *lpgemm_i_bits_refuses(const lpg_problem *problem, const lpg_device *
   return NULL;
 }
 
-/* 1 where the kernels were measured, and won: from 2048 x 2048 on by one row, from 12288 x 3072 on by two (H200,
- * 2026-11-22). */
+/* 1 where the kernels were measured, and won: from 2048 x 2048 on by one row (H200, 2026-11-22), from 5120 x 640 on by
+ * two (2026-11-23). */
 static int is_measured(const lpg_problem *problem) {
   const double weights = (double)problem->plan->desc.n * (double)problem->plan->desc.k;
-  return lpgemm_i_bits_is_common(problem->plan) && weights >= (problem->m <= 1 ? 2048.0 * 2048.0 : 12288.0 * 3072.0);
+  return problem->m <= 2 && weights >= (problem->m <= 1 ? 2048.0 * 2048.0 : 5120.0 * 640.0);
 }
 
 double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *device) {
@@ -40,5 +40,6 @@ double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *devi
   double ns = 0.0;
   const lpg_bits_form form = lpg_bits_form_of(problem->plan->bits, problem->m);
   if (!lpg_bits_make_plan(problem->plan, form, device, &plan, &ns)) return HUGE_VAL;
-  return ns / 1000.0 * (is_measured(problem) ? 1.0 : 10.0); /* what was not measured is taken by name or tuning only */
+  if (!is_measured(problem)) return ns / 100.0;                              /* taken by name or tuning only */
+  return ns / 1000.0 * (lpgemm_i_bits_is_common(problem->plan) ? 1.0 : 1.5); /* of the general form two were timed */
 }

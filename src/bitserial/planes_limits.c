@@ -109,10 +109,14 @@ static double few_estimate(const lpg_problem *problem, const lpg_device *device,
   lpg_few_plan p;
   double ns = 0.0;
   if (!lpg_few_make_plan(problem->plan, problem->m, tokens, device, &p, &ns)) return HUGE_VAL;
-  /* What the plan's cost leaves out of storing, the same for all plans: 4096 x 4096 by 64 rows, 1 and 2 bits
-   * (bench/results/h200-planes.json). */
-  const double store = 2.5e-6 * (double)problem->m * (double)problem->plan->desc.n;
-  return ns / 1000.0 + store;
+  /* What the plan's cost leaves out, the same for all plans. Storing: 4096 x 4096 by 64 rows, 1 and 2 bits
+   * (bench/results/h200-planes.json), by rows of Y at odd places more; and rows of X at odd places, which come byte by
+   * byte (both: seven problems of bench/results/h200-regret.json). */
+  const lpgemm_weight_desc_t *d = &problem->plan->desc;
+  const double store = (d->n % 4 ? 7.5e-6 : 2.5e-6) * (double)problem->m * (double)d->n;
+  const double item_rows = problem->m < tokens ? (double)problem->m : (double)tokens;
+  const double odd_x = d->k % 16 ? 4e-5 * item_rows * (double)d->k : 0.0;
+  return ns / 1000.0 + store + odd_x;
 }
 
 #define TOKENS(tokens)                                                                                \

@@ -3,17 +3,18 @@
 #include "packed.h"
 #include "values.h"
 
-/* 1 if a type holds the value: int8, e4m3 (rounded as lpg_activation_code() does), or fp16; infinities and NaN, which
- * only floats have, count where the type has them. */
-static int holds(lpgemm_dtype_t type, double value) {
-  if (type == LPGEMM_I8) return value >= -128.0 && value <= 127.0 && floor(value) == value;
-  if (type == LPGEMM_F16) {
-    const uint16_t rounded = lpg_f64_to_f16(value);
-    return !isfinite(value) || (double)lpg_f16_to_f32(rounded) == value;
-  }
-  const uint8_t rounded = (uint8_t)lpg_round_float(fabs(value) / 256.0, 5, 3);
-  return isnan(value) || (fabs(value) <= 448.0 && (double)lpg_code_value(LPGEMM_E4M3, rounded, NULL) == fabs(value));
+/* 1 if a float holds the number exactly: at most `largest`, with so many bits of mantissa from `least` on, a power of
+ * two, and the same step below. */
+static int fits(double value, double largest, int mantissa, double least) {
+  const double magnitude = fabs(value), steps = magnitude / least * (double)(1 << mantissa);
+  if (magnitude > largest) return 0;
+  return magnitude < least ? floor(steps) == steps : lpg_f64_bits(magnitude) << (12 + mantissa) == 0;
 }
+
+/* 1 if a type holds the value; infinities and NaN, which only floats have, count where the type has them. */
+static int is_in_i8(double value) { return value >= -128.0 && value <= 127.0 && floor(value) == value; }
+static int is_in_f16(double value) { return !isfinite(value) || fits(value, 65504.0, 10, 0x1p-14); }
+static int is_in_e4m3(double value) { return isnan(value) || fits(value, 448.0, 3, 0x1p-6); }
 
 double lpgemm_i_largest_value(lpgemm_dtype_t type, const float *codebook) {
   double most = 0.0;
@@ -43,9 +44,9 @@ lpg_values lpgemm_i_values_of(const lpgemm_weight_desc_t *d) {
   lpg_values v = {0.0, 0.0, 1, 1, 1};
   for (uint32_t code = 0; code < 1u << (lpg_bits(d->type) - symmetric); code++) {
     const double value = (double)lpg_code_value(d->type, code, d->codebook) - zero, magnitude = fabs(value);
-    v.in_f16 = v.in_f16 && holds(LPGEMM_F16, value);
-    v.in_i8 = v.in_i8 && holds(LPGEMM_I8, value);
-    v.in_e4m3 = v.in_e4m3 && holds(LPGEMM_E4M3, value);
+    v.in_f16 = v.in_f16 && is_in_f16(value);
+    v.in_i8 = v.in_i8 && is_in_i8(value);
+    v.in_e4m3 = v.in_e4m3 && is_in_e4m3(value);
     if (!isfinite(value) || magnitude == 0.0) continue;
     if (magnitude > v.most) v.most = magnitude;
     if (v.least == 0.0 || magnitude < v.least) v.least = magnitude;

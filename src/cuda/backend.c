@@ -182,7 +182,8 @@ static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, i
 static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
                                  int64_t ldx, void *tables) {
   (void)handle, (void)m, (void)k, (void)x, (void)x_type, (void)ldx, (void)tables;
-  LPG_CHECK(0, LPGEMM_NOT_SUPPORTED, "tables are for the CPU backend; lookup kernels on CUDA make their own in each call");
+  LPG_CHECK(0, LPGEMM_NOT_SUPPORTED,
+            "tables are for the CPU backend; lookup kernels on CUDA make their own in each call");
 }
 
 const lpg_backend lpgemm_i_cuda_backend = {

@@ -333,7 +333,8 @@ lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *byt
 
 /* Packs a matrix. The packed form serves every kernel and every M; its bytes do not depend on the backend.
  * memory: NULL lets the library allocate; otherwise 256-byte aligned memory of the backend's kind with at least
- * lpgemm_packed_size() bytes that outlives the weights. Returns when the bytes are final: the source may be freed.
+ * lpgemm_packed_size() bytes that outlives the weights and does not change. Returns when the bytes are final: the
+ * source may be freed.
  * On the CUDA backend packing runs on the GPU with at most 64 MiB of scratch. A code that is too wide for its type
  * is refused with LPGEMM_INVALID_CODE; the content of memory is unspecified after that. */
 lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,

@@ -180,6 +180,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     cluster_arrive();
     cluster_wait();
   }
+  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
   const wide_work<T::share> w(p, reads_product(a.epilogue));
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {

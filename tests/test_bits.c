@@ -3,9 +3,9 @@
  * with outliers. */
 #include <math.h>
 
+#include "bits_plans.h"
 #include "bitserial/bits_fixed.h"
 #include "bitserial/bits_plan.h"
-#include "devices.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "test.h"
@@ -107,45 +107,17 @@ static void test_planes(void) {
 
 /* ---- plans ---- */
 
-static void check_plan(const lpg_bits_plan *p, const lpg_plan *w, int64_t m, const lpg_device *device) {
+static void check_plan(const lpg_bits_plan *p, const lpg_plan *w, int64_t m) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
-  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices]));
-  CHECK(p->slice.each * p->slices + p->slice.more == p->blocks && p->slice.more < p->slices);
-  CHECK(p->group.each * p->groups + p->group.more == p->super_tiles && p->group.more < p->groups);
   const int row_tiles = lpg_bits_row_tiles(p->columns), chunks = lpg_bits_chunks(p->columns);
   CHECK((int64_t)p->blocks * chunks * LPG_CHUNK_K >= w->k_padded);
   CHECK((int64_t)p->super_tiles * row_tiles >= w->row_tiles);
-  CHECK(p->columns >= m && p->columns <= LPG_BITS_MOST_X && p->group.each >= 1);
+  CHECK(p->columns >= m && p->columns <= LPG_BITS_MOST_X);
   CHECK(p->x_stride == blocks * chunks / 2 * lpg_bits_block_words(w->bits) * 4 && p->x_stride % 16 == 0);
   CHECK(p->slots == p->columns * p->x_stride);
   CHECK(p->inbox == p->slots + (tiles + LPG_BITS_WARPS - 1) * p->slot_bytes && p->inbox % 16 == 0);
   CHECK(p->slices == 1 || (int64_t)p->inbox_slice * p->slices >= (int64_t)tiles * p->slot_bytes);
-  CHECK(p->shared_bytes == p->inbox + p->slices * p->inbox_slice && p->shared_bytes <= device->shared_memory);
-}
-
-static void test_plans(void) {
-  static const lpg_device *const devices[] = {&sm90, &h100_pcie};
-  int found = 0;
-  for (int d = 0; d < 2; d++) {
-    if (!test_case("bits/plan/%d", d)) continue;
-    for (int i = 0; i < 1000; i++) {
-      lpgemm_weight_desc_t desc = {.size = sizeof desc};
-      desc.type = LPGEMM_UINT((uint32_t)test_between(1, 2));
-      desc.n = test_between(1, test_between(0, 1) ? 100 : 70000);
-      desc.k = test_between(0, test_between(0, 1) ? 3000 : 30000);
-      lpg_plan w;
-      lpg_bits_plan p = {0};
-      double cost;
-      CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
-      const int64_t m = test_between(1, LPG_BITS_MOST_X);
-      if (!lpg_bits_make_plan(&w, lpg_bits_form_of(w.bits, m), devices[d], &p, &cost)) continue;
-      CHECK(isfinite(cost) && cost > 0);
-      check_plan(&p, &w, m, devices[d]);
-      found++;
-    }
-    CHECK(found > 500);
-  }
+  CHECK(p->shared_bytes == p->inbox + p->slices * p->inbox_slice);
 }
 
 /* ---- data that fixed point finds hard ---- */
@@ -245,7 +217,7 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
 void suite_bits(void) {
   test_fixed_point();
   test_planes();
-  test_plans();
+  check_bits_plans("bits", LPG_BITS_MOST_X, lpg_bits_form_of, check_plan);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   static const lpgemm_dtype_t types[] = {LPGEMM_UINT(1), LPGEMM_BIPOLAR(1), LPGEMM_UINT(2), LPGEMM_INT(2),
                                          LPGEMM_BIPOLAR(2)};

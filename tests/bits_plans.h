@@ -1,0 +1,13 @@
+/* Plans of random problems by kernels that have the frame of src/bitserial/bits_frame.cuh. */
+#ifndef LPG_TESTS_BITS_PLANS_H
+#define LPG_TESTS_BITS_PLANS_H
+
+#include "bitserial/bits_plan.h"
+#include "internal.h"
+
+/* Cases FAMILY/plan/0 and 1, a device each: draws problems of up to so many rows of X, checks what all such plans have
+ * in common, and leaves the rest to `check`. */
+void check_bits_plans(const char *family, int most_rows, lpg_bits_form (*form_of)(int bits, int64_t m),
+                      void (*check)(const lpg_bits_plan *p, const lpg_plan *weights, int64_t m));
+
+#endif

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "layouts/packed.h"
-#include "layouts/values.h"
 #include "sample.h"
 #include "test.h"
 

@@ -63,7 +63,11 @@ typedef struct lpg_content {
   uint64_t payload_hash;
 } lpg_content;
 
+/* What the codes of a type stand for (values.c). */
 lpg_values lpgemm_i_values_of(const lpgemm_weight_desc_t *desc);
+
+/* The largest finite magnitude, of weights or of scales and zeros; the codebook is for codebooks only. */
+double lpgemm_i_largest_value(lpgemm_dtype_t type, const float *codebook);
 
 /* Checks a description, every field of it, and makes the plan. */
 lpgemm_status_t lpgemm_i_make_plan(const lpgemm_weight_desc_t *desc, lpg_plan *plan);

@@ -1,7 +1,6 @@
 #include <math.h>
 
 #include "packed.h"
-#include "values.h"
 
 /* 1 if a float holds the number exactly: at most `largest`, with so many bits of mantissa from `least` on, a power of
  * two, and the same step below. */

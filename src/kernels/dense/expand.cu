@@ -7,7 +7,6 @@
  *     to the image */
 #include "../../cuda/cuda.h"
 #include "../../layouts/unit.h"
-#include "../../layouts/values.h"
 #include "../activation_type.cuh"
 #include "../blocks.cuh"
 #include "../prim/async.cuh"

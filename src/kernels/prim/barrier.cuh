@@ -54,31 +54,13 @@ __device__ inline void arrive_when_copied(uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the same barrier of the block of that rank in the cluster; what the warp wrote there before is visible to
- * who waits. */
-__device__ inline void arrive_at(uint32_t barrier, uint32_t rank) {
-  asm volatile(
-      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
-      "r"(rank)
-      : "memory");
-}
-
-/* The same for who has only read: nothing that the warp wrote becomes visible. */
+/* Arrives at the same barrier of the block of that rank in the cluster, for who has only read: nothing that the warp
+ * wrote becomes visible. */
 __device__ inline void tell_block(uint32_t barrier, uint32_t rank) {
   asm volatile(
       "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
       "mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
       "r"(rank)
-      : "memory");
-}
-
-/* As wait_barrier(), for what blocks of the cluster have written. */
-__device__ inline void wait_cluster_barrier(uint32_t barrier, uint32_t parity) {
-  asm volatile(
-      "{\n\t.reg .pred p;\n\tagain_%=:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t@!p "
-      "bra again_%=;\n\t}" ::"r"(barrier),
-      "r"(parity)
       : "memory");
 }
 

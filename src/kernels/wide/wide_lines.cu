@@ -9,7 +9,6 @@
  * Rows of more groups than the block's threads keep are read twice, but for the bound of two levels, which comes from
  * the upper ones alone, with the largest codes below: to wait for these first takes longer where all is kept. */
 #include "../../cuda/cuda.h"
-#include "../../layouts/values.h"
 #include "../prim/follow.cuh"
 #include "../weights_host.cuh"
 #include "wide_limits.h"

@@ -38,10 +38,17 @@ static double measured_us(const lpg_measured *t, int point, const char *kernel) 
 
 /* ---- what stands in the tables ---- */
 
+static int alike(const lpg_measured_point *a, const lpg_measured_point *b) {
+  return a->type == b->type && a->x_type == b->x_type && a->scale_type == b->scale_type && a->zero == b->zero &&
+         a->zero_type == b->zero_type && a->group == b->group;
+}
+
 static void check_point(const lpg_measured *t, int i) {
   const lpg_measured_point *p = &t->point[i];
   problem q;
-  int timed = 0;
+  int timed = 0, run = 1;
+  while (i + run < t->count && alike(p, p + run)) run++;
+  CHECK(p->alike == run);
   make_point(&q, p);
   CHECK(fabs(p->log2_n - log2(p->n)) < 1e-4 && fabs(p->log2_k - log2(p->k)) < 1e-4 &&
         fabs(p->log2_m - log2(p->m)) < 1e-4);

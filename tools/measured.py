@@ -19,6 +19,7 @@ only if the run did, and if none of its cases was drawn with the seed of the sui
 import argparse
 import collections
 import glob
+import itertools
 import json
 import math
 import os
@@ -188,11 +189,17 @@ def table_from(records):
 
 # ---- C ----
 
-def point_in_c(key):
+def point_in_c(key, alike):
     x, weights, group, scale, zero, *sizes = key
     scale = "0" if scale == "none" else "LPGEMM_" + scale.upper()
     return (f"    {{{type_in_c(weights, True)}, {type_in_c(x, False)}, {scale}, {ZEROS[zero]}, {group}, "
-            + ", ".join(map(str, sizes)) + ", " + ", ".join(f"{math.log2(s):.5f}f" for s in sizes) + "},\n")
+            + ", ".join(map(str, sizes)) + ", " + ", ".join(f"{math.log2(s):.5f}f" for s in sizes) + f", {alike}}},\n")
+
+
+def points_in_c(keys):
+    """Those of one run stand together, and each knows how many of it are left."""
+    runs = [list(run) for _, run in itertools.groupby(keys, lambda key: key[:-3])]
+    return "".join(point_in_c(key, len(run) - i) for run in runs for i, key in enumerate(run))
 
 
 def times_in_c(times, forms):
@@ -204,7 +211,7 @@ def in_c(tables):
     rows = ""
     for i, t in enumerate(tables):
         text += f"\nstatic const lpg_measured_point points_{i}[] = {{\n"
-        text += "".join(point_in_c(key) for key in sorted(t.points)) + f"}};\n\nstatic const float us_{i}[] = {{\n"
+        text += points_in_c(sorted(t.points)) + f"}};\n\nstatic const float us_{i}[] = {{\n"
         text += "".join(times_in_c(t.points[key], t.forms) for key in sorted(t.points)) + "};\n"
         forms = ", ".join(f'"{f}"' for f in t.forms)
         rows += f'    {{"{t.device}", {{{forms}}}, {len(t.forms)}, {len(t.points)}, points_{i}, us_{i}}},\n'
@@ -232,7 +239,7 @@ def selftest():
     assert table.points["f16", "u4", 128, "f16", "constant", 4096, 4096, 16] == {"decode.f16.16x8.sm80": 12.3}
     code = in_c([table])
     assert ("{LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, LPGEMM_ZERO_CONSTANT, 0, 128, 4096, 4096, 16, "
-            "12.00000f, 12.00000f, 4.00000f},\n") in code and "    12.30f, 0.00f,\n" in code, code
+            "12.00000f, 12.00000f, 4.00000f, 1},\n") in code and "    12.30f, 0.00f,\n" in code, code
     assert "lpgemm_i_measured_count = 0" in in_c([])
     for bad in ("f16 u4 128 f16 constant 4096 4096 16 12.30", "f16 u9 128 f16 none 4096 4096 16 1.0 -",
                 "e3m2 u4 128 f16 none 4096 4096 16 1.0 -", "f16 u4 100 f16 none 4096 4096 16 1.0 -",

@@ -83,6 +83,17 @@ static int takes_part(const lpg_problem *p) {
   return !p->batch_invariant && !p->plan->desc.super_scale_type && p->m > 0;
 }
 
+/* Takes the point for the forms that were timed there and have none so near. */
+static void take_nearer(const lpg_measured *t, int point, double distance, lpg_near *near) {
+  const float *us = t->us + (size_t)point * (size_t)t->forms;
+  if (distance >= LPG_MEASURED_REACH) return;
+  for (int f = 0; f < t->forms; f++) {
+    if (us[f] <= 0.0f || distance >= near->distance[f]) continue;
+    near->point[f] = &t->point[point];
+    near->distance[f] = distance;
+  }
+}
+
 void lpgemm_i_measured_near(const lpg_problem *problem, const lpg_device *device, lpg_near *near) {
   near->table = NULL;
   near->planned = NULL;
@@ -97,20 +108,11 @@ void lpgemm_i_measured_near(const lpg_problem *problem, const lpg_device *device
     near->point[f] = NULL;
     near->distance[f] = LPG_MEASURED_REACH;
   }
-  for (int i = 0; i < t->count; i++) {
-    const lpg_measured_point *p = &t->point[i];
-    double distance = octaves(p, size);
-    if (distance >= LPG_MEASURED_REACH) continue;
-    const features has = features_of_point(p);
-    distance += apart(&has, &wanted);
-    if (distance >= LPG_MEASURED_REACH) continue;
-    const float *us = t->us + (size_t)i * (size_t)t->forms;
-    for (int f = 0; f < t->forms; f++) {
-      if (us[f] > 0.0f && distance < near->distance[f]) {
-        near->point[f] = p;
-        near->distance[f] = distance;
-      }
-    }
+  for (int i = 0; i < t->count; i += t->point[i].alike) {
+    const features has = features_of_point(&t->point[i]);
+    const double types = apart(&has, &wanted);
+    if (types >= LPG_MEASURED_REACH) continue;
+    for (int j = i; j < i + t->point[i].alike; j++) take_nearer(t, j, types + octaves(&t->point[j], size), near);
   }
 }
 

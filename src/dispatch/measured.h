@@ -15,6 +15,7 @@ typedef struct lpg_measured_point {
   int32_t group;            /* columns; 0 = the row */
   int32_t n, k, m;
   float log2_n, log2_k, log2_m;
+  int32_t alike; /* points from this one on that differ in their sizes alone */
 } lpg_measured_point;
 
 typedef struct lpg_measured {

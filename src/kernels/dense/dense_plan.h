@@ -22,7 +22,8 @@ enum {
   LPG_DENSE_MOST_STAGES = 4,
   LPG_DENSE_SUMS_BYTES = LPG_DENSE_WARPS * 16 * (2 * LPG_TILE_ROWS + 4) * 4, /* of 16 tokens, on their way to Y */
   LPG_DENSE_BARRIER_BYTES = 512,
-  LPG_DENSE_MOST_CHUNKS = 16,    /* more than the fewest that the workspace allows */
+  LPG_DENSE_MOST_CHUNKS = 6,     /* more than the fewest that the workspace allows */
+  LPG_DENSE_CHUNK_NS = 9000,     /* that a chunk takes whatever it holds */
   LPG_DENSE_WORKSPACE = 64 << 20 /* the most for images */
 };
 
@@ -74,7 +75,7 @@ static inline double lpg_dense_chunk_cost(const lpg_dense_plan *p, int32_t row_i
   const double multiplied = (550.0 + 165.0 * busy) * p->slower;
   const int32_t stages = (p->k_stages + p->slices - 1) / p->slices;
   const double sums = p->slices > 1 ? 3000.0 : 0.0;
-  return 9000.0 + bytes * p->expand_slower / (units * 20.0) +
+  return LPG_DENSE_CHUNK_NS + bytes * p->expand_slower / (units * 20.0) +
          (double)rounds * (stages * (brought > multiplied ? brought : multiplied) + 2500.0 + sums);
 }
 
@@ -108,6 +109,7 @@ static inline void lpg_dense_take_cheaper(lpg_dense_plan p, const lpg_device *de
   for (int32_t chunks = fewest; chunks <= fewest + LPG_DENSE_MOST_CHUNKS; chunks++) {
     const int32_t items = chunks > 0 ? (p.row_items + chunks - 1) / chunks : 0;
     if (items == p.chunk_items && chunks > fewest) continue;
+    if (items > 0 && *least >= 0.0 && (double)(p.row_items / items) * LPG_DENSE_CHUNK_NS >= *least) return;
     p.chunk_items = items;
     const double cost = lpg_dense_cost(&p, device);
     if (*least >= 0.0 && cost >= *least) continue;

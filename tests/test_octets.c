@@ -29,9 +29,7 @@ static const lpgemm_dtype_t e4m3_types[] = {LPGEMM_UINT(4), LPGEMM_FLOAT(2, 1), 
 /* Every item that there is in one slice, and at least two (int8: three) in several; group_k: 0 or that of all weights.
  */
 static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
-#define ITEM(tokens, row_tiles) {tokens, row_tiles},
-  static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(ITEM)};
-#undef ITEM
+  LPG_OCTETS_LIST(items);
   int whole[COUNT(items)] = {0}, sliced[COUNT(items)] = {0}, several = 0;
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     const int shape = i / 3;

@@ -231,9 +231,7 @@ static void check_dense_drawn(const lpg_device *device) {
 }
 
 static void check_octets_drawn(const lpg_device *device) {
-#define ITEM(tokens, row_tiles) {tokens, row_tiles},
-  static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(ITEM)};
-#undef ITEM
+  LPG_OCTETS_LIST(items);
   for (int i = 0; i < 400; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
     lpg_plan w;

@@ -20,14 +20,23 @@ typedef struct features {
   int other_scales; /* of another type than X, and several a row */
 } features;
 
+static int sort_of(lpgemm_dtype_t x_type) {
+  const int bits = lpg_bits(x_type);
+  return bits > 16 ? 3 : bits > 8 ? 0 : x_type == LPGEMM_I8 || !lpg_is_integer_kind(x_type) ? 1 : 2;
+}
+
+static int decoder_of(lpgemm_dtype_t type) {
+  return lpg_is_integer_kind(type) ? 0 : lpg_kind(type) == LPGEMM_KIND_FLOAT ? 1 : 2;
+}
+
 static features features_of(lpgemm_dtype_t type, lpgemm_dtype_t x_type, lpgemm_dtype_t scale_type, lpgemm_zero_t zero,
                             int zeros_are_real, int64_t group) {
   const int x_bits = lpg_bits(x_type);
   features f;
-  f.x_sort = x_bits > 16 ? 3 : x_bits > 8 ? 0 : x_type == LPGEMM_I8 || !lpg_is_integer_kind(x_type) ? 1 : 2;
+  f.x_sort = sort_of(x_type);
   f.x_bits = f.x_sort == 2 ? x_bits : 0;
   f.x_type = f.x_sort == 2 ? 0 : x_type;
-  f.decoder = lpg_is_integer_kind(type) ? 0 : lpg_kind(type) == LPGEMM_KIND_FLOAT ? 1 : 2;
+  f.decoder = decoder_of(type);
   f.bits = lpg_bits(type);
   f.type = type;
   f.group = group;
@@ -109,10 +118,12 @@ void lpgemm_i_measured_near(const lpg_problem *problem, const lpg_device *device
     near->distance[f] = LPG_MEASURED_REACH;
   }
   for (int i = 0; i < t->count; i += t->point[i].alike) {
-    const features has = features_of_point(&t->point[i]);
+    const lpg_measured_point *p = &t->point[i];
+    if (sort_of(p->x_type) != wanted.x_sort || decoder_of(p->type) != wanted.decoder) continue; /* most of them */
+    const features has = features_of_point(p);
     const double types = apart(&has, &wanted);
     if (types >= LPG_MEASURED_REACH) continue;
-    for (int j = i; j < i + t->point[i].alike; j++) take_nearer(t, j, types + octaves(&t->point[j], size), near);
+    for (int j = i; j < i + p->alike; j++) take_nearer(t, j, types + octaves(&t->point[j], size), near);
   }
 }
 
@@ -131,7 +142,7 @@ static int same_word(const char *a, const char *b) {
 
 /* "wide.u4.bf16.256x128.sm90a" has the form "wide.f16.256x128.sm90a". */
 static int has_form(const char *name, const char *form) {
-  if (!same_word(name, form)) return 0;
+  if (name[0] != form[0] || !same_word(name, form)) return 0;
   const char *x = word_end(word_end(name) + 1) + 1, *form_x = word_end(form) + 1;
   return (same_word(x, form_x) || (same_word(x, "bf16") && same_word(form_x, "f16"))) &&
          strcmp(word_end(x), word_end(form_x)) == 0;

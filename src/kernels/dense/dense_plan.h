@@ -102,16 +102,18 @@ static inline int32_t lpg_dense_groups(int32_t cluster, const lpg_device *device
   return cluster <= LPG_CLUSTER_MOST && cluster != 5 && cluster != 7 ? device->clusters[cluster] : 0;
 }
 
-/* Takes the plan if it is cheaper than the best so far: with the number of row items a chunk that is the cheapest. */
-static inline void lpg_dense_take_cheaper(lpg_dense_plan p, const lpg_device *device, lpg_dense_plan *best,
-                                          double *least) {
-  const int32_t most = lpg_dense_most_items(&p), fewest = most > 0 ? (p.row_items + most - 1) / most : 0;
+/* Takes the plan if it is cheaper than the best so far: with the number of row items a chunk, of at most so many, that
+ * is the cheapest. */
+static inline void lpg_dense_take_cheaper(lpg_dense_plan p, int32_t most, const lpg_device *device,
+                                          lpg_dense_plan *best, double *least) {
+  const int32_t fewest = most > 0 ? (p.row_items + most - 1) / most : 0;
   for (int32_t chunks = fewest; chunks <= fewest + LPG_DENSE_MOST_CHUNKS; chunks++) {
     const int32_t items = chunks > 0 ? (p.row_items + chunks - 1) / chunks : 0;
     if (items == p.chunk_items && chunks > fewest) continue;
     if (items > 0 && *least >= 0.0 && (double)(p.row_items / items) * LPG_DENSE_CHUNK_NS >= *least) return;
     p.chunk_items = items;
     const double cost = lpg_dense_cost(&p, device);
+    if (*least >= 0.0 && cost >= 1.5 * *least) return; /* no number of chunks makes up for that */
     if (*least >= 0.0 && cost >= *least) continue;
     *least = cost;
     *best = p;
@@ -152,7 +154,7 @@ static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_
   double least = -1.0;
   if (!lpg_dense_frame(weights, m, x_bytes, scaling, wgmma, device, plan)) return 0;
   p = *plan;
-  const int32_t sums = p.sums;
+  const int32_t sums = p.sums, most_items = lpg_dense_most_items(&p);
   for (p.share = wgmma && tokens > 1 ? 2 : 1; p.share >= 1; p.share--) { /* of equals the one that reads less */
     for (p.slices = 1; p.slices <= most_slices && p.slices <= p.k_stages; p.slices++) {
       p.cluster = p.share * p.slices;
@@ -161,7 +163,7 @@ static inline int lpg_dense_make_plan(const lpg_plan *weights, int64_t m, int x_
       p.token_items = (int32_t)((tokens + p.share - 1) / p.share);
       p.persistent = wgmma && p.slices == 1;
       p.sums = wgmma && p.slices == 1 ? sums : p.x_ring;
-      lpg_dense_take_cheaper(p, device, plan, &least);
+      lpg_dense_take_cheaper(p, most_items, device, plan, &least);
     }
   }
   return 1;

@@ -48,9 +48,6 @@ static const char *refuses_e4m3(const lpg_plan *weights) {
 const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
-  lpg_octets_plan unused;
-  int item;
-  double ns = 0.0;
   if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
   if (d->zero == LPGEMM_ZERO_CONSTANT &&
       !(fabsf(d->zero_constant) <= 65536.0f && floorf(d->zero_constant) == d->zero_constant)) {
@@ -71,9 +68,7 @@ const char *lpgemm_i_octets_refuses(const lpg_problem *problem, const lpg_device
   }
   if (!lpg_octets_promotes(form) && d->k > INT32_MAX / (128 * largest_weight(d)))
     return "sums of so many columns may not be int32";
-  return lpg_octets_choose(plan, problem->x_type, problem->m, device, &unused, &item, &ns)
-             ? NULL
-             : "it does not fit shared memory";
+  return lpg_octets_fits(plan, problem->x_type, problem->m, device) ? NULL : "it does not fit shared memory";
 }
 
 size_t lpgemm_i_octets_workspace(const lpg_problem *problem, const lpg_device *device) {

@@ -140,12 +140,14 @@ static inline int lpg_octets_lay_out(lpg_octets_plan *p, lpg_octets_item item, i
   return 1;
 }
 
-/* Nanoseconds that the plan may take: items in turn, each at the speed of the tensor cores or of its share of the
- * memory (measured on the H200, docs/performance.md). */
-static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item item, lpg_octets_form form) {
-  const int bits = form.bits;
-  const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
-  const int stages = p->part.each + (p->part.more > 0), rows = lpg_octets_rows(item.row_tiles);
+/* Nanoseconds that a stage of an item may take, at the speed of the tensor cores or of its share of the memory, and
+ * what its outputs take, whole or added up over slices (measured on the H200, docs/performance.md). */
+typedef struct lpg_octets_pace {
+  double stage, store, add;
+} lpg_octets_pace;
+
+static inline lpg_octets_pace lpg_octets_pace_of(lpg_octets_item item, lpg_octets_form form) {
+  const int bits = form.bits, rows = lpg_octets_rows(item.row_tiles);
   const double columns = lpg_octets_stage_k(bits, item.tokens, item.row_tiles) / 128.0, share = rows / 256.0;
   const double read = rows * 16.0 * bits / 36.0;
   const int zeros_take = form.become == LPG_OCTETS_LESS_ZERO && (form.grouped || !form.by_e4m3);
@@ -154,47 +156,78 @@ static inline double lpg_octets_cost(const lpg_octets_plan *p, lpg_octets_item i
   const int promotes = lpg_octets_promotes(form);
   const double work = promotes ? 130.0 + share * (140.0 + 3.85 * item.tokens + scales + zeros)
                                : 30.0 + share * (220.0 + 2.9 * item.tokens);
-  const double store =
-      p->slices > 1 ? 1000.0 + share * (promotes ? 60.0 : 45.0) * item.tokens : 800.0 + share * 13.0 * item.tokens;
-  return rounds * (stages * columns * (read > work ? read : work) + store) + 1500.0;
+  const lpg_octets_pace pace = {columns * (read > work ? read : work), 800.0 + share * 13.0 * item.tokens,
+                                1000.0 + share * (promotes ? 60.0 : 45.0) * item.tokens};
+  return pace;
 }
 
-/* The problem in such items and clusters of so many blocks; 0 if it has no so many slices, or the device none that run
- * at once. */
-static inline int lpg_octets_slice(const lpg_plan *weights, lpg_octets_form form, int64_t m, lpg_octets_item item,
-                                   const lpg_device *device, int slices_log2, lpg_octets_plan *p) {
+/* Nanoseconds that the plan may take: items in turn. */
+static inline double lpg_octets_cost(const lpg_octets_plan *p, const lpg_octets_pace *pace) {
+  const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
+  const int stages = p->part.each + (p->part.more > 0);
+  return rounds * (stages * pace->stage + (p->slices > 1 ? pace->add : pace->store)) + 1500.0;
+}
+
+/* What a plan with such items has however they are cut; 0 if there are none of them. */
+static inline int lpg_octets_frame(const lpg_plan *weights, lpg_octets_form form, int64_t m, lpg_octets_item item,
+                                   lpg_octets_plan *p) {
+  const lpg_octets_plan none = LPG_ZERO;
   const int stage_k = lpg_octets_stage_k(weights->bits, item.tokens, item.row_tiles),
             rows = lpg_octets_rows(item.row_tiles);
-  const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
+  *p = none;
   p->k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
   p->row_items = (int32_t)((weights->desc.n + rows - 1) / rows);
   p->token_items = (int32_t)((m + item.tokens - 1) / item.tokens);
-  p->slices = 1 << slices_log2;
-  const int64_t items = (int64_t)p->row_items * p->token_items;
-  if (most <= 0 || p->slices > p->k_stages || items > INT32_MAX) return 0;
-  if (!lpg_octets_has_item(lpg_octets_promotes(form), form.bits, item.tokens, item.row_tiles)) return 0;
-  p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
-  p->part = lpg_shares_of(p->k_stages, p->slices);
   p->x_bytes = item.tokens * stage_k;
   p->w_bytes = rows * stage_k / 8 * weights->bits;
   p->numbers_bytes = form.grouped ? lpg_octets_numbers_bytes(rows, stage_k) : 0;
-  return lpg_octets_lay_out(p, item, device->shared_memory);
+  return lpg_octets_has_item(lpg_octets_promotes(form), form.bits, item.tokens, item.row_tiles) &&
+         (int64_t)p->row_items * p->token_items <= INT32_MAX;
+}
+
+/* Cuts K into slices for clusters of so many blocks; 0 if it has no so many, or the device none that run at once. */
+static inline int lpg_octets_slice(const lpg_device *device, int slices_log2, lpg_octets_plan *p) {
+  const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
+  const int32_t items = p->row_items * p->token_items;
+  p->slices = 1 << slices_log2;
+  if (most <= 0 || p->slices > p->k_stages) return 0;
+  p->groups = items < 1 ? 1 : items < most ? items : most;
+  p->part = lpg_shares_of(p->k_stages, p->slices);
+  return 1;
+}
+
+/* All items, as an array. */
+#define LPG_OCTETS_ENTRY(tokens, row_tiles) {tokens, row_tiles},
+#define LPG_OCTETS_LIST(name) static const lpg_octets_item name[] = {LPG_OCTETS_ITEMS(LPG_OCTETS_ENTRY)}
+
+/* Whether there is a plan at all. */
+static inline int lpg_octets_fits(const lpg_plan *weights, lpgemm_dtype_t x_type, int64_t m, const lpg_device *device) {
+  const lpg_octets_form form = lpg_octets_form_of(weights, x_type);
+  LPG_OCTETS_LIST(items);
+  for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
+    lpg_octets_plan p;
+    if (!lpg_octets_frame(weights, form, m, items[i], &p)) continue;
+    for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
+      if (lpg_octets_slice(device, log2, &p) && lpg_octets_lay_out(&p, items[i], device->shared_memory)) return 1;
+    }
+  }
+  return 0;
 }
 
 /* The plan and the item (of LPG_OCTETS_ITEMS) that take the least time, and that time; 0 if there is none. */
 static inline int lpg_octets_choose(const lpg_plan *weights, lpgemm_dtype_t x_type, int64_t m, const lpg_device *device,
                                     lpg_octets_plan *plan, int *item, double *cost) {
   const lpg_octets_form form = lpg_octets_form_of(weights, x_type);
-#define LPG_ITEM(tokens, row_tiles) {tokens, row_tiles},
-  static const lpg_octets_item items[] = {LPG_OCTETS_ITEMS(LPG_ITEM)};
-#undef LPG_ITEM
+  LPG_OCTETS_LIST(items);
   int found = 0;
   for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
+    const lpg_octets_pace pace = lpg_octets_pace_of(items[i], form);
+    lpg_octets_plan p;
+    if (!lpg_octets_frame(weights, form, m, items[i], &p)) continue;
     for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
-      lpg_octets_plan p = LPG_ZERO;
-      if (!lpg_octets_slice(weights, form, m, items[i], device, log2, &p)) continue;
-      const double ns = lpg_octets_cost(&p, items[i], form);
-      if (found && ns >= *cost) continue;
+      if (!lpg_octets_slice(device, log2, &p)) continue;
+      const double ns = lpg_octets_cost(&p, &pace);
+      if ((found && ns >= *cost) || !lpg_octets_lay_out(&p, items[i], device->shared_memory)) continue;
       found = 1;
       *plan = p;
       *item = i;

@@ -6,7 +6,7 @@
 #include "dispatch.h"
 
 /* Batch invariance asks for one kernel whatever the number of rows, so the model must not see it. */
-enum { INVARIANT_ROWS = 16 };
+enum { INVARIANT_ROWS = 32 };
 
 static const lpg_cost *find_row(const char *name) {
   for (size_t i = 0; i < sizeof lpg_costs / sizeof lpg_costs[0]; i++) {
@@ -26,7 +26,10 @@ double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, c
   double m = problem->batch_invariant ? INVARIANT_ROWS : (double)problem->m;
   double n = (double)problem->plan->desc.n, k = (double)problem->plan->desc.k;
   double units = device->units > 0 ? (double)device->units : 1.0;
-  if (row->rows > 0) units = fmin(units, fmax(1.0, ceil(n / row->rows) * ceil(m / row->tokens)));
+  if (row->rows > 0) { /* whole tiles */
+    units = fmin(units, fmax(1.0, ceil(n / row->rows) * ceil(m / row->tokens)));
+    m = ceil(m / row->tokens) * row->tokens;
+  }
   units *= lpg_pace_of(device->pace.alu);
   return row->start + n * k * (1.0 / row->decode + m / row->multiply) / units;
 }

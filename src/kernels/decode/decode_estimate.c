@@ -40,6 +40,14 @@ static double start_of(const lpg_problem *problem, double pass_rows, int rows) {
          (has_shift(problem->plan) ? 2.0 : 0.0);
 }
 
+/* How much longer weights take to bring: bipolar ones, for which a product more is added up, and where rows are few and
+ * long, in slices of K that have sums to add (60 random problems of them, H200, 2026-11-23). */
+static double slower_by_kind(const lpgemm_weight_desc_t *d, int rows) {
+  const double bipolar = lpg_kind(d->type) != LPGEMM_KIND_BIPOLAR ? 1.0 : rows > 8 ? 1.45 : 1.25;
+  const double long_rows = log2(fmax(1.0, (double)d->k) / (8.0 * fmax(1.0, (double)d->n)));
+  return bipolar * (1.0 + 0.08 * fmax(0.0, long_rows));
+}
+
 /* speed: at which weights are brought, of that with 8 rows. */
 static double estimate(const lpg_problem *problem, const lpg_device *device, int rows, double speed) {
   const lpg_plan *plan = problem->plan;
@@ -48,7 +56,7 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const double read = (double)plan->total_bytes / units / (BYTES * lpg_pace_of(device->pace.read));
   const double decode = weights / (decode_rate(plan->desc.type) * lpg_pace_of(device->pace.alu));
   const double slower = slower_by_numbers(plan), slowest = read > decode * slower ? read : decode * slower;
-  const double bring = passes * slowest * (has_shift(plan) ? 1.2 : 1.0) / speed;
+  const double bring = passes * slowest * slower_by_kind(&plan->desc, rows) * (has_shift(plan) ? 1.2 : 1.0) / speed;
   return passes * start_of(problem, passes > 0 ? m / passes : 1.0, rows) +
          hypot(bring, m * weights / (MULTIPLY * lpg_pace_of(device->pace.mma)));
 }

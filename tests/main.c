@@ -35,6 +35,7 @@ enum {
   SUITE(gemm, BOTH)        \
   SUITE(invariant, BOTH)   \
   SUITE(epilogue, BOTH)    \
+  SUITE(outputs, BOTH)     \
   SUITE(activations, BOTH) \
   SUITE(lut, CPU)          \
   SUITE(planes, BOTH)      \

@@ -45,6 +45,14 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]) {
   return count;
 }
 
+int problem_has_kernel(const char *kernel) {
+  const char *names[PROBLEM_KERNELS];
+  const int count = problem_kernels(names);
+  int found = 0;
+  for (int i = 0; i < count; i++) found |= strcmp(names[i], kernel) == 0;
+  return found;
+}
+
 void problem_suit_chunks(problem_spec *spec) {
   lpgemm_weight_desc_t *d = &spec->desc;
   static const int64_t groups[] = {128, 0, 256, 1024};

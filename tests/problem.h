@@ -73,6 +73,9 @@ const lpgemm_dtype_t *problem_types(void);
 enum { PROBLEM_KERNELS = 512 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
 
+/* 1 if it is one of them. */
+int problem_has_kernel(const char *kernel);
+
 /* Gives a problem of weights of few bits what the bits and lookup kernels take: groups, scales, zeros, few rows. */
 void problem_suit_chunks(problem_spec *spec);
 

@@ -54,14 +54,6 @@ static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
   CHECK(several >= (x_type == LPGEMM_I8 ? 3 : 2));
 }
 
-static int runs_here(const char *kernel) {
-  const char *names[PROBLEM_KERNELS];
-  const int count = problem_kernels(names);
-  int found = 0;
-  for (int i = 0; i < count; i++) found |= strcmp(names[i], kernel) == 0;
-  return found;
-}
-
 /* By the kernel of the weights' width. */
 static void check_spec(lpgemm_handle_t handle, const problem_spec *s) {
   char kernel[64];
@@ -71,7 +63,7 @@ static void check_spec(lpgemm_handle_t handle, const problem_spec *s) {
   problem p;
   if (problem_make(&p, handle, s)) {
     problem_expect(&p);
-    if (!runs_here(kernel)) {
+    if (!problem_has_kernel(kernel)) {
       test_skip("%s is not in this build, or not for this GPU", kernel);
     } else {
       CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);

@@ -21,6 +21,7 @@ struct epilogue_args {
   int x_scale_per_row;
   int skip_product;
   int only_scales; /* Y = alpha * global * x_scale * sum, by the host's alpha: the common case */
+  int only_sums;   /* or beta * C and a bias besides, by the host's beta */
   float alpha, beta, global_scale;
   const void *device_alpha, *device_beta;
 };
@@ -44,8 +45,9 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.global_scale = call.problem.plan->desc.global_scale;
   e.device_alpha = call.device_alpha;
   e.device_beta = call.device_beta;
-  e.only_scales = !e.c && !e.bias && !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f &&
-                  e.activation == LPGEMM_ACTIVATION_NONE;
+  e.only_sums =
+      !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f && e.activation == LPGEMM_ACTIVATION_NONE;
+  e.only_scales = e.only_sums && !e.c && !e.bias;
   return e;
 }
 

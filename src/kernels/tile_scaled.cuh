@@ -1,5 +1,5 @@
-/* From the sums of items to outputs in the common case: 16-bit Y that is only scaled, in whole pieces of 16 bytes. The
- * arithmetic is that of store_item() in tile_store.cuh, to which all others are left. */
+/* From the sums of items to outputs in the common case: 16-bit Y with scales, C and a bias, in whole pieces of 16
+ * bytes. The arithmetic is that of store_item() in tile_store.cuh, to which all others are left. */
 #pragma once
 
 #include "prim/async.cuh"
@@ -14,7 +14,8 @@ namespace { /* nothing here is a symbol of the library */
 template <int Rows>
 struct output_pieces {
   static constexpr int tokens = 32, each = Rows / 8, token_bytes = Rows * 2;
-  static_assert(tokens * token_bytes <= lpg_sums_bytes(LPG_PASS_TOKENS, Rows), "the plan has room for sums");
+  static constexpr int biases = tokens * token_bytes; /* behind them: fp32 of every row */
+  static_assert(biases + Rows * 4 <= lpg_sums_bytes(LPG_PASS_TOKENS, Rows), "the plan has room for sums");
 
   __device__ static int place(int token, int piece) {
     return token * token_bytes + (piece ^ token / (8 / each) % each) * 16;
@@ -39,44 +40,67 @@ template <class T, class Args, class Work, class Product>
 __device__ inline bool store_scaled(const Args &a, const Work &w, int item, const Product &product,
                                     const float *factors, uint8_t *memory) {
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, tokens = output_pieces<rows>::tokens;
-  constexpr int each = output_pieces<rows>::each, blocks = tokens / 8, at_once = 4 / each; /* 8 tokens are a block */
+  constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a token; tokens at once */
+  constexpr int blocks = tokens / 8, at_once = 4 / each;            /* 8 tokens are a block */
   const epilogue_args &e = a.epilogue;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = w.row_item(item) * T::rows;
   const int first_token = w.token_item(item) * T::Tokens;
-  if (!e.only_scales || lpg_bytes(e.y_type) != 2 || ((uintptr_t)e.y | e.ldy * 2) % 16 != 0) return false;
-  if (first_row + T::rows > a.n) return false;
+  if (!has_vectors(e, 16) || first_row + T::rows > a.n) return false;
   uint8_t *const own = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_TOKENS, rows);
   const uint32_t to = shared_address(own + output_pieces<rows>::place(lane / 8 / each * 8 + lane % 8, lane / 8 % each));
   const int own_token = lane / each;
-  const uint8_t *const from = own + output_pieces<rows>::place(own_token, lane % each);
-  uint16_t *y = (uint16_t *)e.y + (first_token + own_token) * e.ldy + first_row + warp * rows + lane % each * 8;
+  uint8_t *const from = own + output_pieces<rows>::place(own_token, lane % each);
+  const int own_row = first_row + warp * rows + lane % each * 8;
+  uint16_t *y = (uint16_t *)e.y + (first_token + own_token) * e.ldy + own_row;
+  float *const biases = (float *)(own + output_pieces<rows>::biases);
   float factor[T::row_tiles][2], scale[blocks][2];
 #pragma unroll
   for (int i = 0; i < 2 * T::row_tiles; i++) factor[i / 2][i % 2] = factors[warp * rows + lane / 4 + 8 * i];
+  if (!e.only_scales) {
+    if (lane < rows) biases[lane] = bias_of(e, first_row + warp * rows + lane);
+    __syncwarp();
+  }
 #pragma unroll
   for (int first = 0; first < T::Tokens; first += tokens) {
     if (first_token + first >= a.m) break;
+    if (e.c) { /* it goes the way of the outputs, the other way round */
+      uint4 piece[each];
+#pragma unroll
+      for (int i = 0; i < each; i++) {
+        const int64_t token = min(first_token + first + own_token + i * step, a.m - 1);
+        piece[i] = *(const uint4 *)((const uint16_t *)e.c + token * e.ldc + own_row);
+      }
+#pragma unroll
+      for (int i = 0; i < each; i++) *(uint4 *)(from + i * step * output_pieces<rows>::token_bytes) = piece[i];
+      __syncwarp();
+    }
     read_x_scales(e, first_token + first, a.m, scale);
 #pragma unroll
     for (int block = 0; block < blocks; block += at_once) {
-      uint32_t pair[4]; /* of two tokens */
+      float2 v[4]; /* of two tokens */
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         const int j = block + i / each, r = i % each / 2, half = i % 2;
-        float v[2];
-#pragma unroll
-        for (int t = 0; t < 2; t++) {
-          const float sum = (float)product.sum[r][(first / 8 + j) * 4 + half * 2 + t];
-          v[t] = e.alpha * (sum * factor[r][half] * e.global_scale) * scale[j][t];
-        }
-        pair[i] = e.y_type == LPGEMM_F16 ? f16_x::round_two(v[0], v[1]) : bf16_x::round_two(v[0], v[1]);
+        const auto *const sum = &product.sum[r][(first / 8 + j) * 4 + half * 2];
+        v[i].x = scaled(e, (float)sum[0] * factor[r][half], scale[j][0]);
+        v[i].y = scaled(e, (float)sum[1] * factor[r][half], scale[j][1]);
       }
-      store_transposed(to + block * 8 * output_pieces<rows>::token_bytes, pair[0], pair[1], pair[2], pair[3]);
+      if (!e.only_scales) {
+        uint32_t c[4] = {no_pair, no_pair, no_pair, no_pair};
+        if (e.c) load_transposed(to + block * 8 * output_pieces<rows>::token_bytes, c);
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          const float bias = biases[lane / 4 + i % each * 8];
+          add_two(e, v[i], c[i], bias, bias);
+        }
+      }
+      store_transposed(to + block * 8 * output_pieces<rows>::token_bytes, round_two(e, v[0]), round_two(e, v[1]),
+                       round_two(e, v[2]), round_two(e, v[3]));
     }
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < each; i++, y += 32 / each * e.ldy) {
-      constexpr int step = 32 / each;
+    for (int i = 0; i < each; i++, y += step * e.ldy) {
       if (first_token + first + own_token + i * step >= a.m) continue;
       *(uint4 *)y = *(const uint4 *)(from + i * step * output_pieces<rows>::token_bytes);
     }

@@ -19,16 +19,52 @@ __device__ inline void clear_sums(float (&sum)[RowTiles][Count]) {
   }
 }
 
-/* Outputs of 16 bits on which the epilogue has nothing but scales. */
+/* ---- outputs of 16 bits on which the epilogue has only scales, C and a bias ---- */
+
+/* Whether they are, and Y and C lie so that vectors of so many bytes can be stored and read. */
+__device__ inline bool has_vectors(const epilogue_args &e, int bytes) {
+  const uint64_t y = (uintptr_t)e.y | e.ldy * 2, c = e.c ? (uintptr_t)e.c | e.ldc * 2 : 0;
+  return e.only_sums && lpg_bytes(e.y_type) == 2 && (y | c) % bytes == 0;
+}
+
+/* -0 is added to what nothing is added to: it changes no number. */
+constexpr uint32_t no_pair = 0x80008000u;
+
+__device__ inline float bias_of(const epilogue_args &e, int64_t n) {
+  return e.bias ? lpg_load(e.bias_type, e.bias, n) : -0.0f;
+}
+
+__device__ inline float scaled(const epilogue_args &e, float sum, float x_scale) {
+  return __fmul_rn(__fmul_rn(e.alpha, sum * e.global_scale), x_scale);
+}
+
+__device__ inline uint32_t round_two(const epilogue_args &e, float2 v) {
+  return e.y_type == LPGEMM_F16 ? f16_x::round_two(v.x, v.y) : bf16_x::round_two(v.x, v.y);
+}
+
+/* Adds two of C, and the bias of each. */
+__device__ inline void add_two(const epilogue_args &e, float2 &v, uint32_t c, float bias_x, float bias_y) {
+  const auto widen = [&](uint16_t x) { return e.y_type == LPGEMM_F16 ? f16_x::widen(x) : bf16_x::widen(x); };
+  v.x = fmaf(e.beta, widen((uint16_t)c), v.x) + bias_x;
+  v.y = fmaf(e.beta, widen((uint16_t)(c >> 16)), v.y) + bias_y;
+}
+
 __device__ inline uint32_t scaled_two(const epilogue_args &e, float a, float b, float x_scale) {
-  const auto scaled = [&](float x) { return e.alpha * (x * e.global_scale) * x_scale; };
-  return e.y_type == LPGEMM_F16 ? f16_x::round_two(scaled(a), scaled(b)) : bf16_x::round_two(scaled(a), scaled(b));
+  return round_two(e, make_float2(scaled(e, a, x_scale), scaled(e, b, x_scale)));
 }
 
 /* Four neighbours at once. */
-__device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v, float x_scale) {
-  *(uint2 *)y = make_uint2(scaled_two(e, v.x, v.y, x_scale), scaled_two(e, v.z, v.w, x_scale));
+__device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v, float x_scale, uint2 c, float4 bias) {
+  float2 first = {scaled(e, v.x, x_scale), scaled(e, v.y, x_scale)};
+  float2 second = {scaled(e, v.z, x_scale), scaled(e, v.w, x_scale)};
+  if (!e.only_scales) {
+    add_two(e, first, c.x, bias.x, bias.y);
+    add_two(e, second, c.y, bias.z, bias.w);
+  }
+  *(uint2 *)y = make_uint2(round_two(e, first), round_two(e, second));
 }
+
+/* ---- sums ---- */
 
 /* Sums of a warp in its own shared memory, sums[token][row]. */
 template <int Rows>
@@ -63,23 +99,31 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
   constexpr int fours = Rows / 4, sweep = Threads / fours, batch = Threads == 32 ? LPG_PASS_TOKENS / sweep : 2;
   const epilogue_args &e = a.epilogue;
   tokens = min(tokens, a.m - m);
-  const bool only_scales = e.only_scales && lpg_bytes(e.y_type) == 2;
-  if (only_scales && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0 && (n + Rows <= a.n || a.n % 4 == 0)) {
+  if (has_vectors(e, 8) && (n + Rows <= a.n || a.n % 4 == 0)) {
     const int row = thread % fours * 4;
     if (n + row >= a.n) return;
     const float4 factor = *(const float4 *)(factors + row);
+    const float4 bias = {bias_of(e, n + row), bias_of(e, n + row + 1), bias_of(e, n + row + 2),
+                         bias_of(e, n + row + 3)};
     int token = thread / fours;
     uint16_t *y = (uint16_t *)e.y + (int64_t)(m + token) * e.ldy + n + row;
+    const uint16_t *old = (const uint16_t *)e.c + (int64_t)(m + token) * e.ldc + n + row;
 #pragma unroll 1
-    for (; token < tokens; token += batch * sweep, y += batch * sweep * e.ldy) {
+    for (; token < tokens; token += batch * sweep, y += batch * sweep * e.ldy, old += batch * sweep * e.ldc) {
       float4 sum[batch];
+      uint2 c[batch];
+#pragma unroll
+      for (int i = 0; i < batch; i++) {
+        c[i] = make_uint2(no_pair, no_pair);
+        if (e.c && token + i * sweep < tokens) c[i] = *(const uint2 *)(old + i * sweep * e.ldc);
+      }
       sums.fours(sum, token, sweep, tokens, row);
 #pragma unroll
       for (int i = 0; i < batch; i++) {
         if (token + i * sweep >= tokens) break;
         store_four(e, y + i * sweep * e.ldy,
                    make_float4(sum[i].x * factor.x, sum[i].y * factor.y, sum[i].z * factor.z, sum[i].w * factor.w),
-                   x_scale_of(e, m + token + i * sweep));
+                   x_scale_of(e, m + token + i * sweep), c[i], bias);
       }
     }
     return;
@@ -99,7 +143,7 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
     }
   }
   const float factor = factors[r];
-  if (only_scales) {
+  if (e.only_scales && lpg_bytes(e.y_type) == 2) {
     uint16_t *const y = (uint16_t *)e.y + (int64_t)m * e.ldy + n + r;
 #pragma unroll 1
     for (int first = thread / Rows; first < tokens; first += unaligned * step) {

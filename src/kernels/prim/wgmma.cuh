@@ -227,5 +227,13 @@ __device__ inline void store_transposed(uint32_t to, uint32_t a, uint32_t b, uin
                : "memory");
 }
 
+/* Loads them as they are stored so. */
+__device__ inline void load_transposed(uint32_t from, uint32_t (&pair)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(pair[0]), "=r"(pair[1]), "=r"(pair[2]), "=r"(pair[3])
+               : "r"(from)
+               : "memory");
+}
+
 }  // namespace
 }  // namespace lpg

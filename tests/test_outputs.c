@@ -1,0 +1,114 @@
+/* From sums to outputs by the kernels of many rows, which have short ways for outputs that lie in whole pieces of 16
+ * bytes, or 8, with nothing but scales, C and a bias, and a long one for all else. The problems of other tests are
+ * mostly too small for whole items. */
+#include "devices.h"
+#include "kernels/wide/wide_limits.h"
+#include "problem.h"
+#include "test.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+/* Few rows of X; K in slices; items of 128 and of 256 tokens, the last ones with fewer; where X cannot be shared, of
+ * 256 rows by 128 tokens. Rows of weights in whole items and not. */
+static const struct {
+  int64_t m, n, k;
+  int pad_x;
+} shapes[] = {{40, 256, 264, 0},  {150, 1024, 2056, 0}, {450, 4096, 72, 0},
+              {4300, 512, 40, 0}, {4300, 392, 72, 0},   {450, 5120, 72, 3}};
+
+static const struct way {
+  const char *name;
+  lpgemm_dtype_t y, bias;
+  float alpha, beta;
+  int pad_y, pad_c, in_place;
+  lpgemm_activation_t activation;
+} ways[] = {
+    {"residual", LPGEMM_F16, 0, 1, 1, 0, 0, 1, LPGEMM_ACTIVATION_NONE},
+    {"apart", LPGEMM_BF16, 0, 0.75f, -0.5f, 8, 24, 0, LPGEMM_ACTIVATION_NONE},
+    {"bias", LPGEMM_F16, LPGEMM_F32, 1, 0, 0, 0, 0, LPGEMM_ACTIVATION_NONE},
+    {"both", LPGEMM_BF16, LPGEMM_BF16, 1, 0.5f, 0, 16, 0, LPGEMM_ACTIVATION_NONE},
+    {"by_8_bytes", LPGEMM_F16, LPGEMM_F16, 1, 1, 4, 4, 1, LPGEMM_ACTIVATION_NONE},
+    {"c_at_odd_places", LPGEMM_F16, 0, 1, 1, 0, 3, 0, LPGEMM_ACTIVATION_NONE},
+    {"activation", LPGEMM_F16, LPGEMM_F16, 1, 1, 0, 0, 1, LPGEMM_ACTIVATION_SILU},
+    {"fp32", LPGEMM_F32, LPGEMM_F32, 1, 1, 0, 0, 1, LPGEMM_ACTIVATION_NONE},
+};
+
+static const struct {
+  const char *name;
+  lpgemm_dtype_t type, x;
+} kernels[] = {{"wide.u4.f16.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_F16},
+               {"wide.f4.bf16.256x128.sm90a", LPGEMM_FLOAT(2, 1), LPGEMM_BF16},
+               {"octets.u4.i8.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_INT(8)},
+               {"octets.u4.e4m3.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_E4M3},
+               {"dense.any.f16.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_F16},
+               {"dense.any.f16.256x128.sm80", LPGEMM_UINT(4), LPGEMM_F16}};
+
+static problem_spec spec_of(int kernel, int shape, const struct way *way) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}, .m = shapes[shape].m};
+  s.desc.type = kernels[kernel].type;
+  s.desc.n = shapes[shape].n;
+  s.desc.k = shapes[shape].k;
+  s.desc.scale_type = LPGEMM_F16;
+  s.x_type = kernels[kernel].x;
+  s.pad_x = shapes[shape].pad_x;
+  s.y_type = way->y;
+  s.bias_type = way->bias;
+  s.x_scale_mode = lpgemm_dtype_bits(s.x_type) == 8 ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_NONE;
+  s.alpha = way->alpha;
+  s.beta = way->beta;
+  s.pad_y = way->pad_y;
+  s.pad_c = way->pad_c;
+  s.in_place = way->in_place;
+  s.activation = way->activation;
+  return s;
+}
+
+static void check_by(lpgemm_handle_t handle, int kernel, int shape, const struct way *way) {
+  const problem_spec s = spec_of(kernel, shape, way);
+  const char *const name = kernels[kernel].name;
+  problem p;
+  if (!problem_has_kernel(name)) {
+    test_skip("%s is not in this build, or not for this GPU", name);
+    return;
+  }
+  if (problem_make(&p, handle, &s)) {
+    CHECK_STATUS(problem_run(&p, handle, name), LPGEMM_SUCCESS);
+    problem_expect(&p);
+    problem_check(&p, name);
+    problem_check_again(&p, handle, name);
+  }
+  problem_free(&p);
+}
+
+/* On an H200 `wide` takes every sort of item for them. */
+static void check_items(void) {
+  int sliced = 0, whole = 0, shared = 0, tall = 0;
+  for (int i = 0; i < COUNT(shapes); i++) {
+    const problem_spec s = spec_of(0, i, &ways[0]);
+    lpg_plan w;
+    lpg_wide_plan p = LPG_ZERO;
+    int item = -1;
+    double ns = 0;
+    const int map = s.pad_x == 0;
+    CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
+    CHECK(lpg_wide_choose(&w, s.m, lpgemm_i_wide_scaling(&w, s.x_type, 255).form, &sm90, 0, map, &p, &item, &ns));
+    sliced += p.slices > 1;
+    whole += p.parts == 1 && p.share == 1;
+    shared += p.share > 1;
+    tall += p.parts == 1 && p.share == 1 && p.row_items * LPG_WIDE_ROWS < s.desc.n + LPG_WIDE_ROWS;
+  }
+  CHECK(sliced > 0 && whole > tall && shared > 1 && tall > 0);
+}
+
+void suite_outputs(void) {
+  if (test_case("outputs/items")) check_items();
+  if (test_backend() != LPGEMM_BACKEND_CUDA) return;
+  lpgemm_handle_t handle = problem_handle(1);
+  for (int k = 0; k < COUNT(kernels); k++) {
+    for (int w = 0; w < COUNT(ways); w++) {
+      if (!test_case("outputs/%s/%s", kernels[k].name, ways[w].name)) continue;
+      for (int s = 0; s < COUNT(shapes); s++) check_by(handle, k, s, &ways[w]);
+    }
+  }
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}

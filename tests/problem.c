@@ -381,11 +381,12 @@ int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec) {
     p->args.bias = p->bias;
     p->args.bias_type = s->bias_type;
   }
-  p->want = malloc(((size_t)(s->m * n) + 1) * 4 * sizeof *p->want);
+  p->want = malloc(((size_t)(s->m * n) + 1) * 5 * sizeof *p->want);
   if (!p->want) abort();
   p->bound = p->want + s->m * n;
   p->rounded = p->bound + s->m * n;
   p->fixed = p->rounded + s->m * n;
+  p->summed = p->fixed + s->m * n;
   return p->weights != NULL;
 }
 
@@ -396,11 +397,11 @@ void problem_repack(problem *p, lpgemm_handle_t handle) {
   p->args.weights = p->weights;
 }
 
-/* What X as fixed point may add to the bound, in p->fixed: for every 128 columns half a unit of X times sum |w|, the
- * unit being 2^(1 - digits) of the power of two above the largest |x|; gelu's slope is 1.13 at most. Here with no
- * digits: problem_check() knows how many the kernel has. */
+/* What X as fixed point may add to the bound: for every 128 columns half a unit of X times sum |w|; gelu's slope
+ * is 1.13 at most. `bits` has a unit of 2^(1 - digits) of the power of two above the largest |x|, `lookup` of up to
+ * that of sum |x|: p->fixed and p->summed are for no digits, fixed_term() knows how many a kernel has. */
 static void expect_fixed(problem *p) {
-  enum { CHUNK = 128, LEAST_EXPONENT = -102 };
+  enum { CHUNK = 128, LEAST_EXPONENT = -102, LEAST_SUM = -97 };
   const lpgemm_weight_desc_t *d = &p->spec.desc;
   const lpgemm_run_args_t *a = &p->args;
   double *w = malloc(((size_t)d->k + 1) * sizeof *w);
@@ -408,27 +409,30 @@ static void expect_fixed(problem *p) {
   for (int64_t n = 0; n < d->n; n++) {
     ref_weight_row(d, &p->source, n, w);
     for (int64_t m = 0; m < a->m; m++) {
-      double sum = 0;
+      double fixed = 0, summed = 0;
       for (int64_t first = 0; first < d->k; first += CHUNK) {
-        double most = 0, weights = 0;
+        double most = 0, sum = 0, weights = 0;
         int exponent;
         for (int64_t k = first; k < first + CHUNK && k < d->k; k++) {
           const double x = fabs(ref_load(a->x_type, a->x, m * (a->ldx ? a->ldx : d->k) + k));
           if (x > most) most = x;
+          sum += x;
           weights += fabs(w[k]);
         }
         frexp(most, &exponent);
-        sum += ldexp(weights, exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT);
+        fixed += ldexp(weights, exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT);
+        if (isfinite(sum)) summed += weights * fmax(sum * (1 + 0x1p-12), ldexp(1, LEAST_SUM));
       }
-      p->fixed[m * d->n + n] = 1.13 * (a->alpha ? fabs((double)*a->alpha) : 1) * sum;
+      const double slope = 1.13 * (a->alpha ? fabs((double)*a->alpha) : 1);
+      p->fixed[m * d->n + n] = slope * fixed;
+      p->summed[m * d->n + n] = slope * summed;
     }
   }
   free(w);
 }
 
-/* The digits that a kernel has for X as fixed point, or that the one with the fewest has that may be chosen; 0: none.
- */
-static int fixed_digits(const problem *p, const char *kernel) {
+/* The weights' bits where kernels may take X as fixed point and that counts; 0: nowhere. */
+static int fixed_bits(const problem *p) {
   const lpgemm_dtype_t type = p->spec.desc.type, x = p->args.x_type;
   const int bits = (int)lpgemm_dtype_bits(type);
   if (test_backend() != LPGEMM_BACKEND_CUDA || p->spec.exact || LPGEMM_DTYPE_KIND(type) > LPGEMM_KIND_BIPOLAR ||
@@ -436,13 +440,20 @@ static int fixed_digits(const problem *p, const char *kernel) {
       p->args.y_type == LPGEMM_I32) {
     return 0;
   }
-  if (kernel && strncmp(kernel, "bits.", 5) != 0 && strncmp(kernel, "lookup.", 7) != 0) return 0;
-  return bits == 1 ? 24 : bits == 2 ? 22 : 0;
+  return bits <= 4 ? bits : 0;
+}
+
+/* What the kernel may add to the bound of output i, or those that may be chosen. */
+static double fixed_term(const problem *p, const char *kernel, int64_t i) {
+  const int bits = fixed_bits(p);
+  if (bits && kernel && strncmp(kernel, "lookup.", 7) == 0) return ldexp(p->summed[i], bits - 30);
+  if (bits == 0 || bits > 2 || (kernel && strncmp(kernel, "bits.", 5) != 0)) return 0;
+  return ldexp(p->fixed[i], 2 * bits - 26);
 }
 
 void problem_expect(problem *p) {
   ref_gemm(&p->spec.desc, &p->source, &p->args, p->want, p->bound, p->rounded);
-  if (fixed_digits(p, NULL)) expect_fixed(p);
+  if (fixed_bits(p)) expect_fixed(p);
   if (!p->spec.exact || p->args.y_type == LPGEMM_I32) return;
   for (int64_t i = 0; i < p->args.m * p->spec.desc.n; i++) {
     p->want[i] = ref_round(p->args.y_type, p->want[i]);
@@ -517,9 +528,8 @@ void problem_check(const problem *p, const char *what) {
   const int64_t outputs = p->args.m * p->spec.desc.n;
   double *bound = malloc(((size_t)outputs + 1) * sizeof *bound);
   if (!bound) abort();
-  const int digits = fixed_digits(p, what);
   for (int64_t i = 0; i < outputs; i++) {
-    bound[i] = (rounds_weights(what) ? p->rounded : p->bound)[i] + (digits ? ldexp(p->fixed[i], -digits) : 0);
+    bound[i] = (rounds_weights(what) ? p->rounded : p->bound)[i] + fixed_term(p, what, i);
     if (adds_fp8(p, what)) bound[i] += 7 * (p->rounded[i] - p->bound[i]);
   }
   CHECK_MATRIX(

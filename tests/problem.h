@@ -29,7 +29,7 @@ typedef struct problem {
   lpgemm_weights_t weights;
   lpgemm_run_args_t args; /* change it before problem_expect() to vary the call */
   void *x, *y, *c, *bias, *x_scale;
-  double *want, *bound, *rounded, *fixed; /* [m][n] */
+  double *want, *bound, *rounded, *fixed, *summed; /* [m][n] */
 } problem;
 
 /* Draws the operands and packs the weights; 0 if that failed, which fails the case. */

@@ -1,10 +1,12 @@
 /* The lookup kernels of the GPU (src/kernels/lookup/): as far as they are arithmetic, planes of packed words, tables
  * and their sums against the model of the instruction; plans; on a GPU matrices of several super tiles and slices of K.
  * test_gemm.c runs the kernels over the whole matrix of types and shapes. */
+#include <math.h>
 #include <string.h>
 
 #include "devices.h"
 #include "kernels/lookup/lookup_plan.h"
+#include "layouts/unit.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "ref/lmma.h"
@@ -12,40 +14,72 @@
 
 /* ---- products ---- */
 
-static int32_t draw_activation(int bits) {
-  const int32_t limit = (1 << (lpg_table_precision(bits) - 1)) - (1 << (lpg_table_precision(bits) - 12));
-  return test_between(0, 3) ? (int32_t)test_between(-limit, limit) : test_between(0, 1) ? limit : -limit;
+/* Activations of a chunk as a kernel takes them: integers, whose unit depends on what their magnitudes add up to. */
+typedef struct chunk {
+  float x[LPG_CHUNK_K];
+  int unit; /* its exponent */
+  int32_t q[LPG_CHUNK_K];
+} chunk;
+
+static uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/* Near each other, of many sizes, or all as large as they can be. */
+static void draw_chunk(chunk *c, int bits, int kind) {
+  const int spread = kind == 0 ? 1 : kind == 1 ? 40 : 0, size = (int)test_between(-90, 90);
+  double most = 0, sum = 0;
+  for (int i = 0; i < LPG_CHUNK_K; i++) {
+    const double x = spread ? test_uniform(-1, 1) : test_between(0, 1) ? 1 - 0x1p-11 : -1 + 0x1p-11;
+    c->x[i] = (float)ldexp(x, size - (spread ? (int)test_between(0, spread) : 0));
+    most = fmax(most, fabs((double)c->x[i]));
+    sum += fabs((double)c->x[i]);
+  }
+  const int exponent = lpg_fixed_exponent(bits_of((float)most));
+  uint32_t magnitudes = 0;
+  for (int i = 0; i < LPG_CHUNK_K; i++) {
+    magnitudes += (uint32_t)ceil(ldexp(fabs((double)c->x[i]), LPG_TABLE_COARSE - exponent));
+  }
+  c->unit = lpg_table_unit(bits, exponent, bits_of((float)magnitudes));
+  double units = 0;
+  for (int i = 0; i < LPG_CHUNK_K; i++) {
+    c->q[i] = (int32_t)nearbyint(ldexp((double)c->x[i], -c->unit));
+    units += fabs((double)c->q[i]);
+  }
+  CHECK(units <= ldexp(1, lpg_table_digits(bits)) + LPG_CHUNK_K / 2);
+  CHECK(ldexp(1, c->unit - 1) <= ldexp(sum * (1 + 0x1p-12), -lpg_table_digits(bits))); /* docs/numerics.md */
 }
 
 /* A chunk of a row, packed, as the four lanes of a quad multiply it: in 32 bits, the middle of the codes and any zero
  * among them included. */
-static void check_product(int bits) {
-  enum { UNITS = 2 };
+static void check_product(int bits, int kind) {
+  enum { WORDS = 4 };
   uint8_t codes[LPG_CHUNK_K];
-  uint32_t packed[4][UNITS] = {{0}};
-  int32_t q[LPG_CHUNK_K];
+  uint32_t packed[4][WORDS] = {{0}};
+  chunk of_x;
   double x[LPG_CHUNK_K], want;
-  const int unit_k = LPG_CHUNK_K / bits, center = (int)test_between(-((1 << bits) - 1), (1 << bits) - 1);
+  const int unit_k = 4 * lpg_unit_codes(bits), center = (int)test_between(-((1 << bits) - 1), (1 << bits) - 1);
   int64_t sum = 0, sum_x = 0;
+  draw_chunk(&of_x, bits, kind);
   for (int c = 0; c < LPG_CHUNK_K; c++) {
-    const int in_unit = c % unit_k, t = c % 8 / 2;
-    const lpg_field field = lpg_field_of(bits, 2 * (in_unit / 16) + c % 16 / 8);
-    CHECK(lpg_unit_codes(bits) * 4 == unit_k && field.word == 0);
-    q[c] = draw_activation(bits);
-    x[c] = q[c];
-    sum_x += q[c];
+    const int in_unit = c % unit_k;
+    x[c] = of_x.q[c];
+    sum_x += of_x.q[c];
     codes[c] = (uint8_t)test_between(0, (1 << bits) - 1);
-    packed[t][c / unit_k] |= (uint32_t)codes[c] << (field.shift + 16 * (c % 2));
+    lpg_unit_put_pair(bits, packed[c % 8 / 2] + c / unit_k * lpg_unit_words(bits), 1, 2 * (in_unit / 16) + c % 16 / 8,
+                      (uint32_t)codes[c] << 16 * (c % 2));
   }
   for (int t = 0; t < 4; t++) {
     int64_t found = 0;
+    lpg_words_to_planes(bits, packed[t]);
     for (int bit = bits - 1; bit >= 0; bit--) {
-      const uint32_t plane = lpg_plane_of(bits, packed[t], bit);
       found *= 2;
       for (int nibble = 0; nibble < LPG_TABLES; nibble++) {
         int32_t of_table[4];
-        for (int i = 0; i < 4; i++) of_table[i] = q[lpg_table_column(bits, nibble, t, i)];
-        found += lpg_table_entry(of_table, (int)(plane >> 4 * nibble & 15u));
+        for (int i = 0; i < 4; i++) of_table[i] = of_x.q[lpg_table_column(bits, nibble, t, i)];
+        found += lpg_table_entry(of_table, (int)(packed[t][bit] >> 4 * nibble & 15u));
       }
     }
     sum += found;
@@ -57,16 +91,18 @@ static void check_product(int bits) {
 }
 
 static void test_products(void) {
-  for (int bits = 1; bits <= 2; bits++) {
+  for (int bits = 1; bits <= 4; bits++) {
     if (test_case("lookup/entries/u%d", bits)) {
-      for (int n = 0; n < 100; n++) {
-        const int32_t q[4] = {draw_activation(bits), draw_activation(bits), draw_activation(bits),
-                              draw_activation(bits)};
-        for (int e = 0; e < LPG_TABLE_ENTRIES; e++) CHECK_INT(lpg_table_entry(q, 15 - e), -lpg_table_entry(q, e));
+      chunk c;
+      draw_chunk(&c, bits, 0);
+      for (int n = 0; n < LPG_CHUNK_K; n += 4) {
+        for (int e = 0; e < LPG_TABLE_ENTRIES; e++) {
+          CHECK_INT(lpg_table_entry(c.q + n, 15 - e), -lpg_table_entry(c.q + n, e));
+        }
       }
     }
     if (!test_case("lookup/product/u%d", bits)) continue;
-    for (int n = 0; n < 500; n++) check_product(bits);
+    for (int n = 0; n < 600; n++) check_product(bits, n % 3);
   }
 }
 
@@ -74,15 +110,17 @@ static void test_products(void) {
 
 static void check_plan(const lpg_lookup_plan *p, const lpg_plan *w, const lpg_device *device) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const int chunks = blocks * lpg_lookup_chunks(w->bits);
+  const int chunks = blocks * lpg_lookup_chunks(w->bits), row_tiles = lpg_lookup_row_tiles(w->bits);
+  const int64_t vectors = w->k_tiles * lpg_tile_bytes(w->bits) / 512, block_vectors = lpg_lookup_vectors(w->bits);
   CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
   CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices]));
   CHECK(p->slice.each * p->slices + p->slice.more == p->blocks && p->slice.more < p->slices);
   CHECK(p->group.each * p->groups + p->group.more == p->super_tiles && p->group.more < p->groups);
-  CHECK_INT(p->blocks, w->k_tiles); /* a vector of each row tile */
-  CHECK((int64_t)p->super_tiles * LPG_LOOKUP_ROW_TILES >= w->row_tiles && p->group.each >= 1);
+  CHECK(p->blocks * block_vectors >= vectors && (p->blocks - 1) * block_vectors < vectors);
+  CHECK(w->bits == 4 || p->blocks * block_vectors == vectors);
+  CHECK((int64_t)p->super_tiles * row_tiles >= w->row_tiles && p->group.each >= 1);
   CHECK(p->numbers == chunks * LPG_LOOKUP_TABLES && p->slots == p->numbers + chunks * LPG_LOOKUP_NUMBERS);
-  CHECK(p->inbox == p->slots + (tiles + LPG_LOOKUP_WARPS - 1) * p->slot_bytes && p->inbox % 16 == 0);
+  CHECK(p->inbox == p->slots + (tiles + lpg_lookup_warps(w->bits) - 1) * p->slot_bytes && p->inbox % 16 == 0);
   CHECK(p->slices == 1 || (int64_t)p->inbox_slice * p->slices >= (int64_t)tiles * p->slot_bytes);
   CHECK(p->shared_bytes == p->inbox + p->slices * p->inbox_slice && p->shared_bytes <= device->shared_memory);
 }
@@ -94,7 +132,7 @@ static void test_plans(void) {
     int found = 0;
     for (int i = 0; i < 1000; i++) {
       lpgemm_weight_desc_t desc = {.size = sizeof desc, .scale_type = LPGEMM_F16, .group_k = i % 2 ? 128 : 0};
-      desc.type = LPGEMM_UINT((uint32_t)(1 + i / 2 % 2));
+      desc.type = LPGEMM_UINT((uint32_t)(1 + i / 2 % 4));
       desc.n = test_between(1, test_between(0, 1) ? 300 : 60000);
       desc.k = test_between(1, test_between(0, 1) ? 3000 : 15000);
       lpg_plan w;
@@ -162,14 +200,16 @@ static void check_large(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, in
 
 static void test_large(void) {
   static const struct { int64_t n, k; } sizes[] = {{1000, 4096}, {3000, 1000}, {130, 9000}, {9000, 512}};
-  const lpgemm_dtype_t types[] = {LPGEMM_UINT(1), LPGEMM_UINT(2), LPGEMM_BIPOLAR(1), LPGEMM_BIPOLAR(2)};
+  const lpgemm_dtype_t types[] = {LPGEMM_UINT(1), LPGEMM_UINT(2), LPGEMM_BIPOLAR(1), LPGEMM_BIPOLAR(2),
+                                  LPGEMM_UINT(3), LPGEMM_UINT(4), LPGEMM_INT(3),     LPGEMM_BIPOLAR(4),
+                                  LPGEMM_INT(2),  LPGEMM_INT(4),  LPGEMM_BIPOLAR(3)};
   const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_E4M3, LPGEMM_F16, LPGEMM_E5M2};
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
-  for (int i = 0; i < 48; i++) {
-    const lpgemm_dtype_t type = types[i % 4];
-    const int is_unsigned = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT, zero = is_unsigned ? i / 4 % 4 : 0,
-              s = i / 4 % 4;
-    check_large(type, x_types[i % 5], zero, 1 + i / 3 % 3, sizes[s].n + i, sizes[s].k + i % 7, i / 24);
+  for (int i = 0; i < 132; i++) {
+    const lpgemm_dtype_t type = types[i % 11];
+    const int is_unsigned = LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT, zero = is_unsigned ? i / 11 % 4 : 0,
+              s = i / 2 % 4;
+    check_large(type, x_types[i % 5], zero, 1 + i / 3 % 3, sizes[s].n + i, sizes[s].k + i % 7, i / 66);
   }
 }
 

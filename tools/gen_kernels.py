@@ -95,7 +95,7 @@ FAMILIES = {
                      refuses="lpgemm_i_counts_refuses", estimate="lpgemm_i_counts_estimate",
                      prepare="{symbol}_prepare", header="bitserial/counts_host.cuh",
                      instance="LPG_COUNTS({symbol}, {width})"),
-    "lookup": Family(["u1", "u2"], ["f16", "bf16"], ["64x1"], ["sm90a"], widths=range(1, 3),
+    "lookup": Family([f"u{b}" for b in range(1, 5)], ["f16", "bf16"], ["64x1"], ["sm90a"], widths=range(1, 5),
                      y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      scales="LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3",
                      groups="LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", flags="LPG_K_FORCE_ONLY", m_max="16",

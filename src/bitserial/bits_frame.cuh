@@ -1,6 +1,5 @@
-/* The frame of kernels whose packed words go to the binary tensor cores untouched: a warp's share is a contiguous run
- * of units, its sums for the rows of a unit go to slot (tile + warp), which no other pair has, and the slots of one
- * tile are contiguous.
+/* The frame of kernels whose packed words go to the binary tensor cores untouched, a unit after the other of a warp's
+ * share.
  *
  * T, beside what bits_plan.h decides: task makes a part of X's operand; products multiplies units, stores the sums of a
  * super tile, and says what they are worth. */
@@ -33,29 +32,24 @@ __global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_consta
   let_next_start();
   if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
   const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-  const int slice = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
-  const int group = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
-  const int first_tile = first_of(p.group, group), tiles = count_of(p.group, group);
-  const int first_block = first_of(p.slice, slice), blocks = reads_product(a.epilogue) ? count_of(p.slice, slice) : 0;
-  const unsigned all = (unsigned)(tiles * blocks);
-  const lpg_shares shares = {(int)(all / T::warps), (int)(all % T::warps)};
-  const int first = first_of(shares, warp);
-  int left = count_of(shares, warp), tile = left > 0 ? first / blocks : 0, block = first - tile * blocks;
+  const warp_share share(p, T::warps, warp, reads_product(a.epilogue));
+  const int first_block = share.first_block, blocks = share.blocks;
+  int left = share.left, tile = share.tile;
 
   if (p.slices > 1) cluster_arrive(); /* before the others may write here */
   wait_for_previous();
   typename T::task task;
   if (blocks > 0) task.load(a, threadIdx.x, first_block, blocks); /* before weights hold it up */
   unit_words<T> units[T::depth] = {};
-  unit_stream<T> stream(a, first_tile, tile, block, left, first_block, blocks, lane);
+  unit_stream<T> stream(a, share, lane);
 #pragma unroll
   for (int d = 0; d < T::depth; d++) stream.load(units[d]);
   if (blocks > 0) prepare_x<T>(a, task, first_block, blocks, memory);
   __syncthreads();
 
-  typename T::products products(a, first_tile, tiles, blocks, lane);
-  const uint32_t *x = (const uint32_t *)memory + block * T::unit_x_words;
-  int left_of_tile = blocks - block;
+  typename T::products products(a, share.first_tile, share.tiles, blocks, lane);
+  const uint32_t *x = (const uint32_t *)memory + share.block * T::unit_x_words;
+  int left_of_tile = blocks - share.block;
   while (left > 0) {
 #pragma unroll
     for (int d = 0; d < T::depth; d++) {
@@ -74,9 +68,9 @@ __global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_consta
     }
   }
   if (p.slices > 1) cluster_wait(); /* the others have started */
-  products.finish(slice, memory);
+  products.finish(share.slice, memory);
   __syncthreads();
-  combine_sums<T>(a, shares, first_tile, tiles, blocks, slice, memory,
+  combine_sums<T>(a, share, memory,
                   [&](int row, int m, typename T::sum_type sum) { return products.value(row, m, sum, memory); });
 }
 

@@ -2,6 +2,7 @@
  * ahead of the one that is multiplied. */
 #pragma once
 
+#include "../kernels/slot_sums.cuh"
 #include "bits_work.cuh"
 
 namespace lpg {
@@ -16,22 +17,18 @@ struct unit_words {
 
 /* What a warp loads next. */
 template <class T>
-struct unit_stream {
+struct unit_stream : share_cursor {
   const bits_args &a;
-  int tile, left_of_tile, left; /* the next unit's super tile; units of it, and of the share, that are left */
-  int first_block, blocks;      /* of the block of threads */
-  int lane, chunk, vectors;     /* the lane's chunk of the next unit; vectors of the row tile from it on */
+  int lane, chunk, vectors; /* the lane's chunk of the next unit; vectors of the row tile from it on */
   const uint8_t *codes[T::row_tiles], *scales[T::row_tiles], *zeros[T::row_tiles];
 
-  __device__ unit_stream(const bits_args &a, int first_tile, int tile, int block, int left, int first_block, int blocks,
-                         int lane)
-      : a(a), tile(first_tile + tile), left(left), first_block(first_block), blocks(blocks), lane(lane) {
-    if (left > 0) start_tile(block);
+  __device__ unit_stream(const bits_args &a, const warp_share &share, int lane)
+      : share_cursor(share), a(a), lane(lane) {
+    if (left > 0) start_tile(share.block);
   }
 
   __device__ void start_tile(int block) {
     const int at = first_block + block;
-    left_of_tile = blocks - block;
     chunk = at * T::chunks + lane % T::chunks;
     vectors = a.row_vectors - at * T::vectors;
 #pragma unroll
@@ -59,13 +56,9 @@ struct unit_stream {
       load_raw(a.numbers, scales[r], zeros[r], group, lane / 4, unit.numbers[r]);
       codes[r] += T::vectors * 512;
     }
-    left--;
     chunk += T::chunks;
     vectors -= T::vectors;
-    if (--left_of_tile == 0) {
-      tile++;
-      if (left > 0) start_tile(0);
-    }
+    if (next()) start_tile(0);
   }
 };
 

@@ -1,4 +1,4 @@
-/* The lookup kernels: a row of X by integers of 1 and 2 bits, whose bits select sums of activations from tables in
+/* The lookup kernels: a row of X by integers of 1 to 4 bits, whose bits select sums of activations from tables in
  * shared memory (docs/lut.md).
  *
  *   make tables of the slice of X while the first weights are on their way
@@ -21,73 +21,100 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int lane_rows = 2 * LPG_LOOKUP_ROW_TILES; /* of a super tile: g and g + 8 of each row tile */
-
 /* ---- weights on their way ---- */
 
-/* A lane's words of a vector of each row tile: rows g and g + 8 of the first unit, then of the second. Lanes t = 2 and
- * 3 have the second half of the row tiles first. */
+/* Scales and zeros of a lane's own rows' tile. */
 template <class T>
-struct vector_words {
-  uint32_t word[T::row_tiles][4];
+struct own_numbers {
+  const uint8_t *scales, *zeros;
 
-  /* Plane `bit` of chunk `chunk`, of row g (half 0) or g + 8. */
-  __device__ uint32_t plane(int tile, int half, int chunk, int bit) const {
-    const uint32_t units[2] = {word[tile][half + 2 * chunk], word[tile][half + 2 * (T::Bits - 1)]};
-    return lpg_plane_of(T::Bits, units, bit);
+  own_numbers() = default;
+  __device__ own_numbers(const lookup_args &a, int tile, int lane) {
+    const int64_t own = min(tile * T::row_tiles + lane % 4 * T::own_rows / 2, a.row_tiles - 1);
+    scales = a.numbers.scales + own * a.numbers.scale_row;
+    zeros = a.numbers.zeros + own * a.numbers.zero_row;
+  }
+
+  /* As they are packed. */
+  __device__ void load(const lookup_args &a, int chunk, int lane, raw_numbers<T::General> &raw) const {
+    load_raw(a.numbers, scales, zeros, min(chunk >> a.numbers.group_shift, a.numbers.last_group), lane / 4, raw);
+  }
+};
+
+/* What a lane has of a block: words of each row tile, of its rows g and g + 8 in turn, where lanes t = 2 and 3 have the
+ * second half of the row tiles first; and numbers of its own rows. */
+template <class T>
+struct block_words {
+  uint32_t word[T::row_tiles][4 * T::vectors];
+  raw_numbers<T::General> numbers[T::chunks];
+
+  /* The planes of chunk `chunk`, of row g (half 0) or g + 8. */
+  __device__ void planes(int tile, int half, int chunk, uint32_t (&plane)[T::Bits]) const {
+#pragma unroll
+    for (int i = 0; i < T::Bits; i++) plane[i] = word[tile][2 * (chunk * T::Bits + i) + half];
+    lpg_words_to_planes(T::Bits, plane);
   }
 };
 
 /* What a warp loads next. */
 template <class T>
-struct vector_stream {
+struct block_stream : share_cursor {
   const lookup_args &a;
-  int tile, left_of_tile, left; /* the next vector's super tile; vectors of it, and of the share, that are left */
-  int first_block, blocks;      /* of the block of threads */
-  int lane, last;               /* the last row tile of the super tile */
+  int lane, last;     /* the last row tile of the super tile */
+  int chunk, vectors; /* the next block's first chunk; vectors of a row tile from it on */
   const uint8_t *codes;
+  own_numbers<T> numbers;
 
-  __device__ vector_stream(const lookup_args &a, int first_tile, int tile, int block, int left, int first_block,
-                           int blocks, int lane)
-      : a(a), tile(first_tile + tile), left(left), first_block(first_block), blocks(blocks), lane(lane) {
-    if (left > 0) start_tile(block);
+  __device__ block_stream(const lookup_args &a, const warp_share &share, int lane)
+      : share_cursor(share), a(a), lane(lane) {
+    if (left > 0) start_tile(share.block);
   }
 
   __device__ void start_tile(int block) {
-    const int row_tile = tile * T::row_tiles;
-    left_of_tile = blocks - block;
+    const int at = first_block + block, row_tile = tile * T::row_tiles;
     last = min(T::row_tiles, a.row_tiles - row_tile) - 1;
-    codes = a.codes + (int64_t)row_tile * a.row_bytes + (int64_t)(first_block + block) * 512 + lane * 16;
+    chunk = at * T::chunks;
+    vectors = a.row_vectors - at * T::vectors;
+    codes = a.codes + (int64_t)row_tile * a.row_bytes + (int64_t)at * (T::vectors * 512) + lane * 16;
+    numbers = own_numbers<T>(a, tile, lane);
   }
 
-  __device__ void load(vector_words<T> &to) {
+  __device__ void load(block_words<T> &to) {
     if (left <= 0) return;
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++)
-      load16(codes + min(r ^ (lane & 2) * T::own_tiles, last) * a.row_bytes, to.word[r]);
-    codes += 512;
-    left--;
-    if (--left_of_tile == 0) {
-      tile++;
-      if (left > 0) start_tile(0);
+    for (int r = 0; r < T::row_tiles; r++) { /* what is not there repeats the last */
+      const uint8_t *const from = codes + min(r ^ (lane >> 1 & 1) * (T::row_tiles / 2), last) * a.row_bytes;
+#pragma unroll
+      for (int v = 0; v < T::vectors; v++) {
+        if (v == 0 || T::whole) {
+          load16(from + v * 512, to.word[r] + 4 * v);
+        } else { /* only columns that X does not have are missing */
+          load16_if_more(vectors, v, from + v * 512, to.word[r] + 4 * v);
+        }
+      }
     }
+#pragma unroll
+    for (int c = 0; c < T::chunks && T::ahead; c++) numbers.load(a, chunk + c, lane, to.numbers[c]);
+    codes += T::vectors * 512;
+    chunk += T::chunks;
+    vectors -= T::vectors;
+    if (next()) start_tile(0);
   }
 };
 
 /* ---- lookups ---- */
 
-/* The sums that nibbles 2 Byte and 2 Byte + 1 of a plane select; even, odd: its nibbles, each in a byte. tables: of the
- * chunk, for the lane. Entries are 128 bytes apart, and a product of bytes makes the address. */
+/* The sums that nibbles 2 Byte and 2 Byte + 1 of a plane select; even, odd: its nibbles, each where it is in its byte.
+ * tables: of the chunk, for the lane. Entries are 128 bytes apart, and a product of bytes makes the address. */
 template <int Byte>
 __device__ inline int two_entries(uint32_t even, uint32_t odd, uint32_t tables) {
-  constexpr uint32_t pick = 128u << (8 * Byte);
   constexpr int table_bytes = LPG_TABLE_ENTRIES * LPG_LANES * 4;
-  return read_entry<2 * Byte * table_bytes>(__dp4a(even, pick, tables)) +
-         read_entry<(2 * Byte + 1) * table_bytes>(__dp4a(odd, pick, tables));
+  return read_entry<2 * Byte * table_bytes>(__dp4a(even, 128u << (8 * Byte), tables)) +
+         read_entry<(2 * Byte + 1) * table_bytes>(__dp4a(odd, 8u << (8 * Byte), tables));
 }
 
 __device__ inline int entries_of(uint32_t plane, uint32_t tables) {
-  const uint32_t even = plane & 0x0f0f0f0fu, odd = plane >> 4 & 0x0f0f0f0fu;
+  const uint32_t even = plane & 0x0f0f0f0fu, odd = plane & 0xf0f0f0f0u;
   return two_entries<0>(even, odd, tables) + two_entries<1>(even, odd, tables) + two_entries<2>(even, odd, tables) +
          two_entries<3>(even, odd, tables);
 }
@@ -123,79 +150,63 @@ __device__ inline lookup_scaling scaling_of(const chunk_numbers_args &a, const r
 /* What is found in the tables of a chunk, for all rows. */
 template <class T>
 struct lookup_sums {
-  int found[lane_rows];
+  int found[T::lane_rows];
 
-  __device__ lookup_sums(const vector_words<T> &words, int in_block, uint32_t tables) {
+  __device__ lookup_sums(const block_words<T> &words, int chunk, uint32_t tables) {
 #pragma unroll
-    for (int r = 0; r < lane_rows; r++) {
-      found[r] = entries_of(words.plane(r / 2, r % 2, in_block, T::Bits - 1), tables);
-      if (T::Bits == 2) found[r] += found[r] + entries_of(words.plane(r / 2, r % 2, in_block, 0), tables);
+    for (int r = 0; r < T::lane_rows; r++) {
+      uint32_t plane[T::Bits];
+      words.planes(r / 2, r % 2, chunk, plane);
+      found[r] = entries_of(plane[T::Bits - 1], tables);
+#pragma unroll
+      for (int bit = T::Bits - 2; bit >= 0; bit--) found[r] += found[r] + entries_of(plane[bit], tables);
     }
   }
 
-  /* Of all lanes of a row. Lane t gets those of its own row tiles: the lanes halve what they have, twice. */
-  __device__ void add_lanes(int t, int (&sum)[T::own_tiles][2]) const {
-    int half[lane_rows / 2];
+  /* Of all lanes of a row. Lane t gets those of its own rows: the lanes halve what they have, twice. */
+  __device__ void add_lanes(int t, int (&sum)[T::own_rows]) const {
+    int half[T::lane_rows / 2];
 #pragma unroll
-    for (int r = 0; r < lane_rows / 2; r++) {
-      half[r] = found[r] + __shfl_xor_sync(~0u, found[r + lane_rows / 2], 2);
+    for (int r = 0; r < T::lane_rows / 2; r++) {
+      half[r] = found[r] + __shfl_xor_sync(~0u, found[r + T::lane_rows / 2], 2);
     }
 #pragma unroll
-    for (int r = 0; r < lane_rows / 4; r++) {
-      const int mine = t & 1 ? half[r + lane_rows / 4] : half[r], other = t & 1 ? half[r] : half[r + lane_rows / 4];
-      sum[r / 2][r % 2] = mine + __shfl_xor_sync(~0u, other, 1);
-    }
-  }
-};
-
-/* Scales and zeros of a chunk, for the lane's own row tiles, as they are packed. */
-template <class T>
-struct chunk_raw {
-  raw_numbers<T::General> of[T::own_tiles];
-
-  __device__ chunk_raw(const lookup_args &a, int tile, int chunk, int lane) {
-    const int group = min(chunk >> a.numbers.group_shift, a.numbers.last_group);
-#pragma unroll
-    for (int i = 0; i < T::own_tiles; i++) {
-      const int64_t row_tile = min(tile * T::row_tiles + lane % 4 * T::own_tiles + i, a.row_tiles - 1);
-      load_raw(a.numbers, a.numbers.scales + row_tile * a.numbers.scale_row,
-               a.numbers.zeros + row_tile * a.numbers.zero_row, group, lane / 4, of[i]);
+    for (int r = 0; r < T::own_rows; r++) {
+      const int mine = t & 1 ? half[r + T::own_rows] : half[r], other = t & 1 ? half[r] : half[r + T::own_rows];
+      sum[r] = mine + __shfl_xor_sync(~0u, other, 1);
     }
   }
 };
 
-/* A warp's sums for a super tile: of rows g and g + 8 of the lane's own row tiles. */
+/* A warp's sums for the lane's own rows of a super tile: rows g and g + 8 of one row tile, or one of both. */
 template <class T>
-struct tile_totals {
-  float total[T::own_tiles][2];
+struct own_sums {
+  float total[T::own_rows];
 
   __device__ void clear() {
 #pragma unroll
-    for (int i = 0; i < T::own_tiles; i++) total[i][0] = total[i][1] = 0.0f;
+    for (int i = 0; i < T::own_rows; i++) total[i] = 0.0f;
   }
 
-  __device__ void add(const lookup_args &a, const chunk_raw<T> &raw, const chunk_sums &x,
-                      const int (&sum)[T::own_tiles][2]) {
+  __device__ void add(const chunk_numbers_args &a, const raw_numbers<T::General> &raw, const chunk_sums &x, int t,
+                      const int (&sum)[T::own_rows]) {
 #pragma unroll
-    for (int i = 0; i < T::own_tiles; i++) {
-#pragma unroll
-      for (int half = 0; half < 2; half++) {
-        const lookup_scaling s = scaling_of(a.numbers, raw.of[i], half);
-        float &all = total[i][half];
-        if (T::General) {
-          const float product = (float)(sum[i][half] - s.center * x.sum) * x.unit;
-          all = fmaf(product, s.scale, fmaf((float)x.sum * x.unit, s.shift, all));
-        } else {
-          all = fmaf(((float)(sum[i][half] - x.centered) + x.rest) * x.unit, s.scale, all);
-        }
+    for (int i = 0; i < T::own_rows; i++) {
+      const lookup_scaling s = scaling_of(a, raw, (t * T::own_rows + i) % 2);
+      float &all = total[i];
+      if (T::General) {
+        const float product = (float)(sum[i] - s.center * x.sum) * x.unit;
+        all = fmaf(product, s.scale, fmaf((float)x.sum * x.unit, s.shift, all));
+      } else {
+        all = fmaf(((float)(sum[i] - x.centered) + x.rest) * x.unit, s.scale, all);
       }
     }
   }
 
   __device__ void store(float *slot, int lane, float factor) const {
 #pragma unroll
-    for (int i = 0; i < 2 * T::own_tiles; i++) {
-      slot[(lane % 4 * T::own_tiles + i / 2) * LPG_TILE_ROWS + i % 2 * 8 + lane / 4] = total[i / 2][i % 2] * factor;
+    for (int i = 0; i < T::own_rows; i++) {
+      slot[(lane % 4 * T::own_rows + i) * (LPG_TILE_ROWS / 2) + lane / 4] = total[i] * factor;
     }
   }
 };
@@ -209,51 +220,48 @@ __global__ void __launch_bounds__(T::threads, 1) lookup_kernel(const __grid_cons
   let_next_start();
   if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
   const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-  const int slice = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
-  const int group = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
-  const int first_tile = first_of(p.group, group), tiles = count_of(p.group, group);
-  const int first_block = first_of(p.slice, slice), blocks = reads_product(a.epilogue) ? count_of(p.slice, slice) : 0;
-  const unsigned all = (unsigned)(tiles * blocks);
-  const lpg_shares shares = {(int)(all / T::warps), (int)(all % T::warps)};
-  const int first = first_of(shares, warp), chunks = blocks * T::chunks;
-  int left = count_of(shares, warp), tile = left > 0 ? first / blocks : 0, block = first - tile * blocks;
+  const warp_share share(p, T::warps, warp, reads_product(a.epilogue));
+  const int first_chunk = share.first_block * T::chunks, chunks = share.blocks * T::chunks;
+  int left = share.left, tile = share.tile, block = share.block;
 
   if (p.slices > 1) cluster_arrive(); /* before the others may write here */
   wait_for_previous();
   table_task<T> task;
-  if (warp < 2 * chunks) task.load(a, warp, first_block * T::chunks, lane);
-  vector_words<T> next = {};
-  vector_stream<T> stream(a, first_tile, tile, block, left, first_block, blocks, lane);
+  if (warp < 2 * chunks) task.load(a, warp, first_chunk, lane);
+  block_words<T> next = {};
+  block_stream<T> stream(a, share, lane);
   stream.load(next);
-  make_tables<T>(a, task, first_block * T::chunks, chunks, warp, lane, memory);
+  make_tables<T>(a, task, first_chunk, chunks, warp, lane, memory);
   __syncthreads();
 
-  const uint32_t tables = (uint32_t)keep((int)shared_address(memory) + lane * 4);
+  const uint32_t tables = shared_address(memory) + lane * 4;
   const chunk_sums *const numbers = (const chunk_sums *)(memory + p.numbers);
   const float factor = T::General ? 1.0f : 0.5f * a.numbers.step;
-  tile_totals<T> totals;
-  totals.clear();
+  own_sums<T> rows;
+  rows.clear();
 #pragma unroll 1
   for (; left > 0; left--, block++) {
-    const vector_words<T> words = next;
+    block_words<T> words = next;
     stream.load(next);
+    const uint32_t at = keep(tables + block * (T::chunks * LPG_LOOKUP_TABLES)); /* lookups come after those loads */
 #pragma unroll
     for (int c = 0; c < T::chunks; c++) {
       const int chunk = block * T::chunks + c;
-      const chunk_raw<T> raw(a, first_tile + tile, first_block * T::chunks + chunk, lane);
-      int sum[T::own_tiles][2];
-      lookup_sums<T>(words, c, tables + chunk * LPG_LOOKUP_TABLES).add_lanes(lane % 4, sum);
-      totals.add(a, raw, numbers[chunk], sum);
+      int sum[T::own_rows];
+      if (!T::ahead)
+        own_numbers<T>(a, share.first_tile + tile, lane).load(a, first_chunk + chunk, lane, words.numbers[c]);
+      lookup_sums<T>(words, c, at + c * LPG_LOOKUP_TABLES).add_lanes(lane % 4, sum);
+      rows.add(a.numbers, words.numbers[c], numbers[chunk], lane % 4, sum);
     }
-    if (block < blocks - 1 && left > 1) continue;
-    totals.store((float *)(memory + p.slots + (tile + warp) * p.slot_bytes), lane, factor);
-    totals.clear();
+    if (block < share.blocks - 1 && left > 1) continue;
+    rows.store((float *)(memory + p.slots + (tile + warp) * p.slot_bytes), lane, factor);
+    rows.clear();
     block = -1;
     tile++;
   }
   if (p.slices > 1) cluster_wait(); /* the others have started */
   __syncthreads();
-  combine_sums<T>(a, shares, first_tile, tiles, blocks, slice, memory, [](int, int, float sum) { return sum; });
+  combine_sums<T>(a, share, memory, [](int, int, float sum) { return sum; });
 }
 
 }  // namespace

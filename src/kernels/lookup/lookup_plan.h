@@ -1,7 +1,7 @@
 /* How a problem of the lookup kernels is cut into pieces: plain arithmetic, for C and CUDA.
  *
  * K is cut into slices of whole blocks; the blocks of threads of a cluster take one slice each of the same rows. Rows
- * are cut into super tiles of 64, dealt out evenly to clusters, and the blocks of a slice's super tiles evenly to
+ * are cut into super tiles of 64 or 32, dealt out evenly to clusters, and the blocks of a slice's super tiles evenly to
  * warps. Shared memory holds the tables of X for the slice, and the warps' sums. */
 #ifndef LPG_KERNELS_LOOKUP_PLAN_H
 #define LPG_KERNELS_LOOKUP_PLAN_H
@@ -10,17 +10,20 @@
 #include "lookup_table.h"
 
 enum {
-  LPG_LOOKUP_WARPS = 24,    /* of a block of threads: as many as have registers for the rows of a super tile */
-  LPG_LOOKUP_ROW_TILES = 4, /* of a super tile */
-  LPG_LOOKUP_SLICINGS = 4,  /* 1, 2, 4, 8 slices of K */
+  LPG_LOOKUP_SLICINGS = 4, /* 1, 2, 4, 8 slices of K */
   /* Bytes of a chunk: tables, of which each lane has its own in its own bank of shared memory; and what goes with them.
    */
   LPG_LOOKUP_TABLES = LPG_TABLES * LPG_TABLE_ENTRIES * LPG_LANES * 4,
   LPG_LOOKUP_NUMBERS = 16
 };
 
-/* Chunks of a block: a vector of 512 bytes. */
-LPG_FN int lpg_lookup_chunks(int bits) { return bits == 1 ? 2 : 1; }
+/* Warps of a block of threads: as many as have registers for the words of two blocks. */
+LPG_FN int lpg_lookup_warps(int bits) { return bits == 3 ? 20 : 24; }
+
+/* A block is whole vectors of 512 bytes of each row tile, and whole chunks. */
+LPG_FN int lpg_lookup_row_tiles(int bits) { return bits <= 2 ? 4 : 2; } /* of a super tile */
+LPG_FN int lpg_lookup_vectors(int bits) { return bits <= 2 ? 1 : bits == 3 ? 3 : 2; }
+LPG_FN int lpg_lookup_chunks(int bits) { return bits % 2 ? 2 : 1; }
 
 typedef struct lpg_lookup_plan {
   int32_t blocks;          /* of columns, and */
@@ -36,9 +39,9 @@ typedef struct lpg_lookup_plan {
 static inline int lpg_lookup_lay_out(const lpg_plan *weights, const lpg_device *device, int slices_log2,
                                      lpg_lookup_plan *p) {
   const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
-  const int block_chunks = lpg_lookup_chunks(weights->bits);
+  const int block_chunks = lpg_lookup_chunks(weights->bits), row_tiles = lpg_lookup_row_tiles(weights->bits);
   p->blocks = (int32_t)lpg_ceil_div(weights->k_padded, block_chunks * LPG_CHUNK_K);
-  p->super_tiles = (int32_t)lpg_ceil_div(weights->row_tiles, LPG_LOOKUP_ROW_TILES);
+  p->super_tiles = (int32_t)lpg_ceil_div(weights->row_tiles, row_tiles);
   p->slices = 1 << slices_log2;
   p->groups = most < p->super_tiles ? most : p->super_tiles;
   if (p->groups <= 0 || (slices_log2 > 0 && p->slices > p->blocks)) return 0;
@@ -46,9 +49,9 @@ static inline int lpg_lookup_lay_out(const lpg_plan *weights, const lpg_device *
   p->group = lpg_shares_of(p->super_tiles, p->groups);
   const int64_t tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
   const int64_t chunks = blocks * block_chunks;
-  p->slot_bytes = LPG_LOOKUP_ROW_TILES * LPG_TILE_ROWS * 4;
+  p->slot_bytes = row_tiles * LPG_TILE_ROWS * 4;
   const int64_t numbers = chunks * LPG_LOOKUP_TABLES, slots = numbers + chunks * LPG_LOOKUP_NUMBERS;
-  const int64_t inbox = slots + (tiles + LPG_LOOKUP_WARPS - 1) * p->slot_bytes;
+  const int64_t inbox = slots + (tiles + lpg_lookup_warps(weights->bits) - 1) * p->slot_bytes;
   const int64_t inbox_slice = p->slices > 1 ? (tiles + p->slices - 1) / p->slices * p->slot_bytes : 0;
   if (inbox + p->slices * inbox_slice > device->shared_memory) return 0;
   p->numbers = (int32_t)numbers;
@@ -60,10 +63,11 @@ static inline int lpg_lookup_lay_out(const lpg_plan *weights, const lpg_device *
 }
 
 /* Nanoseconds that the plan takes: for its tables, for every super tile's sums, for blocks of warps. Measured on an
- * H200, 2026-11-22, from 4096 x 4096 to 57344 x 8192. */
-static inline double lpg_lookup_cost(const lpg_lookup_plan *p) {
+ * H200, 2026-11-22 and -23, from 4096 x 4096 to 57344 x 8192. */
+static inline double lpg_lookup_cost(const lpg_lookup_plan *p, int bits) {
   const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  return 4800.0 + 100.0 * tiles + 81.0 * tiles * blocks;
+  const int row_tiles = lpg_lookup_row_tiles(bits), vectors = row_tiles * lpg_lookup_vectors(bits);
+  return 4800.0 + tiles * (25.0 * row_tiles + 20.25 * vectors * blocks);
 }
 
 /* The plan that takes the least time; 0 if there is none. */
@@ -73,7 +77,7 @@ static inline int lpg_lookup_make_plan(const lpg_plan *weights, const lpg_device
   for (int i = 0; i < LPG_LOOKUP_SLICINGS; i++) {
     lpg_lookup_plan p = LPG_ZERO;
     if (!lpg_lookup_lay_out(weights, device, i, &p)) continue;
-    const double ns = lpg_lookup_cost(&p);
+    const double ns = lpg_lookup_cost(&p, weights->bits);
     if (least >= 0 && ns >= least) continue;
     least = ns;
     *plan = p;

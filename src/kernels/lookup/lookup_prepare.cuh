@@ -36,14 +36,18 @@ struct table_task {
   }
 
   __device__ void store(const lookup_args &a, uint8_t *memory, int lane) const {
-    constexpr int precision = lpg_table_precision(T::Bits);
-    uint32_t most = 0;
+    uint32_t most = 0, magnitudes = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) most = max(most, __float_as_uint(x[i]) & 0x7fffffffu);
     most = __reduce_max_sync(~0u, most);
     const bool finite = !lpg_is_not_finite(most);
     const int exponent = finite ? lpg_fixed_exponent(most) : 0;
-    const float inverse_unit = __uint_as_float(lpg_power_bits(precision - 1 - exponent));
+    const float coarse = __uint_as_float(lpg_power_bits(LPG_TABLE_COARSE - exponent));
+#pragma unroll
+    for (int i = 0; i < 4; i++) magnitudes += finite ? __float2uint_ru(fabsf(x[i]) * coarse) : 0;
+    magnitudes = __reduce_add_sync(~0u, magnitudes);
+    const int unit_exponent = lpg_table_unit(T::Bits, exponent, __float_as_uint((float)magnitudes));
+    const float inverse_unit = __uint_as_float(lpg_power_bits(-unit_exponent));
     int32_t q[4], sum = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -66,7 +70,7 @@ struct table_task {
       to += T::table_bytes / 4;
     }
     if (half != 0 || lane != 0) return;
-    const float unit = finite ? __uint_as_float(lpg_power_bits(exponent - precision + 1)) : NAN;
+    const float unit = finite ? __uint_as_float(lpg_power_bits(unit_exponent)) : NAN;
     ((chunk_sums *)(memory + a.plan.numbers))[chunk] = {unit, sum, a.center * sum, (float)sum * a.numbers.rest};
   }
 };

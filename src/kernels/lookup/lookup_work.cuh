@@ -29,11 +29,14 @@ struct lookup_traits {
   using sum_type = float;
   static constexpr int Bits = Bits_, Columns = 1;
   static constexpr bool General = General_;
-  static constexpr int warps = LPG_LOOKUP_WARPS, threads = 32 * warps;
-  static constexpr int row_tiles = LPG_LOOKUP_ROW_TILES, rows = row_tiles * LPG_TILE_ROWS; /* of weights */
-  static constexpr int own_tiles =
-      row_tiles / 4; /* of a super tile, that a lane scales: the four of a row share them */
-  static constexpr int chunks = lpg_lookup_chunks(Bits); /* of a block */
+  static constexpr int warps = lpg_lookup_warps(Bits), threads = 32 * warps;
+  static constexpr int row_tiles = lpg_lookup_row_tiles(Bits), rows = row_tiles * LPG_TILE_ROWS; /* of weights */
+  static constexpr int lane_rows = 2 * row_tiles; /* of a super tile, that a lane has words of: g and g + 8 of each */
+  static constexpr int own_rows = lane_rows / 4;  /* of these, that it scales: the four lanes of a row share them */
+  static constexpr int vectors = lpg_lookup_vectors(Bits), chunks = lpg_lookup_chunks(Bits); /* of a block */
+  static constexpr bool whole = lpg_lane_words(Bits) == 4 * vectors; /* it is a tile of the packed form */
+  static constexpr bool ahead =
+      Bits > 2; /* scales and zeros come with the words of their block, which is faster there */
   static constexpr int table_bytes = LPG_TABLE_ENTRIES * LPG_LANES * 4;
 };
 

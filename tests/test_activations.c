@@ -331,25 +331,48 @@ static void check_bipolar_refused(void) {
   }
 }
 
-/* Rows of which no thread has all, in whole pieces of 16 bytes but for their ends: the bytes are the host's. */
-static void check_quantize_long(lpgemm_dtype_t x_type, lpgemm_dtype_t type, lpgemm_x_scale_t mode) {
-  enum { ROWS = 3, COLUMNS = 20003, LD = 20016 };
-  void *x = test_alloc((size_t)(ROWS * LD * ref_bytes(x_type)));
-  uint8_t *codes = test_alloc(ROWS * LD), *want = test_alloc(ROWS * LD);
+/* A row of which half are as near to the middle between two numbers as the types allow, often on it: from a random
+ * scale, and from scales that the largest number gives without rounding. */
+static void fill_near_ties(lpgemm_dtype_t x_type, void *x, int64_t first, int64_t columns, double top, int row) {
+  static const double exact[] = {0.125, 0.75, 5};
+  const double largest = row < 3 ? top * exact[row] : test_uniform(0.5, 2);
+  ref_store(x_type, x, first, largest);
+  for (int64_t j = 1; j < columns; j++) {
+    const double steps = nearbyint(test_uniform(-2 * top, 2 * top));
+    ref_store(x_type, x, first + j, largest * (j % 2 ? steps / (2 * top) : test_uniform(-1, 1)));
+  }
+}
+
+/* The bytes are the host's. */
+static void check_quantize_columns(lpgemm_dtype_t x_type, lpgemm_dtype_t type, int64_t columns, lpgemm_x_scale_t mode) {
+  enum { ROWS = 5 };
+  const int64_t ld = (columns + 15) / 16 * 16;
+  const size_t bytes = (size_t)(ROWS * ld);
+  void *x = test_alloc(bytes * (size_t)ref_bytes(x_type));
+  uint8_t *codes = test_alloc(bytes), *want = test_alloc(bytes);
   float *scales = test_alloc(ROWS * sizeof *scales), want_scales[ROWS];
-  for (int i = 0; i < ROWS * LD; i++) ref_store(x_type, x, i, test_uniform(-1, 1) * (i % 7 ? 1 : 0.001));
-  memset(codes, 0x5a, ROWS * LD);
-  memset(want, 0x5a, ROWS * LD);
-  CHECK_STATUS(lpgemm_quantize_activations(handle, ROWS, COLUMNS, x, x_type, LD, type, codes, LD, scales, mode),
+  for (int i = 0; i < ROWS; i++) fill_near_ties(x_type, x, i * ld, columns, top_of(type), i);
+  memset(codes, 0x5a, bytes);
+  memset(want, 0x5a, bytes);
+  CHECK_STATUS(lpgemm_quantize_activations(handle, ROWS, columns, x, x_type, ld, type, codes, ld, scales, mode),
                LPGEMM_SUCCESS);
   test_wait();
-  lpgemm_i_quantize_activations_host(ROWS, COLUMNS, x, x_type, LD, type, want, LD, want_scales, mode);
-  CHECK(memcmp(codes, want, ROWS * LD) == 0);
+  lpgemm_i_quantize_activations_host(ROWS, columns, x, x_type, ld, type, want, ld, want_scales, mode);
+  CHECK(memcmp(codes, want, bytes) == 0);
   for (int i = 0; i < (mode == LPGEMM_X_SCALE_ROW ? ROWS : 1); i++) CHECK(scales[i] == want_scales[i]);
   test_free(x);
   test_free(codes);
   test_free(want);
   test_free(scales);
+}
+
+/* Rows of eights and others, which a block of threads holds and more. */
+static void check_quantize_ties(lpgemm_dtype_t x_type, lpgemm_dtype_t type) {
+  static const int64_t columns[] = {8, 1000, 8200, 20003, 66000};
+  for (int i = 0; i < 5; i++) {
+    check_quantize_columns(x_type, type, columns[i], LPGEMM_X_SCALE_ROW);
+    check_quantize_columns(x_type, type, columns[i], LPGEMM_X_SCALE_TENSOR);
+  }
 }
 
 void suite_activations(void) {
@@ -368,10 +391,7 @@ void suite_activations(void) {
           check_quantize(real_types[x], type, LPGEMM_X_SCALE_TENSOR, finite);
         }
       }
-      if (test_case("activations/quantize/long/%s/%s", x_name, name)) {
-        check_quantize_long(real_types[x], type, LPGEMM_X_SCALE_ROW);
-        check_quantize_long(real_types[x], type, LPGEMM_X_SCALE_TENSOR);
-      }
+      if (test_case("activations/quantize/ties/%s/%s", x_name, name)) check_quantize_ties(real_types[x], type);
       if (test_case("activations/inside/%s/%s", x_name, name)) check_inside(real_types[x], type);
       if (test_case("activations/workspace/size/%s/%s", x_name, name)) {
         check_workspace_size(LPGEMM_UINT(4), real_types[x], type);

@@ -176,7 +176,8 @@ static lpgemm_status_t unpack_part(lpgemm_handle_t handle, const lpg_plan *plan,
 static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                             lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                             int64_t ldo, float *scale, lpgemm_x_scale_t mode) {
-  return lpgemm_i_cuda_quantize_activations(m, k, x, x_type, ldx, out_type, out, ldo, scale, mode, stream_of(handle));
+  return lpgemm_i_cuda_quantize_activations(&handle->device, m, k, x, x_type, ldx, out_type, out, ldo, scale, mode,
+                                            stream_of(handle));
 }
 
 static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,

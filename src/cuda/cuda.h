@@ -26,9 +26,10 @@ lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_plan *plan, lpgemm_quantize_met
                                        void *scratch, cudaStream_t stream);
 lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type, void *out,
                                      int64_t ldo, cudaStream_t stream);
-lpgemm_status_t lpgemm_i_cuda_quantize_activations(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
-                                                   int64_t ldx, lpgemm_dtype_t out_type, void *out, int64_t ldo,
-                                                   float *scale, lpgemm_x_scale_t mode, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_quantize_activations(const lpg_device *device, int64_t m, int64_t k, const void *x,
+                                                   lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type,
+                                                   void *out, int64_t ldo, float *scale, lpgemm_x_scale_t mode,
+                                                   cudaStream_t stream);
 /* Loads its kernels on the current device, so that the first call may be captured. */
 lpgemm_status_t lpgemm_i_cuda_prepare_activations(void);
 

@@ -48,7 +48,7 @@ static void draw_chunk(chunk *c, int bits, int kind) {
     c->q[i] = (int32_t)nearbyint(ldexp((double)c->x[i], -c->unit));
     units += fabs((double)c->q[i]);
   }
-  CHECK(units <= ldexp(1, lpg_table_digits(bits)) + LPG_CHUNK_K / 2);
+  CHECK(units <= ldexp(1, lpg_table_digits(bits)) + 0.5 * LPG_CHUNK_K);
   CHECK(ldexp(1, c->unit - 1) <= ldexp(sum * (1 + 0x1p-12), -lpg_table_digits(bits))); /* docs/numerics.md */
 }
 

@@ -6,18 +6,18 @@
 #include "ref/gemm_ref.h"
 #include "test.h"
 
-enum { ROWS = 1000, N = 72, K = 320 };
+enum { ROWS = 1000 };
 
 static const int64_t batches[] = {1, 4, 16, 17, 64, 257, ROWS};
 
 /* Row i of a batch is row (start + i * 377) % ROWS of all: 377 and 1000 have no common divisor. */
 static int64_t row_of(int64_t start, int64_t i) { return (start + i * 377) % ROWS; }
 
-static void check_type(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
+static void check_type(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_dtype_t x_type, int64_t n, int64_t k) {
   problem_spec s = {.desc = {.size = sizeof s.desc}};
   s.desc.type = type;
-  s.desc.n = N;
-  s.desc.k = K;
+  s.desc.n = n;
+  s.desc.k = k;
   s.desc.group_k = test_between(0, 1) ? 32 : 128;
   s.desc.scale_type = test_between(0, 1) ? LPGEMM_F16 : LPGEMM_BF16;
   if (LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT && test_between(0, 1)) {
@@ -32,7 +32,7 @@ static void check_type(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_dtype
   s.alpha = 1;
   problem p;
   if (problem_make(&p, handle, &s)) {
-    const int64_t x_bytes = K * ref_bytes(x_type), y_bytes = N * ref_bytes(x_type);
+    const int64_t x_bytes = k * ref_bytes(x_type), y_bytes = n * ref_bytes(x_type);
     char *const all = test_alloc((size_t)(ROWS * y_bytes)), *const rows = test_alloc((size_t)(ROWS * x_bytes));
     const char *const x = p.x;
     p.args.batch_invariant = 1;
@@ -67,9 +67,16 @@ void suite_invariant(void) {
     for (int x = 0; x < 2; x++) {
       const lpgemm_dtype_t type = problem_types()[t];
       if (test_case("invariant/%s/%s", lpgemm_dtype_name(type), lpgemm_dtype_name(x_types[x]))) {
-        check_type(handle, type, x_types[x]);
+        check_type(handle, type, x_types[x], 72, 320);
       }
     }
+  }
+  /* On the H200, K is cut into four parts here: each with a team of warps, or two or all of one after the other. */
+  static const lpgemm_dtype_t types[] = {LPGEMM_UINT(2),     LPGEMM_UINT(3), LPGEMM_UINT(4),
+                                         LPGEMM_FLOAT(2, 1), LPGEMM_UINT(8), LPGEMM_E4M3};
+  for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+    if (!test_case("invariant/parts/%s", lpgemm_dtype_name(types[t]))) continue;
+    check_type(handle, types[t], LPGEMM_F16, 4100, 1100);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -97,8 +97,11 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   const int cluster = p->slices * p->share; /* the blocks of one have slices of K, or the same tokens */
   CHECK(cluster == 1 || cluster == 2 || cluster == 4 || cluster == 8);
   CHECK(p->groups <= (cluster == 1 ? device->units : device->clusters[cluster]));
-  CHECK(p->share == kind->share && (p->share == 1 || p->parts == 1));
-  CHECK(p->parts == p->slices * kind->item.teams && (p->parts == 1 || p->parts <= p->blocks));
+  CHECK(p->share == kind->share && (p->share == 1 || p->at_once == 1));
+  CHECK(p->at_once == p->slices * kind->item.teams && p->parts == p->at_once * p->runs);
+  CHECK(p->parts == 1 || p->parts <= p->blocks);
+  CHECK(p->runs == 1 || (lpg_wide_has_runs(kind->item.tokens, kind->item.row_tiles) && kind->item.teams == 1));
+  CHECK(p->runs <= 2 || p->at_once == 1);
   CHECK(p->groups >= 1 && (p->groups == 1 || p->groups <= p->row_items * p->token_items));
   check_shares(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
@@ -106,7 +109,7 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
 
   /* a stage of X that is free means that the weights and scales that come with it are free */
   const int block_stages = LPG_BLOCK_K / stage_k, others = (kind->item.teams - 1) * block_stages;
-  CHECK(block_stages <= LPG_WIDE_COPY_WARPS && p->x_stages <= LPG_WIDE_MOST_BLOCKS * block_stages);
+  CHECK(block_stages <= LPG_WIDE_COPY_WARPS && p->x_stages <= lpg_wide_most_blocks(kind->item.tokens) * block_stages);
   CHECK(p->x_stages >= others + block_stages);
   CHECK(each == 1 ? p->x_stages == p->w_stages || (others == 0 && p->x_stages < p->w_stages)
                   : p->x_stages <= 1 + each * (p->w_stages - 1) - others);
@@ -119,11 +122,11 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   const int factors_end = p->factors + 2 * LPG_WIDE_ROWS * 4;
   CHECK(p->sums >= factors_end && p->factors % 16 == 0 && p->sums % 16 == 0);
   CHECK(p->scales >= factors_end && p->scales % 16 == 0 && kind->slot_bytes % 16 == 0);
-  if (p->parts == 1) {
+  if (p->at_once == 1) {
     CHECK(p->scales >= p->sums + warps * LPG_PASS_TOKENS * (kind->item.row_tiles * LPG_TILE_ROWS + 4) * 4);
   } else { /* all sums of a block of threads */
     CHECK(p->sums >= p->x_ring);
-    CHECK(p->shared_bytes >= p->sums + kind->item.teams * kind->item.tokens * (kind->rows + 4) * 4);
+    CHECK(p->shared_bytes >= p->sums + kind->item.teams * p->runs * kind->item.tokens * (kind->rows + 4) * 4);
   }
   CHECK(p->x_ring >= (lines ? factors_end : p->scales + p->slots * kind->slot_bytes) && p->x_ring % 1024 == 0);
   CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->item.tokens * stage_k * 2);
@@ -147,13 +150,18 @@ static void check_wide_drawn(const lpg_device *device) {
     int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
     for (int item = 0; item < (int)(sizeof items / sizeof items[0]); item++) {
       for (int form = LPG_WIDE_WHOLE; form <= LPG_WIDE_LINES; form++) {
-        lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item], (lpg_wide_form)form);
+        const int tokens = items[item].tokens, row_tiles = items[item].row_tiles;
+        int share = (int)test_between(1, 2);
+        if (!lpg_wide_has_share(tokens, row_tiles, share)) share = 3 - share;
+        CHECK(lpg_wide_has_share(tokens, row_tiles, share));
+        lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item], (lpg_wide_form)form, share);
         lpg_wide_plan p = {0};
         double cost = 0;
-        int parts = (int)test_between(0, 1), found = lpg_wide_make_plan(&kind, &w, m, device, parts, &p, &cost);
+        int parts = 1 << test_between(0, 4) & ~1, found = lpg_wide_make_plan(&kind, &w, m, device, parts, &p, &cost);
         fitted += found;
-        CHECK(found || item > 0 ||
-              device->shared_memory < 232448); /* the smallest: on the H200, whatever the weights */
+        const int smallest = tokens == 32 && items[item].warps == 8 && items[item].teams == 1;
+        CHECK(found || !smallest || parts > 1 ||
+              device->shared_memory < 232448); /* on the H200, whatever the weights */
         if (!found) continue;
         CHECK(cost > 0 && (parts == 0 || p.parts == parts));
         check_wide_plan(&p, &kind, &w, m, device);
@@ -173,11 +181,12 @@ static void check_wide_invariant(const lpg_device *device) {
       lpg_wide_plan p = {0};
       int item = 0, parts = lpgemm_i_wide_invariant_parts(&w, (lpg_wide_form)form, device);
       double cost = 0;
-      if (!lpg_wide_choose(&w, 32, (lpg_wide_form)form, device, 0, 0, &p, &item, &cost)) continue; /* there is none */
+      if (!lpgemm_i_wide_choose(&w, 32, (lpg_wide_form)form, device, 0, 0, &p, &item, &cost))
+        continue; /* there is none */
       for (int m = 0; m < 5; m++) {
         fitted++;
         const int has_map = (int)test_between(0, 1);
-        CHECK(lpg_wide_choose(&w, rows[m], (lpg_wide_form)form, device, parts, has_map, &p, &item, &cost));
+        CHECK(lpgemm_i_wide_choose(&w, rows[m], (lpg_wide_form)form, device, parts, has_map, &p, &item, &cost));
         CHECK(p.parts == parts);
       }
     }

@@ -137,7 +137,7 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   lpg_wide_plan plan;
   int item = -1;
   double cost = 0;
-  CHECK(lpg_wide_choose(&w, problem.m, s.form, &sm90, -1, 1, &plan, &item, &cost) && item >= 0);
+  CHECK(lpgemm_i_wide_choose(&w, problem.m, s.form, &sm90, -1, 1, &plan, &item, &cost) && item >= 0);
   if (s.form == LPG_WIDE_LINES || s.form == LPG_WIDE_WHOLE) return 1;
   const lpg_wide_slot slot = lpg_wide_slot_of(s.form, is_integer, 8, 128);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.granules, slot.scale_bytes);
@@ -208,8 +208,8 @@ static void check_shared_plan(int i) {
   double ns = 0;
   CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
   const lpg_wide_form form = lpgemm_i_wide_scaling(&w, s.x_type, 255).form;
-  CHECK(lpg_wide_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns) && p.share == 2);
-  CHECK(lpg_wide_choose(&w, s.m, form, &sm90, 0, 0, &p, &item, &ns) && p.share == 1);
+  CHECK(lpgemm_i_wide_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns) && p.share == 2);
+  CHECK(lpgemm_i_wide_choose(&w, s.m, form, &sm90, 0, 0, &p, &item, &ns) && p.share == 1);
 }
 
 static void check_shared(lpgemm_handle_t handle, int i) {

@@ -23,8 +23,8 @@ __device__ inline void wait_for_parts() {
   cluster_wait();
 }
 
-/* The sums of all parts: of each block of threads in turn those of its teams, sums[team][token][row]. */
-template <class T>
+/* The sums of all parts: of each block of threads in turn those of its Parts, sums[part][token][row]. */
+template <class T, int Parts>
 struct cluster_sums {
   static constexpr int stride = lpg_sums_stride(T::rows);
   uint32_t sums; /* address, of the first token to add up */
@@ -38,8 +38,8 @@ struct cluster_sums {
     return T::integer_sums && !keeps_integers ? (float)__float_as_int(sum) : sum;
   }
 
-  __device__ uint32_t place(int block, int team, int token, int row) const {
-    return address_in_block(sums + ((team * T::Tokens + token) * stride + row) * 4, first_rank + block);
+  __device__ uint32_t place(int block, int part, int token, int row) const {
+    return address_in_block(sums + ((part * T::Tokens + token) * stride + row) * 4, first_rank + block);
   }
 
   template <int Tokens>
@@ -49,10 +49,10 @@ struct cluster_sums {
 #pragma unroll 2
     for (int block = 0; block < blocks; block++) {
 #pragma unroll
-      for (int team = 0; team < T::teams; team++) {
+      for (int part = 0; part < Parts; part++) {
 #pragma unroll
         for (int i = 0; i < Tokens; i++) {
-          sum[i] = add(sum[i], load_one_at(place(block, team, min(token + i * step, tokens - 1), row)));
+          sum[i] = add(sum[i], load_one_at(place(block, part, min(token + i * step, tokens - 1), row)));
         }
       }
     }
@@ -73,10 +73,10 @@ struct cluster_sums {
 #pragma unroll 2
     for (int block = 0; block < blocks; block++) {
 #pragma unroll
-      for (int team = 0; team < T::teams; team++) {
+      for (int part = 0; part < Parts; part++) {
 #pragma unroll
         for (int i = 0; i < Tokens; i++) {
-          const float4 one = load_four_at(place(block, team, min(token + i * step, tokens - 1), row));
+          const float4 one = load_four_at(place(block, part, min(token + i * step, tokens - 1), row));
           sum[i] = make_float4(add(sum[i].x, one.x), add(sum[i].y, one.y), add(sum[i].z, one.z), add(sum[i].w, one.w));
         }
       }
@@ -88,29 +88,60 @@ struct cluster_sums {
   }
 };
 
-template <class T, class Args, class Work, class Product>
-__device__ inline void store_parts(const Args &a, const Work &w, int item, const Product &product, const float *factors,
-                                   uint8_t *memory) {
-  const int first_token = w.token_item(item) * T::Tokens, tokens = max(min(T::Tokens, a.m - first_token), 0);
-  const int warp = threadIdx.x / 32, row = warp % T::team_warps * T::row_tiles * LPG_TILE_ROWS;
-  float *const sums = (float *)(memory + a.plan.sums);
-  threads_meet(parts_are_multiplied, 32 * T::warps); /* now the stages have been read */
+/* Puts a warp's sums of a part where the stages were; part: of the block's. */
+template <class T, class Args, class Product>
+__device__ inline void put_part(const Args &a, const Product &product, int part, int tokens, uint8_t *memory) {
+  constexpr int stride = lpg_sums_stride(T::rows);
+  const int row = threadIdx.x / 32 % T::team_warps * T::row_tiles * LPG_TILE_ROWS;
+  float *const sums = (float *)(memory + a.plan.sums) + part * T::Tokens * stride;
 #pragma unroll 1
   for (int first = 0; first < tokens; first += LPG_PASS_TOKENS) {
-    put_sums<T>(product, sums + (warp / T::team_warps * T::Tokens + first) * cluster_sums<T>::stride,
-                cluster_sums<T>::stride, row, first);
+    put_sums<T>(product, sums + first * stride, stride, row, first);
   }
+}
+
+/* Adds up what all blocks of the cluster have put there, and stores it. */
+template <class T, int Parts, class Args, class Work>
+__device__ inline void add_parts(const Args &a, const Work &w, int item, int tokens, const float *factors,
+                                 uint8_t *memory) {
   __syncwarp();
   cluster_arrive();
   cluster_wait();
   const int own = (int)((unsigned)(tokens + a.plan.slices - 1) / (unsigned)a.plan.slices), from = w.rank * own;
-  const cluster_sums<T> all = {shared_address(sums) + from * cluster_sums<T>::stride * 4, a.plan.slices, w.first_rank,
-                               a.epilogue.y_type == LPGEMM_I32};
-  store_sums<T, T::rows, 32 * T::warps>(a, all, min(own, tokens - from), threadIdx.x, factors, first_token + from,
-                                        w.row_item(item) * T::rows);
+  const uint32_t sums = shared_address(memory + a.plan.sums);
+  const cluster_sums<T, Parts> all = {sums + from * lpg_sums_stride(T::rows) * 4, a.plan.slices, w.first_rank,
+                                      a.epilogue.y_type == LPGEMM_I32};
+  store_sums<T, T::rows, 32 * T::warps>(a, all, min(own, tokens - from), threadIdx.x, factors,
+                                        w.token_item(item) * T::Tokens + from, w.row_item(item) * T::rows);
   __syncwarp();
   cluster_arrive_only();
   cluster_wait();
+}
+
+template <class T, class Args, class Work>
+__device__ inline int item_tokens(const Args &a, const Work &w, int item) {
+  return max(min(T::Tokens, a.m - w.token_item(item) * T::Tokens), 0);
+}
+
+template <class T, class Args, class Work, class Product>
+__device__ inline void store_parts(const Args &a, const Work &w, int item, const Product &product, const float *factors,
+                                   uint8_t *memory) {
+  const int tokens = item_tokens<T>(a, w, item);
+  threads_meet(parts_are_multiplied, 32 * T::warps); /* now the stages have been read */
+  put_part<T>(a, product, threadIdx.x / 32 / T::team_warps, tokens, memory);
+  add_parts<T, T::teams>(a, w, item, tokens, factors, memory);
+}
+
+/* The same where a block's one team has had two parts. */
+template <class T, class Args, class Work, class Product>
+__device__ inline void store_two_parts(const Args &a, const Work &w, int item, const Product &first,
+                                       const Product &second, const float *factors, uint8_t *memory) {
+  static_assert(T::teams == 1, "parts are one team's");
+  const int tokens = item_tokens<T>(a, w, item);
+  threads_meet(parts_are_multiplied, 32 * T::warps);
+  put_part<T>(a, first, 0, tokens, memory);
+  put_part<T>(a, second, 1, tokens, memory);
+  add_parts<T, 2>(a, w, item, tokens, factors, memory);
 }
 
 }  // namespace

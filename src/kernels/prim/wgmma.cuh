@@ -32,6 +32,7 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
   return (uint64_t)(eight_rows | swizzle_128) << 32 | place;
 }
 
+#define LPG_OPERANDS_OF_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define LPG_OPERANDS_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define LPG_OPERANDS_16 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define LPG_OPERANDS_32 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
@@ -64,6 +65,9 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
 
 #define LPG_WGMMA_TYPE(name, type)                                                                                    \
   struct name {                                                                                                       \
+    __device__ static void multiply(float (&d)[8], const uint32_t (&a)[4], uint64_t rows) {                           \
+      LPG_WGMMA(type, 16, LPG_OPERANDS_OF_8, 8, 9, 10, 11, 12, LPG_ARRAY_4(d, 0), LPG_ARRAY_4(d, 4));                 \
+    }                                                                                                                 \
     __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                          \
       LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                                    \
     }                                                                                                                 \

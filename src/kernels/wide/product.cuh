@@ -19,6 +19,14 @@ struct wide_product {
 
   __device__ void clear() { clear_sums(sum); }
 
+  __device__ void add(const wide_product &other) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int i = 0; i < T::Tokens / 2; i++) sum[r][i] += other.sum[r][i];
+    }
+  }
+
   /* X as start() wants it: a stage, and how far apart they are. */
   __device__ static uint32_t place(uint32_t x) { return swizzled_place(x); }
   static constexpr int stage_distance = T::x_stage_bytes / 16;

@@ -38,8 +38,7 @@ struct stage_words {
 /* The warps that multiply. A step's weights are decoded while the tensor cores have the step before, and a stage is
  * waited for, and its first words are loaded, before the last step of the stage before is waited for. */
 template <class T>
-__device__ inline void multiply_items(const wide_args &a, const wide_work<T::share> &w, barriers_of barriers,
-                                      uint8_t *memory) {
+__device__ inline void multiply_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory) {
   const int lane = threadIdx.x % 32, all_warp = same_in_warp(threadIdx.x / 32), g = lane / 4;
   const int warp = all_warp % T::team_warps, team = all_warp / T::team_warps;
   const wide_parts<T> parts(a, w);
@@ -59,11 +58,11 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work<T::sha
     rows[r].set_centers(T::Codes::round(a.decoder.center), T::Codes::round(a.decoder.center));
   }
   constexpr int depth = wide_product<T>::depth;
-  wide_product<T> product;
+  wide_product<T> product, before; /* before: of the parts before, added up */
   uint32_t operand[depth][T::batch][T::row_tiles][4];
   stage_words<T> words;
-  uint32_t parity = 0, stage_before = 0; /* 0: none */
-  const bool ahead = a.plan.parts == 1;  /* the next item's first stage comes while the one before is multiplied */
+  uint32_t parity = 0, stage_before = 0;  /* 0: none */
+  const bool ahead = a.plan.at_once == 1; /* the next item's first stage comes while the one before is multiplied */
   /* Blocks of columns of other teams. */
   const auto pass_blocks = [&](int count) {
     x.pass(count * (steps / T::x_steps));
@@ -83,7 +82,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work<T::sha
       const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
       factors[row] = blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
     }
-    product.clear();
+    if (T::runs) before.clear();
     if (T::slots && !T::lines) {
       const uint8_t *exponents = memory + slots.at + slot.exponents;
 #pragma unroll
@@ -91,72 +90,84 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work<T::sha
         rows[r].set_power(a.numbers, (const int8_t *)exponents + (warp * T::row_tiles + r) * LPG_TILE_ROWS, g);
       }
     }
+    int left = blocks;
 #pragma unroll 1
-    for (int left = blocks; left > 0; left--) {
+    for (int run = 0; run < parts.runs; run++) {
+      product.clear();
+#pragma unroll 1
+      for (const int end = left - parts.blocks_of(team, run); left > end; left--) {
 #pragma unroll
-      for (int first = 0; first < steps; first += T::batch) {
-        uint32_t(&weights)[T::batch][T::row_tiles][4] = operand[first / T::batch % depth];
+        for (int first = 0; first < steps; first += T::batch) {
+          uint32_t(&weights)[T::batch][T::row_tiles][4] = operand[first / T::batch % depth];
 #pragma unroll
-        for (int step = first; step < first + T::batch; step++) {
+          for (int step = first; step < first + T::batch; step++) {
 #pragma unroll
-          for (int r = 0; r < T::row_tiles; r++) {
-            if (T::slots && step % T::Granule == 0) {
-              const uint8_t *const numbers = memory + slots.at;
-              const int granule = (warp * T::row_tiles + r) * slot.granules + step % slot.steps / T::Granule;
-              if constexpr (T::lines) {
-                const uint32_t group = step % slot.steps * a.stage_groups / slot.steps;
-                const uint8_t *const lines =
-                    numbers + (warp * T::row_tiles + r) * line_row + group * LPG_WIDE_LINES_BYTES;
-                rows[r].load(((const float4 *)lines)[g]);
-              } else {
-                rows[r].load(scaled, numbers + granule * slot.scale_bytes,
-                             numbers + slot.zeros + granule * slot.zero_bytes, g);
+            for (int r = 0; r < T::row_tiles; r++) {
+              if (T::slots && step % T::Granule == 0) {
+                const uint8_t *const numbers = memory + slots.at;
+                const int granule = (warp * T::row_tiles + r) * slot.granules + step % slot.steps / T::Granule;
+                if constexpr (T::lines) {
+                  const uint32_t group = step % slot.steps * a.stage_groups / slot.steps;
+                  const uint8_t *const lines =
+                      numbers + (warp * T::row_tiles + r) * line_row + group * LPG_WIDE_LINES_BYTES;
+                  rows[r].load(((const float4 *)lines)[g]);
+                } else {
+                  rows[r].load(scaled, numbers + granule * slot.scale_bytes,
+                               numbers + slot.zeros + granule * slot.zero_bytes, g);
+                }
               }
-            }
-            const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
+              const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
 #pragma unroll
-            for (int half = 0; half < 2; half++) {
-              const uint32_t *unit_words = &words.word[r][unit * T::unit_words * 2 + half];
+              for (int half = 0; half < 2; half++) {
+                const uint32_t *unit_words = &words.word[r][unit * T::unit_words * 2 + half];
 #pragma unroll
-              for (int i = 0; i < 2; i++) {
-                weights[step - first][r][half + 2 * i] = rows[r].weights(decoder, half, unit_words, pair + i);
+                for (int i = 0; i < 2; i++) {
+                  weights[step - first][r][half + 2 * i] = rows[r].weights(decoder, half, unit_words, pair + i);
+                }
               }
             }
           }
-        }
-        const int x_step = first % T::x_steps, next = first + T::batch;
-        const uint32_t read_before = stage_before; /* by all batches but this */
-        product.start(weights, x.at, x_step);
-        if (next % T::w_steps == 0) codes.advance();
-        if (next % slot.steps == 0) slots.advance();
-        if (next % T::x_steps == 0) {
-          const bool comes = next < steps || left > 1 || ahead;
-          const uint32_t here = full.at, parity_here = parity;
-          stage_before = full.at + 8;
-          x.advance();
-          parity ^= full.advance();
-          if (T::teams > 1 && next == steps) pass_blocks(left > 1 ? T::teams - 1 : 0);
-          wait_barrier(comes ? full.at : here, comes ? parity : parity_here); /* without a branch: see load() */
-        }
-        words.load(codes.at + own_codes, next % T::w_steps);
-        product.wait();
-        if (x_step == 0) {
-          __syncwarp(); /* all lanes have read it */
-          if (T::shares) {
-            if (lane < T::share && read_before != 0) tell_block(read_before, lane);
-          } else if (lane == 0 && read_before != 0) {
-            arrive(read_before);
+          const int x_step = first % T::x_steps, next = first + T::batch;
+          const uint32_t read_before = stage_before; /* by all batches but this */
+          product.start(weights, x.at, x_step);
+          if (next % T::w_steps == 0) codes.advance();
+          if (next % slot.steps == 0) slots.advance();
+          if (next % T::x_steps == 0) {
+            const bool comes = next < steps || left > 1 || ahead;
+            const uint32_t here = full.at, parity_here = parity;
+            stage_before = full.at + 8;
+            x.advance();
+            parity ^= full.advance();
+            if (T::teams > 1 && next == steps) pass_blocks(left > 1 ? T::teams - 1 : 0);
+            wait_barrier(comes ? full.at : here, comes ? parity : parity_here); /* without a branch: see load() */
+          }
+          words.load(codes.at + own_codes, next % T::w_steps);
+          product.wait();
+          if (x_step == 0) {
+            __syncwarp(); /* all lanes have read it */
+            if (T::shares) {
+              if (lane < w.share && read_before != 0) tell_block(read_before, w.share > 1 ? lane : w.rank);
+            } else if (lane == 0 && read_before != 0) {
+              arrive(read_before);
+            }
           }
         }
       }
+      product.finish();
+      if (T::runs && run + 1 < parts.runs) before.add(product);
     }
-    product.finish();
+    if (T::runs && parts.runs > 1 && a.plan.at_once == 1) product.add(before);
     __syncwarp();
-    if (a.plan.parts > 1) {
+    if (a.plan.at_once > 1) {
       if (lane == 0 && stage_before != 0) arrive(stage_before); /* teams go on from here at different stages */
       stage_before = 0;
       for (int i = team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) pass_blocks(1);
-      store_parts<T>(a, w, item, product, factors, memory);
+      bool stored = false;
+      if constexpr (T::runs) {
+        stored = parts.runs > 1;
+        if (stored) store_two_parts<T>(a, w, item, before, product, factors, memory);
+      }
+      if (!stored) store_parts<T>(a, w, item, product, factors, memory);
     } else {
       bool stored = false;
       if constexpr (T::row_tiles * T::Tokens >= 256) stored = store_scaled<T>(a, w, item, product, factors, memory);
@@ -176,12 +187,12 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
-  if (T::shares) { /* before others copy to this block, or arrive at its barriers */
+  if (T::shares && p.share > 1) { /* before others copy to this block, or arrive at its barriers */
     cluster_arrive();
     cluster_wait();
   }
   if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
-  const wide_work<T::share> w(p, reads_product(a.epilogue));
+  const wide_work w(p, reads_product(a.epilogue));
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();
@@ -195,7 +206,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     wait_for_previous();
     multiply_items<T>(a, w, barriers, memory);
   }
-  if (T::shares) { /* before others lose what they still copy to */
+  if (T::shares && p.share > 1) { /* before others lose what they still copy to */
     cluster_arrive();
     cluster_wait();
   }

@@ -19,8 +19,8 @@ struct wide_memo {
 /* The plan that takes the least time, in so many parts of K or (0) in any number; false if there is none. */
 static bool make_wide_plan(const lpg_call &call, int64_t m, lpg_wide_form form, int parts, wide_memo &best) {
   double cost = 0.0;
-  return lpg_wide_choose(call.problem.plan, m, form, call.device, parts, lpg_x_has_map(&call), &best.plan, &best.item,
-                         &cost);
+  return lpgemm_i_wide_choose(call.problem.plan, m, form, call.device, parts, lpg_x_has_map(&call), &best.plan,
+                              &best.item, &cost);
 }
 
 /* Found once a problem, for X as it mostly lies. */
@@ -71,7 +71,7 @@ template <class X, template <class, int> class Decoder, int Bits, int Tokens, in
           lpg_wide_form Form>
 constexpr bool wide_exists() {
   using D = Decoder<X, Bits>;
-  return lpg_wide_has(Form, Tokens, Teams, Teams * Warps) &&
+  return lpg_wide_has(Form, Bits, Tokens, RowTiles, Teams, Teams * Warps) &&
          lpg_wide_form_exists(Form, X::mantissa == 7, D::centered, !D::centered && D::table_bytes == 0, Bits);
 }
 

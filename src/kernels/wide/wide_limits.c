@@ -193,6 +193,57 @@ static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, ui
   return NULL;
 }
 
+/* ---- plans ---- */
+
+#define ITEM(tokens, row_tiles, teams, warps) {tokens, row_tiles, teams, warps},
+static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(ITEM)};
+
+/* How much longer items take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at 8192 x
+ * 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200, 2026-11-22). */
+static double slower_of_128(const lpgemm_weight_desc_t *d, int64_t m) {
+  const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < 128;
+  if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return few ? 1.1 : 1.15;
+  switch (bits) {
+    case 1: return few ? 0.87 : 0.92;
+    case 2: return few ? 0.91 : 0.92;
+    case 3:
+    case 4: return 1.0;
+    case 5: return 1.1;
+    case 6: return few ? 1.03 : 1.07;
+    case 7: return few ? 1.18 : 1.26;
+    default: return is_integer ? 1.08 : few ? 1.35 : 1.24;
+  }
+}
+
+/* With 256 tokens weights are decoded half as often, and that is hidden (H200, 2026-11-23). */
+static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m, int tokens) {
+  const double slower = slower_of_128(d, m);
+  return tokens == LPG_WIDE_TOKENS ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
+}
+
+int lpgemm_i_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device, int parts,
+                         int x_has_map, lpg_wide_plan *plan, int *item, double *cost) {
+  int found = 0;
+  for (int j = 0; j < LPG_WIDE_MOST_SHARE * (int)(sizeof items / sizeof items[0]); j++) {
+    const int i = j / LPG_WIDE_MOST_SHARE, share = 1 + j % LPG_WIDE_MOST_SHARE;
+    const int tokens = items[i].tokens, row_tiles = items[i].row_tiles, teams = items[i].teams;
+    if (!lpg_wide_has(form, weights->bits, tokens, row_tiles, teams, teams * items[i].warps)) continue;
+    if (!lpg_wide_has_share(tokens, row_tiles, share) || (share > 1 && !x_has_map)) continue;
+    if (tokens < 32 && parts <= 0) continue; /* for so few rows there are other kernels */
+    const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form, share);
+    lpg_wide_plan p = LPG_ZERO;
+    double ns = 0.0;
+    if (!lpg_wide_make_plan(&kind, weights, m, device, parts, &p, &ns)) continue;
+    ns *= slower_by_decoder(&weights->desc, m, tokens);
+    if (found && ns >= *cost) continue;
+    found = 1;
+    *plan = p;
+    *item = i;
+    *cost = ns;
+  }
+  return found;
+}
+
 const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
@@ -210,27 +261,10 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
   lpg_wide_plan p;
   int item;
   double cost;
-  if (!lpg_wide_choose(plan, 32, scaling.form, device, 0, 0, &p, &item, &cost)) {
+  if (!lpgemm_i_wide_choose(plan, 32, scaling.form, device, 0, 0, &p, &item, &cost)) {
     return "the GPU has too little shared memory for it";
   }
   return NULL;
-}
-
-/* How much longer items take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at 8192 x
- * 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200, 2026-11-22). */
-static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m) {
-  const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < 128;
-  if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return few ? 1.1 : 1.15;
-  switch (bits) {
-    case 1: return few ? 0.87 : 0.92;
-    case 2: return few ? 0.91 : 0.92;
-    case 3:
-    case 4: return 1.0;
-    case 5: return 1.1;
-    case 6: return few ? 1.03 : 1.07;
-    case 7: return few ? 1.18 : 1.26;
-    default: return is_integer ? 1.08 : few ? 1.35 : 1.24;
-  }
 }
 
 /* Microseconds that making lines takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
@@ -246,12 +280,10 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
   lpg_wide_plan plan;
   int item;
   double ns = 0.0;
-  const int found = lpg_wide_choose(problem->plan, problem->m, form, device, 0, 1, &plan, &item, &ns);
+  const int found = lpgemm_i_wide_choose(problem->plan, problem->m, form, device, 0, 1, &plan, &item, &ns);
   if (!found) return HUGE_VAL;
-  double slower = slower_by_decoder(&problem->plan->desc, problem->m);
-  if (plan.share > 1) slower = 1.0 + 0.3 * (slower - 1.0); /* decoded half as often, and hidden (H200, 2026-11-23) */
   /* 1.5 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
-  return 1.5 + lpg_x_copy_us(problem, 2) + lines + ns / 1000.0 * slower;
+  return 1.5 + lpg_x_copy_us(problem, 2) + lines + ns / 1000.0;
 }
 
 size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
@@ -261,17 +293,17 @@ size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *dev
   return lpg_x_copy_bytes(problem, 2) + (lines ? (size_t)lpg_wide_lines_bytes(problem->plan) : 0);
 }
 
-/* The number that is the least wrong for few rows and for many, by how many times as long as the best plan it takes. */
+/* The number that is the least wrong from one row to many, by how many times as long as the best plan it takes. */
 int lpgemm_i_wide_invariant_parts(const lpg_plan *weights, lpg_wide_form form, const lpg_device *device) {
   enum { CHOICES = LPG_CLUSTER_SIZES + 1 }; /* powers of two: blocks of a cluster by one or two teams */
-  static const int64_t rows[] = {32, 1024};
+  static const int64_t rows[] = {16, 64, 256, 2048};
   double worst[CHOICES] = {0.0};
-  for (int r = 0; r < 2; r++) {
+  for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
     double cost[CHOICES], best = HUGE_VAL;
     for (int i = 0; i < CHOICES; i++) {
       lpg_wide_plan plan;
       int item;
-      if (!lpg_wide_choose(weights, rows[r], form, device, 1 << i, 1, &plan, &item, &cost[i])) cost[i] = HUGE_VAL;
+      if (!lpgemm_i_wide_choose(weights, rows[r], form, device, 1 << i, 1, &plan, &item, &cost[i])) cost[i] = HUGE_VAL;
       if (cost[i] < best) best = cost[i];
     }
     for (int i = 0; i < CHOICES; i++) worst[i] = fmax(worst[i], cost[i] / best);

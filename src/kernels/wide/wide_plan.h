@@ -1,10 +1,10 @@
 /* How a problem of many rows is cut into pieces: plain arithmetic, for C and CUDA.
  *
- * An item is a tile of 128 or 256 rows of weights by 32, 64, 128 or 256 rows of X (tokens). K is cut into parts of
- * whole blocks of 256 columns, a part for each team of warps of each block of threads of a cluster, and all parts' sums
- * are added up. Or, with 256 tokens, K is not cut, and the blocks of threads of a cluster share X: they have the same
- * tokens and different rows. Clusters take items in turn, in bands of row tiles, so that those that run at the same
- * time read the same weights and X. */
+ * An item is a tile of 64, 128 or 256 rows of weights by 16 to 256 rows of X (tokens). K is cut into parts of whole
+ * blocks of 256 columns, a part for each team of warps of each block of threads of a cluster, and all parts' sums are
+ * added up. Where the number of parts is given, a team may have several, one after the other. Or, with 256 tokens, K is
+ * not cut, and the blocks of threads of a cluster share X: they have the same tokens and different rows. Clusters take
+ * items in turn, in bands of row tiles, so that those that run at the same time read the same weights and X. */
 #ifndef LPG_KERNELS_WIDE_PLAN_H
 #define LPG_KERNELS_WIDE_PLAN_H
 
@@ -19,17 +19,17 @@ enum {
   LPG_WIDE_BOX_TOKENS = 128, /* the most that one copy of the tensor memory accelerator brings, ... */
   LPG_WIDE_BOX_K = 64,       /* ... and their columns */
   LPG_WIDE_BAND = 12,        /* items of a band, of rows */
-  LPG_WIDE_MOST_BLOCKS = 4,  /* of 256 columns that stages have room for */
+  LPG_WIDE_EARLY_BLOCKS = 4, /* of 256 columns whose weights are asked for before the kernel before ends */
   LPG_WIDE_BARRIER_BYTES = 512
 };
 
 /* ---- what a kernel's template and the weights fix ---- */
 
 /* The items that there are kernels for: tokens, row tiles of a warp, teams, and warps of a team. All teams have the
- * same rows: more warps hide more of what each waits for. */
-#define LPG_WIDE_ITEMS(item)                                                                                    \
-  item(32, 1, 1, 8) item(32, 1, 2, 8) item(32, 1, 1, 16) item(64, 1, 1, 8) item(64, 1, 2, 8) item(64, 1, 1, 16) \
-      item(128, 1, 1, 8) item(128, 2, 1, 8) item(256, 1, 1, 8)
+ * same rows: more warps hide more of what each waits for. The first is for calls whose parts are given. */
+#define LPG_WIDE_ITEMS(item)                                                                                   \
+  item(16, 1, 2, 4) item(32, 1, 1, 8) item(32, 1, 2, 8) item(32, 1, 1, 16) item(64, 1, 1, 8) item(64, 1, 2, 8) \
+      item(64, 1, 1, 16) item(128, 1, 1, 8) item(128, 2, 1, 8) item(256, 1, 1, 8)
 
 typedef struct lpg_wide_item {
   int tokens, row_tiles, teams, warps;
@@ -38,14 +38,23 @@ typedef struct lpg_wide_item {
 /* Columns of a stage of X: the more, the fewer waits, and the fewer stages there is room for. */
 LPG_FN int lpg_wide_stage_k(int tokens) { return tokens == LPG_WIDE_TOKENS ? 64 : 128; }
 
+/* Blocks of 256 columns that stages have room for, the most. */
+LPG_FN int lpg_wide_most_blocks(int tokens) { return tokens < 128 ? 8 : 4; }
+
 /* Steps of 16 columns of a stage of weights: whole tiles. */
 LPG_FN int lpg_wide_stage_steps(int bits, int stage_k) {
   return (lpg_tile_k(bits) < stage_k ? stage_k : lpg_tile_k(bits)) / LPG_STEP_K;
 }
 
-/* Blocks of threads of a cluster that have the same tokens and different rows of weights: each brings a part of X for
- * all, by copies of the tensor memory accelerator. 1: X comes by the threads. */
-LPG_FN int lpg_wide_share(int tokens) { return tokens == LPG_WIDE_TOKENS ? 2 : 1; }
+/* Whether so many blocks of threads of a cluster may have the same tokens and different rows of weights: each brings a
+ * part of X for all, by copies of the tensor memory accelerator. */
+enum { LPG_WIDE_MOST_SHARE = 2 };
+LPG_FN int lpg_wide_has_share(int tokens, int row_tiles, int share) {
+  return share == 1 ? tokens < LPG_WIDE_TOKENS : tokens == LPG_WIDE_TOKENS || (tokens == 128 && row_tiles == 1);
+}
+
+/* Whether a team may have several parts of K, one after the other: the sums of those before stay in registers. */
+LPG_FN int lpg_wide_has_runs(int tokens, int row_tiles) { return tokens == 128 && row_tiles == 1; }
 
 LPG_FN int lpg_wide_rows(int row_tiles, int warps) { return row_tiles * warps * LPG_TILE_ROWS; }
 
@@ -102,8 +111,11 @@ LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, in
   }
 }
 
-/* Which items a form has: 16 warps only where registers do, and for the last the best of each number of tokens. */
-LPG_FN int lpg_wide_has(lpg_wide_form form, int tokens, int teams, int all_warps) {
+/* Which items a form has: 16 warps, and two row tiles a warp, only where registers do, and for the last form the best
+ * of each number of tokens. */
+LPG_FN int lpg_wide_has(lpg_wide_form form, int bits, int tokens, int row_tiles, int teams, int all_warps) {
+  if (row_tiles == 2 && bits > 4 && bits < 8) return 0;
+  if (tokens < 32) return 1;
   if (form == LPG_WIDE_LINES) return tokens >= 128 || teams == 2;
   if (form == LPG_WIDE_WHOLE || form == LPG_WIDE_PLAIN || form == LPG_WIDE_NEAR)
     return all_warps == 16 || tokens >= 128;
@@ -160,14 +172,15 @@ typedef struct lpg_wide_kind {
   int x_stage_bytes, w_stage_bytes;
 } lpg_wide_kind;
 
-static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_item item, lpg_wide_form form) {
+static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_item item, lpg_wide_form form,
+                                             int share) {
   const int bits = weights->bits, row_tiles = item.row_tiles;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
   const int is_integer = lpg_is_integer_kind(weights->desc.type);
   lpg_wide_kind kind;
   kind.item = item;
   kind.rows = lpg_wide_rows(row_tiles, item.warps);
-  kind.share = lpg_wide_share(item.tokens);
+  kind.share = share;
   kind.stage_k = lpg_wide_stage_k(item.tokens);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
@@ -187,7 +200,8 @@ typedef struct lpg_wide_plan {
   int32_t blocks;                 /* of 256 columns */
   int32_t row_items, token_items; /* tiles of rows, of all blocks that share tokens, and of tokens */
   int32_t slices, share, groups;  /* blocks of threads of a cluster: slices of K, or those that share; clusters */
-  int32_t parts;                  /* of K */
+  int32_t at_once, runs;          /* parts of K that have their own teams, and that a team does one after the other */
+  int32_t parts;                  /* of K: both together */
   lpg_shares part;                /* blocks of one */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
@@ -205,16 +219,16 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
   p->factors = p->table + kind->table_bytes;
   p->sums = p->factors + 2 * LPG_WIDE_ROWS * 4;
   p->scales = p->sums;
-  if (p->parts == 1) { /* a warp's sums of a few tokens; of parts they lie where the stages were */
+  if (p->at_once == 1) { /* a warp's sums of a few tokens; of parts they lie where the stages were */
     p->scales +=
         kind->item.teams * kind->item.warps * lpg_sums_bytes(LPG_PASS_TOKENS, kind->item.row_tiles * LPG_TILE_ROWS);
   }
-  p->slots = 1 + kind->item.teams + (LPG_WIDE_MOST_BLOCKS * block_stages - 2) / block_stages; /* as below */
-  p->x_ring = lpg_round_up_to(p->scales + (lines ? 0 : p->slots * kind->slot_bytes), 1024);   /* swizzled rows */
+  const int most = lpg_wide_most_blocks(kind->item.tokens) * block_stages;
+  p->slots = 1 + kind->item.teams + (most - 2) / block_stages;                              /* as below */
+  p->x_ring = lpg_round_up_to(p->scales + (lines ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
   const int stage_bytes = kind->x_stage_bytes + (lines ? kind->slot_bytes : 0);
   p->x_stages = 0;
-  const int32_t most = LPG_WIDE_MOST_BLOCKS * block_stages;
   for (int32_t w_stages = 2; w_stages <= most; w_stages++) {
     const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / stage_bytes;
     const int32_t bound = each == 1 ? w_stages : 1 + each * (w_stages - 1) - others;
@@ -234,9 +248,10 @@ static inline int lpg_wide_lay_out(lpg_wide_plan *p, const lpg_wide_kind *kind, 
     p->scales = p->shared_bytes;
     p->shared_bytes += p->slots * kind->slot_bytes;
   }
-  if (p->parts > 1) {
+  if (p->at_once > 1) {
+    const int sums_bytes = kind->item.teams * p->runs * lpg_sums_bytes(kind->item.tokens, kind->rows);
     p->sums = p->x_ring;
-    if (p->shared_bytes < p->sums + kind->item.teams * lpg_sums_bytes(kind->item.tokens, kind->rows)) return 0;
+    if (p->shared_bytes < p->sums + sums_bytes) return 0;
   }
   return 1;
 }
@@ -261,32 +276,38 @@ static inline double lpg_wide_slower(lpg_wide_form form) {
  * 6144 with 4 to 128 rows of X). */
 static inline double lpg_wide_parts_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int many = p->slices >= 8 && kind->rows * kind->item.teams >= LPG_WIDE_ROWS;
-  return p->parts == 1 ? 0.0
-                       : (p->slices > 1 ? 1500.0 : 700.0) +
-                             (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
+  return p->at_once == 1 ? 0.0
+                         : (p->slices > 1 ? 1500.0 : 700.0) +
+                               (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
 }
 
 /* Nanoseconds that the plan may take: items in turn, each at the speed of decoding and multiplying (measured on the
  * H200, docs/performance.md) or of its share of the memory. */
 static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
-  const int blocks = (p->part.each + (p->part.more > 0)) * kind->item.teams;
-  const double share = kind->rows / 128.0, read = kind->rows * 32.0 * kind->bits / 30.0;
+  const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->item.teams;
+  const double share = kind->rows / 128.0;
+  /* Of what an item reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23). */
+  const double codes = kind->rows * 32.0 * kind->bits, x = kind->item.tokens * 512.0 / kind->share;
+  const double read = fmax(codes / 30.0, (codes + x) / 50.0);
+  const double copies = 440.0; /* of a block, by the warps that bring it: as long as items of few tokens take */
   const double slower = lpg_wide_slower(kind->form), tokens = kind->item.tokens;
   const double crowded =
       kind->item.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
   /* Decoding and multiplying overlap, the better the more one of them takes: u4, 32 to 2048 rows of X, four shapes,
    * each item forced (H200, 2026-11-23). */
   const double decode = 830.0 * share * slower, multiply = 11.0 * share * tokens;
-  const double both = kind->share > 1 ? 350.0 * slower + 10.25 * tokens
-                                      : cbrt(decode * decode * decode + multiply * multiply * multiply);
-  const double work = both * crowded, item = kind->share > 1 ? 1200.0 : 1800.0;
-  return rounds * (blocks * (read > work ? read : work) + item + lpg_wide_parts_cost(p, kind)) + 1500.0;
+  const int most = kind->item.tokens == LPG_WIDE_TOKENS;
+  const double both =
+      most ? 350.0 * slower + 10.25 * tokens : cbrt(decode * decode * decode + multiply * multiply * multiply);
+  const double work = both * crowded, item = most ? 1200.0 : 1800.0;
+  return rounds * (blocks * fmax(fmax(read, copies), work) + item + lpg_wide_parts_cost(p, kind)) + 1500.0;
 }
 
-/* The problem in clusters of so many blocks; 0 if it has no so many parts, or the device none that run at once. */
+/* The problem in clusters of so many blocks and so many parts of K (0: one for each team); 0 if it has no so many
+ * parts, or the device no such clusters that run at once. */
 static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m,
-                                 const lpg_device *device, int slices_log2, lpg_wide_plan *p) {
+                                 const lpg_device *device, int slices_log2, int parts, lpg_wide_plan *p) {
   if (kind->share > 1 && slices_log2 > 0) return 0;
   const int cluster = kind->share << slices_log2;
   const int32_t most = cluster > 1 ? device->clusters[cluster] : device->units;
@@ -295,7 +316,12 @@ static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weig
   p->row_items = (int32_t)((weights->desc.n + kind->rows * kind->share - 1) / (kind->rows * kind->share));
   p->token_items = (int32_t)((m + kind->item.tokens - 1) / kind->item.tokens);
   p->slices = 1 << slices_log2;
-  p->parts = p->slices * kind->item.teams;
+  p->at_once = p->slices * kind->item.teams;
+  p->runs = parts > 0 ? parts / p->at_once : 1;
+  p->parts = p->at_once * p->runs;
+  if (parts > 0 && p->parts != parts) return 0;
+  if (p->runs > 1 && !lpg_wide_has_runs(kind->item.tokens, kind->item.row_tiles)) return 0;
+  if (p->runs > 2 && p->at_once > 1) return 0; /* each part's sums stay by themselves */
   if (most <= 0 || (p->parts > 1 && p->parts > p->blocks)) return 0;
   const int64_t items = (int64_t)p->row_items * p->token_items;
   if (items > INT32_MAX) return 0;
@@ -311,35 +337,12 @@ static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *
   int found = 0;
   for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
     lpg_wide_plan p = LPG_ZERO;
-    if (!lpg_wide_slice(kind, weights, m, device, i, &p) || (parts > 0 && p.parts != parts)) continue;
+    if (!lpg_wide_slice(kind, weights, m, device, i, parts, &p)) continue;
     const double ns = lpg_wide_cost(&p, kind);
     if (found && ns >= *cost) continue;
     found = 1;
     *cost = ns;
     *plan = p;
-  }
-  return found;
-}
-
-/* The plan and the item (of LPG_WIDE_ITEMS) that take the least time, and that time; 0 if there is none. x_has_map:
- * the tensor memory accelerator can read X. */
-static inline int lpg_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device,
-                                  int parts, int x_has_map, lpg_wide_plan *plan, int *item, double *cost) {
-#define LPG_ITEM(tokens, row_tiles, teams, warps) {tokens, row_tiles, teams, warps},
-  static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(LPG_ITEM)};
-#undef LPG_ITEM
-  int found = 0;
-  for (int i = 0; i < (int)(sizeof items / sizeof items[0]); i++) {
-    if (!lpg_wide_has(form, items[i].tokens, items[i].teams, items[i].teams * items[i].warps)) continue;
-    if (lpg_wide_share(items[i].tokens) > 1 && !x_has_map) continue;
-    const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form);
-    lpg_wide_plan p = LPG_ZERO;
-    double ns = 0.0;
-    if (!lpg_wide_make_plan(&kind, weights, m, device, parts, &p, &ns) || (found && ns >= *cost)) continue;
-    found = 1;
-    *plan = p;
-    *item = i;
-    *cost = ns;
   }
   return found;
 }

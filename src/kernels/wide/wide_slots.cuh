@@ -70,6 +70,7 @@ __device__ inline void fill_slots(const wide_args &a, uint8_t *slots) {
   const uint32_t zero = (uint32_t)a.decoder.center * 0x01010101u;
   const int first = a.numbers.scale_on_rows ? 0 : slot.zeros / 4;
   const int end = T::reads_zeros && a.numbers.mode != zero_per_group ? slot.exponents / 4 : slot.zeros / 4;
+  if (first >= end) return;
   for (int s = 0; s < a.plan.slots; s++) {
     uint32_t *const words = (uint32_t *)(slots + s * slot.bytes);
     for (int i = first + threadIdx.x; i < end; i += 32 * T::warps) words[i] = i < slot.zeros / 4 ? one : zero;

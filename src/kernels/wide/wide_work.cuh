@@ -48,8 +48,8 @@ struct wide_traits {
   static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;
   static constexpr int row_tiles = RowTiles_, rows = lpg_wide_rows(row_tiles, team_warps);
   static constexpr int threads = 32 * (warps + LPG_WIDE_COPY_WARPS);
-  static constexpr int share = lpg_wide_share(Tokens_);
-  static constexpr bool shares = share > 1;                                     /* X comes for all of them at once */
+  static constexpr bool shares = lpg_wide_has_share(Tokens_, RowTiles_, 2);     /* blocks of a cluster may share X */
+  static constexpr bool runs = lpg_wide_has_runs(Tokens_, RowTiles_);           /* a team may have several parts of K */
   static constexpr int copy_registers = 56, registers = warps == 8 ? 224 : 104; /* of who copies, of who multiplies */
   /* Steps whose products start together: more leave the warps alone for longer, but take registers. */
   static constexpr int many_words = Bits_ > 4 && Bits_ < 8; /* that a lane holds of a stage of weights */
@@ -60,6 +60,8 @@ struct wide_traits {
     return lpg_wide_slot_of(Form, Decoder::centered, rows / LPG_TILE_ROWS, stage_k);
   }
   static constexpr int stage_k = lpg_wide_stage_k(Tokens), block_stages = block_k / stage_k;
+  /* Warps that bring a stage: of two, one brings weights and scales, the other X. */
+  static constexpr int copiers = LPG_WIDE_COPY_WARPS / block_stages;
   static constexpr int x_steps = stage_k / LPG_STEP_K, x_stage_bytes = Tokens * stage_k * 2;
   static constexpr int w_steps = lpg_wide_stage_steps(Bits, stage_k);
   static constexpr int w_vectors = w_steps * Bits / 16; /* of 512 bytes, of a row tile and stage */
@@ -70,44 +72,50 @@ struct wide_traits {
   __device__ static constexpr int first_step(int v) { return 4 * v / (2 * unit_words) * unit_steps; }
 };
 
-/* The items of a cluster, and the parts of K of a block of threads. Share: blocks that have the same tokens. */
-template <int Share>
+/* The items of a cluster, and the parts of K of a block of threads. */
 struct wide_work : item_bands<LPG_WIDE_BAND> {
   int items, first_item, stride;       /* the cluster takes first_item, first_item + stride and so on */
   int rank;                            /* in the cluster: which slice */
-  int block;                           /* which of those that share tokens */
+  int share, block;                    /* blocks that have the same tokens, and which of them */
   static constexpr int first_rank = 0; /* of those that share the item */
   bool reads;                          /* else there is nothing to multiply */
 
   __device__ wide_work(const lpg_wide_plan &p, bool reads)
-      : item_bands{p.row_items, p.token_items}, items(p.row_items * p.token_items), stride(p.groups), reads(reads) {
+      : item_bands{p.row_items, p.token_items},
+        items(p.row_items * p.token_items),
+        stride(p.groups),
+        share(p.share),
+        reads(reads) {
     rank = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
-    block = blockIdx.x % (unsigned)Share;
-    first_item = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x / (unsigned)Share;
+    block = p.share > 1 ? blockIdx.x % (unsigned)p.share : 0;
+    first_item = blockIdx.x / (unsigned)(p.slices * p.share);
   }
 
-  __device__ int row_item(int item) const { return item_bands::row_item(item) * Share + block; }
+  __device__ int row_item(int item) const { return item_bands::row_item(item) * share + block; }
 };
 
-/* The blocks of columns that a block of threads goes through for an item: one of each team's part in turn. The first
+/* The blocks of columns that a block of threads goes through for an item: one of each team's parts in turn. The first
  * teams' parts are the longer ones, if any. */
 template <class T>
 struct wide_parts {
   const lpg_shares &part;
-  int first; /* part */
+  int runs, first; /* parts of a team, the first part */
   bool reads;
 
-  __device__ wide_parts(const wide_args &a, const wide_work<T::share> &w)
-      : part(a.plan.part), first(w.rank * T::teams), reads(w.reads) {}
+  __device__ wide_parts(const wide_args &a, const wide_work &w)
+      : part(a.plan.part), runs(T::runs ? a.plan.runs : 1), first(w.rank * T::teams * runs), reads(w.reads) {}
 
-  __device__ int blocks_of(int team) const { return reads ? count_of(part, first + team) : 0; }
+  __device__ int first_block(int team) const { return first_of(part, first + team * runs); }
+  __device__ int blocks_of(int team) const { return reads ? first_block(team + 1) - first_block(team) : 0; }
+  /* Of one of a team's parts. */
+  __device__ int blocks_of(int team, int run) const { return reads ? count_of(part, first + team * runs + run) : 0; }
   __device__ int blocks() const {
     int all = 0;
     for (int team = 0; team < T::teams; team++) all += blocks_of(team);
     return all;
   }
   /* The column block of the i-th of all. */
-  __device__ int block(int i) const { return first_of(part, first + i % T::teams) + i / T::teams; }
+  __device__ int block(int i) const { return first_block(i % T::teams) + i / T::teams; }
 };
 
 /* The stages in shared memory: a ring of X, 64 or 128 columns each, with two barriers a stage: one that is full (the
@@ -122,14 +130,15 @@ struct barriers_of {
 
   template <class T>
   __device__ void init(const lpg_wide_plan &p) const {
+    constexpr int most = lpg_wide_most_blocks(T::Tokens) * T::block_stages;
+    static_assert(16 * most <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
     for (int i = 0; i < p.x_stages; i++) {
-      init_barrier(full(i), 32 + 1);
-      init_barrier(empty(i), T::team_warps * T::share);
+      init_barrier(full(i), (32 + 1) * T::copiers);
+      init_barrier(empty(i), T::team_warps * p.share);
     }
     fence_barriers();
   }
 };
-static_assert(16 * 4 * LPG_WIDE_MOST_BLOCKS <= LPG_WIDE_BARRIER_BYTES, "too many barriers");
 
 /* Goes round a ring: `at` from `first` on, `step` further each time. */
 struct ring_place {

@@ -2,9 +2,10 @@
  *
  * An item is a tile of 64, 128 or 256 rows of weights by 16 to 256 rows of X (tokens). K is cut into parts of whole
  * blocks of 256 columns, a part for each team of warps of each block of threads of a cluster, and all parts' sums are
- * added up. Where the number of parts is given, a team may have several, one after the other. Or, with 256 tokens, K is
- * not cut, and the blocks of threads of a cluster share X: they have the same tokens and different rows. Clusters take
- * items in turn, in bands of row tiles, so that those that run at the same time read the same weights and X. */
+ * added up. Where the number of parts is given, a team may have several, one after the other. Or K is not cut among
+ * teams, and the blocks of threads of a cluster share X, always with 256 tokens and with 128 if that is faster: they
+ * have the same tokens and different rows. Clusters take items in turn, in bands of row tiles, so that those that run
+ * at the same time read the same weights and X. */
 #ifndef LPG_KERNELS_WIDE_PLAN_H
 #define LPG_KERNELS_WIDE_PLAN_H
 

@@ -53,7 +53,11 @@ __device__ inline uint32_t scaled_two(const epilogue_args &e, float a, float b, 
   return round_two(e, make_float2(scaled(e, a, x_scale), scaled(e, b, x_scale)));
 }
 
-/* Four neighbours at once. */
+/* Four neighbours at once: only scaled, or with C and biases too. */
+__device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v, float x_scale) {
+  *(uint2 *)y = make_uint2(scaled_two(e, v.x, v.y, x_scale), scaled_two(e, v.z, v.w, x_scale));
+}
+
 __device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v, float x_scale, uint2 c, float4 bias) {
   float2 first = {scaled(e, v.x, x_scale), scaled(e, v.y, x_scale)};
   float2 second = {scaled(e, v.z, x_scale), scaled(e, v.w, x_scale)};

@@ -433,11 +433,12 @@ static void expect_fixed(problem *p) {
 
 /* The weights' bits where kernels may take X as fixed point and that counts; 0: nowhere. */
 static int fixed_bits(const problem *p) {
+  enum { FIXED_ROWS = 16 }; /* more of them no such kernel takes */
   const lpgemm_dtype_t type = p->spec.desc.type, x = p->args.x_type;
   const int bits = (int)lpgemm_dtype_bits(type);
   if (test_backend() != LPGEMM_BACKEND_CUDA || p->spec.exact || LPGEMM_DTYPE_KIND(type) > LPGEMM_KIND_BIPOLAR ||
       x == LPGEMM_F32 || (LPGEMM_DTYPE_KIND(x) <= LPGEMM_KIND_BIPOLAR && x != LPGEMM_I8) ||
-      p->args.y_type == LPGEMM_I32) {
+      p->args.y_type == LPGEMM_I32 || p->args.m > FIXED_ROWS) {
     return 0;
   }
   return bits <= 4 ? bits : 0;

@@ -110,7 +110,7 @@ static inline void lpg_dense_take_cheaper(lpg_dense_plan p, int32_t most, const 
   for (int32_t chunks = fewest; chunks <= fewest + LPG_DENSE_MOST_CHUNKS; chunks++) {
     const int32_t items = chunks > 0 ? (p.row_items + chunks - 1) / chunks : 0;
     if (items == p.chunk_items && chunks > fewest) continue;
-    if (items > 0 && *least >= 0.0 && (double)(p.row_items / items) * LPG_DENSE_CHUNK_NS >= *least) return;
+    if (items > 0 && *least >= 0.0 && (double)p.row_items / (double)items * LPG_DENSE_CHUNK_NS >= *least) return;
     p.chunk_items = items;
     const double cost = lpg_dense_cost(&p, device);
     if (*least >= 0.0 && cost >= 1.5 * *least) return; /* no number of chunks makes up for that */

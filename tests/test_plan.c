@@ -156,8 +156,9 @@ static void check_wide_drawn(const lpg_device *device) {
         CHECK(lpg_wide_has_share(tokens, row_tiles, share));
         lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item], (lpg_wide_form)form, share);
         lpg_wide_plan p = {0};
-        double cost = 0;
-        int parts = 1 << test_between(0, 4) & ~1, found = lpg_wide_make_plan(&kind, &w, m, device, parts, &p, &cost);
+        double cost = HUGE_VAL;
+        int parts = 1 << test_between(0, 4) & ~1;
+        int found = lpg_wide_make_plan(&kind, &w, m, device, parts, 1.0, &p, &cost);
         fitted += found;
         const int smallest = tokens == 32 && items[item].warps == 8 && items[item].teams == 1;
         CHECK(found || !smallest || parts > 1 ||

@@ -224,6 +224,7 @@ static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m, int to
 int lpgemm_i_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device, int parts,
                          int x_has_map, lpg_wide_plan *plan, int *item, double *cost) {
   int found = 0;
+  *cost = HUGE_VAL;
   for (int j = 0; j < LPG_WIDE_MOST_SHARE * (int)(sizeof items / sizeof items[0]); j++) {
     const int i = j / LPG_WIDE_MOST_SHARE, share = 1 + j % LPG_WIDE_MOST_SHARE;
     const int tokens = items[i].tokens, row_tiles = items[i].row_tiles, teams = items[i].teams;
@@ -231,17 +232,26 @@ int lpgemm_i_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form,
     if (!lpg_wide_has_share(tokens, row_tiles, share) || (share > 1 && !x_has_map)) continue;
     if (tokens < 32 && parts <= 0) continue; /* for so few rows there are other kernels */
     const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form, share);
-    lpg_wide_plan p = LPG_ZERO;
-    double ns = 0.0;
-    if (!lpg_wide_make_plan(&kind, weights, m, device, parts, &p, &ns)) continue;
-    ns *= slower_by_decoder(&weights->desc, m, tokens);
-    if (found && ns >= *cost) continue;
+    const double slower = slower_by_decoder(&weights->desc, m, tokens);
+    if (!lpg_wide_make_plan(&kind, weights, m, device, parts, slower, plan, cost)) continue;
     found = 1;
-    *plan = p;
     *item = i;
-    *cost = ns;
   }
   return found;
+}
+
+/* Whether there is a plan at all: with an item of few tokens if with any. */
+static int fits(const lpg_plan *weights, lpg_wide_form form, const lpg_device *device) {
+  for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
+    const int tokens = items[i].tokens, row_tiles = items[i].row_tiles, teams = items[i].teams;
+    if (!lpg_wide_has(form, weights->bits, tokens, row_tiles, teams, teams * items[i].warps)) continue;
+    if (tokens < 32 || !lpg_wide_has_share(tokens, row_tiles, 1)) continue;
+    const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form, 1);
+    lpg_wide_plan plan;
+    double ns = HUGE_VAL;
+    if (lpg_wide_make_plan(&kind, weights, tokens, device, 0, 1.0, &plan, &ns)) return 1;
+  }
+  return 0;
 }
 
 const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device) {
@@ -258,13 +268,7 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   if (problem->m > INT32_MAX / 2) return "it takes no matrix as large as this";
-  lpg_wide_plan p;
-  int item;
-  double cost;
-  if (!lpgemm_i_wide_choose(plan, 32, scaling.form, device, 0, 0, &p, &item, &cost)) {
-    return "the GPU has too little shared memory for it";
-  }
-  return NULL;
+  return fits(plan, scaling.form, device) ? NULL : "the GPU has too little shared memory for it";
 }
 
 /* Microseconds that making lines takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
@@ -279,7 +283,7 @@ double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *devi
   const double lines = form == LPG_WIDE_LINES ? lines_us(problem->plan) : 0.0;
   lpg_wide_plan plan;
   int item;
-  double ns = 0.0;
+  double ns;
   const int found = lpgemm_i_wide_choose(problem->plan, problem->m, form, device, 0, 1, &plan, &item, &ns);
   if (!found) return HUGE_VAL;
   /* 1.5 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
@@ -303,7 +307,7 @@ int lpgemm_i_wide_invariant_parts(const lpg_plan *weights, lpg_wide_form form, c
     for (int i = 0; i < CHOICES; i++) {
       lpg_wide_plan plan;
       int item;
-      if (!lpgemm_i_wide_choose(weights, rows[r], form, device, 1 << i, 1, &plan, &item, &cost[i])) cost[i] = HUGE_VAL;
+      lpgemm_i_wide_choose(weights, rows[r], form, device, 1 << i, 1, &plan, &item, &cost[i]);
       if (cost[i] < best) best = cost[i];
     }
     for (int i = 0; i < CHOICES; i++) worst[i] = fmax(worst[i], cost[i] / best);

@@ -27,8 +27,8 @@ size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *dev
 /* Microseconds. */
 double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device);
 
-/* The plan and the item (of LPG_WIDE_ITEMS) that take the least time, and that time; 0 if there is none. x_has_map:
- * the tensor memory accelerator can read X. */
+/* The plan and the item (of LPG_WIDE_ITEMS) that take the least time, and that time; 0, and HUGE_VAL, if there is none.
+ * x_has_map: the tensor memory accelerator can read X. */
 int lpgemm_i_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device, int parts,
                          int x_has_map, lpg_wide_plan *plan, int *item, double *cost);
 

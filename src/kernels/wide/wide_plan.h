@@ -282,11 +282,13 @@ static inline double lpg_wide_parts_cost(const lpg_wide_plan *p, const lpg_wide_
                                (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
 }
 
-/* Nanoseconds that the plan may take: items in turn, each at the speed of decoding and multiplying (measured on the
- * H200, docs/performance.md) or of its share of the memory. */
-static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
-  const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
-  const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->item.teams;
+/* Nanoseconds of a block of columns and of an item, and how many times as long as that all takes. */
+typedef struct lpg_wide_pace {
+  double block, item, slower;
+} lpg_wide_pace;
+
+/* At the speed of decoding and multiplying (measured on the H200, docs/performance.md) or of its share of the memory. */
+static inline lpg_wide_pace lpg_wide_pace_of(const lpg_wide_kind *kind, double slower_decoder) {
   const double share = kind->rows / 128.0;
   /* Of what an item reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23). */
   const double codes = kind->rows * 32.0 * kind->bits, x = kind->item.tokens * 512.0 / kind->share;
@@ -301,21 +303,36 @@ static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *
   const int most = kind->item.tokens == LPG_WIDE_TOKENS;
   const double both =
       most ? 350.0 * slower + 10.25 * tokens : cbrt(decode * decode * decode + multiply * multiply * multiply);
-  const double work = both * crowded, item = most ? 1200.0 : 1800.0;
-  return rounds * (blocks * fmax(fmax(read, copies), work) + item + lpg_wide_parts_cost(p, kind)) + 1500.0;
+  const lpg_wide_pace pace = {fmax(fmax(read, copies), both * crowded), most ? 1200.0 : 1800.0, slower_decoder};
+  return pace;
 }
 
-/* The problem in clusters of so many blocks and so many parts of K (0: one for each team); 0 if it has no so many
- * parts, or the device no such clusters that run at once. */
-static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m,
-                                 const lpg_device *device, int slices_log2, int parts, lpg_wide_plan *p) {
-  if (kind->share > 1 && slices_log2 > 0) return 0;
-  const int cluster = kind->share << slices_log2;
-  const int32_t most = cluster > 1 ? device->clusters[cluster] : device->units;
+/* Nanoseconds that the plan may take: items in turn. */
+static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind, const lpg_wide_pace *pace) {
+  const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
+  const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->item.teams;
+  return (rounds * (blocks * pace->block + pace->item + lpg_wide_parts_cost(p, kind)) + 1500.0) * pace->slower;
+}
+
+/* What a plan of the kind has however K is cut; 0 if there is none. */
+static inline int lpg_wide_frame(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m, lpg_wide_plan *p) {
+  const lpg_wide_plan none = LPG_ZERO;
+  *p = none;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->share = kind->share;
   p->row_items = (int32_t)((weights->desc.n + kind->rows * kind->share - 1) / (kind->rows * kind->share));
   p->token_items = (int32_t)((m + kind->item.tokens - 1) / kind->item.tokens);
+  return (int64_t)p->row_items * p->token_items <= INT32_MAX;
+}
+
+/* Cuts K for clusters of so many blocks into so many parts (0: one for each team); 0 if it has no so many parts, or the
+ * device no such clusters that run at once. */
+static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_device *device, int slices_log2, int parts,
+                                 lpg_wide_plan *p) {
+  if (kind->share > 1 && slices_log2 > 0) return 0;
+  const int cluster = kind->share << slices_log2;
+  const int32_t most = cluster > 1 ? device->clusters[cluster] : device->units;
+  const int32_t items = p->row_items * p->token_items;
   p->slices = 1 << slices_log2;
   p->at_once = p->slices * kind->item.teams;
   p->runs = parts > 0 ? parts / p->at_once : 1;
@@ -324,23 +341,24 @@ static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_plan *weig
   if (p->runs > 1 && !lpg_wide_has_runs(kind->item.tokens, kind->item.row_tiles)) return 0;
   if (p->runs > 2 && p->at_once > 1) return 0; /* each part's sums stay by themselves */
   if (most <= 0 || (p->parts > 1 && p->parts > p->blocks)) return 0;
-  const int64_t items = (int64_t)p->row_items * p->token_items;
-  if (items > INT32_MAX) return 0;
-  p->groups = items < 1 ? 1 : items < most ? (int32_t)items : most;
+  p->groups = items < 1 ? 1 : items < most ? items : most;
   p->part = lpg_shares_of(p->blocks, p->parts);
-  return lpg_wide_lay_out(p, kind, device->shared_memory);
+  return 1;
 }
 
-/* The plan for m rows that takes the least time, and that time; 0 if shared memory does not do. `parts`: of K, or 0 if
+/* The plan for m rows that takes the least time, and that time, if it is less than *cost; else 0. `parts`: of K, or 0 if
  * any number will do. */
 static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m,
-                                     const lpg_device *device, int parts, lpg_wide_plan *plan, double *cost) {
+                                     const lpg_device *device, int parts, double slower_decoder, lpg_wide_plan *plan,
+                                     double *cost) {
+  const lpg_wide_pace pace = lpg_wide_pace_of(kind, slower_decoder);
+  lpg_wide_plan p;
   int found = 0;
+  if (!lpg_wide_frame(kind, weights, m, &p)) return 0;
   for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
-    lpg_wide_plan p = LPG_ZERO;
-    if (!lpg_wide_slice(kind, weights, m, device, i, parts, &p)) continue;
-    const double ns = lpg_wide_cost(&p, kind);
-    if (found && ns >= *cost) continue;
+    if (!lpg_wide_slice(kind, device, i, parts, &p)) continue;
+    const double ns = lpg_wide_cost(&p, kind, &pace);
+    if (ns >= *cost || !lpg_wide_lay_out(&p, kind, device->shared_memory)) continue;
     found = 1;
     *cost = ns;
     *plan = p;

@@ -146,10 +146,11 @@ def load(names, filters=None, root=ROOT):
 
 
 def caption(record):
+    """The machine, and what was run on it."""
     where = " ".join(filter(None, (record["device"], record["driver"] and f"(driver {record['driver']},",
                                    record["runtime"] and record["runtime"] + ")")))
     ran, planned = len(record["cases"]), record.get("suite_cases", 0)
     part = f" ({ran} of its {planned} cases)" if ran < planned else ""
     bandwidth = f", read bandwidth {record['read_gbps'] / 1000:.2f} TB/s" if record["read_gbps"] else ""
     run = f"commit `{record['commit']}`, {record['date'][:10]}, suite `{record['suite']}`{part}"
-    return f"{where}{bandwidth}, {run}"
+    return where + bandwidth, run

@@ -17,7 +17,7 @@ of the record (wildcards; 1..8 is a range; alternatives joined by |) and by thos
     list     one row a case
     grid     one row a matrix and type of weights, a column for each M; a cell is the time in us, then eff = limit /
              time and how many times as fast as the baseline, where they are known
-    types    one row a type of weights, a column for each matrix and M; cells as in grid
+    types    one row a type of weights, a column for each matrix (if there are several) and M; cells as in grid
     speedup  one row a type of weights, a column for each M and one for all: the geometric mean over the matrices of how
              many times as fast as the baseline it is
     bars     bars=NAME in front of the other words: one row a bar of bench/bars/NAME.txt, as bench_bars.py reads it
@@ -114,7 +114,9 @@ def by_type(cases):
 
 def as_types(cases):
     name, cases = row_names(cases), by_type(cases)
-    return crossed(cases, lambda c: (name(c),), lambda c: f"{c['n']} x {c['k']}, M = {c['m']}", ["weights"])
+    one_matrix = len({(c["n"], c["k"]) for c in cases}) == 1
+    return crossed(cases, lambda c: (name(c),),
+                   lambda c: c["m"] if one_matrix else f"{c['n']} x {c['k']}, M = {c['m']}", ["weights"])
 
 
 def as_speedup(cases):
@@ -144,7 +146,11 @@ def as_bars(name, cases, root):
 
 
 def captions(records):
-    return "; ".join(map(bench_records.caption, records))
+    """Machines are named once."""
+    runs = {}
+    for machine, run_of in map(bench_records.caption, records):
+        runs.setdefault(machine, []).append(run_of)
+    return ". ".join(f"{machine}, {'; '.join(each)}" for machine, each in runs.items())
 
 
 def selected(words):
@@ -272,6 +278,7 @@ def test_views():
     assert text.startswith("| weights | 64 x 32, M = 1 | 64 x 32, M = 16 | 65 x 32, M = 1 |"), text
     assert "| u4 | 12.3 (0.81, 2.0x) | 12.3 (0.81, 8.0x) |" in text and "| nf4 | 12.3 (0.81, 0.5x) |" in text, text
     assert text.index("| u4 |") < text.index("| nf4 |")
+    assert as_types([c for c in cases if c["shape"] == "a"]).startswith("| weights | M = 1 | M = 16 |")
     assert as_types(cases + [changed(weights="u4 g32 f16 z8")]).count("| u4 g128 f16 z8 |") == 1
     text = as_speedup(cases)
     assert text.splitlines()[0] == "| weights | M = 1 | M = 16 | all |", text
@@ -348,7 +355,7 @@ def test_documents(root, commit, record):
     assert run("--check", [document], root) == 1 and run("--update", [document], root) == 0
     assert run("--check", [document], root) == 0
     text, picture = read_text(document), read_text(os.path.join(root, "eff.svg"))
-    assert "| all | eff | 0.7 | - | 0.810 | met | 1 | `gemm/a/m1` |" in text and "(1 of its 3 cases); GPU" in text, text
+    assert "| all | eff | 0.7 | - | 0.810 | met | 1 | `gemm/a/m1` |" in text and "(1 of its 3 cases); commit" in text, text
     assert "<svg" in picture and "64 x 32, M = 1" in picture and "M = 16" not in picture, picture
     os.remove(os.path.join(root, "eff.svg"))
     assert run("--check", [document], root) == 1

@@ -17,65 +17,164 @@ namespace { /* nothing here is a symbol of the library */
 template <class T>
 constexpr int row_tiles_of = T::rows / LPG_TILE_ROWS; /* of an item */
 
-/* A lane's words of the stage of weights that is being decoded. */
+/* Where a warp that multiplies is in the rings: addresses, but of slots the offset in shared memory. */
 template <class T>
-struct stage_words {
+struct reading_place {
+  static constexpr lpg_wide_slot slot = T::slot();
+  ring_place full, x, codes, slots;
+  uint32_t parity = 0;
+
+  __device__ reading_place(const wide_args &a, uint32_t base, uint32_t slot_bytes)
+      : full(barriers_of{base}.full(0), a.plan.x_stages, 16),
+        x(wide_product<T>::place(base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance),
+        codes(base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes),
+        slots(a.plan.scales, a.plan.slots, slot_bytes) {}
+
+  /* Goes past blocks of columns of other teams. */
+  __device__ void pass_blocks(int count) {
+    x.pass(count * (steps / T::x_steps));
+    codes.pass(count * (steps / T::w_steps));
+    parity ^= full.pass(count * (steps / T::x_steps));
+    slots.pass(count * (steps / slot.steps));
+  }
+
+  __device__ void wait() const { wait_barrier(full.at, parity); }
+};
+
+/* A warp's weights: a lane's words of the stage that is being decoded, and what its rows are scaled by. */
+template <class T>
+struct warp_weights {
+  static constexpr lpg_wide_slot slot = T::slot();
+  const typename T::Decoder decoder;
+  const scaled_decoder<T::Bits> scaled;
+  const int row_tile, lane;                /* of the item's row tiles, the warp's first */
+  const uint32_t own_codes;                /* where the lane's words are in a stage */
+  const uint32_t stage_groups, line_bytes; /* the last form: groups of a stage, and bytes of a row tile's lines of it */
+  row_numbers_of<T> rows[T::row_tiles];
   uint32_t word[T::row_tiles][4 * T::w_vectors];
 
+  __device__ warp_weights(const wide_args &a, const uint8_t *table, int warp, int lane)
+      : decoder(a.decoder, table, lane),
+        scaled(a.decoder),
+        row_tile(warp * T::row_tiles),
+        lane(lane),
+        own_codes(row_tile * T::w_vectors * 512 + lane * 16),
+        stage_groups(a.stage_groups),
+        line_bytes(a.stage_groups * LPG_WIDE_LINES_BYTES) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      rows[r].set_centers(T::Codes::round(a.decoder.center), T::Codes::round(a.decoder.center));
+    }
+  }
+
+  __device__ uint32_t slot_bytes() const { return T::lines ? row_tiles_of<T> * line_bytes : slot.bytes; }
+
+  /* Of an item's rows, from its first slot. */
+  __device__ void set_powers(const numbers_args &numbers, const uint8_t *first_slot) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      const uint8_t *const exponents = first_slot + slot.exponents + (row_tile + r) * LPG_TILE_ROWS;
+      rows[r].set_power(numbers, (const int8_t *)exponents, lane / 4);
+    }
+  }
+
   /* Loads what is needed first in the batch of steps of the stage that begins there. */
-  __device__ void load(uint32_t stage, int step) {
+  __device__ void load_codes(uint32_t stage, int step) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
       for (int v = 0; v < T::w_vectors; v++) {
-        if (T::first_step(v) / T::batch == step / T::batch)
-          load_words(stage + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
+        if (T::first_step(v) / T::batch != step / T::batch) continue;
+        load_words(stage + own_codes + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
+      }
+    }
+  }
+
+  /* The scales and zeros of row tile r for the granule that begins with the step. */
+  __device__ void load_numbers(const uint8_t *numbers, int r, int step) {
+    if constexpr (T::lines) {
+      const uint32_t group = step % slot.steps * stage_groups / slot.steps;
+      const uint8_t *const lines = numbers + (row_tile + r) * line_bytes + group * LPG_WIDE_LINES_BYTES;
+      rows[r].load(((const float4 *)lines)[lane / 4]);
+    } else {
+      const int granule = (row_tile + r) * slot.granules + step % slot.steps / T::Granule;
+      rows[r].load(scaled, numbers + granule * slot.scale_bytes, numbers + slot.zeros + granule * slot.zero_bytes,
+                   lane / 4);
+    }
+  }
+
+  /* The operand of a step and row tile. */
+  __device__ void decode(uint32_t (&operand)[4], int r, int step) const {
+    const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const uint32_t *const unit_words = &word[r][unit * T::unit_words * 2 + half];
+#pragma unroll
+      for (int i = 0; i < 2; i++) operand[half + 2 * i] = rows[r].weights(decoder, half, unit_words, pair + i);
+    }
+  }
+
+  /* The operands of the batch of steps that begins there. */
+  __device__ void decode_batch(uint32_t (&operands)[T::batch][T::row_tiles][4], const uint8_t *numbers, int first) {
+#pragma unroll
+    for (int step = first; step < first + T::batch; step++) {
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) {
+        if (T::slots && step % T::Granule == 0) load_numbers(numbers, r, step);
+        decode(operands[step - first][r], r, step);
       }
     }
   }
 };
 
+/* Tells those who copy that the warp has read the stage of that barrier; 0: none. */
+template <class T>
+__device__ inline void give_back(const wide_work &w, uint32_t empty, int lane) {
+  __syncwarp(); /* all lanes have read it */
+  if (T::shares) {
+    if (lane < w.share && empty != 0) tell_block(empty, w.share > 1 ? lane : w.rank);
+  } else if (lane == 0 && empty != 0) {
+    arrive(empty);
+  }
+}
+
+/* The sums of an item, of its last part and of those before, to whoever adds them up, or to Y. */
+template <class T>
+__device__ inline void store_sums(const wide_args &a, const wide_work &w, int item, wide_product<T> &product,
+                                  const wide_product<T> &before, int runs, float *factors, uint8_t *memory) {
+  if (a.plan.at_once > 1) {
+    if constexpr (T::runs) {
+      if (runs > 1) return store_two_parts<T>(a, w, item, before, product, factors, memory);
+    }
+    return store_parts<T>(a, w, item, product, factors, memory);
+  }
+  if (T::runs && runs > 1) product.add(before);
+  if constexpr (T::row_tiles * T::Tokens >= 256) {
+    if (store_scaled<T>(a, w, item, product, factors, memory)) return;
+  }
+  store_item<T>(a, w, item, product, factors, memory);
+}
+
 /* The warps that multiply. A step's weights are decoded while the tensor cores have the step before, and a stage is
  * waited for, and its first words are loaded, before the last step of the stage before is waited for. */
 template <class T>
 __device__ inline void multiply_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory) {
-  const int lane = threadIdx.x % 32, all_warp = same_in_warp(threadIdx.x / 32), g = lane / 4;
+  const int lane = threadIdx.x % 32, all_warp = same_in_warp(threadIdx.x / 32);
   const int warp = all_warp % T::team_warps, team = all_warp / T::team_warps;
   const wide_parts<T> parts(a, w);
   const int blocks = parts.blocks_of(team);
-  const typename T::Decoder decoder(a.decoder, memory + a.plan.table, lane);
-  const scaled_decoder<T::Bits> scaled(a.decoder);
-  ring_place full(barriers.full(0), a.plan.x_stages, 16);
-  ring_place x(wide_product<T>::place(barriers.base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance);
-  ring_place codes(barriers.base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes);
-  constexpr lpg_wide_slot slot = T::slot();
-  const uint32_t line_row = a.stage_groups * LPG_WIDE_LINES_BYTES; /* of a row tile's lines */
-  ring_place slots(a.plan.scales, a.plan.slots, T::lines ? row_tiles_of<T> * line_row : slot.bytes);
-  const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
-  row_numbers_of<T> rows[T::row_tiles];
-#pragma unroll
-  for (int r = 0; r < T::row_tiles; r++) {
-    rows[r].set_centers(T::Codes::round(a.decoder.center), T::Codes::round(a.decoder.center));
-  }
-  constexpr int depth = wide_product<T>::depth;
+  warp_weights<T> weights(a, memory + a.plan.table, warp, lane);
+  reading_place<T> place(a, barriers.base, weights.slot_bytes());
   wide_product<T> product, before; /* before: of the parts before, added up */
-  uint32_t operand[depth][T::batch][T::row_tiles][4];
-  stage_words<T> words;
-  uint32_t parity = 0, stage_before = 0;  /* 0: none */
+  uint32_t operands[wide_product<T>::depth][T::batch][T::row_tiles][4];
+  uint32_t empty_before = 0;              /* the barrier of the stage that the tensor cores may still read; 0: none */
   const bool ahead = a.plan.at_once == 1; /* the next item's first stage comes while the one before is multiplied */
-  /* Blocks of columns of other teams. */
-  const auto pass_blocks = [&](int count) {
-    x.pass(count * (steps / T::x_steps));
-    codes.pass(count * (steps / T::w_steps));
-    parity ^= full.pass(count * (steps / T::x_steps));
-    slots.pass(count * (steps / slot.steps));
-  };
   int turn = 0;
   for (int item = w.first_item; item < w.items; item += w.stride, turn++) {
-    for (int i = 0; i < team; i++) pass_blocks(1);
+    for (int i = 0; i < team; i++) place.pass_blocks(1);
     if (ahead || blocks > 0) {
-      wait_barrier(full.at, parity);
-      words.load(codes.at + own_codes, 0);
+      place.wait();
+      weights.load_codes(place.codes.at, 0);
     }
     float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_WIDE_ROWS;
     if (lane < T::row_tiles * LPG_TILE_ROWS) {
@@ -83,13 +182,7 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
       factors[row] = blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
     }
     if (T::runs) before.clear();
-    if (T::slots && !T::lines) {
-      const uint8_t *exponents = memory + slots.at + slot.exponents;
-#pragma unroll
-      for (int r = 0; r < T::row_tiles; r++) {
-        rows[r].set_power(a.numbers, (const int8_t *)exponents + (warp * T::row_tiles + r) * LPG_TILE_ROWS, g);
-      }
-    }
+    if (T::slots && !T::lines) weights.set_powers(a.numbers, memory + place.slots.at);
     int left = blocks;
 #pragma unroll 1
     for (int run = 0; run < parts.runs; run++) {
@@ -98,81 +191,38 @@ __device__ inline void multiply_items(const wide_args &a, const wide_work &w, ba
       for (const int end = left - parts.blocks_of(team, run); left > end; left--) {
 #pragma unroll
         for (int first = 0; first < steps; first += T::batch) {
-          uint32_t(&weights)[T::batch][T::row_tiles][4] = operand[first / T::batch % depth];
-#pragma unroll
-          for (int step = first; step < first + T::batch; step++) {
-#pragma unroll
-            for (int r = 0; r < T::row_tiles; r++) {
-              if (T::slots && step % T::Granule == 0) {
-                const uint8_t *const numbers = memory + slots.at;
-                const int granule = (warp * T::row_tiles + r) * slot.granules + step % slot.steps / T::Granule;
-                if constexpr (T::lines) {
-                  const uint32_t group = step % slot.steps * a.stage_groups / slot.steps;
-                  const uint8_t *const lines =
-                      numbers + (warp * T::row_tiles + r) * line_row + group * LPG_WIDE_LINES_BYTES;
-                  rows[r].load(((const float4 *)lines)[g]);
-                } else {
-                  rows[r].load(scaled, numbers + granule * slot.scale_bytes,
-                               numbers + slot.zeros + granule * slot.zero_bytes, g);
-                }
-              }
-              const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
-#pragma unroll
-              for (int half = 0; half < 2; half++) {
-                const uint32_t *unit_words = &words.word[r][unit * T::unit_words * 2 + half];
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
-                  weights[step - first][r][half + 2 * i] = rows[r].weights(decoder, half, unit_words, pair + i);
-                }
-              }
-            }
-          }
+          auto &batch = operands[first / T::batch % wide_product<T>::depth];
+          weights.decode_batch(batch, memory + place.slots.at, first);
           const int x_step = first % T::x_steps, next = first + T::batch;
-          const uint32_t read_before = stage_before; /* by all batches but this */
-          product.start(weights, x.at, x_step);
-          if (next % T::w_steps == 0) codes.advance();
-          if (next % slot.steps == 0) slots.advance();
+          const uint32_t read = empty_before; /* by all batches but this */
+          product.start(batch, place.x.at, x_step);
+          if (next % T::w_steps == 0) place.codes.advance();
+          if (next % T::slot().steps == 0) place.slots.advance();
           if (next % T::x_steps == 0) {
             const bool comes = next < steps || left > 1 || ahead;
-            const uint32_t here = full.at, parity_here = parity;
-            stage_before = full.at + 8;
-            x.advance();
-            parity ^= full.advance();
-            if (T::teams > 1 && next == steps) pass_blocks(left > 1 ? T::teams - 1 : 0);
-            wait_barrier(comes ? full.at : here, comes ? parity : parity_here); /* without a branch: see load() */
+            const uint32_t here = place.full.at, parity_here = place.parity;
+            empty_before = barriers_of::empty_of(here);
+            place.x.advance();
+            place.parity ^= place.full.advance();
+            if (T::teams > 1 && next == steps) place.pass_blocks(left > 1 ? T::teams - 1 : 0);
+            /* without a branch: see row_numbers_of::load() */
+            wait_barrier(comes ? place.full.at : here, comes ? place.parity : parity_here);
           }
-          words.load(codes.at + own_codes, next % T::w_steps);
+          weights.load_codes(place.codes.at, next % T::w_steps);
           product.wait();
-          if (x_step == 0) {
-            __syncwarp(); /* all lanes have read it */
-            if (T::shares) {
-              if (lane < w.share && read_before != 0) tell_block(read_before, w.share > 1 ? lane : w.rank);
-            } else if (lane == 0 && read_before != 0) {
-              arrive(read_before);
-            }
-          }
+          if (x_step == 0) give_back<T>(w, read, lane);
         }
       }
       product.finish();
       if (T::runs && run + 1 < parts.runs) before.add(product);
     }
-    if (T::runs && parts.runs > 1 && a.plan.at_once == 1) product.add(before);
     __syncwarp();
-    if (a.plan.at_once > 1) {
-      if (lane == 0 && stage_before != 0) arrive(stage_before); /* teams go on from here at different stages */
-      stage_before = 0;
-      for (int i = team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) pass_blocks(1);
-      bool stored = false;
-      if constexpr (T::runs) {
-        stored = parts.runs > 1;
-        if (stored) store_two_parts<T>(a, w, item, before, product, factors, memory);
-      }
-      if (!stored) store_parts<T>(a, w, item, product, factors, memory);
-    } else {
-      bool stored = false;
-      if constexpr (T::row_tiles * T::Tokens >= 256) stored = store_scaled<T>(a, w, item, product, factors, memory);
-      if (!stored) store_item<T>(a, w, item, product, factors, memory);
+    if (a.plan.at_once > 1) { /* teams go on from here at different stages: past what is left of the others' */
+      if (lane == 0 && empty_before != 0) arrive(empty_before);
+      empty_before = 0;
+      for (int i = team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.pass_blocks(1);
     }
+    store_sums<T>(a, w, item, product, before, parts.runs, factors, memory);
   }
 }
 

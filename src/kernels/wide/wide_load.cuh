@@ -91,7 +91,7 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
     for (int i = 0; i < blocks; i++) {
       const int block = parts.block(i), column = block * block_k + stage * T::stage_k;
       const uint32_t full = place.full.at;
-      wait_barrier(full + 8, place.parity);
+      wait_barrier(barriers_of::empty_of(full), place.parity);
       if (lane == 0) {
         const bool codes = place.has_codes && early <= 0;
         arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (x_comes ? T::x_stage_bytes : 0));
@@ -126,7 +126,8 @@ __device__ inline void load_items(const wide_args &a, const wide_work &w, barrie
     }
   }
   if (stage > 0 || p.at_once > 1) return;
-  wait_barrier(place.full.at + 8, place.parity); /* a stage that nobody multiplies: those who do wait for one ahead */
+  wait_barrier(barriers_of::empty_of(place.full.at),
+               place.parity); /* a stage that nobody multiplies: those who do wait for one ahead */
   arrive(place.full.at);
   if (lane == 0) arrive(place.full.at);
 }

@@ -126,7 +126,8 @@ struct barriers_of {
   uint32_t base; /* address */
 
   __device__ uint32_t full(int stage) const { return base + 16 * stage; }
-  __device__ uint32_t empty(int stage) const { return full(stage) + 8; }
+  __device__ uint32_t empty(int stage) const { return empty_of(full(stage)); }
+  __device__ static uint32_t empty_of(uint32_t full) { return full + 8; }
 
   template <class T>
   __device__ void init(const lpg_wide_plan &p) const {

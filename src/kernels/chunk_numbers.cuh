@@ -91,17 +91,5 @@ __device__ inline void load_raw(const chunk_numbers_args &a, const uint8_t *scal
   if (a.zeros) raw.zero = load_two(zeros + group * a.zero_slot, a.zero_slot, g);
 }
 
-__device__ inline float number_value(lpgemm_dtype_t type, uint32_t bits) {
-  switch (type) {
-    case LPGEMM_BF16: return __uint_as_float(bits << 16);
-    case LPGEMM_F32: return __uint_as_float(bits);
-    case LPGEMM_E8M0: return e8m0_value(bits);
-    case LPGEMM_E4M3: return e4m3_value(bits);
-    case LPGEMM_UINT(8):
-    case LPGEMM_UINT(16): return (float)bits;
-    default: return __half2float(__ushort_as_half((unsigned short)bits));
-  }
-}
-
 }  // namespace
 }  // namespace lpg

@@ -113,37 +113,81 @@ __device__ inline float e8m0_value(uint32_t code) {
   return lpg_bits_f32(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
 }
 
-/* Calls `use` with what reads the two numbers, of rows g and g + 8, that a section of that type has for a group: so
- * that many are read with one look at the type. */
-template <class Use>
-__device__ inline void with_reader(lpgemm_dtype_t type, Use use) {
-  const auto words = [&](auto values) {
-    use([=](const uint8_t *slot, int g) { return values(((const uint32_t *)slot)[g]); });
-  };
-  const auto bytes = [&](auto value) {
-    use([=](const uint8_t *slot, int g) {
-      const uint32_t two = ((const uint16_t *)slot)[g];
-      return make_float2(value(two & 0xffu), value(two >> 8));
-    });
-  };
-  switch (type) {
-    case LPGEMM_F32: use([](const uint8_t *slot, int g) { return ((const float2 *)slot)[g]; }); break;
-    case LPGEMM_F16: words([](uint32_t two) { return __half22float2(*(const __half2 *)&two); }); break;
-    case LPGEMM_BF16:
-      words([](uint32_t two) { return make_float2(lpg_bits_f32(two << 16), lpg_bits_f32(two & 0xffff0000u)); });
-      break;
-    case LPGEMM_UINT(16):
-      words([](uint32_t two) { return make_float2((float)(two & 0xffffu), (float)(two >> 16)); });
-      break;
-    case LPGEMM_UINT(4):
-      use([](const uint8_t *slot, int g) { return make_float2((float)(slot[g] & 15), (float)(slot[g] >> 4)); });
-      break;
-    case LPGEMM_E4M3: bytes([](uint32_t code) { return e4m3_value(code); }); break;
-    case LPGEMM_E8M0: bytes([](uint32_t code) { return e8m0_value(code); }); break;
-    case LPGEMM_INT(8): bytes([](uint32_t code) { return (float)(int8_t)code; }); break;
-    default: bytes([](uint32_t code) { return (float)code; }); break;
+/* Every type that scales and zeros may have, as packed.c checks them: all that CUDA kernels read them by. Where there
+ * is one level, and what the lower of two may be besides; numbers of 6 bits lie in bytes and are read as U8. */
+#define LPG_NUMBERS_OF_ONE_LEVEL(type)                                                                    \
+  type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32) type(LPGEMM_E4M3) type(LPGEMM_E8M0) type(LPGEMM_U8) \
+      type(LPGEMM_U16)
+#define LPG_NUMBER_TYPES(type) LPG_NUMBERS_OF_ONE_LEVEL(type) type(LPGEMM_I8) type(LPGEMM_UINT(4))
+
+inline lpgemm_dtype_t read_as(lpgemm_dtype_t type) { return type == LPGEMM_UINT(6) ? LPGEMM_U8 : type; }
+
+template <lpgemm_dtype_t Type>
+__device__ inline float number_value(uint32_t bits) {
+  if constexpr (Type == LPGEMM_F16) {
+    return __half2float(__ushort_as_half((unsigned short)bits));
+  } else if constexpr (Type == LPGEMM_BF16) {
+    return lpg_bits_f32(bits << 16);
+  } else if constexpr (Type == LPGEMM_F32) {
+    return lpg_bits_f32(bits);
+  } else if constexpr (Type == LPGEMM_E4M3) {
+    return e4m3_value(bits);
+  } else if constexpr (Type == LPGEMM_E8M0) {
+    return e8m0_value(bits);
+  } else if constexpr (Type == LPGEMM_I8) {
+    return (float)(int8_t)bits;
+  } else {
+    static_assert(lpg_kind(Type) == LPGEMM_KIND_UINT, "a type of LPG_NUMBER_TYPES has no value");
+    return (float)bits;
   }
 }
+
+/* Of one level. */
+#define LPG_NUMBER_CASE(type) \
+  case type: return number_value<type>(bits);
+__device__ inline float number_value(lpgemm_dtype_t type, uint32_t bits) {
+  switch (type) {
+    LPG_NUMBERS_OF_ONE_LEVEL(LPG_NUMBER_CASE)
+    default: return NAN;
+  }
+}
+#undef LPG_NUMBER_CASE
+
+/* The numbers of rows g and g + 8 of a row tile, from its slot. */
+template <lpgemm_dtype_t Type>
+struct two_numbers {
+  __device__ float2 operator()(const uint8_t *slot, int g) const {
+    constexpr int slot_bytes = lpg_slot_bytes(Type);
+    if constexpr (Type == LPGEMM_F16) return __half22float2(((const __half2 *)slot)[g]);
+    uint32_t first, second;
+    if constexpr (slot_bytes == LPG_TILE_ROWS * 4) {
+      const uint2 two = ((const uint2 *)slot)[g];
+      first = two.x;
+      second = two.y;
+    } else if constexpr (slot_bytes == LPG_TILE_ROWS * 2) {
+      const uint32_t two = ((const uint32_t *)slot)[g];
+      first = two & 0xffffu;
+      second = two >> 16;
+    } else if constexpr (slot_bytes == LPG_TILE_ROWS) {
+      const uint32_t two = ((const uint16_t *)slot)[g];
+      first = two & 0xffu;
+      second = two >> 8;
+    } else {
+      first = slot[g] & 15;
+      second = slot[g] >> 4;
+    }
+    return make_float2(number_value<Type>(first), number_value<Type>(second));
+  }
+};
+
+/* Calls `use` with the two_numbers of that type: so that many are read with one look at the type. */
+#define LPG_READER_CASE(type) \
+  case type: use(two_numbers<type>()); break;
+template <class Use>
+__device__ inline void with_reader(lpgemm_dtype_t type, Use use) {
+  switch (type) { LPG_NUMBER_TYPES(LPG_READER_CASE) }
+}
+#undef LPG_READER_CASE
 
 }  // namespace
 }  // namespace lpg

@@ -32,42 +32,12 @@ struct lane_pairs {
 
   /* The values of a section for all pairs of the lane. */
   __device__ static void load(const number_section &s, const uint8_t *raw, int lane, float2 (&v)[count]) {
-    const int g = lane % 8;
-    const auto each = [&](auto read) {
+    with_reader(s.type, [&](auto read) {
 #pragma unroll
       for (int i = 0; i < count; i++) {
-        if (has(lane, i)) v[i] = read(slot(s, raw, lane, i));
+        if (has(lane, i)) v[i] = read(slot(s, raw, lane, i), lane % 8);
       }
-    };
-    const auto bytes = [&](auto value) {
-      each([&](const uint8_t *at) {
-        const uint32_t two = ((const uint16_t *)at)[g];
-        return make_float2(value(two & 0xffu), value(two >> 8));
-      });
-    };
-    switch (s.type) {
-      case LPGEMM_F16: each([&](const uint8_t *at) { return __half22float2(((const __half2 *)at)[g]); }); break;
-      case LPGEMM_BF16:
-        each([&](const uint8_t *at) {
-          const uint32_t two = ((const uint32_t *)at)[g];
-          return make_float2(lpg_bits_f32(two << 16), lpg_bits_f32(two & 0xffff0000u));
-        });
-        break;
-      case LPGEMM_F32: each([&](const uint8_t *at) { return ((const float2 *)at)[g]; }); break;
-      case LPGEMM_E4M3: bytes(e4m3_value); break;
-      case LPGEMM_E8M0: bytes(e8m0_value); break;
-      case LPGEMM_INT(8): bytes([](uint32_t code) { return (float)(int8_t)code; }); break;
-      case LPGEMM_UINT(16):
-        each([&](const uint8_t *at) {
-          const uint32_t two = ((const uint32_t *)at)[g];
-          return make_float2((float)(two & 0xffffu), (float)(two >> 16));
-        });
-        break;
-      case LPGEMM_UINT(4):
-        each([&](const uint8_t *at) { return make_float2((float)(at[g] & 15), (float)(at[g] >> 4)); });
-        break;
-      default: bytes([](uint32_t code) { return (float)code; }); break;
-    }
+    });
   }
 };
 

@@ -17,6 +17,8 @@ lpgemm_dtype_t sample_type(int i) {
   return LPGEMM_FLOAT((uint32_t)i + 1, bits - 2 - (uint32_t)i);
 }
 
+const lpgemm_dtype_t sample_scale[] = {0, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E8M0, LPGEMM_E4M3};
+
 lpgemm_handle_t sample_handle(void) {
   lpgemm_config_t config = {.size = sizeof config};
   config.backend = test_backend();

@@ -11,6 +11,10 @@ enum { SAMPLE_TYPES = 54 };
 /* Weight type i: u1..u8, i2..i8, b1..b8, c1..c4, then every eXmY. */
 lpgemm_dtype_t sample_type(int i);
 
+/* Types of scales on one level; the first is 0, none. */
+enum { SAMPLE_SCALES = 6 };
+extern const lpgemm_dtype_t sample_scale[SAMPLE_SCALES];
+
 /* A handle of the backend under test, on the CPU with one thread. */
 lpgemm_handle_t sample_handle(void);
 

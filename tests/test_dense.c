@@ -13,6 +13,7 @@
 #include "kernels/dense/expand.h"
 #include "layouts/number.h"
 #include "problem.h"
+#include "sample.h"
 #include "test.h"
 
 static struct {
@@ -144,11 +145,10 @@ static int check_spec(const problem_spec *spec) {
 static problem_spec draw(void) {
   static const int64_t groups[] = {16, 32, 64, 128, 192, 0};
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8, LPGEMM_E4M3};
-  static const lpgemm_dtype_t scales[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E4M3, LPGEMM_E8M0};
   problem_spec s = {.desc = {.size = sizeof s.desc}, .y_type = LPGEMM_F32, .alpha = 1};
   s.desc.type = problem_types()[test_between(0, PROBLEM_TYPES - 1)];
   s.desc.group_k = groups[test_between(0, 5)];
-  s.desc.scale_type = scales[test_between(0, 4)];
+  s.desc.scale_type = sample_scale[test_between(1, SAMPLE_SCALES - 1)];
   s.x_type = x_types[test_between(0, 3)];
   if (s.x_type == LPGEMM_I8 || s.x_type == LPGEMM_E4M3) s.desc.group_k = 128 * test_between(0, 2);
   return s;

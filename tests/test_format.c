@@ -75,12 +75,11 @@ static void codes(void) {
 }
 
 static void scales(void) {
-  static const lpgemm_dtype_t types[] = {0, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E8M0, LPGEMM_E4M3};
   static const int64_t groups[] = {16, 32, 48, 64, 128, 512, 0};
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < SAMPLE_SCALES; i++) {
     for (int j = 0; j < 7; j++) {
-      if (!test_case("format/scales/%s/%d", lpgemm_dtype_name(types[i]), (int)groups[j])) continue;
-      lpgemm_weight_desc_t desc = sample_desc(21, 300, LPGEMM_UINT(3), groups[j], types[i]);
+      if (!test_case("format/scales/%s/%d", lpgemm_dtype_name(sample_scale[i]), (int)groups[j])) continue;
+      lpgemm_weight_desc_t desc = sample_desc(21, 300, LPGEMM_UINT(3), groups[j], sample_scale[i]);
       desc.global_scale = 0.3f;
       check_packed(&desc);
     }

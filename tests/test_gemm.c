@@ -13,6 +13,7 @@
 #include "compare.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
+#include "sample.h"
 #include "test.h"
 
 static struct {
@@ -979,11 +980,11 @@ void suite_gemm(void) {
   if (test_case("gemm/empty/k")) check_empty(40, 20, 0);
   if (test_case("gemm/empty/all")) check_empty(0, 0, 0);
   if (test_case("gemm/unread")) check_unread();
-  static const lpgemm_dtype_t scale_types[] = {LPGEMM_E8M0, LPGEMM_E4M3, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
-  for (int i = 0; i < COUNT(scale_types); i++) {
-    const char *type = lpgemm_dtype_name(scale_types[i]);
-    if (test_case("gemm/bad_scale/%s/nan", type)) check_bad_scale(scale_types[i], (double)NAN);
-    if (i >= 2 && test_case("gemm/bad_scale/%s/inf", type)) check_bad_scale(scale_types[i], (double)INFINITY);
+  for (int i = 1; i < SAMPLE_SCALES; i++) {
+    const char *type = lpgemm_dtype_name(sample_scale[i]);
+    const int has_infinity = LPGEMM_DTYPE_KIND(sample_scale[i]) == LPGEMM_KIND_REAL;
+    if (test_case("gemm/bad_scale/%s/nan", type)) check_bad_scale(sample_scale[i], (double)NAN);
+    if (has_infinity && test_case("gemm/bad_scale/%s/inf", type)) check_bad_scale(sample_scale[i], (double)INFINITY);
   }
   for (int i = 0; i < 3; i++) {
     if (test_case("gemm/matmul/%s", lpgemm_dtype_name(real_types[i]))) check_matmul(real_types[i]);

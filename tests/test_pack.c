@@ -179,14 +179,13 @@ static void values(lpgemm_dtype_t type) {
 }
 
 static void scales_and_zeros(void) {
-  static const lpgemm_dtype_t scales[] = {0, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E8M0, LPGEMM_E4M3};
   static const lpgemm_dtype_t zeros[] = {LPGEMM_U8, LPGEMM_U16, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
   static const int64_t groups[] = {16, 32, 80, 128, 0};
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < SAMPLE_SCALES; i++) {
     for (int j = 0; j < 5; j++) {
-      if (!test_case("pack/parts/%s/%s", lpgemm_dtype_name(scales[i]), lpgemm_dtype_name(zeros[j]))) continue;
+      if (!test_case("pack/parts/%s/%s", lpgemm_dtype_name(sample_scale[i]), lpgemm_dtype_name(zeros[j]))) continue;
       lpgemm_dtype_t type = sample_type((int)test_between(0, SAMPLE_TYPES - 1));
-      lpgemm_weight_desc_t desc = sample_desc_zeros(33, 300, type, groups[(i + j) % 5], scales[i], zeros[j]);
+      lpgemm_weight_desc_t desc = sample_desc_zeros(33, 300, type, groups[(i + j) % 5], sample_scale[i], zeros[j]);
       check_matrix(&desc);
       desc.type = LPGEMM_UINT(8);
       memset(desc.codebook, 0, sizeof desc.codebook);

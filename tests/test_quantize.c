@@ -250,9 +250,8 @@ static void mse(lpgemm_dtype_t type) {
 /* Weights that the type holds with a power of two as scale, the largest magnitude among them, come back unchanged. */
 static void representable(lpgemm_dtype_t type) {
   if (!test_case("quantize/representable/%s", lpgemm_dtype_name(type))) return;
-  static const lpgemm_dtype_t scales[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E8M0, LPGEMM_E4M3};
-  for (int i = 0; i < 5; i++) {
-    lpgemm_weight_desc_t desc = symmetric(type, scales[i]);
+  for (int i = 1; i < SAMPLE_SCALES; i++) {
+    lpgemm_weight_desc_t desc = symmetric(type, sample_scale[i]);
     int bits = lpgemm_dtype_bits(type);
     double centre = (double)desc.zero_constant, top = (double)INFINITY, reach[2] = {0.0, 0.0};
     for (uint32_t code = 0; code < 1u << bits; code++) {
@@ -278,8 +277,8 @@ static void representable(lpgemm_dtype_t type) {
     for (int at = 0; at < N * K && q.weights; at++) {
       float want = x[at / K * LD + at % K];
       if (out[at] == want) continue;
-      test_fail(__FILE__, __LINE__, "%s scales, weight (%d, %d): %g became %g", lpgemm_dtype_name(scales[i]), at / K,
-                at % K, (double)want, (double)out[at]);
+      test_fail(__FILE__, __LINE__, "%s scales, weight (%d, %d): %g became %g", lpgemm_dtype_name(sample_scale[i]),
+                at / K, at % K, (double)want, (double)out[at]);
       break;
     }
     drop(&q);
@@ -417,13 +416,12 @@ static void outliers(void) {
  */
 static void extremes(void) {
   if (!test_case("quantize/extremes")) return;
-  static const lpgemm_dtype_t scales[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E8M0, LPGEMM_E4M3};
   static const double sizes[] = {3e38, 1e20, 1e-20, 1e-38, 1e-44};
   for (int i = 0; i < SAMPLE_TYPES; i++) {
-    for (int j = 0; j < 25; j++) {
-      lpgemm_weight_desc_t desc = symmetric(sample_type(i), scales[j % 5]);
+    for (int j = 0; j < 5 * (SAMPLE_SCALES - 1); j++) {
+      lpgemm_weight_desc_t desc = symmetric(sample_type(i), sample_scale[1 + j / 5]);
       float *x = test_alloc(N * LD * sizeof *x), *out = test_alloc(N * K * sizeof *out);
-      for (int at = 0; at < N * LD; at++) x[at] = (float)(test_uniform(-1.0, 1.0) * sizes[j / 5]);
+      for (int at = 0; at < N * LD; at++) x[at] = (float)(test_uniform(-1.0, 1.0) * sizes[j % 5]);
       quantized q = quantize(&desc, LPGEMM_QUANTIZE_ABSMAX, x, LPGEMM_F32);
       if (q.weights) {
         for (int64_t n = 0; n < N; n++) {

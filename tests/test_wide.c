@@ -5,6 +5,7 @@
 #include "kernels/wide/wide_limits.h"
 #include "layouts/packed.h"
 #include "problem.h"
+#include "sample.h"
 #include "test.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
@@ -82,7 +83,6 @@ static void check_near(void) {
 /* ---- any description ---- */
 
 static lpgemm_weight_desc_t draw_desc(void) {
-  static const lpgemm_dtype_t scales[] = {0, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E4M3, LPGEMM_E8M0};
   static const int64_t groups[] = {16, 32, 64, 128, 0};
   lpgemm_weight_desc_t d = {.size = sizeof d};
   const uint32_t bits = (uint32_t)test_between(1, 8);
@@ -97,7 +97,7 @@ static lpgemm_weight_desc_t draw_desc(void) {
   d.n = test_between(1, 3000);
   d.k = test_between(1, 3000);
   d.group_k = groups[test_between(0, 4)];
-  d.scale_type = scales[test_between(0, 5)];
+  d.scale_type = sample_scale[test_between(0, SAMPLE_SCALES - 1)];
   const int integer = lpg_is_integer_kind(d.type);
   if (integer && test_between(0, 2) == 0) {
     d.zero = LPGEMM_ZERO_CONSTANT;

@@ -512,10 +512,11 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
                                             lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                             int64_t ldo, float *scale, lpgemm_x_scale_t mode);
 
-/* Tables for lookup kernels of the CPU backend (on CUDA, whose lookup kernels make their own, LPGEMM_NOT_SUPPORTED):
- * partial sums of 4 activations, made once and shared by every weight matrix with the same k that reads the same x.
- * lpgemm_lut_size() gives their bytes; tables are 64-byte aligned. They do not say of which k they are: a matrix with
- * another k must not get them. */
+/* Tables for lookup kernels of the CPU backend (on CUDA, whose lookup kernels make their own, lpgemm_lut_precompute() is
+ * LPGEMM_NOT_SUPPORTED): partial sums of 4 activations, made once and shared by every matrix of integer weights of 1 to 4
+ * bits with the same k that reads the same x; other weights refuse them. Worth it for a few rows of x that several
+ * matrices read, since only lookup kernels read tables. lpgemm_lut_size() gives their bytes; tables are 64-byte aligned,
+ * and those of row i begin i times the size for one row further on. */
 lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes);
 lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                       lpgemm_dtype_t x_type, int64_t ldx, void *tables, size_t tables_bytes);

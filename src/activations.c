@@ -76,6 +76,10 @@ lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t
             tables, (int)LPG_LUT_ALIGN);
   LPG_CHECK(tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
             tables_bytes, needed);
+  const uintptr_t from = (uintptr_t)x, to = (uintptr_t)tables;
+  const size_t x_bytes = m > 0 ? (size_t)((m - 1) * ldx + k) * (size_t)lpg_bytes(x_type) : 0;
+  LPG_CHECK(x_bytes == 0 || needed == 0 || from + x_bytes <= to || to + needed <= from, LPGEMM_INVALID_ARGUMENT,
+            "x is %p and tables are at %p; they must not overlap", x, tables);
   return handle->backend->lut_build(handle, m, k, x, x_type, ldx, tables);
 }
 

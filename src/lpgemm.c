@@ -72,9 +72,9 @@ static int64_t largest_integer(const lpgemm_weight_desc_t *desc, lpgemm_dtype_t 
 static lpgemm_status_t check_int32(const request *r, const lpg_plan *plan) {
   const lpgemm_run_args_t *a = &r->args;
   const lpgemm_weight_desc_t *d = &plan->desc;
-  LPG_CHECK(lpg_is_integer_kind(a->x_type) && a->x_scale_mode == LPGEMM_X_SCALE_NONE && !a->tables,
-            LPGEMM_NOT_SUPPORTED, "y_type is i32, but x is %s%s; int32 output needs integer X without scales",
-            a->tables ? "tables" : lpgemm_dtype_name(a->x_type),
+  LPG_CHECK(!a->tables, LPGEMM_NOT_SUPPORTED, "y_type is i32, and tables are given; int32 output needs x itself");
+  LPG_CHECK(lpg_is_integer_kind(a->x_type) && a->x_scale_mode == LPGEMM_X_SCALE_NONE, LPGEMM_NOT_SUPPORTED,
+            "y_type is i32, but x is %s%s; int32 output needs integer X without scales", lpgemm_dtype_name(a->x_type),
             a->x_scale_mode != LPGEMM_X_SCALE_NONE ? " with scales" : "");
   LPG_CHECK(lpg_is_integer_kind(d->type) && d->scale_type == 0 && d->global_scale == 1.0f, LPGEMM_NOT_SUPPORTED,
             "y_type is i32, but the weights are %s with %s scales; int32 output needs integer weights without scales",
@@ -118,6 +118,10 @@ static lpgemm_status_t check_x(const request *r, const lpg_plan *plan) {
     size_t needed = lpg_lut_bytes(a->m, plan->desc.k);
     LPG_CHECK(a->tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
               a->tables_bytes, needed);
+    const uintptr_t tables = (uintptr_t)a->tables, y = (uintptr_t)a->y;
+    const size_t y_bytes = a->m > 0 ? (size_t)((a->m - 1) * a->ldy + plan->desc.n) * (size_t)lpg_bytes(a->y_type) : 0;
+    LPG_CHECK(y_bytes == 0 || needed == 0 || y + y_bytes <= tables || tables + needed <= y, LPGEMM_INVALID_ARGUMENT,
+              "tables are at %p and y is %p; they must not overlap", a->tables, a->y);
   } else {
     LPG_CHECK(a->tables_bytes == 0, LPGEMM_NULL_POINTER, "tables is NULL, but tables_bytes is %zu", a->tables_bytes);
     if (plan->desc.k > 0) LPG_TRY(check_pointer("x", a->x, a->x_type));

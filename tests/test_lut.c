@@ -10,6 +10,7 @@
  *   lut/ISA/fast         the tables of the level FAST, on even data and with outliers
  *   lut/ISA/accuracy     what each kind of table loses of Gaussian data, with outliers and without (docs/lut.md)
  *   lut/ISA/not-finite, lut/ISA/unread, lut/ISA/threads, lut/ISA/refused
+ *   lut/wrong-tables     tables of other rows, of another k, in Y, or for weights that have none are refused
  *   lut/isa              all instruction sets give the same bits
  *   lut/automatic        a plain call takes the kernel, without workspace */
 #include <math.h>
@@ -302,6 +303,53 @@ static void shared_tables(void) {
     test_free(tables);
   }
   problem_free(&first);
+}
+
+/* Tables that are not those of the call: of other rows, of another k, where Y lies, for weights that have none. */
+static void wrong_tables(void) {
+  if (!test_case("lut/wrong-tables")) return;
+  enum { ROWS = 3, COLUMNS = 600 };
+  problem_spec s = make_spec(LPGEMM_UINT(1), ROWS, 20, COLUMNS),
+               longer = make_spec(LPGEMM_UINT(2), ROWS, 20, 2 * COLUMNS);
+  problem_spec wide = make_spec(LPGEMM_UINT(5), ROWS, 20, COLUMNS);
+  problem p = {0}, q = {0}, other = {0};
+  if (problem_make(&p, handle, &s) && problem_make(&q, handle, &longer) && problem_make(&other, handle, &wide)) {
+    size_t bytes;
+    uint8_t *tables = make_tables(&p.args, COLUMNS, &bytes), *few = test_alloc(bytes);
+    memset(few, 0x7f, bytes);
+    CHECK_STATUS(lpgemm_lut_precompute(handle, 1, COLUMNS, p.args.x, p.args.x_type, p.args.ldx, few, bytes),
+                 LPGEMM_SUCCESS);
+    const struct {
+      problem *problem;
+      void *tables, *y;
+      int64_t m;
+      lpgemm_status_t want;
+      const char *words;
+    } wrong[] = {
+        {&p, few, p.y, ROWS, LPGEMM_INVALID_ARGUMENT, "tables hold none of row 1"},
+        {&p, tables, tables, ROWS, LPGEMM_INVALID_ARGUMENT, "they must not overlap"},
+        {&p, tables, tables + bytes - 64, ROWS, LPGEMM_INVALID_ARGUMENT, "they must not overlap"},
+        {&q, tables, q.y, 1, LPGEMM_INVALID_ARGUMENT, "tables are those of k = 600, and the weights have k = 1200"},
+        {&other, tables, other.y, ROWS, LPGEMM_NOT_SUPPORTED, "integer weights of 1 to 4 bits"},
+    };
+    for (int i = 0; i < COUNT(wrong); i++) {
+      lpgemm_run_args_t args = wrong[i].problem->args;
+      args.kernel = NULL;
+      args.x = NULL;
+      args.m = wrong[i].m;
+      args.tables = wrong[i].tables;
+      args.tables_bytes = bytes;
+      args.y = wrong[i].y;
+      CHECK_STATUS(lpgemm_run(handle, &args), wrong[i].want);
+      if (!strstr(lpgemm_last_error(), wrong[i].words)) test_fail(__FILE__, __LINE__, "%s", lpgemm_last_error());
+    }
+    CHECK_STATUS(lpgemm_lut_precompute(handle, 1, COLUMNS, tables + 128, LPGEMM_F32, 0, tables, bytes),
+                 LPGEMM_INVALID_ARGUMENT);
+    CHECK(strstr(lpgemm_last_error(), "they must not overlap") != NULL);
+    test_free(tables);
+    test_free(few);
+  }
+  problem_free(&p), problem_free(&q), problem_free(&other);
 }
 
 /* 600 rows of 83 KiB of tables are more than the memory of the handle takes at a time. */
@@ -698,5 +746,6 @@ void suite_lut(void) {
   }
   same_bits_of_all();
   automatic();
+  wrong_tables();
   lpgemm_destroy(handle);
 }

@@ -57,7 +57,7 @@ static const row rows[] = {
     {WIDE, "it does not write outputs of this type", .y = LPGEMM_I32},
     {DENSE_I8, "int32 output needs integer weights, integer activations, integer zeros and no scales", .x = LPGEMM_I8,
      .y = LPGEMM_I32},
-    {WIDE, "it does not read lookup tables", .tables = 1},
+    {WIDE, "it does not read lookup tables; those are for integer weights of 1 to 4 bits, others need x", .tables = 1},
     {"table.u4.f16.4.sm80", "it holds only the level FAST"},
     {DECODE, "its results may depend on the number of rows, and the call asks for batch invariance", .invariant = 1},
     {BITS, "it does not take this many rows", .d.type = LPGEMM_UINT(2), .m = 3},

@@ -439,6 +439,20 @@ static int64_t find_room(job *j) {
   return rows;
 }
 
+/* Tables that the call brought are those of this k and of all rows: others would be read as they are. */
+static lpgemm_status_t check_tables(const job *j) {
+  const lpg_lut_block *row = j->call->tables;
+  const long long rows = j->call->problem.m, k = j->plan->desc.k;
+  for (long long m = 0; row && m < rows && j->blocks > 0; m++, row += j->blocks) {
+    LPG_CHECK(row->mark == LPG_LUT_MARK, LPGEMM_INVALID_ARGUMENT,
+              "tables hold none of row %lld of X; lpgemm_lut_precompute() must have made those of all %lld rows", m,
+              rows);
+    LPG_CHECK(row->columns == k, LPGEMM_INVALID_ARGUMENT, "tables are those of k = %d, and the weights have k = %lld",
+              (int)row->columns, k);
+  }
+  return LPGEMM_SUCCESS;
+}
+
 #define NAME_(start, isa) start##isa
 #define NAME(start, isa) NAME_(start, isa)
 
@@ -449,6 +463,7 @@ lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
   j.digits = problem->level == LPGEMM_LEVEL_FAST ? 2 : LPG_LUT_DIGITS;
   j.ahead = lpgemm_i_pool_threads(call->pool) * TASK_TILES;
   j.blocks = call->skip_product ? 0 : lpg_lut_blocks(problem->plan->desc.k);
+  LPG_TRY(check_tables(&j));
   const int64_t most = find_room(&j);
   for (; j.first < problem->m; j.first += j.rows) {
     j.rows = problem->m - j.first < most ? problem->m - j.first : most;

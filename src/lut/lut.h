@@ -23,7 +23,8 @@ enum {
   LPG_LUT_ENTRIES = 16,
   LPG_LUT_DIGITS = 4,
   LPG_LUT_BITS = 28, /* |q| <= 2^28, so that four of them and the bias stay within 32 bits */
-  LPG_LUT_ALIGN = 64
+  LPG_LUT_ALIGN = 64,
+  LPG_LUT_MARK = 0x7ab1e5
 };
 
 /* Bias of the entries of lane t. 2^31 makes them positive; 2^15 rounds those of which only the upper two digits are
@@ -44,7 +45,8 @@ typedef struct lpg_lut_block {
   double unit;
   int32_t first;    /* the digits below this one are those of the bias in every entry */
   int32_t any_kept; /* 1 if `kept` has a bit */
-  uint8_t unused[8];
+  int32_t mark;     /* LPG_LUT_MARK: somebody made it */
+  int32_t columns;  /* k */
 } lpg_lut_block;
 _Static_assert(sizeof(lpg_lut_block) % LPG_LUT_ALIGN == 0, "blocks are whole cache lines");
 

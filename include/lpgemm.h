@@ -437,7 +437,7 @@ typedef enum lpgemm_x_scale {
  *          scales of groups may be rounded twice; fp8 X counts with eps(X) = 2^-8 where products are added by fp8
  *          tensor cores; weights of 1 and 2 bits may meet X as fixed point of P = 24 and 22 bits, which adds
  *          2^(1-P) max |x| sum |w| for every 128 columns.
- *   FAST   may use 8-bit lookup tables and shorter fixed point. */
+ *   FAST   may use 8-bit lookup tables and shorter fixed point: relative errors from 1e-4 to 2e-2 (docs/lut.md). */
 typedef enum lpgemm_level { LPGEMM_LEVEL_EXACT = 0, LPGEMM_LEVEL_FAST = 1 } lpgemm_level_t;
 
 typedef struct lpgemm_run_args {

@@ -5,14 +5,15 @@
 #include "common.h"
 
 typedef enum bench_operation {
-  BENCH_GEMM,    /* lpgemm_run() in a CUDA graph */
-  BENCH_BLAS,    /* the baseline alone: cuBLAS, or OpenBLAS on the CPU backend */
-  BENCH_PACK,    /* lpgemm_pack_weights() from memory of the backend's kind */
-  BENCH_UNPACK,  /* lpgemm_unpack_weights() */
-  BENCH_CALL,    /* what lpgemm_run() costs the host, without a graph */
-  BENCH_CHOOSE,  /* what it costs the host to choose a kernel for a problem that the handle has not seen */
-  BENCH_REGRET,  /* the automatic choice beside every kernel that may be chosen */
-  BENCH_QUANTIZE /* lpgemm_quantize_activations(), n rows of k columns */
+  BENCH_GEMM,     /* lpgemm_run() in a CUDA graph */
+  BENCH_BLAS,     /* the baseline alone: cuBLAS, or OpenBLAS on the CPU backend */
+  BENCH_PACK,     /* lpgemm_pack_weights() from memory of the backend's kind */
+  BENCH_UNPACK,   /* lpgemm_unpack_weights() */
+  BENCH_CALL,     /* what lpgemm_run() costs the host, without a graph */
+  BENCH_CHOOSE,   /* what it costs the host to choose a kernel for a problem that the handle has not seen */
+  BENCH_REGRET,   /* the automatic choice beside every kernel that may be chosen */
+  BENCH_QUANTIZE, /* lpgemm_quantize_activations(), n rows of k columns */
+  BENCH_TABLES    /* lpgemm_lut_precompute() */
 } bench_operation;
 
 typedef struct bench_case {
@@ -26,6 +27,7 @@ typedef struct bench_case {
   int64_t x_gap; /* elements between two rows of X */
   lpgemm_x_scale_t x_scale_mode;
   int batch_invariant;
+  int gives_tables;                 /* GEMM: X comes as lookup tables, made before */
   char kernel[64];                  /* "" = automatic, else a family or a full name */
   lpgemm_dtype_t baseline;          /* type of the dense baseline's weights and activations, 0 = no baseline */
   int threads;                      /* CPU backend: 0 = all */

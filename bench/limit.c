@@ -26,7 +26,8 @@ double bench_ideal_bytes(const bench_case *c) {
   double packed = bytes_of(n * k, d->type) + part_bytes(d);
   switch (c->operation) {
     case BENCH_CALL:
-    case BENCH_CHOOSE: return (double)NAN;
+    case BENCH_CHOOSE:
+    case BENCH_TABLES: return (double)NAN;
     case BENCH_GEMM:
     case BENCH_REGRET: return packed + array_bytes(m * k, c->x_type) + array_bytes(m * n, c->y_type);
     case BENCH_BLAS: return array_bytes(n * k + m * k, c->baseline) + array_bytes(m * n, c->y_type);

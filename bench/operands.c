@@ -22,6 +22,18 @@ static bench_error make_x_scale(bench_operands *o, const bench_case *c) {
   return o->machine->copy(o->x_scale, o->host_x_scale, count * sizeof(float));
 }
 
+/* Those of all rows, in place of X. */
+static bench_error make_tables(bench_operands *o, const bench_case *c) {
+  size_t bytes;
+  if (!c->gives_tables) return NULL;
+  BENCH_LPGEMM(lpgemm_lut_size(o->machine->handle, c->m, c->desc.k, &bytes));
+  BENCH_TRY(o->machine->allocate(bytes, &o->tables));
+  BENCH_LPGEMM(lpgemm_lut_precompute(o->machine->handle, c->m, c->desc.k, o->x, c->x_type, o->ldx, o->tables, bytes));
+  o->args.tables = o->tables;
+  o->args.tables_bytes = bytes;
+  return NULL;
+}
+
 bench_error bench_make_operands(const bench_machine *machine, const bench_weights *weights, const bench_case *c,
                                 bench_operands *o) {
   *o = (bench_operands){.machine = machine, .weights = weights, .args = {.size = sizeof o->args}};
@@ -43,11 +55,11 @@ bench_error bench_make_operands(const bench_machine *machine, const bench_weight
   o->args.x_scale = o->x_scale;
   o->args.x_scale_mode = c->x_scale_mode;
   o->args.batch_invariant = c->batch_invariant;
-  return NULL;
+  return make_tables(o, c);
 }
 
 void bench_free_operands(bench_operands *o) {
-  void *memory[] = {o->x, o->y, o->other_y, o->x_scale, o->workspace};
+  void *memory[] = {o->x, o->y, o->other_y, o->x_scale, o->tables, o->workspace};
   lpgemm_set_workspace(o->machine->handle, NULL, 0);
   for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) o->machine->release(memory[i]);
   free(o->host_x_scale);

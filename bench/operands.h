@@ -12,7 +12,7 @@ typedef struct bench_operands {
   lpgemm_run_args_t args;
   int64_t ldx;
   size_t y_bytes;
-  void *x, *y, *other_y, *x_scale, *workspace;
+  void *x, *y, *other_y, *x_scale, *tables, *workspace;
   float *host_x_scale;
 } bench_operands;
 

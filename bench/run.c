@@ -40,6 +40,7 @@ static bench_error run(bench_machine *machine, const bench_case *c, bench_result
     case BENCH_CHOOSE: return bench_run_choose(machine, c, r);
     case BENCH_BLAS: return run_blas(machine, c, r);
     case BENCH_QUANTIZE: return bench_run_quantize(machine, c, r);
+    case BENCH_TABLES: return bench_run_tables(machine, c, r);
     default: return bench_run_pack(machine, c, r);
   }
 }

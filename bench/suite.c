@@ -121,6 +121,11 @@ static bench_error set_invariant(bench_case *c, const char *text) {
   return read_word(text, words, 2, &c->batch_invariant);
 }
 
+static bench_error set_tables(bench_case *c, const char *text) {
+  static const char *const words[] = {"no", "given"};
+  return read_word(text, words, 2, &c->gives_tables);
+}
+
 static bench_error set_from(bench_case *c, const char *text) {
   static const char *const words[] = {"bytes", "bits"};
   int word;
@@ -179,6 +184,7 @@ static const struct {
     {"x_gap", "x-gap-", set_x_gap},
     {"x_scale", "x-scale-", set_x_scale},
     {"invariant", "invariant-", set_invariant},
+    {"tables", "tables-", set_tables},
     {"kernel", "", set_kernel},
     {"baseline", "against-", set_baseline},
     {"threads", "threads-", set_threads},
@@ -201,7 +207,8 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm", "blas", "pack", "unpack", "call", "choose", "regret", "quantize"};
+static const char *const operation_names[] = {"gemm",   "blas",   "pack",     "unpack", "call",
+                                              "choose", "regret", "quantize", "tables"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }
@@ -281,8 +288,9 @@ static bench_error make_case(const suite_line *line, const bench_shape *shape, i
   for (int i = 0; i < KEYS; i++) {
     if (line->key[i].count) BENCH_TRY(keys[i].set(c, line->key[i].item[chosen[i]]));
   }
-  const int no_weights = c->operation == BENCH_BLAS || c->operation == BENCH_QUANTIZE;
-  BENCH_CHECK(no_weights == (c->desc.type == 0), "%s", no_weights ? "blas and quantize take no w" : "w is missing");
+  const int no_weights = c->operation == BENCH_BLAS || c->operation == BENCH_QUANTIZE || c->operation == BENCH_TABLES;
+  BENCH_CHECK(no_weights == (c->desc.type == 0), "%s",
+              no_weights ? "blas, quantize and tables take no w" : "w is missing");
   if (c->desc.type) describe_weights(c, line->key[0].item[chosen[0]]);
   if (c->operation == BENCH_BLAS && c->baseline == LPGEMM_I8) c->y_type = LPGEMM_I32;
   size_t at = (size_t)snprintf(c->name, sizeof c->name, "%s/%s", operation_names[c->operation], c->shape);

@@ -22,11 +22,13 @@ static lpgemm_status_t open_cpu(int32_t index, int32_t threads, lpg_device *devi
 
 static lpgemm_status_t allocate(int32_t device, size_t bytes, void **memory) {
   (void)device;
-  const size_t align = bytes >= 4 * LARGE_PAGE ? LARGE_PAGE : 256;
+  const size_t align = bytes >= LARGE_PAGE ? LARGE_PAGE : 256;
   *memory = aligned_alloc(align, (bytes + align - 1) / align * align);
   LPG_CHECK(*memory, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
 #ifdef __linux__
-  if (align == LARGE_PAGE) (void)madvise(*memory, bytes, MADV_HUGEPAGE); /* weights are read from end to end */
+  if (align == LARGE_PAGE) { /* weights are read from end to end; what no large page fills takes small ones */
+    (void)madvise(*memory, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+  }
 #endif
   return LPGEMM_SUCCESS;
 }

@@ -186,10 +186,10 @@ static const uint8_t *codes_to_multiply(const job *j, const uint8_t *codes, scra
   return s->codes;
 }
 
-static void multiply_segment(int fields, int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
-                             const segment *at, lookup_sums *sums) {
+static void multiply_segment(int fields, int digits, const uint8_t *codes, const lut_products *x, const segment *at,
+                             lookup_sums *sums) {
 #define CASE(n, d) \
-  case (n)*8 + (d): add_products(n, d, codes, next, x, at->first, at->end, sums); break
+  case (n)*8 + (d): add_products(n, d, codes, x, at->first, at->end, sums); break
   switch (fields * 8 + digits) {
     CASES(2);
     CASES(4);
@@ -257,8 +257,8 @@ static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_b
 
 /* ---- a task ---- */
 
-/* Asks the second cache for codes of the thread's next task: on from where this one's end in memory, a whole task
- * before they are needed. */
+/* Asks the second cache for codes of the thread's next task, in the order in which they lie, whatever the order of
+ * their use: asked for by row tiles in turn, weights of 2 bits took up to twice as long (docs/lut.md). */
 static void prefetch(const uint8_t *codes, int bytes) {
   for (int i = 0; i < bytes; i += 64) __builtin_prefetch(codes + i, 0, 2);
 }
@@ -292,7 +292,6 @@ static const uint8_t *codes_of(const job *j, int64_t row_tile, const part *p) {
 static void multiply_block(const job *j, const tile_rows *rows, const part *p, const uint8_t *packed, int tile,
                            scratch *s) {
   const uint8_t *codes = codes_to_multiply(j, packed, s);
-  const uint8_t *next = codes == packed ? codes_of(j, rows->next, p) : codes;
   const int fields = fields_of(j->type.bits);
   int has_panel = 0;
   for (int i = 0; i < p->segments; i++) load_group(&j->groups, rows, &p->segment[i], &s->group[i]);
@@ -305,7 +304,7 @@ static void multiply_block(const job *j, const tile_rows *rows, const part *p, c
       has_panel = 1;
     }
     for (int i = 0; i < p->segments; i++)
-      multiply_segment(fields, digits_of(j, b), codes, next, x, &p->segment[i], &s->found[i]);
+      multiply_segment(fields, digits_of(j, b), codes, x, &p->segment[i], &s->found[i]);
     for (int i = 0; i < p->segments; i++) {
       add_segment_found(j, &s->terms[m][i], &s->group[i], &s->found[i], sums);
       if (b->any_kept) multiply_kept(j, s->panel, b, &p->segment[i], &s->group[i], sums);
@@ -317,7 +316,6 @@ static void multiply_block(const job *j, const tile_rows *rows, const part *p, c
 static void multiply_part(const job *j, const tile_rows *rows, const part *p, int tile, scratch *s) {
   const lpg_plan *plan = j->plan;
   const uint8_t *codes = codes_of(j, rows->tile, p);
-  if (!j->products || plan->bits == 3) prefetch(codes_of(j, rows->next, p), p->bytes);
 #if defined(LPG_LUT_PRODUCTS)
   if (j->products) {
     multiply_block(j, rows, p, codes, tile, s);
@@ -343,6 +341,9 @@ static void run_task(void *context, int64_t index, void *memory) {
   scratch *s = memory;
   int64_t first_tile = index * TASK_TILES, left = j->plan->row_tiles - first_tile;
   int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
+  const int64_t ahead = first_tile + j->ahead, next_tile = ahead < j->plan->row_tiles ? ahead : first_tile;
+  const uint8_t *next =
+      j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(j->plan->bits, j->plan->k_tiles, next_tile, 0);
   part p;
   memset(s->sums, 0, (size_t)j->rows * sizeof s->sums[0]);
   for (int64_t block = 0; block < j->blocks; block++) {
@@ -355,6 +356,8 @@ static void run_task(void *context, int64_t index, void *memory) {
     }
     for (int64_t i = first_tile; i < first_tile + tiles; i++) {
       const tile_rows rows = {i, i + j->ahead < j->plan->row_tiles ? i + j->ahead : j->plan->row_tiles - 1};
+      prefetch(next, p.bytes);
+      next += p.bytes;
       multiply_part(j, &rows, &p, (int)(i - first_tile), s);
     }
   }

@@ -87,10 +87,9 @@ INLINE __m512i add_lanes(const __m512i in[8]) {
 }
 
 /* Over the steps [first, end) of a block, whole tiles or the last ones of a row, by the upper `digits` digits:
- * 2^16 * upper + lower is the sum of q * code. A sum is below 2^7 * 15 * 256 * 257 < 2^27. next: what the same places
- * of the next block are, to be fetched. */
-INLINE void add_products(int fields, int digits, const uint8_t *codes, const uint8_t *next, const lut_products *x,
-                         int first, int end, lookup_sums *sums) {
+ * 2^16 * upper + lower is the sum of q * code. A sum is below 2^7 * 15 * 256 * 257 < 2^27. */
+INLINE void add_products(int fields, int digits, const uint8_t *codes, const lut_products *x, int first, int end,
+                         lookup_sums *sums) {
   const __m512i field = _mm512_set1_epi8(fields == 2 ? 15 : 3);
   __m512i upper[8], lower[8];
 #pragma GCC unroll 2
@@ -107,7 +106,6 @@ INLINE void add_products(int fields, int digits, const uint8_t *codes, const uin
       for (int g = 0; g < 4; g++) {
         const int at = tile * 512 + (part + g) * 64;
         all[g] = _mm512_loadu_si512(codes + at);
-        _mm_prefetch((const char *)next + at, _MM_HINT_T1);
       }
 #pragma GCC unroll 4
       for (int f = 0; f < fields; f++) {

@@ -59,9 +59,19 @@ inline void skip_rows(epilogue_args &e, int64_t rows) {
   if (e.x_scale && e.x_scale_per_row) e.x_scale += rows;
 }
 
+/* An element of C, or a bias: these three types and no other, so that kernels do not carry along what reads the rest.
+ */
+__device__ inline float load_real(lpgemm_dtype_t type, const void *array, int64_t i) {
+  switch (type) {
+    case LPGEMM_F32: return ((const float *)array)[i];
+    case LPGEMM_F16: return __half2float(((const __half *)array)[i]);
+    default: return __bfloat162float(((const __nv_bfloat16 *)array)[i]);
+  }
+}
+
 __device__ inline float read_scalar(const void *pointer, lpgemm_dtype_t type, float value) {
   if (!pointer) return value;
-  return type == LPGEMM_I32 ? (float)*(const int32_t *)pointer : lpg_load(type, pointer, 0);
+  return type == LPGEMM_I32 ? (float)*(const int32_t *)pointer : load_real(type, pointer, 0);
 }
 
 __device__ inline float alpha_of(const epilogue_args &e) { return read_scalar(e.device_alpha, e.scalar_type, e.alpha); }
@@ -74,11 +84,12 @@ __device__ inline float activate(float v, lpgemm_activation_t activation) {
   switch (activation) {
     case LPGEMM_ACTIVATION_RELU: return v < 0.0f ? 0.0f : v; /* keeps NaN */
     case LPGEMM_ACTIVATION_GELU_ERF: return v == -INFINITY ? 0.0f : 0.5f * v * erfcf(-0.70710678f * v);
-    case LPGEMM_ACTIVATION_GELU_TANH: {
+    case LPGEMM_ACTIVATION_GELU_TANH:
+    case LPGEMM_ACTIVATION_SILU: { /* v (1 + tanh u) / 2 without cancellation is v / (1 + e^(-2u)) */
       const float u = 0.79788456f * v * (1.0f + 0.044715f * v * v);
-      return v == -INFINITY ? 0.0f : v / (1.0f + expf(-2.0f * u)); /* v (1 + tanh u) / 2 without cancellation */
+      const float power = activation == LPGEMM_ACTIVATION_SILU ? -v : -2.0f * u;
+      return v == -INFINITY ? 0.0f : v / (1.0f + expf(power));
     }
-    case LPGEMM_ACTIVATION_SILU: return v == -INFINITY ? 0.0f : v / (1.0f + expf(-v));
     default: return v;
   }
 }
@@ -112,10 +123,10 @@ struct column_epilogue {
     beta = beta_of(e);
     product = !e.skip_product && alpha != 0.0f;
     adds_c = e.c && beta != 0.0f;
-    if (e.bias) bias = lpg_load(e.bias_type, e.bias, n);
+    if (e.bias) bias = load_real(e.bias_type, e.bias, n);
   }
 
-  __device__ float read_c(int64_t m) const { return adds_c ? lpg_load(e.y_type, e.c, m * e.ldc + n) : 0.0f; }
+  __device__ float read_c(int64_t m) const { return adds_c ? load_real(e.y_type, e.c, m * e.ldc + n) : 0.0f; }
 
   /* Products are not joined with a sum: all kernels give the same bits. */
   __device__ void store(int64_t m, float sum, float c) const {

@@ -113,14 +113,11 @@ __device__ inline float e8m0_value(uint32_t code) {
   return lpg_bits_f32(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
 }
 
-/* Every type that scales and zeros may have, as packed.c checks them: all that CUDA kernels read them by. Where there
- * is one level, and what the lower of two may be besides; numbers of 6 bits lie in bytes and are read as U8. */
-#define LPG_NUMBERS_OF_ONE_LEVEL(type)                                                                    \
-  type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32) type(LPGEMM_E4M3) type(LPGEMM_E8M0) type(LPGEMM_U8) \
-      type(LPGEMM_U16)
+/* Every type that scales and zeros may have, as packed.c checks them: all that CUDA kernels read them by. What the
+ * upper of two levels may be; one level; and the lower of two. All others, U8 and 6 bits, are unsigned bytes. */
+#define LPG_UPPER_NUMBERS(type) type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32)
+#define LPG_NUMBERS_OF_ONE_LEVEL(type) LPG_UPPER_NUMBERS(type) type(LPGEMM_E4M3) type(LPGEMM_E8M0) type(LPGEMM_U16)
 #define LPG_NUMBER_TYPES(type) LPG_NUMBERS_OF_ONE_LEVEL(type) type(LPGEMM_I8) type(LPGEMM_UINT(4))
-
-inline lpgemm_dtype_t read_as(lpgemm_dtype_t type) { return type == LPGEMM_UINT(6) ? LPGEMM_U8 : type; }
 
 template <lpgemm_dtype_t Type>
 __device__ inline float number_value(uint32_t bits) {
@@ -148,7 +145,7 @@ __device__ inline float number_value(uint32_t bits) {
 __device__ inline float number_value(lpgemm_dtype_t type, uint32_t bits) {
   switch (type) {
     LPG_NUMBERS_OF_ONE_LEVEL(LPG_NUMBER_CASE)
-    default: return NAN;
+    default: return number_value<LPGEMM_U8>(bits);
   }
 }
 #undef LPG_NUMBER_CASE
@@ -185,7 +182,15 @@ struct two_numbers {
   case type: use(two_numbers<type>()); break;
 template <class Use>
 __device__ inline void with_reader(lpgemm_dtype_t type, Use use) {
-  switch (type) { LPG_NUMBER_TYPES(LPG_READER_CASE) }
+  switch (type) {
+    LPG_NUMBER_TYPES(LPG_READER_CASE)
+    default: use(two_numbers<LPGEMM_U8>()); break;
+  }
+}
+
+template <class Use>
+__device__ inline void with_upper_reader(lpgemm_dtype_t type, Use use) {
+  switch (type) { LPG_UPPER_NUMBERS(LPG_READER_CASE) }
 }
 #undef LPG_READER_CASE
 

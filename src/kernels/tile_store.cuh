@@ -31,7 +31,7 @@ __device__ inline bool has_vectors(const epilogue_args &e, int bytes) {
 constexpr uint32_t no_pair = 0x80008000u;
 
 __device__ inline float bias_of(const epilogue_args &e, int64_t n) {
-  return e.bias ? lpg_load(e.bias_type, e.bias, n) : -0.0f;
+  return e.bias ? load_real(e.bias_type, e.bias, n) : -0.0f;
 }
 
 __device__ inline float scaled(const epilogue_args &e, float sum, float x_scale) {

@@ -99,7 +99,7 @@ static void add_section(const lpg_call &call, lpg_section_id id, number_role rol
   numbers.which[role] = numbers.sections;
   number_section &s = numbers.section[numbers.sections++];
   s.values = call.section[id];
-  s.type = read_as(lpg_section_type(&plan.desc, id));
+  s.type = lpg_section_type(&plan.desc, id);
   s.slot_bytes = lpg_slot_bytes(s.type);
   s.row_bytes = (int)axis.padded * s.slot_bytes;
   s.groups = lpg_block_groups(&axis);

@@ -30,14 +30,20 @@ struct lane_pairs {
 
   __device__ static bool has(int lane, int i) { return all % 32 == 0 || lane + 32 * i < all; }
 
-  /* The values of a section for all pairs of the lane. */
+  /* The values of a section for all pairs of the lane; Upper: of the upper of two levels. */
+  template <bool Upper>
   __device__ static void load(const number_section &s, const uint8_t *raw, int lane, float2 (&v)[count]) {
-    with_reader(s.type, [&](auto read) {
+    const auto each = [&](auto read) {
 #pragma unroll
       for (int i = 0; i < count; i++) {
         if (has(lane, i)) v[i] = read(slot(s, raw, lane, i), lane % 8);
       }
-    });
+    };
+    if (Upper) {
+      with_upper_reader(s.type, each);
+    } else {
+      with_reader(s.type, each);
+    }
   }
 };
 
@@ -89,12 +95,13 @@ __device__ inline void convert_numbers(const numbers_args &a, const uint8_t *raw
       scale[i] = __half22float2(((const __half2 *)lane_pairs::slot(a.section[0], raw, lane, i))[lane % 8]);
     }
   } else if (a.which[role_scale] >= 0) {
-    lane_pairs::load(a.section[a.which[role_scale]], raw, lane, scale);
+    lane_pairs::template load<false>(a.section[a.which[role_scale]], raw, lane, scale);
   } else {
     lane_pairs::fill(scale, 1.0f);
   }
   lane_pairs::fill(super_scale, 1.0f);
-  if (a.which[role_super_scale] >= 0) lane_pairs::load(a.section[a.which[role_super_scale]], raw, lane, super_scale);
+  if (a.which[role_super_scale] >= 0)
+    lane_pairs::template load<true>(a.section[a.which[role_super_scale]], raw, lane, super_scale);
   if (!T::Shifted || a.mode == zero_fixed) {
 #pragma unroll
     for (int i = 0; i < count; i++) {
@@ -108,9 +115,10 @@ __device__ inline void convert_numbers(const numbers_args &a, const uint8_t *raw
     return;
   }
   float2 zero[count], super_zero[count];
-  lane_pairs::load(a.section[a.which[role_zero]], raw, lane, zero);
+  lane_pairs::template load<false>(a.section[a.which[role_zero]], raw, lane, zero);
   lane_pairs::fill(super_zero, 1.0f);
-  if (a.which[role_super_zero] >= 0) lane_pairs::load(a.section[a.which[role_super_zero]], raw, lane, super_zero);
+  if (a.which[role_super_zero] >= 0)
+    lane_pairs::template load<true>(a.section[a.which[role_super_zero]], raw, lane, super_zero);
 #pragma unroll
   for (int i = 0; i < count; i++) {
     if (!lane_pairs::has(lane, i)) continue;

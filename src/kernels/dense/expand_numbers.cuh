@@ -86,7 +86,7 @@ inline expand_sections make_sections(const lpg_call &call) {
   a.groups_each = plan.super.count > 1 ? (int)(plan.super.k / a.group_k) : INT32_MAX;
   for (int i = 0; i < 4; i++) {
     expand_section &s = a.level[i / 2][i % 2];
-    s.type = read_as(lpg_section_type(&plan.desc, id[i / 2][i % 2]));
+    s.type = lpg_section_type(&plan.desc, id[i / 2][i % 2]);
     if (s.type == 0) continue;
     s.values = call.section[id[i / 2][i % 2]];
     s.slot_bytes = lpg_slot_bytes(s.type);

@@ -47,9 +47,10 @@ struct warp_weights {
   static constexpr lpg_wide_slot slot = T::slot();
   const typename T::Decoder decoder;
   const scaled_decoder<T::Bits> scaled;
-  const int row_tile, lane;                /* of the item's row tiles, the warp's first */
-  const uint32_t own_codes;                /* where the lane's words are in a stage */
-  const uint32_t stage_groups, line_bytes; /* the last form: groups of a stage, and bytes of a row tile's lines of it */
+  const int row_tile, lane; /* of the item's row tiles, the warp's first */
+  const uint32_t own_codes; /* where the lane's words are in a stage */
+  const uint32_t stage_groups,
+      line_bytes; /* the form LINES: groups of a stage, and bytes of a row tile's lines of it */
   row_numbers_of<T> rows[T::row_tiles];
   uint32_t word[T::row_tiles][4 * T::w_vectors];
 

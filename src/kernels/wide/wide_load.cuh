@@ -1,6 +1,6 @@
 /* The warps of a wide kernel that copy. A stage is 64 or 128 columns: X of all tokens of the item, and the weights
  * whose tiles begin there, each brought by one or a few copies of the tensor memory accelerator, which one lane asks
- * for; in the last form with the lines of its columns. Each warp, or two with a half of the work each, brings the same
+ * for; in the form LINES with the lines of its columns. Each warp, or two with a half of the work each, brings the same
  * stage of every block of 256 columns. */
 #pragma once
 

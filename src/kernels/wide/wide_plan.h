@@ -112,7 +112,7 @@ LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, in
   }
 }
 
-/* Which items a form has: 16 warps, and two row tiles a warp, only where registers do, and for the last form the best
+/* Which items a form has: 16 warps, and two row tiles a warp, only where registers do, and for the form LINES the best
  * of each number of tokens. */
 LPG_FN int lpg_wide_has(lpg_wide_form form, int bits, int tokens, int row_tiles, int teams, int all_warps) {
   if (row_tiles == 2 && bits > 4 && bits < 8) return 0;
@@ -124,7 +124,7 @@ LPG_FN int lpg_wide_has(lpg_wide_form form, int bits, int tokens, int row_tiles,
 }
 
 /* A slot in shared memory: scales of an item's rows, zeros, and the rows' exponents, each by row tiles, in these by
- * granules. It is of a block of columns; in the last form of a stage of X, and holds lines instead: of each row tile
+ * granules. It is of a block of columns; in the form LINES of a stage of X, and holds lines instead: of each row tile
  * those of the groups that the stage's columns lie in, 8 pieces of 16 bytes, each the lines of rows g and g + 8. */
 enum {
   LPG_WIDE_LINES_BYTES = 128,            /* of a row tile and group */
@@ -156,7 +156,7 @@ static inline int lpg_wide_stage_groups(const lpg_plan *weights, int stage_k) {
   return groups > 1 ? groups : 1;
 }
 
-/* The last form: lines of a row tile, and of all of them the bytes in the workspace, with the factor of each row. */
+/* The form LINES: lines of a row tile, and of all of them the bytes in the workspace, with the factor of each row. */
 static inline int64_t lpg_wide_groups(const lpg_plan *weights) {
   return weights->group.count <= 1 ? 1 : weights->group.padded;
 }
@@ -282,28 +282,39 @@ static inline double lpg_wide_parts_cost(const lpg_wide_plan *p, const lpg_wide_
                                (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
 }
 
+/* Nanoseconds of 128 rows by a block of 256 columns of 4-bit integers in the plain form: measured on the H200 with each
+ * item forced, 32 to 2048 rows of X, four shapes, 2026-11-23 (docs/performance.md). */
+enum {
+  LPG_WIDE_DECODE_NS = 830,        /* to decode them, in items of up to 128 tokens */
+  LPG_WIDE_MULTIPLY_NS = 11,       /* to multiply them by a token */
+  LPG_WIDE_HIDDEN_DECODE_NS = 350, /* with 256 tokens: what of decoding is not hidden, */
+  LPG_WIDE_COPY_NS = 440,          /* by the warps that bring a block: as long as items of few tokens take */
+  LPG_WIDE_ITEM_NS = 1800,         /* of an item beside its blocks, */
+  LPG_WIDE_LARGE_ITEM_NS = 1200,   /* with 256 tokens, */
+  LPG_WIDE_START_NS = 1500         /* and of a call */
+};
+
 /* Nanoseconds of a block of columns and of an item, and how many times as long as that all takes. */
 typedef struct lpg_wide_pace {
   double block, item, slower;
 } lpg_wide_pace;
 
-/* At the speed of decoding and multiplying (measured on the H200, docs/performance.md) or of its share of the memory. */
+/* At the speed of decoding and multiplying or of its share of the memory. */
 static inline lpg_wide_pace lpg_wide_pace_of(const lpg_wide_kind *kind, double slower_decoder) {
   const double share = kind->rows / 128.0;
   /* Of what an item reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23). */
   const double codes = kind->rows * 32.0 * kind->bits, x = kind->item.tokens * 512.0 / kind->share;
   const double read = fmax(codes / 30.0, (codes + x) / 50.0);
-  const double copies = 440.0; /* of a block, by the warps that bring it: as long as items of few tokens take */
   const double slower = lpg_wide_slower(kind->form), tokens = kind->item.tokens;
   const double crowded =
       kind->item.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
-  /* Decoding and multiplying overlap, the better the more one of them takes: u4, 32 to 2048 rows of X, four shapes,
-   * each item forced (H200, 2026-11-23). */
-  const double decode = 830.0 * share * slower, multiply = 11.0 * share * tokens;
+  /* Decoding and multiplying overlap, the better the more one of them takes. */
+  const double decode = LPG_WIDE_DECODE_NS * share * slower, multiply = LPG_WIDE_MULTIPLY_NS * share * tokens;
   const int most = kind->item.tokens == LPG_WIDE_TOKENS;
-  const double both =
-      most ? 350.0 * slower + 10.25 * tokens : cbrt(decode * decode * decode + multiply * multiply * multiply);
-  const lpg_wide_pace pace = {fmax(fmax(read, copies), both * crowded), most ? 1200.0 : 1800.0, slower_decoder};
+  const double both = most ? LPG_WIDE_HIDDEN_DECODE_NS * slower + 10.25 * tokens
+                           : cbrt(decode * decode * decode + multiply * multiply * multiply);
+  const lpg_wide_pace pace = {fmax(fmax(read, LPG_WIDE_COPY_NS), both * crowded),
+                              most ? LPG_WIDE_LARGE_ITEM_NS : LPG_WIDE_ITEM_NS, slower_decoder};
   return pace;
 }
 
@@ -311,7 +322,8 @@ static inline lpg_wide_pace lpg_wide_pace_of(const lpg_wide_kind *kind, double s
 static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind, const lpg_wide_pace *pace) {
   const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
   const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->item.teams;
-  return (rounds * (blocks * pace->block + pace->item + lpg_wide_parts_cost(p, kind)) + 1500.0) * pace->slower;
+  return (rounds * (blocks * pace->block + pace->item + lpg_wide_parts_cost(p, kind)) + LPG_WIDE_START_NS) *
+         pace->slower;
 }
 
 /* What a plan of the kind has however K is cut; 0 if there is none. */
@@ -346,8 +358,8 @@ static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_device *de
   return 1;
 }
 
-/* The plan for m rows that takes the least time, and that time, if it is less than *cost; else 0. `parts`: of K, or 0 if
- * any number will do. */
+/* The plan for m rows that takes the least time, and that time, if it is less than *cost; else 0. `parts`: of K, or 0
+ * if any number will do. */
 static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *weights, int64_t m,
                                      const lpg_device *device, int parts, double slower_decoder, lpg_wide_plan *plan,
                                      double *cost) {

@@ -96,7 +96,7 @@ __device__ inline float2 widen_two(uint32_t pair) {
 template <class T>
 struct row_numbers_of {
   uint32_t scale[2], lacks[2]; /* lacks: where the scale is the sum of two numbers, the second */
-  float2 line[2];              /* the last form: scale and rest */
+  float2 line[2];              /* the form LINES: scale and rest */
   uint32_t power[2]; /* by which scales of X's type are multiplied, one after the other: pairs, for rows g and g + 8 */
   int exponent[2];   /* what it is the power of */
   typename T::Decoder::rows rows[2];

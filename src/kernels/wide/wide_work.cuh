@@ -20,7 +20,7 @@ struct wide_args {
   decoder_args decoder;
   numbers_args numbers;
   const int8_t *exponents; /* of the rows; NULL: all 0 */
-  const uint8_t *lines;    /* the last form: of each row tile and group, LPG_WIDE_LINES_BYTES; and the rows' factors */
+  const uint8_t *lines;    /* the form LINES: of each row tile and group, LPG_WIDE_LINES_BYTES; and the rows' factors */
   const float *line_factors;
   int32_t line_groups, block_groups, stage_groups; /* of a row, a block of columns, a stage of X */
   int32_t row_tiles, n, m, k;

@@ -437,7 +437,7 @@ typedef enum lpgemm_x_scale {
  *          scales of groups may be rounded twice; fp8 X counts with eps(X) = 2^-8 where products are added by fp8
  *          tensor cores; weights of 1 and 2 bits may meet X as fixed point of P = 24 and 22 bits, which adds
  *          2^(1-P) max |x| sum |w| for every 128 columns.
- *   FAST   may use 8-bit lookup tables and shorter fixed point: relative errors from 1e-4 to 2e-2 (docs/lut.md). */
+ *   FAST   may use 8-bit lookup tables and shorter fixed point: relative errors from 1e-4 to 2.5e-2 (docs/lut.md). */
 typedef enum lpgemm_level { LPGEMM_LEVEL_EXACT = 0, LPGEMM_LEVEL_FAST = 1 } lpgemm_level_t;
 
 typedef struct lpgemm_run_args {
@@ -512,11 +512,12 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
                                             lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                             int64_t ldo, float *scale, lpgemm_x_scale_t mode);
 
-/* Tables for lookup kernels of the CPU backend (on CUDA, whose lookup kernels make their own, lpgemm_lut_precompute() is
- * LPGEMM_NOT_SUPPORTED): partial sums of 4 activations, made once and shared by every matrix of integer weights of 1 to 4
- * bits with the same k that reads the same x; other weights refuse them. Worth it for a few rows of x that several
- * matrices read, since only lookup kernels read tables. lpgemm_lut_size() gives their bytes; tables are 64-byte aligned,
- * and those of row i begin i times the size for one row further on. */
+/* Tables for lookup kernels of the CPU backend (on CUDA, whose lookup kernels make their own, lpgemm_lut_precompute()
+ * is LPGEMM_NOT_SUPPORTED): partial sums of 4 activations, made once and shared by every matrix of integer weights of 1
+ * to 4 bits with the same k that reads the same x; other weights refuse them. Worth it for a few rows of x that several
+ * matrices read, since only lookup kernels read tables. lpgemm_lut_size() gives their bytes; tables are 64-byte
+ * aligned, those of row i begin i times the size for one row further on, and they may lie neither in x nor between the
+ * first and the last element of y, in gaps between rows either. */
 lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes);
 lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                       lpgemm_dtype_t x_type, int64_t ldx, void *tables, size_t tables_bytes);

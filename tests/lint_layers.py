@@ -10,7 +10,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_LINES = {"": 500, "tests/": 1000, "include/": 1000}  # of a file: a suite stands in one, and so does the manual
 
-# Folder or file (the longest that fits counts): what its files may include besides files of the same folder. A name that ends
+# Folder or file (the deepest that fits counts, one without * first): what its files may include besides files of the same folder. A name that ends
 # in / is a folder. Nothing may include a .c file. The references of the tests stand for themselves: nothing from src/.
 PUBLIC = ["include/lpgemm.h"]
 PART = PUBLIC + ["src/internal.h", "src/status.h", "src/layouts/"]

@@ -50,7 +50,9 @@ const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *p, 
   if (p->y_type == LPGEMM_I32 && !is_integer_problem(p)) {
     return "int32 output needs integer weights, integer activations, integer zeros and no scales";
   }
-  if (p->tables && !(k->flags & LPG_K_TABLES)) return "it does not read lookup tables; those are for integer weights of 1 to 4 bits, others need x";
+  if (p->tables && !(k->flags & LPG_K_TABLES)) {
+    return "it does not read lookup tables; those are for integer weights of 1 to 4 bits, others need x";
+  }
   if (p->level == LPGEMM_LEVEL_EXACT && k->flags & LPG_K_FAST) return "it holds only the level FAST";
   /* A kernel for few rows would leave the others to a kernel with other bits. */
   if (p->batch_invariant && (!(k->flags & LPG_K_BATCH_INVARIANT) || k->m_max)) {

@@ -113,8 +113,9 @@ __device__ inline float e8m0_value(uint32_t code) {
   return lpg_bits_f32(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
 }
 
-/* Every type that scales and zeros may have, as packed.c checks them: all that CUDA kernels read them by. What the
- * upper of two levels may be; one level; and the lower of two. All others, U8 and 6 bits, are unsigned bytes. */
+/* Every type that scales and zeros may have, as packed.c checks them: all that families of CUDA kernels read them by,
+ * but for what is faster where it is known. What the upper of two levels may be; one level; and the lower of two. All
+ * others, U8 and 6 bits, are unsigned bytes. */
 #define LPG_UPPER_NUMBERS(type) type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32)
 #define LPG_NUMBERS_OF_ONE_LEVEL(type) LPG_UPPER_NUMBERS(type) type(LPGEMM_E4M3) type(LPGEMM_E8M0) type(LPGEMM_U16)
 #define LPG_NUMBER_TYPES(type) LPG_NUMBERS_OF_ONE_LEVEL(type) type(LPGEMM_I8) type(LPGEMM_UINT(4))

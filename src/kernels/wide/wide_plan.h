@@ -314,7 +314,7 @@ static inline lpg_wide_pace lpg_wide_pace_of(const lpg_wide_kind *kind, double s
   const double both = most ? LPG_WIDE_HIDDEN_DECODE_NS * slower + 10.25 * tokens
                            : cbrt(decode * decode * decode + multiply * multiply * multiply);
   const lpg_wide_pace pace = {fmax(fmax(read, LPG_WIDE_COPY_NS), both * crowded),
-                              most ? LPG_WIDE_LARGE_ITEM_NS : LPG_WIDE_ITEM_NS, slower_decoder};
+                              (double)(most ? LPG_WIDE_LARGE_ITEM_NS : LPG_WIDE_ITEM_NS), slower_decoder};
   return pace;
 }
 

@@ -23,6 +23,7 @@
 #include "build.h"
 #include "bytes.h"
 #include "lut.h"
+#include "stream.h"
 
 enum {
   MAX_BITS = 4,
@@ -257,29 +258,6 @@ static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_b
 
 /* ---- a task ---- */
 
-/* Codes to fetch, from the first of a task to the last of the matrix. */
-typedef struct code_stream {
-  const uint8_t *next;
-  int64_t bytes;
-} code_stream;
-
-static code_stream stream_from(const job *j, int64_t row_tile) {
-  const lpg_plan *plan = j->plan;
-  if (j->blocks == 0) return (code_stream){NULL, 0};
-  const int64_t first = lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, 0);
-  const int64_t end = lpg_tile_offset(plan->bits, plan->k_tiles, plan->row_tiles, 0);
-  return (code_stream){j->call->section[LPG_SECTION_CODES] + first, end - first};
-}
-
-/* Asks the second cache for the next bytes, in the order in which they lie, whatever the order of their use: asked for
- * by row tiles in turn, weights of 2 bits took up to twice as long (docs/lut.md). */
-static void fetch(code_stream *s, int bytes) {
-  if (s->bytes < bytes) return;
-  for (int i = 0; i < bytes; i += 64) __builtin_prefetch(s->next + i, 0, 2);
-  s->next += bytes;
-  s->bytes -= bytes;
-}
-
 static void describe_part(const lpg_plan *plan, int64_t block, part *p) {
   int tile_k = lpg_tile_k(plan->bits);
   int64_t k = block * LPG_LUT_K, left = plan->desc.k - k, tiles = LPG_LUT_K / tile_k;
@@ -359,7 +337,8 @@ static void run_task(void *context, int64_t index, void *memory) {
   int64_t first_tile = index * TASK_TILES, left = j->plan->row_tiles - first_tile;
   int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
   const int64_t ahead = first_tile + j->ahead; /* the thread's next task, about */
-  code_stream next = stream_from(j, ahead < j->plan->row_tiles ? ahead : first_tile);
+  code_stream next =
+      stream_from(j->plan, j->call->section[LPG_SECTION_CODES], ahead < j->plan->row_tiles ? ahead : first_tile);
   part p;
   memset(s->sums, 0, (size_t)j->rows * sizeof s->sums[0]);
   for (int64_t block = 0; block < j->blocks; block++) {

@@ -82,7 +82,18 @@ __device__ inline void load_unit_words(uint32_t own_codes, int unit, uint32_t (&
 }
 
 /* While the tensor cores have one or two parts of a unit, the sums of the part before are added, and, where there are
- * registers for it, the next unit's words become bytes: registers of parts, and of bytes, take turns. */
+ * registers for it, the next unit's words become bytes: registers of parts, and of bytes, take turns. With two operands
+ * a unit u of two parts (0, 1) is
+ *
+ *     start u.0                          on the tensor cores: (u-1).1, u.0
+ *     wait for all but one; add (u-1).1                       u.0
+ *     start u.1                                               u.0, u.1
+ *     decode u+1 into the other operand
+ *     wait for all but one; add u.0                           u.1
+ *
+ * With one operand, whose registers the products of u read, u+1 is decoded after a wait for all, and u's last part is
+ * added when (u+1).0 has started. The last unit of a stage waits for all as well, gives the stage back, and adds its
+ * last part at once. Parts are counted through a stage: unit i begins with part i * parts. */
 template <class T>
 __device__ inline void multiply_units(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory,
                                       int warp, int lane) {
@@ -118,20 +129,20 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
       float scale[2] = {}, scale_before[2] = {}; /* of a unit, and of the one before */
 #pragma unroll
       for (int i = 0; i < all_units; i++) {
-        const int next = (i + 1) % all_units, first = i * parts; /* part, of the stage's */
+        const int next = (i + 1) % all_units, first_part = i * parts;
         unit_operand<T> &weights = operand[i % T::operands];
-        const auto add = [&](int part, const float(&scale)[2]) {
-          sums.add(part / parts / units, part % parts, of_part[part % 2], scale);
+        const auto add = [&](int part_of_stage, const float(&scales)[2]) {
+          sums.add(part_of_stage / parts / units, part_of_stage % parts, of_part[part_of_stage % 2], scales);
         };
-        weights.start(of_part[first % 2], x, i % units, 0);
+        weights.start(of_part[first_part % 2], x, i % units, 0);
         const uint32_t scales = T::grouped ? load_word(now.numbers + (own_slot + i) * 32 + lane / 4 * 4) : 0u;
         scale[0] = scale_in(scales, 0, a.groups.scale_is_bf16);
         scale[1] = scale_in(scales, 1, a.groups.scale_is_bf16);
         if (i > 0) {
           if (T::operands == 2) wgmma_wait<1>();
-          add(first - 1, scale_before);
+          add(first_part - 1, scale_before);
         }
-        if (parts > 1) weights.start(of_part[(first + 1) % 2], x, i % units, 1);
+        if (parts > 1) weights.start(of_part[(first_part + 1) % 2], x, i % units, 1);
         if (next == 0) {
           ring.advance<T>(a.plan);
           wait_barrier(left > 1 ? ring.full : now.full, left > 1 ? ring.parity : now.parity); /* without a branch */
@@ -145,9 +156,9 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
         if (T::operands == 2) operand[(i + 1) % T::operands].decode(a, word, next % T::load_units, zeros);
 #pragma unroll
         for (int part = 1; part < parts; part++) {
-          if (part > 1) weights.start(of_part[(first + part) % 2], x, i % units, part);
+          if (part > 1) weights.start(of_part[(first_part + part) % 2], x, i % units, part);
           wgmma_wait<1>();
-          add(first + part - 1, scale);
+          add(first_part + part - 1, scale);
         }
         if (T::operands == 1 || next == 0) wgmma_wait<0>();
         if (next == 0) {
@@ -158,7 +169,7 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
           if (loads && !T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
           weights.decode(a, word, next % T::load_units, zeros);
         }
-        if (next == 0) add(first + parts - 1, scale);
+        if (next == 0) add(first_part + parts - 1, scale);
         scale_before[0] = scale[0];
         scale_before[1] = scale[1];
       }

@@ -4,17 +4,35 @@
 
 /* ---- values ---- */
 
+/* Copies `count` numbers of so many bytes each, those that the codes name. */
+static void look_up(const void *table, const uint8_t *codes, int64_t count, int bytes, void *out) {
+  for (int64_t i = 0; i < count; i++) {
+    if (bytes == 2) {
+      memcpy((uint8_t *)out + i * 2, (const uint8_t *)table + codes[i] * 2, 2);
+    } else {
+      memcpy((uint8_t *)out + i * 4, (const uint8_t *)table + codes[i] * 4, 4);
+    }
+  }
+}
+
 /* Values of columns first .. first + count - 1 of a row, which lie in one group. A group with more columns than there
- * are codes takes them from a table. */
+ * are codes takes them from a table, so that a code is rounded once. */
 static void group_values(const lpg_plan *plan, const uint8_t *blob, int64_t row, int64_t first, int64_t count,
                          const uint8_t *codes, lpgemm_dtype_t out_type, void *out, int64_t at) {
-  lpg_group_terms g = lpg_terms_at(plan, blob, row, first);
-  double table[256];
-  int in_table = count >= 1 << plan->bits;
-  for (uint32_t code = 0; in_table && code < 1u << plan->bits; code++) table[code] = lpg_weight_value(&g, code);
-  for (int64_t i = 0; i < count; i++) {
-    lpg_store_f64(out_type, out, at + i, in_table ? table[codes[i]] : lpg_weight_value(&g, codes[i]));
+  const lpg_group_terms g = lpg_terms_at(plan, blob, row, first);
+  const int bytes = lpg_bytes(out_type);
+  union {
+    float four[256];
+    uint16_t two[256];
+  } table;
+  if (count >= 1 << plan->bits) {
+    for (uint32_t code = 0; code < 1u << plan->bits; code++) {
+      lpg_store_f64(out_type, &table, code, lpg_weight_value(&g, code));
+    }
+    look_up(&table, codes, count, bytes, (uint8_t *)out + at * bytes);
+    return;
   }
+  for (int64_t i = 0; i < count; i++) lpg_store_f64(out_type, out, at + i, lpg_weight_value(&g, codes[i]));
 }
 
 /* ---- the matrix ---- */

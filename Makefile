@@ -255,6 +255,7 @@ check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' \
 	  '$(PYTHON) tools/gen_kernels.py --selftest' \
 	  '$(PYTHON) tools/measured.py --selftest' '$(PYTHON) tools/bench_tables.py --selftest' \
+	  '$(PYTHON) tools/sass.py --selftest' \
 	  'CC="$(CC)" PYTHON="$(PYTHON)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
 
 # One program, small enough to be carried to the machine with the GPU.

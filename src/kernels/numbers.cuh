@@ -114,11 +114,11 @@ __device__ inline float e8m0_value(uint32_t code) {
 }
 
 /* Every type that scales and zeros may have, as packed.c checks them: all that families of CUDA kernels read them by,
- * but for what is faster where it is known. What the upper of two levels may be; one level; and the lower of two. All
- * others, U8 and 6 bits, are unsigned bytes. */
+ * but for what is faster where it is known. What the upper of two levels may be; what one level may be besides, but for
+ * unsigned integers; and all that do not lie in unsigned bytes as U8 and numbers of 6 bits do. */
 #define LPG_UPPER_NUMBERS(type) type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32)
-#define LPG_NUMBERS_OF_ONE_LEVEL(type) LPG_UPPER_NUMBERS(type) type(LPGEMM_E4M3) type(LPGEMM_E8M0) type(LPGEMM_U16)
-#define LPG_NUMBER_TYPES(type) LPG_NUMBERS_OF_ONE_LEVEL(type) type(LPGEMM_I8) type(LPGEMM_UINT(4))
+#define LPG_FLOAT_NUMBERS(type) LPG_UPPER_NUMBERS(type) type(LPGEMM_E4M3) type(LPGEMM_E8M0)
+#define LPG_NUMBER_TYPES(type) LPG_FLOAT_NUMBERS(type) type(LPGEMM_U16) type(LPGEMM_I8) type(LPGEMM_UINT(4))
 
 template <lpgemm_dtype_t Type>
 __device__ inline float number_value(uint32_t bits) {
@@ -145,7 +145,7 @@ __device__ inline float number_value(uint32_t bits) {
   case type: return number_value<type>(bits);
 __device__ inline float number_value(lpgemm_dtype_t type, uint32_t bits) {
   switch (type) {
-    LPG_NUMBERS_OF_ONE_LEVEL(LPG_NUMBER_CASE)
+    LPG_FLOAT_NUMBERS(LPG_NUMBER_CASE)
     default: return number_value<LPGEMM_U8>(bits);
   }
 }

@@ -76,7 +76,7 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const int32_t chunks = p.chunk_items > 0 ? p.row_items / p.chunk_items : 0;
   const int32_t left = p.row_items - chunks * p.chunk_items;
   /* Images of rows whose last block of columns is not whole: 2688 x 896 and 4992 x 1920 (H200, 2026-11-23). */
-  const double last_block = problem->plan->desc.k % LPG_BLOCK_K ? 9.0 : 0.0;
+  const double last_block = problem->plan->desc.k % 256 ? 9.0 : 0.0;
   return 3.0 + last_block + x * (1.0 + 0.15 * p.q) / (units * 27000.0) + chunks * chunk_cost(&p, p.chunk_items, units) +
          (left > 0 ? chunk_cost(&p, left, units) : 0.0);
 }

@@ -441,6 +441,7 @@ static int fixed_bits(const problem *p) {
       p->args.y_type == LPGEMM_I32 || p->args.m > FIXED_ROWS) {
     return 0;
   }
+  if (p->args.alpha && *p->args.alpha == 0) return 0; /* X may not even be there */
   return bits <= 4 ? bits : 0;
 }
 

@@ -56,6 +56,20 @@ static lpgemm_status_t lut_bytes(int64_t m, int64_t k, size_t *bytes) {
   return LPGEMM_SUCCESS;
 }
 
+lpgemm_status_t lpgemm_i_check_tables(const void *tables, size_t tables_bytes, int64_t m, int64_t k, const char *name,
+                                      const void *matrix, int64_t columns, int64_t ld, lpgemm_dtype_t type) {
+  const uintptr_t from = (uintptr_t)matrix, to = (uintptr_t)tables;
+  const size_t needed = lpg_lut_bytes(m, k);
+  const size_t bytes = m > 0 ? (size_t)((m - 1) * ld + columns) * (size_t)lpg_bytes(type) : 0;
+  LPG_CHECK(to % LPG_LUT_ALIGN == 0, LPGEMM_MISALIGNED, "tables is %p; it must be %d-byte aligned", tables,
+            (int)LPG_LUT_ALIGN);
+  LPG_CHECK(tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
+            tables_bytes, needed);
+  LPG_CHECK(bytes == 0 || needed == 0 || from + bytes <= to || to + needed <= from, LPGEMM_INVALID_ARGUMENT,
+            "tables is %p and %s is %p; they must not overlap", tables, name, matrix);
+  return LPGEMM_SUCCESS;
+}
+
 lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes) {
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
@@ -72,14 +86,7 @@ lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t
   size_t needed;
   LPG_TRY(lut_bytes(m, k, &needed));
   LPG_CHECK(tables || needed == 0, LPGEMM_NULL_POINTER, "tables is NULL");
-  LPG_CHECK((uintptr_t)tables % LPG_LUT_ALIGN == 0, LPGEMM_MISALIGNED, "tables is %p; it must be %d-byte aligned",
-            tables, (int)LPG_LUT_ALIGN);
-  LPG_CHECK(tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
-            tables_bytes, needed);
-  const uintptr_t from = (uintptr_t)x, to = (uintptr_t)tables;
-  const size_t x_bytes = m > 0 ? (size_t)((m - 1) * ldx + k) * (size_t)lpg_bytes(x_type) : 0;
-  LPG_CHECK(x_bytes == 0 || needed == 0 || from + x_bytes <= to || to + needed <= from, LPGEMM_INVALID_ARGUMENT,
-            "x is %p and tables are at %p; they must not overlap", x, tables);
+  LPG_TRY(lpgemm_i_check_tables(tables, tables_bytes, m, k, "x", x, k, ldx, x_type));
   return handle->backend->lut_build(handle, m, k, x, x_type, ldx, tables);
 }
 

@@ -113,15 +113,8 @@ static int overlap(const lpgemm_run_args_t *a, const lpg_plan *plan) {
 static lpgemm_status_t check_x(const request *r, const lpg_plan *plan) {
   const lpgemm_run_args_t *a = &r->args;
   if (a->tables) {
-    LPG_CHECK((uintptr_t)a->tables % LPG_LUT_ALIGN == 0, LPGEMM_MISALIGNED, "tables is %p; it must be %d-byte aligned",
-              a->tables, (int)LPG_LUT_ALIGN);
-    size_t needed = lpg_lut_bytes(a->m, plan->desc.k);
-    LPG_CHECK(a->tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
-              a->tables_bytes, needed);
-    const uintptr_t tables = (uintptr_t)a->tables, y = (uintptr_t)a->y;
-    const size_t y_bytes = a->m > 0 ? (size_t)((a->m - 1) * a->ldy + plan->desc.n) * (size_t)lpg_bytes(a->y_type) : 0;
-    LPG_CHECK(y_bytes == 0 || needed == 0 || y + y_bytes <= tables || tables + needed <= y, LPGEMM_INVALID_ARGUMENT,
-              "tables are at %p and y is %p; they must not overlap", a->tables, a->y);
+    LPG_TRY(lpgemm_i_check_tables(a->tables, a->tables_bytes, a->m, plan->desc.k, "y", a->y, plan->desc.n, a->ldy,
+                                  a->y_type));
   } else {
     LPG_CHECK(a->tables_bytes == 0, LPGEMM_NULL_POINTER, "tables is NULL, but tables_bytes is %zu", a->tables_bytes);
     if (plan->desc.k > 0) LPG_TRY(check_pointer("x", a->x, a->x_type));

@@ -40,7 +40,7 @@ double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *devi
   double ns = 0.0;
   const lpg_bits_form form = lpg_bits_form_of(problem->plan->bits, problem->m);
   if (!lpg_bits_make_plan(problem->plan, form, device, &plan, &ns)) return HUGE_VAL;
-  if (!is_measured(problem)) return ns / 100.0; /* taken by name or tuning only */
-  return ns / 1000.0 *
-         (lpgemm_i_bits_is_common(problem->plan) ? 1.0 : 0.9); /* the general form: seven, H200, 2026-11-23 */
+  if (!is_measured(problem)) return ns / 100.0;                              /* taken by name or tuning only */
+  const double general = lpgemm_i_bits_is_common(problem->plan) ? 1.0 : 0.9; /* seven were timed, H200, 2026-11-23 */
+  return ns / 1000.0 * general;
 }

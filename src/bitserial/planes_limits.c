@@ -118,8 +118,8 @@ static double few_estimate(const lpg_problem *problem, const lpg_device *device,
   const double store = (d->n % 4 ? 7.5e-6 : 2.5e-6) * (double)problem->m * (double)d->n;
   const double item_rows = problem->m < tokens ? (double)problem->m : (double)tokens;
   const double odd_x = d->k % 16 ? 4e-5 * item_rows * (double)d->k : 0.0;
-  /* X of 8 bits whose last 128 columns are not all there: 512 to 2048 rows of weights by 1600 columns (H200,
-   * 2026-11-23). */
+  /* X of 8 bits, beside which codes are added up, with a last half of a block that is not whole: columns_left() of
+   * planes_few.cuh asks for each of its bits (512 to 2048 rows of weights by 1600 columns, H200, 2026-11-23). */
   const double last_x = lpg_bits(problem->x_type) == 8 && d->k % 128 ? 2.8 : 0.0;
   return ns / 1000.0 + store + odd_x + last_x;
 }

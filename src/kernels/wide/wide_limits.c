@@ -221,15 +221,19 @@ static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m, int to
   return tokens == LPG_WIDE_TOKENS ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
 }
 
+static int has_item(const lpg_plan *weights, lpg_wide_form form, const lpg_wide_item *item, int share) {
+  return lpg_wide_has(form, weights->bits, item->tokens, item->row_tiles, item->teams, item->teams * item->warps) &&
+         lpg_wide_has_share(item->tokens, item->row_tiles, share);
+}
+
 int lpgemm_i_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device, int parts,
                          int x_has_map, lpg_wide_plan *plan, int *item, double *cost) {
   int found = 0;
   *cost = HUGE_VAL;
   for (int j = 0; j < LPG_WIDE_MOST_SHARE * (int)(sizeof items / sizeof items[0]); j++) {
     const int i = j / LPG_WIDE_MOST_SHARE, share = 1 + j % LPG_WIDE_MOST_SHARE;
-    const int tokens = items[i].tokens, row_tiles = items[i].row_tiles, teams = items[i].teams;
-    if (!lpg_wide_has(form, weights->bits, tokens, row_tiles, teams, teams * items[i].warps)) continue;
-    if (!lpg_wide_has_share(tokens, row_tiles, share) || (share > 1 && !x_has_map)) continue;
+    const int tokens = items[i].tokens;
+    if (!has_item(weights, form, &items[i], share) || (share > 1 && !x_has_map)) continue;
     if (tokens < 32 && parts <= 0) continue; /* for so few rows there are other kernels */
     const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form, share);
     const double slower = slower_by_decoder(&weights->desc, m, tokens);
@@ -243,9 +247,8 @@ int lpgemm_i_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form,
 /* Whether there is a plan at all: with an item of few tokens if with any. */
 static int fits(const lpg_plan *weights, lpg_wide_form form, const lpg_device *device) {
   for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
-    const int tokens = items[i].tokens, row_tiles = items[i].row_tiles, teams = items[i].teams;
-    if (!lpg_wide_has(form, weights->bits, tokens, row_tiles, teams, teams * items[i].warps)) continue;
-    if (tokens < 32 || !lpg_wide_has_share(tokens, row_tiles, 1)) continue;
+    const int tokens = items[i].tokens;
+    if (tokens < 32 || !has_item(weights, form, &items[i], 1)) continue;
     const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form, 1);
     lpg_wide_plan plan;
     double ns = HUGE_VAL;

@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+#include "planes_images.h"
+#include "planes_slice.h"
+
 /* With fewer rows of X than this images never pay, and nobody shall provide a workspace for them. */
 enum { LEAST_ROWS = 33 };
 
@@ -118,10 +121,11 @@ static double few_estimate(const lpg_problem *problem, const lpg_device *device,
   const double store = (d->n % 4 ? 7.5e-6 : 2.5e-6) * (double)problem->m * (double)d->n;
   const double item_rows = problem->m < tokens ? (double)problem->m : (double)tokens;
   const double odd_x = d->k % 16 ? 4e-5 * item_rows * (double)d->k : 0.0;
-  /* X of 8 bits, beside which codes are added up, with a last half of a block that is not whole: columns_left() of
-   * planes_few.cuh asks for each of its bits (512 to 2048 rows of weights by 1600 columns, H200, 2026-11-23). */
-  const double last_x = lpg_bits(problem->x_type) == 8 && d->k % 128 ? 2.8 : 0.0;
-  return ns / 1000.0 + store + odd_x + last_x;
+  /* X with an offset, beside which codes are added up, and a last half of a block that is not whole: columns_left() of
+   * planes_few.cuh asks for each of its bits (u8, 512 to 2048 rows of weights by 1600 columns, H200, 2026-11-23). */
+  const int adds_codes = lpg_planes_x_line(problem->x_type, 1).offset != 0;
+  const double last_half = adds_codes && d->k % LPG_PLANES_HALF_K ? 2.8 : 0.0;
+  return ns / 1000.0 + store + odd_x + last_half;
 }
 
 #define TOKENS(tokens)                                                                                \

@@ -1,7 +1,7 @@
 /* X of 8 bits by weights that become bytes (src/kernels/octets/): products so large that every size of
  * item is taken, in one slice of K and in several, which the drawn problems of test_gemm.c are too small for.
  *
- *   octets/items    the shapes below reach every item, by the plan for an H200
+ *   octets/items    the shapes below reach every item, and halves of some, by the plan for an H200
  *   octets/shape    each of them, for a few types of weights and outputs, by the kernel of the weights' width
  *   octets/groups   the same with scales of groups, and zeros
  *   octets/e4m3     by e4m3: integers and floats, a scale a row or of groups, zeros, NaN in X */
@@ -16,8 +16,9 @@
 
 static const struct {
   int64_t m, n, k;
-} shapes[] = {{20, 200, 100},   {20, 200, 900},   {33, 8615, 300},  {33, 2049, 3000},  {100, 8615, 300},
-              {40, 17526, 300}, {24, 17526, 300}, {200, 8704, 300}, {100, 8300, 2000}, {100, 17526, 300}};
+} shapes[] = {{20, 200, 100},    {20, 200, 900},    {33, 8615, 300},  {33, 2049, 3000},
+              {100, 8615, 300},  {40, 17526, 300},  {24, 17526, 300}, {200, 8704, 300},
+              {100, 8300, 2000}, {100, 17526, 300}, {500, 8704, 140}};
 
 /* Of shape i three from the i-th on. */
 static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_UINT(1),
@@ -30,7 +31,7 @@ static const lpgemm_dtype_t e4m3_types[] = {LPGEMM_UINT(4), LPGEMM_FLOAT(2, 1), 
  */
 static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
   LPG_OCTETS_LIST(items);
-  int whole[COUNT(items)] = {0}, sliced[COUNT(items)] = {0}, several = 0;
+  int whole[COUNT(items)] = {0}, sliced[COUNT(items)] = {0}, several = 0, halves = 0;
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     const int shape = i / 3;
     lpgemm_weight_desc_t d = {.size = sizeof d, .n = shapes[shape].n, .k = shapes[shape].k};
@@ -44,6 +45,7 @@ static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
     CHECK_STATUS(lpgemm_i_make_plan(&d, &weights), LPGEMM_SUCCESS);
     CHECK(lpg_octets_choose(&weights, x_type, shapes[shape].m, &sm90, &p, &item, &ns));
     *(p.slices > 1 ? &sliced[item] : &whole[item]) = 1;
+    halves += p.whole < p.row_items * p.token_items;
   }
   const int promotes = x_type == LPGEMM_E4M3 || group_k > 0;
   for (int i = 0; i < COUNT(items); i++) {
@@ -52,6 +54,7 @@ static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
     several += sliced[i];
   }
   CHECK(several >= (x_type == LPGEMM_I8 ? 3 : 2));
+  CHECK(halves > 0);
 }
 
 /* By the kernel of the weights' width. */

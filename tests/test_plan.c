@@ -91,6 +91,13 @@ static void check_drawn(const lpg_device *device) {
   }
 }
 
+/* Halves: one a cluster at the most, each with rows of X. */
+static void check_whole(int whole, int items, int groups, int tokens, int64_t m) {
+  if (whole == items) return;
+  CHECK(whole > 0 && whole < items && whole % groups == 0 && 2 * (items - whole) <= groups);
+  CHECK((m - 1) % tokens + 1 > tokens / 2);
+}
+
 static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, const lpg_plan *w, int64_t m,
                             const lpg_device *device) {
   const int stage_k = kind->stage_k, each = lpg_wide_stage_steps(kind->bits, stage_k) * LPG_STEP_K / stage_k;
@@ -103,6 +110,8 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
   CHECK(p->runs == 1 || (lpg_wide_has_runs(kind->item.tokens, kind->item.row_tiles) && kind->item.teams == 1));
   CHECK(p->runs <= 2 || p->at_once == 1);
   CHECK(p->groups >= 1 && (p->groups == 1 || p->groups <= p->row_items * p->token_items));
+  CHECK(p->whole == p->row_items * p->token_items || (p->parts == 1 && lpg_wide_has_halves(kind->item.tokens)));
+  check_whole(p->whole, p->row_items * p->token_items, p->groups, kind->item.tokens, m);
   check_shares(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
   CHECK((int64_t)p->row_items * kind->rows * p->share >= w->desc.n && (int64_t)p->token_items * kind->item.tokens >= m);
@@ -194,6 +203,23 @@ static void check_wide_invariant(const lpg_device *device) {
   }
 }
 
+/* The matrix of invariant/parts (test_invariant.c), which needs as many. */
+static void check_wide_four_parts(const lpg_device *device) {
+  static const lpgemm_dtype_t types[] = {LPGEMM_UINT(2), LPGEMM_UINT(4), LPGEMM_FLOAT(2, 1), LPGEMM_E4M3};
+  for (int i = 0; i < 8; i++) {
+    const lpgemm_weight_desc_t desc = {.size = sizeof desc,
+                                       .type = types[i / 2],
+                                       .n = 2052,
+                                       .k = 4400,
+                                       .group_k = i % 2 ? 128 : 32,
+                                       .scale_type = LPGEMM_F16};
+    lpg_plan w;
+    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    const lpg_wide_form form = lpgemm_i_wide_scaling(&w, LPGEMM_F16, 255).form;
+    CHECK_INT(lpgemm_i_wide_invariant_parts(&w, form, device), 4);
+  }
+}
+
 static void check_dense_drawn(const lpg_device *device) {
   for (int i = 0; i < 400; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
@@ -262,6 +288,8 @@ static void check_octets_drawn(const lpg_device *device) {
     CHECK((int64_t)p.row_items * rows >= desc.n && (int64_t)p.token_items * tokens >= m);
     CHECK(p.groups >= 1 && p.slices >= 1 && p.slices <= 8);
     CHECK(p.groups <= (p.slices == 1 ? device->units : device->clusters[p.slices]));
+    CHECK(p.whole == p.row_items * p.token_items || p.slices == 1);
+    check_whole(p.whole, p.row_items * p.token_items, p.groups, tokens, m);
     check_shares(p.part, p.slices, p.k_stages);
     CHECK(p.part.each >= 1);
 
@@ -311,6 +339,7 @@ void suite_plan(void) {
     check_wide_invariant(devices[d]);
     CHECK(fitted > 300);
   }
+  if (test_case("plan/invariant/parts")) check_wide_four_parts(devices[0]);
   for (int d = 0; d < 2; d++) {
     if (!test_case("plan/octets/%s", names[d])) continue;
     fitted = 0;

@@ -53,6 +53,17 @@ static void check_weights(int bits) {
   }
 }
 
+/* The columns of a half that are there, whether few of it are, all or none. */
+static void check_columns_left(void) {
+  for (int left = -3; left <= 131; left++) {
+    for (int t = 0; t < 4; t++) {
+      uint32_t there = 0;
+      for (int bit = 0; bit < 32; bit++) there |= (uint32_t)(lpg_planes_column(t, bit) < left) << bit;
+      CHECK_INT(lpg_planes_columns_left(t, left), there);
+    }
+  }
+}
+
 static void check_x(void) {
   uint8_t code[128];
   for (int k = 0; k < 128; k++) code[k] = (uint8_t)test_random();
@@ -226,6 +237,7 @@ void suite_planes(void) {
     if (test_case("planes/columns/w%d", bits)) check_weights(bits);
   }
   if (test_case("planes/columns/x")) check_x();
+  if (test_case("planes/columns/left")) check_columns_left();
 
   all.handle = problem_handle(0);
   all.kernels = problem_kernels(all.kernel);

@@ -132,8 +132,8 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   problem.scale_span = (uint32_t)test_between(0, 8);
   if (lpgemm_i_wide_refuses(&problem, &sm90)) return 0;
   const lpg_wide_scaling s = lpgemm_i_wide_scaling(&w, x_type, problem.scale_span);
-  const int is_integer = lpg_is_integer_kind(d.type), is_float = lpg_kind(d.type) == LPGEMM_KIND_FLOAT;
-  CHECK(lpg_wide_form_exists(s.form, x_type == LPGEMM_BF16, is_integer, is_float, w.bits));
+  const int is_integer = lpg_is_integer_kind(d.type);
+  CHECK(lpg_wide_form_exists(s.form, x_type == LPGEMM_BF16, lpg_wide_weights_of(d.type), w.bits));
   lpg_wide_plan plan;
   int item = -1;
   double cost = 0;
@@ -151,10 +151,16 @@ static int check_drawn(lpgemm_dtype_t x_type) {
 
 /* ---- items of 256 tokens ---- */
 
-/* Odd everywhere: rows without a neighbour that shares X, columns that end in a block, a stage, a step. */
+/* Odd everywhere: rows without a neighbour that shares X, columns that end in a block, a stage, a step. Of some the
+ * last items come in halves, and of one K is cut, so that nothing is shared. */
 static const struct {
   int64_t m, n, k;
-} large[] = {{8700, 130, 40}, {4250, 521, 187}, {4300, 390, 264}, {5750, 260, 131}};
+  int halves, shares;
+} large[] = {{8700, 390, 584, 1, 1},
+             {9200, 390, 131, 1, 1},
+             {510, 1081, 1543, 0, 0},
+             {4250, 521, 187, 0, 1},
+             {8700, 130, 40, 0, 1}};
 
 static const struct shared_case {
   const char *name;
@@ -199,7 +205,7 @@ static problem_spec shared_spec(int i) {
   return s;
 }
 
-/* They are taken by the plan for an H200, if X can be read as they read it. */
+/* They are taken by the plan for an H200, shared only if X can be read as copies for several read it. */
 static void check_shared_plan(int i) {
   const problem_spec s = shared_spec(i);
   lpg_plan w;
@@ -208,7 +214,9 @@ static void check_shared_plan(int i) {
   double ns = 0;
   CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
   const lpg_wide_form form = lpgemm_i_wide_scaling(&w, s.x_type, 255).form;
-  CHECK(lpgemm_i_wide_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns) && p.share == 2);
+  CHECK(lpgemm_i_wide_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns));
+  CHECK(large[i % COUNT(large)].shares ? p.share == 2 : p.slices > 1 && p.token_items == (s.m + 255) / 256);
+  CHECK((p.whole < p.row_items * p.token_items) == large[i % COUNT(large)].halves);
   CHECK(lpgemm_i_wide_choose(&w, s.m, form, &sm90, 0, 0, &p, &item, &ns) && p.share == 1);
 }
 

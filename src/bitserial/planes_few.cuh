@@ -92,14 +92,6 @@ __device__ inline void order_x(const few_args &a, int tokens, int first_k, int s
   }
 }
 
-/* Those bits of lane t's word of a half of a block that are columns of the row, of which the half has `left`. */
-__device__ inline uint32_t columns_left(int t, int left) {
-  uint32_t there = 0;
-#pragma unroll 1
-  for (int bit = 0; bit < 32; bit++) there |= (uint32_t)(lpg_planes_column(t, bit) < left) << bit;
-  return there;
-}
-
 /* A block of columns: the words become free as they are made bytes. x: its first stage's place; code_sum: of the
  * lane's two rows, where it is needed. */
 template <int Bits, int Sums>
@@ -118,7 +110,7 @@ __device__ inline void multiply_block(const few_args &a, const uint32_t *word, i
     }
     if (a.x_line.offset != 0) {
       const int left = a.k - block * LPG_FEW_BLOCK_K - half * LPG_PLANES_HALF_K;
-      const uint32_t there = left >= LPG_PLANES_HALF_K ? 0xffffffffu : columns_left(t, left);
+      const uint32_t there = left >= LPG_PLANES_HALF_K ? 0xffffffffu : lpg_planes_columns_left(t, left);
 #pragma unroll
       for (int i = 0; i < 16; i++) {
         const uint32_t ones = there >> (i / 4 * 2 + i / 2 % 2) & 0x01010101u;

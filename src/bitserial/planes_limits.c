@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "planes_images.h"
-#include "planes_slice.h"
 
 /* With fewer rows of X than this images never pay, and nobody shall provide a workspace for them. */
 enum { LEAST_ROWS = 33 };
@@ -78,9 +77,7 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const double x = (double)problem->m * (double)problem->plan->desc.k;
   const int32_t chunks = p.chunk_items > 0 ? p.row_items / p.chunk_items : 0;
   const int32_t left = p.row_items - chunks * p.chunk_items;
-  /* Images of rows whose last block of columns is not whole: 2688 x 896 and 4992 x 1920 (H200, 2026-11-23). */
-  const double last_block = problem->plan->desc.k % 256 ? 9.0 : 0.0;
-  return 3.0 + last_block + x * (1.0 + 0.15 * p.q) / (units * 27000.0) + chunks * chunk_cost(&p, p.chunk_items, units) +
+  return 3.0 + x * (1.0 + 0.15 * p.q) / (units * 27000.0) + chunks * chunk_cost(&p, p.chunk_items, units) +
          (left > 0 ? chunk_cost(&p, left, units) : 0.0);
 }
 
@@ -121,11 +118,7 @@ static double few_estimate(const lpg_problem *problem, const lpg_device *device,
   const double store = (d->n % 4 ? 7.5e-6 : 2.5e-6) * (double)problem->m * (double)d->n;
   const double item_rows = problem->m < tokens ? (double)problem->m : (double)tokens;
   const double odd_x = d->k % 16 ? 4e-5 * item_rows * (double)d->k : 0.0;
-  /* X with an offset, beside which codes are added up, and a last half of a block that is not whole: columns_left() of
-   * planes_few.cuh asks for each of its bits (u8, 512 to 2048 rows of weights by 1600 columns, H200, 2026-11-23). */
-  const int adds_codes = lpg_planes_x_line(problem->x_type, 1).offset != 0;
-  const double last_half = adds_codes && d->k % LPG_PLANES_HALF_K ? 2.8 : 0.0;
-  return ns / 1000.0 + store + odd_x + last_half;
+  return ns / 1000.0 + store + odd_x;
 }
 
 #define TOKENS(tokens)                                                                                \

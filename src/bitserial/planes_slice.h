@@ -18,6 +18,16 @@ enum { LPG_PLANES_BLOCK_K = 256, LPG_PLANES_HALF_K = 128 };
 /* Column, within its half of 128, of bit `bit` of lane t's word. */
 LPG_FN int lpg_planes_column(int t, int bit) { return bit % 8 * 16 + bit / 8 % 2 * 8 + 2 * t + bit / 16; }
 
+/* Those bits of lane t's word that are columns of a half that has `left`. */
+LPG_FN uint32_t lpg_planes_columns_left(int t, int left) {
+  uint32_t there = 0;
+  for (int byte = 0; byte < 4; byte++) { /* its bits are every 16th column from its first on */
+    const int up = left - lpg_planes_column(t, 8 * byte) + 15, count = up < 16 ? 0 : up < 128 ? up / 16 : 8;
+    there |= ((1u << count) - 1u) << 8 * byte;
+  }
+  return there;
+}
+
 /* A lane's word of a plane of W: from its `bits` packed words of a row and of a half; word i is word[i * stride]. */
 LPG_FN uint32_t lpg_planes_of_weights(int bits, const uint32_t *word, int stride, int plane) {
   const int unit_pairs = lpg_unit_codes(bits) / 2, unit_words = lpg_unit_words(bits);

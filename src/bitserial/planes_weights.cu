@@ -25,20 +25,13 @@ struct slice_weights_args {
 
 constexpr int w_warps = 8, item_tiles = LPG_PLANES_ROWS / LPG_TILE_ROWS;
 
-/* Those bits of lane t's word of a half that are columns of the row, of which the half has `left`. */
-__device__ inline uint32_t columns_there(int t, int left) {
-  uint32_t mask = 0;
-  for (int bit = 0; bit < 32; bit++) mask |= (uint32_t)(lpg_planes_column(t, bit) < left) << bit;
-  return mask;
-}
-
 /* A half of a block, of one of the lane's two rows; returns the sum of its stored codes. to: of the row in the image of
  * the block's first plane and stage. */
 template <int Bits, bool Bytes>
 __device__ inline int slice_half(const slice_weights_args &a, const uint32_t *word, int block, int half, int row, int t,
                                  uint8_t *to) {
   const int left = a.k - block * LPG_PLANES_BLOCK_K - half * LPG_PLANES_HALF_K;
-  const uint32_t there = left >= LPG_PLANES_HALF_K ? 0xffffffffu : columns_there(t, left);
+  const uint32_t there = left >= LPG_PLANES_HALF_K ? 0xffffffffu : lpg_planes_columns_left(t, left);
   int sum = 0;
   if (Bytes) {
     const int stage = block * 2 + half;

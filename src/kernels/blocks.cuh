@@ -31,5 +31,27 @@ struct item_bands {
   }
 };
 
+/* Where the halves of the tokens of items lie that come so: those behind the whole ones. */
+template <class Work>
+struct halves_of : Work {
+  int whole;
+
+  __device__ explicit halves_of(const Work &w) : Work(w), whole(w.items) {
+    this->items = 2 * (this->row_items * this->token_items - whole);
+  }
+  __device__ int row_item(int half) const { return Work::row_item(whole + half / 2); }
+  __device__ int token_item(int half) const { return 2 * Work::token_item(whole + half / 2) + half % 2; }
+};
+
+/* What a kernel's template parameters say together, of items of half the tokens, in stages with room for whole ones. */
+template <class Whole>
+struct half_traits : Whole {
+  using whole = Whole;
+  static constexpr int Tokens = Whole::Tokens / 2;
+};
+
+template <class T>
+constexpr bool is_half = T::Tokens < T::whole::Tokens;
+
 }  // namespace
 }  // namespace lpg

@@ -27,6 +27,14 @@ LPG_FN lpg_shares lpg_shares_of(int32_t count, int32_t parts) {
   return s;
 }
 
+/* Items that clusters, `groups` of them, take as they are, of so many by m rows of X in all; those left come in halves
+ * of their tokens, if so each cluster has one at the most, and each half has rows of X. */
+static inline int32_t lpg_whole_items(int32_t items, int32_t groups, int64_t m, int tokens) {
+  const int32_t left = items % groups;
+  const int64_t last = (m - 1) % tokens + 1; /* rows of the last */
+  return items > groups && 2 * left <= groups && 2 * last > tokens ? items - left : items;
+}
+
 static inline int lpg_round_up_to(int64_t x, int unit) { return (int)((x + unit - 1) / unit * unit); }
 
 /* Groups of an axis that a block of columns has, at least one. */

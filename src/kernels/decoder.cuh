@@ -181,6 +181,36 @@ struct float_decoder {
   }
 };
 
+/* e4m3 by the instruction that makes two numbers of two bytes: for kernels of GPUs that have it. d is the value, NaN
+ * included. */
+template <class X, int Bits>
+struct e4m3_decoder {
+  static_assert(Bits == 8, "e4m3 has 8 bits");
+  static constexpr int table_bytes = 0;
+  static constexpr bool centered = false, has_nan = true;
+  struct rows {};
+
+  const float_decoder<X, Bits> fields; /* what the host does instead */
+
+  __host__ __device__ e4m3_decoder(const decoder_args &a, const uint8_t *table, int lane) : fields(a, table, lane) {}
+  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void set_center(rows &, uint32_t) {}
+
+  __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    const uint32_t word = unit[2 * f.word];
+#ifdef __CUDA_ARCH__
+    const uint32_t in_pairs = __byte_perm(word, 0, 0x3120), values = e4m3_values(in_pairs, f.shift != 0);
+    if (X::exponent == 5) return values;
+    const float2 wide = __half22float2(f16_x::in(values));
+    return X::round_two(wide.x, wide.y);
+#else
+    const uint32_t d = fields.move(word, f.shift);
+    return X::exponent == 5 ? X::multiply(d, power_pair<X>(8)) : d;
+#endif
+  }
+};
+
 /* ---- codebooks ---- */
 
 template <class X, int Bits>

@@ -34,10 +34,9 @@ __device__ inline void read_x_scales(const epilogue_args &e, int token, int toke
   }
 }
 
-/* Stores an item, a warp its own rows, 32 tokens a pass; false, and nothing is done, if it is none of these. Factors:
- * of all rows of the item. */
-template <class T, class Args, class Work, class Product>
-__device__ inline bool store_scaled(const Args &a, const Work &w, int item, const Product &product,
+/* Stores an item, a warp its own rows, 32 tokens a pass. Adds: C or a bias is added. */
+template <class T, bool Adds, class Args, class Work, class Product>
+__device__ inline void store_pieces(const Args &a, const Work &w, int item, const Product &product,
                                     const float *factors, uint8_t *memory) {
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, tokens = output_pieces<rows>::tokens;
   constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a token; tokens at once */
@@ -45,7 +44,6 @@ __device__ inline bool store_scaled(const Args &a, const Work &w, int item, cons
   const epilogue_args &e = a.epilogue;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = w.row_item(item) * T::rows;
   const int first_token = w.token_item(item) * T::Tokens;
-  if (!has_vectors(e, 16) || first_row + T::rows > a.n) return false;
   uint8_t *const own = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_TOKENS, rows);
   const uint32_t to = shared_address(own + output_pieces<rows>::place(lane / 8 / each * 8 + lane % 8, lane / 8 % each));
   const int own_token = lane / each;
@@ -56,14 +54,14 @@ __device__ inline bool store_scaled(const Args &a, const Work &w, int item, cons
   float factor[T::row_tiles][2], scale[blocks][2];
 #pragma unroll
   for (int i = 0; i < 2 * T::row_tiles; i++) factor[i / 2][i % 2] = factors[warp * rows + lane / 4 + 8 * i];
-  if (!e.only_scales) {
+  if (Adds) {
     if (lane < rows) biases[lane] = bias_of(e, first_row + warp * rows + lane);
     __syncwarp();
   }
 #pragma unroll
   for (int first = 0; first < T::Tokens; first += tokens) {
     if (first_token + first >= a.m) break;
-    if (e.c) { /* it goes the way of the outputs, the other way round */
+    if (Adds && e.c) { /* it goes the way of the outputs, the other way round */
       uint4 piece[each];
 #pragma unroll
       for (int i = 0; i < each; i++) {
@@ -85,7 +83,7 @@ __device__ inline bool store_scaled(const Args &a, const Work &w, int item, cons
         v[i].x = scaled(e, (float)sum[0] * factor[r][half], scale[j][0]);
         v[i].y = scaled(e, (float)sum[1] * factor[r][half], scale[j][1]);
       }
-      if (!e.only_scales) {
+      if (Adds) {
         uint32_t c[4] = {no_pair, no_pair, no_pair, no_pair};
         if (e.c) load_transposed(to + block * 8 * output_pieces<rows>::token_bytes, c);
         __syncwarp();
@@ -105,6 +103,18 @@ __device__ inline bool store_scaled(const Args &a, const Work &w, int item, cons
       *(uint4 *)y = *(const uint4 *)(from + i * step * output_pieces<rows>::token_bytes);
     }
     __syncwarp();
+  }
+}
+
+/* Stores an item; false, and nothing is done, if it is none of these. Factors: of all rows of the item. */
+template <class T, class Args, class Work, class Product>
+__device__ inline bool store_scaled(const Args &a, const Work &w, int item, const Product &product,
+                                    const float *factors, uint8_t *memory) {
+  if (!has_vectors(a.epilogue, 16) || (w.row_item(item) + 1) * T::rows > a.n) return false;
+  if (a.epilogue.only_scales) {
+    store_pieces<T, false>(a, w, item, product, factors, memory);
+  } else {
+    store_pieces<T, true>(a, w, item, product, factors, memory);
   }
   return true;
 }

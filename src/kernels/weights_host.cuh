@@ -87,6 +87,12 @@ static void set_decoder(const lpg_call &call, bool with_line, decoder_args &deco
   numbers.has_shift = numbers.mode != zero_fixed || numbers.fixed_shift != 0.0f;
 }
 
+/* For `wide`, which makes values of e4m3 (e4m3_decoder). */
+static inline void set_wide_decoder(const lpg_call &call, decoder_args &decoder, numbers_args &numbers) {
+  set_decoder(call, false, decoder, numbers);
+  if (call.problem.plan->desc.type == LPGEMM_E4M3) numbers.factor = 1.0f;
+}
+
 /* ---- scales and zeros ---- */
 
 /* Adds a section, if there is one, behind `offset` of the stage. */

@@ -36,9 +36,12 @@ uint32_t decode_scaled(const decoder_args &args, const uint32_t *unit, int pair,
   return decoder.decode(rows, unit, pair);
 }
 
+/* wide: whether the wide kernels' own decoder of the type is asked for, if they have one. */
 template <class X>
-uint32_t decode_any(lpgemm_dtype_t type, int bits, const decoder_args &args, const uint32_t *unit, int pair) {
+uint32_t decode_any(lpgemm_dtype_t type, int bits, bool wide, const decoder_args &args, const uint32_t *unit,
+                    int pair) {
   if (lpg_kind(type) == LPGEMM_KIND_FLOAT) {
+    if (wide && type == LPGEMM_E4M3) return decode_one<X, e4m3_decoder, 8>(args, unit, pair);
     if (bits == 3) return decode_one<X, float_decoder, 3>(args, unit, pair);
     if (bits == 4) return decode_one<X, float_decoder, 4>(args, unit, pair);
     return decode_wide<X, float_decoder>(bits, args, unit, pair);
@@ -60,18 +63,18 @@ uint32_t decode_any(lpgemm_dtype_t type, int bits, const decoder_args &args, con
 }  // namespace
 }  // namespace lpg
 
-extern "C" void decoded_pair(const lpg_plan *plan, lpgemm_dtype_t x_type, const uint32_t *unit, int pair,
+extern "C" void decoded_pair(const lpg_plan *plan, lpgemm_dtype_t x_type, int wide, const uint32_t *unit, int pair,
                              double value[2]) {
   lpg_call call = {};
   call.problem.plan = plan;
   call.problem.x_type = x_type;
   lpg::decoder_args decoder = {};
   lpg::numbers_args numbers = {};
-  lpg::set_decoder(call, true, decoder, numbers);
+  wide ? lpg::set_wide_decoder(call, decoder, numbers) : lpg::set_decoder(call, true, decoder, numbers);
   const bool bf16 = x_type == LPGEMM_BF16;
   const lpgemm_dtype_t type = plan->desc.type;
-  const uint32_t two = bf16 ? lpg::decode_any<lpg::bf16_x>(type, plan->bits, decoder, unit, pair)
-                            : lpg::decode_any<lpg::f16_x>(type, plan->bits, decoder, unit, pair);
+  const uint32_t two = bf16 ? lpg::decode_any<lpg::bf16_x>(type, plan->bits, wide, decoder, unit, pair)
+                            : lpg::decode_any<lpg::f16_x>(type, plan->bits, wide, decoder, unit, pair);
   for (int i = 0; i < 2; i++) {
     const uint16_t half = (uint16_t)(two >> 16 * i);
     value[i] = (double)numbers.factor * lpg_load(x_type, &half, 0) + numbers.fixed_shift;

@@ -1,5 +1,6 @@
 /* Every code of every type through the decoders that the decode kernels call, on the host: at every place of a unit of
- * packed words, with other codes around it, for fp16 and bf16 X, and for every zero of integers. */
+ * packed words, with other codes around it, for fp16 and bf16 X, and for every zero of integers; e4m3 through that of
+ * the wide kernels as well. */
 #include <math.h>
 
 #include "../problem.h"
@@ -38,10 +39,12 @@ static void check_codes(const lpg_plan *plan, lpgemm_dtype_t x_type) {
         }
         lpg_unit_put_pair(bits, unit, 2, other, two);
       }
-      double value[2];
-      decoded_pair(plan, x_type, unit, pair, value);
-      check_value(plan, x_type, mine & 0xffffu, value[0]);
-      check_value(plan, x_type, mine >> 16, value[1]);
+      for (int wide = 0; wide <= (plan->desc.type == LPGEMM_E4M3); wide++) {
+        double value[2];
+        decoded_pair(plan, x_type, wide, unit, pair, value);
+        check_value(plan, x_type, mine & 0xffffu, value[0]);
+        check_value(plan, x_type, mine >> 16, value[1]);
+      }
     }
   }
 }

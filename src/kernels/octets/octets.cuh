@@ -35,7 +35,8 @@ struct octets_sums {
   int sum[T::row_tiles][T::Tokens / 2];
 
   /* What offset and zero of rows and sums of tokens make together; adds: else another slice has it. */
-  __device__ void begin(const octets_args &a, const octets_work &w, int item, int warp, int lane) {
+  template <class Work>
+  __device__ void begin(const octets_args &a, const Work &w, int item, int warp, int lane) {
     const bool adds = w.rank == 0 && w.stages > 0;
     const int2 *const x_sums = (const int2 *)(a.x_sums + w.token_item(item) * T::Tokens) + lane % 4;
     const int32_t *const offsets =
@@ -83,10 +84,9 @@ struct stored_sums {
   }
 };
 
-template <class T>
-__device__ inline void multiply_items(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory,
-                                      int warp, int lane) {
-  octets_ring ring(a.plan, base, 0);
+template <class T, class Work>
+__device__ inline void multiply_items(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+                                      int lane) {
   float *const factors = (float *)(memory + a.plan.factors);
   const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   uint32_t operand[2][T::batch][T::row_tiles][4];
@@ -137,7 +137,7 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0 && before != 0) arrive(before);
-    if (a.plan.slices > 1) {
+    if (!is_half<T> && a.plan.slices > 1) {
       store_parts<T>(a, w, item, stored_sums<T>(sums, true), factors, memory);
     } else if (!store_scaled<T>(a, w, item, sums, factors, memory)) {
       store_item<T>(a, w, item, stored_sums<T>(sums, a.epilogue.y_type == LPGEMM_I32), factors, memory);
@@ -147,12 +147,15 @@ __device__ inline void multiply_items(const octets_args &a, const octets_work &w
 
 template <int Bits, int Tokens, int RowTiles>
 struct octets_row_traits : octets_traits<Bits, Tokens, RowTiles> {
+  using whole = octets_row_traits;
   static constexpr bool integer_sums = true, grouped = false, Zeros = false;
   static constexpr bool as_stored = Bits == 8; /* words are multiplied themselves: they wait for those products */
 
-  __device__ static void multiply(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory, int warp,
+  /* T: these traits, or their halves. */
+  template <class T, class Work>
+  __device__ static void multiply(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
                                   int lane) {
-    multiply_items<octets_row_traits>(a, w, base, memory, warp, lane);
+    multiply_items<T>(a, w, ring, memory, warp, lane);
   }
 };
 

@@ -41,17 +41,16 @@ __device__ inline void fill_zeros(const octets_args &a, uint8_t *memory) {
 }
 
 /* The first of the four warps brings X and weights, all four the numbers of a quarter of the row tiles. */
-template <class T>
-__device__ inline void bring_stages(const octets_args &a, const octets_work &w, uint32_t base, int warp, int lane) {
+template <class T, class Work>
+__device__ inline void bring_stages(const octets_args &a, const Work &w, octets_ring &ring, int warp, int lane) {
   constexpr int row_tiles = T::rows / LPG_TILE_ROWS, x_parts = T::stage_k / LPG_OCTETS_X_K;
-  octets_ring ring(a.plan, base, 1); /* fresh stages are empty */
   for (int item = w.first_item; item < w.items; item += w.stride) {
     const int token = w.token_item(item) * T::Tokens, row_tile = w.row_item(item) * row_tiles;
     const int tokens = min(T::Tokens, a.image_tokens - token);
     const uint8_t *image = a.image + (int64_t)token * LPG_OCTETS_X_K + (int64_t)w.first * x_parts * a.image_stage;
     for (int stage = w.first; stage < w.first + w.stages; stage++) {
       if (T::grouped || warp == 0) wait_barrier(ring.full + 8, ring.parity);
-      if (warp == 0 && lane == 0) {
+      if (warp == 0 && is_elected()) {
         arrive_and_expect(ring.full, tokens * T::stage_k + T::w_bytes);
         copy_box(ring.codes, &a.codes, 0, stage * T::w_vectors, row_tile, ring.full);
 #pragma unroll
@@ -67,7 +66,7 @@ __device__ inline void bring_stages(const octets_args &a, const octets_work &w, 
       ring.advance<T>(a.plan);
     }
     __syncwarp();
-    if (a.plan.slices > 1) {
+    if (!is_half<T> && a.plan.slices > 1) {
       if (T::grouped) wait_copies<0>();
       wait_for_parts();
       fence_for_tensor_cores(); /* sums have lain where copies will come */
@@ -102,10 +101,18 @@ __global__ void __launch_bounds__(T::threads, 1) octets_kernel(const __grid_cons
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();
-    bring_stages<T>(a, w, base, warp - T::warps, lane);
+    octets_ring ring(a.plan, base, 1); /* fresh stages are empty */
+    bring_stages<T>(a, w, ring, warp - T::warps, lane);
+    if constexpr (T::has_halves) {
+      bring_stages<half_traits<T>>(a, halves_of<octets_work>(w), ring, warp - T::warps, lane);
+    }
   } else {
     take_registers<T::registers>();
-    T::multiply(a, w, base, memory, warp, lane);
+    octets_ring ring(a.plan, base, 0);
+    T::template multiply<T>(a, w, ring, memory, warp, lane);
+    if constexpr (T::has_halves) {
+      T::template multiply<half_traits<T>>(a, halves_of<octets_work>(w), ring, memory, warp, lane);
+    }
   }
 }
 

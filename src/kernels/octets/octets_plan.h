@@ -37,6 +37,9 @@ typedef struct lpg_octets_item {
 
 LPG_FN int lpg_octets_rows(int row_tiles) { return row_tiles * LPG_OCTETS_WARPS * LPG_TILE_ROWS; }
 
+/* Whether the last items may come in halves of their tokens: of the largest, 128 rows by 256 tokens or 256 by 128. */
+LPG_FN int lpg_octets_has_halves(int tokens, int row_tiles) { return tokens * row_tiles == 256; }
+
 /* Bytes of a stage's scales (2 each) and zeros (1 each): one of each for every row and 128 columns. */
 LPG_FN int lpg_octets_numbers_bytes(int rows, int stage_k) { return rows * (stage_k / LPG_OCTETS_X_K) * 3; }
 
@@ -89,6 +92,7 @@ LPG_FN int lpg_octets_has_item(int promotes, int bits, int tokens, int row_tiles
 typedef struct lpg_octets_plan {
   int32_t k_stages;               /* of a row */
   int32_t row_items, token_items; /* tiles of rows and of tokens */
+  int32_t whole;                  /* items; those that are left come in halves, last */
   int32_t slices, groups;         /* blocks of threads of a cluster; clusters */
   lpg_shares part;                /* stages of a slice */
   int32_t stages;                 /* in shared memory */
@@ -140,13 +144,9 @@ static inline int lpg_octets_lay_out(lpg_octets_plan *p, lpg_octets_item item, i
   return 1;
 }
 
-/* Nanoseconds that a stage of an item may take, at the speed of the tensor cores or of its share of the memory, and
- * what its outputs take, whole or added up over slices (measured on the H200, docs/performance.md). */
-typedef struct lpg_octets_pace {
-  double stage, store, add;
-} lpg_octets_pace;
-
-static inline lpg_octets_pace lpg_octets_pace_of(lpg_octets_item item, lpg_octets_form form) {
+/* Nanoseconds that a stage of so many tokens of an item may take, at the speed of the tensor cores or of its share of
+ * the memory (measured on the H200, docs/performance.md). */
+static inline double lpg_octets_stage_ns(lpg_octets_item item, lpg_octets_form form, int tokens) {
   const int bits = form.bits, rows = lpg_octets_rows(item.row_tiles);
   const double columns = lpg_octets_stage_k(bits, item.tokens, item.row_tiles) / 128.0, share = rows / 256.0;
   const double read = rows * 16.0 * bits / 36.0;
@@ -154,18 +154,30 @@ static inline lpg_octets_pace lpg_octets_pace_of(lpg_octets_item item, lpg_octet
   const double zeros = !zeros_take ? 0.0 : form.by_e4m3 ? 60.0 : lpg_is_pow2_width(bits) ? 130.0 : 280.0;
   const double scales = form.by_e4m3 && form.grouped ? 100.0 : 0.0;
   const int promotes = lpg_octets_promotes(form);
-  const double work = promotes ? 130.0 + share * (140.0 + 3.85 * item.tokens + scales + zeros)
-                               : 30.0 + share * (220.0 + 2.9 * item.tokens);
-  const lpg_octets_pace pace = {columns * (read > work ? read : work), 800.0 + share * 13.0 * item.tokens,
-                                1000.0 + share * (promotes ? 60.0 : 45.0) * item.tokens};
+  const double work =
+      promotes ? 130.0 + share * (140.0 + 3.85 * tokens + scales + zeros) : 30.0 + share * (220.0 + 2.9 * tokens);
+  return columns * (read > work ? read : work);
+}
+
+/* Nanoseconds of a stage, and of outputs, whole or added up over slices; and of items of half the tokens. */
+typedef struct lpg_octets_pace {
+  double stage, store, add, half_stage, half_store;
+} lpg_octets_pace;
+
+static inline lpg_octets_pace lpg_octets_pace_of(lpg_octets_item item, lpg_octets_form form) {
+  const double share = lpg_octets_rows(item.row_tiles) / 256.0, store = share * 13.0 * item.tokens;
+  const lpg_octets_pace pace = {lpg_octets_stage_ns(item, form, item.tokens), 800.0 + store,
+                                1000.0 + share * (lpg_octets_promotes(form) ? 60.0 : 45.0) * item.tokens,
+                                lpg_octets_stage_ns(item, form, item.tokens / 2), 800.0 + store / 2.0};
   return pace;
 }
 
 /* Nanoseconds that the plan may take: items in turn. */
 static inline double lpg_octets_cost(const lpg_octets_plan *p, const lpg_octets_pace *pace) {
-  const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
+  const int rounds = (p->whole + p->groups - 1) / p->groups, halves = p->whole < p->row_items * p->token_items;
   const int stages = p->part.each + (p->part.more > 0);
-  return rounds * (stages * pace->stage + (p->slices > 1 ? pace->add : pace->store)) + 1500.0;
+  return rounds * (stages * pace->stage + (p->slices > 1 ? pace->add : pace->store)) +
+         halves * (stages * pace->half_stage + pace->half_store) + 1500.0;
 }
 
 /* What a plan with such items has however they are cut; 0 if there are none of them. */
@@ -186,12 +198,16 @@ static inline int lpg_octets_frame(const lpg_plan *weights, lpg_octets_form form
 }
 
 /* Cuts K into slices for clusters of so many blocks; 0 if it has no so many, or the device none that run at once. */
-static inline int lpg_octets_slice(const lpg_device *device, int slices_log2, lpg_octets_plan *p) {
+static inline int lpg_octets_slice(const lpg_device *device, lpg_octets_item item, int64_t m, int slices_log2,
+                                   lpg_octets_plan *p) {
   const int32_t most = slices_log2 > 0 ? device->clusters[1 << slices_log2] : device->units;
   const int32_t items = p->row_items * p->token_items;
   p->slices = 1 << slices_log2;
   if (most <= 0 || p->slices > p->k_stages) return 0;
   p->groups = items < 1 ? 1 : items < most ? items : most;
+  p->whole = p->slices == 1 && lpg_octets_has_halves(item.tokens, item.row_tiles)
+                 ? lpg_whole_items(items, p->groups, m, item.tokens)
+                 : items;
   p->part = lpg_shares_of(p->k_stages, p->slices);
   return 1;
 }
@@ -208,7 +224,8 @@ static inline int lpg_octets_fits(const lpg_plan *weights, lpgemm_dtype_t x_type
     lpg_octets_plan p;
     if (!lpg_octets_frame(weights, form, m, items[i], &p)) continue;
     for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
-      if (lpg_octets_slice(device, log2, &p) && lpg_octets_lay_out(&p, items[i], device->shared_memory)) return 1;
+      if (lpg_octets_slice(device, items[i], m, log2, &p) && lpg_octets_lay_out(&p, items[i], device->shared_memory))
+        return 1;
     }
   }
   return 0;
@@ -225,7 +242,7 @@ static inline int lpg_octets_choose(const lpg_plan *weights, lpgemm_dtype_t x_ty
     lpg_octets_plan p;
     if (!lpg_octets_frame(weights, form, m, items[i], &p)) continue;
     for (int log2 = 0; log2 < LPG_CLUSTER_SIZES; log2++) {
-      if (!lpg_octets_slice(device, log2, &p)) continue;
+      if (!lpg_octets_slice(device, items[i], m, log2, &p)) continue;
       const double ns = lpg_octets_cost(&p, &pace);
       if ((found && ns >= *cost) || !lpg_octets_lay_out(&p, items[i], device->shared_memory)) continue;
       found = 1;

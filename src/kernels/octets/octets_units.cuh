@@ -61,7 +61,8 @@ struct unit_operand {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const uint64_t rows = swizzled_rows(x + unit * (T::x_part / 16) + part * (T::x_part / 16 / T::parts) + i * 2);
+      const uint64_t rows =
+          swizzled_rows(x + unit * (T::x_part / 16) + part * (T::part_tokens * LPG_OCTETS_X_K / 16) + i * 2);
       if (i == 0) {
         T::Weights::template product<false>::multiply(sum, weights[i], rows);
       } else {
@@ -94,15 +95,17 @@ __device__ inline void load_unit_words(uint32_t own_codes, int unit, uint32_t (&
  * With one operand, whose registers the products of u read, u+1 is decoded after a wait for all, and u's last part is
  * added when (u+1).0 has started. The last unit of a stage waits for all as well, gives the stage back, and adds its
  * last part at once. Parts are counted through a stage: unit i begins with part i * parts. */
-template <class T>
-__device__ inline void multiply_units(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory,
-                                      int warp, int lane) {
-  constexpr int row_tiles = T::row_tiles, units = T::units, all_units = row_tiles * units, parts = T::parts;
+template <class T, class Work>
+__device__ inline void multiply_units(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+                                      int lane) {
+  constexpr int row_tiles = T::row_tiles, units = T::units, all_units = row_tiles * units;
+  constexpr int parts = T::Tokens / T::part_tokens; /* of the tokens, whose products start one after the other */
   static_assert(all_units * parts % 2 == 0 && all_units % T::operands == 0, "registers take turns");
-  octets_ring ring(a.plan, base, 0);
   float *const factors = (float *)(memory + a.plan.factors);
-  const uint32_t own_codes = warp * row_tiles * T::w_vectors * 512 + lane * 16;
-  const int own_slot = warp * all_units;
+  /* The lane is taken out of a number that is in a register anyway: else the compiler reads the thread's index again in
+   * the loop, and no longer decodes between the sums (e4m3 with groups: 4 % longer). */
+  const uint32_t own_codes = keep(warp * row_tiles * T::w_vectors * 512 + lane * 16);
+  const int own_slot = warp * all_units, own_lane = (int)(own_codes / 16 % 32);
   typename T::number of_part[2][T::part_sums] = {};
   uint32_t word[4 * T::load_vectors];
   unit_operand<T> operand[T::operands];
@@ -135,7 +138,7 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
           sums.add(part_of_stage / parts / units, part_of_stage % parts, of_part[part_of_stage % 2], scales);
         };
         weights.start(of_part[first_part % 2], x, i % units, 0);
-        const uint32_t scales = T::grouped ? load_word(now.numbers + (own_slot + i) * 32 + lane / 4 * 4) : 0u;
+        const uint32_t scales = T::grouped ? load_word(now.numbers + (own_slot + i) * 32 + own_lane / 4 * 4) : 0u;
         scale[0] = scale_in(scales, 0, a.groups.scale_is_bf16);
         scale[1] = scale_in(scales, 1, a.groups.scale_is_bf16);
         if (i > 0) {
@@ -152,7 +155,7 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
         const octets_ring &of_next = next == 0 ? ring : now;
         const bool loads = next % T::load_units == 0;
         if (loads && T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
-        if (T::grouped && T::Zeros) zeros.load<T>(of_next.numbers, own_slot + next, lane);
+        if (T::grouped && T::Zeros) zeros.load<T>(of_next.numbers, own_slot + next, own_lane);
         if (T::operands == 2) operand[(i + 1) % T::operands].decode(a, word, next % T::load_units, zeros);
 #pragma unroll
         for (int part = 1; part < parts; part++) {
@@ -163,7 +166,7 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
         if (T::operands == 1 || next == 0) wgmma_wait<0>();
         if (next == 0) {
           __syncwarp();
-          if (lane == 0) arrive(now.full + 8);
+          if (own_lane == 0) arrive(now.full + 8);
         }
         if (T::operands == 1) {
           if (loads && !T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
@@ -175,7 +178,7 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
       }
     }
     __syncwarp();
-    if (a.plan.slices > 1) {
+    if (!is_half<T> && a.plan.slices > 1) {
       store_parts<T>(a, w, item, sums, factors, memory);
     } else if (!store_scaled<T>(a, w, item, sums, factors, memory)) {
       store_item<T>(a, w, item, sums, factors, memory);
@@ -185,12 +188,12 @@ __device__ inline void multiply_units(const octets_args &a, const octets_work &w
 
 template <class Weights_, int Tokens_, int RowTiles_, bool Grouped_>
 struct octets_unit_traits : octets_traits<Weights_::Bits, Tokens_, RowTiles_> {
+  using whole = octets_unit_traits;
   using base = octets_traits<Weights_::Bits, Tokens_, RowTiles_>;
   using Weights = Weights_;
   using number = typename Weights::number;
   static constexpr bool integer_sums = false, grouped = Grouped_, Zeros = Weights::zeros;
-  /* Parts of the tokens whose products start one after the other. */
-  static constexpr int parts = Tokens_ > 64 ? Tokens_ / 64 : 1, part_sums = Tokens_ / 2 / parts;
+  static constexpr int part_tokens = Tokens_ < 64 ? Tokens_ : 64, part_sums = part_tokens / 2;
   /* Units whose words are loaded together, and vectors of 512 bytes that they have in a row tile. */
   static constexpr int load_units = lpg_tile_k(base::Bits) > LPG_OCTETS_X_K ? base::units : 1;
   static constexpr int load_vectors = load_units * LPG_OCTETS_X_K * base::Bits / 256;
@@ -200,9 +203,11 @@ struct octets_unit_traits : octets_traits<Weights_::Bits, Tokens_, RowTiles_> {
   static constexpr int full_arrivals = grouped ? 1 + base::rows / LPG_TILE_ROWS * base::units : 1;
   static constexpr int copy_registers = 40, registers = 232;
 
-  __device__ static void multiply(const octets_args &a, const octets_work &w, uint32_t base, uint8_t *memory, int warp,
+  /* T: these traits, or their halves. */
+  template <class T, class Work>
+  __device__ static void multiply(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
                                   int lane) {
-    multiply_units<octets_unit_traits>(a, w, base, memory, warp, lane);
+    multiply_units<T>(a, w, ring, memory, warp, lane);
   }
 };
 

@@ -58,6 +58,14 @@ __device__ inline void copy_box_to_blocks(uint32_t to, const void *map, int colu
       : "memory");
 }
 
+/* True for one lane of a warp, all of which call it, as the compiler knows: what it asks the tensor memory accelerator
+ * for needs no loop over lanes. */
+__device__ inline bool is_elected() {
+  uint32_t elected;
+  asm volatile("{\n\t.reg .pred p;\n\telect.sync _|p, 0xffffffff;\n\tselp.u32 %0, 1, 0, p;\n\t}" : "=r"(elected));
+  return elected != 0;
+}
+
 /* A box to this block's shared memory alone: of a matrix, and of three dimensions. */
 __device__ inline void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {
   asm volatile(

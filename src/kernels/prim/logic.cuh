@@ -35,6 +35,21 @@ __host__ __device__ inline uint32_t in_register(uint32_t constant) {
 #endif
 }
 
+/* Two bytes of e4m3, the lower or upper ones of a word, as two fp16 numbers. */
+__device__ inline uint32_t e4m3_values(uint32_t word, bool upper) {
+  uint32_t values;
+  if (upper) {
+    asm("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, %1;\n\tcvt.rn.f16x2.e4m3x2 %0, high;\n\t}"
+        : "=r"(values)
+        : "r"(word));
+  } else {
+    asm("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, %1;\n\tcvt.rn.f16x2.e4m3x2 %0, low;\n\t}"
+        : "=r"(values)
+        : "r"(word));
+  }
+  return values;
+}
+
 /* A number that all lanes have, as one that the compiler knows to be the same: what follows from it needs no lane's
  * register, and branches on it are nobody's divergence. */
 __device__ inline int same_in_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }

@@ -36,7 +36,7 @@ struct wide_product {
 #pragma unroll
     for (int i = 0; i < T::batch; i++) {
       const int at = step + i, box = at / box_steps, in_box = at % box_steps;
-      const uint64_t rows = swizzled_rows(x + box * (T::Tokens * LPG_WIDE_BOX_K * 2 / 16) + in_box * 2);
+      const uint64_t rows = swizzled_rows(x + box * (T::x_column_bytes / 16) + in_box * 2);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) T::X::wgmma::multiply(sum[r], weights[i][r], rows);
     }

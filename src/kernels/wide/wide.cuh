@@ -14,9 +14,6 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-template <class T>
-constexpr int row_tiles_of = T::rows / LPG_TILE_ROWS; /* of an item */
-
 /* Where a warp that multiplies is in the rings: addresses, but of slots the offset in shared memory. */
 template <class T>
 struct reading_place {
@@ -32,10 +29,10 @@ struct reading_place {
 
   /* Goes past blocks of columns of other teams. */
   __device__ void pass_blocks(int count) {
-    x.pass(count * (steps / T::x_steps));
-    codes.pass(count * (steps / T::w_steps));
-    parity ^= full.pass(count * (steps / T::x_steps));
-    slots.pass(count * (steps / slot.steps));
+    x.advance(count * (steps / T::x_steps));
+    codes.advance(count * (steps / T::w_steps));
+    parity ^= full.advance(count * (steps / T::x_steps));
+    slots.advance(count * (steps / slot.steps));
   }
 
   __device__ void wait() const { wait_barrier(full.at, parity); }
@@ -140,90 +137,120 @@ __device__ inline void give_back(const wide_work &w, uint32_t empty, int lane) {
 }
 
 /* The sums of an item, of its last part and of those before, to whoever adds them up, or to Y. */
-template <class T>
-__device__ inline void store_sums(const wide_args &a, const wide_work &w, int item, wide_product<T> &product,
+template <class T, class Work>
+__device__ inline void store_sums(const wide_args &a, const Work &w, int item, wide_product<T> &product,
                                   const wide_product<T> &before, int runs, float *factors, uint8_t *memory) {
-  if (a.plan.at_once > 1) {
-    if constexpr (T::runs) {
-      if (runs > 1) return store_two_parts<T>(a, w, item, before, product, factors, memory);
+  if constexpr (!is_half<T>) {
+    if (a.plan.at_once > 1) {
+      if constexpr (T::runs) {
+        if (runs > 1) return store_two_parts<T>(a, w, item, before, product, factors, memory);
+      }
+      return store_parts<T>(a, w, item, product, factors, memory);
     }
-    return store_parts<T>(a, w, item, product, factors, memory);
   }
   if (T::runs && runs > 1) product.add(before);
-  if constexpr (T::row_tiles * T::Tokens >= 256) {
+  if constexpr (T::row_tiles * T::whole::Tokens >= 256) {
     if (store_scaled<T>(a, w, item, product, factors, memory)) return;
   }
   store_item<T>(a, w, item, product, factors, memory);
 }
 
-/* The warps that multiply. A step's weights are decoded while the tensor cores have the step before, and a stage is
- * waited for, and its first words are loaded, before the last step of the stage before is waited for. */
+/* A warp that multiplies, from one item to the next. */
 template <class T>
-__device__ inline void multiply_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory) {
-  const int lane = threadIdx.x % 32, all_warp = same_in_warp(threadIdx.x / 32);
-  const int warp = all_warp % T::team_warps, team = all_warp / T::team_warps;
-  const wide_parts<T> parts(a, w);
-  const int blocks = parts.blocks_of(team);
-  warp_weights<T> weights(a, memory + a.plan.table, warp, lane);
-  reading_place<T> place(a, barriers.base, weights.slot_bytes());
+struct multiplying_warp {
+  const int lane, warp, team; /* warp: of the team's */
+  const wide_parts<T> parts;
+  warp_weights<T> weights;
+  reading_place<T> place;
+  uint32_t empty_before; /* the barrier of the stage that the tensor cores may still read; 0: none */
+  const bool ahead;      /* the next item's first stage comes while the one before is multiplied */
+
+  __device__ multiplying_warp(const wide_args &a, const wide_work &w, barriers_of barriers, const uint8_t *memory,
+                              int all_warp)
+      : lane(threadIdx.x % 32),
+        warp(all_warp % T::team_warps),
+        team(all_warp / T::team_warps),
+        parts(a, w),
+        weights(a, memory + a.plan.table, warp, lane),
+        place(a, barriers.base, weights.slot_bytes()),
+        empty_before(0),
+        ahead(a.plan.at_once == 1) {}
+};
+
+/* A step's weights are decoded while the tensor cores have the step before, and a stage is waited for, and its first
+ * words are loaded, before the last step of the stage before is waited for. */
+template <class T, class Work>
+__device__ inline void multiply_item(const wide_args &a, const Work &w, int item, int turn,
+                                     multiplying_warp<typename T::whole> &own, uint8_t *memory) {
+  const auto &parts = own.parts;
+  auto &weights = own.weights;
+  auto &place = own.place;
+  const int blocks = parts.blocks_of(own.team);
   wide_product<T> product, before; /* before: of the parts before, added up */
   uint32_t operands[wide_product<T>::depth][T::batch][T::row_tiles][4];
-  uint32_t empty_before = 0;              /* the barrier of the stage that the tensor cores may still read; 0: none */
-  const bool ahead = a.plan.at_once == 1; /* the next item's first stage comes while the one before is multiplied */
-  int turn = 0;
-  for (int item = w.first_item; item < w.items; item += w.stride, turn++) {
-    for (int i = 0; i < team; i++) place.pass_blocks(1);
-    if (ahead || blocks > 0) {
-      place.wait();
-      weights.load_codes(place.codes.at, 0);
-    }
-    float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_WIDE_ROWS;
-    if (lane < T::row_tiles * LPG_TILE_ROWS) {
-      const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
-      factors[row] = blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
-    }
-    if (T::runs) before.clear();
-    if (T::slots && !T::lines) weights.set_powers(a.numbers, memory + place.slots.at);
-    int left = blocks;
+  for (int i = 0; i < own.team; i++) place.pass_blocks(1);
+  if (own.ahead || blocks > 0) {
+    place.wait();
+    weights.load_codes(place.codes.at, 0);
+  }
+  float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_WIDE_ROWS;
+  if (own.lane < T::row_tiles * LPG_TILE_ROWS) {
+    const int row = own.warp * T::row_tiles * LPG_TILE_ROWS + own.lane;
+    factors[row] = blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
+  }
+  if (T::runs) before.clear();
+  if (T::slots && !T::lines) weights.set_powers(a.numbers, memory + place.slots.at);
+  int left = blocks;
 #pragma unroll 1
-    for (int run = 0; run < parts.runs; run++) {
-      product.clear();
+  for (int run = 0; run < parts.runs; run++) {
+    product.clear();
 #pragma unroll 1
-      for (const int end = left - parts.blocks_of(team, run); left > end; left--) {
+    for (const int end = left - parts.blocks_of(own.team, run); left > end; left--) {
 #pragma unroll
-        for (int first = 0; first < steps; first += T::batch) {
-          auto &batch = operands[first / T::batch % wide_product<T>::depth];
-          weights.decode_batch(batch, memory + place.slots.at, first);
-          const int x_step = first % T::x_steps, next = first + T::batch;
-          const uint32_t read = empty_before; /* by all batches but this */
-          product.start(batch, place.x.at, x_step);
-          if (next % T::w_steps == 0) place.codes.advance();
-          if (next % T::slot().steps == 0) place.slots.advance();
-          if (next % T::x_steps == 0) {
-            const bool comes = next < steps || left > 1 || ahead;
-            const uint32_t here = place.full.at, parity_here = place.parity;
-            empty_before = barriers_of::empty_of(here);
-            place.x.advance();
-            place.parity ^= place.full.advance();
-            if (T::teams > 1 && next == steps) place.pass_blocks(left > 1 ? T::teams - 1 : 0);
-            /* without a branch: see row_numbers_of::load() */
-            wait_barrier(comes ? place.full.at : here, comes ? place.parity : parity_here);
-          }
-          weights.load_codes(place.codes.at, next % T::w_steps);
-          product.wait();
-          if (x_step == 0) give_back<T>(w, read, lane);
+      for (int first = 0; first < steps; first += T::batch) {
+        auto &batch = operands[first / T::batch % wide_product<T>::depth];
+        weights.decode_batch(batch, memory + place.slots.at, first);
+        const int x_step = first % T::x_steps, next = first + T::batch;
+        const uint32_t read = own.empty_before; /* by all batches but this */
+        product.start(batch, place.x.at, x_step);
+        if (next % T::w_steps == 0) place.codes.advance();
+        if (next % T::slot().steps == 0) place.slots.advance();
+        if (next % T::x_steps == 0) {
+          const bool comes = next < steps || left > 1 || own.ahead;
+          const uint32_t here = place.full.at, parity_here = place.parity;
+          own.empty_before = barriers_of::empty_of(here);
+          place.x.advance();
+          place.parity ^= place.full.advance();
+          if (T::teams > 1 && next == steps) place.pass_blocks(left > 1 ? T::teams - 1 : 0);
+          /* without a branch: see row_numbers_of::load() */
+          wait_barrier(comes ? place.full.at : here, comes ? place.parity : parity_here);
         }
+        weights.load_codes(place.codes.at, next % T::w_steps);
+        product.wait();
+        if (x_step == 0) give_back<T>(w, read, own.lane);
       }
-      product.finish();
-      if (T::runs && run + 1 < parts.runs) before.add(product);
     }
-    __syncwarp();
-    if (a.plan.at_once > 1) { /* teams go on from here at different stages: past what is left of the others' */
-      if (lane == 0 && empty_before != 0) arrive(empty_before);
-      empty_before = 0;
-      for (int i = team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.pass_blocks(1);
-    }
-    store_sums<T>(a, w, item, product, before, parts.runs, factors, memory);
+    product.finish();
+    if (T::runs && run + 1 < parts.runs) before.add(product);
+  }
+  __syncwarp();
+  if (a.plan.at_once > 1) { /* teams go on from here at different stages: past what is left of the others' */
+    if (own.lane == 0 && own.empty_before != 0) arrive(own.empty_before);
+    own.empty_before = 0;
+    for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.pass_blocks(1);
+  }
+  store_sums<T>(a, w, item, product, before, parts.runs, factors, memory);
+}
+
+template <class T>
+__device__ inline void multiply_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory,
+                                      int warp) {
+  multiplying_warp<T> own(a, w, barriers, memory, warp);
+  int turn = 0;
+  for (int item = w.first_item; item < w.items; item += w.stride) multiply_item<T>(a, w, item, turn++, own, memory);
+  if constexpr (lpg_wide_has_halves(T::Tokens)) {
+    const halves_of<wide_work> halves(w);
+    if (w.first_item < halves.items) multiply_item<wide_half_traits<T>>(a, halves, w.first_item, turn, own, memory);
   }
 }
 
@@ -247,7 +274,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     give_registers_back<T::copy_registers>();
-    load_items<T>(a, w, barriers, memory, warp - T::warps, lane);
+    load_items<T>(a, w, barriers, warp - T::warps, lane);
     __syncwarp();
   } else {
     take_registers<T::registers>();
@@ -255,7 +282,7 @@ __global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_consta
     T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(slots_are_filled, 32 * T::warps);
     wait_for_previous();
-    multiply_items<T>(a, w, barriers, memory);
+    multiply_items<T>(a, w, barriers, memory, warp);
   }
   if (T::shares && p.share > 1) { /* before others lose what they still copy to */
     cluster_arrive();

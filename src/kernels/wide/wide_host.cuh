@@ -57,14 +57,22 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
   a.epilogue = make_epilogue(call);
   const int cluster = a.plan.slices * a.plan.share;
   if (!call.skip_product) {
-    constexpr int box_tokens = T::Tokens < LPG_WIDE_BOX_TOKENS ? T::Tokens : LPG_WIDE_BOX_TOKENS;
     a.x_has_map = lpg_x_has_map(&call);
-    if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_WIDE_BOX_K, box_tokens, &a.x_map));
+    if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_WIDE_BOX_K, T::box_tokens, &a.x_map));
     LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::rows / LPG_TILE_ROWS, &a.codes_map));
   }
   return launch_cluster((const void *)wide_kernel<T>, dim3((unsigned)(cluster * a.plan.groups)), cluster, T::threads,
                         (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
+
+template <class Decoder>
+constexpr lpg_wide_weights weights_of = LPG_WIDE_CODEBOOKS;
+template <class X, int Bits>
+constexpr lpg_wide_weights weights_of<integer_decoder<X, Bits>> = LPG_WIDE_INTEGERS;
+template <class X, int Bits>
+constexpr lpg_wide_weights weights_of<float_decoder<X, Bits>> = LPG_WIDE_FLOATS;
+template <class X, int Bits>
+constexpr lpg_wide_weights weights_of<e4m3_decoder<X, Bits>> = LPG_WIDE_E4M3_WEIGHTS;
 
 /* Whether there is a kernel. */
 template <class X, template <class, int> class Decoder, int Bits, int Tokens, int RowTiles, int Teams, int Warps,
@@ -72,7 +80,7 @@ template <class X, template <class, int> class Decoder, int Bits, int Tokens, in
 constexpr bool wide_exists() {
   using D = Decoder<X, Bits>;
   return lpg_wide_has(Form, Bits, Tokens, RowTiles, Teams, Teams * Warps) &&
-         lpg_wide_form_exists(Form, X::mantissa == 7, D::centered, !D::centered && D::table_bytes == 0, Bits);
+         lpg_wide_form_exists(Form, X::mantissa == 7, weights_of<D>, Bits);
 }
 
 /* Functions of a class would be symbols of the library, `static` ones are not. */
@@ -125,12 +133,12 @@ static lpgemm_status_t make_lines(const lpg_call &call, wide_args &a) {
 }
 
 template <class X, template <class, int> class Decoder, int Bits>
-static lpgemm_status_t run_wide_any(lpg_call call) {
+static lpgemm_status_t run_form(lpg_call call) {
   const lpg_wide_scaling scaling =
       lpgemm_i_wide_scaling(call.problem.plan, call.problem.x_type, call.problem.scale_span);
   wide_args a = {};
   wide_memo memo = {};
-  set_decoder(call, false, a.decoder, a.numbers);
+  set_wide_decoder(call, a.decoder, a.numbers);
   a.numbers.scale_exponent = scaling.exponent;
   a.numbers.scale_on_rows = scaling.on_rows;
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
@@ -143,12 +151,26 @@ static lpgemm_status_t run_wide_any(lpg_call call) {
   return run[scaling.form](call, a, memo.item);
 }
 
+/* Of floats of 8 bits e4m3 has a decoder of its own. */
+template <class X, template <class, int> class Decoder, int Bits>
+constexpr bool has_e4m3 = Bits == 8 && weights_of<Decoder<X, Bits>> == LPG_WIDE_FLOATS;
+
+template <class X, template <class, int> class Decoder, int Bits>
+static lpgemm_status_t run_wide_any(const lpg_call &call) {
+  if constexpr (has_e4m3<X, Decoder, Bits>) {
+    if (call.problem.plan->desc.type == LPGEMM_E4M3) return run_form<X, e4m3_decoder, Bits>(call);
+  }
+  return run_form<X, Decoder, Bits>(call);
+}
+
 template <class X, template <class, int> class Decoder, int Bits>
 static lpgemm_status_t prepare_wide_any() {
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-#define LPG_FORM(form) LPG_TRY((prepare_form<X, Decoder, Bits, form>((size_t)bytes)));
+#define LPG_FORM(form)                                            \
+  LPG_TRY((prepare_form<X, Decoder, Bits, form>((size_t)bytes))); \
+  if constexpr (has_e4m3<X, Decoder, Bits>) LPG_TRY((prepare_form<X, e4m3_decoder, Bits, form>((size_t)bytes)));
   LPG_WIDE_EACH_FORM(LPG_FORM)
 #undef LPG_FORM
   LPG_TRY(lpgemm_i_cuda_prepare_wide_lines());

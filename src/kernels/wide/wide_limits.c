@@ -29,13 +29,14 @@ static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d) {
   return m;
 }
 
-/* fp16 leaves floats where they lie in its own fields, off by the ratio of the biases, and brings codebooks' largest
- * value near 2^15; with bf16 floats are themselves, and the largest value is below 1. */
+/* fp16 leaves floats but e4m3 where they lie in its own fields, off by the ratio of the biases, and brings codebooks'
+ * largest value near 2^15; with bf16 floats are themselves, and the largest value is below 1. */
 static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int bf16 = x_type == LPGEMM_BF16;
   magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14};
   if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
-    const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1, off = bf16 ? 0 : 15 - bias;
+    const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1;
+    const int off = bf16 || d->type == LPGEMM_E4M3 ? 0 : 15 - bias;
     m.top = (1 << e) - bias - off;
     m.low = 1 - bias - off - lpg_low_field(d->type);
     return m;
@@ -93,8 +94,8 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
 
 static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int on_rows) {
   const lpgemm_weight_desc_t *d = &weights->desc;
-  const int is_integer = lpg_is_integer_kind(d->type), is_float = lpg_kind(d->type) == LPGEMM_KIND_FLOAT;
-  const int bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
+  const lpg_wide_weights kind = lpg_wide_weights_of(d->type);
+  const int is_integer = kind == LPG_WIDE_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
   const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
   lpg_wide_form form = LPG_WIDE_LINES;
   if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return form;
@@ -110,8 +111,8 @@ static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int
   }
   if (lpg_wide_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_WIDE_LINES;
   const int rows = form == LPG_WIDE_PLAIN && on_rows;
-  if (rows && lpg_wide_form_exists(LPG_WIDE_WHOLE, bf16, is_integer, is_float, bits)) return LPG_WIDE_WHOLE;
-  return lpg_wide_form_exists(form, bf16, is_integer, is_float, bits) ? form : LPG_WIDE_LINES;
+  if (rows && lpg_wide_form_exists(LPG_WIDE_WHOLE, bf16, kind, bits)) return LPG_WIDE_WHOLE;
+  return lpg_wide_form_exists(form, bf16, kind, bits) ? form : LPG_WIDE_LINES;
 }
 
 /* Scales of a row between 2^10 and 2^16: weights that decoder.cuh scales at once are rounded once then, as the center's
@@ -121,7 +122,8 @@ enum { NEAR_EXPONENT = 15, NEAR_SPAN = NEAR_EXPONENT - 10 };
 static int is_near(const lpg_plan *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int is_integer = lpg_is_integer_kind(d->type);
-  if (!is_integer || !lpg_wide_form_exists(LPG_WIDE_NEAR, x_type == LPGEMM_BF16, 1, 0, weights->bits)) return 0;
+  if (!is_integer || !lpg_wide_form_exists(LPG_WIDE_NEAR, x_type == LPGEMM_BF16, LPG_WIDE_INTEGERS, weights->bits))
+    return 0;
   const int center = (int)center_of(d);
   return (center & (center - 1)) == 0 && scale_span <= NEAR_SPAN;
 }
@@ -199,19 +201,20 @@ static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, ui
 static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(ITEM)};
 
 /* How much longer items take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at 8192 x
- * 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200, 2026-11-22). */
+ * 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200, 2026-11-22; 2
+ * bits and e4m3 2026-11-23). */
 static double slower_of_128(const lpgemm_weight_desc_t *d, int64_t m) {
   const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < 128;
   if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return few ? 1.1 : 1.15;
   switch (bits) {
     case 1: return few ? 0.87 : 0.92;
-    case 2: return few ? 0.91 : 0.92;
+    case 2: return few ? 1.0 : 0.98;
     case 3:
     case 4: return 1.0;
     case 5: return 1.1;
     case 6: return few ? 1.03 : 1.07;
     case 7: return few ? 1.18 : 1.26;
-    default: return is_integer ? 1.08 : few ? 1.35 : 1.24;
+    default: return is_integer || d->type == LPGEMM_E4M3 ? 1.08 : few ? 1.2 : 1.24;
   }
 }
 
@@ -231,10 +234,12 @@ int lpgemm_i_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form,
   int found = 0;
   *cost = HUGE_VAL;
   for (int j = 0; j < LPG_WIDE_MOST_SHARE * (int)(sizeof items / sizeof items[0]); j++) {
-    const int i = j / LPG_WIDE_MOST_SHARE, share = 1 + j % LPG_WIDE_MOST_SHARE;
+    /* Blocks that share X come first, and are taken if others would cost as much: they read less. */
+    const int i = j / LPG_WIDE_MOST_SHARE, share = LPG_WIDE_MOST_SHARE - j % LPG_WIDE_MOST_SHARE;
     const int tokens = items[i].tokens;
     if (!has_item(weights, form, &items[i], share) || (share > 1 && !x_has_map)) continue;
-    if (tokens < 32 && parts <= 0) continue; /* for so few rows there are other kernels */
+    if (tokens < 32 && parts <= 0) continue;                             /* for so few rows there are other kernels */
+    if (tokens == LPG_WIDE_TOKENS && m <= LPG_WIDE_TOKENS / 2) continue; /* all tokens are multiplied, there or not */
     const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form, share);
     const double slower = slower_by_decoder(&weights->desc, m, tokens);
     if (!lpg_wide_make_plan(&kind, weights, m, device, parts, slower, plan, cost)) continue;

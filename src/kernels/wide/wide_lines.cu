@@ -197,7 +197,7 @@ lpgemm_status_t lpgemm_i_cuda_wide_lines(const lpg_call *call, float *factors, v
   if (call->skip_product || plan.row_tiles == 0 || d.k == 0) return LPGEMM_SUCCESS;
   lpg::decoder_args decoder = {};
   lpg::numbers_args numbers = {};
-  lpg::set_decoder(*call, false, decoder, numbers);
+  lpg::set_wide_decoder(*call, decoder, numbers);
   lpg::add_sections(*call, 1, 1, numbers);
   lpg::lines_args a = {};
   for (int role = 0; role < lpg::number_roles; role++) {

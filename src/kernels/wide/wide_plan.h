@@ -3,8 +3,8 @@
  * An item is a tile of 64, 128 or 256 rows of weights by 16 to 256 rows of X (tokens). K is cut into parts of whole
  * blocks of 256 columns, a part for each team of warps of each block of threads of a cluster, and all parts' sums are
  * added up. Where the number of parts is given, a team may have several, one after the other. Or K is not cut among
- * teams, and the blocks of threads of a cluster share X, always with 256 tokens and with 128 if that is faster: they
- * have the same tokens and different rows. Clusters take items in turn, in bands of row tiles, so that those that run
+ * teams, and the blocks of threads of a cluster share X, with 128 and 256 tokens if that is faster: they have the same
+ * tokens and different rows. Clusters take items in turn, in bands of row tiles, so that those that run
  * at the same time read the same weights and X. */
 #ifndef LPG_KERNELS_WIDE_PLAN_H
 #define LPG_KERNELS_WIDE_PLAN_H
@@ -47,15 +47,18 @@ LPG_FN int lpg_wide_stage_steps(int bits, int stage_k) {
   return (lpg_tile_k(bits) < stage_k ? stage_k : lpg_tile_k(bits)) / LPG_STEP_K;
 }
 
-/* Whether so many blocks of threads of a cluster may have the same tokens and different rows of weights: each brings a
- * part of X for all, by copies of the tensor memory accelerator. */
+/* Whether so many blocks of threads of a cluster may have the same tokens and different rows of weights: what one
+ * brings of X, by a copy of the tensor memory accelerator, it brings for all, and they take turns. */
 enum { LPG_WIDE_MOST_SHARE = 2 };
 LPG_FN int lpg_wide_has_share(int tokens, int row_tiles, int share) {
-  return share == 1 ? tokens < LPG_WIDE_TOKENS : tokens == LPG_WIDE_TOKENS || (tokens == 128 && row_tiles == 1);
+  return share == 1 || (tokens >= 128 && row_tiles == 1);
 }
 
 /* Whether a team may have several parts of K, one after the other: the sums of those before stay in registers. */
 LPG_FN int lpg_wide_has_runs(int tokens, int row_tiles) { return tokens == 128 && row_tiles == 1; }
+
+/* Whether the last items may come in halves of their tokens. */
+LPG_FN int lpg_wide_has_halves(int tokens) { return tokens == LPG_WIDE_TOKENS; }
 
 LPG_FN int lpg_wide_rows(int row_tiles, int warps) { return row_tiles * warps * LPG_TILE_ROWS; }
 
@@ -92,14 +95,35 @@ LPG_FN int lpg_wide_reads_zeros(lpg_wide_form form, int is_integer) {
   return is_integer && (form == LPG_WIDE_ZEROS || form == LPG_WIDE_SMALL || form == LPG_WIDE_SPLIT);
 }
 
-/* The widths that quantisers write; to build all forms for the others as well takes too long. */
-LPG_FN int lpg_wide_common(int is_integer, int is_float, int bits) {
-  return is_integer ? bits == 2 || bits == 3 || bits == 4 || bits == 8 : is_float ? bits % 2 == 0 : bits == 4;
+/* Weights as decoders tell them apart. */
+typedef enum lpg_wide_weights {
+  LPG_WIDE_INTEGERS,
+  LPG_WIDE_FLOATS,
+  LPG_WIDE_E4M3_WEIGHTS,
+  LPG_WIDE_CODEBOOKS
+} lpg_wide_weights;
+
+LPG_FN lpg_wide_weights lpg_wide_weights_of(lpgemm_dtype_t type) {
+  return lpg_is_integer_kind(type)             ? LPG_WIDE_INTEGERS
+         : type == LPGEMM_E4M3                 ? LPG_WIDE_E4M3_WEIGHTS
+         : lpg_kind(type) == LPGEMM_KIND_FLOAT ? LPG_WIDE_FLOATS
+                                               : LPG_WIDE_CODEBOOKS;
+}
+
+/* What quantisers write; to build all forms for the others as well takes too long. */
+LPG_FN int lpg_wide_common(lpg_wide_weights weights, int bits) {
+  switch (weights) {
+    case LPG_WIDE_INTEGERS: return bits == 2 || bits == 3 || bits == 4 || bits == 8;
+    case LPG_WIDE_FLOATS: return bits == 4 || bits == 6;
+    case LPG_WIDE_E4M3_WEIGHTS: return 1;
+    default: return bits == 4;
+  }
 }
 
 /* Which forms weights have kernels of: the special scales belong to floats. */
-LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, int is_integer, int is_float, int bits) {
-  const int common = lpg_wide_common(is_integer, is_float, bits);
+LPG_FN int lpg_wide_form_exists(lpg_wide_form form, int bf16, lpg_wide_weights weights, int bits) {
+  const int common = lpg_wide_common(weights, bits), is_integer = weights == LPG_WIDE_INTEGERS;
+  const int is_float = weights == LPG_WIDE_FLOATS || weights == LPG_WIDE_E4M3_WEIGHTS;
   switch (form) {
     case LPG_WIDE_WHOLE: return common;
     case LPG_WIDE_NEAR: return common && is_integer && !bf16;
@@ -123,9 +147,10 @@ LPG_FN int lpg_wide_has(lpg_wide_form form, int bits, int tokens, int row_tiles,
   return all_warps == 8;
 }
 
-/* A slot in shared memory: scales of an item's rows, zeros, and the rows' exponents, each by row tiles, in these by
- * granules. It is of a block of columns; in the form LINES of a stage of X, and holds lines instead: of each row tile
- * those of the groups that the stage's columns lie in, 8 pieces of 16 bytes, each the lines of rows g and g + 8. */
+/* A slot in shared memory: scales of an item's rows, zeros, and, for a team's first block of an item, the rows'
+ * exponents, each by row tiles, in these by granules. It is of a block of columns; in the form LINES of a stage of X,
+ * and holds lines instead: of each row tile those of the groups that the stage's columns lie in, 8 pieces of 16 bytes,
+ * each the lines of rows g and g + 8. */
 enum {
   LPG_WIDE_LINES_BYTES = 128,            /* of a row tile and group */
   LPG_WIDE_LINES_KEPT = 256,             /* groups of a row that are read once */
@@ -200,6 +225,7 @@ static inline lpg_wide_kind lpg_wide_kind_of(const lpg_plan *weights, lpg_wide_i
 typedef struct lpg_wide_plan {
   int32_t blocks;                 /* of 256 columns */
   int32_t row_items, token_items; /* tiles of rows, of all blocks that share tokens, and of tokens */
+  int32_t whole;                  /* items; those that are left come in halves, last */
   int32_t slices, share, groups;  /* blocks of threads of a cluster: slices of K, or those that share; clusters */
   int32_t at_once, runs;          /* parts of K that have their own teams, and that a team does one after the other */
   int32_t parts;                  /* of K: both together */
@@ -272,14 +298,16 @@ static inline double lpg_wide_slower(lpg_wide_form form) {
   }
 }
 
-/* Nanoseconds in which a block of threads adds up the sums of an item's parts out of the others' shared memory: in
- * clusters of eight with 256 rows to add up, it is the most of a small matrix (H200, 2026-11-22: 1024 x 4096 to 3072 x
- * 6144 with 4 to 128 rows of X). */
+/* Nanoseconds in which a block of threads adds up the sums of an item's parts out of the others' shared memory, beyond
+ * what storing takes anyway: in clusters of eight with 256 rows to add up, it is the most of a small matrix (H200,
+ * 2026-11-22: 1024 x 4096 to 3072 x 6144 with 4 to 128 rows of X). Items of 128 tokens and more take longer to store
+ * whole as well, so for them less comes on top (4096 x 4096 to 8192 x 28672 with 128 and 256 rows, 2026-11-23). */
 static inline double lpg_wide_parts_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int many = p->slices >= 8 && kind->rows * kind->item.teams >= LPG_WIDE_ROWS;
-  return p->at_once == 1 ? 0.0
-                         : (p->slices > 1 ? 1500.0 : 700.0) +
-                               (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
+  const int few = p->slices > 1 && kind->item.tokens < 128;
+  return p->at_once == 1
+             ? 0.0
+             : (few ? 1500.0 : 700.0) + (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
 }
 
 /* Nanoseconds of 128 rows by a block of 256 columns of 4-bit integers in the plain form: measured on the H200 with each
@@ -296,33 +324,41 @@ enum {
 
 /* Nanoseconds of a block of columns and of an item, and how many times as long as that all takes. */
 typedef struct lpg_wide_pace {
-  double block, item, slower;
+  double block, half_block, item, slower;
 } lpg_wide_pace;
 
-/* At the speed of decoding and multiplying or of its share of the memory. */
-static inline lpg_wide_pace lpg_wide_pace_of(const lpg_wide_kind *kind, double slower_decoder) {
+/* A block of columns, at the speed of decoding and multiplying or of its share of the memory. */
+static inline double lpg_wide_block_ns(const lpg_wide_kind *kind, double tokens) {
   const double share = kind->rows / 128.0;
   /* Of what an item reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23). */
-  const double codes = kind->rows * 32.0 * kind->bits, x = kind->item.tokens * 512.0 / kind->share;
-  const double read = fmax(codes / 30.0, (codes + x) / 50.0);
-  const double slower = lpg_wide_slower(kind->form), tokens = kind->item.tokens;
+  const double codes = kind->rows * 32.0 * kind->bits, x = tokens * 512.0 / kind->share;
+  const double read = fmax(codes / 30.0, (codes + x) / 48.0);
+  const double slower = lpg_wide_slower(kind->form);
   const double crowded =
       kind->item.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
   /* Decoding and multiplying overlap, the better the more one of them takes. */
   const double decode = LPG_WIDE_DECODE_NS * share * slower, multiply = LPG_WIDE_MULTIPLY_NS * share * tokens;
-  const int most = kind->item.tokens == LPG_WIDE_TOKENS;
-  const double both = most ? LPG_WIDE_HIDDEN_DECODE_NS * slower + 10.25 * tokens
-                           : cbrt(decode * decode * decode + multiply * multiply * multiply);
-  const lpg_wide_pace pace = {fmax(fmax(read, LPG_WIDE_COPY_NS), both * crowded),
+  const double both = tokens >= LPG_WIDE_TOKENS ? LPG_WIDE_HIDDEN_DECODE_NS * slower + 10.25 * tokens
+                                                : cbrt(decode * decode * decode + multiply * multiply * multiply);
+  /* 128 rows by 128 tokens overlap less (128 to 512 rows of X, five shapes: H200, 2026-11-23). */
+  const double small = tokens == 128 && kind->item.row_tiles == 1 ? 1.1 : 1.0;
+  return fmax(fmax(read, LPG_WIDE_COPY_NS), both * crowded * small);
+}
+
+static inline lpg_wide_pace lpg_wide_pace_of(const lpg_wide_kind *kind, double slower_decoder) {
+  const int tokens = kind->item.tokens, most = tokens == LPG_WIDE_TOKENS;
+  const lpg_wide_pace pace = {lpg_wide_block_ns(kind, tokens),
+                              lpg_wide_has_halves(tokens) ? lpg_wide_block_ns(kind, 0.5 * tokens) : 0.0,
                               (double)(most ? LPG_WIDE_LARGE_ITEM_NS : LPG_WIDE_ITEM_NS), slower_decoder};
   return pace;
 }
 
 /* Nanoseconds that the plan may take: items in turn. */
 static inline double lpg_wide_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind, const lpg_wide_pace *pace) {
-  const int items = p->row_items * p->token_items, rounds = (items + p->groups - 1) / p->groups;
+  const int rounds = (p->whole + p->groups - 1) / p->groups, halves = p->whole < p->row_items * p->token_items;
   const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->item.teams;
-  return (rounds * (blocks * pace->block + pace->item + lpg_wide_parts_cost(p, kind)) + LPG_WIDE_START_NS) *
+  return (rounds * (blocks * pace->block + pace->item + lpg_wide_parts_cost(p, kind)) +
+          halves * (blocks * pace->half_block + pace->item) + LPG_WIDE_START_NS) *
          pace->slower;
 }
 
@@ -339,8 +375,8 @@ static inline int lpg_wide_frame(const lpg_wide_kind *kind, const lpg_plan *weig
 
 /* Cuts K for clusters of so many blocks into so many parts (0: one for each team); 0 if it has no so many parts, or the
  * device no such clusters that run at once. */
-static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_device *device, int slices_log2, int parts,
-                                 lpg_wide_plan *p) {
+static inline int lpg_wide_slice(const lpg_wide_kind *kind, int64_t m, const lpg_device *device, int slices_log2,
+                                 int parts, lpg_wide_plan *p) {
   if (kind->share > 1 && slices_log2 > 0) return 0;
   const int cluster = kind->share << slices_log2;
   const int32_t most = cluster > 1 ? device->clusters[cluster] : device->units;
@@ -354,6 +390,9 @@ static inline int lpg_wide_slice(const lpg_wide_kind *kind, const lpg_device *de
   if (p->runs > 2 && p->at_once > 1) return 0; /* each part's sums stay by themselves */
   if (most <= 0 || (p->parts > 1 && p->parts > p->blocks)) return 0;
   p->groups = items < 1 ? 1 : items < most ? items : most;
+  p->whole = p->parts == 1 && lpg_wide_has_halves(kind->item.tokens)
+                 ? lpg_whole_items(items, p->groups, m, kind->item.tokens)
+                 : items;
   p->part = lpg_shares_of(p->blocks, p->parts);
   return 1;
 }
@@ -368,7 +407,7 @@ static inline int lpg_wide_make_plan(const lpg_wide_kind *kind, const lpg_plan *
   int found = 0;
   if (!lpg_wide_frame(kind, weights, m, &p)) return 0;
   for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
-    if (!lpg_wide_slice(kind, device, i, parts, &p)) continue;
+    if (!lpg_wide_slice(kind, m, device, i, parts, &p)) continue;
     const double ns = lpg_wide_cost(&p, kind, &pace);
     if (ns >= *cost || !lpg_wide_lay_out(&p, kind, device->shared_memory)) continue;
     found = 1;

@@ -10,26 +10,44 @@ namespace { /* nothing here is a symbol of the library */
 
 /* ---- into slots ---- */
 
-/* The values of a block for row tiles row_tile .. row_tile + RowTiles - 1: Bytes of each granule of columns, of the
- * group that it lies in. Row tiles that are not there repeat the last; what is beyond the columns is zero. */
+/* What a lane copies of a section for every block of an item's columns: Bytes of each granule, of the group that it
+ * lies in. Addresses are found once an item, since all else waits for the warp that copies. Row tiles that are not
+ * there are zero, as is what is beyond the columns. */
 template <int RowTiles, int Granules, int Bytes>
-__device__ inline void copy_granules(const number_section &s, uint32_t to, int row_tile, int row_tiles, int block,
-                                     int lane) {
-  constexpr int pieces = Bytes / 16, each = Granules * pieces;
-  const int first = s.blocks_each ? block * s.block_bytes : 0;
-#pragma unroll 1
-  for (int i = lane; i < RowTiles * each; i += 32) {
-    const int granule = i / pieces % Granules,
-              from = first + (granule * s.groups / Granules) * s.slot_bytes + i % pieces * 16;
-    const uint8_t *values = s.values + (int64_t)min(row_tile + i / each, row_tiles - 1) * s.row_bytes + from;
-    copy16_async(to + i * 16, values, from < s.row_bytes);
+struct granule_copier {
+  static constexpr int pieces = Bytes / 16, each = Granules * pieces; /* of a row tile */
+  static constexpr int all = RowTiles * each, step = 32 / each;       /* row tiles that the lanes have at once */
+  static_assert(32 % each == 0, "lanes have whole row tiles");
+  const uint8_t *values;     /* of block 0 and the lane's first row tile */
+  int left, rows;            /* bytes of a row, and row tiles, from there on */
+  int block_bytes, row_step; /* from a block to the next, and from a row tile to the lane's next */
+
+  __device__ void set_rows(const number_section &s, int row_tile, int row_tiles, int lane) {
+    const int piece = lane % each, first = row_tile + lane / each;
+    const int in_block = piece / pieces * s.groups / Granules * s.slot_bytes + piece % pieces * 16;
+    values = s.values + (int64_t)first * s.row_bytes + in_block;
+    left = s.row_bytes - in_block;
+    rows = row_tiles - first;
+    block_bytes = s.blocks_each ? s.block_bytes : 0;
+    row_step = step * s.row_bytes;
   }
-}
+
+  __device__ void copy(uint32_t to, int block, int lane) const {
+    const int block_at = block * block_bytes;
+    const uint8_t *from = values + block_at;
+    const bool there = block_at < left;
+    if (all < 32 && lane >= all) return;
+#pragma unroll
+    for (int i = 0; i * 32 < all; i++, from += row_step) {
+      copy16_async(to + (i * 32 + lane) * 16, from, there && i * step < rows);
+    }
+  }
+};
 
 /* The lines of a stage: `groups` of each row tile, from group `first` on. */
 template <class T>
 __device__ inline void copy_lines(const wide_args &a, uint32_t to, int row_tile, int first, int lane) {
-  constexpr int row_tiles = T::rows / LPG_TILE_ROWS, pieces = LPG_WIDE_LINES_BYTES / 16;
+  constexpr int row_tiles = row_tiles_of<T>, pieces = LPG_WIDE_LINES_BYTES / 16;
   const int each = a.stage_groups * pieces, log2 = __ffs(each) - 1;
   const uint8_t *const lines = a.lines + (int64_t)first * LPG_WIDE_LINES_BYTES;
   const int there = (a.line_groups - first) * pieces; /* the others are of columns that are not */
@@ -40,28 +58,41 @@ __device__ inline void copy_lines(const wide_args &a, uint32_t to, int row_tile,
   }
 }
 
+/* The slots of an item, block after block. */
 template <class T>
-__device__ inline void load_slot(const wide_args &a, uint32_t to, int row_tile, int block, int lane) {
-  constexpr lpg_wide_slot slot = T::slot();
-  constexpr int row_tiles = T::rows / LPG_TILE_ROWS;
-  const numbers_args &n = a.numbers;
-  if (!n.scale_on_rows) {
-    copy_granules<row_tiles, slot.granules, slot.scale_bytes>(n.section[n.which[role_scale]], to, row_tile, a.row_tiles,
-                                                              block, lane);
-    if (lane < row_tiles) {
-      copy16_async(to + slot.exponents + lane * LPG_TILE_ROWS,
-                   a.exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
-    }
-  }
-  if constexpr (T::reads_zeros) {
-    if (n.mode == zero_per_group) {
-      copy_granules<row_tiles, slot.granules, slot.zero_bytes>(n.section[n.which[role_zero]], to + slot.zeros, row_tile,
-                                                               a.row_tiles, block, lane);
-    }
-  }
-}
+struct slot_copier {
+  static constexpr lpg_wide_slot slot = T::slot();
+  granule_copier<row_tiles_of<T>, slot.granules, slot.scale_bytes> scales;
+  granule_copier<row_tiles_of<T>, slot.granules, 16> zeros;
+  int row_tile;
 
-/* What load_slot() leaves out, and nothing else: it runs at the same time. Scales of one where they go on the sums, and
+  static_assert(slot.zero_bytes == 0 || slot.zero_bytes == 16, "a zero is a byte");
+  __device__ static bool has_scales(const wide_args &a) { return !a.numbers.scale_on_rows; }
+  __device__ static bool has_zeros(const wide_args &a) { return T::reads_zeros && a.numbers.mode == zero_per_group; }
+  __device__ static const number_section &section(const wide_args &a, number_role role) {
+    return a.numbers.section[a.numbers.which[role]];
+  }
+
+  __device__ void set_rows(const wide_args &a, int row_tile_, int lane) {
+    row_tile = row_tile_;
+    if (has_scales(a)) scales.set_rows(section(a, role_scale), row_tile, a.row_tiles, lane);
+    if (has_zeros(a)) zeros.set_rows(section(a, role_zero), row_tile, a.row_tiles, lane);
+  }
+
+  /* first: a team's first block, of whose slot the rows' exponents are read. */
+  __device__ void copy(const wide_args &a, uint32_t to, int block, bool first, int lane) const {
+    if (has_scales(a)) {
+      scales.copy(to, block, lane);
+      if (first && lane < row_tiles_of<T>) {
+        copy16_async(to + slot.exponents + lane * LPG_TILE_ROWS,
+                     a.exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
+      }
+    }
+    if (has_zeros(a)) zeros.copy(to + slot.zeros, block, lane);
+  }
+};
+
+/* What slot_copier never brings: it runs at the same time. Scales of one where they go on the sums, and
  * the zero that all have. */
 template <class T>
 __device__ inline void fill_slots(const wide_args &a, uint8_t *slots) {

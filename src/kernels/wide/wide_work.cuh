@@ -36,6 +36,7 @@ struct wide_args {
 template <class X_, template <class, int> class Decoder_, int Bits_, int Tokens_, int RowTiles_, int Teams_,
           int TeamWarps_, lpg_wide_form Form_>
 struct wide_traits {
+  using whole = wide_traits;
   using X = X_;
   static constexpr bool lines = Form_ == LPG_WIDE_LINES, integer_sums = false;
   static constexpr bool slots = Form_ != LPG_WIDE_WHOLE; /* weights are scaled before they are multiplied */
@@ -63,6 +64,10 @@ struct wide_traits {
   /* Warps that bring a stage: of two, one brings weights and scales, the other X. */
   static constexpr int copiers = LPG_WIDE_COPY_WARPS / block_stages;
   static constexpr int x_steps = stage_k / LPG_STEP_K, x_stage_bytes = Tokens * stage_k * 2;
+  /* A stage holds columns that a copy brings after one another, and of these one or two copies' tokens. */
+  static constexpr int x_column_bytes = Tokens * LPG_WIDE_BOX_K * 2;
+  static constexpr int box_tokens = Tokens < LPG_WIDE_BOX_TOKENS ? Tokens : LPG_WIDE_BOX_TOKENS;
+  static constexpr int x_boxes = Tokens / box_tokens;
   static constexpr int w_steps = lpg_wide_stage_steps(Bits, stage_k);
   static constexpr int w_vectors = w_steps * Bits / 16; /* of 512 bytes, of a row tile and stage */
   static constexpr int w_stage_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;
@@ -71,6 +76,15 @@ struct wide_traits {
   /* The step of a stage at which vector v of 4 words a lane is needed first. */
   __device__ static constexpr int first_step(int v) { return 4 * v / (2 * unit_words) * unit_steps; }
 };
+
+template <class Whole>
+struct wide_half_traits : half_traits<Whole> {
+  static_assert(Whole::x_boxes == 2, "a copy brings the tokens of a half");
+  static constexpr int x_boxes = 1;
+};
+
+template <class T>
+constexpr int row_tiles_of = T::rows / LPG_TILE_ROWS; /* of an item */
 
 /* The items of a cluster, and the parts of K of a block of threads. */
 struct wide_work : item_bands<LPG_WIDE_BAND> {
@@ -81,11 +95,7 @@ struct wide_work : item_bands<LPG_WIDE_BAND> {
   bool reads;                          /* else there is nothing to multiply */
 
   __device__ wide_work(const lpg_wide_plan &p, bool reads)
-      : item_bands{p.row_items, p.token_items},
-        items(p.row_items * p.token_items),
-        stride(p.groups),
-        share(p.share),
-        reads(reads) {
+      : item_bands{p.row_items, p.token_items}, items(p.whole), stride(p.groups), share(p.share), reads(reads) {
     rank = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
     block = p.share > 1 ? blockIdx.x % (unsigned)p.share : 0;
     first_item = blockIdx.x / (unsigned)(p.slices * p.share);
@@ -148,21 +158,15 @@ struct ring_place {
   __device__ ring_place(uint32_t first, int count, uint32_t step)
       : at(first), first(first), end(first + count * step), step(step) {}
 
-  /* How often it begins again. */
+  /* By no more than the ring has, without a branch; 1 if it begins again. */
   __device__ int advance(int count) {
-    int turns = 0;
-    for (at += count * step; at >= end; at -= end - first) turns++;
-    return turns;
-  }
-
-  /* The same without a branch, by no more than the ring has. */
-  __device__ int pass(int count) {
     at += count * step;
     const int turns = at >= end;
     at -= turns ? end - first : 0;
     return turns;
   }
 
+  /* By one. */
   __device__ int advance() {
     at += step;
     if (at != end) return 0;

@@ -9,12 +9,12 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 /* Few rows of X; K in slices; items of 128 and of 256 tokens, the last ones with fewer; where X cannot be shared, of
- * 128 and of 256 rows by 128 tokens. Rows of weights in whole items and not. */
+ * 256 and of 128 tokens, and of 256 rows by 128 tokens. Rows of weights in whole items and not. */
 static const struct {
   int64_t m, n, k;
   int pad_x;
 } shapes[] = {{40, 256, 264, 0},  {150, 1024, 2056, 0}, {450, 4096, 72, 0}, {4300, 512, 40, 0},
-              {4300, 392, 72, 0}, {450, 5120, 72, 3},   {450, 4096, 72, 3}};
+              {4300, 392, 72, 0}, {450, 5120, 72, 3},   {450, 4096, 72, 3}, {128, 33000, 72, 3}};
 
 static const struct way {
   const char *name;

@@ -299,15 +299,16 @@ static inline double lpg_wide_slower(lpg_wide_form form) {
 }
 
 /* Nanoseconds in which a block of threads adds up the sums of an item's parts out of the others' shared memory, beyond
- * what storing takes anyway: in clusters of eight with 256 rows to add up, it is the most of a small matrix (H200,
- * 2026-11-22: 1024 x 4096 to 3072 x 6144 with 4 to 128 rows of X). Items of 128 tokens and more take longer to store
- * whole as well, so for them less comes on top (4096 x 4096 to 8192 x 28672 with 128 and 256 rows, 2026-11-23). */
+ * what storing takes anyway (H200). In clusters of eight with 256 rows to add up it is the most of a small matrix
+ * (2026-11-22: 1024 x 4096 to 3072 x 6144 with 4 to 128 rows of X). Items of 128 tokens take longer to store whole as
+ * well, so less comes on top (2026-11-23: 4096 x 4096 to 8192 x 28672 with 128 and 256 rows); of 256 tokens each block
+ * reads 128 KB, one other block's after the other (the same day, the suite regret). */
 static inline double lpg_wide_parts_cost(const lpg_wide_plan *p, const lpg_wide_kind *kind) {
   const int many = p->slices >= 8 && kind->rows * kind->item.teams >= LPG_WIDE_ROWS;
-  const int few = p->slices > 1 && kind->item.tokens < 128;
-  return p->at_once == 1
-             ? 0.0
-             : (few ? 1500.0 : 700.0) + (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
+  if (p->at_once == 1) return 0.0;
+  if (kind->item.tokens == LPG_WIDE_TOKENS) return 1250.0 * p->slices;
+  return (p->slices > 1 && kind->item.tokens < 128 ? 1500.0 : 700.0) +
+         (many ? kind->item.tokens * (kind->item.tokens > 32 ? 75.0 : 35.0) : 0.0);
 }
 
 /* Nanoseconds of 128 rows by a block of 256 columns of 4-bit integers in the plain form: measured on the H200 with each

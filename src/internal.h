@@ -218,10 +218,11 @@ lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t wei
  * tail beyond it. */
 lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, const void *from, const char *name);
 
-/* Refuses a reserved field that is not zero. */
 /* Lookup tables of m rows of k columns, and that they do not overlap a matrix of as many rows. */
 lpgemm_status_t lpgemm_i_check_tables(const void *tables, size_t tables_bytes, int64_t m, int64_t k, const char *name,
                                       const void *matrix, int64_t columns, int64_t ld, lpgemm_dtype_t type);
+
+/* Refuses a reserved field that is not zero. */
 lpgemm_status_t lpgemm_i_check_reserved(const uint32_t *reserved, int count, const char *name);
 
 /* The most elements of a matrix with its gaps: so many of any type can be addressed. */

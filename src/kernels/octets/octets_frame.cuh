@@ -103,14 +103,14 @@ __global__ void __launch_bounds__(T::threads, 1) octets_kernel(const __grid_cons
     give_registers_back<T::copy_registers>();
     octets_ring ring(a.plan, base, 1); /* fresh stages are empty */
     bring_stages<T>(a, w, ring, warp - T::warps, lane);
-    if constexpr (T::has_halves) {
+    if constexpr (lpg_octets_has_halves(T::Tokens, T::row_tiles)) {
       bring_stages<half_traits<T>>(a, halves_of<octets_work>(w), ring, warp - T::warps, lane);
     }
   } else {
     take_registers<T::registers>();
     octets_ring ring(a.plan, base, 0);
     T::template multiply<T>(a, w, ring, memory, warp, lane);
-    if constexpr (T::has_halves) {
+    if constexpr (lpg_octets_has_halves(T::Tokens, T::row_tiles)) {
       T::template multiply<half_traits<T>>(a, halves_of<octets_work>(w), ring, memory, warp, lane);
     }
   }

@@ -1,7 +1,8 @@
 /* How many rows of X of 8 bits by weights that become bytes are cut into pieces: plain arithmetic, for C and CUDA.
  *
  * An item is 128 or 256 rows of weights by 32 to 256 rows of X (tokens). K is cut into stages, and these into
- * slices, one for each block of threads of a cluster, whose sums are added up. Clusters take items in turn.
+ * slices, one for each block of threads of a cluster, whose sums are added up. Clusters take items in turn, of which
+ * the last may come in halves of their tokens.
  *
  * X is brought to an image first: for every 128 columns all tokens after one another, 128 bytes each, as the tensor
  * cores read them: of every 16 columns in the order of packed weights, and 16-byte piece i at i ^ (token % 8). */

@@ -45,7 +45,6 @@ struct octets_args {
 template <int Bits_, int Tokens_, int RowTiles_>
 struct octets_traits {
   static constexpr int Bits = Bits_, Tokens = Tokens_;
-  static constexpr bool has_halves = lpg_octets_has_halves(Tokens_, RowTiles_);
   static constexpr int row_tiles = RowTiles_, rows = lpg_octets_rows(row_tiles), warps = LPG_OCTETS_WARPS;
   static constexpr int teams = 1, team_warps = warps;
   static constexpr int threads = 32 * (warps + LPG_OCTETS_COPY_WARPS);

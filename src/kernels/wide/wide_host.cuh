@@ -65,8 +65,11 @@ static lpgemm_status_t run_wide(const lpg_call &call, wide_args &a) {
                         (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
+/* The weights that a decoder is for: one without a line here does not compile. */
 template <class Decoder>
-constexpr lpg_wide_weights weights_of = LPG_WIDE_CODEBOOKS;
+extern const lpg_wide_weights weights_of;
+template <class X, int Bits>
+constexpr lpg_wide_weights weights_of<codebook_decoder<X, Bits>> = LPG_WIDE_CODEBOOKS;
 template <class X, int Bits>
 constexpr lpg_wide_weights weights_of<integer_decoder<X, Bits>> = LPG_WIDE_INTEGERS;
 template <class X, int Bits>

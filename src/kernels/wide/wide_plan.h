@@ -4,8 +4,8 @@
  * blocks of 256 columns, a part for each team of warps of each block of threads of a cluster, and all parts' sums are
  * added up. Where the number of parts is given, a team may have several, one after the other. Or K is not cut among
  * teams, and the blocks of threads of a cluster share X, with 128 and 256 tokens if that is faster: they have the same
- * tokens and different rows. Clusters take items in turn, in bands of row tiles, so that those that run
- * at the same time read the same weights and X. */
+ * tokens and different rows. Clusters take items in turn, in bands of row tiles, so that those that run at the same
+ * time read the same weights and X; the last ones may come in halves of their tokens. */
 #ifndef LPG_KERNELS_WIDE_PLAN_H
 #define LPG_KERNELS_WIDE_PLAN_H
 

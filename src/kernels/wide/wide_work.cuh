@@ -77,6 +77,7 @@ struct wide_traits {
   __device__ static constexpr int first_step(int v) { return 4 * v / (2 * unit_words) * unit_steps; }
 };
 
+/* Of items of half the tokens: one copy for every 64 columns in place of two. */
 template <class Whole>
 struct wide_half_traits : half_traits<Whole> {
   static_assert(Whole::x_boxes == 2, "a copy brings the tokens of a half");

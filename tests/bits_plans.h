@@ -2,7 +2,7 @@
 #ifndef LPG_TESTS_BITS_PLANS_H
 #define LPG_TESTS_BITS_PLANS_H
 
-#include "bitserial/bits_plan.h"
+#include "bitserial/gemv1_plan.h"
 #include "internal.h"
 
 /* Cases FAMILY/plan/0 and 1, a device each: draws problems of up to so many rows of X, checks what all such plans have

@@ -14,22 +14,26 @@ MAX_LINES = {"": 500, "tests/": 1000, "include/": 1000}  # of a file: a suite st
 # in / is a folder. Nothing may include a .c file. The references of the tests stand for themselves: nothing from src/.
 PUBLIC = ["include/lpgemm.h"]
 PART = PUBLIC + ["src/internal.h", "src/status.h", "src/layouts/"]
-KERNELS = PART + ["src/cuda/cuda.h", "src/kernels/", "src/kernels/prim/"]
+CUDA = PART + ["src/cuda/cuda.h"]
+SHARED = ["src/kernels/" + room + "/" for room in ("prim", "plan", "operand", "epilogue", "launch")]  # never a prefix of all
 ALLOWED = {
     "include/": [],
     "src/": PUBLIC + ["src/"],
     "src/layouts/": PUBLIC + ["src/status.h"],
-    "src/pack/": PART + ["src/cuda/cuda.h"],
-    "src/cuda/": PART + ["src/pack/pack.h"],
+    "src/pack/": CUDA,
+    "src/cuda/": PART + ["src/pack/pack.h", "src/pack/activation.h", "src/kernels/prim/"],
     "src/cpu/": PART + ["src/pack/activation.h", "src/pack/sections.h"],
     "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
     "src/dispatch/": PART,
     "src/lut/": PART + ["src/cpu/cpu.h", "src/cpu/epilogue_rows.h", "src/cpu/weight.h"],
-    "src/kernels/": PART + ["src/cuda/cuda.h", "src/pack/activation.h", "src/kernels/prim/"],
-    "src/kernels/*/": KERNELS,  # a family of kernels, but for those below
-    "src/kernels/octets/": KERNELS + ["src/kernels/wide/", "src/bitserial/planes_slice.h"],
     "src/kernels/prim/": [],
-    "src/bitserial/": KERNELS,
+    "src/kernels/plan/": PART,
+    "src/kernels/operand/": CUDA + ["src/kernels/prim/", "src/kernels/plan/"],
+    "src/kernels/epilogue/": PART + ["src/kernels/prim/", "src/kernels/plan/", "src/kernels/operand/x_type.cuh"],
+    "src/kernels/launch/": CUDA + ["src/kernels/plan/"],
+    "src/kernels/*/": CUDA + SHARED,  # a family
+    "src/bitserial/": CUDA + SHARED,
+    "src/lut/gpu/": CUDA + SHARED,
     "tests/": PUBLIC + ["src/", "tests/"],
     "tests/ref/": PUBLIC,
     "tests/ref/format_reader": [],

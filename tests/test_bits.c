@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "bits_plans.h"
-#include "bitserial/bits_fixed.h"
-#include "bitserial/bits_plan.h"
+#include "bitserial/gemv1_fixed.h"
+#include "bitserial/gemv1_plan.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "test.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "bits_plans.h"
-#include "bitserial/counts_plan.h"
+#include "bitserial/gemv1_i8_plan.h"
 #include "problem.h"
 #include "test.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "devices.h"
-#include "kernels/dense/expand.h"
+#include "kernels/dequant/dequant_expand.h"
 #include "layouts/number.h"
 #include "problem.h"
 #include "sample.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "devices.h"
-#include "kernels/lookup/lookup_plan.h"
 #include "layouts/unit.h"
+#include "lut/gpu/lut_plan.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "ref/lmma.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "devices.h"
-#include "kernels/octets/octets_plan.h"
+#include "kernels/gemm8/gemm8_plan.h"
 #include "problem.h"
 #include "test.h"
 

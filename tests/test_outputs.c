@@ -2,7 +2,7 @@
  * bytes, or 8, with nothing but scales, C and a bias, and a long one for all else. The problems of other tests are
  * mostly too small for whole items. */
 #include "devices.h"
-#include "kernels/wide/wide_limits.h"
+#include "kernels/gemm/gemm_limits.h"
 #include "problem.h"
 #include "test.h"
 

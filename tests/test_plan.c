@@ -1,12 +1,13 @@
 /* How problems are cut into pieces (src/kernels/decode/decode_plan.h, wide_plan.h), on made-up GPUs: what is said to
  * fit has a plan, the pieces are the whole, and everything lies in shared memory, aligned and apart. */
-#include "kernels/decode/decode_limits.h"
-#include "kernels/decode/decode_plan.h"
-#include "kernels/dense/dense_plan.h"
-#include "kernels/octets/octets_plan.h"
-#include "kernels/tile_sums.h"
-#include "kernels/wide/wide_limits.h"
-#include "kernels/wide/wide_plan.h"
+#include "kernels/dequant/dequant_plan.h"
+#include "kernels/epilogue/sums.h"
+#include "kernels/gemm/gemm_limits.h"
+#include "kernels/gemm/gemm_plan.h"
+#include "kernels/gemm8/gemm8_plan.h"
+#include "kernels/gemv/gemv_limits.h"
+#include "kernels/gemv/gemv_plan.h"
+#include "kernels/operand/limits.h"
 
 #include "devices.h"
 #include "test.h"

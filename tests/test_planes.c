@@ -7,7 +7,7 @@
  *   planes/refused  what the kernels for planes leave to others */
 #include <string.h>
 
-#include "bitserial/planes_slice.h"
+#include "kernels/operand/bit_planes.h"
 #include "problem.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
  * form takes for granted is so. And, on a GPU, the items whose X is shared, which take more rows than the drawn
  * problems of test_gemm.c have. */
 #include "devices.h"
-#include "kernels/wide/wide_limits.h"
+#include "kernels/gemm/gemm_limits.h"
 #include "layouts/packed.h"
 #include "problem.h"
 #include "sample.h"

@@ -1,7 +1,7 @@
 /* The decoders of src/kernels/decoder.cuh on the host, as plain functions for test_decoders.c. */
 #include "decoders.h"
 
-#include "kernels/weights_host.cuh"
+#include "kernels/operand/operand_args.cuh"
 
 namespace lpg {
 namespace {

@@ -6,7 +6,8 @@
 #include "../problem.h"
 #include "../test.h"
 #include "decoders.h"
-#include "kernels/decode/decode_limits.h"
+#include "kernels/gemv/gemv_limits.h"
+#include "kernels/operand/limits.h"
 #include "layouts/unit.h"
 
 static const lpg_device device = {

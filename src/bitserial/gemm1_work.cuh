@@ -1,0 +1,153 @@
+/* What the kernel that multiplies planes is told, and from an item's sums to outputs. */
+#pragma once
+
+#include "../kernels/epilogue/epilogue.cuh"
+#include "../kernels/operand/x_type.cuh"
+#include "../kernels/plan/scheduler.cuh"
+#include "gemm1_images.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+struct planes_args {
+  lpg_planes_plan plan;
+  const uint8_t *x_image, *w_image; /* of all tokens; of the chunk */
+  const int32_t *x_sums, *numbers;
+  int32_t first_item, items; /* of rows: the chunk's first, and how many it has */
+  int32_t n, m;
+  int32_t step; /* of weights times that of X */
+  epilogue_args epilogue;
+};
+
+/* The items of a cluster; each of its blocks of threads has other tokens. */
+struct planes_work {
+  item_bands<LPG_PLANES_BAND> bands;
+  int items, cluster, block; /* block: in the cluster */
+  int p, q, k_stages;
+  bool reads;
+
+  __device__ planes_work(const planes_args &a)
+      : bands{a.items, a.plan.token_items},
+        items(a.items * a.plan.token_items),
+        cluster(a.plan.cluster),
+        block(blockIdx.x % (unsigned)a.plan.cluster),
+        p(a.plan.p),
+        q(a.plan.q),
+        k_stages(a.plan.k_stages),
+        reads(reads_product(a.epilogue)) {}
+
+  __device__ int token_item(int item) const { return bands.token_item(item) * cluster + block; }
+
+  /* Of a level, the planes of W: those i for which level - i is a plane of X. */
+  __device__ int first_plane(int level) const { return max(level - (q - 1), 0); }
+  __device__ int last_plane(int level) const { return min(level, p - 1); }
+  __device__ int levels() const { return reads ? p + q - 1 : 0; }
+};
+
+/* A warp's 16 tokens by 256 rows: sum[4 j + i] is of row 8 j + 2 t + i % 2 and of token g + 8 (i / 2). */
+struct planes_store {
+  const planes_args &a;
+  const int32_t *numbers; /* of the item's rows, in shared memory */
+  uint8_t *area;          /* the warp's: 16 tokens, LPG_PLANES_PITCH bytes apart */
+  int m, n, lane;         /* m: the warp's first token; n: the item's first row */
+  int32_t x_sum[2];       /* of the lane's tokens */
+
+  __device__ planes_store(const planes_args &args, const int32_t *numbers, uint8_t *area, int m, int n, int lane)
+      : a(args), numbers(numbers), area(area), m(m), n(n), lane(lane) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) x_sum[i] = m + lane / 4 + 8 * i < a.m ? a.x_sums[m + lane / 4 + 8 * i] : 0;
+  }
+
+  /* A number of rows 8 j + 2 t and the next one. */
+  __device__ int2 numbers_of(int which, int j) const {
+    return *(const int2 *)(numbers + which * LPG_PLANES_ROWS + 8 * j + lane % 4 * 2);
+  }
+
+  /* Sums of numbers from sums of stored codes, of these rows, which have the first two numbers. */
+  __device__ int2 whole(const int (&sum)[128], int j, int upper, int2 own, int2 by_sum) const {
+    const auto of = [&](int s, int first, int second) {
+      return (int)((unsigned)a.step * (unsigned)s + (unsigned)first + (unsigned)second * (unsigned)x_sum[upper]);
+    };
+    return make_int2(of(sum[4 * j + 2 * upper], own.x, by_sum.x), of(sum[4 * j + 2 * upper + 1], own.y, by_sum.y));
+  }
+
+  /* 16 bits and nothing but scales: 64 rows at a time, 128 bytes of a token. */
+  template <class X>
+  __device__ void store_halves(const int (&sum)[128]) const {
+    const epilogue_args &e = a.epilogue;
+    uint16_t *const y = (uint16_t *)e.y;
+    float x_scale[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      x_scale[i] = e.alpha * e.global_scale * (m + lane / 4 + 8 * i < a.m ? x_scale_of(e, m + lane / 4 + 8 * i) : 0.0f);
+    }
+#pragma unroll
+    for (int part = 0; part < 4; part++) {
+      __syncwarp();
+#pragma unroll
+      for (int j = 0; j < 8; j++) {
+        const int2 own = numbers_of(0, part * 8 + j), by_sum = numbers_of(1, part * 8 + j);
+        const int2 bits = numbers_of(2, part * 8 + j);
+        const float2 scale = make_float2(__int_as_float(bits.x), __int_as_float(bits.y));
+#pragma unroll
+        for (int upper = 0; upper < 2; upper++) {
+          const int2 v = whole(sum, part * 8 + j, upper, own, by_sum);
+          const auto scaled = [&](int x, float f) { return (float)x * f * x_scale[upper]; };
+          *(uint32_t *)(area + (lane / 4 + 8 * upper) * LPG_PLANES_PITCH + (8 * j + lane % 4 * 2) * 2) =
+              X::round_two(scaled(v.x, scale.x), scaled(v.y, scale.y));
+        }
+      }
+      __syncwarp();
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int token = i * 4 + lane / 8;
+        if (m + token < a.m) {
+          *(uint4 *)(y + (int64_t)(m + token) * e.ldy + n + part * 64 + lane % 8 * 8) =
+              *(const uint4 *)(area + token * LPG_PLANES_PITCH + lane % 8 * 16);
+        }
+      }
+    }
+  }
+
+  /* Anything: 32 rows at a time, a lane has a row. */
+  __device__ void store_any(const int (&sum)[128]) const {
+    const epilogue_args &e = a.epilogue;
+#pragma unroll
+    for (int part = 0; part < 8; part++) {
+      __syncwarp();
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        *(int2 *)(area + (lane / 4 + 8 * (i % 2)) * LPG_PLANES_PITCH + (i / 2 * 8 + lane % 4 * 2) * 4) =
+            whole(sum, part * 4 + i / 2, i % 2, numbers_of(0, part * 4 + i / 2), numbers_of(1, part * 4 + i / 2));
+      }
+      __syncwarp();
+      const int row = n + part * 32 + lane;
+      const float scale = __int_as_float(numbers[2 * LPG_PLANES_ROWS + part * 32 + lane]);
+#pragma unroll 1
+      for (int token = 0; row < a.n && token < 16 && m + token < a.m; token++) {
+        const int v = *(const int *)(area + token * LPG_PLANES_PITCH + lane * 4);
+        if (e.y_type == LPGEMM_I32) {
+          store_integer(e, m + token, row, v);
+        } else {
+          store_real(e, m + token, row, (float)v * scale);
+        }
+      }
+    }
+  }
+
+  __device__ void store(const int (&sum)[128]) const {
+    const epilogue_args &e = a.epilogue;
+    const bool whole_vectors = e.only_scales && ((uintptr_t)e.y | e.ldy * 2) % 16 == 0 && n + LPG_PLANES_ROWS <= a.n;
+    if (whole_vectors && e.y_type == LPGEMM_F16) {
+      store_halves<f16_x>(sum);
+    } else if (whole_vectors && e.y_type == LPGEMM_BF16) {
+      store_halves<bf16_x>(sum);
+    } else {
+      store_any(sum);
+    }
+  }
+};
+static_assert(LPG_PLANES_PITCH >= 64 * 2 && LPG_PLANES_PITCH >= 32 * 4, "the area holds a part");
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,47 @@
+/* Activations, one code a byte, as the images want them: two's complement as offset binary for planes, as it is for
+ * bytes. */
+#pragma once
+
+#include "gemm1_images.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+struct planes_x_codes {
+  const uint8_t *x;
+  int64_t ldx;
+  int32_t k;
+  uint32_t flip, mask; /* of a byte, in all four of a word: what is inverted, and what counts of a code */
+
+  __device__ const uint8_t *row(int64_t token) const { return x + token * ldx; }
+
+  /* The columns from k0 on, 16 of them; what is beyond the row is zero. aligned: rows are, to 16 bytes. */
+  __device__ void load_sixteen(const uint8_t *row, int k0, bool aligned, uint32_t *word) const {
+    if (aligned && k0 + 16 <= k) {
+      const uint4 all = *(const uint4 *)(row + k0);
+      word[0] = (all.x ^ flip) & mask, word[1] = (all.y ^ flip) & mask;
+      word[2] = (all.z ^ flip) & mask, word[3] = (all.w ^ flip) & mask;
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      word[i] = 0;
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const int column = k0 + 4 * i + j;
+        if (column < k) word[i] |= ((row[column] ^ flip) & mask & 0xff) << 8 * j;
+      }
+    }
+  }
+};
+
+inline planes_x_codes x_codes_of(const lpg_call &call, int bytes) {
+  const lpgemm_dtype_t type = call.problem.x_type;
+  const int bits = lpg_bits(type), is_int = lpg_kind(type) == LPGEMM_KIND_INT;
+  const uint32_t all = 0x01010101u, flip = bytes ? (bits == 8 && !is_int ? 0x80u : 0u) : lpg_stored_flip(type);
+  return {(const uint8_t *)call.x, call.ldx, (int32_t)call.problem.plan->desc.k, all * flip,
+          all * (bytes ? 0xffu : (1u << bits) - 1u)};
+}
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,209 @@
+/* The bits kernels: one or two rows of fp16 or bf16 by weights of 1 and 2 bits, whose packed words go to the binary
+ * tensor cores untouched (docs/bitserial.md).
+ *
+ *   cut the slice of X into planes, in shared memory, while the first weights are on their way
+ *   every warp for its even share of units:
+ *     binary products of the words and the planes: 24 counts for every chunk of columns, row of X and row of weights
+ *     counts times powers of two, on the fp16 tensor cores: the exact sums of codes times X's integers
+ *     sums += scale * (products - center * sum of X)
+ *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store */
+#pragma once
+
+#include "../kernels/prim/mma.cuh"
+#include "../kernels/prim/mma_b1.cuh"
+#include "gemv1_frame.cuh"
+#include "gemv1_scales.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* Counts are integers below 1024, and as bits of fp16 these are themselves times 2^-24. So pairs of them, as they come
+ * out of the binary product, are A of an fp16 product, whose B has what the planes count, times 2^4: in column 2s the
+ * low planes', in column 2s + 1 the high planes', for what stands in lane s; and 0 in the other columns. */
+template <int Bits>
+struct plane_weights {
+  uint32_t pair[4][3]; /* for lane s: of the three blocks of 8 planes */
+
+  __device__ explicit plane_weights(int lane) {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int b = 0; b < 3; b++) {
+      const uint32_t both = weight(8 * b + 2 * t, g % 2) | weight(8 * b + 2 * t + 1, g % 2) << 16;
+#pragma unroll
+      for (int s = 0; s < 4; s++) pair[s][b] = g / 2 == s ? both : 0u;
+    }
+  }
+
+  __device__ static uint32_t weight(int plane, int high) {
+    if ((plane >= low_planes) != high) return 0;
+    const float count = (float)lpg_plane_weight(Bits, plane) * (high ? 16.0f / (1 << low_planes) : 16.0f);
+    return __half_as_ushort(__float2half_rn(count));
+  }
+};
+
+/* Counts of rows g and g + 8, each of the lane's two planes of a block as a pair. */
+__device__ inline void pack_counts(const int (&d)[4], uint32_t &low, uint32_t &high) {
+  low = __byte_perm((uint32_t)d[0], (uint32_t)d[1], 0x5410);
+  high = __byte_perm((uint32_t)d[2], (uint32_t)d[3], 0x5410);
+}
+
+/* Adds to sum the counts of two chunks of a row of X, for lanes s and s + 1. words: of a block of 256 columns; planes:
+ * of the lane, for the block. */
+template <int Bits>
+__device__ inline void add_products(const uint32_t *words, const uint32_t *planes, const plane_weights<Bits> &weights,
+                                    int s, float (&sum)[4]) {
+  uint32_t a[2][4], last[4];
+#pragma unroll
+  for (int c = 0; c < 2; c++) {
+#pragma unroll
+    for (int b = 0; b < 3; b++) {
+      int d[4];
+      const uint32_t *const at = planes + (c * 3 + b) * Bits;
+      if (Bits == 1) {
+        and_popc_128(d, words + 2 * c, at[0]);
+      } else {
+        and_popc_256(d, words + 4 * c, at[0], at[Bits - 1]);
+      }
+      if (b < 2) pack_counts(d, a[c][2 * b], a[c][2 * b + 1]);
+      if (b == 2) pack_counts(d, last[2 * c], last[2 * c + 1]);
+    }
+    mma_f16::multiply(sum, a[c], weights.pair[s + c][0], weights.pair[s + c][1]);
+  }
+  mma_f16::multiply(sum, last, weights.pair[s][2], weights.pair[s + 1][2]);
+}
+
+/* The lane's planes of a row of X for a block of 256 columns. */
+template <int Bits>
+__device__ inline void load_planes(const uint32_t *from, uint32_t (&to)[6 * Bits]) {
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    if (Bits == 1) {
+      const uint2 v = ((const uint2 *)from)[i];
+      to[2 * i] = v.x, to[2 * i + 1] = v.y;
+    } else {
+      const uint4 v = ((const uint4 *)from)[i];
+      to[4 * i] = v.x, to[4 * i + 1] = v.y, to[4 * i + 2] = v.z, to[4 * i + 3] = v.w;
+    }
+  }
+}
+
+/* A warp's sums for a super tile: of rows g and g + 8, the lane's chunks and rows of X. */
+template <class T>
+struct lane_sums {
+  float sum[T::row_tiles][T::pairs][2];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int p = 0; p < T::pairs; p++) sum[r][p][0] = sum[r][p][1] = 0.0f;
+    }
+  }
+
+  /* To a slot: [row tile][row of X][row]. */
+  __device__ void store(float *slot, int lane, float factor) const {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int p = 0; p < T::pairs; p++) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+          float all = sum[r][p][half] + __shfl_xor_sync(~0u, sum[r][p][half], 1);
+          if (T::Columns == 1) all += __shfl_xor_sync(~0u, all, 2);
+          const int m = T::Columns == 1 ? 0 : 2 * p + t / 2;
+          if (t % T::chunks == 0) slot[(r * T::Columns + m) * LPG_TILE_ROWS + half * 8 + g] = all * factor;
+        }
+      }
+    }
+  }
+};
+
+/* Adds a unit's products; x: the planes of its first block, of the first row of X. */
+template <class T>
+__device__ inline void multiply_unit(const bits_args &a, const unit_words<T> &unit, const uint32_t *x, int lane,
+                                     const plane_weights<T::Bits> &weights, lane_sums<T> &sums) {
+  constexpr int things = T::Columns == 1 ? T::blocks : 2; /* with two chunks each: blocks, or rows of X */
+  const int t = lane % 4, stride = T::Columns == 1 ? T::block_words : a.plan.x_stride / 4;
+#pragma unroll
+  for (int p = 0; p < T::pairs; p++, x += 2 * stride) {
+    float products[T::row_tiles][4];
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) products[r][i] = 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < things; i++) {
+      uint32_t planes[6 * T::Bits];
+      load_planes<T::Bits>(x + i * stride + lane * (6 * T::Bits), planes);
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) {
+        const uint32_t *const words = unit.word[r] + (T::Columns == 1 ? i * 4 * T::Bits : 0);
+        add_products<T::Bits>(words, planes, weights, 2 * i, products[r]);
+      }
+    }
+    const chunk_numbers numbers = ((const chunk_numbers *)(x + t / 2 * stride + T::plane_words))[t % 2];
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        float &total = sums.sum[r][p][half];
+        total = scaling_of(a.numbers, unit.numbers[r], half)
+                    .add(unit.numbers[r], numbers, products[r][2 * half], products[r][2 * half + 1], total);
+      }
+    }
+  }
+}
+
+/* What the frame of the kernel asks for. */
+template <class T>
+struct fixed_products {
+  const bits_args &a;
+  int lane;
+  plane_weights<T::Bits> weights;
+  lane_sums<T> sums;
+
+  __device__ fixed_products(const bits_args &a, int, int, int, int lane) : a(a), lane(lane), weights(lane) {
+    sums.clear();
+  }
+
+  __device__ void multiply(const unit_words<T> &unit, const uint32_t *x) {
+    multiply_unit<T>(a, unit, x, lane, weights, sums);
+  }
+
+  __device__ void store(float *slot) {
+    sums.store(slot, lane, T::General ? 1.0f : 0.5f * a.numbers.step);
+    sums.clear();
+  }
+
+  __device__ void finish(int, uint8_t *) const {}
+  __device__ float value(int, int, float sum, const uint8_t *) const { return sum; }
+};
+
+/* Columns: rows of X, 1 or an even number; General: scales that are not fp16, or zeros that differ.
+ *
+ * Four things stand side by side in the lanes t of a unit: its four chunks for the only row of X, or its two chunks for
+ * two rows of X, in turn. */
+template <int Bits_, int Columns_, bool General_>
+struct bits_traits {
+  using task = plane_task<bits_traits>;
+  using products = fixed_products<bits_traits>;
+  using numbers = raw_numbers<General_>;
+  using sum_type = float;
+  static constexpr int Bits = Bits_, Columns = Columns_;
+  static constexpr bool General = General_;
+  static constexpr int warps = LPG_BITS_WARPS, threads = 32 * warps, row_tiles = lpg_bits_row_tiles(Columns);
+  static constexpr int chunks = lpg_bits_chunks(Columns), blocks = chunks / 2; /* of a unit; blocks of 256 columns */
+  static constexpr int pairs = Columns == 1 ? 1 : Columns / 2;                 /* of rows of X; or the only one */
+  static constexpr int rows = row_tiles * LPG_TILE_ROWS;                       /* of weights */
+  static constexpr int vectors = Bits * blocks;                                /* of 512 bytes, of a row tile */
+  /* Units whose loads are under way. */
+  static constexpr int depth = 5 - Bits - General;
+  static constexpr int block_words = lpg_bits_block_words(Bits), plane_words = lpg_bits_plane_words(Bits);
+  static constexpr int unit_x_words = blocks * block_words; /* of a row of X */
+  static constexpr int digits = lpg_fixed_digits(Bits);
+};
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,61 @@
+/* Kernels of bits_frame.cuh from the host: arguments, plan, launch. */
+#pragma once
+
+#include "../cuda/cuda.h"
+#include "gemv1_frame.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* The plan, made once a problem. */
+static lpgemm_status_t find_bits_plan(const lpg_call &call, const lpg_bits_form &form, lpg_bits_plan &plan) {
+  static_assert(sizeof plan <= sizeof call.memo->words, "a memo is too small for a plan");
+  if (call.memo && call.memo->filled) {
+    memcpy(&plan, call.memo->words, sizeof plan);
+    return LPGEMM_SUCCESS;
+  }
+  double cost;
+  LPG_CHECK(lpg_bits_make_plan(call.problem.plan, form, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
+            "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.plan->desc.k,
+            call.device->name);
+  if (call.memo) {
+    memcpy(call.memo->words, &plan, sizeof plan);
+    call.memo->filled = 1;
+  }
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t make_bits_args(const lpg_call &call, const lpg_bits_form &form, bits_args &a) {
+  const lpg_plan &plan = *call.problem.plan;
+  LPG_TRY(find_bits_plan(call, form, a.plan));
+  set_chunk_numbers(call, a.numbers);
+  a.codes = call.section[LPG_SECTION_CODES];
+  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
+  a.row_vectors = (int32_t)(a.row_bytes / 512);
+  a.row_tiles = (int32_t)plan.row_tiles;
+  a.n = (int32_t)plan.desc.n;
+  a.m = (int32_t)call.problem.m;
+  a.k = plan.desc.k;
+  a.ldx = call.ldx;
+  a.x = call.x;
+  a.is_bf16 = call.problem.x_type == LPGEMM_BF16;
+  a.epilogue = make_epilogue(call);
+  return LPGEMM_SUCCESS;
+}
+
+template <class T>
+static lpgemm_status_t launch_bits(const lpg_call &call, const bits_args &a) {
+  return launch_cluster((const void *)bits_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
+                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
+}
+
+template <class T>
+static lpgemm_status_t prepare_one() {
+  int device, bytes;
+  LPG_CUDA(cudaGetDevice(&device));
+  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return allow_shared((const void *)bits_kernel<T>, (size_t)bytes);
+}
+
+}  // namespace
+}  // namespace lpg

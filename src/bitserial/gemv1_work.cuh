@@ -1,0 +1,26 @@
+/* What the parts of the bits kernels have in common: their arguments. */
+#pragma once
+
+#include "../kernels/epilogue/epilogue.cuh"
+#include "../kernels/operand/scales_chunk.cuh"
+#include "../kernels/plan/scheduler.cuh"
+#include "gemv1_plan.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+struct bits_args {
+  lpg_bits_plan plan;
+  chunk_numbers_args numbers;
+  const uint8_t *codes;
+  int64_t row_bytes;   /* of the codes of a row tile */
+  int32_t row_vectors; /* of them, 512 bytes each */
+  int32_t row_tiles, n, m;
+  int64_t k, ldx;
+  const void *x;
+  int is_bf16;
+  epilogue_args epilogue;
+};
+
+}  // namespace
+}  // namespace lpg

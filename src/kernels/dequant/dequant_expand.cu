@@ -1,0 +1,424 @@
+/* Brings packed weights to the type that they are multiplied in: value, zero and scale in fp32, rounded once; to 8 bits
+ * without the scale, exactly.
+ *
+ *   a block of threads has a row tile; its warps take blocks of 256 columns in turn:
+ *     scales and zeros of the block's groups to shared memory
+ *     for every stage of 128 bytes: decode in the order of the packed words, put in place in shared memory, then copy
+ *     to the image */
+#include "../../cuda/cuda.h"
+#include "../../layouts/unit.h"
+#include "../operand/x_type.cuh"
+#include "../plan/scheduler.cuh"
+#include "../prim/async.cuh"
+#include "../prim/pdl.cuh"
+#include "dequant_expand.h"
+#include "dequant_scales.cuh"
+
+#include <cuda_fp8.h>
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* ---- what an image is made of: how two numbers are rounded to neighbours ---- */
+
+template <class X>
+struct half_image {
+  using pair = uint32_t;
+  static constexpr bool scaled = true, wide_range = X::exponent == 8;
+  __device__ static pair round(float a, float b) { return X::round_two(a, b); }
+};
+
+struct i8_image {
+  using pair = uint16_t;
+  static constexpr bool scaled = false, wide_range = true;
+  __device__ static pair round(float a, float b) { /* integers: their bits are the lowest of 1.5 * 2^23 + x */
+    return (uint16_t)__byte_perm(__float_as_uint(a + 12582912.0f), __float_as_uint(b + 12582912.0f), 0x0040);
+  }
+};
+
+struct e4m3_image {
+  using pair = uint16_t;
+  static constexpr bool scaled = false, wide_range = true;
+  __device__ static pair round(float a, float b) {
+    return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
+  }
+};
+
+/* Columns of a stage. */
+template <class Image>
+constexpr int stage_k_of = LPG_DENSE_STAGE_BYTES * 2 / (int)sizeof(typename Image::pair);
+
+/* ---- the kernel ---- */
+
+struct expand_args {
+  lpg_expand_scaling scaling;
+  expand_sections groups;
+  bool minima;
+  lpgemm_dtype_t type;
+  float codebook[16];
+  float offset;       /* integers: value = stored + offset; 2^23 less */
+  int value_exponent; /* the others are multiplied by 2^-this first, and their scales by 2^this, if they are far from 1
+                       */
+  expand_sections bound; /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
+  double most, scale_most, zero_most; /* and the largest magnitudes of values, and of codes of the lower level */
+  const uint8_t *codes;
+  const int8_t *exponents; /* of rows; NULL: all 0 */
+  int64_t row_bytes;       /* of the codes of a row tile */
+  int32_t row_vectors;     /* of them, 512 bytes each */
+  int32_t n, k, k_stages, first_row_tile;
+  uint8_t *image;
+  float *numbers; /* factors of rows' sums that were found, or the table of scales */
+};
+
+constexpr int warps = 4, resident = 6;                             /* of a block of threads; blocks an SM */
+constexpr int piece_bytes = LPG_TILE_ROWS * LPG_DENSE_STAGE_BYTES; /* a row tile's part of a stage */
+constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
+
+struct expand_area { /* what a warp keeps in shared memory */
+  uint8_t piece[piece_bytes];
+  /* Of rows g and g + 8: scales and zeros, then scales and centers, these with their signs changed; and rests. A walk
+   * looks at one group more than there are. */
+  float4 numbers[most_groups + 1][LPG_TILE_ROWS / 2];
+  float2 rests[most_groups + 1][LPG_TILE_ROWS / 2];
+};
+
+/* A bound of the exponents of the weights of a row tile's rows, by all threads: less than 2^(exponent + 1). Of two
+ * levels only the upper one is read, and the codes below are taken for the largest that there are. */
+__device__ inline void find_exponents(const expand_args &a, int row_tile, int (&exponent)[LPG_TILE_ROWS],
+                                      expand_area &area) {
+  if (threadIdx.x < LPG_TILE_ROWS) exponent[threadIdx.x] = -1000;
+  __syncthreads();
+  const int groups = (int)((a.k - 1) / a.bound.group_k + 1), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int found[2] = {-1000, -1000};
+  const auto take = [&](float scale_of, float zero_of, int &most_found) {
+    const double scale = fabs((double)scale_of) * a.scale_most, zero = fabs((double)zero_of) * a.zero_most;
+    const double most = a.minima ? a.most * scale + zero : (a.most + zero) * scale;
+    if (most > 0.0 && most < INFINITY) most_found = max(most_found, (int)(__double2hiint(most) >> 20) - 1023);
+  };
+  for (int first = warp * most_groups; first < groups; first += warps * most_groups) {
+    const int count = min(most_groups, groups - first);
+    load_numbers(a.bound, row_tile, first, count, area.numbers);
+    __syncwarp();
+    for (int j = lane / 8; j < count; j += 4) {
+      const float4 two = area.numbers[j][lane % 8];
+      take(two.x, two.z, found[0]);
+      take(two.y, two.w, found[1]);
+    }
+    __syncwarp();
+  }
+  for (int half = 0; half < 2; half++) {
+    if (found[half] > -1000) atomicMax(&exponent[lane % 8 + 8 * half], found[half]);
+  }
+  __syncthreads();
+}
+
+/* The power of two that a row's weights are multiplied by. */
+__device__ inline int power_of(const expand_args &a, int row, int found) {
+  if (a.scaling.finds) return found < -900 ? 0 : 14 - found;
+  return a.scaling.top - (a.exponents ? a.exponents[row] : 0);
+}
+
+/* Values of codes: of integers with 2^23 and more added, as which the center takes it off; the others, and those that
+ * are odd, from a table. */
+template <bool Integers>
+struct values_of {
+  const float *table;
+
+  __device__ float2 both_of(uint32_t two) const {
+    if (!Integers) return make_float2(table[two & 0xffffu], table[two >> 16]);
+    const uint32_t upper = 0x4b000000u;
+    return make_float2(__uint_as_float(__byte_perm(two, upper, 0x7610)),
+                       __uint_as_float(__byte_perm(two, upper, 0x7632)));
+  }
+};
+
+/* Makes centers and rests of a block's zeros, a lane for two rows of a group. A weight is (value - center) * scale +
+ * rest, rounded once: the center of integers is an integer, so that the difference is exact, and what is left of a zero
+ * goes into the rest. */
+template <bool Scaled, bool Integers>
+__device__ inline void set_centers(const expand_args &a, const int *powers, int groups, int lane, expand_area &area) {
+  const bool scaled = Scaled && !a.scaling.on_rows && !a.scaling.in_table;
+  const float to_values = lpg_exp2i(-a.value_exponent);
+  float power[2][2]; /* a row's power of two is the product of two, since it may be more than fp32 has */
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    const int e = powers[lane % 8 + 8 * half] + a.value_exponent;
+    power[half][0] = lpg_exp2i(e >> 1);
+    power[half][1] = lpg_exp2i(e - (e >> 1));
+  }
+#pragma unroll 1
+  for (int group = lane / 8; group < groups; group += 4) {
+    float4 &at = area.numbers[group][lane % 8];
+    float scale[2] = {at.x, at.y}, zero[2] = {at.z, at.w}, rest[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const auto with_power = [&](float x) { return x * power[half][0] * power[half][1]; };
+      scale[half] = scaled ? with_power(scale[half]) : 1.0f;
+      rest[half] = a.minima ? with_power(zero[half]) * to_values : 0.0f;
+      const float center = a.minima ? 0.0f : -zero[half];
+      if (Integers) { /* a zero that is larger than what fp32 has digits for has no rest */
+        const float nearest = fabsf(center) < 4194304.0f ? rintf(center) : center;
+        if (!a.minima) rest[half] = (center - nearest) * scale[half];
+        zero[half] = nearest + a.offset;
+      } else {
+        zero[half] = center * to_values;
+      }
+    }
+    at = make_float4(scale[0], scale[1], zero[0], zero[1]);
+    area.rests[group][lane % 8] = make_float2(rest[0], rest[1]);
+  }
+}
+
+/* Walks through the groups of a block, 16 columns a step, for rows g and g + 8. */
+template <bool Scaled>
+struct group_walk {
+  const float4 *numbers;
+  const float2 *rests;
+  int left, group_k; /* left: columns of the group */
+  float4 at;
+  float2 rest;
+
+  __device__ group_walk(const expand_args &a, int k0, int lane, const expand_area &area)
+      : numbers(&area.numbers[0][lane / 4]), rests(&area.rests[0][lane / 4]), group_k(a.groups.group_k) {
+    left = group_k - (int)((uint32_t)k0 % (uint32_t)group_k);
+    load();
+  }
+
+  __device__ void load() {
+    at = *numbers;
+    rest = *rests;
+    numbers += LPG_TILE_ROWS / 2;
+    rests += LPG_TILE_ROWS / 2;
+  }
+
+  /* Before every step but the first; past the last group of the block it does no harm. */
+  __device__ void step() {
+    left -= LPG_STEP_K;
+    if (left > 0) return;
+    left = group_k;
+    load();
+  }
+
+  __device__ float weight(float value, int half) const {
+    const float difference = value + (half ? at.w : at.z), left = half ? rest.y : rest.x;
+    return Scaled ? fmaf(difference, half ? at.y : at.x, left) : difference + left;
+  }
+};
+
+/* The scales of a row tile and the stages of a block of columns, whose groups are whole stages. */
+template <class Image>
+__device__ inline void store_scales(const expand_args &a, int row_tile, int block, int lane, const expand_area &area) {
+  constexpr int stages = block_k / stage_k_of<Image>;
+  const int group_k = a.groups.group_k, first = (uint32_t)(block * block_k) / (uint32_t)group_k;
+#pragma unroll
+  for (int i = 0; i < stages * LPG_TILE_ROWS / 32; i++) {
+    const int r = lane % LPG_TILE_ROWS, stage = block * stages + 2 * i + lane / LPG_TILE_ROWS;
+    if (stage >= a.k_stages) return;
+    const float4 two = area.numbers[(uint32_t)(stage * stage_k_of<Image>) / (uint32_t)group_k - first][r % 8];
+    const int64_t item = blockIdx.x / item_tiles;
+    a.numbers[(item * a.k_stages + stage) * LPG_DENSE_ROWS + blockIdx.x % item_tiles * LPG_TILE_ROWS + r] =
+        row_tile * LPG_TILE_ROWS + r >= a.n ? 0.0f
+        : r < 8                             ? two.x
+                                            : two.y;
+  }
+}
+
+/* A stage of a block, from the lane's words to their places. */
+template <class Image, int Bits, bool Integers>
+__device__ inline void expand_piece(const values_of<Integers> &values, const uint32_t *word, int piece,
+                                    group_walk<Image::scaled> &walk, expand_area &area) {
+  constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
+  constexpr int bytes = (int)sizeof(typename Image::pair);
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int s = 0; s < stage_k_of<Image> / LPG_STEP_K; s++) {
+    const int step = piece * (stage_k_of<Image> / LPG_STEP_K) + s;
+    if (step > 0) walk.step();
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const uint32_t *unit = word + step / unit_steps * unit_words * 2 + half;
+        const float2 two = values.both_of(lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i));
+        const int in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
+        *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 +
+                                  t * bytes) = Image::round(walk.weight(two.x, half), walk.weight(two.y, half));
+      }
+    }
+  }
+}
+
+/* Columns of a stage from `columns` on are not there: zero, so that nothing of them gets into a sum. */
+template <class Image>
+__device__ inline void clear_columns(int columns, int lane, expand_area &area) {
+  constexpr int bytes = (int)sizeof(typename Image::pair) / 2;
+  for (int i = columns * LPG_TILE_ROWS + lane; i < stage_k_of<Image> * LPG_TILE_ROWS; i += 32) {
+    const int row = i % LPG_TILE_ROWS, in_row = i / LPG_TILE_ROWS * bytes, at = in_row / 16 ^ row % 8;
+    for (int b = 0; b < bytes; b++) area.piece[row * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 + b] = 0;
+  }
+}
+
+/* Where the rows of a row tile begin in the image of a stage: so that a warp of the kernels that multiply, whose rows
+ * lie 16 of every 64 apart, has two row tiles that are neighbours. */
+__device__ inline int image_row(int row_tile_of_item) {
+  const int warp = row_tile_of_item / 2;
+  return warp / 4 * 128 + row_tile_of_item % 2 * 64 + warp % 4 * LPG_TILE_ROWS;
+}
+
+template <class Image, int Bits, bool Integers>
+__global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __grid_constant__ expand_args a) {
+  __shared__ alignas(16) expand_area areas[warps];
+  __shared__ float table[Integers ? 1 : 1 << Bits];
+  __shared__ int power[LPG_TILE_ROWS];
+  constexpr int stages = block_k / stage_k_of<Image>;
+  const int row_tile = a.first_row_tile + blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int i = threadIdx.x; !Integers && i < 1 << Bits; i += warps * 32) {
+    table[i] = lpg_code_value(a.type, (uint32_t)i, a.codebook) * lpg_exp2i(-a.value_exponent);
+  }
+  let_next_start();
+  wait_for_previous();
+  const bool inside = row_tile * LPG_TILE_ROWS < a.n;
+  if (inside) a.groups.prefetch(row_tile, threadIdx.x, warps * 32);
+  if (inside && a.scaling.finds) find_exponents(a, row_tile, power, areas[warp]);
+  if (threadIdx.x < LPG_TILE_ROWS) {
+    const int row = row_tile * LPG_TILE_ROWS + threadIdx.x;
+    const bool needs_power = !Image::wide_range && !a.scaling.on_rows && !a.scaling.in_table && row < a.n;
+    const int e = needs_power ? power_of(a, row, power[threadIdx.x]) : 0;
+    power[threadIdx.x] = e;
+    if (a.scaling.finds && blockIdx.y == 0) a.numbers[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
+  }
+  __syncthreads();
+  const values_of<Integers> values = {table};
+  expand_area &area = areas[warp];
+  uint8_t *const image = a.image + blockIdx.x / item_tiles * ((int64_t)a.k_stages * LPG_DENSE_W_BYTES) +
+                         image_row(blockIdx.x % item_tiles) * LPG_DENSE_STAGE_BYTES;
+  const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
+  const auto vectors_of = [&](int block) { return inside ? min(Bits, a.row_vectors - block * Bits) : 0; };
+  const auto prefetch = [&](int block) {
+    for (int v = 0; v < vectors_of(block); v++) prefetch_to_l2(codes + (int64_t)(block * Bits + v) * 512);
+  };
+  const int first = blockIdx.y * warps + warp, step = gridDim.y * warps;
+  prefetch(first);
+#pragma unroll 1
+  for (int block = first; block * block_k < a.k; block += step) {
+    prefetch(block + step);
+    const int first_group = (uint32_t)(block * block_k) / (uint32_t)a.groups.group_k;
+    const int groups = (uint32_t)(min((block + 1) * block_k, a.k) - 1) / (uint32_t)a.groups.group_k - first_group + 1;
+    if (inside) load_numbers(a.groups, row_tile, first_group, groups, area.numbers);
+    uint32_t word[4 * Bits];
+#pragma unroll
+    for (int v = 0; v < Bits; v++) {
+      uint4 vector = make_uint4(0, 0, 0, 0);
+      if (v < vectors_of(block)) vector = *(const uint4 *)(codes + (int64_t)(block * Bits + v) * 512);
+      word[4 * v] = vector.x, word[4 * v + 1] = vector.y, word[4 * v + 2] = vector.z, word[4 * v + 3] = vector.w;
+    }
+    __syncwarp();
+    if (a.scaling.in_table) {
+      store_scales<Image>(a, row_tile, block, lane, area);
+      __syncwarp();
+    }
+    set_centers<Image::scaled, Integers>(a, power, groups, lane, area);
+    __syncwarp();
+    group_walk<Image::scaled> walk(a, block * block_k, lane, area);
+#pragma unroll
+    for (int piece = 0; piece < stages; piece++) {
+      const int stage = block * stages + piece;
+      if (stage >= a.k_stages) break;
+      expand_piece<Image, Bits, Integers>(values, word, piece, walk, area);
+      __syncwarp();
+      if ((stage + 1) * stage_k_of < Image >> a.k) {
+        clear_columns<Image>(a.k - stage * stage_k_of<Image>, lane, area);
+        __syncwarp();
+      }
+      uint4 *const to = (uint4 *)(image + (int64_t)stage * LPG_DENSE_W_BYTES) + lane;
+#pragma unroll
+      for (int i = 0; i < piece_bytes / 512; i++) to[i * 32] = ((const uint4 *)area.piece)[i * 32 + lane];
+      __syncwarp();
+    }
+  }
+}
+
+/* ---- on the host ---- */
+
+template <class Image, bool Integers>
+static const void *kernel_of(int bits) {
+  switch (bits) {
+    case 1: return (const void *)expand_kernel<Image, 1, Integers>;
+    case 2: return (const void *)expand_kernel<Image, 2, Integers>;
+    case 3: return (const void *)expand_kernel<Image, 3, Integers>;
+    case 4: return (const void *)expand_kernel<Image, 4, Integers>;
+    case 5: return (const void *)expand_kernel<Image, 5, Integers>;
+    case 6: return (const void *)expand_kernel<Image, 6, Integers>;
+    case 7: return (const void *)expand_kernel<Image, 7, Integers>;
+    default: return (const void *)expand_kernel<Image, 8, Integers>;
+  }
+}
+
+static const void *kernel_for(lpgemm_dtype_t type, bool integers, int bits) {
+  switch (type) {
+    case LPGEMM_F16:
+      return integers ? kernel_of<half_image<f16_x>, true>(bits) : kernel_of<half_image<f16_x>, false>(bits);
+    case LPGEMM_BF16:
+      return integers ? kernel_of<half_image<bf16_x>, true>(bits) : kernel_of<half_image<bf16_x>, false>(bits);
+    case LPGEMM_I8: return integers ? kernel_of<i8_image, true>(bits) : kernel_of<i8_image, false>(bits);
+    default: return integers ? kernel_of<e4m3_image, true>(bits) : kernel_of<e4m3_image, false>(bits);
+  }
+}
+
+/* What bounds the weights where scaling.finds is set. */
+static void set_bound(const lpg_call &call, expand_args &a) {
+  const lpgemm_weight_desc_t &d = call.problem.plan->desc;
+  a.bound = a.groups;
+  a.scale_most = a.zero_most = 1.0;
+  if (!d.super_scale_type || !d.super_zero_type) return; /* of one level, or zeros that have only one */
+  a.bound = upper_sections(a.groups);
+  a.scale_most = lpgemm_i_largest_value(d.scale_type, NULL);
+  a.zero_most = lpgemm_i_largest_value(d.zero_type, NULL);
+}
+
+}  // namespace
+}  // namespace lpg
+
+lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
+                                     int32_t count, void *image, float *numbers) {
+  const lpg_plan &plan = *call->problem.plan;
+  const lpgemm_weight_desc_t &d = plan.desc;
+  const bool integers = lpg_is_integer_kind(d.type) && lpg_integer_step(d.type) == 1;
+  lpg::expand_args a = {};
+  a.scaling = lpgemm_i_expand_scaling(&call->problem, type);
+  a.groups = lpg::make_sections(*call);
+  a.minima = d.zero == LPGEMM_ZERO_MINIMUM;
+  a.type = d.type;
+  memcpy(a.codebook, d.codebook, sizeof a.codebook);
+  a.offset = (float)lpg_integer_offset(d.type) - 8388608.0f;
+  a.most = lpgemm_i_largest_value(d.type, d.codebook);
+  lpg::set_bound(*call, a);
+  if (type == LPGEMM_F16 && !integers && !a.scaling.on_rows && !a.scaling.in_table && a.most > 0.0) {
+    const int e = ilogb(a.most); /* 100: with it all powers of two stay within fp32 */
+    a.value_exponent = abs(e) <= 30 ? 0 : e < -100 ? -100 : e > 100 ? 100 : e;
+  }
+  a.codes = call->section[LPG_SECTION_CODES];
+  a.exponents = (const int8_t *)call->section[LPG_SECTION_ROW_EXPONENTS];
+  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
+  a.row_vectors = (int32_t)(a.row_bytes / 512);
+  a.n = (int32_t)d.n;
+  a.k = (int32_t)d.k;
+  a.k_stages = k_stages;
+  a.first_row_tile = first * lpg::item_tiles;
+  a.image = (uint8_t *)image;
+  a.numbers = numbers;
+  /* As many blocks of threads for a row tile as run at once: they begin together, and have several blocks each. */
+  const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), tiles = (int64_t)count * lpg::item_tiles;
+  const int64_t room = call->device->units * lpg::resident / tiles, most = room > 1 ? room : 1;
+  return lpg::launch_cluster(lpg::kernel_for(type, integers, plan.bits),
+                             dim3((unsigned)tiles, (unsigned)(blocks < most ? blocks : most)), 1, lpg::warps * 32, 0,
+                             call->stream, a, call->device->clusters[1] > 0);
+}
+
+lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type) {
+  for (int bits = 1; bits <= 8; bits++) {
+    LPG_TRY(lpg::allow_shared(lpg::kernel_for(type, false, bits), 0));
+    LPG_TRY(lpg::allow_shared(lpg::kernel_for(type, true, bits), 0));
+  }
+  return LPGEMM_SUCCESS;
+}

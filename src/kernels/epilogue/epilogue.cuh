@@ -1,0 +1,157 @@
+/* The one epilogue of the CUDA kernels: Y = activation(alpha * x_scale * global * sum + beta * C + bias), in fp32,
+ * rounded once. */
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "../../internal.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+struct epilogue_args {
+  void *y;
+  const void *c; /* NULL: beta is 0 */
+  const void *bias;
+  const float *x_scale;
+  int64_t ldy, ldc;
+  lpgemm_dtype_t y_type, bias_type, scalar_type;
+  lpgemm_activation_t activation;
+  int x_scale_per_row;
+  int skip_product;
+  int only_scales; /* Y = alpha * global * x_scale * sum, by the host's alpha: the common case */
+  int only_sums;   /* or beta * C and a bias besides, by the host's beta */
+  float alpha, beta, global_scale;
+  const void *device_alpha, *device_beta;
+};
+
+inline epilogue_args make_epilogue(const lpg_call &call) {
+  epilogue_args e = {};
+  e.y = call.y;
+  e.c = call.c;
+  e.bias = call.bias;
+  e.x_scale = call.x_scale;
+  e.ldy = call.ldy;
+  e.ldc = call.ldc;
+  e.y_type = call.problem.y_type;
+  e.bias_type = call.bias_type;
+  e.scalar_type = call.scalar_type;
+  e.activation = call.activation;
+  e.x_scale_per_row = call.problem.x_scale_mode == LPGEMM_X_SCALE_ROW;
+  e.skip_product = call.skip_product;
+  e.alpha = call.alpha;
+  e.beta = call.beta;
+  e.global_scale = call.problem.plan->desc.global_scale;
+  e.device_alpha = call.device_alpha;
+  e.device_beta = call.device_beta;
+  e.only_sums =
+      !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f && e.activation == LPGEMM_ACTIVATION_NONE;
+  e.only_scales = e.only_sums && !e.c && !e.bias;
+  return e;
+}
+
+/* To the rows of X that follow the next `rows`. */
+inline void skip_rows(epilogue_args &e, int64_t rows) {
+  const int64_t bytes = e.y_type == LPGEMM_F32 || e.y_type == LPGEMM_I32 ? 4 : 2;
+  e.y = (uint8_t *)e.y + rows * e.ldy * bytes;
+  if (e.c) e.c = (const uint8_t *)e.c + rows * e.ldc * bytes;
+  if (e.x_scale && e.x_scale_per_row) e.x_scale += rows;
+}
+
+/* An element of C, or a bias: these three types and no other, so that kernels do not carry along what reads the rest.
+ */
+__device__ inline float load_real(lpgemm_dtype_t type, const void *array, int64_t i) {
+  switch (type) {
+    case LPGEMM_F32: return ((const float *)array)[i];
+    case LPGEMM_F16: return __half2float(((const __half *)array)[i]);
+    default: return __bfloat162float(((const __nv_bfloat16 *)array)[i]);
+  }
+}
+
+__device__ inline float read_scalar(const void *pointer, lpgemm_dtype_t type, float value) {
+  if (!pointer) return value;
+  return type == LPGEMM_I32 ? (float)*(const int32_t *)pointer : load_real(type, pointer, 0);
+}
+
+__device__ inline float alpha_of(const epilogue_args &e) { return read_scalar(e.device_alpha, e.scalar_type, e.alpha); }
+__device__ inline float beta_of(const epilogue_args &e) { return read_scalar(e.device_beta, e.scalar_type, e.beta); }
+
+/* False if neither X nor W may be read. */
+__device__ inline bool reads_product(const epilogue_args &e) { return !e.skip_product && alpha_of(e) != 0.0f; }
+
+__device__ inline float activate(float v, lpgemm_activation_t activation) {
+  switch (activation) {
+    case LPGEMM_ACTIVATION_RELU: return v < 0.0f ? 0.0f : v; /* keeps NaN */
+    case LPGEMM_ACTIVATION_GELU_ERF: return v == -INFINITY ? 0.0f : 0.5f * v * erfcf(-0.70710678f * v);
+    case LPGEMM_ACTIVATION_GELU_TANH:
+    case LPGEMM_ACTIVATION_SILU: { /* v (1 + tanh u) / 2 without cancellation is v / (1 + e^(-2u)) */
+      const float u = 0.79788456f * v * (1.0f + 0.044715f * v * v);
+      const float power = activation == LPGEMM_ACTIVATION_SILU ? -v : -2.0f * u;
+      return v == -INFINITY ? 0.0f : v / (1.0f + expf(power));
+    }
+    default: return v;
+  }
+}
+
+__device__ inline void store_rounded(lpgemm_dtype_t type, void *array, int64_t i, float v) {
+  switch (type) {
+    case LPGEMM_F32: ((float *)array)[i] = v; break;
+    case LPGEMM_F16: ((__half *)array)[i] = __float2half_rn(v); break;
+    default: ((__nv_bfloat16 *)array)[i] = __float2bfloat16_rn(v); break;
+  }
+}
+
+/* Of a row of X. */
+__device__ inline float x_scale_of(const epilogue_args &e, int64_t m) {
+  return e.x_scale ? e.x_scale[e.x_scale_per_row ? m : 0] : 1.0f;
+}
+
+/* What the epilogue makes of the sums of a column of Y: what it needs is read once, and C ahead of the sums that meet
+ * it. */
+struct column_epilogue {
+  const epilogue_args &e;
+  int64_t n;
+  float alpha, beta, bias;
+  bool product, adds_c;
+
+  __device__ column_epilogue(const epilogue_args &e, int64_t n) : e(e), n(n), alpha(e.alpha), beta(0.0f), bias(0.0f) {
+    product = true;
+    adds_c = false;
+    if (e.only_scales) return;
+    alpha = alpha_of(e);
+    beta = beta_of(e);
+    product = !e.skip_product && alpha != 0.0f;
+    adds_c = e.c && beta != 0.0f;
+    if (e.bias) bias = load_real(e.bias_type, e.bias, n);
+  }
+
+  __device__ float read_c(int64_t m) const { return adds_c ? load_real(e.y_type, e.c, m * e.ldc + n) : 0.0f; }
+
+  /* Products are not joined with a sum: all kernels give the same bits. */
+  __device__ void store(int64_t m, float sum, float c) const {
+    float v = product ? __fmul_rn(__fmul_rn(alpha, sum * e.global_scale), x_scale_of(e, m)) : 0.0f;
+    if (adds_c) v = fmaf(beta, c, v);
+    if (e.bias) v += bias;
+    store_rounded(e.y_type, e.y, m * e.ldy + n, activate(v, e.activation));
+  }
+};
+
+__device__ inline void store_real(const epilogue_args &e, int64_t m, int64_t n, float sum) {
+  if (e.only_scales) {
+    store_rounded(e.y_type, e.y, m * e.ldy + n, e.alpha * (sum * e.global_scale) * x_scale_of(e, m));
+    return;
+  }
+  const column_epilogue column(e, n);
+  column.store(m, sum, column.read_c(m));
+}
+
+/* Integer output: alpha and beta are 0 or 1. */
+__device__ inline void store_integer(const epilogue_args &e, int64_t m, int64_t n, int32_t sum) {
+  uint32_t v = reads_product(e) ? (uint32_t)sum : 0u;
+  if (e.c && beta_of(e) != 0.0f) v += (uint32_t)((const int32_t *)e.c)[m * e.ldc + n];
+  ((int32_t *)e.y)[m * e.ldy + n] = (int32_t)v;
+}
+
+}  // namespace
+}  // namespace lpg

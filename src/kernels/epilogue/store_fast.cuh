@@ -1,0 +1,123 @@
+/* From the sums of items to outputs in the common case: 16-bit Y with scales, C and a bias, in whole pieces of 16
+ * bytes. The arithmetic is that of store_item() in tile_store.cuh, to which all others are left. */
+#pragma once
+
+#include "../prim/async.cuh"
+#include "../prim/wgmma.cuh"
+#include "store.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* A warp's outputs of some tokens in its own shared memory: a token after the other, pieces of 8 rows each, in an order
+ * in which no two of eight that are written or read at once want the same bank. */
+template <int Rows>
+struct output_pieces {
+  static constexpr int tokens = 32, each = Rows / 8, token_bytes = Rows * 2;
+  static constexpr int biases = tokens * token_bytes; /* behind them: fp32 of every row */
+  static_assert(biases + Rows * 4 <= lpg_sums_bytes(LPG_PASS_TOKENS, Rows), "the plan has room for sums");
+
+  __device__ static int place(int token, int piece) {
+    return token * token_bytes + (piece ^ token / (8 / each) % each) * 16;
+  }
+};
+
+/* The scales of X of the tokens 8 j + 2 t and one further, of which there are `tokens`. */
+template <int Count>
+__device__ inline void read_x_scales(const epilogue_args &e, int token, int tokens, float (&scale)[Count][2]) {
+#pragma unroll
+  for (int i = 0; i < 2 * Count; i++) scale[i / 2][i % 2] = 1.0f;
+  if (!e.x_scale) return;
+#pragma unroll
+  for (int i = 0; i < 2 * Count; i++) {
+    scale[i / 2][i % 2] = x_scale_of(e, min(token + i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2, tokens - 1));
+  }
+}
+
+/* Stores an item, a warp its own rows, 32 tokens a pass. Adds: C or a bias is added. */
+template <class T, bool Adds, class Args, class Work, class Product>
+__device__ inline void store_pieces(const Args &a, const Work &w, int item, const Product &product,
+                                    const float *factors, uint8_t *memory) {
+  constexpr int rows = T::row_tiles * LPG_TILE_ROWS, tokens = output_pieces<rows>::tokens;
+  constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a token; tokens at once */
+  constexpr int blocks = tokens / 8, at_once = 4 / each;            /* 8 tokens are a block */
+  const epilogue_args &e = a.epilogue;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = w.row_item(item) * T::rows;
+  const int first_token = w.token_item(item) * T::Tokens;
+  uint8_t *const own = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_TOKENS, rows);
+  const uint32_t to = shared_address(own + output_pieces<rows>::place(lane / 8 / each * 8 + lane % 8, lane / 8 % each));
+  const int own_token = lane / each;
+  uint8_t *const from = own + output_pieces<rows>::place(own_token, lane % each);
+  const int own_row = first_row + warp * rows + lane % each * 8;
+  uint16_t *y = (uint16_t *)e.y + (first_token + own_token) * e.ldy + own_row;
+  float *const biases = (float *)(own + output_pieces<rows>::biases);
+  float factor[T::row_tiles][2], scale[blocks][2];
+#pragma unroll
+  for (int i = 0; i < 2 * T::row_tiles; i++) factor[i / 2][i % 2] = factors[warp * rows + lane / 4 + 8 * i];
+  if (Adds) {
+    if (lane < rows) biases[lane] = bias_of(e, first_row + warp * rows + lane);
+    __syncwarp();
+  }
+#pragma unroll
+  for (int first = 0; first < T::Tokens; first += tokens) {
+    if (first_token + first >= a.m) break;
+    if (Adds && e.c) { /* it goes the way of the outputs, the other way round */
+      uint4 piece[each];
+#pragma unroll
+      for (int i = 0; i < each; i++) {
+        const int64_t token = min(first_token + first + own_token + i * step, a.m - 1);
+        piece[i] = *(const uint4 *)((const uint16_t *)e.c + token * e.ldc + own_row);
+      }
+#pragma unroll
+      for (int i = 0; i < each; i++) *(uint4 *)(from + i * step * output_pieces<rows>::token_bytes) = piece[i];
+      __syncwarp();
+    }
+    read_x_scales(e, first_token + first, a.m, scale);
+#pragma unroll
+    for (int block = 0; block < blocks; block += at_once) {
+      float2 v[4]; /* of two tokens */
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int j = block + i / each, r = i % each / 2, half = i % 2;
+        const auto *const sum = &product.sum[r][(first / 8 + j) * 4 + half * 2];
+        v[i].x = scaled(e, (float)sum[0] * factor[r][half], scale[j][0]);
+        v[i].y = scaled(e, (float)sum[1] * factor[r][half], scale[j][1]);
+      }
+      if (Adds) {
+        uint32_t c[4] = {no_pair, no_pair, no_pair, no_pair};
+        if (e.c) load_transposed(to + block * 8 * output_pieces<rows>::token_bytes, c);
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          const float bias = biases[lane / 4 + i % each * 8];
+          add_two(e, v[i], c[i], bias, bias);
+        }
+      }
+      store_transposed(to + block * 8 * output_pieces<rows>::token_bytes, round_two(e, v[0]), round_two(e, v[1]),
+                       round_two(e, v[2]), round_two(e, v[3]));
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < each; i++, y += step * e.ldy) {
+      if (first_token + first + own_token + i * step >= a.m) continue;
+      *(uint4 *)y = *(const uint4 *)(from + i * step * output_pieces<rows>::token_bytes);
+    }
+    __syncwarp();
+  }
+}
+
+/* Stores an item; false, and nothing is done, if it is none of these. Factors: of all rows of the item. */
+template <class T, class Args, class Work, class Product>
+__device__ inline bool store_scaled(const Args &a, const Work &w, int item, const Product &product,
+                                    const float *factors, uint8_t *memory) {
+  if (!has_vectors(a.epilogue, 16) || (w.row_item(item) + 1) * T::rows > a.n) return false;
+  if (a.epilogue.only_scales) {
+    store_pieces<T, false>(a, w, item, product, factors, memory);
+  } else {
+    store_pieces<T, true>(a, w, item, product, factors, memory);
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,227 @@
+/* Scales and zeros of any type and level as lines for the wide kernels: weight = code * scale + rest, in fp32, where
+ * the code is what the decoder makes of it. All of a row is multiplied by a power of two that brings a bound of its
+ * weights near 2^top; what takes the row's sums back is its factor.
+ *
+ *   a block of threads has a row tile, a thread rows g and g + 8 of every 32nd group, several of them at once:
+ *     read all numbers as they are packed, make lines of them; their bound
+ *     multiply by the power, store
+ *
+ * Rows of more groups than the block's threads keep are read twice, but for the bound of two levels, which comes from
+ * the upper ones alone, with the largest codes below: to wait for these first takes longer where all is kept. */
+#include "../../cuda/cuda.h"
+#include "../operand/operand_args.cuh"
+#include "../prim/pdl.cuh"
+#include "gemm_limits.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+constexpr int together = 8, sweep = LPG_WIDE_LINES_KEPT / together, line_threads = sweep * 8;
+
+struct lines_args {
+  number_section section[number_roles]; /* values NULL: there is none */
+  int groups, super_each;               /* of a row; groups of a super-group, 0: all */
+  zero_mode mode;
+  float step;                  /* of a code as it is decoded */
+  float base;                  /* of the code that is decoded as 0, the value less a fixed zero */
+  float most;                  /* the largest magnitude of a value less a fixed zero */
+  int lost_digits;             /* of scales */
+  int supers;                  /* of a row, if they bound it; else 0 */
+  float scale_most, zero_most; /* the largest magnitudes of numbers of the lower level */
+  int top;
+  float *factors;
+  float4 *lines;
+};
+
+/* Of a row tile and `together` groups. */
+struct group_numbers_of {
+  uint2 packed[number_roles][together]; /* the bits of rows g and g + 8, as they are packed */
+
+  __device__ void load(const lines_args &a, int row_tile, int first, int g) {
+#pragma unroll
+    for (int role = 0; role < number_roles; role++) {
+      const number_section &s = a.section[role];
+      if (s.values == nullptr) continue;
+      const uint8_t *const row = s.values + (int64_t)row_tile * s.row_bytes;
+      const bool super = role == role_super_scale || role == role_super_zero;
+      const auto each = [&](auto take) {
+#pragma unroll
+        for (int j = 0; j < together; j++) {
+          const int group = min(first + j * sweep, a.groups - 1);
+          const int index = !super ? group : a.super_each ? (unsigned)group / (unsigned)a.super_each : 0;
+          packed[role][j].y = 0;
+          take(packed[role][j], row + (int64_t)index * s.slot_bytes);
+        }
+      };
+      switch (s.slot_bytes) {
+        case 64: each([=](uint2 &to, const uint8_t *at) { to = ((const uint2 *)at)[g]; }); break;
+        case 32: each([=](uint2 &to, const uint8_t *at) { to.x = ((const uint32_t *)at)[g]; }); break;
+        case 16: each([=](uint2 &to, const uint8_t *at) { to.x = ((const uint16_t *)at)[g]; }); break;
+        default: each([=](uint2 &to, const uint8_t *at) { to.x = at[g]; }); break;
+      }
+    }
+  }
+
+  /* Calls take(j, number) for the numbers that a role has. */
+  template <class Take>
+  __device__ void each(const lines_args &a, number_role role, Take take) const {
+    if (a.section[role].values == nullptr) return;
+    with_reader(a.section[role].type, [&](auto read) {
+#pragma unroll
+      for (int j = 0; j < together; j++) take(j, read((const uint8_t *)&packed[role][j], 0));
+    });
+  }
+};
+
+/* x rounded to so many digits fewer than it may have. */
+__device__ inline float without_digits(float x, int lost) {
+  return lpg_bits_f32((lpg_f32_bits(x) + (1u << lost >> 1)) & ~0u << lost);
+}
+
+/* The largest magnitudes of weights of two rows. */
+__device__ inline float2 bound_of(const lines_args &a, float2 scale, float2 zero) {
+  const auto bound = [&](float scale, float zero) {
+    return a.mode == zero_minimum ? a.most * fabsf(scale) + fabsf(zero) : (a.most + fabsf(zero)) * fabsf(scale);
+  };
+  return make_float2(bound(scale.x, zero.x), bound(scale.y, zero.y));
+}
+
+__device__ inline float2 larger(float2 a, float2 b) { return make_float2(fmaxf(a.x, b.x), fmaxf(a.y, b.y)); }
+
+/* The lines of as many groups, before the row's power. */
+struct lines_of {
+  float2 scale[together], rest[together]; /* rest: a zero of its own not yet multiplied by the scale */
+
+  __device__ void load(const lines_args &a, int row_tile, int first, int g) {
+    group_numbers_of numbers;
+    numbers.load(a, row_tile, first, g);
+#pragma unroll
+    for (int j = 0; j < together; j++) {
+      scale[j] = make_float2(1.0f, 1.0f);
+      rest[j] = make_float2(0.0f, 0.0f);
+    }
+    const auto times = [](float2 &x, float2 y) {
+      x.x *= y.x;
+      x.y *= y.y;
+    };
+    numbers.each(a, role_scale, [&](int j, float2 x) { scale[j] = x; });
+    numbers.each(a, role_super_scale, [&](int j, float2 x) { times(scale[j], x); });
+    numbers.each(a, role_zero, [&](int j, float2 x) { rest[j] = x; });
+    numbers.each(a, role_super_zero, [&](int j, float2 x) { times(rest[j], x); });
+#pragma unroll
+    for (int j = 0; j < together; j++) {
+      scale[j].x = without_digits(scale[j].x, a.lost_digits);
+      scale[j].y = without_digits(scale[j].y, a.lost_digits);
+    }
+  }
+
+  __device__ void bound(const lines_args &a, float2 &most) const {
+#pragma unroll
+    for (int j = 0; j < together; j++) most = larger(most, bound_of(a, scale[j], rest[j]));
+  }
+};
+
+/* A bound of the weights of a super-group. */
+__device__ inline float2 super_bound(const lines_args &a, int row_tile, int super, int g) {
+  float2 number[2] = {make_float2(1.0f, 1.0f), make_float2(0.0f, 0.0f)};
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    const number_section &s = a.section[i ? role_super_zero : role_super_scale];
+    if (s.values == nullptr) continue;
+    const float most = i ? a.zero_most : a.scale_most;
+    with_reader(s.type, [&](auto read) {
+      const float2 two = read(s.values + (int64_t)row_tile * s.row_bytes + (int64_t)super * s.slot_bytes, g);
+      number[i] = make_float2(two.x * most, two.y * most);
+    });
+  }
+  return bound_of(a, number[0], number[1]);
+}
+
+/* Scale and rest. The product with a zero is exact: see the limits. */
+__device__ inline float2 line_of(const lines_args &a, float scale, float zero, float power) {
+  const float s = scale * power;
+  if (a.mode == zero_minimum) return make_float2(s * a.step, fmaf(a.base, s, zero * power));
+  return make_float2(s * a.step, (a.base - zero) * s);
+}
+
+static __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(const __grid_constant__ lines_args a) {
+  __shared__ int most_bits[LPG_TILE_ROWS]; /* fp32 of one sign are in order as integers */
+  const int row_tile = blockIdx.x, g = threadIdx.x % 8;
+  let_next_start();
+  if (threadIdx.x < LPG_TILE_ROWS) most_bits[threadIdx.x] = 0;
+  __syncthreads();
+  wait_for_previous();
+  lines_of lines;
+  float2 most = make_float2(0.0f, 0.0f);
+  for (int super = threadIdx.x / 8; super < a.supers; super += sweep) {
+    most = larger(most, super_bound(a, row_tile, super, g));
+  }
+#pragma unroll 1
+  for (int first = threadIdx.x / 8; a.supers == 0 && first < a.groups; first += sweep * together) {
+    lines.load(a, row_tile, first, g);
+    lines.bound(a, most);
+  }
+  atomicMax(&most_bits[g], __float_as_int(most.x));
+  atomicMax(&most_bits[g + 8], __float_as_int(most.y));
+  __syncthreads();
+  const auto power_of = [&](int row) {
+    const float bound = __int_as_float(most_bits[row]);
+    const int e = bound > 0.0f ? a.top - (bound < INFINITY ? ilogbf(bound) : 127) : 0;
+    return max(min(e, 126), -126);
+  };
+  if (threadIdx.x < LPG_TILE_ROWS) {
+    a.factors[row_tile * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -power_of(threadIdx.x));
+  }
+  const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
+  const bool again = a.groups > LPG_WIDE_LINES_KEPT;
+  float4 *const out = a.lines + (int64_t)row_tile * a.groups * 8 + g;
+#pragma unroll 1
+  for (int first = threadIdx.x / 8; first < a.groups; first += sweep * together) {
+    if (again) lines.load(a, row_tile, first, g);
+#pragma unroll
+    for (int j = 0; j < together; j++) {
+      const int group = first + j * sweep;
+      const float2 one = line_of(a, lines.scale[j].x, lines.rest[j].x, power);
+      const float2 two = line_of(a, lines.scale[j].y, lines.rest[j].y, other);
+      if (group < a.groups) out[group * 8] = make_float4(one.x, one.y, two.x, two.y);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lpg
+
+lpgemm_status_t lpgemm_i_cuda_wide_lines(const lpg_call *call, float *factors, void *lines) {
+  const lpg_plan &plan = *call->problem.plan;
+  const lpgemm_weight_desc_t &d = plan.desc;
+  if (call->skip_product || plan.row_tiles == 0 || d.k == 0) return LPGEMM_SUCCESS;
+  lpg::decoder_args decoder = {};
+  lpg::numbers_args numbers = {};
+  lpg::set_wide_decoder(*call, decoder, numbers);
+  lpg::add_sections(*call, 1, 1, numbers);
+  lpg::lines_args a = {};
+  for (int role = 0; role < lpg::number_roles; role++) {
+    if (numbers.which[role] >= 0) a.section[role] = numbers.section[numbers.which[role]];
+  }
+  a.groups = (int)lpg_wide_groups(&plan);
+  a.super_each = plan.super.count > 1 ? (int)(plan.super.k / plan.group.k) : 0;
+  a.mode = numbers.mode;
+  a.step = numbers.factor;
+  a.base = numbers.fixed_shift;
+  a.most = (float)plan.values.most;
+  if (a.groups > LPG_WIDE_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
+    a.supers = plan.super.count > 1 ? (int)plan.super.count : 1;
+    a.scale_most = (float)lpgemm_i_largest_value(d.scale_type, NULL);
+    if (d.zero_type) a.zero_most = (float)lpgemm_i_largest_value(d.zero_type, NULL);
+  }
+  a.lost_digits = lpgemm_i_wide_lost_digits(&plan);
+  a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;
+  a.factors = factors;
+  a.lines = (float4 *)lines;
+  return lpg::launch_cluster((const void *)lpg::wide_lines_kernel, dim3((unsigned)plan.row_tiles), 1, lpg::line_threads,
+                             0, call->stream, a, true);
+}
+
+lpgemm_status_t lpgemm_i_cuda_prepare_wide_lines(void) {
+  return lpg::allow_shared((const void *)lpg::wide_lines_kernel, 0);
+}

@@ -1,0 +1,163 @@
+/* int8 by integer weights with one scale and one zero a row: weights become bytes in registers, the operand that the
+ * int8 tensor cores of sm_90a take from there. Eight warps, each with 16 or 32 rows, make bytes of the codes of a few
+ * steps of 32 columns while the tensor cores multiply those before.
+ *
+ * Sums are int32 all the way; they begin with what the offset and the zero of a row add. */
+#pragma once
+
+#include "../operand/bit_planes.h"
+#include "gemm8_frame.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* A lane's packed words of the stage that is being multiplied. */
+template <class T>
+struct octets_words {
+  uint32_t word[T::row_tiles][4 * T::w_vectors];
+
+  /* Loads what is needed first in the batch of steps that begins there. */
+  __device__ void load(uint32_t stage, int step) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int v = 0; v < T::w_vectors; v++) {
+        if (T::first_step(v) / T::batch == step / T::batch) {
+          load_words(stage + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
+        }
+      }
+    }
+  }
+};
+
+template <class T>
+struct octets_sums {
+  int sum[T::row_tiles][T::Tokens / 2];
+
+  /* What offset and zero of rows and sums of tokens make together; adds: else another slice has it. */
+  template <class Work>
+  __device__ void begin(const octets_args &a, const Work &w, int item, int warp, int lane) {
+    const bool adds = w.rank == 0 && w.stages > 0;
+    const int2 *const x_sums = (const int2 *)(a.x_sums + w.token_item(item) * T::Tokens) + lane % 4;
+    const int32_t *const offsets =
+        a.offsets + w.row_item(item) * T::rows + warp * T::row_tiles * LPG_TILE_ROWS + lane / 4;
+    int own[T::row_tiles][2];
+#pragma unroll
+    for (int i = 0; i < 2 * T::row_tiles; i++) own[i / 2][i % 2] = adds ? offsets[8 * i] : 0;
+#pragma unroll
+    for (int j = 0; j < T::Tokens / 8; j++) {
+      const int2 two = adds ? x_sums[4 * j] : make_int2(0, 0);
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) sum[r][4 * j + i] = own[r][i / 2] * (i % 2 ? two.y : two.x);
+      }
+    }
+  }
+
+  __device__ void start(const uint32_t (&weights)[T::batch][T::row_tiles][4], uint32_t x, int step) {
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < T::batch; i++) {
+      const int at = step + i;
+      const uint64_t rows = swizzled_rows(x + at / 4 * (T::x_part / 16) + at % 4 * 2);
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) wgmma_u8_by_i8::multiply(sum[r], weights[i][r], rows);
+    }
+    wgmma_commit();
+  }
+};
+
+/* Sums as tile_store.cuh takes them: fp32, or the integers' bits. */
+template <class T>
+struct stored_sums {
+  float sum[T::row_tiles][T::Tokens / 2];
+
+  __device__ stored_sums(const octets_sums<T> &sums, bool as_bits) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int i = 0; i < T::Tokens / 2; i++) {
+        sum[r][i] = as_bits ? __int_as_float(sums.sum[r][i]) : (float)sums.sum[r][i];
+      }
+    }
+  }
+};
+
+template <class T, class Work>
+__device__ inline void multiply_items(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+                                      int lane) {
+  float *const factors = (float *)(memory + a.plan.factors);
+  const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
+  uint32_t operand[2][T::batch][T::row_tiles][4];
+  octets_words<T> words;
+  octets_sums<T> sums;
+#pragma unroll 1
+  for (int item = w.first_item; item < w.items; item += w.stride) {
+    const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
+    if (lane < T::row_tiles * LPG_TILE_ROWS)
+      factors[row] = w.stages ? a.factors[w.row_item(item) * T::rows + row] : 0.0f;
+    sums.begin(a, w, item, warp, lane);
+    uint32_t before = 0; /* the barrier of the stage that the tensor cores have not yet done */
+    if (w.stages > 0) {
+      wait_barrier(ring.full, ring.parity);
+      words.load(ring.codes + own_codes, 0);
+    }
+#pragma unroll 1
+    for (int left = w.stages; left > 0; left--) {
+      const uint32_t x = swizzled_place(ring.x), full = ring.full, parity = ring.parity;
+#pragma unroll
+      for (int first = 0; first < T::stage_steps; first += T::batch) {
+        uint32_t(&weights)[T::batch][T::row_tiles][4] = operand[first / T::batch % 2];
+#pragma unroll
+        for (int i = 0; i < T::batch * 4; i++) {
+          const int step = first + i / 4, half = i % 2, sixteen = i / 2 % 2;
+#pragma unroll
+          for (int r = 0; r < T::row_tiles; r++) {
+            weights[i / 4][r][half + 2 * sixteen] =
+                (uint32_t)keep((int)lpg_planes_bytes_of_weights(T::Bits, words.word[r] + half, 2, step * 2 + sixteen));
+          }
+        }
+        sums.start(weights, x, first);
+        const int next = first + T::batch;
+        if (next == T::stage_steps) {
+          ring.advance<T>(a.plan);
+          wait_barrier(left > 1 ? ring.full : full, left > 1 ? ring.parity : parity); /* without a branch */
+        }
+        if (!T::as_stored) words.load(ring.codes + own_codes, next % T::stage_steps);
+        wgmma_wait<1>();
+        if (T::as_stored) words.load(ring.codes + own_codes, next % T::stage_steps);
+        if (first == 0) {
+          __syncwarp();
+          if (lane == 0 && before != 0) arrive(before);
+          before = full + 8;
+        }
+      }
+    }
+    wgmma_wait<0>();
+    __syncwarp();
+    if (lane == 0 && before != 0) arrive(before);
+    if (!is_half<T> && a.plan.slices > 1) {
+      store_parts<T>(a, w, item, stored_sums<T>(sums, true), factors, memory);
+    } else if (!store_scaled<T>(a, w, item, sums, factors, memory)) {
+      store_item<T>(a, w, item, stored_sums<T>(sums, a.epilogue.y_type == LPGEMM_I32), factors, memory);
+    }
+  }
+}
+
+template <int Bits, int Tokens, int RowTiles>
+struct octets_row_traits : octets_traits<Bits, Tokens, RowTiles> {
+  using whole = octets_row_traits;
+  static constexpr bool integer_sums = true, grouped = false, Zeros = false;
+  static constexpr bool as_stored = Bits == 8; /* words are multiplied themselves: they wait for those products */
+
+  /* T: these traits, or their halves. */
+  template <class T, class Work>
+  __device__ static void multiply(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+                                  int lane) {
+    multiply_items<T>(a, w, ring, memory, warp, lane);
+  }
+};
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,215 @@
+/* X of 8 bits by weights whose sums of 128 columns become fp32: with scales, or scales and zeros, of groups of 128
+ * columns or multiples of them; and e4m3 whatever the scales, since the tensor cores add its products with few bits.
+ *
+ * The products of a unit, which is one row tile of each warp by 128 columns, are scaled, if there are groups, and added
+ * to sums in fp32. octets_bytes.cuh says what weights become. */
+#pragma once
+
+#include "gemm8_bytes.cuh"
+#include "gemm8_frame.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* The zeros of a unit's rows g and g + 8, four times each. */
+struct unit_zeros {
+  uint32_t of_row[2];
+
+  template <class T>
+  __device__ void load(uint32_t numbers, int slot, int lane) {
+    constexpr int all = T::rows / LPG_TILE_ROWS * T::units;
+    const uint32_t two = load_half(numbers + all * 32 + slot * 16 + lane / 4 * 2);
+    of_row[0] = __byte_perm(two, 0, 0x0000);
+    of_row[1] = __byte_perm(two, 0, 0x1111);
+  }
+};
+
+__device__ inline float scale_in(uint32_t two, int which, bool is_bf16) {
+  const uint32_t half = which ? two >> 16 : two & 0xffff;
+  return is_bf16 ? __uint_as_float(half << 16) : __half2float(__ushort_as_half((uint16_t)half));
+}
+
+template <class T>
+struct unit_sums {
+  float sum[T::row_tiles][T::Tokens / 2];
+
+  __device__ void add(int r, int part, typename T::number (&of_unit)[T::part_sums], const float (&scale)[2]) {
+#pragma unroll
+    for (int i = 0; i < T::part_sums; i++) {
+      float &to = sum[r][part * T::part_sums + i];
+      const float products = (float)keep(of_unit[i]);
+      to = T::grouped ? fmaf(products, scale[i / 2 % 2], to) : to + products;
+    }
+  }
+};
+
+/* Weights of a unit, as the tensor cores take them. */
+template <class T>
+struct unit_operand {
+  uint32_t weights[4][4]; /* of steps of 32 columns */
+
+  /* `unit`: among those whose words were loaded together. */
+  __device__ void decode(const octets_args &a, const uint32_t *word, int unit, const unit_zeros &zeros) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+      const int half = i % 2, step = unit * 8 + i / 2;
+      weights[i / 4][i % 4] = (uint32_t)keep((int)T::Weights::bytes(word + half, step, zeros.of_row[half], a.bytes));
+    }
+  }
+
+  __device__ void start(typename T::number (&sum)[T::part_sums], uint32_t x, int unit, int part) const {
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const uint64_t rows =
+          swizzled_rows(x + unit * (T::x_part / 16) + part * (T::part_tokens * LPG_OCTETS_X_K / 16) + i * 2);
+      if (i == 0) {
+        T::Weights::template product<false>::multiply(sum, weights[i], rows);
+      } else {
+        T::Weights::template product<true>::multiply(sum, weights[i], rows);
+      }
+    }
+    wgmma_commit();
+  }
+};
+
+/* The words of a unit, or of the units that tiles are long. */
+template <class T>
+__device__ inline void load_unit_words(uint32_t own_codes, int unit, uint32_t (&word)[4 * T::load_vectors]) {
+#pragma unroll
+  for (int v = 0; v < T::load_vectors; v++) {
+    load_words(own_codes + (unit / T::load_units * T::load_vectors + v) * 512, &word[4 * v]);
+  }
+}
+
+/* While the tensor cores have one or two parts of a unit, the sums of the part before are added, and, where there are
+ * registers for it, the next unit's words become bytes: registers of parts, and of bytes, take turns. With two operands
+ * a unit u of two parts (0, 1) is
+ *
+ *     start u.0                          on the tensor cores: (u-1).1, u.0
+ *     wait for all but one; add (u-1).1                       u.0
+ *     start u.1                                               u.0, u.1
+ *     decode u+1 into the other operand
+ *     wait for all but one; add u.0                           u.1
+ *
+ * With one operand, whose registers the products of u read, u+1 is decoded after a wait for all, and u's last part is
+ * added when (u+1).0 has started. The last unit of a stage waits for all as well, gives the stage back, and adds its
+ * last part at once. Parts are counted through a stage: unit i begins with part i * parts. */
+template <class T, class Work>
+__device__ inline void multiply_units(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+                                      int lane) {
+  constexpr int row_tiles = T::row_tiles, units = T::units, all_units = row_tiles * units;
+  constexpr int parts = T::Tokens / T::part_tokens; /* of the tokens, whose products start one after the other */
+  static_assert(all_units * parts % 2 == 0 && all_units % T::operands == 0, "registers take turns");
+  float *const factors = (float *)(memory + a.plan.factors);
+  /* The lane is taken out of a number that is in a register anyway: else the compiler reads the thread's index again in
+   * the loop, and no longer decodes between the sums (e4m3 with groups: 4 % longer). */
+  const uint32_t own_codes = keep(warp * row_tiles * T::w_vectors * 512 + lane * 16);
+  const int own_slot = warp * all_units, own_lane = (int)(own_codes / 16 % 32);
+  typename T::number of_part[2][T::part_sums] = {};
+  uint32_t word[4 * T::load_vectors];
+  unit_operand<T> operand[T::operands];
+  unit_zeros zeros = {{a.groups.zero, a.groups.zero}};
+  unit_sums<T> sums;
+#pragma unroll 1
+  for (int item = w.first_item; item < w.items; item += w.stride) {
+    const int row = warp * row_tiles * LPG_TILE_ROWS + lane;
+    if (lane < row_tiles * LPG_TILE_ROWS) {
+      const float scale = T::grouped ? 1.0f : w.stages ? a.factors[w.row_item(item) * T::rows + row] : 0.0f;
+      factors[row] = scale * a.bytes.unit;
+    }
+    clear_sums(sums.sum);
+    if (w.stages > 0) {
+      wait_barrier(ring.full, ring.parity);
+      load_unit_words<T>(ring.codes + own_codes, 0, word);
+      if (T::grouped && T::Zeros) zeros.load<T>(ring.numbers, own_slot, lane);
+      operand[0].decode(a, word, 0, zeros);
+    }
+#pragma unroll 1
+    for (int left = w.stages; left > 0; left--) {
+      const octets_ring now = ring;
+      const uint32_t x = swizzled_place(now.x);
+      float scale[2] = {}, scale_before[2] = {}; /* of a unit, and of the one before */
+#pragma unroll
+      for (int i = 0; i < all_units; i++) {
+        const int next = (i + 1) % all_units, first_part = i * parts;
+        unit_operand<T> &weights = operand[i % T::operands];
+        const auto add = [&](int part_of_stage, const float(&scales)[2]) {
+          sums.add(part_of_stage / parts / units, part_of_stage % parts, of_part[part_of_stage % 2], scales);
+        };
+        weights.start(of_part[first_part % 2], x, i % units, 0);
+        const uint32_t scales = T::grouped ? load_word(now.numbers + (own_slot + i) * 32 + own_lane / 4 * 4) : 0u;
+        scale[0] = scale_in(scales, 0, a.groups.scale_is_bf16);
+        scale[1] = scale_in(scales, 1, a.groups.scale_is_bf16);
+        if (i > 0) {
+          if (T::operands == 2) wgmma_wait<1>();
+          add(first_part - 1, scale_before);
+        }
+        if (parts > 1) weights.start(of_part[(first_part + 1) % 2], x, i % units, 1);
+        if (next == 0) {
+          ring.advance<T>(a.plan);
+          wait_barrier(left > 1 ? ring.full : now.full, left > 1 ? ring.parity : now.parity); /* without a branch */
+        } else {
+          __syncwarp(); /* or the compiler would put what follows between the products' instructions */
+        }
+        const octets_ring &of_next = next == 0 ? ring : now;
+        const bool loads = next % T::load_units == 0;
+        if (loads && T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
+        if (T::grouped && T::Zeros) zeros.load<T>(of_next.numbers, own_slot + next, own_lane);
+        if (T::operands == 2) operand[(i + 1) % T::operands].decode(a, word, next % T::load_units, zeros);
+#pragma unroll
+        for (int part = 1; part < parts; part++) {
+          if (part > 1) weights.start(of_part[(first_part + part) % 2], x, i % units, part);
+          wgmma_wait<1>();
+          add(first_part + part - 1, scale);
+        }
+        if (T::operands == 1 || next == 0) wgmma_wait<0>();
+        if (next == 0) {
+          __syncwarp();
+          if (own_lane == 0) arrive(now.full + 8);
+        }
+        if (T::operands == 1) {
+          if (loads && !T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
+          weights.decode(a, word, next % T::load_units, zeros);
+        }
+        if (next == 0) add(first_part + parts - 1, scale);
+        scale_before[0] = scale[0];
+        scale_before[1] = scale[1];
+      }
+    }
+    __syncwarp();
+    if (!is_half<T> && a.plan.slices > 1) {
+      store_parts<T>(a, w, item, sums, factors, memory);
+    } else if (!store_scaled<T>(a, w, item, sums, factors, memory)) {
+      store_item<T>(a, w, item, sums, factors, memory);
+    }
+  }
+}
+
+template <class Weights_, int Tokens_, int RowTiles_, bool Grouped_>
+struct octets_unit_traits : octets_traits<Weights_::Bits, Tokens_, RowTiles_> {
+  using whole = octets_unit_traits;
+  using base = octets_traits<Weights_::Bits, Tokens_, RowTiles_>;
+  using Weights = Weights_;
+  using number = typename Weights::number;
+  static constexpr bool integer_sums = false, grouped = Grouped_, Zeros = Weights::zeros;
+  static constexpr int part_tokens = Tokens_ < 64 ? Tokens_ : 64, part_sums = part_tokens / 2;
+  /* Units whose words are loaded together, and vectors of 512 bytes that they have in a row tile. */
+  static constexpr int load_units = lpg_tile_k(base::Bits) > LPG_OCTETS_X_K ? base::units : 1;
+  static constexpr int load_vectors = load_units * LPG_OCTETS_X_K * base::Bits / 256;
+  /* How many units' bytes there are registers for, and whether words may come before the unit before is done. */
+  static constexpr int operands = Tokens_ * RowTiles_ <= 128 && Tokens_ * load_units <= 128 ? 2 : 1;
+  static constexpr bool keeps_words = operands == 2 || base::Bits <= 4;
+  static constexpr int full_arrivals = grouped ? 1 + base::rows / LPG_TILE_ROWS * base::units : 1;
+  static constexpr int copy_registers = 40, registers = 232;
+
+  /* T: these traits, or their halves. */
+  template <class T, class Work>
+  __device__ static void multiply(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+                                  int lane) {
+    multiply_units<T>(a, w, ring, memory, warp, lane);
+  }
+};
+
+}  // namespace
+}  // namespace lpg

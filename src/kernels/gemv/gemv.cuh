@@ -1,0 +1,294 @@
+/* The decode kernels: up to 16 rows of X, at the speed at which the packed weights can be read.
+ *
+ *   start to bring the slice of X, or its first phase, into shared memory; start loads of the first weights
+ *   for every round of super tiles and phase of X, every warp for its even share of (super tile, block of 256 columns):
+ *     for every 16 columns: decode, multiply on the tensor cores; what is decoded gives its place to a later block
+ *     after every group: sums += scale * products (+ shift * sum of X)
+ *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store
+ *
+ * A warp's share is a contiguous run of blocks, whose first and last super tile it may share with its neighbours. Its
+ * sums for a super tile go to slot (tile in round + warp), which no other pair has, and the slots of one tile are
+ * contiguous. */
+#pragma once
+
+#include "../operand/x_widen.cuh"
+#include "../prim/pdl.cuh"
+#include "gemv_reduce.cuh"
+#include "gemv_scales.cuh"
+#include "gemv_stream.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* ---- activations ---- */
+
+/* Starts to copy `blocks` blocks of X from first_block on into shared memory, a block of all rows a warp and turn, 8
+ * columns a lane; what is beyond the matrix is zero. Blocks of threads begin with different columns (turn), so that
+ * they do not all ask the same part of L2. */
+template <class T>
+__device__ inline void stage_x(const decode_args &a, int first_block, int blocks, int turn, uint8_t *to) {
+  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
+  const bool aligned = (uintptr_t)a.x % 16 == 0 && a.ldx % 8 == 0;
+  const int shift = (unsigned)turn % (unsigned)blocks;
+  for (int i = warp; i < blocks; i += T::warps) {
+    const int block = i + shift < blocks ? i + shift : i + shift - blocks;
+    const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
+    const uint16_t *from = (const uint16_t *)a.x + k;
+    uint8_t *out = to + block * (block_k * 2) + lane * 16;
+    if (aligned && k + 8 <= a.k) {
+#pragma unroll 4
+      for (int row = 0; row < rows; row++)
+        copy16_async(shared_address(out) + row * a.plan.x_stride, from + row * a.ldx);
+      continue;
+    }
+#pragma unroll 1
+    for (int row = 0; row < rows; row++, from += a.ldx, out += a.plan.x_stride) {
+      const auto at = [&](int j) { return k + j < a.k ? (uint32_t)from[j] : 0u; };
+      *(uint4 *)out = make_uint4(at(0) | at(1) << 16, at(2) | at(3) << 16, at(4) | at(5) << 16, at(6) | at(7) << 16);
+    }
+  }
+}
+
+/* The same for X of 8 bits, which goes through registers: all rows of a block are under way at once. */
+template <class T>
+__device__ inline void stage_bytes(const decode_args &a, int first_block, int blocks, uint8_t *to) {
+  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
+  const bool aligned = (uintptr_t)a.x % 8 == 0 && a.ldx % 8 == 0;
+  for (int block = warp; block < blocks; block += T::warps) {
+    const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
+    const uint8_t *from = (const uint8_t *)a.x + k;
+    uint8_t *out = to + block * (block_k * 2) + lane * 16;
+#pragma unroll 4
+    for (int row = 0; row < rows; row++, from += a.ldx, out += a.plan.x_stride) {
+      uint2 bytes = make_uint2(0, 0);
+      if (aligned && k + 8 <= a.k) {
+        bytes = *(const uint2 *)from;
+      } else {
+        const auto at = [&](int j) { return k + j < a.k ? (uint32_t)from[j] << 8 * (j % 4) : 0u; };
+        bytes = make_uint2(at(0) | at(1) | at(2) | at(3), at(4) | at(5) | at(6) | at(7));
+      }
+      *(uint4 *)out = widen_eight(a.x_type, bytes, a.k - k);
+    }
+  }
+}
+
+/* Sums of X over each granule, Columns floats a granule; rows beyond x_rows repeat the last. */
+template <class T>
+__device__ inline void sum_x(const decode_args &a, int blocks, const uint8_t *x, float *sums) {
+  for (int i = threadIdx.x; i < blocks * T::granules * T::Columns; i += T::threads) {
+    const int column = i % T::Columns, granule = i / T::Columns, row = min(column, a.plan.x_rows - 1);
+    const uint4 *eight = (const uint4 *)(x + row * a.plan.x_stride) + granule * T::Granule * 2;
+    float sum = 0.0f;
+#pragma unroll 2
+    for (int j = 0; j < T::Granule * 2; j++) {
+      const uint32_t two[4] = {eight[j].x, eight[j].y, eight[j].z, eight[j].w};
+#pragma unroll
+      for (int v = 0; v < 4; v++) sum += T::X::widen((uint16_t)two[v]) + T::X::widen((uint16_t)(two[v] >> 16));
+    }
+    sums[i] = sum;
+  }
+}
+
+/* ---- one block ---- */
+
+/* Adds a granule's products, scaled, to the totals, and clears them. */
+template <class T>
+__device__ inline void scale_products(const number_table &table, int granule, int g, const float *sums,
+                                      accumulators<T> &products, accumulators<T> &totals) {
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) {
+    const int at = (r * T::granules + granule) * 8 + g;
+    const float2 scale = table.scale[at];
+#pragma unroll
+    for (int j = 0; j < T::x_tiles; j++) {
+      float(&total)[4] = totals.sum[r][j];
+      const float(&product)[4] = products.sum[r][j];
+      total[0] = fmaf(scale.x, product[0], total[0]);
+      total[1] = fmaf(scale.x, product[1], total[1]);
+      total[2] = fmaf(scale.y, product[2], total[2]);
+      total[3] = fmaf(scale.y, product[3], total[3]);
+    }
+    if (T::Shifted) {
+      const float2 shift = table.shift[at];
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) {
+        const float2 sum = *(const float2 *)(sums + granule * T::Columns + j * 8);
+        float(&total)[4] = totals.sum[r][j];
+        total[0] = fmaf(shift.x, sum.x, total[0]);
+        total[1] = fmaf(shift.x, sum.y, total[1]);
+        total[2] = fmaf(shift.y, sum.x, total[2]);
+        total[3] = fmaf(shift.y, sum.y, total[3]);
+      }
+    }
+  }
+  products.clear();
+}
+
+template <class T>
+struct row_centers {
+  typename T::Decoder::rows row[T::row_tiles][2];
+};
+
+/* The centers of a granule's rows, where zeros differ. */
+template <class T>
+__device__ inline void set_centers(const number_table &table, int granule, int g, row_centers<T> &centers) {
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) {
+    const uint32_t two = table.center[(r * T::granules + granule) * 8 + g];
+    T::Decoder::set_center(centers.row[r][0], __byte_perm(two, 0, 0x1010));
+    T::Decoder::set_center(centers.row[r][1], __byte_perm(two, 0, 0x3232));
+  }
+}
+
+/* Multiplies one block: x[j] is the address of the lane's row of X for load_matrices(), sums the sums of X from this
+ * block on (rows 2t and 2t + 1). Words that are not needed any more take the stream's next block. */
+template <class T>
+__device__ inline void multiply_block(const numbers_args &a, const typename T::Decoder &decoder,
+                                      const weight_stream<T> &stream, block_words<T> &words,
+                                      const uint32_t (&x)[T::x_tiles], const float *sums, const number_table &table,
+                                      int g, row_centers<T> &centers, accumulators<T> &totals) {
+  accumulators<T> products;
+  products.clear();
+  uint32_t b[2][T::x_tiles][4]; /* of 32 columns, and of the next 32 */
+#pragma unroll
+  for (int j = 0; j < T::x_tiles; j++) load_matrices(x[j], b[0][j]);
+#pragma unroll
+  for (int step = 0; step < steps; step++) {
+    if (step % 2 == 0 && step + 2 < steps) {
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) load_matrices(x[j] + (step + 2) * 32, b[(step / 2 + 1) % 2][j]);
+    }
+    if (T::Shifted && T::Decoder::centered && step % T::Granule == 0 && a.mode != zero_fixed) {
+      set_centers<T>(table, step / T::Granule, g, centers);
+    }
+    const int unit = step / T::unit_steps, pair = step % T::unit_steps * 2;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      uint32_t w[4];
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const uint32_t *codes = &words.word[r][unit * T::unit_words * 2 + half];
+        w[half] = decoder.decode(centers.row[r][half], codes, pair);
+        w[half + 2] = decoder.decode(centers.row[r][half], codes, pair + 1);
+      }
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) {
+        const uint32_t(&columns)[4] = b[step / 2 % 2][j];
+        T::X::mma::multiply(products.sum[r][j], w, columns[step % 2 * 2], columns[step % 2 * 2 + 1]);
+      }
+    }
+#pragma unroll
+    for (int v = 0; v < T::Bits; v++) {
+      if (T::last_step(v) == step) stream.load(words, v);
+    }
+    if (step % T::Granule == T::Granule - 1) {
+      scale_products<T>(table, step / T::Granule, g, sums, products, totals);
+    }
+  }
+}
+
+/* ---- the kernel ---- */
+
+template <class T>
+__global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_constant__ decode_args a) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  const lpg_decode_plan &p = a.plan;
+  let_next_start();
+  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
+  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4, t = lane % 4;
+  const int slice = p.slices > 1 ? blockIdx.x % p.slices : 0, group = p.slices > 1 ? blockIdx.x / p.slices : blockIdx.x;
+  const int first_tile = first_of(p.group, group), tiles = count_of(p.group, group);
+  const int first_block = first_of(p.slice, slice), blocks = reads_product(a.epilogue) ? count_of(p.slice, slice) : 0;
+  uint8_t *const slots = memory + p.slots;
+  float *const sums = (float *)(memory + p.sums);
+
+  if (p.slices > 1) cluster_arrive(); /* before the others may write here */
+  const work w(p, T::warps, warp, tiles, blocks);
+  cursor at = {};
+  if (blocks > 0) at.start_part(w, 0);
+  weight_stream<T> weights(a, w, at, first_tile * T::row_tiles, first_block, lane);
+  number_stream<T> numbers(a, w, at, first_tile * T::row_tiles, first_block, lane,
+                           memory + p.warp + warp * p.warp_bytes);
+  block_words<T> words = {};
+  wait_for_previous();
+  numbers.copy_next();
+  const auto x_of = [&](int part) { return memory + p.x + (p.phase_blocks < blocks && part % 2 ? p.x_place : 0); };
+  const auto stage_phase = [&](int phase, int part) {
+    const int first = first_block + phase * w.most_blocks;
+    if (T::X::exponent == 5 && lpg_bytes(a.x_type) == 1) {
+      stage_bytes<T>(a, first, w.phase_blocks(phase), x_of(part));
+    } else {
+      stage_x<T>(a, first, w.phase_blocks(phase), group, x_of(part));
+    }
+    commit_copies();
+  };
+  if (blocks > 0) stage_phase(0, 0); /* before weights that would hold it up */
+  weights.fill(words);
+  T::Decoder::fill_table(a.decoder, memory, threadIdx.x, T::threads);
+  const typename T::Decoder decoder(a.decoder, memory, lane);
+  row_centers<T> centers;
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) {
+    T::Decoder::set_center(centers.row[r][0], T::X::round(a.decoder.center));
+    T::Decoder::set_center(centers.row[r][1], T::X::round(a.decoder.center));
+  }
+
+  for (int round = 0; round * p.round_tiles < tiles; round++) {
+    for (int phase = 0; phase < w.phases; phase++) {
+      const int part = round * w.phases + phase;
+      uint8_t *const x = x_of(part);
+      if (part > 0) at.start_part(w, part);
+      if (part == 0 || w.phases > 1) {
+        wait_copies<0>();
+        numbers.waited = true;
+        __syncthreads(); /* X is there, and nobody reads the phase before any more */
+        if (w.phases > 1 && part + 1 < w.parts) stage_phase(phase + 1 < w.phases ? phase + 1 : 0, part + 1);
+        if (T::Shifted) {
+          sum_x<T>(a, w.phase_blocks(phase), x, sums);
+          __syncthreads();
+        }
+      }
+      uint32_t lane_x[T::x_tiles];
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) {
+        lane_x[j] = keep(shared_address(x) + min(j * 8 + lane % 8, p.x_rows - 1) * p.x_stride + lane / 8 * 16);
+      }
+      for (; at.run > 0; at.next_run(w)) {
+        accumulators<T> totals;
+        totals.clear();
+        uint32_t block_x[T::x_tiles];
+#pragma unroll
+        for (int j = 0; j < T::x_tiles; j++) block_x[j] = lane_x[j] + at.block * (block_k * 2);
+        const float *block_sums = sums + at.block * T::granules * T::Columns + 2 * t;
+        for (int left = at.run; left > 0; left -= T::chunk) {
+          numbers.take();
+          number_table table = numbers.table;
+#pragma unroll 1
+          for (int i = min(left, T::chunk); i > 0; i--) {
+            multiply_block<T>(a.numbers, decoder, weights, words, block_x, block_sums, table, g, centers, totals);
+            weights.end_block();
+            table.to_next_block(T::pairs);
+#pragma unroll
+            for (int j = 0; j < T::x_tiles; j++) block_x[j] += block_k * 2;
+            block_sums += T::granules * T::Columns;
+          }
+        }
+        float4 *const slot = (float4 *)(slots + (at.tile - round * p.round_tiles + warp) * p.slot_bytes);
+        store_slot<T>(slot, lane, p.x_rows, T::Shifted ? 1.0f : a.numbers.factor, phase > 0, totals);
+      }
+    }
+    uint8_t *inbox = memory + p.inbox + round % 2 * p.slices * p.inbox_slice; /* others may read the last round's */
+    __syncthreads();
+    if (p.slices > 1) {
+      if (round == 0) cluster_wait(); /* the others have started */
+      send_sums<T>(p, w, round, slice, slots, inbox);
+      cluster_arrive();
+      cluster_wait();
+    }
+    store_outputs<T>(a, w, round, first_tile, slice, slots, inbox);
+    if (w.tiles > (round + 1) * p.round_tiles) __syncthreads(); /* before slots change */
+  }
+}
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,189 @@
+/* Scales and zeros of a block of columns for the decode kernels: fp32, in a warp's own table in shared memory.
+ *
+ * A weight is factor * d + rest, times its scale, plus its minimum, where d is what the decoder gives. The sum over a
+ * group is then scale * sum(d x) + shift * sum(x). To keep weights exact that nearly cancel, d is counted from the
+ * integer next to the group's zero, and only what is left of the zero goes into shift. */
+#pragma once
+
+#include "gemv_work.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* Which of the table's pairs a lane fills: pair lane + 32 i is what rows g and g + 8 of a row tile have for a granule
+ * of a block of the chunk. */
+template <class T>
+struct lane_pairs {
+  static constexpr int all = T::chunk * T::pairs, count = (all + 31) / 32;
+
+  /* Where the values of the lane's pair i begin. */
+  __device__ static const uint8_t *slot(const number_section &s, const uint8_t *raw, int lane, int i) {
+    const int pair = (lane + 32 * i) / 8, granule = pair % T::granules, r = pair / T::granules % T::row_tiles;
+    const int block = pair / T::granules / T::row_tiles;
+    return raw + s.offset + r * s.bytes + block * s.block_bytes + granule * s.groups / T::granules * s.slot_bytes;
+  }
+
+  __device__ static void fill(float2 (&v)[count], float value) {
+#pragma unroll
+    for (int i = 0; i < count; i++) v[i] = make_float2(value, value);
+  }
+
+  __device__ static bool has(int lane, int i) { return all % 32 == 0 || lane + 32 * i < all; }
+
+  /* The values of a section for all pairs of the lane; Upper: of the upper of two levels. */
+  template <bool Upper>
+  __device__ static void load(const number_section &s, const uint8_t *raw, int lane, float2 (&v)[count]) {
+    const auto each = [&](auto read) {
+#pragma unroll
+      for (int i = 0; i < count; i++) {
+        if (has(lane, i)) v[i] = read(slot(s, raw, lane, i), lane % 8);
+      }
+    };
+    if (Upper) {
+      with_upper_reader(s.type, each);
+    } else {
+      with_reader(s.type, each);
+    }
+  }
+};
+
+/* What one row has for one group. */
+struct row_numbers {
+  float scale, shift, center;
+};
+
+/* scale_code * super_scale, zero_code * super_zero: each product's rounding error counts where the two cancel. */
+__device__ inline row_numbers combine(const numbers_args &a, float scale_code, float super_scale, float zero_code,
+                                      float super_zero) {
+  row_numbers n;
+  const float scale = scale_code * super_scale, zero = zero_code * super_zero;
+  const float level = a.mode == zero_minimum ? __fdividef(-zero, scale) : zero;
+  n.scale = scale * a.factor;
+  n.center = fminf(fmaxf(rintf((level - a.offset) * a.inverse_step), 0.0f), a.most); /* any integer near it will do */
+  const float value = fmaf(n.center, a.step, a.offset);
+  if (a.mode == zero_minimum) {
+    const float scale_error = fmaf(scale_code, super_scale, -scale), zero_error = fmaf(zero_code, super_zero, -zero);
+    n.shift = fmaf(value, scale, zero) + fmaf(value, scale_error, zero_error);
+  } else {
+    n.shift = scale * (value - zero);
+  }
+  return n;
+}
+
+/* The warp's table: for each row tile, granule of columns and g, what rows g and g + 8 have. */
+struct number_table {
+  float2 *scale, *shift;
+  uint32_t *center; /* two numbers of X's type; used with zeros that differ */
+
+  __device__ void to_next_block(int pairs) {
+    scale += pairs;
+    shift += pairs;
+    center += pairs;
+  }
+};
+
+/* Fills the table from a chunk's raw values. */
+template <class T>
+__device__ inline void convert_numbers(const numbers_args &a, const uint8_t *raw, const number_table &table, int lane) {
+  using lane_pairs = lane_pairs<T>;
+  constexpr int count = lane_pairs::count;
+  float2 scale[count], super_scale[count];
+  if (a.only_f16_scales) {
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+      if (!lane_pairs::has(lane, i)) continue;
+      scale[i] = __half22float2(((const __half2 *)lane_pairs::slot(a.section[0], raw, lane, i))[lane % 8]);
+    }
+  } else if (a.which[role_scale] >= 0) {
+    lane_pairs::template load<false>(a.section[a.which[role_scale]], raw, lane, scale);
+  } else {
+    lane_pairs::fill(scale, 1.0f);
+  }
+  lane_pairs::fill(super_scale, 1.0f);
+  if (a.which[role_super_scale] >= 0)
+    lane_pairs::template load<true>(a.section[a.which[role_super_scale]], raw, lane, super_scale);
+  if (!T::Shifted || a.mode == zero_fixed) {
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+      if (!lane_pairs::has(lane, i)) continue;
+      float2 s = scale[i];
+      if (a.which[role_super_scale] >= 0) s = make_float2(s.x * super_scale[i].x, s.y * super_scale[i].y);
+      if (T::Shifted) table.shift[lane + 32 * i] = make_float2(s.x * a.fixed_shift, s.y * a.fixed_shift);
+      if (T::Shifted) s = make_float2(s.x * a.factor, s.y * a.factor); /* else it goes on the sums */
+      table.scale[lane + 32 * i] = s;
+    }
+    return;
+  }
+  float2 zero[count], super_zero[count];
+  lane_pairs::template load<false>(a.section[a.which[role_zero]], raw, lane, zero);
+  lane_pairs::fill(super_zero, 1.0f);
+  if (a.which[role_super_zero] >= 0)
+    lane_pairs::template load<true>(a.section[a.which[role_super_zero]], raw, lane, super_zero);
+#pragma unroll
+  for (int i = 0; i < count; i++) {
+    if (!lane_pairs::has(lane, i)) continue;
+    const row_numbers first = combine(a, scale[i].x, super_scale[i].x, zero[i].x, super_zero[i].x);
+    const row_numbers second = combine(a, scale[i].y, super_scale[i].y, zero[i].y, super_zero[i].y);
+    table.scale[lane + 32 * i] = make_float2(first.scale, second.scale);
+    table.shift[lane + 32 * i] = make_float2(first.shift, second.shift);
+    table.center[lane + 32 * i] = T::X::round_two(first.center, second.center);
+  }
+}
+
+/* A warp's scales and zeros, chunk after chunk: copied a chunk ahead. */
+template <class T>
+struct number_stream {
+  const numbers_args &a;
+  const work &w;
+  cursor at;                                        /* of the next chunk to copy */
+  int first_row_tile, first_block, row_tiles, lane; /* of the block of threads; of the matrix */
+  const uint8_t *raw;
+  bool waited; /* since the last copy, for all copies */
+  number_table table;
+
+  __device__ number_stream(const decode_args &args, const work &w, const cursor &first, int first_row_tile,
+                           int first_block, int lane, uint8_t *memory)
+      : a(args.numbers),
+        w(w),
+        at(first),
+        first_row_tile(first_row_tile),
+        first_block(first_block),
+        row_tiles(args.row_tiles),
+        lane(lane),
+        raw(memory + args.plan.number_bytes),
+        waited(false) {
+    constexpr int all = lane_pairs<T>::all;
+    table.scale = (float2 *)memory;
+    table.shift = (float2 *)memory + all;
+    table.center = (uint32_t *)((float2 *)memory + 2 * all);
+  }
+
+  __device__ void copy_next() {
+    if (at.run > 0) {
+      const int block = first_block + at.first_block + at.block;
+      const int row_tile = first_row_tile + at.tile * T::row_tiles;
+      if (__builtin_expect(a.one_copy, 1)) {
+        copy_one<T::row_tiles, T::chunk>(a.section[0], lane, row_tile, row_tiles, block, shared_address(raw));
+      } else {
+        copy_all<T::row_tiles, T::chunk>(a, lane, row_tile, row_tiles, block, shared_address(raw));
+      }
+      at.block += T::chunk;
+      at.run -= T::chunk;
+      if (at.run <= 0) at.next_run_or_part(w);
+    }
+    commit_copies();
+  }
+
+  /* Brings the next chunk into the table. Who has waited already must not wait for the X that was asked for since. */
+  __device__ void take() {
+    if (!waited) wait_copies<0>();
+    waited = false;
+    __syncwarp();
+    convert_numbers<T>(a, raw, table, lane);
+    __syncwarp();
+    copy_next();
+  }
+};
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,79 @@
+/* Weights on their way: loads into registers that run a block ahead of what a warp multiplies. */
+#pragma once
+
+#include "gemv_work.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* A lane's words of a block of a super tile. */
+template <class T>
+struct block_words {
+  uint32_t word[T::row_tiles][T::words];
+};
+
+/* What a warp loads next: vector after vector of a block, as soon as their registers are free. */
+template <class T>
+struct weight_stream {
+  const decode_args &a;
+  const work &w;
+  cursor at;                             /* of the next block */
+  int first_row_tile, first_block, lane; /* of the block of threads */
+  const uint8_t *codes[T::row_tiles];    /* of the next block, for the lane */
+  int vectors;                           /* of 512 bytes, of the row tile from there on */
+
+  __device__ weight_stream(const decode_args &a, const work &w, const cursor &first, int first_row_tile,
+                           int first_block, int lane)
+      : a(a), w(w), at(first), first_row_tile(first_row_tile), first_block(first_block), lane(lane) {
+    if (at.run > 0) find_run();
+  }
+
+  /* All of a block. */
+  __device__ void fill(block_words<T> &words) {
+    if (at.run == 0) return;
+#pragma unroll
+    for (int v = 0; v < T::Bits; v++) load(words, v);
+    end_block();
+  }
+
+  /* Loads vector v of the row tiles; when there are no more blocks, something that nobody uses. */
+  __device__ void load(block_words<T> &words, int v) const {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      uint32_t *word = &words.word[r][4 * v];
+      if (T::tile_vectors == T::Bits) { /* blocks are whole tiles */
+        load16(codes[r] + v * 512, word);
+        continue;
+      }
+      if (T::Decoder::has_nan) { /* beyond the matrix nothing may stay that is not finite */
+#pragma unroll
+        for (int i = 0; i < 4; i++) word[i] = 0;
+      }
+      load16_if_more(vectors, v / T::tile_vectors * T::tile_vectors, codes[r] + v * 512, word);
+    }
+  }
+
+  __device__ void end_block() {
+    if (--at.run > 0) {
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) codes[r] += T::block_bytes;
+      vectors -= T::Bits;
+    } else {
+      at.next_run_or_part(w);
+      if (at.run > 0) find_run();
+    }
+  }
+
+  __device__ void find_run() {
+    const int block = first_block + at.first_block + at.block;
+    vectors = a.row_vectors - block * T::Bits;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) { /* what is not there repeats the last */
+      const int row_tile = min(first_row_tile + at.tile * T::row_tiles + r, a.row_tiles - 1);
+      codes[r] = a.codes + row_tile * a.row_bytes + (int64_t)block * T::block_bytes + lane * 16;
+    }
+  }
+};
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,151 @@
+/* What the parts of the decode kernels have in common: their arguments, what their template parameters mean, and which
+ * warp does which part of the work. */
+#pragma once
+
+#include "../epilogue/epilogue.cuh"
+#include "../operand/dequant.cuh"
+#include "../operand/scales.cuh"
+#include "../plan/scheduler.cuh"
+#include "gemv_plan.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* ---- arguments ---- */
+
+struct decode_args {
+  lpg_decode_plan plan;
+  decoder_args decoder;
+  numbers_args numbers;
+  const uint8_t *codes;
+  int64_t row_bytes;   /* of the codes of a row tile */
+  int32_t row_vectors; /* of them, 512 bytes each */
+  int32_t row_tiles, n;
+  int64_t k, ldx;
+  const void *x;
+  lpgemm_dtype_t x_type; /* X's own, or of 8 bits, which are widened on the way to shared memory */
+  epilogue_args epilogue;
+};
+
+/* What the template parameters say together. X: activation type; Columns: 8 or 16 rows of X; Granule: steps that share
+ * a scale (8 when groups are larger); Shifted: sums of X count, because zeros differ or are no integers. */
+template <class X_, template <class, int> class Decoder_, int Bits_, int Columns_, int Granule_, bool Shifted_>
+struct decode_traits {
+  using X = X_;
+  using Decoder = Decoder_<X_, Bits_>;
+  static constexpr int Bits = Bits_, Columns = Columns_, Granule = Granule_;
+  static constexpr bool Shifted = Shifted_;
+  static constexpr int row_tiles = lpg_decode_row_tiles(Bits, Columns, Granule, Shifted);
+  static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of a super tile */
+  static constexpr int x_tiles = Columns / 8, granules = steps / Granule;
+  static constexpr int chunk = lpg_decode_chunk(row_tiles, Granule); /* blocks whose numbers are converted at once */
+  static constexpr int pairs = row_tiles * granules * 8;             /* of a block's numbers */
+  static constexpr int warps = lpg_decode_warps(Bits, Columns, Shifted), threads = 32 * warps;
+  static constexpr int block_bytes = 512 * Bits; /* of a row tile */
+  static constexpr int tile_vectors = lpg_tile_bytes(Bits) / 512;
+  static constexpr int words = 4 * Bits; /* of a lane, row tile and block */
+  static constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
+
+  /* The step of a block after which the lane's vector v of 4 words is not needed any more. */
+  __device__ static constexpr int last_step(int v) { return ((4 * v + 3) / (2 * unit_words) + 1) * unit_steps - 1; }
+};
+
+/* ---- which work is whose ---- */
+
+/* a / b for 0 <= a < 2^20, b > 0: the product with the approximate reciprocal is closer to (a + 1/2) / b than that is
+ * to an integer. */
+__device__ inline int quotient(int a, int b) { return (int)__fdividef((float)a + 0.5f, (float)b); }
+
+/* The part of a thing. */
+__device__ inline int part_of(const lpg_shares &s, int thing) {
+  const int large = s.more * (s.each + 1);
+  return thing < large ? quotient(thing, s.each + 1) : s.more + quotient(thing - large, s.each);
+}
+
+/* How a block of threads goes through its super tiles and blocks: round by round, phase by phase. A part is a phase of
+ * a round. The blocks of a part are dealt out to the warps in the order in which they lie in memory; in every phase of
+ * a round a warp has the same super tiles. */
+struct work {
+  int warps, warp, tiles, blocks;
+  int most_tiles, most_blocks; /* of a round, of a phase */
+  int phases, parts;
+
+  __device__ work(const lpg_decode_plan &p, int warps, int warp, int tiles, int blocks)
+      : warps(warps),
+        warp(warp),
+        tiles(tiles),
+        blocks(blocks),
+        most_tiles(p.round_tiles),
+        most_blocks(min(p.phase_blocks, blocks)) {
+    phases = blocks <= most_blocks ? blocks > 0 : (unsigned)(blocks + most_blocks - 1) / (unsigned)most_blocks;
+    parts = phases * (tiles <= most_tiles ? 1 : (unsigned)(tiles + most_tiles - 1) / (unsigned)most_tiles);
+  }
+
+  __device__ int round_tiles(int round) const { return min(tiles - round * most_tiles, most_tiles); }
+  __device__ int phase_blocks(int phase) const { return min(blocks - phase * most_blocks, most_blocks); }
+  /* Of the warps: the last phase is dealt out as if it were as long as the others. */
+  __device__ lpg_shares shares(int round) const {
+    const int units = round_tiles(round) * most_blocks;
+    return {units / warps, units % warps};
+  }
+};
+
+/* Where a warp is: in a run of blocks of one super tile. */
+struct cursor {
+  int part, first_block, phase_blocks; /* of the phase, in the slice */
+  int tile, block, run;                /* of the block of threads, of the phase: run blocks from this one on */
+  int left;                            /* blocks of the part that follow the run, as it was dealt out */
+
+  __device__ void start_part(const work &w, int which) {
+    part = which;
+    const int round = w.parts == w.phases ? 0 : (unsigned)part / (unsigned)w.phases, phase = part - round * w.phases;
+    const lpg_shares shares = w.shares(round);
+    const int first = first_of(shares, w.warp), tiles_before = quotient(first, w.most_blocks);
+    first_block = phase * w.most_blocks;
+    phase_blocks = w.phase_blocks(phase);
+    tile = round * w.most_tiles + tiles_before;
+    block = first - tiles_before * w.most_blocks;
+    left = count_of(shares, w.warp);
+    const int dealt = min(left, w.most_blocks - block);
+    left -= dealt;
+    run = min(dealt, phase_blocks - block);
+    if (run <= 0) next_run(w);
+  }
+
+  /* To the next run of the part; run is 0 at its end. */
+  __device__ void next_run(const work &w) {
+    const int dealt = min(left, w.most_blocks);
+    tile++;
+    block = 0;
+    left -= dealt;
+    run = min(dealt, phase_blocks);
+  }
+
+  /* The same, but to the next part that has work when this one is done. */
+  __device__ void next_run_or_part(const work &w) {
+    next_run(w);
+    while (run == 0 && part + 1 < w.parts) start_part(w, part + 1);
+  }
+};
+
+/* ---- sums ---- */
+
+/* A warp's sums for a super tile: for each row tile and 8 rows of X, D of the tensor cores. */
+template <class T>
+struct accumulators {
+  float sum[T::row_tiles][T::x_tiles][4];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) sum[r][j][i] = 0.0f;
+      }
+    }
+  }
+};
+
+}  // namespace
+}  // namespace lpg

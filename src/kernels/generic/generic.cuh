@@ -1,0 +1,294 @@
+/* The generic kernel: any type, any shape, any sm_80+. Slow, obviously right, the last in every list.
+ *
+ *   for every chunk of columns:
+ *     decode the chunk of ROWS weight rows to fp32 in shared memory, scaled
+ *     convert the chunk of COLUMNS activation rows to fp32 in shared memory
+ *     multiply the two in fp32
+ *   combine the threads' sums, apply the epilogue, store
+ *
+ * A code's value comes from a table of 2^bits numbers in shared memory, so that every type is the same to it. Both
+ * operands are stored k-major with padded rows. A thread sums at most 128 columns of a chunk before it adds to its
+ * total: integer sums stay below 2^24 until then, exact, and go on as int32. */
+#pragma once
+
+#include "../../cuda/cuda.h"
+#include "../../layouts/unit.h"
+#include "../epilogue/epilogue.cuh"
+#include "../operand/scales_any.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* What the kernel reads, by value. */
+struct generic_args {
+  lpgemm_dtype_t type, x_type;
+  float codebook[16];
+  int64_t m, n, k, ldx;
+  int64_t row_tiles, k_tiles;
+  const uint8_t *codes;
+  groups_args groups;
+  const void *x;
+  int integer;
+  epilogue_args epilogue;
+};
+
+constexpr int run_k = 128; /* columns of a row that a thread decodes at once: whole units of every width */
+
+template <int RowTiles, int Columns>
+struct generic_shape {
+  static constexpr int threads = 256;
+  static constexpr int rows = LPG_TILE_ROWS * RowTiles;
+  static constexpr int columns = Columns; /* rows of X */
+  static constexpr int chunk_k = run_k * threads / (2 * LPG_LANES * RowTiles);
+  static constexpr int w_stride = rows + (RowTiles == 1 ? 2 : 4), x_stride = columns + (RowTiles == 1 ? 0 : 4);
+  /* each thread multiplies a tile_w x tile_x block for every slices-th column */
+  static constexpr int tile_w = RowTiles == 1 ? 1 : 4, tile_x = RowTiles == 1 ? 8 : 4;
+  static constexpr int blocks_w = rows / tile_w, blocks_x = columns / tile_x;
+  static constexpr int slices = threads / (blocks_w * blocks_x);
+  static constexpr size_t shared_bytes = (256 + chunk_k * (w_stride + x_stride)) * sizeof(float);
+  static_assert(threads % (blocks_w * blocks_x) == 0, "the blocks must divide the threads");
+  static_assert(chunk_k * (w_stride + x_stride) >= slices * rows * columns, "the slices' sums reuse the operands");
+  static_assert(chunk_k % slices == 0 && chunk_k / slices <= 128, "integer sums of a chunk must be exact in fp32");
+};
+
+/* Not inlined: it is full of switches over types, and rarely called. */
+static __device__ __noinline__ group_numbers called_group_at(const groups_args &a, int64_t row, int64_t k) {
+  return group_at(a, row, k);
+}
+
+/* value * scale may nearly cancel a minimum, so neither is rounded before the sum; without a minimum the roundings are
+ * relative to the weight. */
+__device__ inline float weight_of(float value, const group_numbers &group, bool minimum) {
+  if (minimum) return (float)fma((double)value, group.scale, group.zero);
+  return (value - (float)group.zero) * (float)group.scale;
+}
+
+/* Decodes the unit that starts at column k0 of the lane's row, into w[k][row]; `group` is that of column k0. */
+template <int Bits, class Shape>
+__device__ inline void decode_unit(const generic_args &a, const float *values, int64_t row, int64_t k0, int lane,
+                                   int row_half, group_numbers &group, float *w) {
+  constexpr int tile_k = lpg_tile_k(Bits), words = lpg_unit_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
+  const int first_word = (int)(k0 % tile_k) / unit_k * words;
+  const uint8_t *tile = a.codes + lpg_tile_offset(Bits, a.k_tiles, row / LPG_TILE_ROWS, k0 / tile_k);
+  uint32_t word[words];
+#pragma unroll
+  for (int i = 0; i < words; i++) {
+    word[i] = *(const uint32_t *)(tile + lpg_word_offset(lane, 2 * (first_word + i) + row_half));
+  }
+#pragma unroll
+  for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
+    const int64_t step_k = k0 + pair / 2 * LPG_STEP_K; /* groups are multiples of 16 columns */
+    if (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.groups.group.k == 0)
+      group = called_group_at(a.groups, row, step_k);
+    const uint32_t codes = lpg_unit_pair(Bits, word, 1, pair);
+#pragma unroll
+    for (int odd = 0; odd < 2; odd++) {
+      const int k = pair / 2 * LPG_STEP_K + pair % 2 * 8 + 2 * (lane % 4) + odd;
+      const float value = values[codes >> 16 * odd & 0xffffu];
+      const float weight = weight_of(value, group, a.groups.zero == LPGEMM_ZERO_MINIMUM);
+      w[k * Shape::w_stride] = k0 + k < a.k ? weight : 0.0f;
+    }
+  }
+}
+
+/* A thread decodes run_k columns of the row that it has of a lane. */
+template <int Bits, class Shape>
+__device__ inline void decode_chunk(const generic_args &a, const float *values, int64_t first_row_tile,
+                                    int64_t chunk_k0, float *w) {
+  constexpr int row_tiles = Shape::rows / LPG_TILE_ROWS, unit_k = 4 * lpg_unit_codes(Bits);
+  const int lane = threadIdx.x % 32, row_half = threadIdx.x / 32 % 2, tile = threadIdx.x / 64 % row_tiles;
+  const int k_in_chunk = threadIdx.x / (64 * row_tiles) * run_k,
+            row_in_block = tile * LPG_TILE_ROWS + lane / 4 + 8 * row_half;
+  const int64_t row = first_row_tile * LPG_TILE_ROWS + row_in_block, k0 = chunk_k0 + k_in_chunk;
+  float *to = w + k_in_chunk * Shape::w_stride + row_in_block;
+  const bool inside = first_row_tile + tile < a.row_tiles;
+  group_numbers group = {};
+  if (inside && k0 < a.k) group = called_group_at(a.groups, row, k0);
+#pragma unroll
+  for (int k = 0; k < run_k; k += unit_k) {
+    if (inside && k0 + k < a.k) {
+      decode_unit<Bits, Shape>(a, values, row, k0 + k, lane, row_half, group, to + k * Shape::w_stride);
+    } else {
+      for (int i = 2 * (lane % 4); i < unit_k; i += i % 2 ? 7 : 1)
+        to[(k + i) * Shape::w_stride] = 0.0f; /* its columns */
+    }
+  }
+}
+
+/* A thread takes 8 columns of a row; neighbours take neighbouring rows, which lie in different banks. */
+template <lpgemm_dtype_t Type, class Shape>
+__device__ inline void load_x_of(const generic_args &a, int64_t m0, int64_t k0, float *x) {
+  for (int i = threadIdx.x; i < Shape::columns * Shape::chunk_k / 8; i += Shape::threads) {
+    const int m = i % Shape::columns, k = i / Shape::columns * 8;
+    const lpgemm_dtype_t type = Type ? Type : a.x_type;
+    const int64_t first = (m0 + m) * a.ldx + k0 + k, left = m0 + m < a.m ? a.k - (k0 + k) : 0;
+    const void *from = (const uint8_t *)a.x + first * lpg_bytes(type);
+    alignas(16) uint16_t half[8];
+    const bool vector = lpg_bytes(type) == 2 && left >= 8 && (uintptr_t)from % 16 == 0;
+    if (vector) *(uint4 *)half = *(const uint4 *)from;
+#pragma unroll
+    for (int j = 0; j < 8; j++) {
+      x[(k + j) * Shape::x_stride + m] = j >= left ? 0.0f : vector ? lpg_load(type, half, j) : lpg_load(type, from, j);
+    }
+  }
+}
+
+template <class Shape>
+__device__ inline void load_x(const generic_args &a, int64_t m0, int64_t k0, float *x) {
+  switch (a.x_type) { /* outside of the loop for the common types */
+    case LPGEMM_F16: load_x_of<LPGEMM_F16, Shape>(a, m0, k0, x); break;
+    case LPGEMM_BF16: load_x_of<LPGEMM_BF16, Shape>(a, m0, k0, x); break;
+    default: load_x_of<0, Shape>(a, m0, k0, x); break;
+  }
+}
+
+/* A thread's sums: fp32, or int32 kept in the same registers. */
+template <class Shape>
+struct generic_sums {
+  float total[Shape::tile_w][Shape::tile_x];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int i = 0; i < Shape::tile_w; i++) {
+#pragma unroll
+      for (int j = 0; j < Shape::tile_x; j++) total[i][j] = 0.0f; /* also int32 zero */
+    }
+  }
+
+  __device__ void add(const float (&sum)[Shape::tile_w][Shape::tile_x], int integer) {
+#pragma unroll
+    for (int i = 0; i < Shape::tile_w; i++) {
+#pragma unroll
+      for (int j = 0; j < Shape::tile_x; j++) {
+        total[i][j] = integer ? __int_as_float(__float_as_int(total[i][j]) + (int)sum[i][j]) : total[i][j] + sum[i][j];
+      }
+    }
+  }
+};
+
+template <class Shape>
+__device__ void multiply_chunk(const float *w, const float *x, int block_w, int block_x, int slice,
+                               float (&sum)[Shape::tile_w][Shape::tile_x]) {
+#pragma unroll 4
+  for (int k = slice; k < Shape::chunk_k; k += Shape::slices) {
+    float wk[Shape::tile_w], xk[Shape::tile_x];
+#pragma unroll
+    for (int i = 0; i < Shape::tile_w; i++) wk[i] = w[k * Shape::w_stride + block_w * Shape::tile_w + i];
+#pragma unroll
+    for (int j = 0; j < Shape::tile_x; j++) xk[j] = x[k * Shape::x_stride + block_x * Shape::tile_x + j];
+#pragma unroll
+    for (int i = 0; i < Shape::tile_w; i++) {
+#pragma unroll
+      for (int j = 0; j < Shape::tile_x; j++) sum[i][j] = fmaf(wk[i], xk[j], sum[i][j]);
+    }
+  }
+}
+
+/* Adds the slices' sums in a fixed order and stores the block. */
+template <class Shape>
+__device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, int block_w, int block_x, int slice,
+                       int64_t row0, int64_t m0, float *scratch) {
+  constexpr int outputs = Shape::rows * Shape::columns;
+#pragma unroll
+  for (int i = 0; i < Shape::tile_w; i++) {
+#pragma unroll
+    for (int j = 0; j < Shape::tile_x; j++) {
+      const int at = (block_x * Shape::tile_x + j) * Shape::rows + block_w * Shape::tile_w + i;
+      scratch[slice * outputs + at] = sums.total[i][j];
+    }
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < outputs; i += Shape::threads) {
+    const int64_t row = row0 + i % Shape::rows, m = m0 + i / Shape::rows;
+    if (row >= a.n || m >= a.m) continue;
+    float sum = scratch[i];
+    for (int s = 1; s < Shape::slices; s++) {
+      const float part = scratch[s * outputs + i];
+      sum = a.integer ? __int_as_float(__float_as_int(sum) + __float_as_int(part)) : sum + part;
+    }
+    if (a.integer) {
+      store_integer(a.epilogue, m, row, __float_as_int(sum));
+    } else {
+      store_real(a.epilogue, m, row, sum);
+    }
+  }
+  __syncthreads();
+}
+
+template <int Bits, int RowTiles, int Columns>
+__global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(const generic_args a) {
+  using shape = generic_shape<RowTiles, Columns>;
+  extern __shared__ float memory[];
+  float *values = memory, *w = memory + 256, *x = w + shape::chunk_k * shape::w_stride;
+  for (int code = threadIdx.x; code < 1 << Bits; code += shape::threads) {
+    values[code] = lpg_code_value(a.type, (uint32_t)code ^ lpg_stored_flip(a.type), a.codebook);
+  }
+  const int block_w = threadIdx.x % shape::blocks_w, block_x = threadIdx.x / shape::blocks_w % shape::blocks_x;
+  const int slice = threadIdx.x / (shape::blocks_w * shape::blocks_x);
+  const int64_t row_tile = (int64_t)blockIdx.x * RowTiles;
+  const int64_t k_end = reads_product(a.epilogue) ? a.k : 0;
+  for (int64_t m0 = (int64_t)blockIdx.y * Columns; m0 < a.m; m0 += (int64_t)gridDim.y * Columns) {
+    generic_sums<shape> sums;
+    sums.clear();
+    for (int64_t k0 = 0; k0 < k_end; k0 += shape::chunk_k) {
+      __syncthreads();
+      decode_chunk<Bits, shape>(a, values, row_tile, k0, w);
+      load_x<shape>(a, m0, k0, x);
+      __syncthreads();
+      float sum[shape::tile_w][shape::tile_x] = {};
+      multiply_chunk<shape>(w, x, block_w, block_x, slice, sum);
+      sums.add(sum, a.integer);
+    }
+    __syncthreads();
+    finish<shape>(a, sums, block_w, block_x, slice, row_tile * LPG_TILE_ROWS, m0, w);
+  }
+}
+
+/* ---- on the host ---- */
+
+inline generic_args make_generic_args(const lpg_call &call) {
+  const lpg_plan &plan = *call.problem.plan;
+  const lpgemm_weight_desc_t &d = plan.desc;
+  generic_args a = {};
+  a.type = d.type;
+  a.x_type = call.problem.x_type;
+  for (int i = 0; i < 16; i++) a.codebook[i] = d.codebook[i];
+  a.m = call.problem.m;
+  a.n = d.n;
+  a.k = d.k;
+  a.ldx = call.ldx;
+  a.row_tiles = plan.row_tiles;
+  a.k_tiles = plan.k_tiles;
+  a.codes = call.section[LPG_SECTION_CODES];
+  a.groups = make_groups(call);
+  a.x = call.x;
+  a.integer = call.problem.y_type == LPGEMM_I32;
+  a.epilogue = make_epilogue(call);
+  return a;
+}
+
+template <int Bits, int Rows, int Columns>
+static lpgemm_status_t run_generic(const lpg_call *call) {
+  constexpr int row_tiles = Rows / LPG_TILE_ROWS;
+  using shape = generic_shape<row_tiles, Columns>;
+  const generic_args args = make_generic_args(*call);
+  const int64_t x_tiles = lpg_ceil_div(args.m, Columns);
+  const dim3 grid((unsigned)lpg_ceil_div(args.row_tiles, row_tiles), (unsigned)(x_tiles < 65535 ? x_tiles : 65535));
+  return launch((const void *)generic_kernel<Bits, row_tiles, Columns>, grid, shape::threads, shape::shared_bytes,
+                call->stream, args);
+}
+
+template <int Bits, int Rows, int Columns>
+static lpgemm_status_t prepare_generic() {
+  constexpr int row_tiles = Rows / LPG_TILE_ROWS;
+  return allow_shared((const void *)generic_kernel<Bits, row_tiles, Columns>,
+                      generic_shape<row_tiles, Columns>::shared_bytes);
+}
+
+}  // namespace
+}  // namespace lpg
+
+/* A line of a generated file. */
+#define LPG_GENERIC(symbol, bits, rows, columns)                                                                  \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_generic<bits, rows, columns>(call); } \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_generic<bits, rows, columns>(); }

@@ -1,0 +1,251 @@
+/* Decoders: pairs of codes out of a lane's packed words into pairs of fp16 or bf16 numbers, in registers.
+ *
+ * Integers stay where they lie in the half word: a code under the exponent of 2^mantissa is the mantissa of
+ * 2^mantissa + code * 2^place, and one multiply-add takes the power, the place and the centre away, exactly. Floats
+ * move into the wider format's fields, where they are off by the ratio of the biases: with fp16, whose small numbers
+ * the tensor cores take exactly, that is left for the sums; with bf16 they are multiplied by it. Codebooks are looked
+ * up in a table of pairs in shared memory, of which every lane has its own copy, so that no two lanes want the same
+ * bank.
+ *
+ * They run on the host as well, where the tests take every code of every type through them.
+ *
+ * What comes out is d, and a weight is factor * d + rest: factor and the rest, which go on the sums, are the host's. */
+#pragma once
+
+#include "../../layouts/unit.h"
+#include "../prim/logic.cuh"
+#include "x_type.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* How a decoder is set up, by value. */
+struct decoder_args {
+  float center;                     /* integers: d = stored - center */
+  int exponent_bits, mantissa_bits; /* floats */
+  int nan_code, nan_exponent;       /* e4m3: a magnitude of ones is NaN; e5m2: infinities and NaN */
+  uint16_t value[16];               /* codebooks: fp16 or bf16 numbers */
+};
+
+/* ---- integers ---- */
+
+/* Where the code of a pair stands when it meets the magic exponent: its word is shifted right by `pre`, which many
+ * pairs share, and the code begins at bit `place`, all of it within the mantissa. */
+struct magic_place {
+  int pre, place;
+};
+
+template <class X, int Bits>
+LPG_FN magic_place magic_place_of(int shift) {
+  constexpr int first = Bits == 6 ? 4 : Bits == 7 ? 2 : 0, fields = X::mantissa / Bits > 0 ? X::mantissa / Bits : 1;
+  magic_place m = LPG_ZERO;
+  if (X::mantissa == 10) {
+    m.pre = shift + Bits <= 10 ? 0 : 8;
+  } else {
+    m.pre = (shift - first) / Bits < fields && shift + Bits <= X::mantissa
+                ? 0
+                : first + (shift - first) / Bits / fields * fields * Bits;
+  }
+  m.place = shift - m.pre;
+  return m;
+}
+
+template <class X, int Bits>
+struct integer_decoder {
+  static constexpr int table_bytes = 0;
+  static constexpr bool centered = true, has_nan = false,
+                        splits_top = Bits > X::mantissa; /* 8 bits do not fit bf16's mantissa */
+  struct rows {                                          /* what belongs to a row of the tile */
+    uint32_t bias[X::mantissa];
+  };
+
+  uint32_t magic; /* 2^mantissa in both halves: its mantissa is a window for codes */
+
+  __host__ __device__ integer_decoder(const decoder_args &, const uint8_t *, int)
+      : magic(in_register(power_pair<X>(X::mantissa))) {}
+  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+
+  /* Whether some pair stands at the place. */
+  LPG_FN bool uses(int place) {
+    bool used = !lpg_is_pow2_width(Bits) && place == 0; /* spliced pairs */
+    for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
+      const lpg_field f = lpg_field_of(Bits, pair);
+      if (f.word >= 0 && magic_place_of<X, Bits>(f.shift).place == place) used = true;
+    }
+    return used;
+  }
+
+  /* center: the same number in both halves. */
+  __host__ __device__ static void set_center(rows &r, uint32_t center) {
+    if constexpr (splits_top) {
+      r.bias[0] = X::subtract(center, power_pair<X>(7));
+    } else {
+#pragma unroll
+      for (int place = 0; place < X::mantissa; place++) {
+        if (uses(place)) r.bias[place] = X::subtract(power_pair<X>(X::mantissa - place) | both(0x8000), center);
+      }
+    }
+  }
+
+  __host__ __device__ uint32_t decode(const rows &r, const uint32_t *unit, int pair) const {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    if (splits_top) { /* 128 + low bits, minus 256 or 128 by the top bit */
+      const uint32_t word = unit[0] >> f.shift;
+      const uint32_t low = and_or(word, both(0x7f), magic), top = (word & both(0x80)) ^ power_pair<X>(8);
+      return X::subtract(X::subtract(low, top), r.bias[0]);
+    }
+    if (f.word < 0) return X::fma(lpg_unit_pair(Bits, unit, 2, pair) | magic, power_pair<X>(0), r.bias[0]);
+    const magic_place m = magic_place_of<X, Bits>(f.shift);
+    const uint32_t x = and_or(unit[2 * f.word] >> m.pre, lpg_half_masks(Bits) << m.place, magic);
+    return X::fma(x, power_pair<X>(-m.place), r.bias[m.place]);
+  }
+};
+
+/* The same, scaled at once, for fp16: a code under no exponent is a small number, which one multiply-add brings to
+ * (stored - center) * scale, rounded once, where center * scale is exact. Scales are 2^24 times as much: what they lose
+ * at small numbers, which is nothing where they are at least 2^10, is what products lose below the normal ones. */
+enum { LPG_SCALED_POWER = 24 };
+
+template <int Bits>
+struct scaled_decoder {
+  using integers = integer_decoder<f16_x, Bits>;
+  struct rows {
+    uint32_t scale[f16_x::mantissa], rest;
+  };
+
+  uint32_t center; /* -2^-24 times it */
+
+  __host__ __device__ scaled_decoder(const decoder_args &a)
+      : center(f16_x::round(-ldexpf(a.center, -LPG_SCALED_POWER))) {}
+
+  /* scale: the same number in both halves. */
+  __host__ __device__ void set_scale(rows &r, uint32_t scale) const {
+#pragma unroll
+    for (int place = 0; place < f16_x::mantissa; place++) {
+      if (integers::uses(place)) r.scale[place] = f16_x::multiply(scale, power_pair<f16_x>(-place));
+    }
+    r.rest = f16_x::multiply(scale, center);
+  }
+
+  __host__ __device__ static uint32_t decode(const rows &r, const uint32_t *unit, int pair) {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    if (f.word < 0) return f16_x::fma(lpg_unit_pair(Bits, unit, 2, pair), r.scale[0], r.rest);
+    const magic_place m = magic_place_of<f16_x, Bits>(f.shift);
+    return f16_x::fma(unit[2 * f.word] >> m.pre & lpg_half_masks(Bits) << m.place, r.scale[m.place], r.rest);
+  }
+};
+
+/* ---- floats ---- */
+
+template <class X, int Bits>
+struct float_decoder {
+  static constexpr int table_bytes = 0;
+  static constexpr bool centered = false, has_nan = Bits == 8;
+  static constexpr int most_down = X::exponent - 1; /* by which a field of 1 exponent bit moves down from the top */
+  struct rows {};
+
+  uint32_t magnitude_mask, up, down, ratio;
+  /* 8 bits: what is infinite or NaN carries into the exponent's next bit (special, carry_bit), and gets an exponent of
+   * ones from there on up. */
+  uint32_t special, carry_bit, ones;
+
+  __host__ __device__ float_decoder(const decoder_args &a, const uint8_t *, int) {
+    const int low = X::mantissa - a.mantissa_bits, bias = (1 << (a.exponent_bits - 1)) - 1;
+    magnitude_mask = both(((1u << (Bits - 1)) - 1u) << low);
+    down = X::exponent - a.exponent_bits;
+    up = 1u << (most_down - down);
+    ratio = power_pair<X>(X::bias - bias);
+    special = a.nan_code ? both(1u << low) : a.nan_exponent && down > 0 ? both(1u << X::mantissa) : 0;
+    carry_bit = both(1u << (X::mantissa + a.exponent_bits) % 16);
+    ones = (1u << down) - 1u;
+  }
+  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void set_center(rows &, uint32_t) {}
+
+  /* The code at `shift` of each half: its sign to the top, exponent and mantissa to where X has them. */
+  __host__ __device__ uint32_t move(uint32_t word, int shift) const {
+    const int to_top = 16 - Bits - shift;
+    const uint32_t signs = word << to_top;
+    const uint32_t magnitude = to_top >= most_down ? word * (up << (to_top - most_down)) : signs >> down;
+    uint32_t x = and_or(signs, both(0x8000), magnitude & magnitude_mask);
+    if (Bits == 8) {
+      const uint32_t carried = (magnitude & magnitude_mask) + special;
+      x = X::exponent == 5 ? and_or(carried, carry_bit, x) : x | (carried & carry_bit) * ones; /* fp16: one bit more */
+    }
+    return X::exponent == 5 ? x : X::multiply(x, ratio);
+  }
+
+  __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    return f.word < 0 ? move(lpg_unit_pair(Bits, unit, 2, pair), 0) : move(unit[2 * f.word], f.shift);
+  }
+};
+
+/* e4m3 by the instruction that makes two numbers of two bytes: for kernels of GPUs that have it. d is the value, NaN
+ * included. */
+template <class X, int Bits>
+struct e4m3_decoder {
+  static_assert(Bits == 8, "e4m3 has 8 bits");
+  static constexpr int table_bytes = 0;
+  static constexpr bool centered = false, has_nan = true;
+  struct rows {};
+
+  const float_decoder<X, Bits> fields; /* what the host does instead */
+
+  __host__ __device__ e4m3_decoder(const decoder_args &a, const uint8_t *table, int lane) : fields(a, table, lane) {}
+  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void set_center(rows &, uint32_t) {}
+
+  __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    const uint32_t word = unit[2 * f.word];
+#ifdef __CUDA_ARCH__
+    const uint32_t in_pairs = __byte_perm(word, 0, 0x3120), values = e4m3_values(in_pairs, f.shift != 0);
+    if (X::exponent == 5) return values;
+    const float2 wide = __half22float2(f16_x::in(values));
+    return X::round_two(wide.x, wide.y);
+#else
+    const uint32_t d = fields.move(word, f.shift);
+    return X::exponent == 5 ? X::multiply(d, power_pair<X>(8)) : d;
+#endif
+  }
+};
+
+/* ---- codebooks ---- */
+
+template <class X, int Bits>
+struct codebook_decoder {
+  static constexpr int entries = 1 << 2 * Bits, table_bytes = entries * 32 * 4;
+  static constexpr bool centered = false, has_nan = false;
+  struct rows {};
+
+  const uint8_t *table; /* the lane's column */
+
+  __host__ __device__ codebook_decoder(const decoder_args &, const uint8_t *shared, int lane)
+      : table(shared + 4 * lane) {}
+
+  __host__ __device__ static void fill_table(const decoder_args &a, uint8_t *shared, int thread, int threads) {
+    for (int i = thread; i < entries * 32; i += threads) {
+      const int even = i / 32 >> Bits, odd = i / 32 & ((1 << Bits) - 1);
+      ((uint32_t *)shared)[i] = (uint32_t)a.value[even] | (uint32_t)a.value[odd] << 16;
+    }
+  }
+  __host__ __device__ static void set_center(rows &, uint32_t) {}
+
+  /* One product brings both codes to the top of the word, the even one first. */
+  __host__ __device__ uint32_t look_up(uint32_t word, int shift) const {
+    const uint32_t codes = word & lpg_half_masks(Bits) << shift;
+    const uint32_t top = codes * ((1u << (32 - Bits - shift)) + (1u << (16 - 2 * Bits - shift)));
+    return *(const uint32_t *)(table + (top >> (32 - 2 * Bits)) * 128);
+  }
+
+  __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    if (f.word < 0) return look_up(lpg_unit_pair(Bits, unit, 2, pair), 0);
+    const int pre = f.shift <= 16 - 2 * Bits ? 0 : 8;
+    return look_up(unit[2 * f.word] >> pre, f.shift - pre);
+  }
+};
+
+}  // namespace
+}  // namespace lpg

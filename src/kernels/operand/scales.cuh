@@ -1,0 +1,199 @@
+/* Scales and zeros as kernels find them: sections of the packed form, copied to shared memory a chunk of blocks of 256
+ * columns at a time. What a number is, is the same to all; what becomes of it is each family's. */
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include "../../internal.h"
+#include "../prim/async.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* ---- arguments ---- */
+
+/* One section as a warp reads it, block after block. */
+struct number_section {
+  const uint8_t *values;
+  lpgemm_dtype_t type;
+  int slot_bytes;  /* of the 16 values of a row tile and group */
+  int row_bytes;   /* of all groups of a row tile */
+  int groups;      /* of a block, at least one */
+  int block_bytes; /* of them */
+  int blocks_each; /* blocks that share a group; 0: all of them */
+  int bytes;       /* of a chunk of blocks of a row tile, in shared memory */
+  int offset;      /* of the first row tile's, there */
+};
+
+enum number_role { role_scale, role_super_scale, role_zero, role_super_zero, number_roles };
+enum zero_mode { zero_fixed, zero_per_group, zero_minimum };
+
+struct numbers_args {
+  number_section section[number_roles];
+  int sections;            /* that there are */
+  int which[number_roles]; /* the section of each role; -1: absent */
+  int only_f16_scales;     /* and nothing else: the common case */
+  int one_copy;            /* one section, of which each lane copies at most 16 bytes a chunk */
+  zero_mode mode;
+  float factor;             /* weight = factor * d + rest */
+  float offset;             /* of a stored integer: value = step * stored + offset */
+  float step, inverse_step; /* 1 or 2, and 1 / step */
+  float most;               /* the largest center */
+  float fixed_shift;        /* zero_fixed: shift = scale * this */
+  int has_shift;            /* fixed_shift is not 0, or zeros differ */
+  /* For weights that are scaled before they are multiplied. */
+  int scale_exponent; /* the largest scale of a row is brought near 2^this */
+  int scale_on_rows;  /* one scale a row: it goes on the sums */
+};
+
+/* ---- copies ---- */
+
+/* Starts to copy the values of a chunk of blocks of row tiles row_tile .. row_tile + RowTiles - 1 to `raw`. Row tiles
+ * that are not there repeat the last; what is beyond the columns is zero. */
+template <int RowTiles, int Chunk>
+__device__ inline void copy_all(const numbers_args &a, int lane, int row_tile, int row_tiles, int block, uint32_t raw) {
+  int begin = -lane; /* piece of the lane's first, counted from the section's first */
+#pragma unroll 1
+  for (int i = 0; i < a.sections; i++) {
+    const number_section &s = a.section[i];
+    const int size = s.slot_bytes < 16 ? 8 : 16, each = Chunk * s.block_bytes / size;
+    int piece = -begin;
+    for (; piece < RowTiles * each; piece += 32) {
+      int r = 0;
+#pragma unroll
+      for (int next = 1; next < RowTiles; next++) r += piece >= next * each;
+      const int at = (piece - r * each) * size;
+      int first = block * s.block_bytes + at;
+      if (s.blocks_each != 1) {
+        const int in_chunk = (unsigned)at / (unsigned)s.block_bytes, in_block = at - in_chunk * s.block_bytes;
+        const int group = s.blocks_each ? (unsigned)(block + in_chunk) / (unsigned)s.blocks_each : 0;
+        first = group * s.block_bytes + in_block;
+      }
+      const uint8_t *from = s.values + (int64_t)min(row_tile + r, row_tiles - 1) * s.row_bytes + first;
+      const uint32_t to = raw + s.offset + r * s.bytes + at;
+      if (size == 16) {
+        copy16_async(to, from, first < s.row_bytes);
+      } else {
+        copy8_async(to, from, first < s.row_bytes);
+      }
+    }
+    begin = RowTiles * each - piece;
+  }
+}
+
+/* The same where there is one section, of which each lane copies at most 16 bytes. */
+template <int RowTiles, int Chunk>
+__device__ inline void copy_one(const number_section &s, int lane, int row_tile, int row_tiles, int block,
+                                uint32_t raw) {
+  const int chunk_bytes = Chunk * s.block_bytes;
+  int at = lane * 16, r = 0;
+#pragma unroll
+  for (int next = 1; next < RowTiles; next++) {
+    if (lane * 16 < next * chunk_bytes) continue;
+    at -= chunk_bytes;
+    r++;
+  }
+  if (at >= chunk_bytes) return;
+  const int first =
+      s.blocks_each ? block * s.block_bytes + at : at & (s.block_bytes - 1); /* all blocks have the same */
+  const uint8_t *from = s.values + (int64_t)min(row_tile + r, row_tiles - 1) * s.row_bytes + first;
+  copy16_async(raw + s.offset + r * s.bytes + at, from, first < s.row_bytes);
+}
+
+/* ---- from packed to fp32 ---- */
+
+__device__ inline float e4m3_value(uint32_t code) {
+  const uint32_t half = (code & 0x80u) << 8 | (code & 0x7fu) << 7;
+  const float value = __half2float(__ushort_as_half((unsigned short)half)) * 256.0f;
+  return (code & 0x7fu) == 0x7fu ? NAN : value;
+}
+
+/* 2^(code - 127); 255 is NaN. */
+__device__ inline float e8m0_value(uint32_t code) {
+  return lpg_bits_f32(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
+}
+
+/* Every type that scales and zeros may have, as packed.c checks them: all that families of CUDA kernels read them by,
+ * but for what is faster where it is known. What the upper of two levels may be; what one level may be besides, but for
+ * unsigned integers; and all that do not lie in unsigned bytes as U8 and numbers of 6 bits do. */
+#define LPG_UPPER_NUMBERS(type) type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32)
+#define LPG_FLOAT_NUMBERS(type) LPG_UPPER_NUMBERS(type) type(LPGEMM_E4M3) type(LPGEMM_E8M0)
+#define LPG_NUMBER_TYPES(type) LPG_FLOAT_NUMBERS(type) type(LPGEMM_U16) type(LPGEMM_I8) type(LPGEMM_UINT(4))
+
+template <lpgemm_dtype_t Type>
+__device__ inline float number_value(uint32_t bits) {
+  if constexpr (Type == LPGEMM_F16) {
+    return __half2float(__ushort_as_half((unsigned short)bits));
+  } else if constexpr (Type == LPGEMM_BF16) {
+    return lpg_bits_f32(bits << 16);
+  } else if constexpr (Type == LPGEMM_F32) {
+    return lpg_bits_f32(bits);
+  } else if constexpr (Type == LPGEMM_E4M3) {
+    return e4m3_value(bits);
+  } else if constexpr (Type == LPGEMM_E8M0) {
+    return e8m0_value(bits);
+  } else if constexpr (Type == LPGEMM_I8) {
+    return (float)(int8_t)bits;
+  } else {
+    static_assert(lpg_kind(Type) == LPGEMM_KIND_UINT, "a type of LPG_NUMBER_TYPES has no value");
+    return (float)bits;
+  }
+}
+
+/* Of one level. */
+#define LPG_NUMBER_CASE(type) \
+  case type: return number_value<type>(bits);
+__device__ inline float number_value(lpgemm_dtype_t type, uint32_t bits) {
+  switch (type) {
+    LPG_FLOAT_NUMBERS(LPG_NUMBER_CASE)
+    default: return number_value<LPGEMM_U8>(bits);
+  }
+}
+#undef LPG_NUMBER_CASE
+
+/* The numbers of rows g and g + 8 of a row tile, from its slot. */
+template <lpgemm_dtype_t Type>
+struct two_numbers {
+  __device__ float2 operator()(const uint8_t *slot, int g) const {
+    constexpr int slot_bytes = lpg_slot_bytes(Type);
+    if constexpr (Type == LPGEMM_F16) return __half22float2(((const __half2 *)slot)[g]);
+    uint32_t first, second;
+    if constexpr (slot_bytes == LPG_TILE_ROWS * 4) {
+      const uint2 two = ((const uint2 *)slot)[g];
+      first = two.x;
+      second = two.y;
+    } else if constexpr (slot_bytes == LPG_TILE_ROWS * 2) {
+      const uint32_t two = ((const uint32_t *)slot)[g];
+      first = two & 0xffffu;
+      second = two >> 16;
+    } else if constexpr (slot_bytes == LPG_TILE_ROWS) {
+      const uint32_t two = ((const uint16_t *)slot)[g];
+      first = two & 0xffu;
+      second = two >> 8;
+    } else {
+      first = slot[g] & 15;
+      second = slot[g] >> 4;
+    }
+    return make_float2(number_value<Type>(first), number_value<Type>(second));
+  }
+};
+
+/* Calls `use` with the two_numbers of that type: so that many are read with one look at the type. */
+#define LPG_READER_CASE(type) \
+  case type: use(two_numbers<type>()); break;
+template <class Use>
+__device__ inline void with_reader(lpgemm_dtype_t type, Use use) {
+  switch (type) {
+    LPG_NUMBER_TYPES(LPG_READER_CASE)
+    default: use(two_numbers<LPGEMM_U8>()); break;
+  }
+}
+
+template <class Use>
+__device__ inline void with_upper_reader(lpgemm_dtype_t type, Use use) {
+  switch (type) { LPG_UPPER_NUMBERS(LPG_READER_CASE) }
+}
+#undef LPG_READER_CASE
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,63 @@
+/* The scale and the zero of a group, of any kind, straight from the packed form: for kernels that need them rarely. */
+#pragma once
+
+#include "../../internal.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+struct groups_args {
+  lpgemm_dtype_t scale_type, super_scale_type, zero_type, super_zero_type;
+  lpgemm_zero_t zero;
+  float zero_constant;
+  lpg_axis group, super;
+  const uint8_t *section[LPG_SECTIONS];
+};
+
+inline groups_args make_groups(const lpg_call &call) {
+  const lpg_plan &plan = *call.problem.plan;
+  const lpgemm_weight_desc_t &d = plan.desc;
+  groups_args a = {d.scale_type, d.super_scale_type, d.zero_type, d.super_zero_type, d.zero, d.zero_constant,
+                   plan.group,   plan.super,         {}};
+  for (int i = 0; i < LPG_SECTIONS; i++) a.section[i] = call.section[i];
+  return a;
+}
+
+/* The bits of a section's number for (row, column k), as they are stored; 0 if there is no such section. */
+__device__ inline uint32_t section_bits(const groups_args &a, lpg_section_id id, lpgemm_dtype_t type,
+                                        const lpg_axis &axis, int64_t row, int64_t k) {
+  if (type == 0) return 0;
+  const uint8_t *at = a.section[id] + lpg_value_offset(type, axis.padded, row, (uint32_t)k / (uint32_t)axis.k);
+  if (type == LPGEMM_UINT(4)) return *at >> (row % LPG_TILE_ROWS < 8 ? 0 : 4) & 15;
+  switch (lpg_bytes(type)) {
+    case 4: return *(const uint32_t *)at;
+    case 2: return *(const uint16_t *)at;
+    default: return *at;
+  }
+}
+
+/* The product of a group's number and its super-group's, exact; `absent` if there is none. */
+__device__ inline double number_of(lpgemm_dtype_t type, uint32_t bits, lpgemm_dtype_t super_type, uint32_t super_bits,
+                                   float absent) {
+  if (type == 0) return absent;
+  const double value = lpg_load(type, &bits, 0);
+  return super_type == 0 ? value : value * lpg_load(super_type, &super_bits, 0);
+}
+
+/* Scale and zero (or minimum) of one group. */
+struct group_numbers {
+  double scale, zero;
+};
+
+/* All is read before anything is used. */
+__device__ inline group_numbers group_at(const groups_args &a, int64_t row, int64_t k) {
+  const uint32_t scale = section_bits(a, LPG_SECTION_SCALES, a.scale_type, a.group, row, k);
+  const uint32_t super_scale = section_bits(a, LPG_SECTION_SUPER_SCALES, a.super_scale_type, a.super, row, k);
+  const uint32_t zero = section_bits(a, LPG_SECTION_ZEROS, a.zero_type, a.group, row, k);
+  const uint32_t super_zero = section_bits(a, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, a.super, row, k);
+  return {number_of(a.scale_type, scale, a.super_scale_type, super_scale, 1.0f),
+          number_of(a.zero_type, zero, a.super_zero_type, super_zero, a.zero_constant)};
+}
+
+}  // namespace
+}  // namespace lpg

@@ -1,0 +1,95 @@
+/* Scales and zeros of chunks of 128 columns, as kernels that take X as fixed point read them: each lane those of two
+ * rows of a row tile, g and g + 8, straight from the packed form. */
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include "scales.cuh"
+#include "x_fixed.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+enum chunk_zero { chunk_zero_fixed, chunk_zero_per_group, chunk_zero_minimum };
+
+/* Scales and zeros in the packed form, and what follows from the type of the weights. */
+struct chunk_numbers_args {
+  const uint8_t *scales, *zeros; /* NULL: absent */
+  lpgemm_dtype_t scale_type, zero_type;
+  chunk_zero zero;
+  int scale_slot, zero_slot; /* bytes of the 16 values of a row tile and group */
+  int64_t scale_row, zero_row;
+  int group_shift, last_group; /* of chunk c: min(c >> group_shift, last_group) */
+  float step, offset;          /* value of a stored code: step * code + offset */
+  float most_center;           /* twice the largest code */
+  float center, rest;          /* fixed zeros: twice the code from which codes are counted; what is left of the zero,
+                                  counted in halves of a step */
+};
+
+/* On the host. */
+static void set_chunk_numbers(const lpg_call &call, chunk_numbers_args &numbers) {
+  const lpg_plan &plan = *call.problem.plan;
+  const lpgemm_weight_desc_t &d = plan.desc;
+  numbers.scales = call.section[LPG_SECTION_SCALES];
+  numbers.zeros = call.section[LPG_SECTION_ZEROS];
+  numbers.scale_type = d.scale_type;
+  numbers.zero_type = d.zero_type;
+  numbers.scale_slot = d.scale_type ? lpg_slot_bytes(d.scale_type) : 0;
+  numbers.zero_slot = d.zero_type ? lpg_slot_bytes(d.zero_type) : 0;
+  numbers.scale_row = plan.group.padded * numbers.scale_slot;
+  numbers.zero_row = plan.group.padded * numbers.zero_slot;
+  numbers.last_group = plan.group.count > 0 ? (int)plan.group.count - 1 : 0;
+  while (plan.group.count > 1 && LPG_CHUNK_K << numbers.group_shift < plan.group.k) numbers.group_shift++;
+  numbers.zero = d.zero == LPGEMM_ZERO_PER_GROUP ? chunk_zero_per_group
+                 : d.zero == LPGEMM_ZERO_MINIMUM ? chunk_zero_minimum
+                                                 : chunk_zero_fixed;
+  numbers.step = (float)lpg_integer_step(d.type);
+  numbers.offset = (float)lpg_integer_offset(d.type);
+  numbers.most_center = (float)(2 * ((1 << plan.bits) - 1));
+  const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0, half = 0.5 * numbers.step;
+  const double center = rint((zero - numbers.offset) / half);
+  numbers.center = (float)fmin(fmax(center, 0.0), (double)numbers.most_center);
+  numbers.rest = (float)((numbers.center * half + numbers.offset - zero) / half);
+}
+
+/* As they are packed: of two rows, fp16 scales in one word. */
+template <bool General>
+struct raw_numbers {
+  uint32_t scales;
+};
+
+template <>
+struct raw_numbers<true> {
+  uint2 scale, zero;
+};
+
+/* The bits of numbers 2g and 2g + 1 of a row tile's 16. */
+__device__ inline uint2 load_two(const uint8_t *slots, int slot_bytes, int g) {
+  switch (slot_bytes) {
+    case LPG_TILE_ROWS * 4: return __ldg((const uint2 *)slots + g);
+    case LPG_TILE_ROWS * 2: {
+      const uint32_t two = __ldg((const uint32_t *)slots + g);
+      return make_uint2(two & 0xffffu, two >> 16);
+    }
+    default: {
+      const uint32_t two = __ldg((const unsigned short *)slots + g);
+      return make_uint2(two & 0xffu, two >> 8);
+    }
+  }
+}
+
+/* Of a row tile: scales and zeros point at its first group's. */
+__device__ inline void load_raw(const chunk_numbers_args &a, const uint8_t *scales, const uint8_t *, int group, int g,
+                                raw_numbers<false> &raw) {
+  raw.scales = 0x3c003c00u; /* 1 */
+  if (a.scales) raw.scales = __ldg((const uint32_t *)(scales + group * (LPG_TILE_ROWS * 2)) + g);
+}
+
+__device__ inline void load_raw(const chunk_numbers_args &a, const uint8_t *scales, const uint8_t *zeros, int group,
+                                int g, raw_numbers<true> &raw) {
+  if (a.scales) raw.scale = load_two(scales + group * a.scale_slot, a.scale_slot, g);
+  if (a.zeros) raw.zero = load_two(zeros + group * a.zero_slot, a.zero_slot, g);
+}
+
+}  // namespace
+}  // namespace lpg

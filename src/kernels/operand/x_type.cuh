@@ -1,0 +1,85 @@
+/* The two activation types of the tensor cores as what decoding needs of them: where their bits lie, arithmetic on
+ * pairs, and the product. A pair is two numbers in a 32-bit word, the first in the low half. */
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "../../layouts/number.h"
+#include "../prim/mma.cuh"
+#include "../prim/wgmma.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* The same 16 bits in both halves. */
+LPG_FN uint32_t both(uint32_t half) { return half * 0x00010001u; }
+
+/* a * b + c of pairs where there is no instruction for it. */
+template <lpgemm_dtype_t Type>
+__host__ inline uint32_t fma_on_host(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t result = 0;
+  for (int shift = 0; shift < 32; shift += 16) {
+    const uint16_t half[3] = {(uint16_t)(a >> shift), (uint16_t)(b >> shift), (uint16_t)(c >> shift)};
+    const double sum = (double)lpg_load(Type, half, 0) * lpg_load(Type, half, 1) + lpg_load(Type, half, 2);
+    result |= (uint32_t)(Type == LPGEMM_F16 ? lpg_f64_to_f16(sum) : lpg_f64_to_bf16(sum)) << shift;
+  }
+  return result;
+}
+
+struct f16_x {
+  using mma = mma_f16;
+  using wgmma = wgmma_f16;
+  static constexpr int mantissa = 10, exponent = 5, bias = 15;
+
+  __host__ __device__ static __half2 in(uint32_t pair) { return *(__half2 *)&pair; }
+  __host__ __device__ static uint32_t out(__half2 pair) { return *(uint32_t *)&pair; }
+  __host__ __device__ static uint32_t fma(uint32_t a, uint32_t b, uint32_t c) {
+#ifdef __CUDA_ARCH__
+    return out(__hfma2(in(a), in(b), in(c)));
+#else
+    return fma_on_host<LPGEMM_F16>(a, b, c);
+#endif
+  }
+  __host__ __device__ static uint32_t subtract(uint32_t a, uint32_t b) { return out(__hsub2(in(a), in(b))); }
+  __host__ __device__ static uint32_t multiply(uint32_t a, uint32_t b) { return out(__hmul2(in(a), in(b))); }
+  __host__ __device__ static uint32_t round(float x) { return both(__half_as_ushort(__float2half_rn(x))); }
+  __device__ static uint32_t round_two(float first, float second) { return out(__floats2half2_rn(first, second)); }
+  __device__ static float widen(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+  /* x < 256, twice: behind the exponent of 1024 it is the mantissa. */
+  __device__ static uint32_t small_integer(uint32_t x) { return subtract(x * 0x10001u + 0x64006400u, 0x64006400u); }
+};
+
+struct bf16_x {
+  using mma = mma_bf16;
+  using wgmma = wgmma_bf16;
+  static constexpr int mantissa = 7, exponent = 8, bias = 127;
+
+  __host__ __device__ static __nv_bfloat162 in(uint32_t pair) { return *(__nv_bfloat162 *)&pair; }
+  __host__ __device__ static uint32_t out(__nv_bfloat162 pair) { return *(uint32_t *)&pair; }
+  __host__ __device__ static uint32_t fma(uint32_t a, uint32_t b, uint32_t c) {
+#ifdef __CUDA_ARCH__
+    return out(__hfma2(in(a), in(b), in(c)));
+#else
+    return fma_on_host<LPGEMM_BF16>(a, b, c);
+#endif
+  }
+  __host__ __device__ static uint32_t subtract(uint32_t a, uint32_t b) { return out(__hsub2(in(a), in(b))); }
+  __host__ __device__ static uint32_t multiply(uint32_t a, uint32_t b) { return out(__hmul2(in(a), in(b))); }
+  __host__ __device__ static uint32_t round(float x) { return both(__bfloat16_as_ushort(__float2bfloat16_rn(x))); }
+  __device__ static uint32_t round_two(float first, float second) { return out(__floats2bfloat162_rn(first, second)); }
+  __device__ static float widen(uint16_t bits) { return lpg_bf16_to_f32(bits); }
+  /* x < 256, twice: behind the exponent of 2^23 it is the mantissa, and of 8 digits bf16 loses none. */
+  __device__ static uint32_t small_integer(uint32_t x) {
+    return __byte_perm(lpg_f32_bits(lpg_bits_f32(x | 0x4b000000u) - 0x1p23f), 0, 0x3232);
+  }
+};
+
+/* 2^e as a pair, e within the normal exponents. */
+template <class X>
+LPG_FN uint32_t power_pair(int e) {
+  return both((uint32_t)(e + X::bias) << X::mantissa);
+}
+
+}  // namespace
+}  // namespace lpg

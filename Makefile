@@ -59,7 +59,7 @@ endif
 # ---- sources ----
 
 # Goals that compile nothing themselves need no generated sources.
-COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz demo lint readme,$(or $(MAKECMDGOALS),all))
+COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz demo lint,$(or $(MAKECMDGOALS),all))
 ifneq ($(COMPILES),)
 include $(BUILD)/gen/rules.mk
 endif
@@ -79,15 +79,15 @@ TILES := base $(if $(HAVE_AMX),amx)
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
 SRCS := $(filter-out src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
-OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(OBJ)/gen/measured.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
+OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
   $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
-  $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/decoders.cu.o)
+  $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz readme install uninstall clean help FORCE
+.PHONY: all lib tests examples block cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -163,10 +163,6 @@ $(BUILD)/gen/registry.c $(BUILD)/gen/every_kernel.c $(GEN_CU:%=$(BUILD)/gen/%): 
 $(BUILD)/gen/rules.mk: tools/gen_kernels.py $(BUILD)/gen.config
 	$(call say,GEN,$@)
 	$(Q)$(PYTHON) $< --out $(@D) $(GEN_FLAGS) && touch $@
-
-$(BUILD)/gen/measured.c: tools/measured.py tools/gen_kernels.py $(wildcard src/dispatch/measured/*.txt)
-	$(call say,GEN,$@)
-	$(Q)$(PYTHON) $< --out $@
 
 $(BUILD)/gen.config: FORCE
 	$(call keep,$(GEN_FLAGS))
@@ -254,9 +250,9 @@ check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	  BINDIR=/opt/lpgemm/bin >/dev/null
 	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' \
 	  '$(PYTHON) tools/gen_kernels.py --selftest' \
-	  '$(PYTHON) tools/measured.py --selftest' '$(PYTHON) tools/bench_tables.py --selftest' \
+	  '$(PYTHON) tools/bench_tables.py --selftest' \
 	  '$(PYTHON) tools/sass.py --selftest' \
-	  'CC="$(CC)" PYTHON="$(PYTHON)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
+	  'CC="$(CC)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
 
 # One program, small enough to be carried to the machine with the GPU.
 GPU_TESTS = $(BUILD)/gpu/lpgemm-tests
@@ -300,9 +296,6 @@ fuzz: ## fuzz blobs and tuning files, FUZZ_SECONDS each (needs clang)
 .PHONY: golden
 golden: tests ## write tests/golden/mapping.txt anew: which kernel six GPUs take for what
 	LPGEMM_TEST_GOLDEN=write $(BUILD)/lpgemm-tests dispatch/mapping/golden
-
-readme: ## bring the support matrix in README.md up to date
-	$(PYTHON) tools/readme.py --update README.md
 
 # ---- packaging ----
 

@@ -23,7 +23,7 @@ typedef struct candidates {
 
 /* ---- which ---- */
 
-/* "decode.u4.f16.16x8.sm80: chosen, the cheapest by the cost model, about 12.3 us"; the lines of kernels that cannot do
+/* "gemv.u4.f16.16x8.sm80: chosen, the cheapest by the cost model, about 12.3 us"; the lines of kernels that cannot do
  * it, or only when forced, are no candidates. */
 static bench_error read_line(const char *line, candidates *all) {
   const char *colon = strchr(line, ':'), *about = strstr(line, "about ");

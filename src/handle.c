@@ -144,8 +144,8 @@ static void release(lpgemm_handle_t handle) {
 static lpgemm_status_t fill(lpgemm_handle_t handle, const lpgemm_config_t *config) {
   if (config->backend == LPGEMM_BACKEND_CPU) {
     handle->pool = lpgemm_i_pool_create(config->num_threads);
-    LPG_CHECK(handle->pool, LPGEMM_OUT_OF_MEMORY, "no memory for %d threads", handle->device.units);
-    handle->device.units = lpgemm_i_pool_threads(handle->pool);
+    LPG_CHECK(handle->pool, LPGEMM_OUT_OF_MEMORY, "no memory for %d threads", handle->device.threads);
+    handle->device.threads = lpgemm_i_pool_threads(handle->pool);
   } else {
     LPG_TRY(handle->backend->allocate(handle->device.index, LPG_HANDLE_SCRATCH, &handle->scratch));
   }

@@ -36,7 +36,8 @@ typedef struct lpg_device {
   char name[64];         /* "Intel(R) Xeon(R) ...", "NVIDIA H200": the key of tuning files, without tabs */
   int32_t arch;          /* CUDA: 10 * major + minor; CPU: 0 */
   int32_t isa;           /* CPU: the widest LPG_ISA_ it runs */
-  int32_t units;         /* SMs, or threads of the handle */
+  int32_t sms;           /* CUDA */
+  int32_t threads;       /* CPU: of the handle */
   int64_t shared_memory; /* CUDA: bytes a block may use */
   /* CUDA, 9.0 and later: clusters of so many blocks that run at once when every block fills an SM; else 0. */
   int32_t clusters[LPG_CLUSTER_MOST + 1];

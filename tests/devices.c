@@ -1,12 +1,12 @@
 #include "devices.h"
 
 #define CPU(words, level) \
-  { .backend = LPGEMM_BACKEND_CPU, .name = words, .isa = level, .units = 4 }
+  { .backend = LPGEMM_BACKEND_CPU, .name = words, .isa = level, .threads = 4 }
 /* SMs, KiB of shared memory a block may use, and how many clusters of 0, 1, 2 ... blocks run at once, of the real ones.
  */
-#define GPU(words, capability, sms, shared, ...)                                                                     \
+#define GPU(words, capability, count, shared, ...)                                                                   \
   {                                                                                                                  \
-    .backend = LPGEMM_BACKEND_CUDA, .name = words, .arch = capability, .units = sms, .shared_memory = shared * 1024, \
+    .backend = LPGEMM_BACKEND_CUDA, .name = words, .arch = capability, .sms = count, .shared_memory = shared * 1024, \
     .clusters = {                                                                                                    \
       __VA_ARGS__                                                                                                    \
     }                                                                                                                \

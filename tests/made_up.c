@@ -7,7 +7,7 @@ static size_t workspace_of_rows(const lpg_problem *problem, const lpg_device *de
 
 static size_t workspace_fixed(const lpg_problem *problem, const lpg_device *device) {
   (void)problem;
-  return (size_t)device->units * 64;
+  return (size_t)device->sms * 64;
 }
 
 #define REALS (LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32)
@@ -22,8 +22,8 @@ static size_t workspace_fixed(const lpg_problem *problem, const lpg_device *devi
 
 /* The rows of the cost table stand for fast and slow here, whatever they were measured on. */
 const lpg_kernel made_up[MADE_UP] = {
-    [DECODE] = {.name = "decode.u4.f16.16x8.sm90a",
-                .family = "decode",
+    [DECODE] = {.name = "gemv.u4.f16.16x8.sm90a",
+                .family = "gemv",
                 .arch = 90,
                 .arch_exact = 1,
                 FAST_U4(LPG_X_F16),

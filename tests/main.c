@@ -12,38 +12,38 @@ enum {
 };
 
 /* On CUDA capturing comes first: it wants kernels that have never run. */
-#define SUITES             \
-  SUITE(compare, CPU)      \
-  SUITE(layouts, CPU)      \
-  SUITE(numbers, CPU)      \
-  SUITE(capture, CUDA)     \
-  SUITE(device, CUDA)      \
-  SUITE(format, BOTH)      \
-  SUITE(pack, BOTH)        \
-  SUITE(blob, BOTH)        \
-  SUITE(quantize, BOTH)    \
-  SUITE(dispatch, CPU)     \
-  SUITE(plan, CPU)         \
-  SUITE(wide, BOTH)        \
-  SUITE(bits, BOTH)        \
-  SUITE(counts, BOTH)      \
-  SUITE(lookup, BOTH)      \
-  SUITE(decoders, NVCC)    \
-  SUITE(remember, CPU)     \
-  SUITE(misuse, BOTH)      \
-  SUITE(log, CPU)          \
-  SUITE(gemm, BOTH)        \
-  SUITE(invariant, BOTH)   \
-  SUITE(epilogue, BOTH)    \
-  SUITE(outputs, BOTH)     \
-  SUITE(activations, BOTH) \
-  SUITE(lut, CPU)          \
-  SUITE(planes, BOTH)      \
-  SUITE(octets, BOTH)      \
-  SUITE(dense, BOTH)       \
-  SUITE(dropin, BOTH)      \
-  SUITE(cublas, CUDA)      \
-  SUITE(threads, BOTH)     \
+#define SUITES              \
+  SUITE(compare, CPU)       \
+  SUITE(layouts, CPU)       \
+  SUITE(numbers, CPU)       \
+  SUITE(capture, CUDA)      \
+  SUITE(device, CUDA)       \
+  SUITE(format, BOTH)       \
+  SUITE(pack, BOTH)         \
+  SUITE(blob, BOTH)         \
+  SUITE(quantize, BOTH)     \
+  SUITE(dispatch, CPU)      \
+  SUITE(plan, CPU)          \
+  SUITE(wide, BOTH)         \
+  SUITE(bits, BOTH)         \
+  SUITE(counts, BOTH)       \
+  SUITE(lookup, BOTH)       \
+  SUITE(dequantisers, NVCC) \
+  SUITE(remember, CPU)      \
+  SUITE(misuse, BOTH)       \
+  SUITE(log, CPU)           \
+  SUITE(gemm, BOTH)         \
+  SUITE(invariant, BOTH)    \
+  SUITE(epilogue, BOTH)     \
+  SUITE(outputs, BOTH)      \
+  SUITE(activations, BOTH)  \
+  SUITE(lut, CPU)           \
+  SUITE(planes, BOTH)       \
+  SUITE(octets, BOTH)       \
+  SUITE(dense, BOTH)        \
+  SUITE(dropin, BOTH)       \
+  SUITE(cublas, CUDA)       \
+  SUITE(threads, BOTH)      \
   SUITE(cli, CPU)
 
 SUITES

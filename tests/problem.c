@@ -78,12 +78,12 @@ void problem_suit(problem_spec *spec, const char *kernel) {
     spec->desc.zero = LPGEMM_ZERO_NONE;
     spec->desc.zero_type = 0;
   }
-  const int by_chunks = strcmp(family, "bits") == 0 || strcmp(family, "lookup") == 0;
-  const int by_rows = strcmp(family, "counts") == 0;
+  const int by_chunks = strcmp(family, "gemv1") == 0 || strcmp(family, "lut") == 0;
+  const int by_rows = strcmp(family, "gemv1") == 0;
   if (by_chunks || by_rows) problem_suit_chunks(spec);
-  if (strcmp(family, "decode") == 0 || by_chunks || by_rows) spec->m = columns;
-  if (strcmp(family, "wide") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
-  if (strcmp(family, "dense") == 0) spec->m = 40; /* it takes no few rows */
+  if (strcmp(family, "gemv") == 0 || by_chunks || by_rows) spec->m = columns;
+  if (strcmp(family, "gemm") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
+  if (strcmp(family, "dequant") == 0) spec->m = 40; /* it takes no few rows */
   const lpgemm_dtype_t bytes = strcmp(x, "i8") == 0     ? LPGEMM_I8
                                : strcmp(x, "e4m3") == 0 ? LPGEMM_E4M3
                                : strcmp(x, "e5m2") == 0 ? LPGEMM_E5M2
@@ -91,12 +91,12 @@ void problem_suit(problem_spec *spec, const char *kernel) {
   if (bytes) { /* what they multiply must be exact in 8 bits, and groups large */
     spec->x_type = bytes;
     if (spec->desc.type == LPGEMM_FLOAT(2, 5)) spec->desc.type = LPGEMM_E4M3;
-    spec->desc.group_k = strstr(kernel, ".sm80") || strcmp(family, "octets") == 0 || by_rows ? 0 : 128;
+    spec->desc.group_k = strstr(kernel, ".sm80") || strcmp(family, "gemm8") == 0 || by_rows ? 0 : 128;
     if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   }
   if (strcmp(x, "codes") == 0) { /* integers, and one scale and one zero a row */
     spec->x_type = LPGEMM_INT(4);
-    if (strcmp(family, "few") != 0) spec->m = 40; /* images take many rows */
+    if (strcmp(family, "skinny8") != 0) spec->m = 40; /* images take many rows */
     spec->desc.group_k = 0;
     if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   }
@@ -448,8 +448,8 @@ static int fixed_bits(const problem *p) {
 /* What the kernel may add to the bound of output i, or those that may be chosen. */
 static double fixed_term(const problem *p, const char *kernel, int64_t i) {
   const int bits = fixed_bits(p);
-  if (bits && kernel && strncmp(kernel, "lookup.", 7) == 0) return ldexp(p->summed[i], bits - 30);
-  if (bits == 0 || bits > 2 || (kernel && strncmp(kernel, "bits.", 5) != 0)) return 0;
+  if (bits && kernel && strncmp(kernel, "lut.", 4) == 0) return ldexp(p->summed[i], bits - 30);
+  if (bits == 0 || bits > 2 || (kernel && strncmp(kernel, "gemv1.", 6) != 0)) return 0;
   return ldexp(p->fixed[i], 2 * bits - 26);
 }
 
@@ -516,14 +516,14 @@ static void check_tails(const problem *p, const char *what) {
 
 /* The wide and the dense kernels scale weights in the type of X; automatic choice may take them. */
 static int rounds_weights(const char *kernel) {
-  return !kernel || strncmp(kernel, "wide.", 5) == 0 || strncmp(kernel, "dense.", 6) == 0;
+  return !kernel || strncmp(kernel, "gemm.", 5) == 0 || strncmp(kernel, "dequant.", 8) == 0;
 }
 
 /* Sums of fp8 on the tensor cores, whose accumulators are short: eps(X) is 2^-8 there (docs/numerics.md), eight times
  * what rounded weights have. Automatic choice may take them. */
 static int adds_fp8(const problem *p, const char *kernel) {
   const int is_fp8 = p->args.x_type == LPGEMM_E4M3 || p->args.x_type == LPGEMM_E5M2;
-  return is_fp8 && (!kernel || strncmp(kernel, "dense.any.e", 11) == 0 || strncmp(kernel, "octets.", 7) == 0);
+  return is_fp8 && (!kernel || strncmp(kernel, "dequant.any.e", 11) == 0 || strncmp(kernel, "gemm8.", 6) == 0);
 }
 
 void problem_check(const problem *p, const char *what) {

@@ -366,7 +366,7 @@ static void check_quantize_columns(lpgemm_dtype_t x_type, lpgemm_dtype_t type, i
   test_free(scales);
 }
 
-/* Rows of eights and others, which a block of threads holds and more. */
+/* Rows of eights and others, which a CTA holds and more. */
 static void check_quantize_ties(lpgemm_dtype_t x_type, lpgemm_dtype_t type) {
   static const int64_t columns[] = {8, 1000, 8200, 20003, 66000};
   for (int i = 0; i < 5; i++) {

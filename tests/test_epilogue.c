@@ -161,7 +161,7 @@ static void check_c_not_finite(lpgemm_dtype_t y_type) {
 
 /* ---- the narrowing of whole row tiles ---- */
 
-/* Numbers between two neighbours of a format, just beside that, and anything at all: narrowed by way of fp32 they are
+/* Scales between two neighbours of a format, just beside that, and anything at all: narrowed by way of fp32 they are
  * what narrowing them at once gives. */
 static void check_narrowing(lpgemm_dtype_t type) {
   const int is_f16 = type == LPGEMM_F16;

@@ -315,7 +315,7 @@ static void check_random(int64_t m, int64_t n, int64_t k) {
 
 /* ---- few and many rows: what kernels of fp16 and bf16 take, often enough for those that take one type only ---- */
 
-/* Of a decoder and type of X: of the integers, or of the floats, of a width. */
+/* Of a dequantiser and type of X: of the integers, or of the floats, of a width. */
 enum { FEW_CASES = 240, MANY_CASES = 260 };
 
 /* Floats with values that fp16 does not reach: with fp16 activations they take another path. */
@@ -324,7 +324,7 @@ static int exceeds_fp16(lpgemm_dtype_t type) {
   return LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_FLOAT && exponent >= 5 && type != LPGEMM_E5M2;
 }
 
-/* Types that share a decoder with `type`, itself among them. */
+/* Types that share a dequantiser with `type`, itself among them. */
 static int sharers(lpgemm_dtype_t type, lpgemm_dtype_t x) {
   uint32_t kind = LPGEMM_DTYPE_KIND(type), others = 0;
   for (int i = 0; i < PROBLEM_TYPES; i++) {

@@ -82,7 +82,7 @@ static const lpg_device *const gpus[] = {&sm80, &sm86, &sm89, &h100, &sm90, &sm1
 static const int64_t shapes[][2] = {{4096, 4096}, {28672, 8192}};
 static const int64_t rows[] = {1, 2, 4, 8, 9, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 256, 512, 1024, 2048, 8192};
 
-/* "NVIDIA H200: u4 g128 f16 by f16, 4096 x 4096: 1 decode.u4.f16.16x8.sm80, 17 wide.u4.f16.256x128.sm90a": from so many
+/* "NVIDIA H200: u4 g128 f16 by f16, 4096 x 4096: 1 gemv.u4.f16.16x8.sm80, 17 gemm.u4.f16.256x128.sm90a": from so many
  * rows on, this kernel. */
 static void write_line(FILE *file, const lpg_device *device, const kind *k, const int64_t *shape) {
   const char *last = "";

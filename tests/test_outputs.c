@@ -36,12 +36,12 @@ static const struct way {
 static const struct {
   const char *name;
   lpgemm_dtype_t type, x;
-} kernels[] = {{"wide.u4.f16.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_F16},
-               {"wide.f4.bf16.256x128.sm90a", LPGEMM_FLOAT(2, 1), LPGEMM_BF16},
-               {"octets.u4.i8.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_INT(8)},
-               {"octets.u4.e4m3.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_E4M3},
-               {"dense.any.f16.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_F16},
-               {"dense.any.f16.256x128.sm80", LPGEMM_UINT(4), LPGEMM_F16}};
+} kernels[] = {{"gemm.u4.f16.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_F16},
+               {"gemm.f4.bf16.256x128.sm90a", LPGEMM_FLOAT(2, 1), LPGEMM_BF16},
+               {"gemm8.u4.i8.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_INT(8)},
+               {"gemm8.u4.e4m3.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_E4M3},
+               {"dequant.any.f16.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_F16},
+               {"dequant.any.f16.256x128.sm80", LPGEMM_UINT(4), LPGEMM_F16}};
 
 static problem_spec spec_of(int kernel, int shape, const struct way *way) {
   problem_spec s = {.desc = {.size = sizeof s.desc}, .m = shapes[shape].m};
@@ -86,16 +86,16 @@ static void check_items(void) {
   for (int i = 0; i < COUNT(shapes); i++) {
     const problem_spec s = spec_of(0, i, &ways[0]);
     lpg_plan w;
-    lpg_wide_plan p = LPG_ZERO;
+    lpg_gemm_plan p = LPG_ZERO;
     int item = -1;
     double ns = 0;
     const int map = s.pad_x == 0;
     CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
-    CHECK(lpgemm_i_wide_choose(&w, s.m, lpgemm_i_wide_scaling(&w, s.x_type, 255).form, &sm90, 0, map, &p, &item, &ns));
-    sliced += p.slices > 1;
-    whole += p.parts == 1 && p.share == 1;
-    shared += p.share > 1;
-    tall += p.parts == 1 && p.share == 1 && p.row_items * LPG_WIDE_ROWS < s.desc.n + LPG_WIDE_ROWS;
+    CHECK(lpgemm_i_gemm_choose(&w, s.m, lpgemm_i_gemm_scaling(&w, s.x_type, 255).form, &sm90, 0, map, &p, &item, &ns));
+    sliced += p.split_k > 1;
+    whole += p.parts == 1 && p.multicast == 1;
+    shared += p.multicast > 1;
+    tall += p.parts == 1 && p.multicast == 1 && p.n_tiles * LPG_GEMM_TILE_N < s.desc.n + LPG_GEMM_TILE_N;
   }
   CHECK(sliced > 0 && whole > tall && shared > 1 && tall > 0);
 }

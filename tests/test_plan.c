@@ -34,43 +34,43 @@ static lpgemm_weight_desc_t draw_desc(void) {
 }
 
 /* The parts of `count` things are all of them, and differ by one at most. */
-static void check_shares(lpg_shares s, int parts, int count) {
+static void check_shares(lpg_partition s, int parts, int count) {
   CHECK(s.each * parts + s.more == count);
   CHECK(s.more >= 0 && s.more < parts);
 }
 
-static void check_plan(const lpg_decode_plan *p, const lpg_decode_kind *kind, const lpg_plan *w, int64_t m,
+static void check_plan(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_plan *w, int64_t m,
                        const lpg_device *device) {
-  int slice_blocks = p->slice.each + (p->slice.more > 0), tiles = p->group.each + (p->group.more > 0);
+  int slice_blocks = p->k_part.each + (p->k_part.more > 0), tiles = p->n_part.each + (p->n_part.more > 0);
   int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
-  CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
-  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices]));
-  check_shares(p->slice, p->slices, p->blocks);
-  check_shares(p->group, p->groups, p->super_tiles);
+  CHECK(p->split_k == 1 || p->split_k == 2 || p->split_k == 4 || p->split_k == 8);
+  CHECK(p->clusters <= (p->split_k == 1 ? device->sms : device->clusters[p->split_k]));
+  check_shares(p->k_part, p->split_k, p->blocks);
+  check_shares(p->n_part, p->clusters, p->super_tiles);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
   CHECK((int64_t)p->super_tiles * kind->row_tiles >= w->row_tiles);
-  CHECK(p->x_rows == (m < kind->columns ? m : kind->columns));
-  CHECK(p->group.each >= 1 && p->phase_blocks >= 1 && p->phase_blocks <= slice_blocks);
+  CHECK(p->x_rows == (m < kind->tile_m ? m : kind->tile_m));
+  CHECK(p->n_part.each >= 1 && p->phase_blocks >= 1 && p->phase_blocks <= slice_blocks);
 
-  /* in the order in which they lie: the decoder's table, X, its sums, slots, inboxes, what each warp has */
+  /* in the order in which they lie: the dequantiser's table, X, its sums, slots, inboxes, what each warp has */
   CHECK(p->x >= kind->table_bytes && p->x % 16 == 0 && p->x_stride % 16 == 0);
   CHECK(p->x_stride >= p->phase_blocks * LPG_BLOCK_K * 2);
   CHECK(p->x_place >= p->x_rows * p->x_stride && p->x_place % 16 == 0);
   CHECK(p->sums >= p->x + (p->phase_blocks < slice_blocks ? 2 : 1) * p->x_place && p->sums % 16 == 0);
-  int sum_bytes = p->phase_blocks * LPG_BLOCK_K / kind->granule_k * kind->columns * 4;
+  int sum_bytes = p->phase_blocks * LPG_BLOCK_K / kind->scale_group_k * kind->tile_m * 4;
   CHECK(p->slots >= p->sums + (kind->has_sums ? sum_bytes : 0) && p->slots % 16 == 0 && p->slot_bytes % 16 == 0);
-  CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * kind->columns * 4);
-  CHECK(p->inbox >= p->slots + (p->round_tiles + kind->warps - 1) * p->slot_bytes && p->inbox % 16 == 0);
-  int inboxes = p->slices > 1 ? (rounds > 1 ? 2 : 1) * p->slices : 0;
-  if (inboxes) CHECK(p->inbox_slice * p->slices >= p->round_tiles * p->slot_bytes && p->inbox_slice % 16 == 0);
-  CHECK(p->warp >= p->inbox + inboxes * p->inbox_slice && p->warp % 16 == 0);
-  CHECK(p->number_bytes % 128 == 0 && kind->raw_bytes % 16 == 0 && p->warp_bytes % 16 == 0);
-  CHECK(p->warp_bytes == kind->number_bytes + kind->raw_bytes);
+  CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4);
+  CHECK(p->peers >= p->slots + (p->round_tiles + kind->warps - 1) * p->slot_bytes && p->peers % 16 == 0);
+  int inboxes = p->split_k > 1 ? (rounds > 1 ? 2 : 1) * p->split_k : 0;
+  if (inboxes) CHECK(p->peer_bytes * p->split_k >= p->round_tiles * p->slot_bytes && p->peer_bytes % 16 == 0);
+  CHECK(p->warp >= p->peers + inboxes * p->peer_bytes && p->warp % 16 == 0);
+  CHECK(p->scale_table_bytes % 128 == 0 && kind->raw_bytes % 16 == 0 && p->warp_bytes % 16 == 0);
+  CHECK(p->warp_bytes == kind->scale_table_bytes + kind->raw_bytes);
   CHECK(p->shared_bytes == p->warp + kind->warps * p->warp_bytes);
   CHECK(p->shared_bytes <= device->shared_memory);
 }
 
-static int fitted, split, halved; /* plans that fit, and those of them with slices of K, and with halves of items */
+static int fitted, split, halved; /* plans that fit, and those of them with parts of K, and with halves of items */
 
 static void check_drawn(const lpg_device *device) {
   for (int i = 0; i < 200; i++) {
@@ -81,10 +81,10 @@ static void check_drawn(const lpg_device *device) {
     int64_t m = test_between(1, columns);
     static const int shifted[] = {0, 1, 1}, differ[] = {0, 0, 1}; /* what zeros may ask for */
     for (int flags = 0; flags < 3; flags++) {
-      lpg_decode_kind kind = lpg_decode_kind_of(&w, columns, shifted[flags], differ[flags]);
-      lpg_decode_plan p = {0};
-      int fits = lpg_decode_fits(&kind, &w, columns, device);
-      int found = lpg_decode_make_plan(&kind, &w, m, device, &p);
+      lpg_gemv_kind kind = lpg_gemv_kind_of(&w, columns, shifted[flags], differ[flags]);
+      lpg_gemv_plan p = {0};
+      int fits = lpg_gemv_fits(&kind, &w, columns, device);
+      int found = lpg_gemv_make_plan(&kind, &w, m, device, &p);
       fitted += fits;
       CHECK(found || !fits);
       if (found) check_plan(&p, &kind, &w, m, device);
@@ -100,50 +100,51 @@ static void check_whole(int whole, int items, int groups, int tokens, int64_t m)
   CHECK((m - 1) % tokens + 1 > tokens / 2);
 }
 
-static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, const lpg_plan *w, int64_t m,
+static void check_wide_plan(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_plan *w, int64_t m,
                             const lpg_device *device) {
-  const int stage_k = kind->stage_k, each = lpg_wide_stage_steps(kind->bits, stage_k) * LPG_STEP_K / stage_k;
-  const int cluster = p->slices * p->share; /* the blocks of one have slices of K, or the same tokens */
+  const int stage_k = kind->stage_k, each = lpg_gemm_stage_steps(kind->bits, stage_k) * LPG_STEP_K / stage_k;
+  const int cluster = p->split_k * p->multicast; /* the blocks of one have parts of K, or the same tokens */
   CHECK(cluster == 1 || cluster == 2 || cluster == 4 || cluster == 8);
-  CHECK(p->groups <= (cluster == 1 ? device->units : device->clusters[cluster]));
-  CHECK(p->share == kind->share && (p->share == 1 || p->at_once == 1));
-  CHECK(p->at_once == p->slices * kind->item.teams && p->parts == p->at_once * p->runs);
+  CHECK(p->clusters <= (cluster == 1 ? device->sms : device->clusters[cluster]));
+  CHECK(p->multicast == kind->multicast && (p->multicast == 1 || p->at_once == 1));
+  CHECK(p->at_once == p->split_k * kind->tile.teams && p->parts == p->at_once * p->runs);
   CHECK(p->parts == 1 || p->parts <= p->blocks);
-  CHECK(p->runs == 1 || (lpg_wide_has_runs(kind->item.tokens, kind->item.row_tiles) && kind->item.teams == 1));
+  CHECK(p->runs == 1 || (lpg_gemm_has_runs(kind->tile.tile_m, kind->tile.row_tiles) && kind->tile.teams == 1));
   CHECK(p->runs <= 2 || p->at_once == 1);
-  CHECK(p->groups >= 1 && (p->groups == 1 || p->groups <= p->row_items * p->token_items));
-  CHECK(p->whole == p->row_items * p->token_items || (p->parts == 1 && lpg_wide_has_halves(kind->item.tokens)));
-  check_whole(p->whole, p->row_items * p->token_items, p->groups, kind->item.tokens, m);
+  CHECK(p->clusters >= 1 && (p->clusters == 1 || p->clusters <= p->n_tiles * p->m_tiles));
+  CHECK(p->whole == p->n_tiles * p->m_tiles || (p->parts == 1 && lpg_gemm_has_halves(kind->tile.tile_m)));
+  check_whole(p->whole, p->n_tiles * p->m_tiles, p->clusters, kind->tile.tile_m, m);
   check_shares(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
-  CHECK((int64_t)p->row_items * kind->rows * p->share >= w->desc.n && (int64_t)p->token_items * kind->item.tokens >= m);
+  CHECK((int64_t)p->n_tiles * kind->tile_n * p->multicast >= w->desc.n && (int64_t)p->m_tiles * kind->tile.tile_m >= m);
 
   /* a stage of X that is free means that the weights and scales that come with it are free */
-  const int block_stages = LPG_BLOCK_K / stage_k, others = (kind->item.teams - 1) * block_stages;
-  CHECK(block_stages <= LPG_WIDE_COPY_WARPS && p->x_stages <= lpg_wide_most_blocks(kind->item.tokens) * block_stages);
+  const int block_stages = LPG_BLOCK_K / stage_k, others = (kind->tile.teams - 1) * block_stages;
+  CHECK(block_stages <= LPG_GEMM_PRODUCER_WARPS &&
+        p->x_stages <= lpg_gemm_most_blocks(kind->tile.tile_m) * block_stages);
   CHECK(p->x_stages >= others + block_stages);
   CHECK(each == 1 ? p->x_stages == p->w_stages || (others == 0 && p->x_stages < p->w_stages)
                   : p->x_stages <= 1 + each * (p->w_stages - 1) - others);
-  const int lines = kind->form == LPG_WIDE_LINES;
-  CHECK(lines ? p->slots == p->x_stages : p->x_stages <= 1 + block_stages * (p->slots - kind->item.teams));
+  const int lines = kind->form == LPG_GEMM_SCALES_PREPARED;
+  CHECK(lines ? p->slots == p->x_stages : p->x_stages <= 1 + block_stages * (p->slots - kind->tile.teams));
 
   /* in the order in which they lie */
-  const int warps = kind->item.teams * kind->item.warps;
+  const int warps = kind->tile.teams * kind->tile.warps;
   CHECK(p->table >= 16 * p->x_stages && p->factors >= p->table + kind->table_bytes);
-  const int factors_end = p->factors + 2 * LPG_WIDE_ROWS * 4;
+  const int factors_end = p->factors + 2 * LPG_GEMM_TILE_N * 4;
   CHECK(p->sums >= factors_end && p->factors % 16 == 0 && p->sums % 16 == 0);
   CHECK(p->scales >= factors_end && p->scales % 16 == 0 && kind->slot_bytes % 16 == 0);
   if (p->at_once == 1) {
-    CHECK(p->scales >= p->sums + warps * LPG_PASS_TOKENS * (kind->item.row_tiles * LPG_TILE_ROWS + 4) * 4);
-  } else { /* all sums of a block of threads */
+    CHECK(p->scales >= p->sums + warps * LPG_PASS_ROWS * (kind->tile.row_tiles * LPG_TILE_ROWS + 4) * 4);
+  } else { /* all sums of a CTA */
     CHECK(p->sums >= p->x_ring);
-    CHECK(p->shared_bytes >= p->sums + kind->item.teams * p->runs * kind->item.tokens * (kind->rows + 4) * 4);
+    CHECK(p->shared_bytes >= p->sums + kind->tile.teams * p->runs * kind->tile.tile_m * (kind->tile_n + 4) * 4);
   }
   CHECK(p->x_ring >= (lines ? factors_end : p->scales + p->slots * kind->slot_bytes) && p->x_ring % 1024 == 0);
-  CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->item.tokens * stage_k * 2);
+  CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->tile.tile_m * stage_k * 2);
   CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 128 == 0);
   CHECK(kind->w_stage_bytes ==
-        kind->rows / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * stage_k / lpg_tile_k(kind->bits)));
+        kind->tile_n / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * stage_k / lpg_tile_k(kind->bits)));
   const int rings_end = p->w_ring + p->w_stages * kind->w_stage_bytes;
   CHECK(!lines || p->scales == rings_end);
   CHECK(p->shared_bytes == rings_end + (lines ? p->slots * kind->slot_bytes : 0));
@@ -152,7 +153,7 @@ static void check_wide_plan(const lpg_wide_plan *p, const lpg_wide_kind *kind, c
 
 static void check_wide_drawn(const lpg_device *device) {
 #define ITEM(tokens, row_tiles, teams, warps) {tokens, row_tiles, teams, warps},
-  static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(ITEM)};
+  static const lpg_gemm_tile items[] = {LPG_GEMM_TILES(ITEM)};
 #undef ITEM
   for (int i = 0; i < 200; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
@@ -160,16 +161,16 @@ static void check_wide_drawn(const lpg_device *device) {
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
     int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
     for (int item = 0; item < (int)(sizeof items / sizeof items[0]); item++) {
-      for (int form = LPG_WIDE_WHOLE; form <= LPG_WIDE_LINES; form++) {
-        const int tokens = items[item].tokens, row_tiles = items[item].row_tiles;
+      for (int form = LPG_GEMM_SCALES_ROW; form <= LPG_GEMM_SCALES_PREPARED; form++) {
+        const int tokens = items[item].tile_m, row_tiles = items[item].row_tiles;
         int share = (int)test_between(1, 2);
-        if (!lpg_wide_has_share(tokens, row_tiles, share)) share = 3 - share;
-        CHECK(lpg_wide_has_share(tokens, row_tiles, share));
-        lpg_wide_kind kind = lpg_wide_kind_of(&w, items[item], (lpg_wide_form)form, share);
-        lpg_wide_plan p = {0};
+        if (!lpg_gemm_has_multicast(tokens, row_tiles, share)) share = 3 - share;
+        CHECK(lpg_gemm_has_multicast(tokens, row_tiles, share));
+        lpg_gemm_kind kind = lpg_gemm_kind_of(&w, items[item], (lpg_gemm_scales)form, share);
+        lpg_gemm_plan p = {0};
         double cost = HUGE_VAL;
         int parts = 1 << test_between(0, 4) & ~1;
-        int found = lpg_wide_make_plan(&kind, &w, m, device, parts, 1.0, &p, &cost);
+        int found = lpg_gemm_make_plan(&kind, &w, m, device, parts, 1.0, &p, &cost);
         fitted += found;
         const int smallest = tokens == 32 && items[item].warps == 8 && items[item].teams == 1;
         CHECK(found || !smallest || parts > 1 ||
@@ -189,16 +190,16 @@ static void check_wide_invariant(const lpg_device *device) {
     lpgemm_weight_desc_t desc = draw_desc();
     lpg_plan w;
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
-    for (int form = LPG_WIDE_WHOLE; form <= LPG_WIDE_LINES; form++) {
-      lpg_wide_plan p = {0};
-      int item = 0, parts = lpgemm_i_wide_invariant_parts(&w, (lpg_wide_form)form, device);
+    for (int form = LPG_GEMM_SCALES_ROW; form <= LPG_GEMM_SCALES_PREPARED; form++) {
+      lpg_gemm_plan p = {0};
+      int item = 0, parts = lpgemm_i_gemm_invariant_parts(&w, (lpg_gemm_scales)form, device);
       double cost = 0;
-      if (!lpgemm_i_wide_choose(&w, 32, (lpg_wide_form)form, device, 0, 0, &p, &item, &cost))
+      if (!lpgemm_i_gemm_choose(&w, 32, (lpg_gemm_scales)form, device, 0, 0, &p, &item, &cost))
         continue; /* there is none */
       for (int m = 0; m < 5; m++) {
         fitted++;
         const int has_map = (int)test_between(0, 1);
-        CHECK(lpgemm_i_wide_choose(&w, rows[m], (lpg_wide_form)form, device, parts, has_map, &p, &item, &cost));
+        CHECK(lpgemm_i_gemm_choose(&w, rows[m], (lpg_gemm_scales)form, device, parts, has_map, &p, &item, &cost));
         CHECK(p.parts == parts);
       }
     }
@@ -220,8 +221,8 @@ static void check_wide_four_parts(const lpg_device *device) {
     lpg_plan w;
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
     for (uint32_t span = 3; span <= 255; span += 252) { /* near one another, and not */
-      const lpg_wide_form form = lpgemm_i_wide_scaling(&w, LPGEMM_F16, span).form;
-      CHECK_INT(lpgemm_i_wide_invariant_parts(&w, form, device), 4);
+      const lpg_gemm_scales form = lpgemm_i_gemm_scaling(&w, LPGEMM_F16, span).form;
+      CHECK_INT(lpgemm_i_gemm_invariant_parts(&w, form, device), 4);
     }
   }
 }
@@ -235,92 +236,92 @@ static void check_dense_drawn(const lpg_device *device) {
     int x_bytes = (int)test_between(1, 2), wgmma = (int)test_between(0, 1);
     lpg_expand_scaling scaling = {0};
     if (test_between(0, 1)) *(x_bytes == 1 || test_between(0, 1) ? &scaling.in_table : &scaling.finds) = 1;
-    lpg_dense_plan p = {0};
-    int found = lpg_dense_make_plan(&w, m, x_bytes, scaling, wgmma, device, &p);
+    lpg_dequant_plan p = {0};
+    int found = lpg_dequant_make_plan(&w, m, x_bytes, scaling, wgmma, device, &p);
     fitted += found;
     CHECK(found || device->shared_memory < 232448 || desc.k * x_bytes > 130000 || desc.k == 0);
     if (!found) continue;
-    CHECK((int64_t)p.k_stages * LPG_DENSE_STAGE_BYTES >= desc.k * x_bytes);
-    CHECK((int64_t)p.row_items * LPG_DENSE_ROWS >= desc.n && p.chunk_items >= (desc.n > 0) &&
-          p.chunk_items <= p.row_items);
-    CHECK((int64_t)p.token_items * p.share * LPG_DENSE_TOKENS >= m && p.share >= 1 && p.share <= 2);
-    CHECK(p.cluster == p.share * p.slices && p.cluster <= 8 && (p.cluster == 1 || wgmma));
-    CHECK(p.groups >= 1 && p.groups * p.cluster <= device->units);
-    split += p.slices > 1;
+    CHECK((int64_t)p.k_stages * LPG_DEQUANT_STAGE_BYTES >= desc.k * x_bytes);
+    CHECK((int64_t)p.n_tiles * LPG_DEQUANT_TILE_N >= desc.n && p.chunk_tiles >= (desc.n > 0) &&
+          p.chunk_tiles <= p.n_tiles);
+    CHECK((int64_t)p.m_tiles * p.multicast * LPG_DEQUANT_TILE_M >= m && p.multicast >= 1 && p.multicast <= 2);
+    CHECK(p.cluster == p.multicast * p.split_k && p.cluster <= 8 && (p.cluster == 1 || wgmma));
+    CHECK(p.clusters >= 1 && p.clusters * p.cluster <= device->sms);
+    split += p.split_k > 1;
 
     /* slices are not empty, and nobody takes an item after the first, since its sums take the ring's place; those of
      * integers are not split */
-    CHECK(p.slices >= 1 && p.slices <= p.k_stages && (p.slices == 1 || !p.persistent));
-    CHECK(p.slices == 1 || x_bytes == 2 || scaling.in_table);
+    CHECK(p.split_k >= 1 && p.split_k <= p.k_stages && (p.split_k == 1 || !p.persistent));
+    CHECK(p.split_k == 1 || x_bytes == 2 || scaling.in_table);
 
     /* the largest chunk is within the workspace, but for numbers that take no more than X; the plan's is no larger */
-    lpg_dense_plan largest = p;
-    largest.chunk_items = lpg_dense_most_items(&p);
-    CHECK(lpg_dense_chunk_bytes(&largest) <= LPG_DENSE_WORKSPACE + m * desc.k * x_bytes);
-    CHECK(largest.chunk_items * lpg_dense_item_bytes(&p) <= LPG_DENSE_WORKSPACE);
-    CHECK(largest.chunk_items >= p.chunk_items);
+    lpg_dequant_plan largest = p;
+    largest.chunk_tiles = lpg_dequant_most_tiles(&p);
+    CHECK(lpg_dequant_chunk_bytes(&largest) <= LPG_DEQUANT_WORKSPACE + m * desc.k * x_bytes);
+    CHECK(largest.chunk_tiles * lpg_dequant_tile_bytes(&p) <= LPG_DEQUANT_WORKSPACE);
+    CHECK(largest.chunk_tiles >= p.chunk_tiles);
 
     /* in the order in which they lie; without wgmma, and of slices, the sums take the ring's place */
-    CHECK(p.factors >= 16 * LPG_DENSE_MOST_STAGES && p.factors % 16 == 0 && p.x_ring % 1024 == 0);
-    CHECK(p.sums >= p.factors + LPG_DENSE_ROWS * 4 && p.sums % 16 == 0);
-    CHECK(wgmma && p.slices == 1 ? p.x_ring >= p.sums + LPG_DENSE_SUMS_BYTES : p.sums == p.x_ring);
+    CHECK(p.factors >= 16 * LPG_DEQUANT_MOST_STAGES && p.factors % 16 == 0 && p.x_ring % 1024 == 0);
+    CHECK(p.sums >= p.factors + LPG_DEQUANT_TILE_N * 4 && p.sums % 16 == 0);
+    CHECK(wgmma && p.split_k == 1 ? p.x_ring >= p.sums + LPG_DEQUANT_SUMS_BYTES : p.sums == p.x_ring);
     CHECK(p.shared_bytes >=
-          p.sums + (p.slices > 1 ? lpg_sums_bytes(LPG_DENSE_TOKENS, LPG_DENSE_ROWS) : LPG_DENSE_SUMS_BYTES));
-    CHECK(p.stages >= (wgmma ? LPG_DENSE_COPY_WARPS : 2) && p.stages <= LPG_DENSE_MOST_STAGES);
-    CHECK(p.w_ring == p.x_ring + p.stages * LPG_DENSE_X_BYTES && p.w_ring % 1024 == 0);
-    CHECK(p.shared_bytes == p.w_ring + p.stages * LPG_DENSE_W_BYTES && p.shared_bytes <= device->shared_memory);
+          p.sums + (p.split_k > 1 ? lpg_sums_bytes(LPG_DEQUANT_TILE_M, LPG_DEQUANT_TILE_N) : LPG_DEQUANT_SUMS_BYTES));
+    CHECK(p.stages >= (wgmma ? LPG_DEQUANT_PRODUCER_WARPS : 2) && p.stages <= LPG_DEQUANT_MOST_STAGES);
+    CHECK(p.w_ring == p.x_ring + p.stages * LPG_DEQUANT_X_BYTES && p.w_ring % 1024 == 0);
+    CHECK(p.shared_bytes == p.w_ring + p.stages * LPG_DEQUANT_W_BYTES && p.shared_bytes <= device->shared_memory);
   }
 }
 
 static void check_octets_drawn(const lpg_device *device) {
-  LPG_OCTETS_LIST(items);
+  LPG_GEMM8_LIST(items);
   for (int i = 0; i < 400; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
     lpg_plan w;
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
     const int64_t m = test_between(1, test_between(0, 1) ? 300 : 9000);
-    lpg_octets_plan p = {0};
+    lpg_gemm8_plan p = {0};
     int item = 0;
     double cost = 0;
     const lpgemm_dtype_t x_type = i % 3 ? LPGEMM_I8 : LPGEMM_E4M3;
-    int found = desc.k > 0 && lpg_octets_choose(&w, x_type, m, device, &p, &item, &cost);
+    int found = desc.k > 0 && lpg_gemm8_choose(&w, x_type, m, device, &p, &item, &cost);
     fitted += found;
     CHECK(found || desc.k == 0 || device->shared_memory < 232448);
     if (!found) continue;
-    const int tokens = items[item].tokens, rows = lpg_octets_rows(items[item].row_tiles);
-    const int stage_k = lpg_octets_stage_k(w.bits, items[item].tokens, items[item].row_tiles);
-    CHECK(cost > 0 && stage_k % lpg_tile_k(w.bits) == 0 && stage_k % LPG_OCTETS_X_K == 0);
+    const int tokens = items[item].tile_m, rows = lpg_gemm8_tile_n(items[item].row_tiles);
+    const int stage_k = lpg_gemm8_stage_k(w.bits, items[item].tile_m, items[item].row_tiles);
+    CHECK(cost > 0 && stage_k % lpg_tile_k(w.bits) == 0 && stage_k % LPG_GEMM8_X_K == 0);
     CHECK((int64_t)p.k_stages * stage_k >= desc.k && (int64_t)(p.k_stages - 1) * stage_k < desc.k);
-    CHECK((int64_t)p.row_items * rows >= desc.n && (int64_t)p.token_items * tokens >= m);
-    CHECK(p.groups >= 1 && p.slices >= 1 && p.slices <= 8);
-    CHECK(p.groups <= (p.slices == 1 ? device->units : device->clusters[p.slices]));
-    CHECK(p.whole == p.row_items * p.token_items || p.slices == 1);
-    check_whole(p.whole, p.row_items * p.token_items, p.groups, tokens, m);
-    check_shares(p.part, p.slices, p.k_stages);
+    CHECK((int64_t)p.n_tiles * rows >= desc.n && (int64_t)p.m_tiles * tokens >= m);
+    CHECK(p.clusters >= 1 && p.split_k >= 1 && p.split_k <= 8);
+    CHECK(p.clusters <= (p.split_k == 1 ? device->sms : device->clusters[p.split_k]));
+    CHECK(p.whole == p.n_tiles * p.m_tiles || p.split_k == 1);
+    check_whole(p.whole, p.n_tiles * p.m_tiles, p.clusters, tokens, m);
+    check_shares(p.part, p.split_k, p.k_stages);
     CHECK(p.part.each >= 1);
 
     /* in the workspace too: the image, sums of tokens, numbers of rows; those of a whole item may be read */
-    const lpg_octets_workspace at = lpg_octets_workspace_of(&w, m);
-    CHECK(at.x_sums >= (int64_t)p.k_stages * stage_k * m && at.x_sums % (8 * LPG_OCTETS_X_K) == 0);
-    CHECK(at.factors >= at.x_sums + (int64_t)p.token_items * tokens * 4 && at.factors % 16 == 0);
-    CHECK(at.offsets >= at.factors + (int64_t)p.row_items * rows * 4);
-    CHECK(at.bytes >= at.offsets + (int64_t)p.row_items * rows * 4);
-    CHECK(at.bytes >= lpg_octets_workspace_of(&w, m - 1).bytes);
+    const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(&w, m);
+    CHECK(at.x_sums >= (int64_t)p.k_stages * stage_k * m && at.x_sums % (8 * LPG_GEMM8_X_K) == 0);
+    CHECK(at.factors >= at.x_sums + (int64_t)p.m_tiles * tokens * 4 && at.factors % 16 == 0);
+    CHECK(at.offsets >= at.factors + (int64_t)p.n_tiles * rows * 4);
+    CHECK(at.bytes >= at.offsets + (int64_t)p.n_tiles * rows * 4);
+    CHECK(at.bytes >= lpg_gemm8_workspace_of(&w, m - 1).bytes);
 
     /* in the order in which they lie; sums of slices take the rings' place */
-    CHECK(p.factors >= 16 * LPG_OCTETS_MOST_STAGES && p.factors % 16 == 0 && p.sums % 16 == 0);
-    CHECK(p.sums >= p.factors + LPG_OCTETS_ROWS * 4 && p.x_ring % 1024 == 0);
-    CHECK(p.stages >= 2 && p.stages <= LPG_OCTETS_MOST_STAGES);
+    CHECK(p.factors >= 16 * LPG_GEMM8_MOST_STAGES && p.factors % 16 == 0 && p.sums % 16 == 0);
+    CHECK(p.sums >= p.factors + LPG_GEMM8_TILE_N * 4 && p.x_ring % 1024 == 0);
+    CHECK(p.stages >= 2 && p.stages <= LPG_GEMM8_MOST_STAGES);
     CHECK(p.x_bytes == tokens * stage_k && p.x_bytes % 1024 == 0);
     CHECK(p.w_bytes == rows / LPG_TILE_ROWS * lpg_tile_bytes(w.bits) * (stage_k / lpg_tile_k(w.bits)));
-    CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.numbers_ring == p.w_ring + p.stages * p.w_bytes);
-    const int grouped = lpg_octets_form_of(&w, x_type).grouped;
-    CHECK(p.numbers_bytes == (grouped ? lpg_octets_numbers_bytes(rows, stage_k) : 0));
-    CHECK(p.numbers_ring % 16 == 0 && p.shared_bytes == p.numbers_ring + p.stages * p.numbers_bytes);
+    CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.scales_ring == p.w_ring + p.stages * p.w_bytes);
+    const int grouped = lpg_gemm8_mode_of(&w, x_type).grouped;
+    CHECK(p.scales_bytes == (grouped ? lpg_gemm8_scales_bytes(rows, stage_k) : 0));
+    CHECK(p.scales_ring % 16 == 0 && p.shared_bytes == p.scales_ring + p.stages * p.scales_bytes);
     CHECK(p.shared_bytes <= device->shared_memory);
-    if (p.slices == 1) {
+    if (p.split_k == 1) {
       CHECK(p.x_ring >=
-            p.sums + LPG_OCTETS_WARPS * lpg_sums_bytes(LPG_PASS_TOKENS, items[item].row_tiles * LPG_TILE_ROWS));
+            p.sums + LPG_GEMM8_WARPS * lpg_sums_bytes(LPG_PASS_ROWS, items[item].row_tiles * LPG_TILE_ROWS));
     } else {
       CHECK(p.sums >= p.x_ring && p.shared_bytes >= p.sums + lpg_sums_bytes(tokens, rows));
     }
@@ -376,7 +377,7 @@ void suite_plan(void) {
       CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
       lpg_problem problem = {.plan = &w, .m = 1, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
       for (int d = 0; d < 4; d++) {
-        CHECK((lpgemm_i_decode_8_refuses(&problem, devices[d]) != NULL) == cases[i].refused);
+        CHECK((lpgemm_i_gemv_8_refuses(&problem, devices[d]) != NULL) == cases[i].refused);
       }
     }
   }
@@ -390,10 +391,10 @@ void suite_plan(void) {
         desc.group_k = 128;
         desc.scale_type = LPGEMM_F16;
         lpg_plan w;
-        lpg_decode_plan p = {0};
+        lpg_gemv_plan p = {0};
         CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
-        lpg_decode_kind kind = lpg_decode_kind_of(&w, m > 8 ? 16 : 8, 0, 0);
-        CHECK(lpg_decode_make_plan(&kind, &w, m, devices[0], &p));
+        lpg_gemv_kind kind = lpg_gemv_kind_of(&w, m > 8 ? 16 : 8, 0, 0);
+        CHECK(lpg_gemv_make_plan(&kind, &w, m, devices[0], &p));
         CHECK(p.x_rows == m);
       }
     }

@@ -19,17 +19,17 @@ typedef struct row {
 
 static lpg_device cramped; /* little shared memory */
 
-#define WIDE "wide.u4.f16.256x128.sm90a"
-#define DECODE "decode.u4.f16.16x8.sm80"
-#define DENSE "dense.any.f16.256x128.sm90a"
-#define DENSE_I8 "dense.any.i8.256x128.sm90a"
-#define OCTETS "octets.u4.i8.256x128.sm90a"
-#define OCTETS_E4M3 "octets.f6.e4m3.256x128.sm90a"
-#define PLANES "planes.int.codes.256x128.sm90a"
-#define FEW "few.u4.codes.64x8.sm90a"
-#define BITS "bits.u2.f16.32x2.sm90a"
-#define COUNTS "counts.u2.i8.16x4.sm90a"
-#define LOOKUP "lookup.u2.f16.64x1.sm90a"
+#define WIDE "gemm.u4.f16.256x128.sm90a"
+#define DECODE "gemv.u4.f16.16x8.sm80"
+#define DENSE "dequant.any.f16.256x128.sm90a"
+#define DENSE_I8 "dequant.any.i8.256x128.sm90a"
+#define OCTETS "gemm8.u4.i8.256x128.sm90a"
+#define OCTETS_E4M3 "gemm8.f6.e4m3.256x128.sm90a"
+#define PLANES "gemm1.int.codes.256x128.sm90a"
+#define FEW "skinny8.u4.codes.64x8.sm90a"
+#define BITS "gemv1.u2.f16.32x2.sm90a"
+#define COUNTS "gemv1.u2.i8.16x4.sm90a"
+#define LOOKUP "lut.u2.f16.64x1.sm90a"
 #define TILES "tilesim.any.any.32x32.base"
 #define CODEBOOK(...)                                       \
   {                                                         \
@@ -63,12 +63,11 @@ static const row rows[] = {
     {BITS, "it does not take this many rows", .d.type = LPGEMM_UINT(2), .m = 3},
 
     /* decode_limits.c */
-    {"decode.f8.f16.16x8.sm80", "the weights' type has values beyond fp16", .d.type = LPGEMM_FLOAT(6, 1)},
-    {"wide.f8.f16.256x128.sm90a", "the weights' type has values beyond fp16", .d.type = LPGEMM_FLOAT(6, 1)},
-    {"decode.c4.f16.16x8.sm80", "the codebook's values are too far apart or too far from 1",
-     .d = CODEBOOK(1e-9f, 1.0f)},
-    {"decode.c4.f16.16x8.sm80", "the codebook's values are too far apart or too far from 1", .d = CODEBOOK(1e9f)},
-    {"decode.f4.f16.16x8.sm80", "it takes zeros of integer weights only",
+    {"gemv.f8.f16.16x8.sm80", "the weights' type has values beyond fp16", .d.type = LPGEMM_FLOAT(6, 1)},
+    {"gemm.f8.f16.256x128.sm90a", "the weights' type has values beyond fp16", .d.type = LPGEMM_FLOAT(6, 1)},
+    {"gemv.c4.f16.16x8.sm80", "the codebook's values are too far apart or too far from 1", .d = CODEBOOK(1e-9f, 1.0f)},
+    {"gemv.c4.f16.16x8.sm80", "the codebook's values are too far apart or too far from 1", .d = CODEBOOK(1e9f)},
+    {"gemv.f4.f16.16x8.sm80", "it takes zeros of integer weights only",
      .d = {.type = LPGEMM_FLOAT(2, 1), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1}},
     {DECODE, "it takes super-groups of multiples of 256 columns only",
      .d = {.scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F16, .super_k = 384}},
@@ -92,13 +91,13 @@ static const row rows[] = {
     {DENSE, "it expands the weights, which takes 33 rows to pay", .m = 32},
     {DENSE, "its sums are no integers", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .y = LPGEMM_I32},
     {DENSE, "there is nothing to expand", .d.k = -1},
-    {"dense.any.i8.256x128.sm80", "it puts no scales of groups on sums", &sm80, .x = LPGEMM_I8},
+    {"dequant.any.i8.256x128.sm80", "it puts no scales of groups on sums", &sm80, .x = LPGEMM_I8},
     {DENSE, "the rows are too long for its workspace", .d.k = 200000},
     {DENSE_I8, "it takes no minima with activations of 8 bits",
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16}, .x = LPGEMM_I8},
     {DENSE_I8, "the weights less their zeros are not exact in the 8 bits of the activations",
      .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 7.5f}, .x = LPGEMM_I8},
-    {"dense.any.e4m3.256x128.sm90a", "the weights less their zeros are not exact in the 8 bits of the activations",
+    {"dequant.any.e4m3.256x128.sm90a", "the weights less their zeros are not exact in the 8 bits of the activations",
      .d.type = LPGEMM_UINT(8), .x = LPGEMM_E4M3},
     {DENSE_I8, "with activations of 8 bits it takes groups of multiples of 128 columns only", .d.group_k = 64,
      .x = LPGEMM_I8},
@@ -109,7 +108,7 @@ static const row rows[] = {
     {DENSE, "the weights' values are too far apart for the type of X", .d = CODEBOOK(1e-9f, 1.0f)},
     {DENSE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255, .d.group_k = 32},
 
-    /* octets_limits.c */
+    /* gemm8_limits.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},
     {OCTETS, "the activations' codes are not the numbers as int8", .d = INTEGERS(4, 1024), .x = LPGEMM_BIPOLAR(4)},
     {OCTETS, "it takes no bipolar weights", .d = {.type = LPGEMM_BIPOLAR(4), .group_k = -1}, .x = LPGEMM_I8},
@@ -120,14 +119,14 @@ static const row rows[] = {
      .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 200.0f}},
     {OCTETS, "the weights of groups less their zeros are no signed bytes", .x = LPGEMM_I8,
      .d = {.zero = LPGEMM_ZERO_PER_GROUP, .zero_type = LPGEMM_U16}},
-    {"octets.u8.i8.256x128.sm90a", "the weights of groups less their zeros are no signed bytes", .x = LPGEMM_I8,
+    {"gemm8.u8.i8.256x128.sm90a", "the weights of groups less their zeros are no signed bytes", .x = LPGEMM_I8,
      .d.type = LPGEMM_UINT(8)},
     {OCTETS, "the weights' zeros are no integers", .x = LPGEMM_I8,
      .d = {.group_k = -1, .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1.5f}},
     {OCTETS_E4M3, "the weights' values are not exact in e4m3", .d = {.type = LPGEMM_FLOAT(1, 4)}, .x = LPGEMM_E4M3},
     {OCTETS_E4M3, "it takes zeros of integer weights only", .x = LPGEMM_E4M3,
      .d = {.type = LPGEMM_FLOAT(2, 3), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1}},
-    {"octets.u4.e4m3.256x128.sm90a", "with e4m3 it takes zeros of unsigned weights from 0 to 16 only",
+    {"gemm8.u4.e4m3.256x128.sm90a", "with e4m3 it takes zeros of unsigned weights from 0 to 16 only",
      .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 17}, .x = LPGEMM_E4M3},
     {OCTETS, "it takes no matrix as large as this", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .m = INT64_C(1) << 30},
     {OCTETS, "sums of so many columns may not be int32", .d = INTEGERS(4, 1200000), .x = LPGEMM_I8},
@@ -183,8 +182,6 @@ static const row rows[] = {
     {PLANES, "sums of so many columns may not be int32", .d = INTEGERS(8, 40000), .x = LPGEMM_UINT(8)},
     {PLANES, "it makes images of the operands, which takes 33 rows to pay", .d = INTEGERS(4, 1024), .x = LPGEMM_UINT(4),
      .m = 32},
-    {"bytes.int.codes.256x128.sm90a", "it makes images of the operands, which takes 33 rows to pay",
-     .d = INTEGERS(4, 1024), .x = LPGEMM_UINT(4), .m = 32},
     {PLANES, "the rows are too long for its workspace", .d = INTEGERS(1, 4000000), .x = LPGEMM_UINT(1)},
     {FEW, "the rows are too long for shared memory", &cramped, .d = INTEGERS(4, 1024), .x = LPGEMM_UINT(4)},
 };

@@ -40,11 +40,11 @@ static void test_tuning_find(void) {
     d.k = 8192;
     make(&q, &d, LPGEMM_F16, 16);
     CHECK(lpgemm_i_tuning_find(t, &q.p) == NULL); /* 1.32 */
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "wide", 10.0), LPGEMM_SUCCESS);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "wide");
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "gemm", 10.0), LPGEMM_SUCCESS);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "gemm");
     d.k = 6000; /* 0.55 + 0.32 from square, 0.45 from wide */
     make(&q, &d, LPGEMM_F16, 16);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "wide");
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "gemm");
     /* the same shape comes first, however near another one is */
     d.n = 4100;
     d.k = 4096;

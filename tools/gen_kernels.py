@@ -28,7 +28,7 @@ KINDS = {
     "CODEBOOK": (range(1, 5), "`c1`-`c4`, NF4, FP4, IQ4_NL"),
     "FLOAT": (range(3, 9), "`eXmY`, 3 to 8 bits"),
 }
-# Words for weights, with a letter and a width: kinds that share a decoder. The packed form stores integers alike.
+# Words for weights, with a letter and a width: kinds that share a dequantiser. The packed form stores integers alike.
 INTEGERS = ("UINT", "INT", "BIPOLAR")
 LETTERS = {"w": tuple(KINDS), "u": INTEGERS, "c": ("CODEBOOK",), "f": ("FLOAT",)}
 WEIGHTS = {"any": (tuple(KINDS), range(1, 9)), "int": (INTEGERS, range(1, 9)),
@@ -70,86 +70,80 @@ TILES = Family(["any"], ["any"], ["32x32"], ["amx"], y="LPG_Y_F16 | LPG_Y_BF16 |
                groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", cost="tiles.{arch}",
                run="lpgemm_i_cpu_tiles_{arch}", refuses="lpgemm_i_cpu_tiles_refuses", header="cpu/cpu.h")
 
-# In the order of the registry: of two equal estimates the first wins.
-FAMILIES = {
-    "blocked": Family(["any"], ["any"], ["16x16"], ["avx512", "avx2", "base"], cost="blocked.{arch}",
-                      run="lpgemm_i_cpu_blocked_{arch}", header="cpu/cpu.h"),
-    "tiles": TILES,
-    "tilesim": TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT"),  # in plain C, for tests
-    "lut": Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "neon", "base"],
+# (name, row), in the order of the registry: of two equal estimates the first wins. A family may have several rows.
+FAMILIES = [
+    ("blocked", Family(["any"], ["any"], ["16x16"], ["avx512", "avx2", "base"], cost="blocked.{arch}",
+                      run="lpgemm_i_cpu_blocked_{arch}", header="cpu/cpu.h")),
+    ("tiles", TILES),
+    ("tilesim", TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT")),  # in plain C, for tests
+    ("lut", Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "neon", "base"],
                   y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32", flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT",
                   cost="lut.{weights}.{arch}", run="lpgemm_i_lut_{arch}", workspace="lpgemm_i_lut_workspace",
-                  header="lut/lut.h"),
-    "decode": Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
+                  header="lut/lut.h")),
+    ("gemv", Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
                      ["f16", "bf16"], ["16x8", "16x16"], ["sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      scales=TWO_LEVELS,
                      groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="0",
-                     refuses="lpgemm_i_decode_{columns}_refuses", estimate="lpgemm_i_decode_{columns}_estimate",
+                     refuses="lpgemm_i_gemv_{columns}_refuses", estimate="lpgemm_i_gemv_{columns}_estimate",
                      prepare="{symbol}_prepare", header="kernels/gemv/gemv_launch.cuh",
-                     instance="LPG_DECODE({symbol}, {activations}, {decoder}, {width}, {columns})"),
-    "bits": Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], ["sm90a"], widths=range(1, 3),
+                     instance="LPG_GEMV({symbol}, {activations}, {dequantiser}, {width}, {columns})")),
+    ("gemv1", Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], ["sm90a"], widths=range(1, 3),
                    y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                    scales=ONE_LEVEL,
                    groups="LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", flags="0", m_max="{columns}",
-                   refuses="lpgemm_i_bits_refuses", estimate="lpgemm_i_bits_estimate", prepare="{symbol}_prepare",
-                   header="bitserial/gemv1_launch.cuh", instance="LPG_BITS({symbol}, {width})"),
-    "counts": Family(["u1", "u2"], ["i8"], ["16x4"], ["sm90a"], widths=range(1, 3),
+                   refuses="lpgemm_i_gemv1_refuses", estimate="lpgemm_i_gemv1_estimate", prepare="{symbol}_prepare",
+                   header="bitserial/gemv1_launch.cuh", instance="LPG_GEMV1({symbol}, {width})")),
+    ("gemv1", Family(["u1", "u2"], ["i8"], ["16x4"], ["sm90a"], widths=range(1, 3),
                      y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      scales=ONE_LEVEL,
                      groups="LPG_G_ROW", flags="0", m_max="{columns}",
-                     refuses="lpgemm_i_counts_refuses", estimate="lpgemm_i_counts_estimate",
+                     refuses="lpgemm_i_gemv1_i8_refuses", estimate="lpgemm_i_gemv1_i8_estimate",
                      prepare="{symbol}_prepare", header="bitserial/gemv1_i8_launch.cuh",
-                     instance="LPG_COUNTS({symbol}, {width})"),
-    "lookup": Family([f"u{b}" for b in range(1, 5)], ["f16", "bf16"], ["64x1"], ["sm90a"], widths=range(1, 5),
+                     instance="LPG_GEMV1_I8({symbol}, {width})")),
+    ("lut", Family([f"u{b}" for b in range(1, 5)], ["f16", "bf16"], ["64x1"], ["sm90a"], widths=range(1, 5),
                      y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                      scales=ONE_LEVEL,
                      groups="LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", flags="LPG_K_FORCE_ONLY", m_max="16",
-                     refuses="lpgemm_i_lookup_refuses", estimate="lpgemm_i_lookup_estimate",
+                     refuses="lpgemm_i_lut_gpu_refuses", estimate="lpgemm_i_lut_gpu_estimate",
                      prepare="{symbol}_prepare", header="lut/gpu/lut_launch.cuh",
-                     instance="LPG_LOOKUP({symbol}, {width})"),
-    "wide": Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
+                     instance="LPG_LUT_GPU({symbol}, {width})")),
+    ("gemm", Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
                    ["f16", "bf16"], ["256x128"], ["sm90a"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
                    scales=TWO_LEVELS,
-                   groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="lpgemm_i_wide_refuses",
-                   workspace="lpgemm_i_wide_workspace", estimate="lpgemm_i_wide_estimate",
+                   groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="lpgemm_i_gemm_refuses",
+                   workspace="lpgemm_i_gemm_workspace", estimate="lpgemm_i_gemm_estimate",
                    prepare="{symbol}_prepare", header="kernels/gemm/gemm_launch.cuh",
-                   instance="LPG_WIDE({symbol}, {activations}, {table_decoder}, {width})"),
-    "octets": Family([f"u{b}" for b in range(1, 9)] + ["f4", "f6", "f8"], ["i8", "e4m3"], ["256x128"], ["sm90a"],
+                   instance="LPG_GEMM({symbol}, {activations}, {table_dequantiser}, {width})")),
+    ("gemm8", Family([f"u{b}" for b in range(1, 9)] + ["f4", "f6", "f8"], ["i8", "e4m3"], ["256x128"], ["sm90a"],
                      scales=TWO_LEVELS, zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
-                     refuses="lpgemm_i_octets_refuses",
-                     estimate="lpgemm_i_octets_estimate", workspace="lpgemm_i_octets_workspace",
+                     refuses="lpgemm_i_gemm8_refuses",
+                     estimate="lpgemm_i_gemm8_estimate", workspace="lpgemm_i_gemm8_workspace",
                      prepare="{symbol}_prepare", header="kernels/gemm8/gemm8_launch.cuh",
-                     instance="LPG_OCTETS({symbol}, {activations}, {decoder}, {width})"),
-    "dense": Family(["any"], ["f16", "bf16", "i8", "e4m3", "e5m2"], ["256x128"], ["sm90a", "sm80"], flags="0",
-                    scales=TWO_LEVELS, refuses="lpgemm_i_dense_{activations}_{arch}_refuses",
-                    estimate="lpgemm_i_dense_{activations}_{arch}_estimate",
-                    workspace="lpgemm_i_dense_{activations}_{arch}_workspace",
+                     instance="LPG_GEMM8({symbol}, {activations}, {dequantiser}, {width})")),
+    ("dequant", Family(["any"], ["f16", "bf16", "i8", "e4m3", "e5m2"], ["256x128"], ["sm90a", "sm80"], flags="0",
+                    scales=TWO_LEVELS, refuses="lpgemm_i_dequant_{activations}_{arch}_refuses",
+                    estimate="lpgemm_i_dequant_{activations}_{arch}_estimate",
+                    workspace="lpgemm_i_dequant_{activations}_{arch}_workspace",
                     prepare="{symbol}_prepare", header="kernels/dequant/dequant_launch.cuh",
-                    instance="LPG_DENSE({symbol}, {activations}, {wgmma})"),
-    "planes": Family(["int"], ["codes"], ["256x128"], ["sm90a"], flags="0",
+                    instance="LPG_DEQUANT({symbol}, {activations}, {wgmma})")),
+    ("gemm1", Family(["int"], ["codes"], ["256x128"], ["sm90a"], flags="0",
                      scales=ONE_LEVEL,
                      zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
                      refuses="lpgemm_i_{family}_refuses", estimate="lpgemm_i_{family}_estimate",
                      workspace="lpgemm_i_{family}_workspace", prepare="{symbol}_prepare", header="bitserial/gemm1_launch.cuh",
-                     instance="LPG_PLANES({symbol}, bits)"),
-    "bytes": Family(["int"], ["codes"], ["256x128"], ["sm90a"], flags="0",
-                    scales=ONE_LEVEL,
-                    zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
-                    refuses="lpgemm_i_{family}_refuses", estimate="lpgemm_i_{family}_estimate",
-                    workspace="lpgemm_i_{family}_workspace", prepare="{symbol}_prepare", header="bitserial/gemm1_launch.cuh",
-                    instance="LPG_PLANES({symbol}, bytes)"),
-    "few": Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x16", "64x32", "64x64"], ["sm90a"],
+                     instance="LPG_GEMM1({symbol})")),
+    ("skinny8", Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x16", "64x32", "64x64"], ["sm90a"],
                   scales=ONE_LEVEL,
                   zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
-                  refuses="lpgemm_i_few_{columns}_refuses", estimate="lpgemm_i_few_{columns}_estimate",
+                  refuses="lpgemm_i_skinny8_{columns}_refuses", estimate="lpgemm_i_skinny8_{columns}_estimate",
                   prepare="{symbol}_prepare", header="kernels/gemm8/gemm8_skinny.cuh",
-                  instance="LPG_FEW({symbol}, {width}, {columns})"),
-    "generic": Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",
+                  instance="LPG_SKINNY8({symbol}, {width}, {columns})")),
+    ("generic", Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",
                       prepare="{symbol}_prepare", header="kernels/generic/generic.cuh",
-                      instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True),
-    "reference": Family(["any"], ["any"], ["1x1"], ["cpu"], run="lpgemm_i_cpu_reference", header="cpu/cpu.h",
-                        last_resort=True),
-}
+                      instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True)),
+    ("reference", Family(["any"], ["any"], ["1x1"], ["cpu"], run="lpgemm_i_cpu_reference", header="cpu/cpu.h",
+                        last_resort=True)),
+]
 
 Kernel = collections.namedtuple("Kernel", "name family weights activations tile arch")
 
@@ -171,21 +165,27 @@ def only_on(kernel, families, archs):
     capability, exact = compute_capability(kernel.arch)
     if exact:
         return kernel.arch[2:]
-    alone = archs and len(archs) == 1 and archs[0].endswith("a") and not families[kernel.family].last_resort
+    alone = archs and len(archs) == 1 and archs[0].endswith("a") and not row_of(families, kernel).last_resort
     return archs[0] if capability and alone else None
+
+
+def row_of(families, kernel):
+    """The row of the table that has the kernel's words on its axes, or None."""
+    return next((row for name, row in families if name == kernel.family and kernel.weights in row.weights
+                 and kernel.activations in row.activations and kernel.tile in row.tiles and kernel.arch in row.archs), None)
 
 
 def legal(families, kernel):
     """None, or why this point of the axes is no kernel."""
-    family = families[kernel.family]
+    family = row_of(families, kernel)
     capability, _ = compute_capability(kernel.arch)
     if not set(WEIGHTS[kernel.weights][1]) & set(family.widths):
-        return f"family {kernel.family} has no decoder for this width"
+        return f"family {kernel.family} has no dequantiser for this width"
     if capability and capability < 80:
         return "kernels need compute capability 8.0 or later"
     if capability and capability < 89 and kernel.activations in ("e4m3", "e5m2"):
         return "fp8 instructions need compute capability 8.9 or later"
-    if kernel.family == "octets" and (kernel.weights in ("u5", "u6", "u7", "u8") if kernel.activations == "e4m3"
+    if kernel.family == "gemm8" and (kernel.weights in ("u5", "u6", "u7", "u8") if kernel.activations == "e4m3"
                                       else kernel.weights[0] == "f"):
         return "the weights are not exact in the type of X"
     if len(kernel.name) >= NAME_BYTES:
@@ -195,7 +195,7 @@ def legal(families, kernel):
 
 def points(families):
     """Every point of the axes, legal or not, in the order of the registry."""
-    for name, family in families.items():
+    for name, family in families:
         for axes in itertools.product(family.weights, family.activations, family.tiles, family.archs):
             yield Kernel(".".join((name,) + axes), name, *axes)
 
@@ -203,7 +203,7 @@ def points(families):
 def kernels(families, archs=None, only=None):
     """The legal kernels: of the CPU and of these CUDA architectures (None: all). The last resort always stays."""
     def wanted(k):
-        last_resort = families[k.family].last_resort
+        last_resort = row_of(families, k).last_resort
         if k.arch.startswith("sm") and archs is not None and not targets(k.arch, archs):
             return False
         patterns = (only or "*").split()
@@ -216,7 +216,7 @@ def parse(families, name):
     if not (match := NAME.fullmatch(name)):
         raise ValueError(f"{name} does not read family.weights.activations.tile.arch")
     kernel = Kernel(name, *match.groups())
-    for axis, known in (("family", families), ("weights", WEIGHTS), ("activations", ACTIVATIONS)):
+    for axis, known in (("family", [name for name, _ in families]), ("weights", WEIGHTS), ("activations", ACTIVATIONS)):
         if getattr(kernel, axis) not in known:
             raise ValueError(f"{name}: {getattr(kernel, axis)} is not a word for {axis}")
     return kernel
@@ -227,10 +227,10 @@ def parse(families, name):
 def filled(kernel, text):
     """A text of the table with the kernel's own words in its braces."""
     letter, width = kernel.weights[0], kernel.weights[1:]
-    table_decoder = {"f": "float", "c": "codebook"}.get(letter, "integer")
-    decoder = "integer" if width == "1" else table_decoder  # to whom a codebook of two is a line
+    table_dequantiser = {"f": "float", "c": "codebook"}.get(letter, "integer")
+    dequantiser = "integer" if width == "1" else table_dequantiser  # to whom a codebook of two is a line
     return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "),
-                       wgmma=int(kernel.arch == "sm90a"), width=width, decoder=decoder, table_decoder=table_decoder,
+                       wgmma=int(kernel.arch == "sm90a"), width=width, dequantiser=dequantiser, table_dequantiser=table_dequantiser,
                        columns=kernel.tile.split("x")[-1], **kernel._asdict())
 
 
@@ -239,7 +239,7 @@ def members(prefix, chosen, everything):
 
 
 def record(families, kernel, archs, launches):
-    family = families[kernel.family]
+    family = row_of(families, kernel)
     if not launches:
         family = family._replace(run="NULL", prepare="NULL")
     only = only_on(kernel, families, archs)
@@ -269,16 +269,16 @@ def registry(families, chosen, archs, array="lpgemm_i_registry", launches=True):
     """archs: what is built, None: everything. launches: False for a table that only the choice is made from, without
     what nvcc compiles."""
     # The functions of CPU kernels are declared by a header, those of CUDA instances here: a .cuh is not C.
-    headers = sorted({families[k.family].header for k in chosen if not k.arch.startswith("sm")})
+    headers = sorted({row_of(families, k).header for k in chosen if not k.arch.startswith("sm")})
     problem = "(const lpg_problem *problem, const lpg_device *device);\n"
     signatures = (("run", "lpgemm_status_t {}(const lpg_call *call);\n"), ("prepare", "lpgemm_status_t {}(void);\n"),
                   ("workspace", "size_t {}" + problem), ("refuses", "const char *{}" + problem),
                   ("estimate", "double {}" + problem))
-    functions = [(filled(k, getattr(families[k.family], field)), signature)
+    functions = [(filled(k, getattr(row_of(families, k), field)), signature)
                  for k in chosen if k.arch.startswith("sm")
                  for field, signature in signatures[0 if launches else 2:]]
     declarations = dict.fromkeys(signature.format(name) for name, signature in functions if name != "NULL")
-    ordered = sorted(chosen, key=lambda k: families[k.family].last_resort)
+    ordered = sorted(chosen, key=lambda k: row_of(families, k).last_resort)
     return ("/* Generated by tools/gen_kernels.py: do not edit. */\n"
             + '#include "dispatch/dispatch.h"\n' + "".join(f'#include "{h}"\n' for h in headers) + "\n"
             + "".join(declarations) + ("\n" if declarations else "")
@@ -293,8 +293,8 @@ def instances(families, chosen, archs):
         if k.arch.startswith("sm"):
             files.setdefault(f"{k.family}.{k.weights}.{k.arch}", []).append(k)
     return {stem: ("// Generated by tools/gen_kernels.py: do not edit.\n"
-                   + f'#include "{families[group[0].family].header}"\n\n'
-                   + "".join(filled(k, families[k.family].instance) + "\n" for k in group),
+                   + "".join(f'#include "{h}"\n' for h in sorted({row_of(families, k).header for k in group})) + "\n"
+                   + "".join(filled(k, row_of(families, k).instance) + "\n" for k in group),
                    gencode(group[0], families, archs))
             for stem, group in files.items()}
 
@@ -352,7 +352,7 @@ def matrix(families, archs):
             for k in chosen:
                 if kind in WEIGHTS[k.weights][0] and x in ACTIVATIONS[k.activations]:
                     here = covered["CUDA" if k.arch.startswith("sm") else "CPU"]
-                    here.update(set(WEIGHTS[k.weights][1]) & set(families[k.family].widths))
+                    here.update(set(WEIGHTS[k.weights][1]) & set(row_of(families, k).widths))
             cells.append(", ".join(b for b in covered if covered[b] >= set(widths)) or "-")
         lines.append(f"| {head} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -374,7 +374,7 @@ def selftest():
     made = Family(["u4", "f6"], ["f16", "e4m3"], ["16x8", "16x16"], ["sm80", "sm90a"], widths=range(1, 7),
                   workspace="{symbol}_workspace", header="kernels/made.cuh",
                   instance="LPG_MADE({symbol}, {weights}, {activations}, {tile_list})")
-    families = {"made": made, **FAMILIES}
+    families = [("made", made), *FAMILIES]
     for k in kernels(families):
         assert parse(families, k.name) == k, k.name
     assert parse(families, "made.u4.f16.16x8.sm90a").arch == "sm90a"
@@ -407,7 +407,7 @@ def selftest():
         assert ("GENCODE_made.f6.sm80 := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_80,code=sm_89 "
                 "-gencode arch=compute_80,code=compute_80\n") in before
         one = registry(families, kernels(families, ["90a"]), ["90a"])
-        assert re.search(r'"decode.u4.f16.16x8.sm80",[^}]*\.arch = 90,\s*\.arch_exact = 1,', one)
+        assert re.search(r'"gemv.u4.f16.16x8.sm80",[^}]*\.arch = 90,\s*\.arch_exact = 1,', one)
         assert one.count(".backend = LPGEMM_BACKEND_CPU") == sum(not k.arch.startswith("sm") for k in kernels(families, ["90a"]))
         assert re.search(r'"generic.w4.any.16x8.sm80",[^}]*\.arch = 80,\s*\.arch_exact = 0,', one)
         assert "LPG_MADE(lpgemm_i_made_u4_f16_16x8_sm80, u4, f16, 16, 8)\n" in first["made.u4.sm80.cu"][1]
@@ -443,7 +443,7 @@ def main():
         print(matrix(FAMILIES, archs))
     if args.list_layouts:
         for name, number in LAYOUTS.items():
-            print(number, name, *(k.name for k in kernels(FAMILIES, archs) if FAMILIES[k.family].layout == name))
+            print(number, name, *(k.name for k in kernels(FAMILIES, archs) if row_of(FAMILIES, k).layout == name))
     if args.selftest:
         selftest()
 

@@ -2,7 +2,9 @@
 """What became of CUDA kernels, without a GPU: their machine code, by nvdisasm.
 
     sass.py loops FILE...        a line a kernel: instructions, those of its main loop, spills in both
-    sass.py compare OLD NEW      the kernels whose code differs, and how
+    sass.py compare [--any-name] OLD... -- NEW...
+                                 the kernels whose code differs, and how; --any-name: matched by their instructions,
+                                 for a change that renames them
     sass.py --selftest
 
 FILE is a cubin (nvcc -cubin), or an object or archive that holds some. The main loop is the smallest that has
@@ -70,10 +72,12 @@ class Kernel:
                 loops.append(self.code[first:last + 1])
         return min(loops, key=len, default=self.code)
 
+    def bare(self):
+        """The instructions without the names of labels and functions."""
+        return [re.sub(r"\.L_\w+|\b_Z\w+|\$__internal_\d+_", "L", text) for text in self.code]
+
     def same_as(self, other):
-        def bare(code):
-            return [re.sub(r"\.L_\w+", "L", text) for text in code]
-        return bare(self.code) == bare(other.code)
+        return self.bare() == other.bare()
 
 
 def kernels(text):
@@ -84,6 +88,10 @@ def kernels(text):
         elif current:
             current.add(line)
     return found
+
+
+def kernels_of(paths):
+    return {name: kernel for path in paths for name, kernel in kernels(listing(path)).items()}
 
 
 def short(name):
@@ -123,6 +131,28 @@ def as_differences(old, new):
     yield f"{same} kernels are the same"
 
 
+def without_names(old, new):
+    """Both without the kernels that stand in both, whatever their names, and how many those are."""
+    def by_code(kernels_of):
+        found = collections.defaultdict(list)
+        for name in sorted(kernels_of):
+            found["\n".join(kernels_of[name].bare())].append(name)
+        return found
+    there, left_old, left_new, same = by_code(new), dict(old), dict(new), 0
+    for code, names in by_code(old).items():
+        for name, other in zip(names, there[code]):
+            del left_old[name], left_new[other]
+            same += 1
+    return left_old, left_new, same
+
+
+def as_differences_by_code(old, new):
+    left_old, left_new, same = without_names(old, new)
+    yield from (f"{name}: only in the old files" for name in sorted(left_old))
+    yield from (f"{name}: only in the new files" for name in sorted(left_new))
+    yield f"{same} kernels are the same"
+
+
 LISTING = """
 .section .text._ZN3lpg49_GLOBAL__N__00000001_9_made_up_cu_0123abcd_6kernelEv,"ax",@progbits
         /*0000*/                   MOV R1, c[0x0][0x28] ;
@@ -148,6 +178,9 @@ def selftest():
     other = kernels(LISTING.replace("STL [R1], R2", "IADD3 R2, R2, R3, RZ"))
     assert "7 -> 7 instructions, 1 -> 0 spills; main loop IADD3 0->1 STL 1->0" in next(as_differences(found, other))
     assert "only in the old file" in next(as_differences(found, {}))
+    renamed = kernels(LISTING.replace("kernelEv", "otherEv"))
+    assert list(as_differences_by_code(found, renamed)) == ["1 kernels are the same"]
+    assert len(list(as_differences_by_code(found, {}))) == 2
     print("sass.py: selftest passed")
 
 
@@ -155,10 +188,15 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--selftest"]:
         selftest()
     elif len(sys.argv) > 2 and sys.argv[1] == "loops":
-        for line in as_loops({k: v for path in sys.argv[2:] for k, v in kernels(listing(path)).items()}):
+        for line in as_loops(kernels_of(sys.argv[2:])):
             print(line)
-    elif len(sys.argv) == 4 and sys.argv[1] == "compare":
-        for line in as_differences(*(kernels(listing(path)) for path in sys.argv[2:])):
+    elif len(sys.argv) > 4 and sys.argv[1] == "compare" and "--" in sys.argv:
+        files = sys.argv[2:]
+        differences = as_differences
+        if files[0] == "--any-name":
+            files, differences = files[1:], as_differences_by_code
+        middle = files.index("--")
+        for line in differences(kernels_of(files[:middle]), kernels_of(files[middle + 1:])):
             print(line)
     else:
         sys.exit(__doc__)

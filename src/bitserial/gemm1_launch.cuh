@@ -9,61 +9,48 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* What multiplies: whether codes stay bytes, and the instruction. */
-struct planes_of_bits {
-  static constexpr int bytes = 0;
-  using wgmma = wgmma_b1;
-};
-struct planes_of_bytes {
-  static constexpr int bytes = 1;
-  using wgmma = wgmma_i8_wide;
-};
-
-template <class Form>
-static lpgemm_status_t run_planes(const lpg_call &call) {
+static lpgemm_status_t run_gemm1(const lpg_call &call) {
   const lpg_problem &problem = call.problem;
   const lpgemm_weight_desc_t &d = problem.plan->desc;
-  planes_args a = {};
-  LPG_CHECK(lpg_planes_make_plan(problem.plan, problem.m, lpg_bits(problem.x_type), Form::bytes, call.device, &a.plan),
+  gemm1_args a = {};
+  LPG_CHECK(lpg_gemm1_make_plan(problem.plan, problem.m, lpg_bits(problem.x_type), call.device, &a.plan),
             LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
   uint8_t *const x_image = (uint8_t *)call.workspace;
-  int32_t *const x_sums = (int32_t *)(x_image + lpg_planes_x_total(&a.plan));
-  uint8_t *const w_image = (uint8_t *)x_sums + lpg_planes_sums_bytes(&a.plan);
-  int32_t *const numbers = (int32_t *)(w_image + a.plan.chunk_items * lpg_planes_w_bytes(&a.plan));
+  int32_t *const x_sums = (int32_t *)(x_image + lpg_gemm1_x_total(&a.plan));
+  uint8_t *const w_image = (uint8_t *)x_sums + lpg_gemm1_sums_bytes(&a.plan);
+  int32_t *const scale_data = (int32_t *)(w_image + a.plan.chunk_tiles * lpg_gemm1_w_bytes(&a.plan));
   a.x_image = x_image;
   a.x_sums = x_sums;
   a.w_image = w_image;
-  a.numbers = numbers;
+  a.scale_data = scale_data;
   a.n = (int32_t)d.n;
   a.m = (int32_t)problem.m;
   a.step = lpg_integer_step(d.type) * lpg_integer_step(problem.x_type);
   a.epilogue = make_epilogue(call);
-  if (!call.skip_product) LPG_TRY(lpgemm_i_planes_slice_x(&call, &a.plan, Form::bytes, x_image, x_sums));
-  for (a.first_item = 0; a.first_item < a.plan.row_items; a.first_item += a.items) {
-    const int32_t left = a.plan.row_items - a.first_item;
-    a.items = left < a.plan.chunk_items ? left : a.plan.chunk_items;
+  if (!call.skip_product) LPG_TRY(lpgemm_i_gemm1_make_x_planes(&call, &a.plan, x_image, x_sums));
+  for (a.first_tile = 0; a.first_tile < a.plan.n_tiles; a.first_tile += a.tiles) {
+    const int32_t left = a.plan.n_tiles - a.first_tile;
+    a.tiles = left < a.plan.chunk_tiles ? left : a.plan.chunk_tiles;
     if (!call.skip_product) {
-      LPG_TRY(lpgemm_i_planes_slice_weights(&call, &a.plan, Form::bytes, a.first_item, a.items, w_image, numbers));
+      LPG_TRY(lpgemm_i_gemm1_make_w_planes(&call, &a.plan, a.first_tile, a.tiles, w_image, scale_data));
     }
-    const int64_t items = (int64_t)a.items * a.plan.token_items;
-    const int64_t clusters = items > a.plan.groups ? a.plan.groups : items;
-    LPG_TRY(launch_cluster((const void *)planes_kernel<typename Form::wgmma>,
-                           dim3((unsigned)(clusters * a.plan.cluster)), a.plan.cluster, planes_threads,
-                           LPG_PLANES_SHARED, call.stream, a));
+    const int64_t tiles = (int64_t)a.tiles * a.plan.m_tiles;
+    const int64_t clusters = tiles > a.plan.clusters ? a.plan.clusters : tiles;
+    LPG_TRY(launch_cluster((const void *)gemm1_kernel, dim3((unsigned)(clusters * a.plan.cluster)), a.plan.cluster,
+                           gemm1_threads, LPG_GEMM1_SHARED, call.stream, a));
   }
   return LPGEMM_SUCCESS;
 }
 
-template <class Form>
-static lpgemm_status_t prepare_planes() {
-  LPG_TRY(allow_shared((const void *)planes_kernel<typename Form::wgmma>, LPG_PLANES_SHARED));
-  return lpgemm_i_planes_prepare_images();
+static lpgemm_status_t prepare_gemm1() {
+  LPG_TRY(allow_shared((const void *)gemm1_kernel, LPG_GEMM1_SHARED));
+  return lpgemm_i_gemm1_prepare_images();
 }
 
 }  // namespace
 }  // namespace lpg
 
-/* A line of a generated file. form: bits or bytes. */
-#define LPG_PLANES(symbol, form)                                                                                    \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_planes<lpg::planes_of_##form>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_planes<lpg::planes_of_##form>(); }
+/* A line of a generated file. */
+#define LPG_GEMM1(symbol)                                                                   \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_gemm1(*call); } \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_gemm1(); }

@@ -1,6 +1,6 @@
-/* Packed integer weights to planes of bits or to bytes, and the numbers of their rows.
+/* Packed integer weights as bit planes, and the scales and zeros of their rows.
  *
- *   a block of threads has a row tile; its warps take blocks of 256 columns in turn, as they are packed:
+ *   a CTA has a row tile; its warps take k blocks in turn, as they are packed:
  *     a lane's words of a row and a half of the block are the words of its planes but for the order of bits
  *   the sums of the rows' numbers, and what follows from them, zeros and scales */
 #include "../cuda/cuda.h"
@@ -12,78 +12,65 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct slice_weights_args {
+struct w_planes_args {
   const uint8_t *codes;
   int64_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */
   int32_t n, k, k_stages, first_row_tile;
   groups_args groups;
-  lpg_planes_line w, x;
+  lpg_integer_line w, x;
   uint8_t *image;
-  int32_t *numbers;
+  int32_t *scale_data;
 };
 
-constexpr int w_warps = 8, item_tiles = LPG_PLANES_ROWS / LPG_TILE_ROWS;
+constexpr int w_warps = 8, item_tiles = LPG_GEMM1_TILE_N / LPG_TILE_ROWS;
 
 /* A half of a block, of one of the lane's two rows; returns the sum of its stored codes. to: of the row in the image of
  * the block's first plane and stage. */
-template <int Bits, bool Bytes>
-__device__ inline int slice_half(const slice_weights_args &a, const uint32_t *word, int block, int half, int row, int t,
-                                 uint8_t *to) {
-  const int left = a.k - block * LPG_PLANES_BLOCK_K - half * LPG_PLANES_HALF_K;
-  const uint32_t there = left >= LPG_PLANES_HALF_K ? 0xffffffffu : lpg_planes_columns_left(t, left);
+template <int Bits>
+__device__ inline int half_planes(const w_planes_args &a, const uint32_t *word, int block, int half, int row, int t,
+                                  uint8_t *to) {
+  const int left = a.k - block * LPG_BIT_PLANES_BLOCK_K - half * LPG_BIT_PLANES_HALF_K;
+  const uint32_t there = left >= LPG_BIT_PLANES_HALF_K ? 0xffffffffu : lpg_bit_planes_columns_left(t, left);
   int sum = 0;
-  if (Bytes) {
-    const int stage = block * 2 + half;
+  const int stage = block / 4, piece = block % 4 * 2 + half;
 #pragma unroll
-    for (int step = 0; step < 8; step++) {
-      const uint32_t bytes = lpg_planes_bytes_of_weights(Bits, word, 2, step);
-      *(uint32_t *)(to + (int64_t)stage * LPG_PLANES_W_BYTES + (step ^ row % 8) * 16 + t * 4) =
-          Bits == 8 ? bytes ^ 0x80808080u : bytes;
-      /* Bit `step` of each byte of `there`, as bytes 0 or 1 in the order of columns 2 t, 2 t + 8, ... */
-      sum = (int)__dp4a(bytes, there >> step & 0x01010101u, (uint32_t)sum);
-    }
-  } else {
-    const int stage = block / 4, piece = block % 4 * 2 + half;
-#pragma unroll
-    for (int plane = 0; plane < Bits; plane++) {
-      const uint32_t bits = lpg_planes_of_weights(Bits, word, 2, plane);
-      *(uint32_t *)(to + ((int64_t)plane * a.k_stages + stage) * LPG_PLANES_W_BYTES + (piece ^ row % 8) * 16 + t * 4) =
-          bits;
-      sum += __popc(bits & there) << plane;
-    }
+  for (int plane = 0; plane < Bits; plane++) {
+    const uint32_t bits = lpg_bit_planes_of_weights(Bits, word, 2, plane);
+    *(uint32_t *)(to + ((int64_t)plane * a.k_stages + stage) * LPG_GEMM1_W_BYTES + (piece ^ row % 8) * 16 + t * 4) =
+        bits;
+    sum += __popc(bits & there) << plane;
   }
   return sum;
 }
 
-/* The numbers of a row from the sum of its stored codes: planes_images.h. */
-template <bool Bytes, int Bits>
-__device__ inline void store_numbers(const slice_weights_args &a, int row_of_chunk, int row, int stored_sum) {
-  int32_t *const to = a.numbers + row_of_chunk / LPG_PLANES_ROWS * (LPG_PLANES_NUMBERS * LPG_PLANES_ROWS) +
-                      row_of_chunk % LPG_PLANES_ROWS;
-  const group_numbers g = row < a.n ? group_at(a.groups, row, 0) : group_numbers{0.0, 0.0};
+/* The numbers of a row from the sum of its stored codes: gemm1_images.h. */
+__device__ inline void store_row_scales(const w_planes_args &a, int row_of_chunk, int row, int stored_sum) {
+  int32_t *const to = a.scale_data + row_of_chunk / LPG_GEMM1_TILE_N * (LPG_GEMM1_SCALES * LPG_GEMM1_TILE_N) +
+                      row_of_chunk % LPG_GEMM1_TILE_N;
+  const group_scales g = row < a.n ? group_at(a.groups, row, 0) : group_scales{0.0, 0.0};
   const uint32_t own = (uint32_t)(a.w.offset - (int)g.zero), k = (uint32_t)a.k;
-  const uint32_t sum = (uint32_t)stored_sum - (Bytes && Bits == 8 ? 128u * k : 0u);
+  const uint32_t sum = (uint32_t)stored_sum;
   to[0] = (int32_t)((uint32_t)a.x.offset * ((uint32_t)a.w.step * sum + k * own));
-  to[LPG_PLANES_ROWS] = (int32_t)((uint32_t)a.x.step * own);
-  to[2 * LPG_PLANES_ROWS] = __float_as_int((float)g.scale);
+  to[LPG_GEMM1_TILE_N] = (int32_t)((uint32_t)a.x.step * own);
+  to[2 * LPG_GEMM1_TILE_N] = __float_as_int((float)g.scale);
 }
 
-template <int Bits, bool Bytes>
-__global__ void __launch_bounds__(w_warps * 32) slice_weights_kernel(const __grid_constant__ slice_weights_args a) {
+template <int Bits>
+__global__ void __launch_bounds__(w_warps * 32) w_planes_kernel(const __grid_constant__ w_planes_args a) {
   __shared__ int sums[LPG_TILE_ROWS];
   const int row_tile = a.first_row_tile + blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int g = lane / 4, t = lane % 4, first_row = blockIdx.x % item_tiles * LPG_TILE_ROWS;
   if (threadIdx.x < LPG_TILE_ROWS) sums[threadIdx.x] = 0;
   __syncthreads();
-  constexpr int planes = Bytes ? 1 : Bits, batch = Bits <= 2 ? 4 : Bits <= 4 ? 2 : 1;
+  constexpr int batch = Bits <= 2 ? 4 : Bits <= 4 ? 2 : 1;
   uint8_t *const image =
-      a.image + blockIdx.x / item_tiles * ((int64_t)planes * a.k_stages * LPG_PLANES_W_BYTES) + (first_row + g) * 128;
+      a.image + blockIdx.x / item_tiles * ((int64_t)Bits * a.k_stages * LPG_GEMM1_W_BYTES) + (first_row + g) * 128;
   const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
   const bool inside = row_tile * LPG_TILE_ROWS < a.n;
   int sum[2] = {0, 0};
 #pragma unroll 1
-  for (int first = warp; inside && first * LPG_PLANES_BLOCK_K < a.k; first += w_warps * batch) {
+  for (int first = warp; inside && first * LPG_BIT_PLANES_BLOCK_K < a.k; first += w_warps * batch) {
     uint32_t word[batch][4 * Bits];
 #pragma unroll
     for (int i = 0; i < batch; i++) { /* all are on their way before one is needed */
@@ -98,9 +85,9 @@ __global__ void __launch_bounds__(w_warps * 32) slice_weights_kernel(const __gri
 #pragma unroll
     for (int i = 0; i < 4 * batch; i++) {
       const int block = first + i / 4 * w_warps, half = i / 2 % 2, upper = i % 2;
-      if (block * LPG_PLANES_BLOCK_K + half * LPG_PLANES_HALF_K >= a.k) continue;
-      sum[upper] += slice_half<Bits, Bytes>(a, word[i / 4] + half * Bits * 2 + upper, block, half, g + 8 * upper, t,
-                                            image + upper * 8 * 128);
+      if (block * LPG_BIT_PLANES_BLOCK_K + half * LPG_BIT_PLANES_HALF_K >= a.k) continue;
+      sum[upper] += half_planes<Bits>(a, word[i / 4] + half * Bits * 2 + upper, block, half, g + 8 * upper, t,
+                                      image + upper * 8 * 128);
     }
   }
 #pragma unroll
@@ -111,32 +98,31 @@ __global__ void __launch_bounds__(w_warps * 32) slice_weights_kernel(const __gri
   }
   __syncthreads();
   if (threadIdx.x < LPG_TILE_ROWS) {
-    store_numbers<Bytes, Bits>(a, blockIdx.x * LPG_TILE_ROWS + threadIdx.x, row_tile * LPG_TILE_ROWS + threadIdx.x,
-                               sums[threadIdx.x]);
+    store_row_scales(a, blockIdx.x * LPG_TILE_ROWS + threadIdx.x, row_tile * LPG_TILE_ROWS + threadIdx.x,
+                     sums[threadIdx.x]);
   }
 }
 
-template <bool Bytes>
-static const void *slice_weights_of(int bits) {
+static const void *w_planes_kernel_of(int bits) {
   switch (bits) {
-    case 1: return (const void *)slice_weights_kernel<1, Bytes>;
-    case 2: return (const void *)slice_weights_kernel<2, Bytes>;
-    case 3: return (const void *)slice_weights_kernel<3, Bytes>;
-    case 4: return (const void *)slice_weights_kernel<4, Bytes>;
-    case 5: return (const void *)slice_weights_kernel<5, Bytes>;
-    case 6: return (const void *)slice_weights_kernel<6, Bytes>;
-    case 7: return (const void *)slice_weights_kernel<7, Bytes>;
-    default: return (const void *)slice_weights_kernel<8, Bytes>;
+    case 1: return (const void *)w_planes_kernel<1>;
+    case 2: return (const void *)w_planes_kernel<2>;
+    case 3: return (const void *)w_planes_kernel<3>;
+    case 4: return (const void *)w_planes_kernel<4>;
+    case 5: return (const void *)w_planes_kernel<5>;
+    case 6: return (const void *)w_planes_kernel<6>;
+    case 7: return (const void *)w_planes_kernel<7>;
+    default: return (const void *)w_planes_kernel<8>;
   }
 }
 
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_planes_slice_weights(const lpg_call *call, const lpg_planes_plan *plan, int bytes,
-                                              int32_t first, int32_t count, void *image, int32_t *numbers) {
+lpgemm_status_t lpgemm_i_gemm1_make_w_planes(const lpg_call *call, const lpg_gemm1_plan *plan, int32_t first,
+                                             int32_t count, void *image, int32_t *scale_data) {
   const lpg_plan &weights = *call->problem.plan;
-  lpg::slice_weights_args a = {};
+  lpg::w_planes_args a = {};
   a.codes = call->section[LPG_SECTION_CODES];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
@@ -145,18 +131,15 @@ lpgemm_status_t lpgemm_i_planes_slice_weights(const lpg_call *call, const lpg_pl
   a.k_stages = plan->k_stages;
   a.first_row_tile = first * lpg::item_tiles;
   a.groups = lpg::make_groups(*call);
-  a.w = lpg_planes_weight_line(weights.desc.type, bytes);
-  a.x = lpg_planes_x_line(call->problem.x_type, bytes);
+  a.w = lpg_weight_line(weights.desc.type, 0);
+  a.x = lpg_x_line(call->problem.x_type, 0);
   a.image = (uint8_t *)image;
-  a.numbers = numbers;
-  const void *kernel = bytes ? lpg::slice_weights_of<true>(weights.bits) : lpg::slice_weights_of<false>(weights.bits);
-  return lpg::launch(kernel, dim3((unsigned)(count * lpg::item_tiles)), lpg::w_warps * 32, 0, call->stream, a);
+  a.scale_data = scale_data;
+  return lpg::launch(lpg::w_planes_kernel_of(weights.bits), dim3((unsigned)(count * lpg::item_tiles)),
+                     lpg::w_warps * 32, 0, call->stream, a);
 }
 
-lpgemm_status_t lpgemm_i_planes_prepare_images(void) {
-  for (int bits = 1; bits <= 8; bits++) {
-    LPG_TRY(lpg::allow_shared(lpg::slice_weights_of<false>(bits), 0));
-    LPG_TRY(lpg::allow_shared(lpg::slice_weights_of<true>(bits), 0));
-  }
-  return lpgemm_i_planes_prepare_x();
+lpgemm_status_t lpgemm_i_gemm1_prepare_images(void) {
+  for (int bits = 1; bits <= 8; bits++) LPG_TRY(lpg::allow_shared(lpg::w_planes_kernel_of(bits), 0));
+  return lpgemm_i_gemm1_prepare_x();
 }

@@ -1,8 +1,8 @@
-/* Planes of bits, or bytes, by planes of bits, or bytes, on the tensor cores of sm_90a, which read both from shared
- * memory. X is the operand A, so that a lane's sums are of neighbouring rows of W.
+/* Bit planes of W by bit planes of X on the binary tensor cores of sm_90a, which read both from shared memory. X is the
+ * operand A, so that a lane's sums are of neighbouring rows of W.
  *
  *   one thread brings stages of X, and its part of those of W for all blocks of the cluster, into a ring
- *   eight warps, in two groups with their own tokens, multiply what is there; epilogue, store */
+ *   eight warps, in two groups with their own rows of X, multiply what is there; epilogue, store */
 #pragma once
 
 #include "../kernels/prim/async.cuh"
@@ -14,32 +14,32 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int planes_threads = 32 * (LPG_PLANES_WARPS + 4); /* groups of four warps share registers */
+constexpr int gemm1_threads = 32 * (LPG_GEMM1_WARPS + 4); /* groups of four warps share registers */
 
 /* Two barriers a stage: full, and empty when all who multiply what is in it, or in the same stage of the other blocks
  * of the cluster, which get the same weights, have read it. */
-struct planes_barriers {
+struct gemm1_barriers {
   uint32_t base; /* address of shared memory */
 
   __device__ uint32_t full(int stage) const { return base + 16 * stage; }
   __device__ uint32_t empty(int stage) const { return full(stage) + 8; }
 
   __device__ void init(int cluster) const {
-    for (int i = 0; i < LPG_PLANES_STAGES; i++) {
+    for (int i = 0; i < LPG_GEMM1_STAGES; i++) {
       init_barrier(full(i), 1);
-      init_barrier(empty(i), LPG_PLANES_WARPS * cluster);
+      init_barrier(empty(i), LPG_GEMM1_WARPS * cluster);
     }
     fence_barriers();
   }
 };
 
 /* A place in the ring of stages. */
-struct planes_ring {
+struct gemm1_ring {
   int stage;
   uint32_t parity;
 
   __device__ void advance() {
-    if (++stage == LPG_PLANES_STAGES) {
+    if (++stage == LPG_GEMM1_STAGES) {
       stage = 0;
       parity ^= 1;
     }
@@ -47,27 +47,27 @@ struct planes_ring {
 };
 
 /* One thread. */
-__device__ inline void bring_planes(const planes_args &a, const planes_work &w, planes_barriers barriers) {
-  const int part = LPG_PLANES_W_BYTES / w.cluster;
-  const int64_t x_plane = (int64_t)w.k_stages * LPG_PLANES_X_BYTES, w_plane = (int64_t)w.k_stages * LPG_PLANES_W_BYTES;
+__device__ inline void load_planes_of_x(const gemm1_args &a, const gemm1_work &w, gemm1_barriers barriers) {
+  const int part = LPG_GEMM1_W_BYTES / w.cluster;
+  const int64_t x_plane = (int64_t)w.k_stages * LPG_GEMM1_X_BYTES, w_plane = (int64_t)w.k_stages * LPG_GEMM1_W_BYTES;
   const uint16_t all = (uint16_t)((1 << w.cluster) - 1), own = (uint16_t)(1 << w.block);
-  planes_ring ring = {0, 1}; /* fresh stages are empty */
-  for (int item = blockIdx.x / (unsigned)w.cluster; item < w.items; item += a.plan.groups) {
-    const uint8_t *const x_item = a.x_image + w.token_item(item) * (w.q * x_plane);
-    const uint8_t *const w_item = a.w_image + w.bands.row_item(item) * (w.p * w_plane) + w.block * part;
+  gemm1_ring ring = {0, 1}; /* fresh stages are empty */
+  for (int tile = blockIdx.x / (unsigned)w.cluster; tile < w.tiles; tile += a.plan.clusters) {
+    const uint8_t *const x_tile = a.x_image + w.m_tile(tile) * (w.q * x_plane);
+    const uint8_t *const w_tile = a.w_image + w.bands.n_tile(tile) * (w.p * w_plane) + w.block * part;
     for (int level = w.levels() - 1; level >= 0; level--) {
       for (int plane = w.first_plane(level); plane <= w.last_plane(level); plane++) {
-        const uint8_t *x = x_item + (level - plane) * x_plane, *weights = w_item + plane * w_plane;
+        const uint8_t *x = x_tile + (level - plane) * x_plane, *weights = w_tile + plane * w_plane;
         for (int k = 0; k < w.k_stages; k++, ring.advance()) {
           const uint32_t full = barriers.full(ring.stage);
           wait_barrier(barriers.empty(ring.stage), ring.parity);
-          arrive_and_expect(full, LPG_PLANES_W_BYTES + LPG_PLANES_X_BYTES);
-          copy_to_blocks(barriers.base + LPG_PLANES_W_AT + ring.stage * LPG_PLANES_W_BYTES + w.block * part, weights,
+          arrive_and_expect(full, LPG_GEMM1_W_BYTES + LPG_GEMM1_X_BYTES);
+          copy_to_blocks(barriers.base + LPG_GEMM1_W_AT + ring.stage * LPG_GEMM1_W_BYTES + w.block * part, weights,
                          part, full, all);
-          copy_to_blocks(barriers.base + LPG_PLANES_X_AT + ring.stage * LPG_PLANES_X_BYTES, x, LPG_PLANES_X_BYTES, full,
+          copy_to_blocks(barriers.base + LPG_GEMM1_X_AT + ring.stage * LPG_GEMM1_X_BYTES, x, LPG_GEMM1_X_BYTES, full,
                          own);
-          weights += LPG_PLANES_W_BYTES;
-          x += LPG_PLANES_X_BYTES;
+          weights += LPG_GEMM1_W_BYTES;
+          x += LPG_GEMM1_X_BYTES;
         }
       }
     }
@@ -75,31 +75,30 @@ __device__ inline void bring_planes(const planes_args &a, const planes_work &w, 
 }
 
 /* Barriers of the block's: each group's, and the one by which the first group lets the second start when it is some
- * stages ahead. It stays ahead: so one group stores an item while the other still multiplies. */
-enum { planes_group_barrier = 1, planes_start_barrier = 3 };
-constexpr int planes_lead = 2; /* stages */
+ * stages ahead. It stays ahead: so one group stores a work tile while the other still multiplies. */
+enum { gemm1_group_barrier = 1, gemm1_start_barrier = 3 };
+constexpr int gemm1_lead = 2; /* stages */
 
-template <class Wgmma>
-__device__ inline void multiply_planes(const planes_args &a, const planes_work &w, planes_barriers barriers,
+__device__ inline void multiply_planes(const gemm1_args &a, const gemm1_work &w, gemm1_barriers barriers,
                                        uint8_t *memory, int warp, int lane) {
   const int group = warp / 4;
-  int32_t *const numbers = (int32_t *)(memory + LPG_PLANES_NUMBERS_AT + group * LPG_PLANES_NUMBERS_BYTES);
-  uint8_t *const area = memory + LPG_PLANES_OUT_AT + warp * 16 * LPG_PLANES_PITCH;
-  const uint32_t x_at = swizzled_place(barriers.base + LPG_PLANES_X_AT + group * (LPG_PLANES_X_BYTES / 2));
-  const uint32_t w_at = swizzled_place(barriers.base + LPG_PLANES_W_AT);
+  int32_t *const scale_data = (int32_t *)(memory + LPG_GEMM1_SCALES_AT + group * LPG_GEMM1_SCALES_BYTES);
+  uint8_t *const area = memory + LPG_GEMM1_OUT_AT + warp * 16 * LPG_GEMM1_PITCH;
+  const uint32_t x_at = swizzled_place(barriers.base + LPG_GEMM1_X_AT + group * (LPG_GEMM1_X_BYTES / 2));
+  const uint32_t w_at = swizzled_place(barriers.base + LPG_GEMM1_W_AT);
   int sum[128];
-  planes_ring ring = {0, 0};
-  int before = -1;                                           /* a stage that is still being read */
-  int lead = group == 0 && w.levels() > 0 ? planes_lead : 0; /* stages until the second group may start */
-  if (group == 1 && w.levels() > 0) threads_meet(planes_start_barrier, 256);
+  gemm1_ring ring = {0, 0};
+  int before = -1;                                          /* a stage that is still being read */
+  int lead = group == 0 && w.levels() > 0 ? gemm1_lead : 0; /* stages until the second group may start */
+  if (group == 1 && w.levels() > 0) threads_meet(gemm1_start_barrier, 256);
   const auto release = [&](int stage) {
-    if (stage >= 0 && lane < w.cluster) tell_block(barriers.empty(stage), lane);
+    if (stage >= 0 && lane < w.cluster) arrive_remote(barriers.empty(stage), lane);
   };
-  for (int item = blockIdx.x / (unsigned)w.cluster; item < w.items; item += a.plan.groups) {
-    const int row_item = w.bands.row_item(item);
-    threads_meet(planes_group_barrier + group, 128); /* nobody reads the last item's numbers */
-    for (int i = threadIdx.x % 128; i < LPG_PLANES_NUMBERS * LPG_PLANES_ROWS; i += 128) {
-      numbers[i] = a.numbers[row_item * (LPG_PLANES_NUMBERS * LPG_PLANES_ROWS) + i];
+  for (int tile = blockIdx.x / (unsigned)w.cluster; tile < w.tiles; tile += a.plan.clusters) {
+    const int n_tile = w.bands.n_tile(tile);
+    threads_meet(gemm1_group_barrier + group, 128); /* nobody reads the last work tile's numbers */
+    for (int i = threadIdx.x % 128; i < LPG_GEMM1_SCALES * LPG_GEMM1_TILE_N; i += 128) {
+      scale_data[i] = a.scale_data[n_tile * (LPG_GEMM1_SCALES * LPG_GEMM1_TILE_N) + i];
     }
 #pragma unroll
     for (int i = 0; i < 128; i++) sum[i] = 0;
@@ -111,11 +110,11 @@ __device__ inline void multiply_planes(const planes_args &a, const planes_work &
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < 4; step++) {
-          Wgmma::multiply(sum, swizzled_rows(x_at + ring.stage * (LPG_PLANES_X_BYTES / 16) + step * 2),
-                          swizzled_rows(w_at + ring.stage * (LPG_PLANES_W_BYTES / 16) + step * 2), true);
+          wgmma_b1::multiply(sum, swizzled_rows(x_at + ring.stage * (LPG_GEMM1_X_BYTES / 16) + step * 2),
+                             swizzled_rows(w_at + ring.stage * (LPG_GEMM1_W_BYTES / 16) + step * 2), true);
         }
         wgmma_commit();
-        if (lead > 0 && --lead == 0) threads_arrive(planes_start_barrier, 256);
+        if (lead > 0 && --lead == 0) threads_arrive(gemm1_start_barrier, 256);
         wgmma_wait<1>();
         release(before);
         before = ring.stage;
@@ -128,34 +127,33 @@ __device__ inline void multiply_planes(const planes_args &a, const planes_work &
         for (int i = 0; i < 128; i++) sum[i] = (int)((unsigned)sum[i] << 1);
       }
     }
-    if (lead > 0) { /* the first item had fewer stages */
+    if (lead > 0) { /* the first work tile had fewer stages */
       lead = 0;
-      threads_arrive(planes_start_barrier, 256);
+      threads_arrive(gemm1_start_barrier, 256);
     }
-    threads_meet(planes_group_barrier + group, 128); /* the numbers are there */
-    const planes_store to(a, numbers, area, w.token_item(item) * LPG_PLANES_TOKENS + warp * 16,
-                          (a.first_item + row_item) * LPG_PLANES_ROWS, lane);
+    threads_meet(gemm1_group_barrier + group, 128); /* the numbers are there */
+    const gemm1_store to(a, scale_data, area, w.m_tile(tile) * LPG_GEMM1_TILE_M + warp * 16,
+                         (a.first_tile + n_tile) * LPG_GEMM1_TILE_N, lane);
     to.store(sum);
   }
 }
 
-template <class Wgmma>
-__global__ void __launch_bounds__(planes_threads, 1) planes_kernel(const __grid_constant__ planes_args a) {
+__global__ void __launch_bounds__(gemm1_threads, 1) gemm1_kernel(const __grid_constant__ gemm1_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  const planes_work w(a);
-  const planes_barriers barriers = {shared_address(memory)};
+  const gemm1_work w(a);
+  const gemm1_barriers barriers = {shared_address(memory)};
   if (threadIdx.x == 0) barriers.init(w.cluster);
   __syncthreads();
   cluster_arrive(); /* before others arrive at this block's barriers */
   cluster_wait();
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
-  if (warp >= LPG_PLANES_WARPS) {
-    give_registers_back<56>();
-    if (warp == LPG_PLANES_WARPS && lane == 0) bring_planes(a, w, barriers);
+  if (warp >= LPG_GEMM1_WARPS) {
+    release_registers<56>();
+    if (warp == LPG_GEMM1_WARPS && lane == 0) load_planes_of_x(a, w, barriers);
     __syncwarp();
   } else {
     take_registers<224>();
-    multiply_planes<Wgmma>(a, w, barriers, memory, warp, lane);
+    multiply_planes(a, w, barriers, memory, warp, lane);
   }
   cluster_arrive(); /* before others lose what they still write to */
   cluster_wait();

@@ -1,4 +1,4 @@
-/* What the kernel that multiplies planes is told, and from an item's sums to outputs. */
+/* What the kernel that multiplies planes is told, and from a work tile's sums to outputs. */
 #pragma once
 
 #include "../kernels/epilogue/epilogue.cuh"
@@ -9,26 +9,26 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct planes_args {
-  lpg_planes_plan plan;
-  const uint8_t *x_image, *w_image; /* of all tokens; of the chunk */
-  const int32_t *x_sums, *numbers;
-  int32_t first_item, items; /* of rows: the chunk's first, and how many it has */
+struct gemm1_args {
+  lpg_gemm1_plan plan;
+  const uint8_t *x_image, *w_image; /* of all rows of X; of the chunk */
+  const int32_t *x_sums, *scale_data;
+  int32_t first_tile, tiles; /* of rows: the chunk's first, and how many it has */
   int32_t n, m;
   int32_t step; /* of weights times that of X */
   epilogue_args epilogue;
 };
 
-/* The items of a cluster; each of its blocks of threads has other tokens. */
-struct planes_work {
-  item_bands<LPG_PLANES_BAND> bands;
-  int items, cluster, block; /* block: in the cluster */
+/* The work tiles of a cluster; each of its CTAs has other rows of X. */
+struct gemm1_work {
+  tile_bands<LPG_GEMM1_BAND> bands;
+  int tiles, cluster, block; /* block: in the cluster */
   int p, q, k_stages;
   bool reads;
 
-  __device__ planes_work(const planes_args &a)
-      : bands{a.items, a.plan.token_items},
-        items(a.items * a.plan.token_items),
+  __device__ gemm1_work(const gemm1_args &a)
+      : bands{a.tiles, a.plan.m_tiles},
+        tiles(a.tiles * a.plan.m_tiles),
         cluster(a.plan.cluster),
         block(blockIdx.x % (unsigned)a.plan.cluster),
         p(a.plan.p),
@@ -36,7 +36,7 @@ struct planes_work {
         k_stages(a.plan.k_stages),
         reads(reads_product(a.epilogue)) {}
 
-  __device__ int token_item(int item) const { return bands.token_item(item) * cluster + block; }
+  __device__ int m_tile(int tile) const { return bands.m_tile(tile) * cluster + block; }
 
   /* Of a level, the planes of W: those i for which level - i is a plane of X. */
   __device__ int first_plane(int level) const { return max(level - (q - 1), 0); }
@@ -44,23 +44,23 @@ struct planes_work {
   __device__ int levels() const { return reads ? p + q - 1 : 0; }
 };
 
-/* A warp's 16 tokens by 256 rows: sum[4 j + i] is of row 8 j + 2 t + i % 2 and of token g + 8 (i / 2). */
-struct planes_store {
-  const planes_args &a;
-  const int32_t *numbers; /* of the item's rows, in shared memory */
-  uint8_t *area;          /* the warp's: 16 tokens, LPG_PLANES_PITCH bytes apart */
-  int m, n, lane;         /* m: the warp's first token; n: the item's first row */
-  int32_t x_sum[2];       /* of the lane's tokens */
+/* A warp's 16 rows of X by 256 rows: sum[4 j + i] is of row 8 j + 2 t + i % 2 and of row of X g + 8 (i / 2). */
+struct gemm1_store {
+  const gemm1_args &a;
+  const int32_t *scale_data; /* of the work tile's rows, in shared memory */
+  uint8_t *area;             /* the warp's: 16 rows of X, LPG_GEMM1_PITCH bytes apart */
+  int m, n, lane;            /* m: the warp's first row of X; n: the work tile's first row */
+  int32_t x_sum[2];          /* of the lane's rows of X */
 
-  __device__ planes_store(const planes_args &args, const int32_t *numbers, uint8_t *area, int m, int n, int lane)
-      : a(args), numbers(numbers), area(area), m(m), n(n), lane(lane) {
+  __device__ gemm1_store(const gemm1_args &args, const int32_t *scale_data, uint8_t *area, int m, int n, int lane)
+      : a(args), scale_data(scale_data), area(area), m(m), n(n), lane(lane) {
 #pragma unroll
     for (int i = 0; i < 2; i++) x_sum[i] = m + lane / 4 + 8 * i < a.m ? a.x_sums[m + lane / 4 + 8 * i] : 0;
   }
 
   /* A number of rows 8 j + 2 t and the next one. */
   __device__ int2 numbers_of(int which, int j) const {
-    return *(const int2 *)(numbers + which * LPG_PLANES_ROWS + 8 * j + lane % 4 * 2);
+    return *(const int2 *)(scale_data + which * LPG_GEMM1_TILE_N + 8 * j + lane % 4 * 2);
   }
 
   /* Sums of numbers from sums of stored codes, of these rows, which have the first two numbers. */
@@ -71,7 +71,7 @@ struct planes_store {
     return make_int2(of(sum[4 * j + 2 * upper], own.x, by_sum.x), of(sum[4 * j + 2 * upper + 1], own.y, by_sum.y));
   }
 
-  /* 16 bits and nothing but scales: 64 rows at a time, 128 bytes of a token. */
+  /* 16 bits and nothing but scales: 64 rows at a time, 128 bytes of a row of X. */
   template <class X>
   __device__ void store_halves(const int (&sum)[128]) const {
     const epilogue_args &e = a.epilogue;
@@ -93,17 +93,17 @@ struct planes_store {
         for (int upper = 0; upper < 2; upper++) {
           const int2 v = whole(sum, part * 8 + j, upper, own, by_sum);
           const auto scaled = [&](int x, float f) { return (float)x * f * x_scale[upper]; };
-          *(uint32_t *)(area + (lane / 4 + 8 * upper) * LPG_PLANES_PITCH + (8 * j + lane % 4 * 2) * 2) =
+          *(uint32_t *)(area + (lane / 4 + 8 * upper) * LPG_GEMM1_PITCH + (8 * j + lane % 4 * 2) * 2) =
               X::round_two(scaled(v.x, scale.x), scaled(v.y, scale.y));
         }
       }
       __syncwarp();
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const int token = i * 4 + lane / 8;
-        if (m + token < a.m) {
-          *(uint4 *)(y + (int64_t)(m + token) * e.ldy + n + part * 64 + lane % 8 * 8) =
-              *(const uint4 *)(area + token * LPG_PLANES_PITCH + lane % 8 * 16);
+        const int x_row = i * 4 + lane / 8;
+        if (m + x_row < a.m) {
+          *(uint4 *)(y + (int64_t)(m + x_row) * e.ldy + n + part * 64 + lane % 8 * 8) =
+              *(const uint4 *)(area + x_row * LPG_GEMM1_PITCH + lane % 8 * 16);
         }
       }
     }
@@ -117,19 +117,19 @@ struct planes_store {
       __syncwarp();
 #pragma unroll
       for (int i = 0; i < 8; i++) {
-        *(int2 *)(area + (lane / 4 + 8 * (i % 2)) * LPG_PLANES_PITCH + (i / 2 * 8 + lane % 4 * 2) * 4) =
+        *(int2 *)(area + (lane / 4 + 8 * (i % 2)) * LPG_GEMM1_PITCH + (i / 2 * 8 + lane % 4 * 2) * 4) =
             whole(sum, part * 4 + i / 2, i % 2, numbers_of(0, part * 4 + i / 2), numbers_of(1, part * 4 + i / 2));
       }
       __syncwarp();
       const int row = n + part * 32 + lane;
-      const float scale = __int_as_float(numbers[2 * LPG_PLANES_ROWS + part * 32 + lane]);
+      const float scale = __int_as_float(scale_data[2 * LPG_GEMM1_TILE_N + part * 32 + lane]);
 #pragma unroll 1
-      for (int token = 0; row < a.n && token < 16 && m + token < a.m; token++) {
-        const int v = *(const int *)(area + token * LPG_PLANES_PITCH + lane * 4);
+      for (int x_row = 0; row < a.n && x_row < 16 && m + x_row < a.m; x_row++) {
+        const int v = *(const int *)(area + x_row * LPG_GEMM1_PITCH + lane * 4);
         if (e.y_type == LPGEMM_I32) {
-          store_integer(e, m + token, row, v);
+          store_integer(e, m + x_row, row, v);
         } else {
-          store_real(e, m + token, row, (float)v * scale);
+          store_real(e, m + x_row, row, (float)v * scale);
         }
       }
     }
@@ -137,7 +137,7 @@ struct planes_store {
 
   __device__ void store(const int (&sum)[128]) const {
     const epilogue_args &e = a.epilogue;
-    const bool whole_vectors = e.only_scales && ((uintptr_t)e.y | e.ldy * 2) % 16 == 0 && n + LPG_PLANES_ROWS <= a.n;
+    const bool whole_vectors = e.only_scales && ((uintptr_t)e.y | e.ldy * 2) % 16 == 0 && n + LPG_GEMM1_TILE_N <= a.n;
     if (whole_vectors && e.y_type == LPGEMM_F16) {
       store_halves<f16_x>(sum);
     } else if (whole_vectors && e.y_type == LPGEMM_BF16) {
@@ -147,7 +147,7 @@ struct planes_store {
     }
   }
 };
-static_assert(LPG_PLANES_PITCH >= 64 * 2 && LPG_PLANES_PITCH >= 32 * 4, "the area holds a part");
+static_assert(LPG_GEMM1_PITCH >= 64 * 2 && LPG_GEMM1_PITCH >= 32 * 4, "the area holds a part");
 
 }  // namespace
 }  // namespace lpg

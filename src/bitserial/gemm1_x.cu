@@ -1,9 +1,9 @@
-/* Activations, one code a byte, to planes of bits or to bytes in the order of the images.
+/* Activations, one code a byte, as bit planes in the order of the images.
  *
- *   a block of threads has a token; its warps take 1024 (512) columns in turn:
- *     16 bytes a lane, codes of two's complement turned to offset binary
- *     planes: quads exchange what they hold of 128 columns, then a word a plane and lane
- *   the sum of the token's numbers */
+ *   a CTA takes a row of X; its warps take 1024 columns in turn:
+ *     16 bytes a lane, two's complement turned to offset binary
+ *     quads exchange what they hold of 128 columns, then a word a plane and lane
+ *   the sum of the row's stored codes */
 #include "../cuda/cuda.h"
 #include "../kernels/operand/bit_planes.h"
 #include "gemm1_images.h"
@@ -12,8 +12,8 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct slice_x_args {
-  planes_x_codes x;
+struct x_planes_args {
+  gemm1_x_codes x;
   int32_t k_stages, q;
   uint8_t *image;
   int32_t *sums;
@@ -39,15 +39,12 @@ __device__ inline void transpose_quad(uint32_t *word, int t) {
   }
 }
 
-template <bool Bytes>
-__device__ inline int sum_of(uint32_t word, int sum) {
-  return Bytes ? __dp4a((int)word, 0x01010101, sum) : (int)__dp4a(word, 0x01010101u, (uint32_t)sum);
-}
+__device__ inline int sum_of(uint32_t word, int sum) { return (int)__dp4a(word, 0x01010101u, (uint32_t)sum); }
 
-/* A stage of all planes of a token. */
-__device__ inline int slice_planes(const slice_x_args &a, const uint8_t *row, int stage, bool aligned, int lane,
-                                   uint8_t *to) {
-  const int t = lane % 4, k = stage * 1024 + lane / 4 * LPG_PLANES_HALF_K;
+/* A stage of all planes of a row of X. */
+__device__ inline int make_planes(const x_planes_args &a, const uint8_t *row, int stage, bool aligned, int lane,
+                                  uint8_t *to) {
+  const int t = lane % 4, k = stage * 1024 + lane / 4 * LPG_BIT_PLANES_HALF_K;
   uint32_t word[2][4];
 #pragma unroll
   for (int i = 0; i < 2; i++) a.x.load_sixteen(row, k + (4 * i + t) * 16, aligned, word[i]);
@@ -57,45 +54,31 @@ __device__ inline int slice_planes(const slice_x_args &a, const uint8_t *row, in
   for (int i = 0; i < 2; i++) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-      sum = sum_of<false>(word[i][j], sum);
-      part[4 * i + j] = lpg_planes_bytes_of_x(word[i], j);
+      sum = sum_of(word[i][j], sum);
+      part[4 * i + j] = lpg_bit_planes_x_bytes(word[i], j);
     }
     transpose_quad(part + 4 * i, t);
   }
 #pragma unroll 1
   for (int plane = 0; plane < a.q; plane++) {
-    *(uint32_t *)(to + (int64_t)plane * a.k_stages * LPG_PLANES_X_BYTES) = lpg_planes_of_x(part, 0);
+    *(uint32_t *)(to + (int64_t)plane * a.k_stages * LPG_GEMM1_X_BYTES) = lpg_bit_planes_of_x(part, 0);
 #pragma unroll
     for (int s = 0; s < 8; s++) part[s] >>= 1;
   }
   return sum;
 }
 
-template <bool Bytes>
-__global__ void __launch_bounds__(x_warps * 32) slice_x_kernel(const slice_x_args a) {
+__global__ void __launch_bounds__(x_warps * 32) x_planes_kernel(const x_planes_args a) {
   __shared__ int sums[x_warps];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int item = blockIdx.x / LPG_PLANES_TOKENS, token = blockIdx.x % LPG_PLANES_TOKENS;
+  const int tile = blockIdx.x / LPG_GEMM1_TILE_M, x_row = blockIdx.x % LPG_GEMM1_TILE_M;
   const uint8_t *const row = a.x.row(blockIdx.x);
   const bool aligned = (uintptr_t)row % 16 == 0;
-  uint8_t *const image = a.image + (int64_t)item * a.q * a.k_stages * LPG_PLANES_X_BYTES + token * 128;
-  const int piece = Bytes ? lane % 8 : lane / 4, at = (piece ^ token % 8) * 16;
+  uint8_t *const image = a.image + (int64_t)tile * a.q * a.k_stages * LPG_GEMM1_X_BYTES + x_row * 128;
+  const int at = (lane / 4 ^ x_row % 8) * 16;
   int sum = 0;
-  if (Bytes) {
-    for (int stage = 4 * warp + lane / 8; stage < a.k_stages; stage += 4 * x_warps) {
-      uint32_t word[4];
-      a.x.load_sixteen(row, stage * 128 + piece * 16, aligned, word);
-#pragma unroll
-      for (int i = 0; i < 4; i++) sum = sum_of<true>(word[i], sum);
-      *(uint4 *)(image + (int64_t)stage * LPG_PLANES_X_BYTES + at) =
-          make_uint4(lpg_planes_bytes_of_x(word, 0), lpg_planes_bytes_of_x(word, 1), lpg_planes_bytes_of_x(word, 2),
-                     lpg_planes_bytes_of_x(word, 3));
-    }
-  } else {
-    for (int stage = warp; stage < a.k_stages; stage += x_warps) {
-      sum +=
-          slice_planes(a, row, stage, aligned, lane, image + (int64_t)stage * LPG_PLANES_X_BYTES + at + lane % 4 * 4);
-    }
+  for (int stage = warp; stage < a.k_stages; stage += x_warps) {
+    sum += make_planes(a, row, stage, aligned, lane, image + (int64_t)stage * LPG_GEMM1_X_BYTES + at + lane % 4 * 4);
   }
   sum = __reduce_add_sync(0xffffffffu, sum);
   if (lane == 0) sums[warp] = sum;
@@ -106,19 +89,16 @@ __global__ void __launch_bounds__(x_warps * 32) slice_x_kernel(const slice_x_arg
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_planes_slice_x(const lpg_call *call, const lpg_planes_plan *plan, int bytes, void *image,
-                                        int32_t *sums) {
-  lpg::slice_x_args a = {};
-  a.x = lpg::x_codes_of(*call, bytes);
+lpgemm_status_t lpgemm_i_gemm1_make_x_planes(const lpg_call *call, const lpg_gemm1_plan *plan, void *image,
+                                             int32_t *sums) {
+  lpg::x_planes_args a = {};
+  a.x = lpg::x_codes_of(*call);
   a.k_stages = plan->k_stages;
   a.q = plan->q;
   a.image = (uint8_t *)image;
   a.sums = sums;
-  const void *kernel = bytes ? (const void *)lpg::slice_x_kernel<true> : (const void *)lpg::slice_x_kernel<false>;
-  return lpg::launch(kernel, dim3((unsigned)call->problem.m), lpg::x_warps * 32, 0, call->stream, a);
+  return lpg::launch((const void *)lpg::x_planes_kernel, dim3((unsigned)call->problem.m), lpg::x_warps * 32, 0,
+                     call->stream, a);
 }
 
-lpgemm_status_t lpgemm_i_planes_prepare_x(void) {
-  LPG_TRY(lpg::allow_shared((const void *)lpg::slice_x_kernel<true>, 0));
-  return lpg::allow_shared((const void *)lpg::slice_x_kernel<false>, 0);
-}
+lpgemm_status_t lpgemm_i_gemm1_prepare_x(void) { return lpg::allow_shared((const void *)lpg::x_planes_kernel, 0); }

@@ -1,5 +1,4 @@
-/* Activations, one code a byte, as the images want them: two's complement as offset binary for planes, as it is for
- * bytes. */
+/* Activations, one code a byte, as bit planes want them: offset binary. */
 #pragma once
 
 #include "gemm1_images.h"
@@ -7,13 +6,13 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct planes_x_codes {
+struct gemm1_x_codes {
   const uint8_t *x;
   int64_t ldx;
   int32_t k;
   uint32_t flip, mask; /* of a byte, in all four of a word: what is inverted, and what counts of a code */
 
-  __device__ const uint8_t *row(int64_t token) const { return x + token * ldx; }
+  __device__ const uint8_t *row(int64_t x_row) const { return x + x_row * ldx; }
 
   /* The columns from k0 on, 16 of them; what is beyond the row is zero. aligned: rows are, to 16 bytes. */
   __device__ void load_sixteen(const uint8_t *row, int k0, bool aligned, uint32_t *word) const {
@@ -35,12 +34,11 @@ struct planes_x_codes {
   }
 };
 
-inline planes_x_codes x_codes_of(const lpg_call &call, int bytes) {
+inline gemm1_x_codes x_codes_of(const lpg_call &call) {
   const lpgemm_dtype_t type = call.problem.x_type;
-  const int bits = lpg_bits(type), is_int = lpg_kind(type) == LPGEMM_KIND_INT;
-  const uint32_t all = 0x01010101u, flip = bytes ? (bits == 8 && !is_int ? 0x80u : 0u) : lpg_stored_flip(type);
-  return {(const uint8_t *)call.x, call.ldx, (int32_t)call.problem.plan->desc.k, all * flip,
-          all * (bytes ? 0xffu : (1u << bits) - 1u)};
+  const uint32_t all = 0x01010101u;
+  return {(const uint8_t *)call.x, call.ldx, (int32_t)call.problem.plan->desc.k, all * lpg_stored_flip(type),
+          all * ((1u << lpg_bits(type)) - 1u)};
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
  *     binary products of the words and the planes: 24 counts for every chunk of columns, row of X and row of weights
  *     counts times powers of two, on the fp16 tensor cores: the exact sums of codes times X's integers
  *     sums += scale * (products - center * sum of X)
- *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store */
+ *   combine the warps' and the parts of K' sums in a fixed order, apply the epilogue, store */
 #pragma once
 
 #include "../kernels/prim/mma.cuh"
@@ -47,7 +47,7 @@ __device__ inline void pack_counts(const int (&d)[4], uint32_t &low, uint32_t &h
   high = __byte_perm((uint32_t)d[2], (uint32_t)d[3], 0x5410);
 }
 
-/* Adds to sum the counts of two chunks of a row of X, for lanes s and s + 1. words: of a block of 256 columns; planes:
+/* Adds to sum the counts of two chunks of a row of X, for lanes s and s + 1. words: of a k block; planes:
  * of the lane, for the block. */
 template <int Bits>
 __device__ inline void add_products(const uint32_t *words, const uint32_t *planes, const plane_weights<Bits> &weights,
@@ -72,7 +72,7 @@ __device__ inline void add_products(const uint32_t *words, const uint32_t *plane
   mma_f16::multiply(sum, last, weights.pair[s][2], weights.pair[s + 1][2]);
 }
 
-/* The lane's planes of a row of X for a block of 256 columns. */
+/* The lane's planes of a row of X for a k block. */
 template <int Bits>
 __device__ inline void load_planes(const uint32_t *from, uint32_t (&to)[6 * Bits]) {
 #pragma unroll
@@ -110,9 +110,9 @@ struct lane_sums {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
           float all = sum[r][p][half] + __shfl_xor_sync(~0u, sum[r][p][half], 1);
-          if (T::Columns == 1) all += __shfl_xor_sync(~0u, all, 2);
-          const int m = T::Columns == 1 ? 0 : 2 * p + t / 2;
-          if (t % T::chunks == 0) slot[(r * T::Columns + m) * LPG_TILE_ROWS + half * 8 + g] = all * factor;
+          if (T::TileM == 1) all += __shfl_xor_sync(~0u, all, 2);
+          const int m = T::TileM == 1 ? 0 : 2 * p + t / 2;
+          if (t % T::chunks == 0) slot[(r * T::TileM + m) * LPG_TILE_ROWS + half * 8 + g] = all * factor;
         }
       }
     }
@@ -121,10 +121,10 @@ struct lane_sums {
 
 /* Adds a unit's products; x: the planes of its first block, of the first row of X. */
 template <class T>
-__device__ inline void multiply_unit(const bits_args &a, const unit_words<T> &unit, const uint32_t *x, int lane,
+__device__ inline void multiply_unit(const gemv1_args &a, const unit_words<T> &unit, const uint32_t *x, int lane,
                                      const plane_weights<T::Bits> &weights, lane_sums<T> &sums) {
-  constexpr int things = T::Columns == 1 ? T::blocks : 2; /* with two chunks each: blocks, or rows of X */
-  const int t = lane % 4, stride = T::Columns == 1 ? T::block_words : a.plan.x_stride / 4;
+  constexpr int things = T::TileM == 1 ? T::blocks : 2; /* with two chunks each: blocks, or rows of X */
+  const int t = lane % 4, stride = T::TileM == 1 ? T::block_words : a.plan.x_stride / 4;
 #pragma unroll
   for (int p = 0; p < T::pairs; p++, x += 2 * stride) {
     float products[T::row_tiles][4];
@@ -139,18 +139,18 @@ __device__ inline void multiply_unit(const bits_args &a, const unit_words<T> &un
       load_planes<T::Bits>(x + i * stride + lane * (6 * T::Bits), planes);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        const uint32_t *const words = unit.word[r] + (T::Columns == 1 ? i * 4 * T::Bits : 0);
+        const uint32_t *const words = unit.word[r] + (T::TileM == 1 ? i * 4 * T::Bits : 0);
         add_products<T::Bits>(words, planes, weights, 2 * i, products[r]);
       }
     }
-    const chunk_numbers numbers = ((const chunk_numbers *)(x + t / 2 * stride + T::plane_words))[t % 2];
+    const chunk_scales scale_data = ((const chunk_scales *)(x + t / 2 * stride + T::plane_words))[t % 2];
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         float &total = sums.sum[r][p][half];
-        total = scaling_of(a.numbers, unit.numbers[r], half)
-                    .add(unit.numbers[r], numbers, products[r][2 * half], products[r][2 * half + 1], total);
+        total = scaling_of(a.scale_data, unit.scale_data[r], half)
+                    .add(unit.scale_data[r], scale_data, products[r][2 * half], products[r][2 * half + 1], total);
       }
     }
   }
@@ -159,12 +159,12 @@ __device__ inline void multiply_unit(const bits_args &a, const unit_words<T> &un
 /* What the frame of the kernel asks for. */
 template <class T>
 struct fixed_products {
-  const bits_args &a;
+  const gemv1_args &a;
   int lane;
   plane_weights<T::Bits> weights;
   lane_sums<T> sums;
 
-  __device__ fixed_products(const bits_args &a, int, int, int, int lane) : a(a), lane(lane), weights(lane) {
+  __device__ fixed_products(const gemv1_args &a, int, int, int, int lane) : a(a), lane(lane), weights(lane) {
     sums.clear();
   }
 
@@ -173,7 +173,7 @@ struct fixed_products {
   }
 
   __device__ void store(float *slot) {
-    sums.store(slot, lane, T::General ? 1.0f : 0.5f * a.numbers.step);
+    sums.store(slot, lane, T::General ? 1.0f : 0.5f * a.scale_data.step);
     sums.clear();
   }
 
@@ -185,22 +185,22 @@ struct fixed_products {
  *
  * Four things stand side by side in the lanes t of a unit: its four chunks for the only row of X, or its two chunks for
  * two rows of X, in turn. */
-template <int Bits_, int Columns_, bool General_>
-struct bits_traits {
-  using task = plane_task<bits_traits>;
-  using products = fixed_products<bits_traits>;
-  using numbers = raw_numbers<General_>;
+template <int Bits_, int TileM_, bool General_>
+struct gemv1_traits {
+  using task = plane_task<gemv1_traits>;
+  using products = fixed_products<gemv1_traits>;
+  using scale_data = raw_scales<General_>;
   using sum_type = float;
-  static constexpr int Bits = Bits_, Columns = Columns_;
+  static constexpr int Bits = Bits_, TileM = TileM_;
   static constexpr bool General = General_;
-  static constexpr int warps = LPG_BITS_WARPS, threads = 32 * warps, row_tiles = lpg_bits_row_tiles(Columns);
-  static constexpr int chunks = lpg_bits_chunks(Columns), blocks = chunks / 2; /* of a unit; blocks of 256 columns */
-  static constexpr int pairs = Columns == 1 ? 1 : Columns / 2;                 /* of rows of X; or the only one */
-  static constexpr int rows = row_tiles * LPG_TILE_ROWS;                       /* of weights */
-  static constexpr int vectors = Bits * blocks;                                /* of 512 bytes, of a row tile */
+  static constexpr int warps = LPG_GEMV1_WARPS, threads = 32 * warps, row_tiles = lpg_gemv1_row_tiles(TileM);
+  static constexpr int chunks = lpg_gemv1_chunks(TileM), blocks = chunks / 2; /* of a unit; k blocks */
+  static constexpr int pairs = TileM == 1 ? 1 : TileM / 2;                    /* of rows of X; or the only one */
+  static constexpr int tile_n = row_tiles * LPG_TILE_ROWS;                    /* of weights */
+  static constexpr int vectors = Bits * blocks;                               /* of 512 bytes, of a row tile */
   /* Units whose loads are under way. */
   static constexpr int depth = 5 - Bits - General;
-  static constexpr int block_words = lpg_bits_block_words(Bits), plane_words = lpg_bits_plane_words(Bits);
+  static constexpr int block_words = lpg_gemv1_block_words(Bits), plane_words = lpg_gemv1_plane_words(Bits);
   static constexpr int unit_x_words = blocks * block_words; /* of a row of X */
   static constexpr int digits = lpg_fixed_digits(Bits);
 };

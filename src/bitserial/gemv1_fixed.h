@@ -5,8 +5,8 @@
  * becomes the integer a = x / unit rounded, unit = 2^(e - digits + 1), in two's complement of `digits` bits. Beside bit
  * i of a weight's code the binary operand holds in column q bit q - i of a, and the column counts 2^q; the sign's bit
  * has columns of its own, one for each i, that count -2^(digits - 1 + i). All columns together are 24. */
-#ifndef LPG_BITSERIAL_BITS_FIXED_H
-#define LPG_BITSERIAL_BITS_FIXED_H
+#ifndef LPG_BITSERIAL_GEMV1_FIXED_H
+#define LPG_BITSERIAL_GEMV1_FIXED_H
 
 #include "../kernels/operand/x_fixed.h"
 

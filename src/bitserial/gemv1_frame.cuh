@@ -14,9 +14,9 @@ namespace { /* nothing here is a symbol of the library */
 
 /* The thread's tasks; the first one was loaded before. */
 template <class T>
-__device__ inline void prepare_x(const bits_args &a, typename T::task &task, int first_block, int blocks,
+__device__ inline void prepare_x(const gemv1_args &a, typename T::task &task, int first_block, int blocks,
                                  uint8_t *memory) {
-  const int all = (blocks * (T::chunks * 4) * T::Columns + 31) / 32 * 32;
+  const int all = (blocks * (T::chunks * 4) * T::TileM + 31) / 32 * 32;
   for (int at = threadIdx.x; at < all;) {
     typename T::task now = task;
     at += T::threads;
@@ -26,18 +26,18 @@ __device__ inline void prepare_x(const bits_args &a, typename T::task &task, int
 }
 
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_constant__ bits_args a) {
+__global__ void __launch_bounds__(T::threads, 1) gemv1_kernel(const __grid_constant__ gemv1_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  const lpg_bits_plan &p = a.plan;
-  let_next_start();
-  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
+  const lpg_gemv1_plan &p = a.plan;
+  pdl_launch_next();
+  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
   const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-  const warp_share share(p, T::warps, warp, reads_product(a.epilogue));
+  const warp_part share(p, T::warps, warp, reads_product(a.epilogue));
   const int first_block = share.first_block, blocks = share.blocks;
   int left = share.left, tile = share.tile;
 
-  if (p.slices > 1) cluster_arrive(); /* before the others may write here */
-  wait_for_previous();
+  if (p.split_k > 1) cluster_arrive(); /* before the others may write here */
+  pdl_wait();
   typename T::task task;
   if (blocks > 0) task.load(a, threadIdx.x, first_block, blocks); /* before weights hold it up */
   unit_words<T> units[T::depth] = {};
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(T::threads, 1) bits_kernel(const __grid_consta
       }
     }
   }
-  if (p.slices > 1) cluster_wait(); /* the others have started */
+  if (p.split_k > 1) cluster_wait(); /* the others have started */
   products.finish(share.slice, memory);
   __syncthreads();
   combine_sums<T>(a, share, memory,

@@ -8,14 +8,14 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* The plan, made once a problem. */
-static lpgemm_status_t find_bits_plan(const lpg_call &call, const lpg_bits_form &form, lpg_bits_plan &plan) {
+static lpgemm_status_t find_gemv1_plan(const lpg_call &call, const lpg_gemv1_mode &form, lpg_gemv1_plan &plan) {
   static_assert(sizeof plan <= sizeof call.memo->words, "a memo is too small for a plan");
   if (call.memo && call.memo->filled) {
     memcpy(&plan, call.memo->words, sizeof plan);
     return LPGEMM_SUCCESS;
   }
   double cost;
-  LPG_CHECK(lpg_bits_make_plan(call.problem.plan, form, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
+  LPG_CHECK(lpg_gemv1_make_plan(call.problem.plan, form, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.plan->desc.k,
             call.device->name);
   if (call.memo) {
@@ -25,10 +25,10 @@ static lpgemm_status_t find_bits_plan(const lpg_call &call, const lpg_bits_form 
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t make_bits_args(const lpg_call &call, const lpg_bits_form &form, bits_args &a) {
+static lpgemm_status_t make_gemv1_args(const lpg_call &call, const lpg_gemv1_mode &form, gemv1_args &a) {
   const lpg_plan &plan = *call.problem.plan;
-  LPG_TRY(find_bits_plan(call, form, a.plan));
-  set_chunk_numbers(call, a.numbers);
+  LPG_TRY(find_gemv1_plan(call, form, a.plan));
+  set_chunk_scales(call, a.scale_data);
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
@@ -44,9 +44,9 @@ static lpgemm_status_t make_bits_args(const lpg_call &call, const lpg_bits_form 
 }
 
 template <class T>
-static lpgemm_status_t launch_bits(const lpg_call &call, const bits_args &a) {
-  return launch_cluster((const void *)bits_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
-                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
+static lpgemm_status_t launch_gemv1(const lpg_call &call, const gemv1_args &a) {
+  return launch_cluster((const void *)gemv1_kernel<T>, dim3((unsigned)(a.plan.split_k * a.plan.clusters)),
+                        a.plan.split_k, T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
 template <class T>
@@ -54,7 +54,7 @@ static lpgemm_status_t prepare_one() {
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return allow_shared((const void *)bits_kernel<T>, (size_t)bytes);
+  return allow_shared((const void *)gemv1_kernel<T>, (size_t)bytes);
 }
 
 }  // namespace

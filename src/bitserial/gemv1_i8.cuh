@@ -31,9 +31,9 @@ struct byte_task {
   int column, chunk;
 
   /* Tasks that are not there are the last ones, so that all lanes take part. */
-  __device__ void load(const bits_args &a, int task, int first_block, int blocks) {
-    const int each = blocks * (T::chunks * 4), all = each * T::Columns, some = min(task, all - 8 + task % 8);
-    column = T::Columns == 1 ? 0 : some / each;
+  __device__ void load(const gemv1_args &a, int task, int first_block, int blocks) {
+    const int each = blocks * (T::chunks * 4), all = each * T::TileM, some = min(task, all - 8 + task % 8);
+    column = T::TileM == 1 ? 0 : some / each;
     chunk = (some - column * each) / 4;
     const int64_t k = ((int64_t)first_block * T::chunks + chunk) * LPG_CHUNK_K + 2 * (some % 4);
     const uint8_t *const from = (const uint8_t *)a.x + min(column, a.m - 1) * a.ldx + k;
@@ -45,7 +45,7 @@ struct byte_task {
     }
   }
 
-  __device__ void store(const bits_args &a, uint8_t *memory) {
+  __device__ void store(const gemv1_args &a, uint8_t *memory) {
     const int t = threadIdx.x % 4, word = chunk * T::Bits;
     int sum = 0;
 #pragma unroll
@@ -56,7 +56,7 @@ struct byte_task {
     uint32_t *const block = (uint32_t *)memory + (word / 4 * T::plane_blocks + column) * 128 + t * 4 + word % 4;
 #pragma unroll
     for (int q = 0; q < 8; q++) store_plane(block + q * 16, row[q], q > 0 ? row[q - 1] : 0u);
-    if (T::Bits == 2) store_plane(block + ((T::Columns - column) * 128 + column * 16), row[7], row[7]);
+    if (T::Bits == 2) store_plane(block + ((T::TileM - column) * 128 + column * 16), row[7], row[7]);
     if (t == 0) chunk_sums(a, memory)[column * chunks(a) + chunk] = sum;
   }
 
@@ -71,23 +71,27 @@ struct byte_task {
   }
 
   /* Sums of X: [row of X][chunk]. */
-  __device__ static int *chunk_sums(const bits_args &a, uint8_t *memory) { return (int *)(memory + a.plan.row_chunks); }
-  __device__ static int chunks(const bits_args &a) { return (a.plan.slice.each + (a.plan.slice.more > 0)) * T::chunks; }
+  __device__ static int *chunk_sums(const gemv1_args &a, uint8_t *memory) {
+    return (int *)(memory + a.plan.row_chunks);
+  }
+  __device__ static int chunks(const gemv1_args &a) {
+    return (a.plan.k_part.each + (a.plan.k_part.more > 0)) * T::chunks;
+  }
 };
 
 /* ---- products ---- */
 
 template <class T>
 struct counted_products {
-  const bits_args &a;
-  int first_tile, tiles, blocks, lane; /* tiles and blocks: of the block of threads */
+  const gemv1_args &a;
+  int first_tile, tiles, blocks, lane; /* tiles and blocks: of the CTA */
   int count[T::plane_blocks][4];
-  raw_numbers<true> raw; /* of rows g and g + 8 of a tile, for the block's outputs: on their way meanwhile */
+  raw_scales<true> raw; /* of rows g and g + 8 of a tile, for the block's outputs: on their way meanwhile */
 
-  __device__ counted_products(const bits_args &a, int first_tile, int tiles, int blocks, int lane)
+  __device__ counted_products(const gemv1_args &a, int first_tile, int tiles, int blocks, int lane)
       : a(a), first_tile(first_tile), tiles(tiles), blocks(blocks), lane(lane) {
     clear();
-    load_numbers(threadIdx.x);
+    load_scales(threadIdx.x);
   }
 
   __device__ void clear() {
@@ -115,7 +119,7 @@ struct counted_products {
   __device__ void store(int32_t *slot) {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
-    for (int m = 0; m < T::Columns; m++) {
+    for (int m = 0; m < T::TileM; m++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         int sum = (count[m][2 * half] + 2 * count[m][2 * half + 1]) << 2 * t;
@@ -131,64 +135,64 @@ struct counted_products {
 
   /* ---- outputs ---- */
 
-  __device__ void load_numbers(int pair) {
+  __device__ void load_scales(int pair) {
     if (blocks == 0 || pair >= tiles * 8) return;
     const int64_t row_tile = min(first_tile + pair / 8, a.row_tiles - 1);
-    load_raw(a.numbers, a.numbers.scales + row_tile * a.numbers.scale_row,
-             a.numbers.zeros + row_tile * a.numbers.zero_row, 0, pair % 8, raw);
+    load_raw(a.scale_data, a.scale_data.scales + row_tile * a.scale_data.scale_row,
+             a.scale_data.zeros + row_tile * a.scale_data.zero_row, 0, pair % 8, raw);
   }
 
   /* Scales and zeros to shared memory, sums of the slice of X to that of all blocks of the cluster. */
   __device__ void finish(int slice, uint8_t *memory) {
     row_scaling *const rows = (row_scaling *)(memory + a.plan.rows);
     for (int pair = threadIdx.x; pair < tiles * 8; pair += T::threads) {
-      if (pair != (int)threadIdx.x) load_numbers(pair);
+      if (pair != (int)threadIdx.x) load_scales(pair);
 #pragma unroll
       for (int half = 0; half < 2; half++) {
-        rows[pair / 8 * LPG_TILE_ROWS + half * 8 + pair % 8] = scaling_of(a.numbers, raw, half);
+        rows[pair / 8 * LPG_TILE_ROWS + half * 8 + pair % 8] = scaling_of(a.scale_data, raw, half);
       }
     }
     const int m = threadIdx.x / 32;
-    if (m >= T::Columns) return;
+    if (m >= T::TileM) return;
     const int *const sums = T::task::chunk_sums(a, memory) + m * T::task::chunks(a);
     int sum = 0;
     for (int c = lane; c < blocks * T::chunks; c += 32) sum += sums[c];
     sum = __reduce_add_sync(~0u, sum);
-    int *const to = (int *)(memory + a.plan.row_slices) + slice * T::Columns + m;
-    if (lane < a.plan.slices) store_to_block(shared_address(to), lane, sum);
+    int *const to = (int *)(memory + a.plan.row_slices) + slice * T::TileM + m;
+    if (lane < a.plan.split_k) store_to_block(shared_address(to), lane, sum);
   }
 
   /* Codes are counted from the half code next to the zero, exactly; what is left of it goes on the sum of X. */
   __device__ float value(int row, int m, int32_t sum, const uint8_t *memory) const {
     if (blocks == 0) return 0.0f;
     const row_scaling s = ((const row_scaling *)(memory + a.plan.rows))[row];
-    const int *const slices = (const int *)(memory + a.plan.row_slices);
+    const int *const split_k = (const int *)(memory + a.plan.row_slices);
     int x = 0;
-    for (int i = 0; i < a.plan.slices; i++) x += slices[i * T::Columns + m];
+    for (int i = 0; i < a.plan.split_k; i++) x += split_k[i * T::TileM + m];
     return fmaf((float)(2 * sum - (int)s.center * x), s.scale, s.shift * (float)x);
   }
 };
-static_assert(sizeof(row_scaling) == LPG_COUNTS_ROW_BYTES, "shared memory is laid out by the plan");
+static_assert(sizeof(row_scaling) == LPG_GEMV1_I8_ROW_BYTES, "shared memory is laid out by the plan");
 
 /* ---- the parameter of the frame ---- */
 
 /* Scales and zeros are not for units. */
-struct no_numbers {};
-__device__ inline void load_raw(const chunk_numbers_args &, const uint8_t *, const uint8_t *, int, int, no_numbers &) {}
+struct no_scales {};
+__device__ inline void load_raw(const chunk_scales_args &, const uint8_t *, const uint8_t *, int, int, no_scales &) {}
 
 /* Columns: rows of X. */
-template <int Bits_, int Columns_>
-struct counts_traits {
-  using task = byte_task<counts_traits>;
-  using products = counted_products<counts_traits>;
-  using numbers = no_numbers;
+template <int Bits_, int TileM_>
+struct gemv1_i8_traits {
+  using task = byte_task<gemv1_i8_traits>;
+  using products = counted_products<gemv1_i8_traits>;
+  using scale_data = no_scales;
   using sum_type = int32_t;
-  static constexpr int Bits = Bits_, Columns = Columns_;
-  static constexpr int warps = LPG_BITS_WARPS, threads = 32 * warps, row_tiles = 1, rows = LPG_TILE_ROWS;
-  static constexpr int chunks = LPG_COUNTS_CHUNKS;    /* of a unit */
+  static constexpr int Bits = Bits_, TileM = TileM_;
+  static constexpr int warps = LPG_GEMV1_WARPS, threads = 32 * warps, row_tiles = 1, tile_n = LPG_TILE_ROWS;
+  static constexpr int chunks = LPG_GEMV1_I8_CHUNKS;  /* of a unit */
   static constexpr int vectors = Bits * (chunks / 2); /* of 512 bytes, of a row tile */
   static constexpr int depth = Bits == 1 ? 4 : 3;     /* units whose loads are under way */
-  static constexpr int plane_blocks = lpg_counts_blocks(Bits, Columns);
+  static constexpr int plane_blocks = lpg_gemv1_i8_blocks(Bits, TileM);
   static constexpr int unit_x_words = vectors * plane_blocks * 64;
 };
 

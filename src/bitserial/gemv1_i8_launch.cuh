@@ -9,27 +9,27 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 template <int Bits>
-static lpgemm_status_t run_counts(const lpg_call &call) {
-  bits_args a = {};
-  LPG_TRY(make_bits_args(call, lpg_counts_form_of(Bits, call.problem.m), a));
-  switch (a.plan.columns) {
-    case 1: return launch_bits<counts_traits<Bits, 1>>(call, a);
-    case 2: return launch_bits<counts_traits<Bits, 2>>(call, a);
-    default: return launch_bits<counts_traits<Bits, LPG_COUNTS_MOST_X>>(call, a);
+static lpgemm_status_t run_gemv1_i8(const lpg_call &call) {
+  gemv1_args a = {};
+  LPG_TRY(make_gemv1_args(call, lpg_gemv1_i8_mode_of(Bits, call.problem.m), a));
+  switch (a.plan.tile_m) {
+    case 1: return launch_gemv1<gemv1_i8_traits<Bits, 1>>(call, a);
+    case 2: return launch_gemv1<gemv1_i8_traits<Bits, 2>>(call, a);
+    default: return launch_gemv1<gemv1_i8_traits<Bits, LPG_GEMV1_I8_MOST_X>>(call, a);
   }
 }
 
 template <int Bits>
-static lpgemm_status_t prepare_counts() {
-  LPG_TRY((prepare_one<counts_traits<Bits, 1>>()));
-  LPG_TRY((prepare_one<counts_traits<Bits, 2>>()));
-  return prepare_one<counts_traits<Bits, LPG_COUNTS_MOST_X>>();
+static lpgemm_status_t prepare_gemv1_i8() {
+  LPG_TRY((prepare_one<gemv1_i8_traits<Bits, 1>>()));
+  LPG_TRY((prepare_one<gemv1_i8_traits<Bits, 2>>()));
+  return prepare_one<gemv1_i8_traits<Bits, LPG_GEMV1_I8_MOST_X>>();
 }
 
 }  // namespace
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_COUNTS(symbol, bits)                                                                   \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_counts<bits>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_counts<bits>(); }
+#define LPG_GEMV1_I8(symbol, bits)                                                                   \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_gemv1_i8<bits>(*call); } \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_gemv1_i8<bits>(); }

@@ -1,6 +1,6 @@
 /* What the bits kernels do not take, beyond the sets of their records, and what they cost. */
-#ifndef LPG_BITSERIAL_BITS_LIMITS_H
-#define LPG_BITSERIAL_BITS_LIMITS_H
+#ifndef LPG_BITSERIAL_GEMV1_LIMITS_H
+#define LPG_BITSERIAL_GEMV1_LIMITS_H
 
 #include "../internal.h"
 
@@ -9,13 +9,13 @@ extern "C" {
 #endif
 
 /* NULL, or why the problem is not for them. */
-const char *lpgemm_i_bits_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_gemv1_refuses(const lpg_problem *problem, const lpg_device *device);
 
 /* Microseconds. */
-double lpgemm_i_bits_estimate(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_gemv1_estimate(const lpg_problem *problem, const lpg_device *device);
 
 /* 1 for weights whose scales are fp16 or none and whose zero is fixed: the fast form of the kernels. */
-int lpgemm_i_bits_is_common(const lpg_plan *weights);
+int lpgemm_i_gemv1_is_common(const lpg_plan *weights);
 
 #ifdef __cplusplus
 }

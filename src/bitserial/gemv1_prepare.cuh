@@ -1,8 +1,8 @@
 /* X on its way to shared memory: fixed point, cut into planes that lie as the packed codes do (bits_fixed.h).
  *
- * A block of 256 columns of a row of X takes T::block_words words. The planes of its two chunks come first: for lane
+ * A k block of a row of X takes T::block_words words. The planes of its two chunks come first: for lane
  * (g, t), column 8 b + g of block b is a word (1 bit) or two (2 bits) at [lane][chunk][b]. Then, for each chunk, four
- * numbers (chunk_numbers). */
+ * numbers (chunk_scales). */
 #pragma once
 
 #include "gemv1_work.cuh"
@@ -15,7 +15,7 @@ namespace { /* nothing here is a symbol of the library */
 constexpr int low_planes = 12, count_exponent = -20;
 
 /* What a chunk of a row of X has besides its planes. With fixed zeros the sums are multiplied by what they count. */
-struct chunk_numbers {
+struct chunk_scales {
   alignas(16) float unit; /* times 2^20; NaN if the chunk has an infinity or NaN */
   float low, high, sum;   /* sum of its integers, times 2^-20: in the same two parts, and rounded */
 };
@@ -63,7 +63,7 @@ __device__ constexpr int row_of(int bits, int step, int c) {
 }
 
 /* The lane's 32 numbers of a chunk of X as they are stored, two a word: columns first + 16 step + 8 half + {0, 1}. */
-__device__ inline void load_numbers(const uint16_t *from, int64_t columns, uint32_t (&two)[16]) {
+__device__ inline void load_scales(const uint16_t *from, int64_t columns, uint32_t (&two)[16]) {
   if (((uintptr_t)from & 3) == 0 && columns > 8 * 15 + 1) { /* none is beyond the row */
 #pragma unroll
     for (int i = 0; i < 16; i++) two[i] = *(const uint32_t *)(from + 8 * i);
@@ -107,16 +107,16 @@ struct plane_task {
   int column, chunk;
 
   /* Tasks that are not there are the last ones, so that all lanes take part. */
-  __device__ void load(const bits_args &a, int task, int first_block, int blocks) {
-    const int each = blocks * (T::chunks * 4), all = each * T::Columns, some = min(task, all - 8 + task % 8),
+  __device__ void load(const gemv1_args &a, int task, int first_block, int blocks) {
+    const int each = blocks * (T::chunks * 4), all = each * T::TileM, some = min(task, all - 8 + task % 8),
               t = some % 4;
-    column = T::Columns == 1 ? 0 : some / each;
+    column = T::TileM == 1 ? 0 : some / each;
     chunk = (some - column * each) / 4;
     const int64_t k = ((int64_t)first_block * T::chunks + chunk) * LPG_CHUNK_K + 2 * t;
-    load_numbers((const uint16_t *)a.x + min(column, a.m - 1) * a.ldx + k, a.k - k, two);
+    load_scales((const uint16_t *)a.x + min(column, a.m - 1) * a.ldx + k, a.k - k, two);
   }
 
-  __device__ void store(const bits_args &a, uint8_t *memory) const {
+  __device__ void store(const gemv1_args &a, uint8_t *memory) const {
     const int t = threadIdx.x % 4;
     uint32_t row[32], most = 0;
 #pragma unroll
@@ -142,14 +142,14 @@ struct plane_task {
     uint32_t *const block = (uint32_t *)(memory + column * a.plan.x_stride) + chunk / 2 * T::block_words;
     store_planes<T>(row, block + t * (6 * T::Bits) + chunk % 2 * (3 * T::Bits));
     if (t != 0) return;
-    const float center = T::General ? 1.0f : a.numbers.center, rest = T::General ? 1.0f : a.numbers.rest;
+    const float center = T::General ? 1.0f : a.scale_data.center, rest = T::General ? 1.0f : a.scale_data.rest;
     const float scale = __uint_as_float(lpg_power_bits(count_exponent));
-    chunk_numbers numbers;
-    numbers.unit = finite ? __uint_as_float(lpg_power_bits(exponent - T::digits + 1 - count_exponent)) : NAN;
-    numbers.low = (float)(sum & ((1 << low_planes) - 1)) * scale * center;
-    numbers.high = (float)(sum >> low_planes) * scale * center;
-    numbers.sum = (float)sum * scale * rest;
-    ((chunk_numbers *)(block + T::plane_words))[chunk % 2] = numbers;
+    chunk_scales scale_data;
+    scale_data.unit = finite ? __uint_as_float(lpg_power_bits(exponent - T::digits + 1 - count_exponent)) : NAN;
+    scale_data.low = (float)(sum & ((1 << low_planes) - 1)) * scale * center;
+    scale_data.high = (float)(sum >> low_planes) * scale * center;
+    scale_data.sum = (float)sum * scale * rest;
+    ((chunk_scales *)(block + T::plane_words))[chunk % 2] = scale_data;
   }
 };
 

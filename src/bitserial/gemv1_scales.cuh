@@ -13,13 +13,13 @@ struct row_scaling {
   float scale, shift, center;
 
   /* With fixed zeros the chunk's numbers have center and rest in them. */
-  __device__ float add(const raw_numbers<false> &, const chunk_numbers &x, float low, float high, float total) const {
+  __device__ float add(const raw_scales<false> &, const chunk_scales &x, float low, float high, float total) const {
     const float part = fmaf(2.0f, low, -x.low),
                 product = fmaf((float)(1 << low_planes), fmaf(2.0f, high, -x.high), part);
     return fmaf((product + x.sum) * x.unit, scale, total);
   }
 
-  __device__ float add(const raw_numbers<true> &, const chunk_numbers &x, float low, float high, float total) const {
+  __device__ float add(const raw_scales<true> &, const chunk_scales &x, float low, float high, float total) const {
     const float part = fmaf(-center, x.low, 2.0f * low);
     const float product = fmaf((float)(1 << low_planes), fmaf(-center, x.high, 2.0f * high), part);
     return fmaf(product * x.unit, scale, fmaf(x.sum * x.unit, shift, total));
@@ -27,16 +27,16 @@ struct row_scaling {
 };
 
 /* Of row g (half 0) or g + 8. */
-__device__ inline row_scaling scaling_of(const chunk_numbers_args &, const raw_numbers<false> &raw, int half) {
+__device__ inline row_scaling scaling_of(const chunk_scales_args &, const raw_scales<false> &raw, int half) {
   const __half2 two = *(const __half2 *)&raw.scales;
   return {half ? __high2float(two) : __low2float(two), 0.0f, 0.0f};
 }
 
-__device__ inline row_scaling scaling_of(const chunk_numbers_args &a, const raw_numbers<true> &raw, int half) {
-  const float scale = a.scales ? number_value(a.scale_type, half ? raw.scale.y : raw.scale.x) : 1.0f;
+__device__ inline row_scaling scaling_of(const chunk_scales_args &a, const raw_scales<true> &raw, int half) {
+  const float scale = a.scales ? scale_value(a.scale_type, half ? raw.scale.y : raw.scale.x) : 1.0f;
   const float step = 0.5f * a.step; /* half of it: 1/2 or 1 */
   if (a.zero == chunk_zero_fixed) return {scale * step, scale * step * a.rest, a.center};
-  const float zero = number_value(a.zero_type, half ? raw.zero.y : raw.zero.x);
+  const float zero = scale_value(a.zero_type, half ? raw.zero.y : raw.zero.x);
   const float level = a.zero == chunk_zero_minimum ? __fdividef(-zero, scale) : zero;
   const float center = fminf(fmaxf(rintf((level - a.offset) / step), 0.0f), a.most_center);
   const float value = fmaf(center, step, a.offset);

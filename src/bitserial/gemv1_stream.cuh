@@ -12,18 +12,17 @@ namespace { /* nothing here is a symbol of the library */
 template <class T>
 struct unit_words {
   uint32_t word[T::row_tiles][4 * T::vectors];
-  typename T::numbers numbers[T::row_tiles];
+  typename T::scale_data scale_data[T::row_tiles];
 };
 
 /* What a warp loads next. */
 template <class T>
-struct unit_stream : share_cursor {
-  const bits_args &a;
+struct unit_stream : part_cursor {
+  const gemv1_args &a;
   int lane, chunk, vectors; /* the lane's chunk of the next unit; vectors of the row tile from it on */
   const uint8_t *codes[T::row_tiles], *scales[T::row_tiles], *zeros[T::row_tiles];
 
-  __device__ unit_stream(const bits_args &a, const warp_share &share, int lane)
-      : share_cursor(share), a(a), lane(lane) {
+  __device__ unit_stream(const gemv1_args &a, const warp_part &share, int lane) : part_cursor(share), a(a), lane(lane) {
     if (left > 0) start_tile(share.block);
   }
 
@@ -35,14 +34,14 @@ struct unit_stream : share_cursor {
     for (int r = 0; r < T::row_tiles; r++) { /* what is not there repeats the last */
       const int64_t row_tile = min(tile * T::row_tiles + r, a.row_tiles - 1);
       codes[r] = a.codes + row_tile * a.row_bytes + at * (T::vectors * 512) + lane * 16;
-      scales[r] = a.numbers.scales + row_tile * a.numbers.scale_row;
-      zeros[r] = a.numbers.zeros + row_tile * a.numbers.zero_row;
+      scales[r] = a.scale_data.scales + row_tile * a.scale_data.scale_row;
+      zeros[r] = a.scale_data.zeros + row_tile * a.scale_data.zero_row;
     }
   }
 
   __device__ void load(unit_words<T> &unit) {
     if (left <= 0) return;
-    const int group = min(chunk >> a.numbers.group_shift, a.numbers.last_group);
+    const int group = min(chunk >> a.scale_data.group_shift, a.scale_data.last_group);
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
@@ -53,7 +52,7 @@ struct unit_stream : share_cursor {
           load16_if_more(vectors, v, codes[r] + v * 512, unit.word[r] + 4 * v);
         }
       }
-      load_raw(a.numbers, scales[r], zeros[r], group, lane / 4, unit.numbers[r]);
+      load_raw(a.scale_data, scales[r], zeros[r], group, lane / 4, unit.scale_data[r]);
       codes[r] += T::vectors * 512;
     }
     chunk += T::chunks;

@@ -9,9 +9,9 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct bits_args {
-  lpg_bits_plan plan;
-  chunk_numbers_args numbers;
+struct gemv1_args {
+  lpg_gemv1_plan plan;
+  chunk_scales_args scale_data;
   const uint8_t *codes;
   int64_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */

@@ -76,6 +76,6 @@ void lpgemm_i_cpu_device(int threads, lpg_device *device) {
   memset(device, 0, sizeof *device);
   device->backend = LPGEMM_BACKEND_CPU;
   device->isa = lpgemm_i_cpu_isa();
-  device->units = threads;
+  device->threads = threads;
   read_name(device->name, sizeof device->name);
 }

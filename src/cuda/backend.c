@@ -40,7 +40,7 @@ static lpgemm_status_t open_device(int32_t index, int32_t threads, lpg_device *d
     device->name[i] = p.name[i] < ' ' ? ' ' : p.name[i];
   }
   device->arch = 10 * p.major + p.minor;
-  device->units = p.multiProcessorCount;
+  device->sms = p.multiProcessorCount;
   device->shared_memory = (int64_t)p.sharedMemPerBlockOptin;
   lpgemm_i_set_pace(device);
   if (device->arch < 90) return LPGEMM_SUCCESS;

@@ -84,14 +84,14 @@ struct largest {
 
 /* Waits for the kernel before, and says which row is the block's. */
 __device__ inline int64_t begin_row() {
-  let_next_start();
-  wait_for_previous();
+  pdl_launch_next();
+  pdl_wait();
   return (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
 }
 
 /* What a thread has of a row. */
 template <lpgemm_dtype_t Type>
-struct row_numbers {
+struct row_scales {
   static constexpr int kept = Type == LPGEMM_F32 ? 4 : 8; /* eights */
   eight<Type> of[kept];
 
@@ -256,7 +256,7 @@ template <class Codes, lpgemm_dtype_t Type>
 static __global__ void __launch_bounds__(most_threads) quantize_kernel(const quantize_args a) {
   const int64_t row = begin_row();
   if (row >= a.m) return;
-  row_numbers<Type> numbers;
+  row_scales<Type> numbers;
   numbers.load(a, row);
   const uint32_t most = a.one_scale ? 0 : largest_of_block(numbers.largest_magnitude(a, Codes::no_sign));
   float scale = a.one_scale ? a.scale[0] : lpg_bits_f32(most) / a.top;
@@ -287,15 +287,15 @@ template <lpgemm_dtype_t Type>
 static __global__ void __launch_bounds__(most_threads) tensor_largest_kernel(const quantize_args a) {
   const int64_t row = begin_row();
   if (row >= a.m) return;
-  row_numbers<Type> numbers;
+  row_scales<Type> numbers;
   numbers.load(a, row);
   const uint32_t most = largest_of_block(numbers.largest_magnitude(a, a.no_sign));
   if (threadIdx.x == 0) atomicMax((unsigned *)a.scale, most);
 }
 
 static __global__ void tensor_scale_kernel(const quantize_args a) {
-  let_next_start();
-  wait_for_previous();
+  pdl_launch_next();
+  pdl_wait();
   if (threadIdx.x == 0) a.scale[0] = scale_of(a, lpg_f32_bits(a.scale[0]));
 }
 
@@ -351,11 +351,11 @@ static kernel_function tensor_largest(lpgemm_dtype_t x_type) {
                                  : tensor_largest_kernel<LPGEMM_F32>;
 }
 
-/* Numbers that a thread has in registers, if rows are eights in aligned places and a block has all of one; else 0. */
+/* Scales that a thread has in registers, if rows are eights in aligned places and a block has all of one; else 0. */
 static int numbers_kept(const quantize_args &a) {
   const uint64_t in = (uintptr_t)a.x | (uint64_t)(a.ldx * lpg_bytes(a.x_type)),
                  out = (uintptr_t)a.out | (uint64_t)a.ldo;
-  const int kept = 8 * (a.x_type == LPGEMM_F32 ? row_numbers<LPGEMM_F32>::kept : row_numbers<LPGEMM_F16>::kept);
+  const int kept = 8 * (a.x_type == LPGEMM_F32 ? row_scales<LPGEMM_F32>::kept : row_scales<LPGEMM_F16>::kept);
   return in % 16 == 0 && out % 8 == 0 && a.k % 8 == 0 && a.k <= (int64_t)kept * most_threads ? kept : 0;
 }
 

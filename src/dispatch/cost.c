@@ -25,7 +25,9 @@ double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, c
   if (!row) return HUGE_VAL;
   double m = problem->batch_invariant ? INVARIANT_ROWS : (double)problem->m;
   double n = (double)problem->plan->desc.n, k = (double)problem->plan->desc.k;
-  double units = device->units > 0 ? (double)device->units : 1.0;
+  double units = (device->sms > 0 || device->threads > 0)
+                     ? (double)(device->backend == LPGEMM_BACKEND_CUDA ? device->sms : device->threads)
+                     : 1.0;
   if (row->rows > 0) { /* whole tiles */
     units = fmin(units, fmax(1.0, ceil(n / row->rows) * ceil(m / row->tokens)));
     m = ceil(m / row->tokens) * row->tokens;

@@ -2,12 +2,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "measured.h"
+#include "dispatch.h"
 
 typedef struct lpg_choice {
   const lpg_kernel *kernel;
   const char *why;
-  lpg_near near; /* what was measured on such a device, if it was asked for */
 } lpg_choice;
 
 const lpg_kernel *lpgemm_i_find_kernel(const lpg_kernel *kernels, int count, const char *name) {
@@ -118,29 +117,20 @@ static const char *last_reason(const lpg_kernel *kernels, int count, const lpg_p
   return last;
 }
 
-/* Of those that may be chosen the cheapest by the cost model and what was measured, but not `except`; NULL if there is
+/* Of those that may be chosen the cheapest by the cost model, but not `except`; NULL if there is
  * none. */
 static const lpg_kernel *cheapest(const lpg_kernel *kernels, int count, const lpg_problem *problem,
-                                  const lpg_device *device, lpg_near *near, const lpg_kernel *except) {
+                                  const lpg_device *device, const lpg_kernel *except) {
   const lpg_kernel *found = NULL;
   double least = 0;
   for (int i = 0; i < count; i++) {
     if (&kernels[i] == except || !lpgemm_i_may_choose(&kernels[i], problem, device)) continue;
-    double estimate = lpgemm_i_expect(&kernels[i], problem, device, near, NULL);
+    double estimate = lpgemm_i_estimate(&kernels[i], problem, device);
     if (found && estimate >= least) continue;
     found = &kernels[i];
     least = estimate;
   }
   return found;
-}
-
-static const char *why_cheapest(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device,
-                                lpg_near *near) {
-  double distance = -1.0;
-  if (kernel) lpgemm_i_expect(kernel, problem, device, near, &distance);
-  return distance < 0.0    ? "the cheapest by the cost model"
-         : distance < 0.01 ? "the fastest in the measured table"
-                           : "the cheapest by the cost model and the measured table";
 }
 
 static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_problem *problem,
@@ -152,9 +142,8 @@ static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_pr
   const lpg_kernel *kernel = tuned ? lpgemm_i_find_kernel(kernels, count, tuned) : NULL;
   choice->why = "the fastest that was measured";
   if (!kernel || !lpgemm_i_may_choose(kernel, problem, device)) {
-    lpgemm_i_measured_near(problem, device, &choice->near);
-    kernel = cheapest(kernels, count, problem, device, &choice->near, NULL);
-    choice->why = why_cheapest(kernel, problem, device, &choice->near);
+    kernel = cheapest(kernels, count, problem, device, NULL);
+    choice->why = "the cheapest by the cost model";
   }
   char text[160];
   LPG_CHECK(kernel, LPGEMM_NOT_SUPPORTED, "no kernel multiplies %s on %s; of the last one: %s",
@@ -167,16 +156,16 @@ static lpgemm_status_t choose(const lpg_kernel *kernels, int count, const lpg_pr
 static void log_choice(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
                        lpg_choice *choice) {
   char text[160];
-  const double time = lpgemm_i_expect(choice->kernel, problem, device, &choice->near, NULL);
+  const double time = lpgemm_i_estimate(choice->kernel, problem, device);
   lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s, %s, about %.1f us", describe(problem, text, sizeof text),
                choice->kernel->name, choice->why, time);
   lpg_problem free_to_choose = *problem;
   free_to_choose.workspace = SIZE_MAX;
-  const lpg_kernel *best = cheapest(kernels, count, &free_to_choose, device, &choice->near, NULL);
+  const lpg_kernel *best = cheapest(kernels, count, &free_to_choose, device, NULL);
   if (!best || workspace_of(best, problem, device) <= problem->workspace) return;
   lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s would take about %.1f us, with a workspace of %zu bytes; %zu are bound", text,
-               best->name, lpgemm_i_expect(best, problem, device, &choice->near, NULL),
-               workspace_of(best, problem, device), problem->workspace);
+               best->name, lpgemm_i_estimate(best, problem, device), workspace_of(best, problem, device),
+               problem->workspace);
 }
 
 lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_problem *problem,
@@ -218,15 +207,13 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
   out.left = text_bytes;
   lpg_choice choice = {.kernel = NULL};
   lpgemm_status_t status = choose(kernels, count, problem, device, tuning, forced, &choice);
-  lpgemm_i_measured_near(problem, device, &choice.near); /* a forced or tuned choice does not ask */
   if (status == LPGEMM_SUCCESS) {
     add(&out, "%s: chosen, %s, about %.1f us\n", choice.kernel->name, choice.why,
-        lpgemm_i_expect(choice.kernel, problem, device, &choice.near, NULL));
+        lpgemm_i_estimate(choice.kernel, problem, device));
   } else {
     add(&out, "none: %s\n", lpgemm_last_error());
   }
-  const lpg_kernel *second =
-      choice.kernel ? cheapest(kernels, count, problem, device, &choice.near, choice.kernel) : NULL;
+  const lpg_kernel *second = choice.kernel ? cheapest(kernels, count, problem, device, choice.kernel) : NULL;
   for (int i = 0; i < count; i++) {
     if (&kernels[i] == choice.kernel) continue;
     const char *reason = lpgemm_i_infeasible(&kernels[i], problem, device);
@@ -239,7 +226,7 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
         only_when_forced(&kernels[i], problem, device) ? " when forced by name" : "",
         &kernels[i] == second ? ", the runner-up" : "");
     if (workspace > problem->workspace) add(&out, " with a workspace of %zu bytes", workspace);
-    add(&out, ", about %.1f us\n", lpgemm_i_expect(&kernels[i], problem, device, &choice.near, NULL));
+    add(&out, ", about %.1f us\n", lpgemm_i_estimate(&kernels[i], problem, device));
   }
   return status;
 }

@@ -61,7 +61,7 @@ LPG_FN int lpg_is_y_type(lpgemm_dtype_t t) { return lpg_is_real(t) || t == LPGEM
 /* ---- stored codes ----
  *
  * The packed form stores a code as it came in, but two's complement as offset binary (top bit inverted), so that
- * integers of one width share a decoder: value = step * stored + offset. */
+ * integers of one width share a dequantiser: value = step * stored + offset. */
 
 LPG_FN uint32_t lpg_stored_flip(lpgemm_dtype_t t) {
   return lpg_kind(t) == LPGEMM_KIND_INT ? 1u << (lpg_bits(t) - 1) : 0u;

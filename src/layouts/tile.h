@@ -9,7 +9,7 @@
  *   columns       256  128  256   64  256  128  256   32
  *   words a lane    4    4   12    4   20   12   28    4
  *
- * A unit is the run of 32-bit words, all of one row, that a decoder takes at once: one word for 1, 2, 4 and 8 bits,
+ * A unit is the run of 32-bit words, all of one row, that a dequantiser takes at once: one word for 1, 2, 4 and 8 bits,
  * `bits` words (32 codes) for the others. Word w of a lane belongs to row g + 8 * (w & 1); word w / 2 of that row. */
 #ifndef LPG_LAYOUTS_TILE_H
 #define LPG_LAYOUTS_TILE_H

@@ -38,9 +38,9 @@ typedef struct panel_step {
 
 /* Sums of looked up entries times 2^bit, one for each row in the order of sum_row(): 2^16 * upper + lower. Two digits'
  * sums fit 32 bits: 2^8 * 255 * 15 * 64 < 2^26. */
-typedef struct lookup_sums {
+typedef struct lut_sums {
   _Alignas(64) int32_t upper[LPG_TILE_ROWS], lower[LPG_TILE_ROWS];
-} lookup_sums;
+} lut_sums;
 
 /* With constant widths, digits and places, loops and branches fold away. */
 #define INLINE static inline __attribute__((always_inline))
@@ -76,9 +76,9 @@ typedef struct terms {
 typedef struct scratch {
   panel_step panel[LPG_LUT_STEPS];
   group group[LPG_LUT_STEPS]; /* of a segment each */
-  lookup_sums found[LPG_LUT_STEPS];
+  lut_sums found[LPG_LUT_STEPS];
   terms terms[MAX_ROWS][LPG_LUT_STEPS];                      /* of a block's segments */
-  _Alignas(64) uint8_t codes[LPG_LUT_K * LPG_TILE_ROWS / 2]; /* of 3 bits, brought to 4 */
+  _Alignas(64) uint8_t codes[LPG_LUT_K * LPG_TILE_ROWS / 2]; /* of 3 bits, loaded to 4 */
   _Alignas(64) double sums[MAX_ROWS][TASK_TILES][LPG_TILE_ROWS];
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
@@ -108,7 +108,7 @@ typedef struct job {
   int64_t ahead;                 /* row tiles from a task to the one that the thread takes next, about */
   int64_t first, rows, blocks;   /* rows of X, and blocks of a row */
   const lpg_lut_block *tables;   /* of these rows */
-  lpg_lut_block *to_build;       /* the same, while they are built; NULL: the call brought them */
+  lpg_lut_block *to_build;       /* the same, while they are built; NULL: the call loaded them */
   lut_bytes *bytes;              /* the same with 8 bits; NULL: those are not used */
   struct lut_products *products; /* the activations themselves; NULL: weights are looked up */
 } job;
@@ -123,7 +123,7 @@ typedef struct job {
   CASE(n, 4)
 
 static void add_segment(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        lookup_sums *sums) {
+                        lut_sums *sums) {
 #define CASE(n, d) \
   case (n)*8 + (d): add_lookups(n, d, panel, b, first, end, sums); break
   switch (bits * 8 + digits) {
@@ -156,7 +156,7 @@ static double byte_bias(const lut_bytes *bytes, const segment *at) {
 }
 
 static void find_segment(const job *j, const panel_step *panel, const lpg_lut_block *b, const lut_bytes *bytes,
-                         const segment *at, lookup_sums *found) {
+                         const segment *at, lut_sums *found) {
 #if defined(LPG_LUT_PRODUCTS)
   if (bytes) {
     switch (j->type.bits) {
@@ -188,7 +188,7 @@ static const uint8_t *codes_to_multiply(const job *j, const uint8_t *codes, scra
 }
 
 static void multiply_segment(int fields, int digits, const uint8_t *codes, const lut_products *x, const segment *at,
-                             lookup_sums *sums) {
+                             lut_sums *sums) {
 #define CASE(n, d) \
   case (n)*8 + (d): add_products(n, d, codes, x, at->first, at->end, sums); break
   switch (fields * 8 + digits) {
@@ -215,7 +215,7 @@ static terms terms_of(const job *j, const lpg_lut_block *b, const lut_bytes *byt
 }
 
 /* Adds what was found to the sums of Y. All is exact but for scales and rests. */
-INLINE void add_found(int one_zero, const terms *x, const group *g, const lookup_sums *found, double *sums) {
+INLINE void add_found(int one_zero, const terms *x, const group *g, const lut_sums *found, double *sums) {
   for (int i = 0; i < LPG_TILE_ROWS; i += V) {
     vdouble upper = to_doubles(*(const vint *)(found->upper + i)),
             lower = to_doubles(*(const vint *)(found->lower + i));
@@ -229,7 +229,7 @@ INLINE void add_found(int one_zero, const terms *x, const group *g, const lookup
   }
 }
 
-INLINE void add_segment_found(const job *j, const terms *x, const group *g, const lookup_sums *found, double *sums) {
+INLINE void add_segment_found(const job *j, const terms *x, const group *g, const lut_sums *found, double *sums) {
   if (j->groups.one_zero) {
     add_found(1, x, g, found, sums);
   } else {
@@ -409,7 +409,7 @@ static void expect_products(job *j) {
 static int64_t find_room(job *j) {
   const lpg_call *call = j->call;
   const int64_t built = call->problem.tables ? 0 : (int64_t)sizeof(lpg_lut_block);
-  int64_t others = 0; /* bytes of a block; also if the call brought its tables */
+  int64_t others = 0; /* bytes of a block; also if the call loaded its tables */
   int is_multiplied = 0;
 #if defined(LPG_LUT_PRODUCTS)
   if (may_multiply(j)) {
@@ -436,7 +436,7 @@ static int64_t find_room(job *j) {
   return rows;
 }
 
-/* Tables that the call brought are those of this k and of all rows: others would be read as they are. */
+/* Tables that the call loaded are those of this k and of all rows: others would be read as they are. */
 static lpgemm_status_t check_tables(const job *j) {
   const lpg_lut_block *row = j->call->tables;
   const long long rows = j->call->problem.m, k = j->plan->desc.k;

@@ -126,7 +126,7 @@ INLINE void store_pairs(const __m256i *even, const __m256i *odd, int top, int32_
 }
 
 INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        lookup_sums *sums) {
+                        lut_sums *sums) {
   __m256i even[LPG_LUT_DIGITS], odd[LPG_LUT_DIGITS];
   for (int d = 0; d < digits; d++) even[d] = odd[d] = _mm256_setzero_si256();
   for (int half = 0; half < 2; half++) {

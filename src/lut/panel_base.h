@@ -44,7 +44,7 @@ static void make_panel_of(int bits, int tiles, const uint8_t *tile, panel_step *
 }
 
 INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        lookup_sums *sums) {
+                        lut_sums *sums) {
   memset(sums, 0, sizeof *sums);
   for (int step = first; step < end; step++) {
     for (int bit = 0; bit < bits; bit++) {

@@ -116,7 +116,7 @@ INLINE void store_pairs(uint32x4_t (*sums)[4], int top, int32_t *out) {
 }
 
 INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        lookup_sums *sums) {
+                        lut_sums *sums) {
   uint32x4_t all[LPG_LUT_DIGITS][4];
   for (int d = 0; d < digits; d++) all[d][0] = all[d][1] = all[d][2] = all[d][3] = vdupq_n_u32(0);
   for (int t = 0; t < LPG_LUT_LANES; t++) {

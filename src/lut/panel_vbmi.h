@@ -130,7 +130,7 @@ INLINE void add_step(int bits, int digits, const panel_step *panel, const lpg_lu
 }
 
 INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg_lut_block *b, int first, int end,
-                        lookup_sums *sums) {
+                        lut_sums *sums) {
   __m512i sum[LPG_LUT_DIGITS], odd[LPG_LUT_DIGITS]; /* two, to have more additions under way */
 #pragma GCC unroll 4
   for (int d = 0; d < digits; d++) sum[d] = odd[d] = _mm512_setzero_si512();
@@ -150,7 +150,7 @@ INLINE void add_lookups(int bits, int digits, const panel_step *panel, const lpg
 }
 
 /* The same in tables of bytes, with their scales, into the lower sums: below 2^8 * 2^7 * 64 * 2 of them. */
-INLINE void add_bytes(int bits, const panel_step *panel, const lut_bytes *b, int first, int end, lookup_sums *sums) {
+INLINE void add_bytes(int bits, const panel_step *panel, const lut_bytes *b, int first, int end, lut_sums *sums) {
   __m512i sum[MAX_BITS];
 #pragma GCC unroll 4
   for (int bit = 0; bit < bits; bit++) sum[bit] = _mm512_setzero_si512();

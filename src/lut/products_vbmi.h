@@ -12,7 +12,7 @@
 
 enum { LPG_LUT_FIELDS = 8 }; /* of all tiles of a block */
 
-/* Fields of a byte; codes of 3 bits are brought to 4. */
+/* Fields of a byte; codes of 3 bits are loaded to 4. */
 static inline int fields_of(int bits) { return bits == 2 ? 4 : 2; }
 
 /* Columns of a tile. */
@@ -89,7 +89,7 @@ INLINE __m512i add_lanes(const __m512i in[8]) {
 /* Over the steps [first, end) of a block, whole tiles or the last ones of a row, by the upper `digits` digits:
  * 2^16 * upper + lower is the sum of q * code. A sum is below 2^7 * 15 * 256 * 257 < 2^27. */
 INLINE void add_products(int fields, int digits, const uint8_t *codes, const lut_products *x, int first, int end,
-                         lookup_sums *sums) {
+                         lut_sums *sums) {
   const __m512i field = _mm512_set1_epi8(fields == 2 ? 15 : 3);
   __m512i upper[8], lower[8];
 #pragma GCC unroll 2

@@ -45,7 +45,7 @@ static lpgemm_status_t check_code_padding(const lpg_plan *plan, const uint8_t *b
   return LPGEMM_SUCCESS;
 }
 
-/* Numbers of padding are 0, the others in their range. */
+/* Scales of padding are 0, the others in their range. */
 static lpgemm_status_t check_numbers(const lpg_plan *plan, const uint8_t *bytes, lpg_section_id id) {
   if (plan->section[id].bytes == 0) return LPGEMM_SUCCESS;
   const lpg_axis *axis = lpg_section_axis(plan, id);

@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(256) pack_codes_kernel(const codes_args a) {
 
 /* ---- numbers: scales, zeros and the like ---- */
 
-struct numbers_args {
+struct scales_args {
   lpg_plan plan;
   lpg_section_id id;
   const void *source;
@@ -173,7 +173,7 @@ struct numbers_args {
   int *any_bad;
 };
 
-__device__ inline uint32_t source_number(const numbers_args &a, int bytes, int64_t row, int64_t j) {
+__device__ inline uint32_t source_number(const scales_args &a, int bytes, int64_t row, int64_t j) {
   const int64_t count = lpg_section_axis(&a.plan, a.id)->count;
   if (row >= a.plan.desc.n || j >= count) return 0;
   const int64_t i = a.column_major ? j * a.plan.desc.n + row : row * count + j;
@@ -184,7 +184,7 @@ __device__ inline uint32_t source_number(const numbers_args &a, int bytes, int64
 
 /* A thread writes rows g and g + 8 of a tile for one group, which UINT(4) keeps in one byte. Neighbours write
  * neighbouring pairs. */
-static __global__ void __launch_bounds__(256) pack_numbers_kernel(const numbers_args a) {
+static __global__ void __launch_bounds__(256) pack_numbers_kernel(const scales_args a) {
   const lpgemm_dtype_t type = lpg_section_type(&a.plan.desc, a.id);
   const int64_t padded = lpg_section_axis(&a.plan, a.id)->padded, total = a.plan.row_tiles * padded * 8;
   uint8_t *section = a.blob + a.plan.section[a.id].offset;
@@ -293,13 +293,13 @@ static lpgemm_status_t pack_numbers(const lpg_plan *plan, const lpgemm_weight_so
   for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
     const lpg_section_id id = (lpg_section_id)i;
     if (plan->section[i].bytes == 0) continue;
-    const numbers_args args = {*plan,
-                               id,
-                               lpgemm_i_source_array(source, id),
-                               source->order == LPGEMM_COLUMN_MAJOR,
-                               blob,
-                               lpg_largest_number(plan, id),
-                               &on_device->any_bad};
+    const scales_args args = {*plan,
+                              id,
+                              lpgemm_i_source_array(source, id),
+                              source->order == LPGEMM_COLUMN_MAJOR,
+                              blob,
+                              lpg_largest_number(plan, id),
+                              &on_device->any_bad};
     const int64_t pairs = plan->row_tiles * lpg_section_axis(plan, id)->padded * 8;
     LPG_TRY(launch((const void *)pack_numbers_kernel, dim3(blocks_for(pairs, 256)), 256, 0, stream, args));
   }

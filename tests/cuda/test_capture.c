@@ -445,7 +445,7 @@ typedef struct late_x {
   atomic_int open, waited_in_vain;
 } late_x;
 
-static void CUDART_CB bring_x(void *context) {
+static void CUDART_CB load_x_box(void *context) {
   const struct timespec a_while = {.tv_nsec = 1000000};
   late_x *late = context;
   for (int i = 0; i < 5000 && !late->open; i++) nanosleep(&a_while, NULL);
@@ -463,11 +463,11 @@ static void check_streams(void) {
     late.size = (size_t)(((spec.m - 1) * a.p.args.ldx + spec.desc.k) * ref_bytes(spec.x_type));
     void *bytes = test_alloc(late.size);
     memcpy(bytes, a.p.x, late.size);
-    memset(a.p.x, 0xff, late.size); /* NaN until it is brought */
+    memset(a.p.x, 0xff, late.size); /* NaN until it is loaded */
     late.bytes = bytes;
     poison(&a);
     poison(&b);
-    GPU(cudaLaunchHostFunc(a.stream, bring_x, &late));
+    GPU(cudaLaunchHostFunc(a.stream, load_x_box, &late));
     CHECK_STATUS(lpgemm_run(a.handle, &a.p.args), LPGEMM_SUCCESS);
     CHECK_STATUS(lpgemm_set_stream(a.handle, b.stream), LPGEMM_SUCCESS);
     CHECK_STATUS(lpgemm_run(a.handle, &b.p.args), LPGEMM_SUCCESS);

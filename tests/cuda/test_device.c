@@ -248,7 +248,7 @@ static void refuse_codes(uint32_t bits) {
   sample_free(&s);
 }
 
-/* Numbers of a part that are too large, alone and two at once, in both orders. */
+/* Scales of a part that are too large, alone and two at once, in both orders. */
 static void refuse_numbers(lpgemm_weight_desc_t desc, lpgemm_part_t part, uint32_t wrong) {
   for (int order = LPGEMM_ROW_MAJOR; order <= LPGEMM_COLUMN_MAJOR; order++) {
     sample s;

@@ -54,7 +54,7 @@ lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dt
   const int is_fp16 = type == LPGEMM_F16, exact = is_fp16 && is_exact(weights, type);
   const int differs = d->zero == LPGEMM_ZERO_MINIMUM || d->zero == LPGEMM_ZERO_PER_GROUP;
   const int one_scale = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
-  const int whole_stages = weights->group.count <= 1 || weights->group.k % (LPG_DENSE_STAGE_BYTES / 2) == 0;
+  const int whole_stages = weights->group.count <= 1 || weights->group.k % (LPG_DEQUANT_STAGE_BYTES / 2) == 0;
   lpg_expand_scaling s;
   s.on_rows = d->zero != LPGEMM_ZERO_MINIMUM && one_scale &&
               !(is_fp16 && (differs || (!exact && (m.top > MOST || m.low < LEAST))));

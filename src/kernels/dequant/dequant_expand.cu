@@ -1,7 +1,7 @@
 /* Brings packed weights to the type that they are multiplied in: value, zero and scale in fp32, rounded once; to 8 bits
  * without the scale, exactly.
  *
- *   a block of threads has a row tile; its warps take blocks of 256 columns in turn:
+ *   a CTA has a row tile; its warps take k blocks in turn:
  *     scales and zeros of the block's groups to shared memory
  *     for every stage of 128 bytes: decode in the order of the packed words, put in place in shared memory, then copy
  *     to the image */
@@ -46,7 +46,7 @@ struct e4m3_image {
 
 /* Columns of a stage. */
 template <class Image>
-constexpr int stage_k_of = LPG_DENSE_STAGE_BYTES * 2 / (int)sizeof(typename Image::pair);
+constexpr int stage_k_of = LPG_DEQUANT_STAGE_BYTES * 2 / (int)sizeof(typename Image::pair);
 
 /* ---- the kernel ---- */
 
@@ -67,18 +67,18 @@ struct expand_args {
   int32_t row_vectors;     /* of them, 512 bytes each */
   int32_t n, k, k_stages, first_row_tile;
   uint8_t *image;
-  float *numbers; /* factors of rows' sums that were found, or the table of scales */
+  float *scale_data; /* factors of rows' sums that were found, or the table of scales */
 };
 
-constexpr int warps = 4, resident = 6;                             /* of a block of threads; blocks an SM */
-constexpr int piece_bytes = LPG_TILE_ROWS * LPG_DENSE_STAGE_BYTES; /* a row tile's part of a stage */
-constexpr int item_tiles = LPG_DENSE_ROWS / LPG_TILE_ROWS;
+constexpr int warps = 4, resident = 6;                               /* of a CTA; blocks an SM */
+constexpr int piece_bytes = LPG_TILE_ROWS * LPG_DEQUANT_STAGE_BYTES; /* a row tile's part of a stage */
+constexpr int item_tiles = LPG_DEQUANT_TILE_N / LPG_TILE_ROWS;
 
 struct expand_area { /* what a warp keeps in shared memory */
   uint8_t piece[piece_bytes];
   /* Of rows g and g + 8: scales and zeros, then scales and centers, these with their signs changed; and rests. A walk
    * looks at one group more than there are. */
-  float4 numbers[most_groups + 1][LPG_TILE_ROWS / 2];
+  float4 scale_data[most_groups + 1][LPG_TILE_ROWS / 2];
   float2 rests[most_groups + 1][LPG_TILE_ROWS / 2];
 };
 
@@ -97,10 +97,10 @@ __device__ inline void find_exponents(const expand_args &a, int row_tile, int (&
   };
   for (int first = warp * most_groups; first < groups; first += warps * most_groups) {
     const int count = min(most_groups, groups - first);
-    load_numbers(a.bound, row_tile, first, count, area.numbers);
+    load_scales(a.bound, row_tile, first, count, area.scale_data);
     __syncwarp();
     for (int j = lane / 8; j < count; j += 4) {
-      const float4 two = area.numbers[j][lane % 8];
+      const float4 two = area.scale_data[j][lane % 8];
       take(two.x, two.z, found[0]);
       take(two.y, two.w, found[1]);
     }
@@ -148,7 +148,7 @@ __device__ inline void set_centers(const expand_args &a, const int *powers, int 
   }
 #pragma unroll 1
   for (int group = lane / 8; group < groups; group += 4) {
-    float4 &at = area.numbers[group][lane % 8];
+    float4 &at = area.scale_data[group][lane % 8];
     float scale[2] = {at.x, at.y}, zero[2] = {at.z, at.w}, rest[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -172,22 +172,22 @@ __device__ inline void set_centers(const expand_args &a, const int *powers, int 
 /* Walks through the groups of a block, 16 columns a step, for rows g and g + 8. */
 template <bool Scaled>
 struct group_walk {
-  const float4 *numbers;
+  const float4 *scale_data;
   const float2 *rests;
   int left, group_k; /* left: columns of the group */
   float4 at;
   float2 rest;
 
   __device__ group_walk(const expand_args &a, int k0, int lane, const expand_area &area)
-      : numbers(&area.numbers[0][lane / 4]), rests(&area.rests[0][lane / 4]), group_k(a.groups.group_k) {
+      : scale_data(&area.scale_data[0][lane / 4]), rests(&area.rests[0][lane / 4]), group_k(a.groups.group_k) {
     left = group_k - (int)((uint32_t)k0 % (uint32_t)group_k);
     load();
   }
 
   __device__ void load() {
-    at = *numbers;
+    at = *scale_data;
     rest = *rests;
-    numbers += LPG_TILE_ROWS / 2;
+    scale_data += LPG_TILE_ROWS / 2;
     rests += LPG_TILE_ROWS / 2;
   }
 
@@ -205,7 +205,7 @@ struct group_walk {
   }
 };
 
-/* The scales of a row tile and the stages of a block of columns, whose groups are whole stages. */
+/* The scales of a row tile and the stages of a k block, whose groups are whole stages. */
 template <class Image>
 __device__ inline void store_scales(const expand_args &a, int row_tile, int block, int lane, const expand_area &area) {
   constexpr int stages = block_k / stage_k_of<Image>;
@@ -214,9 +214,9 @@ __device__ inline void store_scales(const expand_args &a, int row_tile, int bloc
   for (int i = 0; i < stages * LPG_TILE_ROWS / 32; i++) {
     const int r = lane % LPG_TILE_ROWS, stage = block * stages + 2 * i + lane / LPG_TILE_ROWS;
     if (stage >= a.k_stages) return;
-    const float4 two = area.numbers[(uint32_t)(stage * stage_k_of<Image>) / (uint32_t)group_k - first][r % 8];
-    const int64_t item = blockIdx.x / item_tiles;
-    a.numbers[(item * a.k_stages + stage) * LPG_DENSE_ROWS + blockIdx.x % item_tiles * LPG_TILE_ROWS + r] =
+    const float4 two = area.scale_data[(uint32_t)(stage * stage_k_of<Image>) / (uint32_t)group_k - first][r % 8];
+    const int64_t tile = blockIdx.x / item_tiles;
+    a.scale_data[(tile * a.k_stages + stage) * LPG_DEQUANT_TILE_N + blockIdx.x % item_tiles * LPG_TILE_ROWS + r] =
         row_tile * LPG_TILE_ROWS + r >= a.n ? 0.0f
         : r < 8                             ? two.x
                                             : two.y;
@@ -241,7 +241,7 @@ __device__ inline void expand_piece(const values_of<Integers> &values, const uin
         const uint32_t *unit = word + step / unit_steps * unit_words * 2 + half;
         const float2 two = values.both_of(lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i));
         const int in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
-        *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 +
+        *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DEQUANT_STAGE_BYTES + at * 16 + in_row % 16 +
                                   t * bytes) = Image::round(walk.weight(two.x, half), walk.weight(two.y, half));
       }
     }
@@ -254,15 +254,15 @@ __device__ inline void clear_columns(int columns, int lane, expand_area &area) {
   constexpr int bytes = (int)sizeof(typename Image::pair) / 2;
   for (int i = columns * LPG_TILE_ROWS + lane; i < stage_k_of<Image> * LPG_TILE_ROWS; i += 32) {
     const int row = i % LPG_TILE_ROWS, in_row = i / LPG_TILE_ROWS * bytes, at = in_row / 16 ^ row % 8;
-    for (int b = 0; b < bytes; b++) area.piece[row * LPG_DENSE_STAGE_BYTES + at * 16 + in_row % 16 + b] = 0;
+    for (int b = 0; b < bytes; b++) area.piece[row * LPG_DEQUANT_STAGE_BYTES + at * 16 + in_row % 16 + b] = 0;
   }
 }
 
 /* Where the rows of a row tile begin in the image of a stage: so that a warp of the kernels that multiply, whose rows
  * lie 16 of every 64 apart, has two row tiles that are neighbours. */
-__device__ inline int image_row(int row_tile_of_item) {
-  const int warp = row_tile_of_item / 2;
-  return warp / 4 * 128 + row_tile_of_item % 2 * 64 + warp % 4 * LPG_TILE_ROWS;
+__device__ inline int image_row(int row_tile_of) {
+  const int warp = row_tile_of / 2;
+  return warp / 4 * 128 + row_tile_of % 2 * 64 + warp % 4 * LPG_TILE_ROWS;
 }
 
 template <class Image, int Bits, bool Integers>
@@ -275,8 +275,8 @@ __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __gr
   for (int i = threadIdx.x; !Integers && i < 1 << Bits; i += warps * 32) {
     table[i] = lpg_code_value(a.type, (uint32_t)i, a.codebook) * lpg_exp2i(-a.value_exponent);
   }
-  let_next_start();
-  wait_for_previous();
+  pdl_launch_next();
+  pdl_wait();
   const bool inside = row_tile * LPG_TILE_ROWS < a.n;
   if (inside) a.groups.prefetch(row_tile, threadIdx.x, warps * 32);
   if (inside && a.scaling.finds) find_exponents(a, row_tile, power, areas[warp]);
@@ -285,13 +285,13 @@ __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __gr
     const bool needs_power = !Image::wide_range && !a.scaling.on_rows && !a.scaling.in_table && row < a.n;
     const int e = needs_power ? power_of(a, row, power[threadIdx.x]) : 0;
     power[threadIdx.x] = e;
-    if (a.scaling.finds && blockIdx.y == 0) a.numbers[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
+    if (a.scaling.finds && blockIdx.y == 0) a.scale_data[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
   }
   __syncthreads();
   const values_of<Integers> values = {table};
   expand_area &area = areas[warp];
-  uint8_t *const image = a.image + blockIdx.x / item_tiles * ((int64_t)a.k_stages * LPG_DENSE_W_BYTES) +
-                         image_row(blockIdx.x % item_tiles) * LPG_DENSE_STAGE_BYTES;
+  uint8_t *const image = a.image + blockIdx.x / item_tiles * ((int64_t)a.k_stages * LPG_DEQUANT_W_BYTES) +
+                         image_row(blockIdx.x % item_tiles) * LPG_DEQUANT_STAGE_BYTES;
   const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
   const auto vectors_of = [&](int block) { return inside ? min(Bits, a.row_vectors - block * Bits) : 0; };
   const auto prefetch = [&](int block) {
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __gr
     prefetch(block + step);
     const int first_group = (uint32_t)(block * block_k) / (uint32_t)a.groups.group_k;
     const int groups = (uint32_t)(min((block + 1) * block_k, a.k) - 1) / (uint32_t)a.groups.group_k - first_group + 1;
-    if (inside) load_numbers(a.groups, row_tile, first_group, groups, area.numbers);
+    if (inside) load_scales(a.groups, row_tile, first_group, groups, area.scale_data);
     uint32_t word[4 * Bits];
 #pragma unroll
     for (int v = 0; v < Bits; v++) {
@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __gr
         clear_columns<Image>(a.k - stage * stage_k_of<Image>, lane, area);
         __syncwarp();
       }
-      uint4 *const to = (uint4 *)(image + (int64_t)stage * LPG_DENSE_W_BYTES) + lane;
+      uint4 *const to = (uint4 *)(image + (int64_t)stage * LPG_DEQUANT_W_BYTES) + lane;
 #pragma unroll
       for (int i = 0; i < piece_bytes / 512; i++) to[i * 32] = ((const uint4 *)area.piece)[i * 32 + lane];
       __syncwarp();
@@ -380,7 +380,7 @@ static void set_bound(const lpg_call &call, expand_args &a) {
 }  // namespace lpg
 
 lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
-                                     int32_t count, void *image, float *numbers) {
+                                     int32_t count, void *image, float *scale_data) {
   const lpg_plan &plan = *call->problem.plan;
   const lpgemm_weight_desc_t &d = plan.desc;
   const bool integers = lpg_is_integer_kind(d.type) && lpg_integer_step(d.type) == 1;
@@ -406,10 +406,10 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.k_stages = k_stages;
   a.first_row_tile = first * lpg::item_tiles;
   a.image = (uint8_t *)image;
-  a.numbers = numbers;
-  /* As many blocks of threads for a row tile as run at once: they begin together, and have several blocks each. */
+  a.scale_data = scale_data;
+  /* As many CTAs for a row tile as run at once: they begin together, and have several blocks each. */
   const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), tiles = (int64_t)count * lpg::item_tiles;
-  const int64_t room = call->device->units * lpg::resident / tiles, most = room > 1 ? room : 1;
+  const int64_t room = call->device->sms * lpg::resident / tiles, most = room > 1 ? room : 1;
   return lpg::launch_cluster(lpg::kernel_for(type, integers, plan.bits),
                              dim3((unsigned)tiles, (unsigned)(blocks < most ? blocks : most)), 1, lpg::warps * 32, 0,
                              call->stream, a, call->device->clusters[1] > 0);

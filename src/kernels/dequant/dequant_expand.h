@@ -1,4 +1,4 @@
-/* Weights of any kind brought to the type that the dense kernels multiply them in: fp16, bf16, int8 or e4m3, they read
+/* Weights of any kind loaded to the type that the dense kernels multiply them in: fp16, bf16, int8 or e4m3, they read
  * them (dense_plan.h). */
 #ifndef LPG_KERNELS_EXPAND_H
 #define LPG_KERNELS_EXPAND_H
@@ -11,13 +11,13 @@ extern "C" {
 
 lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dtype_t type);
 
-/* NULL, or why the weights cannot be brought to that type. */
+/* NULL, or why the weights cannot be loaded to that type. */
 const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t type);
 
-/* Expands row items first .. first + count - 1 into `image`; numbers: where scaling.finds is set, gets a factor for
- * each of their rows' sums, or the table of scaling.in_table. */
+/* Expands row work tiles first .. first + count - 1 into `image`; numbers: where scaling.finds is set, gets a factor
+ * for each of their rows' sums, or the table of scaling.in_table. */
 lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
-                                     int32_t count, void *image, float *numbers);
+                                     int32_t count, void *image, float *scale_data);
 
 /* Loads what it launches for images of that type on the current device. */
 lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type);

@@ -11,31 +11,32 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int dense_mma_threads = 32 * LPG_DENSE_WARPS;
+constexpr int dequant_mma_threads = 32 * LPG_DEQUANT_WARPS;
 
 /* A warp's part of a stage: an eighth of the weights' image, and 16 rows of X. */
 template <class T>
-__device__ inline void bring_stage(const dense_args &a, const x_matrix<T::x_bytes> &x, const uint8_t *image, int token,
-                                   int stage, uint32_t memory, int ring, int warp, int lane, bool aligned) {
-  constexpr int part = LPG_DENSE_W_BYTES / LPG_DENSE_WARPS, rows = T::Tokens / LPG_DENSE_WARPS;
+__device__ inline void load_stage_of_tile(const dequant_args &a, const x_matrix<T::x_bytes> &x, const uint8_t *image,
+                                          int x_row, int stage, uint32_t memory, int ring, int warp, int lane,
+                                          bool aligned) {
+  constexpr int part = LPG_DEQUANT_W_BYTES / LPG_DEQUANT_WARPS, rows = T::TileM / LPG_DEQUANT_WARPS;
   const int first = warp * part + lane * 16;
-  const uint32_t to = memory + a.plan.w_ring + ring * LPG_DENSE_W_BYTES + first;
-  const uint8_t *const from = image + (int64_t)stage * LPG_DENSE_W_BYTES + first;
+  const uint32_t to = memory + a.plan.w_ring + ring * LPG_DEQUANT_W_BYTES + first;
+  const uint8_t *const from = image + (int64_t)stage * LPG_DEQUANT_W_BYTES + first;
 #pragma unroll
   for (int i = 0; i < part / 512; i++) copy16_async(to + i * 512, from + i * 512);
-  const uint32_t x_to = memory + a.plan.x_ring + ring * LPG_DENSE_X_BYTES + warp * rows * LPG_DENSE_STAGE_BYTES;
-  x.template load<rows>(x_to, token + warp * rows, stage * T::stage_k, lane, aligned);
+  const uint32_t x_to = memory + a.plan.x_ring + ring * LPG_DEQUANT_X_BYTES + warp * rows * LPG_DEQUANT_STAGE_BYTES;
+  x.template load<rows>(x_to, x_row + warp * rows, stage * T::stage_k, lane, aligned);
 }
 
 template <class T>
-__device__ inline void multiply_stage(const lpg_dense_plan &p, dense_sums<T, typename T::Numbers::sum> &sums,
+__device__ inline void multiply_stage(const lpg_dequant_plan &p, dequant_sums<T, typename T::Scales::sum> &sums,
                                       uint32_t memory, int ring, int warp, int lane) {
-  using mma = typename T::Numbers::mma;
+  using mma = typename T::Scales::mma;
   const int row = lane % 16, upper = lane / 16; /* A: a lane brings the address of half a row of 32 bytes */
-  const uint32_t w = memory + p.w_ring + ring * LPG_DENSE_W_BYTES +
-                     (warp / 4 * 128 + warp % 4 * LPG_TILE_ROWS + row) * LPG_DENSE_STAGE_BYTES;
-  const int token = lane % 8, quarter = lane / 8; /* B: of a quarter of 64 bytes of 8 rows of X */
-  const uint32_t x = memory + p.x_ring + ring * LPG_DENSE_X_BYTES + token * LPG_DENSE_STAGE_BYTES;
+  const uint32_t w = memory + p.w_ring + ring * LPG_DEQUANT_W_BYTES +
+                     (warp / 4 * 128 + warp % 4 * LPG_TILE_ROWS + row) * LPG_DEQUANT_STAGE_BYTES;
+  const int x_row = lane % 8, quarter = lane / 8; /* B: of a quarter of 64 bytes of 8 rows of X */
+  const uint32_t x = memory + p.x_ring + ring * LPG_DEQUANT_X_BYTES + x_row * LPG_DEQUANT_STAGE_BYTES;
 #pragma unroll
   for (int two = 0; two < T::steps; two += 2) {
     uint32_t weights[2][T::row_tiles][4];
@@ -43,16 +44,16 @@ __device__ inline void multiply_stage(const lpg_dense_plan &p, dense_sums<T, typ
     for (int s = 0; s < 2; s++) {
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        load_matrices(w + r * 64 * LPG_DENSE_STAGE_BYTES + (((two + s) * 2 + upper) ^ row % 8) * 16, weights[s][r]);
+        load_matrices(w + r * 64 * LPG_DEQUANT_STAGE_BYTES + (((two + s) * 2 + upper) ^ row % 8) * 16, weights[s][r]);
       }
     }
 #pragma unroll
-    for (int j = 0; j < T::Tokens / 8; j++) {
+    for (int j = 0; j < T::TileM / 8; j++) {
       uint32_t b[4];
-      load_matrices(x + j * 8 * LPG_DENSE_STAGE_BYTES + ((two * 2 + quarter) ^ token) * 16, b);
+      load_matrices(x + j * 8 * LPG_DEQUANT_STAGE_BYTES + ((two * 2 + quarter) ^ x_row) * 16, b);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        auto &d = *(typename T::Numbers::sum(*)[4]) & sums.sum[r][4 * j];
+        auto &d = *(typename T::Scales::sum(*)[4]) & sums.sum[r][4 * j];
         mma::multiply(d, weights[0][r], b[0], b[1]);
         mma::multiply(d, weights[1][r], b[2], b[3]);
       }
@@ -61,24 +62,24 @@ __device__ inline void multiply_stage(const lpg_dense_plan &p, dense_sums<T, typ
 }
 
 template <class T>
-__global__ void __launch_bounds__(dense_mma_threads, 1) dense_mma_kernel(const __grid_constant__ dense_args a) {
+__global__ void __launch_bounds__(dequant_mma_threads, 1) dequant_mma_kernel(const __grid_constant__ dequant_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  const lpg_dense_plan &p = a.plan;
-  let_next_start();
-  wait_for_previous();
-  const dense_work w(a);
-  const int item = blockIdx.x, warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32, stages = p.stages;
+  const lpg_dequant_plan &p = a.plan;
+  pdl_launch_next();
+  pdl_wait();
+  const dequant_work w(a);
+  const int tile = blockIdx.x, warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32, stages = p.stages;
   const x_matrix<T::x_bytes> x(a.x, a.ldx, a.m, a.k);
   const bool aligned = x.aligned();
-  const uint8_t *const image = w.image(a, item);
-  const int token = w.token_item(item) * T::Tokens;
+  const uint8_t *const image = w.image(a, tile);
+  const int x_row = w.m_tile(tile) * T::TileM;
   const uint32_t base = shared_address(memory);
   float *const factors = (float *)(memory + p.factors);
-  dense_sums<T, typename T::Numbers::sum> sums;
-  load_factors<T>(a, w, item, warp, lane, factors);
+  dequant_sums<T, typename T::Scales::sum> sums;
+  load_factors<T>(a, w, tile, warp, lane, factors);
   sums.clear();
   for (int stage = 0; stage < stages - 1; stage++) {
-    if (stage < w.k_stages) bring_stage<T>(a, x, image, token, stage, base, stage, warp, lane, aligned);
+    if (stage < w.k_stages) load_stage_of_tile<T>(a, x, image, x_row, stage, base, stage, warp, lane, aligned);
     commit_copies();
   }
   int ring = 0, next = stages - 1; /* stages of the ring: to multiply, and to fill */
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(dense_mma_threads, 1) dense_mma_kernel(const _
     }
     __syncthreads(); /* all is there, and all have read the stage that is filled next */
     const int ahead = stage + stages - 1;
-    if (ahead < w.k_stages) bring_stage<T>(a, x, image, token, ahead, base, next, warp, lane, aligned);
+    if (ahead < w.k_stages) load_stage_of_tile<T>(a, x, image, x_row, ahead, base, next, warp, lane, aligned);
     commit_copies();
     multiply_stage<T>(p, sums, keep((int)base), ring, warp, lane);
     ring = ring + 1 == stages ? 0 : ring + 1;
@@ -99,9 +100,9 @@ __global__ void __launch_bounds__(dense_mma_threads, 1) dense_mma_kernel(const _
   }
   wait_copies<0>();
   __syncthreads(); /* the sums take the ring's place */
-  dense_sums<T, float> totals;
+  dequant_sums<T, float> totals;
   convert_sums(a, sums, totals);
-  store_item<T>(a, w, item, totals, factors, memory);
+  store_tile<T>(a, w, tile, totals, factors, memory);
 }
 
 }  // namespace

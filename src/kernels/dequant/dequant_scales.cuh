@@ -6,7 +6,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int most_groups = LPG_BLOCK_K / LPG_STEP_K; /* that a block of 256 columns touches */
+constexpr int most_groups = LPG_BLOCK_K / LPG_STEP_K; /* that a k block touches */
 
 /* A section in the packed form; type 0: there is none. */
 struct expand_section {
@@ -21,7 +21,7 @@ struct expand_sections {
   float zero_constant;
   int group_k, groups_each; /* columns of a group; groups of a super-group */
 
-  /* What a block of threads reads of the lower level lies together. */
+  /* What a CTA reads of the lower level lies together. */
   __device__ void prefetch(int row_tile, int thread, int threads) const {
     for (int zeros = 0; zeros < 2; zeros++) {
       const expand_section &s = level[zeros][0];
@@ -35,8 +35,8 @@ struct expand_sections {
 
 /* Groups first .. first + count - 1, at most 16, of a row tile's rows g and g + 8 to to[group][g], by a warp: both
  * scales, then both zeros. Not in line: it is long, and there are many kernels. */
-static __device__ __noinline__ void load_numbers(const expand_sections &a, int row_tile, int first, int count,
-                                                 float4 (*to)[LPG_TILE_ROWS / 2]) {
+static __device__ __noinline__ void load_scales(const expand_sections &a, int row_tile, int first, int count,
+                                                float4 (*to)[LPG_TILE_ROWS / 2]) {
   constexpr int passes = most_groups / 4; /* a quarter of the warp has a group at a time, its lanes two rows each */
   const int lane = threadIdx.x % 32, g = lane % 8, own = lane / 8;
   float2 number[2][passes];

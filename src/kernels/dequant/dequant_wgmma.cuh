@@ -1,7 +1,7 @@
 /* Expanded weights by X on the tensor cores of sm_90a, which read both from shared memory.
  *
- *   four warps bring X, and their part of the weights for all blocks that share them, into a ring of stages
- *   eight warps, in two groups with their own rows, multiply what is there; sums of slices of K; epilogue, store */
+ *   four warps load X, and their part of the weights for all blocks that share them, into a ring of stages
+ *   eight warps, in two groups with their own rows, multiply what is there; sums of parts of K; epilogue, store */
 #pragma once
 
 #include "../epilogue/split_k.cuh"
@@ -15,20 +15,20 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int dense_wgmma_threads = 32 * (LPG_DENSE_WARPS + LPG_DENSE_COPY_WARPS);
+constexpr int dequant_wgmma_threads = 32 * (LPG_DEQUANT_WARPS + LPG_DEQUANT_PRODUCER_WARPS);
 
 /* Two barriers a stage: one that is full, and one that is empty when all who multiply what is in it, or in the same
  * stage of the other block that gets the same weights, have read it. */
-struct dense_barriers {
+struct dequant_barriers {
   uint32_t base; /* address */
 
   __device__ uint32_t full(int stage) const { return base + 16 * stage; }
   __device__ uint32_t empty(int stage) const { return full(stage) + 8; }
 
-  __device__ void init(const lpg_dense_plan &p) const {
+  __device__ void init(const lpg_dequant_plan &p) const {
     for (int i = 0; i < p.stages; i++) {
       init_barrier(full(i), 32 + 1);
-      init_barrier(empty(i), LPG_DENSE_WARPS * p.share);
+      init_barrier(empty(i), LPG_DEQUANT_WARPS * p.multicast);
     }
     fence_barriers();
   }
@@ -36,28 +36,28 @@ struct dense_barriers {
 
 /* A copying warp has every fourth stage, the ring's stage `warp`. */
 template <class T>
-__device__ inline void bring_stages(const dense_args &a, const dense_work &w, dense_barriers barriers, int warp,
-                                    int lane) {
-  const lpg_dense_plan &p = a.plan;
+__device__ inline void load_stages_of_tile(const dequant_args &a, const dequant_work &w, dequant_barriers barriers,
+                                           int warp, int lane) {
+  const lpg_dequant_plan &p = a.plan;
   const x_matrix<T::x_bytes> x(a.x, a.ldx, a.m, a.k);
   const bool aligned = x.aligned();
-  const int part = LPG_DENSE_W_BYTES / p.share;
+  const int part = LPG_DEQUANT_W_BYTES / p.multicast;
   const uint32_t full = barriers.full(warp), empty = barriers.empty(warp);
-  const uint32_t x_stage = barriers.base + p.x_ring + warp * LPG_DENSE_X_BYTES;
-  const uint32_t w_stage = barriers.base + p.w_ring + warp * LPG_DENSE_W_BYTES + w.block * part;
+  const uint32_t x_stage = barriers.base + p.x_ring + warp * LPG_DEQUANT_X_BYTES;
+  const uint32_t w_stage = barriers.base + p.w_ring + warp * LPG_DEQUANT_W_BYTES + w.block * part;
   uint32_t parity = 1; /* fresh stages are empty */
   int turn = 0;        /* of the ring's stages */
-  for (int item = blockIdx.x / (unsigned)p.cluster; item < w.items; item += w.stride) {
-    const uint8_t *const image = w.image(a, item) + w.block * part;
-    const int token = w.token_item(item) * T::Tokens;
-    for (int stage = 0; stage < w.k_stages; stage++, turn = (turn + 1) % LPG_DENSE_COPY_WARPS) {
+  for (int tile = blockIdx.x / (unsigned)p.cluster; tile < w.tiles; tile += w.stride) {
+    const uint8_t *const image = w.image(a, tile) + w.block * part;
+    const int x_row = w.m_tile(tile) * T::TileM;
+    for (int stage = 0; stage < w.k_stages; stage++, turn = (turn + 1) % LPG_DEQUANT_PRODUCER_WARPS) {
       if (turn != warp) continue;
       wait_barrier(empty, parity);
       if (lane == 0) {
-        arrive_and_expect(full, LPG_DENSE_W_BYTES);
-        copy_to_blocks(w_stage, image + (int64_t)stage * LPG_DENSE_W_BYTES, part, full, w.sharers());
+        arrive_and_expect(full, LPG_DEQUANT_W_BYTES);
+        copy_to_blocks(w_stage, image + (int64_t)stage * LPG_DEQUANT_W_BYTES, part, full, w.sharers());
       }
-      x.template load<T::Tokens>(x_stage, token, (w.first_stage + stage) * T::stage_k, lane, aligned);
+      x.template load<T::TileM>(x_stage, x_row, (w.first_stage + stage) * T::stage_k, lane, aligned);
       if (aligned) {
         arrive_when_copied(full);
       } else {
@@ -65,7 +65,7 @@ __device__ inline void bring_stages(const dense_args &a, const dense_work &w, de
       }
       parity ^= 1;
     }
-    if (p.slices > 1) wait_for_parts();
+    if (p.split_k > 1) wait_for_parts();
   }
   wait_copies<0>();
 }
@@ -74,13 +74,13 @@ __device__ inline void bring_stages(const dense_args &a, const dense_work &w, de
 struct stage_places {
   uint32_t x, w;
 
-  __device__ stage_places(const lpg_dense_plan &p, uint32_t base, int warp, int ring)
-      : x(swizzled_place(base + p.x_ring) + ring * (LPG_DENSE_X_BYTES / 16)),
-        w(swizzled_place(base + p.w_ring + warp / 4 * (LPG_DENSE_W_BYTES / 2)) + ring * (LPG_DENSE_W_BYTES / 16)) {}
+  __device__ stage_places(const lpg_dequant_plan &p, uint32_t base, int warp, int ring)
+      : x(swizzled_place(base + p.x_ring) + ring * (LPG_DEQUANT_X_BYTES / 16)),
+        w(swizzled_place(base + p.w_ring + warp / 4 * (LPG_DEQUANT_W_BYTES / 2)) + ring * (LPG_DEQUANT_W_BYTES / 16)) {}
 
   __device__ uint64_t x_at(int step) const { return swizzled_rows(x + step * 2); }
   __device__ uint64_t w_at(int row_tile, int step) const {
-    return swizzled_rows(w + row_tile * (LPG_DENSE_W_BYTES / 4 / 16) + step * 2);
+    return swizzled_rows(w + row_tile * (LPG_DEQUANT_W_BYTES / 4 / 16) + step * 2);
   }
 };
 
@@ -89,9 +89,9 @@ template <class T>
 struct stage_scales {
   float scale[T::row_tiles][2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
 
-  __device__ void load(const dense_args &a, const dense_work &w, int item, int stage, int warp, int g) {
-    const int64_t of_matrix = (int64_t)w.bands.row_item(item) * a.plan.k_stages + w.first_stage + stage;
-    const float *from = a.numbers + of_matrix * T::rows + warp * T::row_tiles * LPG_TILE_ROWS + g;
+  __device__ void load(const dequant_args &a, const dequant_work &w, int tile, int stage, int warp, int g) {
+    const int64_t of_matrix = (int64_t)w.bands.n_tile(tile) * a.plan.k_stages + w.first_stage + stage;
+    const float *from = a.scale_data + of_matrix * T::tile_n + warp * T::row_tiles * LPG_TILE_ROWS + g;
 #pragma unroll
     for (int i = 0; i < 2 * T::row_tiles; i++) scale[i / 2][i % 2] = from[i * 8];
   }
@@ -106,18 +106,18 @@ __device__ inline float stage_sum(int sum) { return __int_as_float(sum + 0x4b400
  * warps have the tensor cores. sum: registers for them. */
 template <class T>
 __device__ inline void promote_stage(const stage_places &at, const stage_scales<T> &scales,
-                                     typename T::Numbers::sum (&sum)[T::Tokens / 2], dense_sums<T, float> &totals) {
+                                     typename T::Scales::sum (&sum)[T::TileM / 2], dequant_sums<T, float> &totals) {
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < T::steps; step++) {
-      T::Numbers::wgmma::multiply(sum, at.w_at(r, step), at.x_at(step), step > 0);
+      T::Scales::wgmma::multiply(sum, at.w_at(r, step), at.x_at(step), step > 0);
     }
     wgmma_commit();
     wgmma_wait<0>();
 #pragma unroll
-    for (int i = 0; i < T::Tokens / 2; i++) {
+    for (int i = 0; i < T::TileM / 2; i++) {
       totals.sum[r][i] = fmaf(scales.scale[r][i / 2 % 2], stage_sum(sum[i]), totals.sum[r][i]);
     }
   }
@@ -125,40 +125,40 @@ __device__ inline void promote_stage(const stage_places &at, const stage_scales<
 
 /* The products of a stage start; they add to the sums. */
 template <class T, class Sum>
-__device__ inline void start_stage(const stage_places &at, dense_sums<T, Sum> &sums) {
+__device__ inline void start_stage(const stage_places &at, dequant_sums<T, Sum> &sums) {
   wgmma_fence();
 #pragma unroll
   for (int step = 0; step < T::steps; step++) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
-      T::Numbers::wgmma::multiply(sums.sum[r], at.w_at(r, step), at.x_at(step), true);
+      T::Scales::wgmma::multiply(sums.sum[r], at.w_at(r, step), at.x_at(step), true);
     }
   }
   wgmma_commit();
 }
 
 template <class T>
-__device__ inline void multiply_stages(const dense_args &a, const dense_work &w, dense_barriers barriers,
+__device__ inline void multiply_stages(const dequant_args &a, const dequant_work &w, dequant_barriers barriers,
                                        uint8_t *memory, int warp, int lane) {
-  using sums_type = dense_sums<T, typename T::Numbers::sum>;
-  const lpg_dense_plan &p = a.plan;
+  using sums_type = dequant_sums<T, typename T::Scales::sum>;
+  const lpg_dequant_plan &p = a.plan;
   float *const factors = (float *)(memory + p.factors);
-  typename T::Numbers::sum of_stage[T::Tokens / 2] = {}; /* the same registers for all stages */
-  int ring = 0, before = -1;                             /* stages of the ring; before: one that is still being read */
+  typename T::Scales::sum of_stage[T::TileM / 2] = {}; /* the same registers for all stages */
+  int ring = 0, before = -1;                           /* stages of the ring; before: one that is still being read */
   uint32_t parity = 0;
   const auto release = [&](int stage) {
-    if (stage >= 0 && lane < p.share) tell_block(barriers.empty(stage), w.sharer(lane));
+    if (stage >= 0 && lane < p.multicast) arrive_remote(barriers.empty(stage), w.sharer(lane));
   };
-  for (int item = blockIdx.x / (unsigned)p.cluster; item < w.items; item += w.stride) {
-    load_factors<T>(a, w, item, warp, lane, factors);
-    dense_sums<T, float> totals;
+  for (int tile = blockIdx.x / (unsigned)p.cluster; tile < w.tiles; tile += w.stride) {
+    load_factors<T>(a, w, tile, warp, lane, factors);
+    dequant_sums<T, float> totals;
     sums_type sums;
     if (T::Promotes) totals.clear();
     if (!T::Promotes) sums.clear();
 #pragma unroll 1
     for (int stage = 0; stage < w.k_stages; stage++) {
       stage_scales<T> scales;
-      if (T::Promotes && a.scaling.in_table) scales.load(a, w, item, stage, warp, lane / 4);
+      if (T::Promotes && a.scaling.in_table) scales.load(a, w, tile, stage, warp, lane / 4);
       wait_barrier(barriers.full(ring), parity);
       fence_for_tensor_cores();
       const stage_places at(p, barriers.base, warp, ring);
@@ -171,7 +171,7 @@ __device__ inline void multiply_stages(const dense_args &a, const dense_work &w,
         release(before);
         before = ring;
       }
-      if (++ring == LPG_DENSE_MOST_STAGES) {
+      if (++ring == LPG_DEQUANT_MOST_STAGES) {
         ring = 0;
         parity ^= 1;
       }
@@ -182,30 +182,31 @@ __device__ inline void multiply_stages(const dense_args &a, const dense_work &w,
       before = -1;
       convert_sums(a, sums, totals);
     }
-    if (p.slices > 1) {
-      store_parts<T>(a, w, item, totals, factors, memory);
+    if (p.split_k > 1) {
+      store_parts<T>(a, w, tile, totals, factors, memory);
     } else {
-      store_item<T>(a, w, item, totals, factors, memory);
+      store_tile<T>(a, w, tile, totals, factors, memory);
     }
   }
 }
 
 template <class T>
-__global__ void __launch_bounds__(dense_wgmma_threads, 1) dense_wgmma_kernel(const __grid_constant__ dense_args a) {
+__global__ void __launch_bounds__(dequant_wgmma_threads, 1)
+    dequant_wgmma_kernel(const __grid_constant__ dequant_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  let_next_start();
-  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
-  const dense_work w(a);
-  const dense_barriers barriers = {shared_address(memory)};
+  pdl_launch_next();
+  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
+  const dequant_work w(a);
+  const dequant_barriers barriers = {shared_address(memory)};
   if (threadIdx.x == 0) barriers.init(a.plan);
   __syncthreads();
   cluster_arrive(); /* before others arrive at this block's barriers */
   cluster_wait();
-  wait_for_previous();
+  pdl_wait();
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
-  if (warp >= LPG_DENSE_WARPS) {
-    give_registers_back<56>();
-    bring_stages<T>(a, w, barriers, warp - LPG_DENSE_WARPS, lane);
+  if (warp >= LPG_DEQUANT_WARPS) {
+    release_registers<56>();
+    load_stages_of_tile<T>(a, w, barriers, warp - LPG_DEQUANT_WARPS, lane);
     __syncwarp();
   } else {
     take_registers<224>();

@@ -11,20 +11,20 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* What a warp does, by the plan: blocks of threads of a cluster have slices of K, clusters groups of super tiles. */
-struct warp_share {
-  int slice, first_tile, tiles, first_block, blocks; /* of the block of threads */
-  lpg_shares shares;                                 /* of its warps */
+/* What a warp does, by the plan: CTAs of a cluster have parts of K, clusters groups of super tiles. */
+struct warp_part {
+  int slice, first_tile, tiles, first_block, blocks; /* of the CTA */
+  lpg_partition shares;                              /* of its warps */
   int tile, block, left; /* of the warp: where it begins, counted from those first ones, and how many blocks it has */
 
   template <class Plan>
-  __device__ warp_share(const Plan &p, int warps, int warp, bool reads_product) {
-    slice = p.slices > 1 ? blockIdx.x % (unsigned)p.slices : 0;
-    const int group = p.slices > 1 ? blockIdx.x / (unsigned)p.slices : blockIdx.x;
-    first_tile = first_of(p.group, group);
-    tiles = count_of(p.group, group);
-    first_block = first_of(p.slice, slice);
-    blocks = reads_product ? count_of(p.slice, slice) : 0;
+  __device__ warp_part(const Plan &p, int warps, int warp, bool reads_product) {
+    slice = p.split_k > 1 ? blockIdx.x % (unsigned)p.split_k : 0;
+    const int group = p.split_k > 1 ? blockIdx.x / (unsigned)p.split_k : blockIdx.x;
+    first_tile = first_of(p.n_part, group);
+    tiles = count_of(p.n_part, group);
+    first_block = first_of(p.k_part, slice);
+    blocks = reads_product ? count_of(p.k_part, slice) : 0;
     const unsigned all = (unsigned)(tiles * blocks);
     shares = {(int)(all / warps), (int)(all % warps)};
     const int first = first_of(shares, warp);
@@ -35,11 +35,11 @@ struct warp_share {
 };
 
 /* Where in its share a warp is. */
-struct share_cursor {
+struct part_cursor {
   int tile, left_of_tile, left; /* the next block's super tile; blocks of it, and of the share, that are left */
-  int first_block, blocks;      /* of the block of threads */
+  int first_block, blocks;      /* of the CTA */
 
-  __device__ explicit share_cursor(const warp_share &share)
+  __device__ explicit part_cursor(const warp_part &share)
       : tile(share.first_tile + share.tile),
         left_of_tile(share.blocks - share.block),
         left(share.left),
@@ -57,7 +57,7 @@ struct share_cursor {
 };
 
 /* The part of the unit. Of a / b, 0 <= a < 2^20, the approximate reciprocal is close enough. */
-__device__ inline int share_of(const lpg_shares &s, int unit) {
+__device__ inline int share_of(const lpg_partition &s, int unit) {
   const auto quotient = [](int a, int b) { return (int)__fdividef((float)a + 0.5f, (float)b); };
   const int large = s.more * (s.each + 1);
   return unit < large ? quotient(unit, s.each + 1) : s.more + quotient(unit - large, s.each);
@@ -66,7 +66,7 @@ __device__ inline int share_of(const lpg_shares &s, int unit) {
 /* Adds up, in their order, what the warps have for an output row of a super tile and Each rows of X, of which the first
  * one's lies at `at` of a slot. */
 template <class T, int Each, class Args>
-__device__ inline void add_warps(const Args &a, const warp_share &share, int tile, const typename T::sum_type *slots,
+__device__ inline void add_warps(const Args &a, const warp_part &share, int tile, const typename T::sum_type *slots,
                                  int at, typename T::sum_type (&sum)[Each]) {
   const int blocks = share.blocks;
 #pragma unroll
@@ -83,27 +83,27 @@ __device__ inline void add_warps(const Args &a, const warp_share &share, int til
 
 /* A thread takes outputs of a row and of Each rows of X at a time. */
 template <class T, int Each, class Args, class Value>
-__device__ inline void combine_each(const Args &a, const warp_share &share, uint8_t *memory, const Value &value) {
+__device__ inline void combine_each(const Args &a, const warp_part &share, uint8_t *memory, const Value &value) {
   using sum_type = typename T::sum_type;
   const int tiles = share.tiles, slice = share.slice;
-  constexpr int outputs = T::rows * T::Columns, of_tile = outputs / Each, of_rows = LPG_TILE_ROWS * T::Columns / Each;
-  const int slices = a.plan.slices;
+  constexpr int outputs = T::tile_n * T::TileM, of_tile = outputs / Each, of_rows = LPG_TILE_ROWS * T::TileM / Each;
+  const int split_k = a.plan.split_k;
   const sum_type *const slots = (const sum_type *)(memory + a.plan.slots);
-  sum_type *const inbox = (sum_type *)(memory + a.plan.inbox);
+  sum_type *const peers = (sum_type *)(memory + a.plan.peers);
   sum_type sum[Each];
   /* Of a tile's number `i`: the first row of X, and the place of its sum in a slot. */
   const auto m_of = [](int i) { return i % of_rows / LPG_TILE_ROWS * Each; };
-  const auto place = [&](int i) { return (i / of_rows * T::Columns + m_of(i)) * LPG_TILE_ROWS + i % LPG_TILE_ROWS; };
+  const auto place = [&](int i) { return (i / of_rows * T::TileM + m_of(i)) * LPG_TILE_ROWS + i % LPG_TILE_ROWS; };
   const auto store = [&](int tile, int i) {
     const int row = (tile * T::row_tiles + i / of_rows) * LPG_TILE_ROWS + i % LPG_TILE_ROWS;
-    const int n = share.first_tile * T::rows + row;
+    const int n = share.first_tile * T::tile_n + row;
 #pragma unroll
     for (int j = 0; j < Each; j++) {
       const int m = m_of(i) + j;
       if (n < a.n && m < a.m) store_real(a.epilogue, m, n, value(row, m, sum[j]));
     }
   };
-  if (slices == 1) {
+  if (split_k == 1) {
     for (int i = threadIdx.x; i < tiles * of_tile; i += T::threads) {
       const int tile = i / of_tile;
       add_warps<T>(a, share, tile, slots, place(i % of_tile), sum);
@@ -111,33 +111,34 @@ __device__ inline void combine_each(const Args &a, const warp_share &share, uint
     }
     return;
   }
-  for (int i = threadIdx.x; i < tiles * of_tile; i += T::threads) { /* to rank tile % slices, which stores it */
+  for (int i = threadIdx.x; i < tiles * of_tile; i += T::threads) { /* to rank tile % parts of K, which stores it */
     const int tile = i / of_tile, at = place(i % of_tile);
-    sum_type *const to = inbox + slice * (a.plan.inbox_slice / 4) + tile / slices * outputs + at;
+    sum_type *const to = peers + slice * (a.plan.peer_bytes / 4) + tile / split_k * outputs + at;
     add_warps<T>(a, share, tile, slots, at, sum);
 #pragma unroll
-    for (int j = 0; j < Each; j++) store_to_block(shared_address(to + j * LPG_TILE_ROWS), tile % slices, sum[j]);
+    for (int j = 0; j < Each; j++) store_to_block(shared_address(to + j * LPG_TILE_ROWS), tile % split_k, sum[j]);
   }
   cluster_arrive();
   cluster_wait();
-  for (int i = threadIdx.x; i / of_tile * slices + slice < tiles; i += T::threads) {
-    const sum_type *from = inbox + i / of_tile * outputs + place(i % of_tile);
+  for (int i = threadIdx.x; i / of_tile * split_k + slice < tiles; i += T::threads) {
+    const sum_type *from = peers + i / of_tile * outputs + place(i % of_tile);
 #pragma unroll
     for (int j = 0; j < Each; j++) sum[j] = 0;
-    for (int s = 0; s < slices; s++, from += a.plan.inbox_slice / 4) {
+    for (int s = 0; s < split_k; s++, from += a.plan.peer_bytes / 4) {
 #pragma unroll
       for (int j = 0; j < Each; j++) sum[j] += from[j * LPG_TILE_ROWS];
     }
-    store(i / of_tile * slices + slice, i % of_tile);
+    store(i / of_tile * split_k + slice, i % of_tile);
   }
 }
 
-/* With slices all blocks of the cluster have started. value: of a row of the group's, a row of X and their sum. Where
- * threads have outputs to spare they take one each, which is sooner done; else all of a row, which is less work. */
+/* With parts of K all blocks of the cluster have started. value: of a row of the group's, a row of X and their sum.
+ * Where threads have outputs to spare they take one each, which is sooner done; else all of a row, which is less work.
+ */
 template <class T, class Args, class Value>
-__device__ inline void combine_sums(const Args &a, const warp_share &share, uint8_t *memory, const Value &value) {
-  if (T::Columns > 1 && a.plan.group.each * (T::rows * T::Columns) >= T::threads) {
-    combine_each<T, T::Columns>(a, share, memory, value);
+__device__ inline void combine_sums(const Args &a, const warp_part &share, uint8_t *memory, const Value &value) {
+  if (T::TileM > 1 && a.plan.n_part.each * (T::tile_n * T::TileM) >= T::threads) {
+    combine_each<T, T::TileM>(a, share, memory, value);
   } else {
     combine_each<T, 1>(a, share, memory, value);
   }

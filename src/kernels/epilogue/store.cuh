@@ -1,4 +1,4 @@
-/* From the sums of items, which warps have in registers by row tiles, to outputs. */
+/* From the sums of work tiles, which warps have in registers by row tiles, to outputs. */
 #pragma once
 
 #include "../operand/x_type.cuh"
@@ -70,69 +70,70 @@ __device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v,
 
 /* ---- sums ---- */
 
-/* Sums of a warp in its own shared memory, sums[token][row]. */
+/* Sums of a warp in its own shared memory, sums[row of X][row]. */
 template <int Rows>
 struct own_sums {
   const float *sums;
 
-  __device__ float one(int token, int row) const { return sums[token * lpg_sums_stride(Rows) + row]; }
+  __device__ float one(int x_row, int row) const { return sums[x_row * lpg_sums_stride(Rows) + row]; }
 
-  /* Of Tokens tokens from `token` on, `step` apart, of which there are `tokens`. */
-  template <int Tokens>
-  __device__ void ones(float (&sum)[Tokens], int token, int step, int tokens, int row) const {
+  /* Of Tokens rows of X from `row of X` on, `step` apart, of which there are `rows of X`. */
+  template <int TileM>
+  __device__ void ones(float (&sum)[TileM], int x_row, int step, int x_rows, int row) const {
 #pragma unroll
-    for (int i = 0; i < Tokens; i++) sum[i] = one(min(token + i * step, tokens - 1), row);
+    for (int i = 0; i < TileM; i++) sum[i] = one(min(x_row + i * step, x_rows - 1), row);
   }
 
   /* The same of four neighbours. */
-  template <int Tokens>
-  __device__ void fours(float4 (&sum)[Tokens], int token, int step, int tokens, int row) const {
-    (void)tokens; /* there is room for all */
+  template <int TileM>
+  __device__ void fours(float4 (&sum)[TileM], int x_row, int step, int x_rows, int row) const {
+    (void)x_rows; /* there is room for all */
 #pragma unroll
-    for (int i = 0; i < Tokens; i++) {
-      sum[i] = *(const float4 *)(sums + (token + i * step) * lpg_sums_stride(Rows) + row);
+    for (int i = 0; i < TileM; i++) {
+      sum[i] = *(const float4 *)(sums + (x_row + i * step) * lpg_sums_stride(Rows) + row);
     }
   }
 };
 
-/* Stores the outputs of `tokens` tokens by Rows rows, from token m and row n on, which is number `thread` of Threads
- * that share the work. */
+/* Stores the outputs of `rows of X` rows of X by Rows rows, from row of X m and row n on, which is number `thread` of
+ * Threads that share the work. */
 template <class T, int Rows, int Threads, class Sums, class Args>
-__device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, int thread, const float *factors, int m,
+__device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors, int m,
                                   int n) {
-  constexpr int fours = Rows / 4, sweep = Threads / fours, batch = Threads == 32 ? LPG_PASS_TOKENS / sweep : 2;
+  constexpr int fours = Rows / 4, sweep = Threads / fours, batch = Threads == 32 ? LPG_PASS_ROWS / sweep : 2;
   const epilogue_args &e = a.epilogue;
-  tokens = min(tokens, a.m - m);
+  x_rows = min(x_rows, a.m - m);
   if (has_vectors(e, 8) && (n + Rows <= a.n || a.n % 4 == 0)) {
     const int row = thread % fours * 4;
     if (n + row >= a.n) return;
     const float4 factor = *(const float4 *)(factors + row);
     const float4 bias = {bias_of(e, n + row), bias_of(e, n + row + 1), bias_of(e, n + row + 2),
                          bias_of(e, n + row + 3)};
-    int token = thread / fours;
-    uint16_t *y = (uint16_t *)e.y + (int64_t)(m + token) * e.ldy + n + row;
-    const uint16_t *old = (const uint16_t *)e.c + (int64_t)(m + token) * e.ldc + n + row;
+    int x_row = thread / fours;
+    uint16_t *y = (uint16_t *)e.y + (int64_t)(m + x_row) * e.ldy + n + row;
+    const uint16_t *old = (const uint16_t *)e.c + (int64_t)(m + x_row) * e.ldc + n + row;
 #pragma unroll 1
-    for (; token < tokens; token += batch * sweep, y += batch * sweep * e.ldy, old += batch * sweep * e.ldc) {
+    for (; x_row < x_rows; x_row += batch * sweep, y += batch * sweep * e.ldy, old += batch * sweep * e.ldc) {
       float4 sum[batch];
       uint2 c[batch];
 #pragma unroll
       for (int i = 0; i < batch; i++) {
         c[i] = make_uint2(no_pair, no_pair);
-        if (e.c && token + i * sweep < tokens) c[i] = *(const uint2 *)(old + i * sweep * e.ldc);
+        if (e.c && x_row + i * sweep < x_rows) c[i] = *(const uint2 *)(old + i * sweep * e.ldc);
       }
-      sums.fours(sum, token, sweep, tokens, row);
+      sums.fours(sum, x_row, sweep, x_rows, row);
 #pragma unroll
       for (int i = 0; i < batch; i++) {
-        if (token + i * sweep >= tokens) break;
+        if (x_row + i * sweep >= x_rows) break;
         store_four(e, y + i * sweep * e.ldy,
                    make_float4(sum[i].x * factor.x, sum[i].y * factor.y, sum[i].z * factor.z, sum[i].w * factor.w),
-                   x_scale_of(e, m + token + i * sweep), c[i], bias);
+                   x_scale_of(e, m + x_row + i * sweep), c[i], bias);
       }
     }
     return;
   }
-  /* Else a thread has a row of the weights, and several tokens' sums, and numbers of C, are on their way together. */
+  /* Else a thread has a row of the weights, and several rows of X' sums, and numbers of C, are on their way together.
+   */
   static_assert(Threads % Rows == 0, "a thread has a row");
   constexpr int step = Threads / Rows, together = 4, unaligned = Threads == 32 ? 8 : 4; /* as registers allow */
   const int r = thread % Rows;
@@ -140,8 +141,8 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
   if constexpr (T::integer_sums) {
     if (e.y_type == LPGEMM_I32) { /* integers, as bits */
 #pragma unroll 1
-      for (int token = thread / Rows; token < tokens; token += step) {
-        store_integer(e, m + token, n + r, __float_as_int(sums.one(token, r)));
+      for (int x_row = thread / Rows; x_row < x_rows; x_row += step) {
+        store_integer(e, m + x_row, n + r, __float_as_int(sums.one(x_row, r)));
       }
       return;
     }
@@ -150,43 +151,43 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int tokens, i
   if (e.only_scales && lpg_bytes(e.y_type) == 2) {
     uint16_t *const y = (uint16_t *)e.y + (int64_t)m * e.ldy + n + r;
 #pragma unroll 1
-    for (int first = thread / Rows; first < tokens; first += unaligned * step) {
+    for (int first = thread / Rows; first < x_rows; first += unaligned * step) {
       float sum[unaligned];
-      sums.ones(sum, first, step, tokens, r);
+      sums.ones(sum, first, step, x_rows, r);
 #pragma unroll
       for (int i = 0; i < unaligned; i++) {
-        const int token = first + i * step;
+        const int x_row = first + i * step;
         const float one = sum[i] * factor;
-        if (token < tokens) y[token * e.ldy] = (uint16_t)scaled_two(e, one, one, x_scale_of(e, m + token));
+        if (x_row < x_rows) y[x_row * e.ldy] = (uint16_t)scaled_two(e, one, one, x_scale_of(e, m + x_row));
       }
     }
     return;
   }
   const column_epilogue column(e, n + r);
 #pragma unroll 1
-  for (int token = thread / Rows; token < tokens; token += together * step) {
+  for (int x_row = thread / Rows; x_row < x_rows; x_row += together * step) {
     float sum[together], c[together];
-    sums.ones(sum, token, step, tokens, r);
+    sums.ones(sum, x_row, step, x_rows, r);
 #pragma unroll
-    for (int i = 0; i < together; i++) c[i] = column.read_c(m + min(token + i * step, tokens - 1));
+    for (int i = 0; i < together; i++) c[i] = column.read_c(m + min(x_row + i * step, x_rows - 1));
 #pragma unroll
     for (int i = 0; i < together; i++) {
-      if (token + i * step < tokens) column.store(m + token + i * step, sum[i] * factor, c[i]);
+      if (x_row + i * step < x_rows) column.store(m + x_row + i * step, sum[i] * factor, c[i]);
     }
   }
 }
 
-/* Puts a warp's sums of 16 tokens from `first` on there; its first row is `row`. */
+/* Puts a warp's sums of 16 rows of X from `first` on there; its first row is `row`. */
 template <class T, class Product>
 __device__ inline void put_sums(const Product &product, float *sums, int stride, int row, int first) {
-  constexpr int tokens = LPG_PASS_TOKENS;
+  constexpr int x_rows = LPG_PASS_ROWS;
   const int lane = threadIdx.x % 32;
   float *const own = sums + 2 * (lane % 4) * stride + row + lane / 4;
 #pragma unroll
-  for (int which = 0; which < T::Tokens; which += tokens) { /* registers have no index */
+  for (int which = 0; which < T::TileM; which += x_rows) { /* registers have no index */
     if (which != first) continue;
 #pragma unroll
-    for (int j = 0; j < tokens / 8; j++) {
+    for (int j = 0; j < x_rows / 8; j++) {
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
@@ -198,19 +199,19 @@ __device__ inline void put_sums(const Product &product, float *sums, int stride,
   }
 }
 
-/* Takes a warp's sums from registers to outputs, 16 tokens a pass; factors: of its rows. */
+/* Takes a warp's sums from registers to outputs, 16 rows of X a pass; factors: of its rows. */
 template <class T, class Args, class Work, class Product>
-__device__ inline void store_item(const Args &a, const Work &w, int item, const Product &product, const float *factors,
+__device__ inline void store_tile(const Args &a, const Work &w, int tile, const Product &product, const float *factors,
                                   uint8_t *memory) {
-  constexpr int tokens = LPG_PASS_TOKENS, rows = T::row_tiles * LPG_TILE_ROWS;
-  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * rows, first_token = w.token_item(item) * T::Tokens;
-  float *const sums = (float *)(memory + a.plan.sums + threadIdx.x / 32 * lpg_sums_bytes(tokens, rows));
+  constexpr int x_rows = LPG_PASS_ROWS, rows = T::row_tiles * LPG_TILE_ROWS;
+  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * rows, first_token = w.m_tile(tile) * T::TileM;
+  float *const sums = (float *)(memory + a.plan.sums + threadIdx.x / 32 * lpg_sums_bytes(x_rows, rows));
 #pragma unroll 1
-  for (int first = 0; first < T::Tokens && first_token + first < a.m; first += tokens) {
+  for (int first = 0; first < T::TileM && first_token + first < a.m; first += x_rows) {
     put_sums<T>(product, sums, lpg_sums_stride(rows), 0, first);
     __syncwarp();
-    store_sums<T, rows, 32>(a, own_sums<rows>{sums}, tokens, lane, factors + first_row, first_token + first,
-                            w.row_item(item) * T::rows + first_row);
+    store_sums<T, rows, 32>(a, own_sums<rows>{sums}, x_rows, lane, factors + first_row, first_token + first,
+                            w.n_tile(tile) * T::tile_n + first_row);
     __syncwarp();
   }
 }

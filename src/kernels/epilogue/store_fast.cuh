@@ -1,4 +1,4 @@
-/* From the sums of items to outputs in the common case: 16-bit Y with scales, C and a bias, in whole pieces of 16
+/* From the sums of work tiles to outputs in the common case: 16-bit Y with scales, C and a bias, in whole pieces of 16
  * bytes. The arithmetic is that of store_item() in tile_store.cuh, to which all others are left. */
 #pragma once
 
@@ -9,42 +9,42 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* A warp's outputs of some tokens in its own shared memory: a token after the other, pieces of 8 rows each, in an order
- * in which no two of eight that are written or read at once want the same bank. */
+/* A warp's outputs of some rows of X in its own shared memory: a row of X after the other, pieces of 8 rows each, in an
+ * order in which no two of eight that are written or read at once want the same bank. */
 template <int Rows>
 struct output_pieces {
-  static constexpr int tokens = 32, each = Rows / 8, token_bytes = Rows * 2;
-  static constexpr int biases = tokens * token_bytes; /* behind them: fp32 of every row */
-  static_assert(biases + Rows * 4 <= lpg_sums_bytes(LPG_PASS_TOKENS, Rows), "the plan has room for sums");
+  static constexpr int x_rows = 32, each = Rows / 8, token_bytes = Rows * 2;
+  static constexpr int biases = x_rows * token_bytes; /* behind them: fp32 of every row */
+  static_assert(biases + Rows * 4 <= lpg_sums_bytes(LPG_PASS_ROWS, Rows), "the plan has room for sums");
 
-  __device__ static int place(int token, int piece) {
-    return token * token_bytes + (piece ^ token / (8 / each) % each) * 16;
+  __device__ static int place(int x_row, int piece) {
+    return x_row * token_bytes + (piece ^ x_row / (8 / each) % each) * 16;
   }
 };
 
-/* The scales of X of the tokens 8 j + 2 t and one further, of which there are `tokens`. */
+/* The scales of X of the rows of X 8 j + 2 t and one further, of which there are `rows of X`. */
 template <int Count>
-__device__ inline void read_x_scales(const epilogue_args &e, int token, int tokens, float (&scale)[Count][2]) {
+__device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_rows, float (&scale)[Count][2]) {
 #pragma unroll
   for (int i = 0; i < 2 * Count; i++) scale[i / 2][i % 2] = 1.0f;
   if (!e.x_scale) return;
 #pragma unroll
   for (int i = 0; i < 2 * Count; i++) {
-    scale[i / 2][i % 2] = x_scale_of(e, min(token + i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2, tokens - 1));
+    scale[i / 2][i % 2] = x_scale_of(e, min(x_row + i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2, x_rows - 1));
   }
 }
 
-/* Stores an item, a warp its own rows, 32 tokens a pass. Adds: C or a bias is added. */
+/* Stores a work tile, a warp its own rows, 32 rows of X a pass. Adds: C or a bias is added. */
 template <class T, bool Adds, class Args, class Work, class Product>
-__device__ inline void store_pieces(const Args &a, const Work &w, int item, const Product &product,
+__device__ inline void store_pieces(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {
-  constexpr int rows = T::row_tiles * LPG_TILE_ROWS, tokens = output_pieces<rows>::tokens;
-  constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a token; tokens at once */
-  constexpr int blocks = tokens / 8, at_once = 4 / each;            /* 8 tokens are a block */
+  constexpr int rows = T::row_tiles * LPG_TILE_ROWS, x_rows = output_pieces<rows>::x_rows;
+  constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a row of X; rows of X at once */
+  constexpr int blocks = x_rows / 8, at_once = 4 / each;            /* 8 rows of X are a block */
   const epilogue_args &e = a.epilogue;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = w.row_item(item) * T::rows;
-  const int first_token = w.token_item(item) * T::Tokens;
-  uint8_t *const own = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_TOKENS, rows);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = w.n_tile(tile) * T::tile_n;
+  const int first_token = w.m_tile(tile) * T::TileM;
+  uint8_t *const own = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_ROWS, rows);
   const uint32_t to = shared_address(own + output_pieces<rows>::place(lane / 8 / each * 8 + lane % 8, lane / 8 % each));
   const int own_token = lane / each;
   uint8_t *const from = own + output_pieces<rows>::place(own_token, lane % each);
@@ -59,14 +59,14 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int item, cons
     __syncwarp();
   }
 #pragma unroll
-  for (int first = 0; first < T::Tokens; first += tokens) {
+  for (int first = 0; first < T::TileM; first += x_rows) {
     if (first_token + first >= a.m) break;
     if (Adds && e.c) { /* it goes the way of the outputs, the other way round */
       uint4 piece[each];
 #pragma unroll
       for (int i = 0; i < each; i++) {
-        const int64_t token = min(first_token + first + own_token + i * step, a.m - 1);
-        piece[i] = *(const uint4 *)((const uint16_t *)e.c + token * e.ldc + own_row);
+        const int64_t x_row = min(first_token + first + own_token + i * step, a.m - 1);
+        piece[i] = *(const uint4 *)((const uint16_t *)e.c + x_row * e.ldc + own_row);
       }
 #pragma unroll
       for (int i = 0; i < each; i++) *(uint4 *)(from + i * step * output_pieces<rows>::token_bytes) = piece[i];
@@ -75,7 +75,7 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int item, cons
     read_x_scales(e, first_token + first, a.m, scale);
 #pragma unroll
     for (int block = 0; block < blocks; block += at_once) {
-      float2 v[4]; /* of two tokens */
+      float2 v[4]; /* of two rows of X */
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         const int j = block + i / each, r = i % each / 2, half = i % 2;
@@ -106,15 +106,15 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int item, cons
   }
 }
 
-/* Stores an item; false, and nothing is done, if it is none of these. Factors: of all rows of the item. */
+/* Stores a work tile; false, and nothing is done, if it is none of these. Factors: of all rows of the work tile. */
 template <class T, class Args, class Work, class Product>
-__device__ inline bool store_scaled(const Args &a, const Work &w, int item, const Product &product,
+__device__ inline bool store_scaled(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {
-  if (!has_vectors(a.epilogue, 16) || (w.row_item(item) + 1) * T::rows > a.n) return false;
+  if (!has_vectors(a.epilogue, 16) || (w.n_tile(tile) + 1) * T::tile_n > a.n) return false;
   if (a.epilogue.only_scales) {
-    store_pieces<T, false>(a, w, item, product, factors, memory);
+    store_pieces<T, false>(a, w, tile, product, factors, memory);
   } else {
-    store_pieces<T, true>(a, w, item, product, factors, memory);
+    store_pieces<T, true>(a, w, tile, product, factors, memory);
   }
   return true;
 }

@@ -1,7 +1,7 @@
 /* The wide kernels: from 17 rows of X to any number, up to the speed of the tensor cores.
  *
- *   four warps bring X and the weights into stages in shared memory, a ring of them
- *   eight or sixteen warps, each with its own rows of the item's and a part of K:
+ *   four warps load X and the weights into stages in shared memory, a ring of them
+ *   eight or sixteen warps, each with its own rows of the work tile's and a part of K:
  *     for every few steps of 16 columns: decode and scale weights in registers while the tensor cores multiply those
  *     before
  *   the sums of all parts are added up in a fixed order; epilogue, store */
@@ -14,20 +14,20 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Where a warp that multiplies is in the rings: addresses, but of slots the offset in shared memory. */
+/* Where a consumer warp is in the rings: addresses, but of slots the offset in shared memory. */
 template <class T>
 struct reading_place {
-  static constexpr lpg_wide_slot slot = T::slot();
+  static constexpr lpg_gemm_slot slot = T::slot();
   ring_place full, x, codes, slots;
   uint32_t parity = 0;
 
-  __device__ reading_place(const wide_args &a, uint32_t base, uint32_t slot_bytes)
+  __device__ reading_place(const gemm_args &a, uint32_t base, uint32_t slot_bytes)
       : full(barriers_of{base}.full(0), a.plan.x_stages, 16),
-        x(wide_product<T>::place(base + a.plan.x_ring), a.plan.x_stages, wide_product<T>::stage_distance),
+        x(gemm_product<T>::place(base + a.plan.x_ring), a.plan.x_stages, gemm_product<T>::stage_distance),
         codes(base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes),
         slots(a.plan.scales, a.plan.slots, slot_bytes) {}
 
-  /* Goes past blocks of columns of other teams. */
+  /* Goes past k blocks of other teams. */
   __device__ void pass_blocks(int count) {
     x.advance(count * (steps / T::x_steps));
     codes.advance(count * (steps / T::w_steps));
@@ -41,38 +41,38 @@ struct reading_place {
 /* A warp's weights: a lane's words of the stage that is being decoded, and what its rows are scaled by. */
 template <class T>
 struct warp_weights {
-  static constexpr lpg_wide_slot slot = T::slot();
-  const typename T::Decoder decoder;
-  const scaled_decoder<T::Bits> scaled;
-  const int row_tile, lane; /* of the item's row tiles, the warp's first */
+  static constexpr lpg_gemm_slot slot = T::slot();
+  const typename T::Dequantiser dequantiser;
+  const scaled_dequantiser<T::Bits> scaled;
+  const int row_tile, lane; /* of the work tile's row tiles, the warp's first */
   const uint32_t own_codes; /* where the lane's words are in a stage */
   const uint32_t stage_groups,
       line_bytes; /* the form LINES: groups of a stage, and bytes of a row tile's lines of it */
-  row_numbers_of<T> rows[T::row_tiles];
+  row_scales_of<T> rows[T::row_tiles];
   uint32_t word[T::row_tiles][4 * T::w_vectors];
 
-  __device__ warp_weights(const wide_args &a, const uint8_t *table, int warp, int lane)
-      : decoder(a.decoder, table, lane),
-        scaled(a.decoder),
+  __device__ warp_weights(const gemm_args &a, const uint8_t *table, int warp, int lane)
+      : dequantiser(a.dequantiser, table, lane),
+        scaled(a.dequantiser),
         row_tile(warp * T::row_tiles),
         lane(lane),
         own_codes(row_tile * T::w_vectors * 512 + lane * 16),
         stage_groups(a.stage_groups),
-        line_bytes(a.stage_groups * LPG_WIDE_LINES_BYTES) {
+        line_bytes(a.stage_groups * LPG_GEMM_LINE_BYTES) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
-      rows[r].set_centers(T::Codes::round(a.decoder.center), T::Codes::round(a.decoder.center));
+      rows[r].set_centers(T::Codes::round(a.dequantiser.center), T::Codes::round(a.dequantiser.center));
     }
   }
 
   __device__ uint32_t slot_bytes() const { return T::lines ? row_tiles_of<T> * line_bytes : slot.bytes; }
 
-  /* Of an item's rows, from its first slot. */
-  __device__ void set_powers(const numbers_args &numbers, const uint8_t *first_slot) {
+  /* Of a work tile's rows, from its first slot. */
+  __device__ void set_powers(const scales_args &scale_data, const uint8_t *first_slot) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       const uint8_t *const exponents = first_slot + slot.exponents + (row_tile + r) * LPG_TILE_ROWS;
-      rows[r].set_power(numbers, (const int8_t *)exponents, lane / 4);
+      rows[r].set_power(scale_data, (const int8_t *)exponents, lane / 4);
     }
   }
 
@@ -88,16 +88,16 @@ struct warp_weights {
     }
   }
 
-  /* The scales and zeros of row tile r for the granule that begins with the step. */
-  __device__ void load_numbers(const uint8_t *numbers, int r, int step) {
+  /* The scales and zeros of row tile r for the scale group that begins with the step. */
+  __device__ void load_scales(const uint8_t *scale_data, int r, int step) {
     if constexpr (T::lines) {
       const uint32_t group = step % slot.steps * stage_groups / slot.steps;
-      const uint8_t *const lines = numbers + (row_tile + r) * line_bytes + group * LPG_WIDE_LINES_BYTES;
+      const uint8_t *const lines = scale_data + (row_tile + r) * line_bytes + group * LPG_GEMM_LINE_BYTES;
       rows[r].load(((const float4 *)lines)[lane / 4]);
     } else {
-      const int granule = (row_tile + r) * slot.granules + step % slot.steps / T::Granule;
-      rows[r].load(scaled, numbers + granule * slot.scale_bytes, numbers + slot.zeros + granule * slot.zero_bytes,
-                   lane / 4);
+      const int scale_group = (row_tile + r) * slot.scale_groups + step % slot.steps / T::ScaleSteps;
+      rows[r].load(scaled, scale_data + scale_group * slot.scale_bytes,
+                   scale_data + slot.zeros + scale_group * slot.zero_bytes, lane / 4);
     }
   }
 
@@ -108,17 +108,18 @@ struct warp_weights {
     for (int half = 0; half < 2; half++) {
       const uint32_t *const unit_words = &word[r][unit * T::unit_words * 2 + half];
 #pragma unroll
-      for (int i = 0; i < 2; i++) operand[half + 2 * i] = rows[r].weights(decoder, half, unit_words, pair + i);
+      for (int i = 0; i < 2; i++) operand[half + 2 * i] = rows[r].weights(dequantiser, half, unit_words, pair + i);
     }
   }
 
   /* The operands of the batch of steps that begins there. */
-  __device__ void decode_batch(uint32_t (&operands)[T::batch][T::row_tiles][4], const uint8_t *numbers, int first) {
+  __device__ void dequantise_batch(uint32_t (&operands)[T::batch][T::row_tiles][4], const uint8_t *scale_data,
+                                   int first) {
 #pragma unroll
     for (int step = first; step < first + T::batch; step++) {
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        if (T::slots && step % T::Granule == 0) load_numbers(numbers, r, step);
+        if (T::slots && step % T::ScaleSteps == 0) load_scales(scale_data, r, step);
         decode(operands[step - first][r], r, step);
       }
     }
@@ -127,46 +128,46 @@ struct warp_weights {
 
 /* Tells those who copy that the warp has read the stage of that barrier; 0: none. */
 template <class T>
-__device__ inline void give_back(const wide_work &w, uint32_t empty, int lane) {
+__device__ inline void release_stage(const gemm_work &w, uint32_t empty, int lane) {
   __syncwarp(); /* all lanes have read it */
   if (T::shares) {
-    if (lane < w.share && empty != 0) tell_block(empty, w.share > 1 ? lane : w.rank);
+    if (lane < w.multicast && empty != 0) arrive_remote(empty, w.multicast > 1 ? lane : w.rank);
   } else if (lane == 0 && empty != 0) {
     arrive(empty);
   }
 }
 
-/* The sums of an item, of its last part and of those before, to whoever adds them up, or to Y. */
+/* The sums of a work tile, of its last part and of those before, to whoever adds them up, or to Y. */
 template <class T, class Work>
-__device__ inline void store_sums(const wide_args &a, const Work &w, int item, wide_product<T> &product,
-                                  const wide_product<T> &before, int runs, float *factors, uint8_t *memory) {
+__device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, gemm_product<T> &product,
+                                  const gemm_product<T> &before, int runs, float *factors, uint8_t *memory) {
   if constexpr (!is_half<T>) {
     if (a.plan.at_once > 1) {
       if constexpr (T::runs) {
-        if (runs > 1) return store_two_parts<T>(a, w, item, before, product, factors, memory);
+        if (runs > 1) return store_two_parts<T>(a, w, tile, before, product, factors, memory);
       }
-      return store_parts<T>(a, w, item, product, factors, memory);
+      return store_parts<T>(a, w, tile, product, factors, memory);
     }
   }
   if (T::runs && runs > 1) product.add(before);
-  if constexpr (T::row_tiles * T::whole::Tokens >= 256) {
-    if (store_scaled<T>(a, w, item, product, factors, memory)) return;
+  if constexpr (T::row_tiles * T::whole::TileM >= 256) {
+    if (store_scaled<T>(a, w, tile, product, factors, memory)) return;
   }
-  store_item<T>(a, w, item, product, factors, memory);
+  store_tile<T>(a, w, tile, product, factors, memory);
 }
 
-/* A warp that multiplies, from one item to the next. */
+/* A consumer warp, from one work tile to the next. */
 template <class T>
-struct multiplying_warp {
+struct consumer_warp {
   const int lane, warp, team; /* warp: of the team's */
-  const wide_parts<T> parts;
+  const gemm_parts<T> parts;
   warp_weights<T> weights;
   reading_place<T> place;
   uint32_t empty_before; /* the barrier of the stage that the tensor cores may still read; 0: none */
-  const bool ahead;      /* the next item's first stage comes while the one before is multiplied */
+  const bool ahead;      /* the next work tile's first stage comes while the one before is multiplied */
 
-  __device__ multiplying_warp(const wide_args &a, const wide_work &w, barriers_of barriers, const uint8_t *memory,
-                              int all_warp)
+  __device__ consumer_warp(const gemm_args &a, const gemm_work &w, barriers_of barriers, const uint8_t *memory,
+                           int all_warp)
       : lane(threadIdx.x % 32),
         warp(all_warp % T::team_warps),
         team(all_warp / T::team_warps),
@@ -177,29 +178,29 @@ struct multiplying_warp {
         ahead(a.plan.at_once == 1) {}
 };
 
-/* A step's weights are decoded while the tensor cores have the step before, and a stage is waited for, and its first
- * words are loaded, before the last step of the stage before is waited for. */
+/* A step's weights are dequantised while the tensor cores have the step before, and a stage is waited for, and its
+ * first words are loaded, before the last step of the stage before is waited for. */
 template <class T, class Work>
-__device__ inline void multiply_item(const wide_args &a, const Work &w, int item, int turn,
-                                     multiplying_warp<typename T::whole> &own, uint8_t *memory) {
+__device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
+                                     consumer_warp<typename T::whole> &own, uint8_t *memory) {
   const auto &parts = own.parts;
   auto &weights = own.weights;
   auto &place = own.place;
   const int blocks = parts.blocks_of(own.team);
-  wide_product<T> product, before; /* before: of the parts before, added up */
-  uint32_t operands[wide_product<T>::depth][T::batch][T::row_tiles][4];
+  gemm_product<T> product, before; /* before: of the parts before, added up */
+  uint32_t operands[gemm_product<T>::depth][T::batch][T::row_tiles][4];
   for (int i = 0; i < own.team; i++) place.pass_blocks(1);
   if (own.ahead || blocks > 0) {
     place.wait();
     weights.load_codes(place.codes.at, 0);
   }
-  float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_WIDE_ROWS;
+  float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_GEMM_TILE_N;
   if (own.lane < T::row_tiles * LPG_TILE_ROWS) {
     const int row = own.warp * T::row_tiles * LPG_TILE_ROWS + own.lane;
-    factors[row] = blocks > 0 ? row_factor<T>(a, w.row_item(item) * T::rows + row) : 0.0f;
+    factors[row] = blocks > 0 ? row_factor<T>(a, w.n_tile(tile) * T::tile_n + row) : 0.0f;
   }
   if (T::runs) before.clear();
-  if (T::slots && !T::lines) weights.set_powers(a.numbers, memory + place.slots.at);
+  if (T::slots && !T::lines) weights.set_powers(a.scale_data, memory + place.slots.at);
   int left = blocks;
 #pragma unroll 1
   for (int run = 0; run < parts.runs; run++) {
@@ -208,8 +209,8 @@ __device__ inline void multiply_item(const wide_args &a, const Work &w, int item
     for (const int end = left - parts.blocks_of(own.team, run); left > end; left--) {
 #pragma unroll
       for (int first = 0; first < steps; first += T::batch) {
-        auto &batch = operands[first / T::batch % wide_product<T>::depth];
-        weights.decode_batch(batch, memory + place.slots.at, first);
+        auto &batch = operands[first / T::batch % gemm_product<T>::depth];
+        weights.dequantise_batch(batch, memory + place.slots.at, first);
         const int x_step = first % T::x_steps, next = first + T::batch;
         const uint32_t read = own.empty_before; /* by all batches but this */
         product.start(batch, place.x.at, x_step);
@@ -222,12 +223,12 @@ __device__ inline void multiply_item(const wide_args &a, const Work &w, int item
           place.x.advance();
           place.parity ^= place.full.advance();
           if (T::teams > 1 && next == steps) place.pass_blocks(left > 1 ? T::teams - 1 : 0);
-          /* without a branch: see row_numbers_of::load() */
+          /* without a branch: see row_scales_of::load() */
           wait_barrier(comes ? place.full.at : here, comes ? place.parity : parity_here);
         }
         weights.load_codes(place.codes.at, next % T::w_steps);
         product.wait();
-        if (x_step == 0) give_back<T>(w, read, own.lane);
+        if (x_step == 0) release_stage<T>(w, read, own.lane);
       }
     }
     product.finish();
@@ -239,52 +240,52 @@ __device__ inline void multiply_item(const wide_args &a, const Work &w, int item
     own.empty_before = 0;
     for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.pass_blocks(1);
   }
-  store_sums<T>(a, w, item, product, before, parts.runs, factors, memory);
+  store_sums<T>(a, w, tile, product, before, parts.runs, factors, memory);
 }
 
 template <class T>
-__device__ inline void multiply_items(const wide_args &a, const wide_work &w, barriers_of barriers, uint8_t *memory,
+__device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
                                       int warp) {
-  multiplying_warp<T> own(a, w, barriers, memory, warp);
+  consumer_warp<T> own(a, w, barriers, memory, warp);
   int turn = 0;
-  for (int item = w.first_item; item < w.items; item += w.stride) multiply_item<T>(a, w, item, turn++, own, memory);
-  if constexpr (lpg_wide_has_halves(T::Tokens)) {
-    const halves_of<wide_work> halves(w);
-    if (w.first_item < halves.items) multiply_item<wide_half_traits<T>>(a, halves, w.first_item, turn, own, memory);
+  for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) multiply_tile<T>(a, w, tile, turn++, own, memory);
+  if constexpr (lpg_gemm_has_halves(T::TileM)) {
+    const halves_of<gemm_work> halves(w);
+    if (w.first_tile < halves.tiles) multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, turn, own, memory);
   }
 }
 
-enum { slots_are_filled = 2 }; /* the barrier of the block's warps that multiply */
+enum { slots_are_filled = 2 }; /* the barrier of the block's consumer warps */
 
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) wide_kernel(const __grid_constant__ wide_args a) {
+__global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_constant__ gemm_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  const lpg_wide_plan &p = a.plan;
-  let_next_start();
+  const lpg_gemm_plan &p = a.plan;
+  pdl_launch_next();
   const uint32_t base = shared_address(memory);
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
-  if (T::shares && p.share > 1) { /* before others copy to this block, or arrive at its barriers */
+  if (T::shares && p.multicast > 1) { /* before others copy to this block, or arrive at its barriers */
     cluster_arrive();
     cluster_wait();
   }
-  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
-  const wide_work w(p, reads_product(a.epilogue));
+  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
+  const gemm_work w(p, reads_product(a.epilogue));
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
-    give_registers_back<T::copy_registers>();
-    load_items<T>(a, w, barriers, warp - T::warps, lane);
+    release_registers<T::copy_registers>();
+    load_tiles<T>(a, w, barriers, warp - T::warps, lane);
     __syncwarp();
   } else {
     take_registers<T::registers>();
     if (T::slots && !T::lines) fill_slots<T>(a, memory + p.scales);
-    T::Decoder::fill_table(a.decoder, memory + p.table, threadIdx.x, 32 * T::warps);
+    T::Dequantiser::fill_table(a.dequantiser, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(slots_are_filled, 32 * T::warps);
-    wait_for_previous();
-    multiply_items<T>(a, w, barriers, memory, warp);
+    pdl_wait();
+    multiply_tiles<T>(a, w, barriers, memory, warp);
   }
-  if (T::shares && p.share > 1) { /* before others lose what they still copy to */
+  if (T::shares && p.multicast > 1) { /* before others lose what they still copy to */
     cluster_arrive();
     cluster_wait();
   }

@@ -92,54 +92,57 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
   return takes_zero_off(d) && center_of(d) < 256.0;
 }
 
-static lpg_wide_form form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int on_rows) {
+static lpg_gemm_scales form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int on_rows) {
   const lpgemm_weight_desc_t *d = &weights->desc;
-  const lpg_wide_weights kind = lpg_wide_weights_of(d->type);
-  const int is_integer = kind == LPG_WIDE_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
+  const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type);
+  const int is_integer = kind == LPG_GEMM_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
   const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
-  lpg_wide_form form = LPG_WIDE_LINES;
+  lpg_gemm_scales form = LPG_GEMM_SCALES_PREPARED;
   if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return form;
   if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return form;
   if (on_rows || d->scale_type == x_type) {
-    form = large ? zeros ? LPG_WIDE_ZEROS : LPG_WIDE_PLAIN : weights->group.k >= 32 ? LPG_WIDE_SMALL : LPG_WIDE_LINES;
+    form = large                    ? zeros ? LPG_GEMM_SCALES_ZEROS : LPG_GEMM_SCALES_GROUP
+           : weights->group.k >= 32 ? LPG_GEMM_SCALES_SMALL
+                                    : LPG_GEMM_SCALES_PREPARED;
   } else if (d->scale_type == LPGEMM_E4M3) {
-    form = LPG_WIDE_E4M3;
+    form = LPG_GEMM_SCALES_E4M3;
   } else if (d->scale_type == LPGEMM_E8M0 && (large || weights->group.k >= 32)) {
-    form = LPG_WIDE_E8M0;
+    form = LPG_GEMM_SCALES_E8M0;
   } else if (d->scale_type == LPGEMM_F16 && large) {
-    form = LPG_WIDE_SPLIT;
+    form = LPG_GEMM_SCALES_SPLIT;
   }
-  if (lpg_wide_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_WIDE_LINES;
-  const int rows = form == LPG_WIDE_PLAIN && on_rows;
-  if (rows && lpg_wide_form_exists(LPG_WIDE_WHOLE, bf16, kind, bits)) return LPG_WIDE_WHOLE;
-  return lpg_wide_form_exists(form, bf16, kind, bits) ? form : LPG_WIDE_LINES;
+  if (lpg_gemm_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_GEMM_SCALES_PREPARED;
+  const int rows = form == LPG_GEMM_SCALES_GROUP && on_rows;
+  if (rows && lpg_gemm_scales_exist(LPG_GEMM_SCALES_ROW, bf16, kind, bits)) return LPG_GEMM_SCALES_ROW;
+  return lpg_gemm_scales_exist(form, bf16, kind, bits) ? form : LPG_GEMM_SCALES_PREPARED;
 }
 
-/* Scales of a row between 2^10 and 2^16: weights that decoder.cuh scales at once are rounded once then, as the center's
- * product is exact. */
+/* Scales of a row between 2^10 and 2^16: weights that dequantiser.cuh scales at once are rounded once then, as the
+ * center's product is exact. */
 enum { NEAR_EXPONENT = 15, NEAR_SPAN = NEAR_EXPONENT - 10 };
 
 static int is_near(const lpg_plan *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int is_integer = lpg_is_integer_kind(d->type);
-  if (!is_integer || !lpg_wide_form_exists(LPG_WIDE_NEAR, x_type == LPGEMM_BF16, LPG_WIDE_INTEGERS, weights->bits))
+  if (!is_integer ||
+      !lpg_gemm_scales_exist(LPG_GEMM_SCALES_NEAR, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits))
     return 0;
   const int center = (int)center_of(d);
   return (center & (center - 1)) == 0 && scale_span <= NEAR_SPAN;
 }
 
-lpg_wide_scaling lpgemm_i_wide_scaling(const lpg_plan *weights, lpgemm_dtype_t activations, uint32_t scale_span) {
+lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_plan *weights, lpgemm_dtype_t activations, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(activations);
-  lpg_wide_scaling s;
+  lpg_gemm_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
   s.form = form_of(weights, x_type, s.on_rows);
-  if (s.form == LPG_WIDE_PLAIN && is_near(weights, x_type, scale_span)) {
-    s.form = LPG_WIDE_NEAR;
+  if (s.form == LPG_GEMM_SCALES_GROUP && is_near(weights, x_type, scale_span)) {
+    s.form = LPG_GEMM_SCALES_NEAR;
     s.exponent = NEAR_EXPONENT;
   }
-  if (s.form == LPG_WIDE_LINES) s.on_rows = 0;
+  if (s.form == LPG_GEMM_SCALES_PREPARED) s.on_rows = 0;
   return s;
 }
 
@@ -160,7 +163,7 @@ static int digits_of(lpgemm_dtype_t type, lpgemm_dtype_t super_type) {
   return digits;
 }
 
-int lpgemm_i_wide_lost_digits(const lpg_plan *weights) {
+int lpgemm_i_gemm_lost_digits(const lpg_plan *weights) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   if (d->zero != LPGEMM_ZERO_PER_GROUP || !lpg_is_integer_kind(d->zero_type)) return 0;
   const int digits = digits_of(d->scale_type, d->super_scale_type), held = digits < 24 ? digits : 24;
@@ -180,13 +183,14 @@ static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, ui
     if (digits > 24 || (d->zero == LPGEMM_ZERO_MINIMUM && scale_digits > 24)) {
       return "its scales and zeros have too many digits for fp32";
     }
-    if (lpgemm_i_wide_lost_digits(plan) > 0 && d->k < LPG_BLOCK_K)
+    if (lpgemm_i_gemm_lost_digits(plan) > 0 && d->k < LPG_BLOCK_K)
       return "so short rows need all digits of their scales";
   }
-  if (lpg_wide_lines_bytes(plan) > LPG_WIDE_MOST_LINES) return "its scales and zeros take too much workspace";
+  if (lpg_gemm_lines_bytes(plan) > LPG_GEMM_MOST_LINE_BYTES) return "its scales and zeros take too much workspace";
   const lpg_values *v = &plan->values;
   int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
-  if (d->super_scale_type && lpg_wide_groups(plan) > LPG_WIDE_LINES_KEPT) { /* it takes the largest codes for granted */
+  if (d->super_scale_type &&
+      lpg_gemm_scale_groups(plan) > LPG_GEMM_LINES_KEPT) { /* it takes the largest codes for granted */
     room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
   }
   if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {
@@ -197,12 +201,12 @@ static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, ui
 
 /* ---- plans ---- */
 
-#define ITEM(tokens, row_tiles, teams, warps) {tokens, row_tiles, teams, warps},
-static const lpg_wide_item items[] = {LPG_WIDE_ITEMS(ITEM)};
+#define TILE(tile_m, row_tiles, teams, warps) {tile_m, row_tiles, teams, warps},
+static const lpg_gemm_tile tiles[] = {LPG_GEMM_TILES(TILE)};
 
-/* How much longer items take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at 8192 x
- * 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200, 2026-11-22; 2
- * bits and e4m3 2026-11-23). */
+/* How much longer work tiles take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at
+ * 8192 x 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200,
+ * 2026-11-22; 2 bits and e4m3 2026-11-23). */
 static double slower_of_128(const lpgemm_weight_desc_t *d, int64_t m) {
   const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < 128;
   if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return few ? 1.1 : 1.15;
@@ -218,58 +222,59 @@ static double slower_of_128(const lpgemm_weight_desc_t *d, int64_t m) {
   }
 }
 
-/* With 256 tokens weights are decoded half as often, and that is hidden (H200, 2026-11-23). */
-static double slower_by_decoder(const lpgemm_weight_desc_t *d, int64_t m, int tokens) {
+/* With 256 rows of X weights are dequantised half as often, and that is hidden (H200, 2026-11-23). */
+static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, int tile_m) {
   const double slower = slower_of_128(d, m);
-  return tokens == LPG_WIDE_TOKENS ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
+  return tile_m == LPG_GEMM_TILE_M ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
 }
 
-static int has_item(const lpg_plan *weights, lpg_wide_form form, const lpg_wide_item *item, int share) {
-  return lpg_wide_has(form, weights->bits, item->tokens, item->row_tiles, item->teams, item->teams * item->warps) &&
-         lpg_wide_has_share(item->tokens, item->row_tiles, share);
+static int has_tile(const lpg_plan *weights, lpg_gemm_scales form, const lpg_gemm_tile *tile, int multicast) {
+  return lpg_gemm_has(form, weights->bits, tile->tile_m, tile->row_tiles, tile->teams, tile->teams * tile->warps) &&
+         lpg_gemm_has_multicast(tile->tile_m, tile->row_tiles, multicast);
 }
 
-int lpgemm_i_wide_choose(const lpg_plan *weights, int64_t m, lpg_wide_form form, const lpg_device *device, int parts,
-                         int x_has_map, lpg_wide_plan *plan, int *item, double *cost) {
+int lpgemm_i_gemm_choose(const lpg_plan *weights, int64_t m, lpg_gemm_scales form, const lpg_device *device, int parts,
+                         int x_has_map, lpg_gemm_plan *plan, int *tile, double *cost) {
   int found = 0;
   *cost = HUGE_VAL;
-  for (int j = 0; j < LPG_WIDE_MOST_SHARE * (int)(sizeof items / sizeof items[0]); j++) {
+  for (int j = 0; j < LPG_GEMM_MOST_MULTICAST * (int)(sizeof tiles / sizeof tiles[0]); j++) {
     /* Blocks that share X come first, and are taken if others would cost as much: they read less. */
-    const int i = j / LPG_WIDE_MOST_SHARE, share = LPG_WIDE_MOST_SHARE - j % LPG_WIDE_MOST_SHARE;
-    const int tokens = items[i].tokens;
-    if (!has_item(weights, form, &items[i], share) || (share > 1 && !x_has_map)) continue;
-    if (tokens < 32 && parts <= 0) continue;                             /* for so few rows there are other kernels */
-    if (tokens == LPG_WIDE_TOKENS && m <= LPG_WIDE_TOKENS / 2) continue; /* all tokens are multiplied, there or not */
-    const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form, share);
-    const double slower = slower_by_decoder(&weights->desc, m, tokens);
-    if (!lpg_wide_make_plan(&kind, weights, m, device, parts, slower, plan, cost)) continue;
+    const int i = j / LPG_GEMM_MOST_MULTICAST, multicast = LPG_GEMM_MOST_MULTICAST - j % LPG_GEMM_MOST_MULTICAST;
+    const int tile_m = tiles[i].tile_m;
+    if (!has_tile(weights, form, &tiles[i], multicast) || (multicast > 1 && !x_has_map)) continue;
+    if (tile_m < 32 && parts <= 0) continue; /* for so few rows there are other kernels */
+    if (tile_m == LPG_GEMM_TILE_M && m <= LPG_GEMM_TILE_M / 2)
+      continue; /* all rows of X are multiplied, there or not */
+    const lpg_gemm_kind kind = lpg_gemm_kind_of(weights, tiles[i], form, multicast);
+    const double slower = slower_by_dequantiser(&weights->desc, m, tile_m);
+    if (!lpg_gemm_make_plan(&kind, weights, m, device, parts, slower, plan, cost)) continue;
     found = 1;
-    *item = i;
+    *tile = i;
   }
   return found;
 }
 
-/* Whether there is a plan at all: with an item of few tokens if with any. */
-static int fits(const lpg_plan *weights, lpg_wide_form form, const lpg_device *device) {
-  for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
-    const int tokens = items[i].tokens;
-    if (tokens < 32 || !has_item(weights, form, &items[i], 1)) continue;
-    const lpg_wide_kind kind = lpg_wide_kind_of(weights, items[i], form, 1);
-    lpg_wide_plan plan;
+/* Whether there is a plan at all: with a work tile of few rows of X if with any. */
+static int fits(const lpg_plan *weights, lpg_gemm_scales form, const lpg_device *device) {
+  for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+    const int tile_m = tiles[i].tile_m;
+    if (tile_m < 32 || !has_tile(weights, form, &tiles[i], 1)) continue;
+    const lpg_gemm_kind kind = lpg_gemm_kind_of(weights, tiles[i], form, 1);
+    lpg_gemm_plan plan;
     double ns = HUGE_VAL;
-    if (lpg_wide_make_plan(&kind, weights, tokens, device, 0, 1.0, &plan, &ns)) return 1;
+    if (lpg_gemm_make_plan(&kind, weights, tile_m, device, 0, 1.0, &plan, &ns)) return 1;
   }
   return 0;
 }
 
-const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *device) {
+const char *lpgemm_i_gemm_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(problem->x_type);
-  const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(plan, x_type, problem->scale_span);
-  const char *reason = lpgemm_i_decoders_refuse(problem);
+  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(plan, x_type, problem->scale_span);
+  const char *reason = lpgemm_i_dequantisers_refuse(problem);
   if (reason) return reason;
-  if (scaling.form == LPG_WIDE_LINES) {
+  if (scaling.form == LPG_GEMM_SCALES_PREPARED) {
     reason = refuses_lines(plan, x_type, problem->scale_span);
     if (reason) return reason;
   } else if (!scaling.on_rows && (int)problem->scale_span > span_limit(d, x_type)) {
@@ -282,40 +287,40 @@ const char *lpgemm_i_wide_refuses(const lpg_problem *problem, const lpg_device *
 /* Microseconds that making lines takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
  * 2026-11-23). */
 static double lines_us(const lpg_plan *weights) {
-  const double twice = lpg_wide_groups(weights) > LPG_WIDE_LINES_KEPT ? 1.85 : 1.0;
-  return 3.0 + (double)lpg_wide_lines_bytes(weights) / 2.5e6 * twice;
+  const double twice = lpg_gemm_scale_groups(weights) > LPG_GEMM_LINES_KEPT ? 1.85 : 1.0;
+  return 3.0 + (double)lpg_gemm_lines_bytes(weights) / 2.5e6 * twice;
 }
 
-double lpgemm_i_wide_estimate(const lpg_problem *problem, const lpg_device *device) {
-  const lpg_wide_form form = lpgemm_i_wide_scaling(problem->plan, problem->x_type, problem->scale_span).form;
-  const double lines = form == LPG_WIDE_LINES ? lines_us(problem->plan) : 0.0;
-  lpg_wide_plan plan;
-  int item;
+double lpgemm_i_gemm_estimate(const lpg_problem *problem, const lpg_device *device) {
+  const lpg_gemm_scales form = lpgemm_i_gemm_scaling(problem->plan, problem->x_type, problem->scale_span).form;
+  const double lines = form == LPG_GEMM_SCALES_PREPARED ? lines_us(problem->plan) : 0.0;
+  lpg_gemm_plan plan;
+  int tile;
   double ns;
-  const int found = lpgemm_i_wide_choose(problem->plan, problem->m, form, device, 0, 1, &plan, &item, &ns);
+  const int found = lpgemm_i_gemm_choose(problem->plan, problem->m, form, device, 0, 1, &plan, &tile, &ns);
   if (!found) return HUGE_VAL;
   /* 1.5 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
   return 1.5 + lpg_x_copy_us(problem, 2) + lines + ns / 1000.0;
 }
 
-size_t lpgemm_i_wide_workspace(const lpg_problem *problem, const lpg_device *device) {
+size_t lpgemm_i_gemm_workspace(const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  const lpg_wide_scaling scaling = lpgemm_i_wide_scaling(problem->plan, problem->x_type, problem->scale_span);
-  const int lines = scaling.form == LPG_WIDE_LINES;
-  return lpg_x_copy_bytes(problem, 2) + (lines ? (size_t)lpg_wide_lines_bytes(problem->plan) : 0);
+  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(problem->plan, problem->x_type, problem->scale_span);
+  const int lines = scaling.form == LPG_GEMM_SCALES_PREPARED;
+  return lpg_x_copy_bytes(problem, 2) + (lines ? (size_t)lpg_gemm_lines_bytes(problem->plan) : 0);
 }
 
 /* The number that is the least wrong from one row to many, by how many times as long as the best plan it takes. */
-int lpgemm_i_wide_invariant_parts(const lpg_plan *weights, lpg_wide_form form, const lpg_device *device) {
-  enum { CHOICES = LPG_CLUSTER_SIZES + 1 }; /* powers of two: blocks of a cluster by one or two teams */
+int lpgemm_i_gemm_invariant_parts(const lpg_plan *weights, lpg_gemm_scales form, const lpg_device *device) {
+  enum { CHOICES = LPG_CLUSTER_SIZES + 1 }; /* powers of two: CTAs of a cluster by one or two teams */
   static const int64_t rows[] = {16, 64, 256, 2048};
   double worst[CHOICES] = {0.0};
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
     double cost[CHOICES], best = HUGE_VAL;
     for (int i = 0; i < CHOICES; i++) {
-      lpg_wide_plan plan;
-      int item;
-      lpgemm_i_wide_choose(weights, rows[r], form, device, 1 << i, 1, &plan, &item, &cost[i]);
+      lpg_gemm_plan plan;
+      int tile;
+      lpgemm_i_gemm_choose(weights, rows[r], form, device, 1 << i, 1, &plan, &tile, &cost[i]);
       if (cost[i] < best) best = cost[i];
     }
     for (int i = 0; i < CHOICES; i++) worst[i] = fmax(worst[i], cost[i] / best);

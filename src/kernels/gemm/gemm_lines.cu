@@ -1,8 +1,8 @@
 /* Scales and zeros of any type and level as lines for the wide kernels: weight = code * scale + rest, in fp32, where
- * the code is what the decoder makes of it. All of a row is multiplied by a power of two that brings a bound of its
+ * the code is what the dequantiser makes of it. All of a row is multiplied by a power of two that brings a bound of its
  * weights near 2^top; what takes the row's sums back is its factor.
  *
- *   a block of threads has a row tile, a thread rows g and g + 8 of every 32nd group, several of them at once:
+ *   a CTA has a row tile, a thread rows g and g + 8 of every 32nd group, several of them at once:
  *     read all numbers as they are packed, make lines of them; their bound
  *     multiply by the power, store
  *
@@ -16,14 +16,14 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int together = 8, sweep = LPG_WIDE_LINES_KEPT / together, line_threads = sweep * 8;
+constexpr int together = 8, sweep = LPG_GEMM_LINES_KEPT / together, line_threads = sweep * 8;
 
 struct lines_args {
-  number_section section[number_roles]; /* values NULL: there is none */
-  int groups, super_each;               /* of a row; groups of a super-group, 0: all */
+  scale_section section[scale_roles]; /* values NULL: there is none */
+  int groups, super_each;             /* of a row; groups of a super-group, 0: all */
   zero_mode mode;
-  float step;                  /* of a code as it is decoded */
-  float base;                  /* of the code that is decoded as 0, the value less a fixed zero */
+  float step;                  /* of a code as it is dequantised */
+  float base;                  /* of the code that is dequantised as 0, the value less a fixed zero */
   float most;                  /* the largest magnitude of a value less a fixed zero */
   int lost_digits;             /* of scales */
   int supers;                  /* of a row, if they bound it; else 0 */
@@ -34,13 +34,13 @@ struct lines_args {
 };
 
 /* Of a row tile and `together` groups. */
-struct group_numbers_of {
-  uint2 packed[number_roles][together]; /* the bits of rows g and g + 8, as they are packed */
+struct group_scales_of {
+  uint2 packed[scale_roles][together]; /* the bits of rows g and g + 8, as they are packed */
 
   __device__ void load(const lines_args &a, int row_tile, int first, int g) {
 #pragma unroll
-    for (int role = 0; role < number_roles; role++) {
-      const number_section &s = a.section[role];
+    for (int role = 0; role < scale_roles; role++) {
+      const scale_section &s = a.section[role];
       if (s.values == nullptr) continue;
       const uint8_t *const row = s.values + (int64_t)row_tile * s.row_bytes;
       const bool super = role == role_super_scale || role == role_super_zero;
@@ -64,7 +64,7 @@ struct group_numbers_of {
 
   /* Calls take(j, number) for the numbers that a role has. */
   template <class Take>
-  __device__ void each(const lines_args &a, number_role role, Take take) const {
+  __device__ void each(const lines_args &a, scale_role role, Take take) const {
     if (a.section[role].values == nullptr) return;
     with_reader(a.section[role].type, [&](auto read) {
 #pragma unroll
@@ -93,8 +93,8 @@ struct lines_of {
   float2 scale[together], rest[together]; /* rest: a zero of its own not yet multiplied by the scale */
 
   __device__ void load(const lines_args &a, int row_tile, int first, int g) {
-    group_numbers_of numbers;
-    numbers.load(a, row_tile, first, g);
+    group_scales_of scale_data;
+    scale_data.load(a, row_tile, first, g);
 #pragma unroll
     for (int j = 0; j < together; j++) {
       scale[j] = make_float2(1.0f, 1.0f);
@@ -104,10 +104,10 @@ struct lines_of {
       x.x *= y.x;
       x.y *= y.y;
     };
-    numbers.each(a, role_scale, [&](int j, float2 x) { scale[j] = x; });
-    numbers.each(a, role_super_scale, [&](int j, float2 x) { times(scale[j], x); });
-    numbers.each(a, role_zero, [&](int j, float2 x) { rest[j] = x; });
-    numbers.each(a, role_super_zero, [&](int j, float2 x) { times(rest[j], x); });
+    scale_data.each(a, role_scale, [&](int j, float2 x) { scale[j] = x; });
+    scale_data.each(a, role_super_scale, [&](int j, float2 x) { times(scale[j], x); });
+    scale_data.each(a, role_zero, [&](int j, float2 x) { rest[j] = x; });
+    scale_data.each(a, role_super_zero, [&](int j, float2 x) { times(rest[j], x); });
 #pragma unroll
     for (int j = 0; j < together; j++) {
       scale[j].x = without_digits(scale[j].x, a.lost_digits);
@@ -126,7 +126,7 @@ __device__ inline float2 super_bound(const lines_args &a, int row_tile, int supe
   float2 number[2] = {make_float2(1.0f, 1.0f), make_float2(0.0f, 0.0f)};
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    const number_section &s = a.section[i ? role_super_zero : role_super_scale];
+    const scale_section &s = a.section[i ? role_super_zero : role_super_scale];
     if (s.values == nullptr) continue;
     const float most = i ? a.zero_most : a.scale_most;
     with_reader(s.type, [&](auto read) {
@@ -144,13 +144,13 @@ __device__ inline float2 line_of(const lines_args &a, float scale, float zero, f
   return make_float2(s * a.step, (a.base - zero) * s);
 }
 
-static __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(const __grid_constant__ lines_args a) {
+static __global__ void __launch_bounds__(line_threads, 2) gemm_lines_kernel(const __grid_constant__ lines_args a) {
   __shared__ int most_bits[LPG_TILE_ROWS]; /* fp32 of one sign are in order as integers */
   const int row_tile = blockIdx.x, g = threadIdx.x % 8;
-  let_next_start();
+  pdl_launch_next();
   if (threadIdx.x < LPG_TILE_ROWS) most_bits[threadIdx.x] = 0;
   __syncthreads();
-  wait_for_previous();
+  pdl_wait();
   lines_of lines;
   float2 most = make_float2(0.0f, 0.0f);
   for (int super = threadIdx.x / 8; super < a.supers; super += sweep) {
@@ -173,7 +173,7 @@ static __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(cons
     a.factors[row_tile * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -power_of(threadIdx.x));
   }
   const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
-  const bool again = a.groups > LPG_WIDE_LINES_KEPT;
+  const bool again = a.groups > LPG_GEMM_LINES_KEPT;
   float4 *const out = a.lines + (int64_t)row_tile * a.groups * 8 + g;
 #pragma unroll 1
   for (int first = threadIdx.x / 8; first < a.groups; first += sweep * together) {
@@ -191,37 +191,37 @@ static __global__ void __launch_bounds__(line_threads, 2) wide_lines_kernel(cons
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_wide_lines(const lpg_call *call, float *factors, void *lines) {
+lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, void *lines) {
   const lpg_plan &plan = *call->problem.plan;
   const lpgemm_weight_desc_t &d = plan.desc;
   if (call->skip_product || plan.row_tiles == 0 || d.k == 0) return LPGEMM_SUCCESS;
-  lpg::decoder_args decoder = {};
-  lpg::numbers_args numbers = {};
-  lpg::set_wide_decoder(*call, decoder, numbers);
-  lpg::add_sections(*call, 1, 1, numbers);
+  lpg::dequantiser_args dequantiser = {};
+  lpg::scales_args scale_data = {};
+  lpg::set_gemm_dequantiser(*call, dequantiser, scale_data);
+  lpg::add_sections(*call, 1, 1, scale_data);
   lpg::lines_args a = {};
-  for (int role = 0; role < lpg::number_roles; role++) {
-    if (numbers.which[role] >= 0) a.section[role] = numbers.section[numbers.which[role]];
+  for (int role = 0; role < lpg::scale_roles; role++) {
+    if (scale_data.which[role] >= 0) a.section[role] = scale_data.section[scale_data.which[role]];
   }
-  a.groups = (int)lpg_wide_groups(&plan);
+  a.groups = (int)lpg_gemm_scale_groups(&plan);
   a.super_each = plan.super.count > 1 ? (int)(plan.super.k / plan.group.k) : 0;
-  a.mode = numbers.mode;
-  a.step = numbers.factor;
-  a.base = numbers.fixed_shift;
+  a.mode = scale_data.mode;
+  a.step = scale_data.factor;
+  a.base = scale_data.fixed_shift;
   a.most = (float)plan.values.most;
-  if (a.groups > LPG_WIDE_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
+  if (a.groups > LPG_GEMM_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
     a.supers = plan.super.count > 1 ? (int)plan.super.count : 1;
     a.scale_most = (float)lpgemm_i_largest_value(d.scale_type, NULL);
     if (d.zero_type) a.zero_most = (float)lpgemm_i_largest_value(d.zero_type, NULL);
   }
-  a.lost_digits = lpgemm_i_wide_lost_digits(&plan);
+  a.lost_digits = lpgemm_i_gemm_lost_digits(&plan);
   a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;
   a.factors = factors;
   a.lines = (float4 *)lines;
-  return lpg::launch_cluster((const void *)lpg::wide_lines_kernel, dim3((unsigned)plan.row_tiles), 1, lpg::line_threads,
+  return lpg::launch_cluster((const void *)lpg::gemm_lines_kernel, dim3((unsigned)plan.row_tiles), 1, lpg::line_threads,
                              0, call->stream, a, true);
 }
 
-lpgemm_status_t lpgemm_i_cuda_prepare_wide_lines(void) {
-  return lpg::allow_shared((const void *)lpg::wide_lines_kernel, 0);
+lpgemm_status_t lpgemm_i_cuda_prepare_gemm_lines(void) {
+  return lpg::allow_shared((const void *)lpg::gemm_lines_kernel, 0);
 }

@@ -1,7 +1,7 @@
-/* The warps of a wide kernel that copy. A stage is 64 or 128 columns: X of all tokens of the item, and the weights
- * whose tiles begin there, each brought by one or a few copies of the tensor memory accelerator, which one lane asks
- * for; in the form LINES with the lines of its columns. Each warp, or two with a half of the work each, brings the same
- * stage of every block of 256 columns. */
+/* The warps of a wide kernel that copy. A stage is 64 or 128 columns: X of all rows of X of the work tile, and the
+ * weights whose tiles begin there, each loaded by one or a few copies of TMA, which one lane asks for; in the form
+ * LINES with the lines of its columns. Each warp, or two with a half of the work each, brings the same stage of every k
+ * block. */
 #pragma once
 
 #include "../epilogue/split_k.cuh"
@@ -12,7 +12,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Where the next stage of a warp that copies lies. */
+/* Where the next stage of a producer warp lies. */
 template <class T>
 struct stage_place {
   static constexpr int w_stages = T::w_steps / T::x_steps; /* stages of X of one of weights */
@@ -20,7 +20,7 @@ struct stage_place {
   uint32_t parity; /* of the phase in which those before have read it */
   bool has_codes;  /* weights begin here */
 
-  __device__ stage_place(const lpg_wide_plan &p, barriers_of barriers, int stage)
+  __device__ stage_place(const lpg_gemm_plan &p, barriers_of barriers, int stage)
       : full(barriers.full(0), p.x_stages, 16),
         x(barriers.base + p.x_ring, p.x_stages, T::x_stage_bytes),
         codes(barriers.base + p.w_ring, p.w_stages, T::w_stage_bytes),
@@ -39,16 +39,16 @@ struct stage_place {
 
 /* Brings X of a stage, or, where blocks share it, a block's part of it to all of them. */
 template <class T>
-__device__ inline void bring_x(const wide_args &a, const wide_work &w, uint32_t to, uint32_t full, int token,
-                               int column) {
+__device__ inline void load_x_box(const gemm_args &a, const gemm_work &w, uint32_t to, uint32_t full, int x_row,
+                                  int column) {
 #pragma unroll
-  for (int box = 0; box < T::stage_k / LPG_WIDE_BOX_K * T::x_boxes; box++) {
-    if (T::shares && box % w.share != w.block) continue;
+  for (int box = 0; box < T::stage_k / LPG_GEMM_BOX_K * T::x_boxes; box++) {
+    if (T::shares && box % w.multicast != w.block) continue;
     const int in_column = box / T::x_boxes, in_token = box % T::x_boxes * T::box_tokens;
-    const int at_column = column + in_column * LPG_WIDE_BOX_K, at_token = token + in_token;
-    const uint32_t at = to + in_column * T::x_column_bytes + in_token * LPG_WIDE_BOX_K * 2;
-    if (T::shares && w.share > 1) {
-      copy_box_to_blocks(at, &a.x_map, at_column, at_token, full, (uint16_t)((1 << w.share) - 1));
+    const int at_column = column + in_column * LPG_GEMM_BOX_K, at_token = x_row + in_token;
+    const uint32_t at = to + in_column * T::x_column_bytes + in_token * LPG_GEMM_BOX_K * 2;
+    if (T::shares && w.multicast > 1) {
+      copy_box_to_blocks(at, &a.x_map, at_column, at_token, full, (uint16_t)((1 << w.multicast) - 1));
     } else {
       copy_box(at, &a.x_map, at_column, at_token, full);
     }
@@ -57,51 +57,51 @@ __device__ inline void bring_x(const wide_args &a, const wide_work &w, uint32_t 
 
 struct no_slots {}; /* lines need no more than the place where they go */
 
-/* A warp that copies: what it brings of every block of columns, and where the next goes. */
+/* A producer warp: what it brings of every k block, and where the next goes. */
 template <class T>
-struct copying_warp {
+struct producer_warp {
   static constexpr int w_stages = stage_place<T>::w_stages;
-  static_assert(T::block_stages * T::copiers == LPG_WIDE_COPY_WARPS, "one or two warps have a stage of a block");
+  static_assert(T::block_stages * T::copiers == LPG_GEMM_PRODUCER_WARPS, "one or two warps have a stage of a block");
   const int lane, stage, vector; /* vector: of a block's, the stage's first */
-  const bool brings_weights, brings_x, brings_slots;
+  const bool loads_weights, loads_x, loads_slots;
   const x_matrix<2> from;
   stage_place<T> place;
   ring_place slots;
   std::conditional_t<T::lines, no_slots, slot_copier<T>> slot;
   int early; /* blocks whose weights were asked for at the start */
 
-  __device__ copying_warp(const wide_args &a, barriers_of barriers, int warp, int lane)
+  __device__ producer_warp(const gemm_args &a, barriers_of barriers, int warp, int lane)
       : lane(lane),
         stage(warp % T::block_stages),
         vector(stage / w_stages * T::w_vectors),
-        brings_weights(warp / T::block_stages == 0),
-        brings_x(warp / T::block_stages == T::copiers - 1),
-        brings_slots(T::slots && (T::lines ? brings_weights : warp == 0)),
+        loads_weights(warp / T::block_stages == 0),
+        loads_x(warp / T::block_stages == T::copiers - 1),
+        loads_slots(T::slots && (T::lines ? loads_weights : warp == 0)),
         from(a.x, a.ldx, a.m, a.k),
         place(a.plan, barriers, stage),
         slots(barriers.base + a.plan.scales, a.plan.slots,
-              T::lines ? row_tiles_of<T> * a.stage_groups * LPG_WIDE_LINES_BYTES : T::slot().bytes),
+              T::lines ? row_tiles_of<T> * a.stage_groups * LPG_GEMM_LINE_BYTES : T::slot().bytes),
         early(0) {
-    place.has_codes &= brings_weights;
+    place.has_codes &= loads_weights;
     if (T::lines) slots.advance(stage);
   }
 
   /* Weights of the ring's first turn: they are final, so they do not wait for the kernel before. */
-  __device__ void begin_early(const wide_args &a, const wide_work &w, const wide_parts<T> &parts) {
-    if (w.first_item >= w.items) return;
-    const int most = min(parts.blocks(), LPG_WIDE_EARLY_BLOCKS);
+  __device__ void begin_early(const gemm_args &a, const gemm_work &w, const gemm_parts<T> &parts) {
+    if (w.first_tile >= w.tiles) return;
+    const int most = min(parts.blocks(), LPG_GEMM_EARLY_BLOCKS);
     for (stage_place<T> first = place; early < most && early * T::block_stages + stage < a.plan.x_stages; early++) {
       if (first.has_codes && is_elected()) {
         expect_bytes(first.full.at, T::w_stage_bytes);
         copy_box(first.codes.at, &a.codes_map, 0, parts.block(early) * T::Bits + vector,
-                 w.row_item(w.first_item) * row_tiles_of<T>, first.full.at);
+                 w.n_tile(w.first_tile) * row_tiles_of<T>, first.full.at);
       }
       first.advance();
     }
   }
 
   /* first: of a team's blocks. */
-  __device__ void bring_slot(const wide_args &a, int row_tile, int block, bool first) {
+  __device__ void load_slot(const gemm_args &a, int row_tile, int block, bool first) {
     if constexpr (T::lines) {
       const int group = a.line_groups > 1 ? block * a.block_groups + stage * a.block_groups / T::block_stages : 0;
       copy_lines<T>(a, slots.at, row_tile, group, lane);
@@ -113,16 +113,16 @@ struct copying_warp {
   }
 };
 
-/* Brings the stages of an item. */
+/* Brings the stages of a work tile. */
 template <class T, class Work>
-__device__ inline void load_item(const wide_args &a, const Work &w, int item,
-                                 const wide_parts<typename T::whole> &parts, copying_warp<typename T::whole> &own) {
+__device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
+                                 const gemm_parts<typename T::whole> &parts, producer_warp<typename T::whole> &own) {
   constexpr int x_bytes = T::x_boxes * T::box_tokens * T::stage_k * 2;
-  const int token = w.token_item(item) * T::Tokens, row_tile = w.row_item(item) * row_tiles_of<T>, lane = own.lane;
+  const int x_row = w.m_tile(tile) * T::TileM, row_tile = w.n_tile(tile) * row_tiles_of<T>, lane = own.lane;
   const int blocks = parts.blocks();
-  const bool x_comes = own.brings_x && a.x_has_map;
+  const bool x_comes = own.loads_x && a.x_has_map;
   if constexpr (!T::lines) {
-    if (own.brings_slots && blocks > 0) own.slot.set_rows(a, row_tile, lane);
+    if (own.loads_slots && blocks > 0) own.slot.set_rows(a, row_tile, lane);
   }
   for (int i = 0; i < blocks; i++, own.early--, own.place.advance()) {
     const int block = parts.block(i), column = block * block_k + own.stage * T::stage_k;
@@ -132,15 +132,15 @@ __device__ inline void load_item(const wide_args &a, const Work &w, int item,
       const bool codes = own.place.has_codes && own.early <= 0;
       arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (x_comes ? x_bytes : 0));
       if (codes) copy_box(own.place.codes.at, &a.codes_map, 0, block * T::Bits + own.vector, row_tile, full);
-      if (x_comes) bring_x<T>(a, w, x, full, token, column);
+      if (x_comes) load_x_box<T>(a, w, x, full, x_row, column);
     }
-    if (own.brings_slots) own.bring_slot(a, row_tile, block, i < T::teams);
-    if (!own.brings_x || x_comes) {
+    if (own.loads_slots) own.load_slot(a, row_tile, block, i < T::teams);
+    if (!own.loads_x || x_comes) {
       arrive_when_copied(full);
     } else {
-      for (int box = 0; box < T::stage_k / LPG_WIDE_BOX_K; box++) {
-        own.from.template load<T::Tokens>(x + box * T::x_column_bytes, token, column + box * LPG_WIDE_BOX_K, lane,
-                                          false);
+      for (int box = 0; box < T::stage_k / LPG_GEMM_BOX_K; box++) {
+        own.from.template load<T::TileM>(x + box * T::x_column_bytes, x_row, column + box * LPG_GEMM_BOX_K, lane,
+                                         false);
       }
       wait_all_copies();
       fence_for_tensor_cores();
@@ -154,15 +154,15 @@ __device__ inline void load_item(const wide_args &a, const Work &w, int item,
 }
 
 template <class T>
-__device__ inline void load_items(const wide_args &a, const wide_work &w, barriers_of barriers, int warp, int lane) {
-  const wide_parts<T> parts(a, w);
-  copying_warp<T> own(a, barriers, warp, lane);
+__device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, int warp, int lane) {
+  const gemm_parts<T> parts(a, w);
+  producer_warp<T> own(a, barriers, warp, lane);
   own.begin_early(a, w, parts);
-  wait_for_previous();
-  for (int item = w.first_item; item < w.items; item += w.stride) load_item<T>(a, w, item, parts, own);
-  if constexpr (lpg_wide_has_halves(T::Tokens)) {
-    const halves_of<wide_work> halves(w);
-    if (w.first_item < halves.items) load_item<wide_half_traits<T>>(a, halves, w.first_item, parts, own);
+  pdl_wait();
+  for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) load_tile<T>(a, w, tile, parts, own);
+  if constexpr (lpg_gemm_has_halves(T::TileM)) {
+    const halves_of<gemm_work> halves(w);
+    if (w.first_tile < halves.tiles) load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, parts, own);
   }
   if (own.stage > 0 || a.plan.at_once > 1) return;
   /* a stage that nobody multiplies: those who do wait for one ahead */

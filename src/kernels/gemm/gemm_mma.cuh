@@ -1,5 +1,5 @@
 /* How the wide kernels multiply a batch of steps of 16 columns: weights in registers by a stage of X in shared memory.
- * Sums lie in registers alike: of row tile r and tokens 8 j .. 8 j + 7, D of the tensor cores is sum[r][4 j .. 4 j +
+ * Sums lie in registers alike: of row tile r and rows of X 8 j .. 8 j + 7, D of the tensor cores is sum[r][4 j .. 4 j +
  * 3]. */
 #pragma once
 
@@ -11,19 +11,19 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 template <class T>
-struct wide_product {
+struct gemm_product {
   static constexpr int depth = 2; /* batches whose weights stay in registers */
-  static constexpr int box_steps = LPG_WIDE_BOX_K / LPG_STEP_K;
+  static constexpr int box_steps = LPG_GEMM_BOX_K / LPG_STEP_K;
 
-  float sum[T::row_tiles][T::Tokens / 2];
+  float sum[T::row_tiles][T::TileM / 2];
 
   __device__ void clear() { clear_sums(sum); }
 
-  __device__ void add(const wide_product &other) {
+  __device__ void add(const gemm_product &other) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
-      for (int i = 0; i < T::Tokens / 2; i++) sum[r][i] += other.sum[r][i];
+      for (int i = 0; i < T::TileM / 2; i++) sum[r][i] += other.sum[r][i];
     }
   }
 

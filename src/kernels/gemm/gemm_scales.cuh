@@ -11,9 +11,9 @@ namespace { /* nothing here is a symbol of the library */
 /* The power of two by which the scales of a row are multiplied. Where they are multiplied in X's type it is the product
  * of two such numbers, so it may be less than asked for: scales of fp16 are not that small, those of e4m3 neither. */
 template <class T>
-__device__ inline int taken_power(const numbers_args &a, int row_exponent) {
+__device__ inline int taken_power(const scales_args &a, int row_exponent) {
   const int e = a.scale_exponent - row_exponent;
-  if (T::Form == LPG_WIDE_E8M0) return e;
+  if (T::Form == LPG_GEMM_SCALES_E8M0) return e;
   return min(e, 2 * T::X::bias - 1);
 }
 
@@ -33,8 +33,8 @@ __device__ inline uint2 two_parts(float first, float second) {
 /* What takes a row's sums to what the epilogue expects: the row's scale, or the power of two that its scales have lost.
  */
 template <class T>
-__device__ inline float row_factor(const wide_args &a, int row) {
-  const numbers_args &n = a.numbers;
+__device__ inline float row_factor(const gemm_args &a, int row) {
+  const scales_args &n = a.scale_data;
   if (row >= a.row_tiles * LPG_TILE_ROWS) return 0.0f;
   if (T::lines) return a.line_factors[row];
   if (!n.scale_on_rows) {
@@ -43,7 +43,7 @@ __device__ inline float row_factor(const wide_args &a, int row) {
   float scale = 1.0f;
   for (int role = role_scale; role <= role_super_scale; role++) {
     if (n.which[role] < 0) continue;
-    const number_section &s = n.section[n.which[role]];
+    const scale_section &s = n.section[n.which[role]];
     with_reader(s.type, [&](auto read) {
       const float2 two = read(s.values + (int64_t)(row / LPG_TILE_ROWS) * s.row_bytes, row % 8);
       scale *= row % LPG_TILE_ROWS < 8 ? two.x : two.y;

@@ -13,7 +13,7 @@ namespace { /* nothing here is a symbol of the library */
 
 /* A lane's packed words of the stage that is being multiplied. */
 template <class T>
-struct octets_words {
+struct gemm8_words {
   uint32_t word[T::row_tiles][4 * T::w_vectors];
 
   /* Loads what is needed first in the batch of steps that begins there. */
@@ -31,21 +31,21 @@ struct octets_words {
 };
 
 template <class T>
-struct octets_sums {
-  int sum[T::row_tiles][T::Tokens / 2];
+struct gemm8_sums {
+  int sum[T::row_tiles][T::TileM / 2];
 
-  /* What offset and zero of rows and sums of tokens make together; adds: else another slice has it. */
+  /* What offset and zero of rows and sums of rows of X make together; adds: else another slice has it. */
   template <class Work>
-  __device__ void begin(const octets_args &a, const Work &w, int item, int warp, int lane) {
+  __device__ void begin(const gemm8_args &a, const Work &w, int tile, int warp, int lane) {
     const bool adds = w.rank == 0 && w.stages > 0;
-    const int2 *const x_sums = (const int2 *)(a.x_sums + w.token_item(item) * T::Tokens) + lane % 4;
+    const int2 *const x_sums = (const int2 *)(a.x_sums + w.m_tile(tile) * T::TileM) + lane % 4;
     const int32_t *const offsets =
-        a.offsets + w.row_item(item) * T::rows + warp * T::row_tiles * LPG_TILE_ROWS + lane / 4;
+        a.offsets + w.n_tile(tile) * T::tile_n + warp * T::row_tiles * LPG_TILE_ROWS + lane / 4;
     int own[T::row_tiles][2];
 #pragma unroll
     for (int i = 0; i < 2 * T::row_tiles; i++) own[i / 2][i % 2] = adds ? offsets[8 * i] : 0;
 #pragma unroll
-    for (int j = 0; j < T::Tokens / 8; j++) {
+    for (int j = 0; j < T::TileM / 8; j++) {
       const int2 two = adds ? x_sums[4 * j] : make_int2(0, 0);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
@@ -71,13 +71,13 @@ struct octets_sums {
 /* Sums as tile_store.cuh takes them: fp32, or the integers' bits. */
 template <class T>
 struct stored_sums {
-  float sum[T::row_tiles][T::Tokens / 2];
+  float sum[T::row_tiles][T::TileM / 2];
 
-  __device__ stored_sums(const octets_sums<T> &sums, bool as_bits) {
+  __device__ stored_sums(const gemm8_sums<T> &sums, bool as_bits) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
-      for (int i = 0; i < T::Tokens / 2; i++) {
+      for (int i = 0; i < T::TileM / 2; i++) {
         sum[r][i] = as_bits ? __int_as_float(sums.sum[r][i]) : (float)sums.sum[r][i];
       }
     }
@@ -85,19 +85,19 @@ struct stored_sums {
 };
 
 template <class T, class Work>
-__device__ inline void multiply_items(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+__device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                       int lane) {
   float *const factors = (float *)(memory + a.plan.factors);
   const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   uint32_t operand[2][T::batch][T::row_tiles][4];
-  octets_words<T> words;
-  octets_sums<T> sums;
+  gemm8_words<T> words;
+  gemm8_sums<T> sums;
 #pragma unroll 1
-  for (int item = w.first_item; item < w.items; item += w.stride) {
+  for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) {
     const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
     if (lane < T::row_tiles * LPG_TILE_ROWS)
-      factors[row] = w.stages ? a.factors[w.row_item(item) * T::rows + row] : 0.0f;
-    sums.begin(a, w, item, warp, lane);
+      factors[row] = w.stages ? a.factors[w.n_tile(tile) * T::tile_n + row] : 0.0f;
+    sums.begin(a, w, tile, warp, lane);
     uint32_t before = 0; /* the barrier of the stage that the tensor cores have not yet done */
     if (w.stages > 0) {
       wait_barrier(ring.full, ring.parity);
@@ -115,7 +115,7 @@ __device__ inline void multiply_items(const octets_args &a, const Work &w, octet
 #pragma unroll
           for (int r = 0; r < T::row_tiles; r++) {
             weights[i / 4][r][half + 2 * sixteen] =
-                (uint32_t)keep((int)lpg_planes_bytes_of_weights(T::Bits, words.word[r] + half, 2, step * 2 + sixteen));
+                (uint32_t)keep((int)lpg_bit_planes_weight_bytes(T::Bits, words.word[r] + half, 2, step * 2 + sixteen));
           }
         }
         sums.start(weights, x, first);
@@ -137,25 +137,25 @@ __device__ inline void multiply_items(const octets_args &a, const Work &w, octet
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0 && before != 0) arrive(before);
-    if (!is_half<T> && a.plan.slices > 1) {
-      store_parts<T>(a, w, item, stored_sums<T>(sums, true), factors, memory);
-    } else if (!store_scaled<T>(a, w, item, sums, factors, memory)) {
-      store_item<T>(a, w, item, stored_sums<T>(sums, a.epilogue.y_type == LPGEMM_I32), factors, memory);
+    if (!is_half<T> && a.plan.split_k > 1) {
+      store_parts<T>(a, w, tile, stored_sums<T>(sums, true), factors, memory);
+    } else if (!store_scaled<T>(a, w, tile, sums, factors, memory)) {
+      store_tile<T>(a, w, tile, stored_sums<T>(sums, a.epilogue.y_type == LPGEMM_I32), factors, memory);
     }
   }
 }
 
-template <int Bits, int Tokens, int RowTiles>
-struct octets_row_traits : octets_traits<Bits, Tokens, RowTiles> {
-  using whole = octets_row_traits;
+template <int Bits, int TileM, int RowTiles>
+struct gemm8_row_traits : gemm8_traits<Bits, TileM, RowTiles> {
+  using whole = gemm8_row_traits;
   static constexpr bool integer_sums = true, grouped = false, Zeros = false;
   static constexpr bool as_stored = Bits == 8; /* words are multiplied themselves: they wait for those products */
 
   /* T: these traits, or their halves. */
   template <class T, class Work>
-  __device__ static void multiply(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+  __device__ static void multiply(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                   int lane) {
-    multiply_items<T>(a, w, ring, memory, warp, lane);
+    multiply_tiles<T>(a, w, ring, memory, warp, lane);
   }
 };
 

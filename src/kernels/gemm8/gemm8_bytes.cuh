@@ -1,5 +1,5 @@
-/* What weights become in octets_units.cuh: four bytes of a row's 16 columns, in the order in which
- * lpg_planes_bytes_of_weights() has them, for the tensor cores' int8 or e4m3, whose unit is octets_bytes_args::unit. */
+/* What weights become in gemm8_units.cuh: four bytes of a row's 16 columns, in the order in which
+ * lpg_bit_planes_weight_bytes() has them, for the tensor cores' int8 or e4m3, whose unit is gemm8_bytes_args::unit. */
 #pragma once
 
 #include "../operand/bit_planes.h"
@@ -26,7 +26,7 @@ struct e4m3_products {
 template <int Bits>
 __device__ inline uint32_t low_bits(const uint32_t *word, int step) {
   if constexpr (lpg_is_pow2_width(Bits)) return word[step * Bits / 8 * 2] >> step * Bits % 8;
-  return lpg_planes_bytes_of_weights(Bits, word, 2, step);
+  return lpg_bit_planes_weight_bytes(Bits, word, 2, step);
 }
 
 /* Codes as bytes with the top bit set. Constants of these are in registers, since an instruction takes only one, beside
@@ -39,11 +39,11 @@ __device__ inline uint32_t topped_codes(const uint32_t *word, int step) {
 /* The code less the middle of the codes, times 2^(8 - Bits). */
 template <int Bits_>
 struct centered_i8 : i8_products {
-  static_assert(lpg_octets_has_centered(Bits_), "codes of 4 or 8 bits");
+  static_assert(lpg_gemm8_has_centered(Bits_), "codes of 4 or 8 bits");
   static constexpr int Bits = Bits_;
   static constexpr bool zeros = false;
 
-  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t, const octets_bytes_args &) {
+  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t, const gemm8_bytes_args &) {
     const uint32_t low = word[step * Bits / 8 * 2], codes = Bits == 4 && step % 2 == 0 ? low << 4 : low;
     return and_xor(codes, Bits == 4 ? 0xf0f0f0f0u : ~0u, 0x80808080u);
   }
@@ -55,7 +55,7 @@ struct less_zero_i8 : i8_products {
   static constexpr int Bits = Bits_;
   static constexpr bool zeros = true;
 
-  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t zero, const octets_bytes_args &) {
+  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t zero, const gemm8_bytes_args &) {
     return (topped_codes<Bits>(word, step) - zero) ^ 0x80808080u;
   }
 };
@@ -68,7 +68,7 @@ struct less_zero_e4m3 : e4m3_products {
   static constexpr int Bits = Bits_;
   static constexpr bool zeros = true;
 
-  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t zero, const octets_bytes_args &) {
+  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t zero, const gemm8_bytes_args &) {
     const uint32_t codes = topped_codes<Bits>(word, step), top = 0x80808080u;
     return __vabsdiffu4(codes, zero | top) | (~(codes - zero) & top);
   }
@@ -79,7 +79,7 @@ struct centered_e4m3 : e4m3_products {
   static constexpr int Bits = 4;
   static constexpr bool zeros = false;
 
-  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t, const octets_bytes_args &) {
+  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t, const gemm8_bytes_args &) {
     const uint32_t two = word[step / 2 * 2], low = step % 2 ? two >> 4 : two, top = step % 2 ? two : two << 4;
     return __vabsdiffu4(low & 0x0f0f0f0fu, 0x08080808u) | (~top & 0x80808080u);
   }
@@ -91,7 +91,7 @@ struct float_e4m3 : e4m3_products {
   static constexpr int Bits = Bits_;
   static constexpr bool zeros = false, as_stored = Bits == 8;
 
-  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t, const octets_bytes_args &a) {
+  __device__ static uint32_t bytes(const uint32_t *word, int step, uint32_t, const gemm8_bytes_args &a) {
     const uint32_t codes = Bits == 6 ? low_bits<6>(word, step) : word[step * Bits / 8 * 2];
     if (Bits == 8) return codes;
     const bool is_high = Bits == 4 && step % 2; /* half of the byte */

@@ -1,8 +1,8 @@
 /* The frame of the kernels for X of 8 bits by weights that become bytes in registers.
  *
- *   four warps bring an image of X and the packed weights into stages in shared memory: one of them two copies a stage
- *   eight warps multiply what the stages hold: octets.cuh, octets_units.cuh
- *   the sums of all slices of K are added up; epilogue, store */
+ *   four warps load an image of X and the packed weights into stages in shared memory: one of them two copies a
+ * stage eight warps multiply what the stages hold: octets.cuh, gemm8_units.cuh the sums of all parts of K are added up;
+ * epilogue, store */
 #pragma once
 
 #include "../epilogue/store_fast.cuh"
@@ -17,9 +17,9 @@ namespace { /* nothing here is a symbol of the library */
 /* The scales and zeros of a stage, of a warp's row tiles from row_tile on; `unit` counts 128 columns of a row. A lane
  * brings those of a row tile and 128 columns, and arrives when they are there. */
 template <class T>
-__device__ inline void bring_numbers(const octets_groups &g, uint32_t to, uint32_t full, int warp, int row_tile,
-                                     int row_tiles, int unit, int lane) {
-  constexpr int all = T::rows / LPG_TILE_ROWS * T::units, each = all / LPG_OCTETS_COPY_WARPS;
+__device__ inline void load_stage_scales(const gemm8_groups &g, uint32_t to, uint32_t full, int warp, int row_tile,
+                                         int row_tiles, int unit, int lane) {
+  constexpr int all = T::tile_n / LPG_TILE_ROWS * T::units, each = all / LPG_GEMM8_PRODUCER_WARPS;
   if (lane >= each) return;
   const int64_t tile = min(row_tile + lane / T::units, row_tiles - 1);
   const int group = min((unit + lane % T::units) >> g.log2, g.last), slot = warp * each + lane;
@@ -32,41 +32,42 @@ __device__ inline void bring_numbers(const octets_groups &g, uint32_t to, uint32
 
 /* The zero that all groups have, in all stages: nobody brings it, and nothing else is ever there. */
 template <class T>
-__device__ inline void fill_zeros(const octets_args &a, uint8_t *memory) {
-  constexpr int words = T::rows * T::units / 4;
+__device__ inline void fill_zeros(const gemm8_args &a, uint8_t *memory) {
+  constexpr int words = T::tile_n * T::units / 4;
   for (int i = threadIdx.x; i < a.plan.stages * words; i += T::threads) {
-    uint8_t *const stage = memory + a.plan.numbers_ring + i / words * T::numbers_bytes;
-    ((uint32_t *)(stage + T::rows * T::units * 2))[i % words] = a.groups.zero;
+    uint8_t *const stage = memory + a.plan.scales_ring + i / words * T::scales_bytes;
+    ((uint32_t *)(stage + T::tile_n * T::units * 2))[i % words] = a.groups.zero;
   }
 }
 
 /* The first of the four warps brings X and weights, all four the numbers of a quarter of the row tiles. */
 template <class T, class Work>
-__device__ inline void bring_stages(const octets_args &a, const Work &w, octets_ring &ring, int warp, int lane) {
-  constexpr int row_tiles = T::rows / LPG_TILE_ROWS, x_parts = T::stage_k / LPG_OCTETS_X_K;
-  for (int item = w.first_item; item < w.items; item += w.stride) {
-    const int token = w.token_item(item) * T::Tokens, row_tile = w.row_item(item) * row_tiles;
-    const int tokens = min(T::Tokens, a.image_tokens - token);
-    const uint8_t *image = a.image + (int64_t)token * LPG_OCTETS_X_K + (int64_t)w.first * x_parts * a.image_stage;
+__device__ inline void load_stages_of_tile(const gemm8_args &a, const Work &w, gemm8_ring &ring, int warp, int lane) {
+  constexpr int row_tiles = T::tile_n / LPG_TILE_ROWS, x_parts = T::stage_k / LPG_GEMM8_X_K;
+  for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) {
+    const int x_row = w.m_tile(tile) * T::TileM, row_tile = w.n_tile(tile) * row_tiles;
+    const int x_rows = min(T::TileM, a.image_tokens - x_row);
+    const uint8_t *image = a.image + (int64_t)x_row * LPG_GEMM8_X_K + (int64_t)w.first * x_parts * a.image_stage;
     for (int stage = w.first; stage < w.first + w.stages; stage++) {
       if (T::grouped || warp == 0) wait_barrier(ring.full + 8, ring.parity);
       if (warp == 0 && is_elected()) {
-        arrive_and_expect(ring.full, tokens * T::stage_k + T::w_bytes);
+        arrive_and_expect(ring.full, x_rows * T::stage_k + T::w_bytes);
         copy_box(ring.codes, &a.codes, 0, stage * T::w_vectors, row_tile, ring.full);
 #pragma unroll
         for (int i = 0; i < x_parts; i++) {
-          copy_bulk(ring.x + i * T::x_part, image + i * a.image_stage, tokens * LPG_OCTETS_X_K, ring.full);
+          copy_bulk(ring.x + i * T::x_part, image + i * a.image_stage, x_rows * LPG_GEMM8_X_K, ring.full);
         }
       }
       if constexpr (T::grouped) {
-        bring_numbers<T>(a.groups, ring.numbers, ring.full, warp, row_tile + warp * (row_tiles / LPG_OCTETS_COPY_WARPS),
-                         a.row_tiles, stage * T::units, lane);
+        load_stage_scales<T>(a.groups, ring.scale_data, ring.full, warp,
+                             row_tile + warp * (row_tiles / LPG_GEMM8_PRODUCER_WARPS), a.row_tiles, stage * T::units,
+                             lane);
       }
       image += x_parts * a.image_stage;
       ring.advance<T>(a.plan);
     }
     __syncwarp();
-    if (!is_half<T> && a.plan.slices > 1) {
+    if (!is_half<T> && a.plan.split_k > 1) {
       if (T::grouped) wait_copies<0>();
       wait_for_parts();
       fence_for_tensor_cores(); /* sums have lain where copies will come */
@@ -76,8 +77,8 @@ __device__ inline void bring_stages(const octets_args &a, const Work &w, octets_
 
 /* Barriers of the ring; then nothing is read or written before the kernels before are done. */
 template <class T>
-__device__ inline void begin_octets(const octets_args &a, uint32_t base) {
-  let_next_start();
+__device__ inline void begin_gemm8(const gemm8_args &a, uint32_t base) {
+  pdl_launch_next();
   if (threadIdx.x == 0) {
     for (int i = 0; i < a.plan.stages; i++) {
       init_barrier(base + 16 * i, T::full_arrivals);
@@ -86,32 +87,32 @@ __device__ inline void begin_octets(const octets_args &a, uint32_t base) {
     fence_barriers();
   }
   __syncthreads();
-  wait_for_previous();
+  pdl_wait();
 }
 
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) octets_kernel(const __grid_constant__ octets_args a) {
+__global__ void __launch_bounds__(T::threads, 1) gemm8_kernel(const __grid_constant__ gemm8_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
   const uint32_t base = shared_address(memory);
   if constexpr (T::grouped && T::Zeros) {
     if (!a.groups.zeros) fill_zeros<T>(a, memory);
   }
-  begin_octets<T>(a, base);
-  const octets_work w(a);
+  begin_gemm8<T>(a, base);
+  const gemm8_work w(a);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
-    give_registers_back<T::copy_registers>();
-    octets_ring ring(a.plan, base, 1); /* fresh stages are empty */
-    bring_stages<T>(a, w, ring, warp - T::warps, lane);
-    if constexpr (lpg_octets_has_halves(T::Tokens, T::row_tiles)) {
-      bring_stages<half_traits<T>>(a, halves_of<octets_work>(w), ring, warp - T::warps, lane);
+    release_registers<T::copy_registers>();
+    gemm8_ring ring(a.plan, base, 1); /* fresh stages are empty */
+    load_stages_of_tile<T>(a, w, ring, warp - T::warps, lane);
+    if constexpr (lpg_gemm8_has_halves(T::TileM, T::row_tiles)) {
+      load_stages_of_tile<half_traits<T>>(a, halves_of<gemm8_work>(w), ring, warp - T::warps, lane);
     }
   } else {
     take_registers<T::registers>();
-    octets_ring ring(a.plan, base, 0);
+    gemm8_ring ring(a.plan, base, 0);
     T::template multiply<T>(a, w, ring, memory, warp, lane);
-    if constexpr (lpg_octets_has_halves(T::Tokens, T::row_tiles)) {
-      T::template multiply<half_traits<T>>(a, halves_of<octets_work>(w), ring, memory, warp, lane);
+    if constexpr (lpg_gemm8_has_halves(T::TileM, T::row_tiles)) {
+      T::template multiply<half_traits<T>>(a, halves_of<gemm8_work>(w), ring, memory, warp, lane);
     }
   }
 }

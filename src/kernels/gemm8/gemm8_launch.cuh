@@ -10,20 +10,20 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* What is remembered of a problem. */
-struct octets_memo {
-  lpg_octets_plan plan;
-  int item;
+struct gemm8_memo {
+  lpg_gemm8_plan plan;
+  int tile;
 };
 
-static lpgemm_status_t find_octets_plan(const lpg_call &call, octets_memo &best) {
+static lpgemm_status_t find_gemm8_plan(const lpg_call &call, gemm8_memo &best) {
   static_assert(sizeof best <= sizeof call.memo->words, "a memo is too small for a plan");
   if (call.memo && call.memo->filled) {
     memcpy(&best, call.memo->words, sizeof best);
     return LPGEMM_SUCCESS;
   }
   double ns = 0.0;
-  LPG_CHECK(lpg_octets_choose(call.problem.plan, call.problem.x_type, call.problem.m, call.device, &best.plan,
-                              &best.item, &ns),
+  LPG_CHECK(lpg_gemm8_choose(call.problem.plan, call.problem.x_type, call.problem.m, call.device, &best.plan,
+                             &best.tile, &ns),
             LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &best, sizeof best);
@@ -32,94 +32,94 @@ static lpgemm_status_t find_octets_plan(const lpg_call &call, octets_memo &best)
   return LPGEMM_SUCCESS;
 }
 
-/* with(kernel) for the kernel of that form and item, if there is one. */
-template <class Weights, int Tokens, int RowTiles, class With>
-static lpgemm_status_t with_units(lpg_octets_form form, With with) {
-  if constexpr (lpg_octets_has_item(1, Weights::Bits, Tokens, RowTiles)) {
-    if (form.grouped) return with((const void *)octets_kernel<octets_unit_traits<Weights, Tokens, RowTiles, true>>);
+/* with(kernel) for the kernel of that form and work tile, if there is one. */
+template <class Weights, int TileM, int RowTiles, class With>
+static lpgemm_status_t with_units(lpg_gemm8_mode form, With with) {
+  if constexpr (lpg_gemm8_has_tile(1, Weights::Bits, TileM, RowTiles)) {
+    if (form.grouped) return with((const void *)gemm8_kernel<gemm8_unit_traits<Weights, TileM, RowTiles, true>>);
     if constexpr (Weights::by_e4m3)
-      return with((const void *)octets_kernel<octets_unit_traits<Weights, Tokens, RowTiles, false>>);
+      return with((const void *)gemm8_kernel<gemm8_unit_traits<Weights, TileM, RowTiles, false>>);
   }
   return LPGEMM_SUCCESS;
 }
 
 template <int Bits_>
-struct octets_i8_integer {
+struct gemm8_i8_integer {
   static constexpr int Bits = Bits_;
-  template <int Tokens, int RowTiles, class With>
-  static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
+  template <int TileM, int RowTiles, class With>
+  static lpgemm_status_t with_kernel(lpg_gemm8_mode form, With with) {
     if (!form.grouped) {
-      if constexpr (lpg_octets_has_item(0, Bits, Tokens, RowTiles)) {
-        return with((const void *)octets_kernel<octets_row_traits<Bits, Tokens, RowTiles>>);
+      if constexpr (lpg_gemm8_has_tile(0, Bits, TileM, RowTiles)) {
+        return with((const void *)gemm8_kernel<gemm8_row_traits<Bits, TileM, RowTiles>>);
       }
       return LPGEMM_SUCCESS;
     }
-    if (form.become == LPG_OCTETS_CENTERED) {
-      if constexpr (lpg_octets_has_centered(Bits)) return with_units<centered_i8<Bits>, Tokens, RowTiles>(form, with);
+    if (form.become == LPG_GEMM8_CENTERED) {
+      if constexpr (lpg_gemm8_has_centered(Bits)) return with_units<centered_i8<Bits>, TileM, RowTiles>(form, with);
     } else {
-      if constexpr (Bits < 8) return with_units<less_zero_i8<Bits>, Tokens, RowTiles>(form, with);
+      if constexpr (Bits < 8) return with_units<less_zero_i8<Bits>, TileM, RowTiles>(form, with);
     }
     return LPGEMM_SUCCESS;
   }
 };
 
 template <int Bits_>
-struct octets_e4m3_integer {
+struct gemm8_e4m3_integer {
   static constexpr int Bits = Bits_;
-  template <int Tokens, int RowTiles, class With>
-  static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
-    if (form.become == LPG_OCTETS_CENTERED) {
-      if constexpr (Bits == 4) return with_units<centered_e4m3, Tokens, RowTiles>(form, with);
+  template <int TileM, int RowTiles, class With>
+  static lpgemm_status_t with_kernel(lpg_gemm8_mode form, With with) {
+    if (form.become == LPG_GEMM8_CENTERED) {
+      if constexpr (Bits == 4) return with_units<centered_e4m3, TileM, RowTiles>(form, with);
     }
-    return with_units<less_zero_e4m3<Bits>, Tokens, RowTiles>(form, with);
+    return with_units<less_zero_e4m3<Bits>, TileM, RowTiles>(form, with);
   }
 };
 
 template <int Bits_>
-struct octets_e4m3_float {
+struct gemm8_e4m3_float {
   static constexpr int Bits = Bits_;
-  template <int Tokens, int RowTiles, class With>
-  static lpgemm_status_t with_kernel(lpg_octets_form form, With with) {
-    return with_units<float_e4m3<Bits>, Tokens, RowTiles>(form, with);
+  template <int TileM, int RowTiles, class With>
+  static lpgemm_status_t with_kernel(lpg_gemm8_mode form, With with) {
+    return with_units<float_e4m3<Bits>, TileM, RowTiles>(form, with);
   }
 };
 
-template <class Kernels, int Tokens, int RowTiles>
-static lpgemm_status_t launch_octets(const lpg_call &call, lpg_octets_form form, octets_args &a) {
-  using T = octets_traits<Kernels::Bits, Tokens, RowTiles>;
+template <class Kernels, int TileM, int RowTiles>
+static lpgemm_status_t launch_gemm8(const lpg_call &call, lpg_gemm8_mode form, gemm8_args &a) {
+  using T = gemm8_traits<Kernels::Bits, TileM, RowTiles>;
   bool is_there = false;
-  if (!call.skip_product) LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::rows / LPG_TILE_ROWS, &a.codes));
-  LPG_TRY((Kernels::template with_kernel<Tokens, RowTiles>(form, [&](const void *kernel) {
+  if (!call.skip_product) LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, &a.codes));
+  LPG_TRY((Kernels::template with_kernel<TileM, RowTiles>(form, [&](const void *kernel) {
     is_there = true;
-    return launch_cluster(kernel, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices, T::threads,
+    return launch_cluster(kernel, dim3((unsigned)(a.plan.split_k * a.plan.clusters)), a.plan.split_k, T::threads,
                           (size_t)a.plan.shared_bytes, call.stream, a, true);
   })));
   LPG_CHECK(is_there, LPGEMM_INTERNAL_ERROR, "an item was chosen for which there is no kernel");
   return LPGEMM_SUCCESS;
 }
 
-static octets_groups make_octets_groups(const lpg_call &call) {
+static gemm8_groups make_gemm8_groups(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
   const lpgemm_weight_desc_t &d = plan.desc;
-  octets_groups g = {};
+  gemm8_groups g = {};
   g.scales = call.section[LPG_SECTION_SCALES];
   g.scale_row = plan.group.padded * lpg_slot_bytes(d.scale_type);
   if (d.zero == LPGEMM_ZERO_PER_GROUP) {
     g.zeros = call.section[LPG_SECTION_ZEROS];
     g.zero_row = plan.group.padded * lpg_slot_bytes(d.zero_type);
   }
-  while (LPG_OCTETS_X_K << g.log2 < plan.group.k) g.log2++;
+  while (LPG_GEMM8_X_K << g.log2 < plan.group.k) g.log2++;
   g.last = (int32_t)plan.group.count - 1;
   g.scale_is_bf16 = d.scale_type == LPGEMM_BF16;
-  g.zero = (uint32_t)lpg_octets_zero(&d) * 0x01010101u;
+  g.zero = (uint32_t)lpg_gemm8_zero(&d) * 0x01010101u;
   return g;
 }
 
 /* The unit of signed bytes is 1, or brings centred codes down again; that of integers in e4m3 is 2^9 times its smallest
  * number, and that of floats makes up for the exponents' biases. */
-static octets_bytes_args make_octets_bytes(const lpg_plan &plan, lpg_octets_form form) {
-  octets_bytes_args b = {};
-  if (form.become == LPG_OCTETS_FLOATS) {
+static gemm8_bytes_args make_gemm8_bytes(const lpg_plan &plan, lpg_gemm8_mode form) {
+  gemm8_bytes_args b = {};
+  if (form.become == LPG_GEMM8_FLOATS) {
     const int exponent = lpg_exponent_bits(plan.desc.type);
     b.unit = lpg_exp2i(7 - ((1 << (exponent - 1)) - 1));
     b.float_up = (uint32_t)(3 - lpg_low_field(plan.desc.type));
@@ -127,65 +127,67 @@ static octets_bytes_args make_octets_bytes(const lpg_plan &plan, lpg_octets_form
   } else if (form.by_e4m3) {
     b.unit = 512.0f;
   } else {
-    b.unit = form.become == LPG_OCTETS_CENTERED ? lpg_exp2i(plan.bits - 8) : 1.0f;
+    b.unit = form.become == LPG_GEMM8_CENTERED ? lpg_exp2i(plan.bits - 8) : 1.0f;
   }
   return b;
 }
 
 template <class Kernels>
-static lpgemm_status_t run_octets(const lpg_call &call) {
+static lpgemm_status_t run_gemm8(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
-  const lpg_octets_form form = lpg_octets_form_of(&plan, call.problem.x_type);
-  const lpg_octets_workspace at = lpg_octets_workspace_of(&plan, call.problem.m);
-  octets_memo memo = {};
-  octets_args a = {};
-  LPG_TRY(find_octets_plan(call, memo));
+  const lpg_gemm8_mode form = lpg_gemm8_mode_of(&plan, call.problem.x_type);
+  const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(&plan, call.problem.m);
+  gemm8_memo memo = {};
+  gemm8_args a = {};
+  LPG_TRY(find_gemm8_plan(call, memo));
   a.plan = memo.plan;
   a.row_tiles = (int32_t)plan.row_tiles;
   a.n = (int32_t)plan.desc.n;
   a.m = (int32_t)call.problem.m;
   a.image = (const uint8_t *)call.workspace;
-  a.image_tokens = (int32_t)lpg_octets_tokens(call.problem.m);
-  a.image_stage = (int64_t)a.image_tokens * LPG_OCTETS_X_K;
+  a.image_tokens = (int32_t)lpg_gemm8_x_rows(call.problem.m);
+  a.image_stage = (int64_t)a.image_tokens * LPG_GEMM8_X_K;
   a.x_sums = (const int32_t *)(a.image + at.x_sums);
   a.factors = (const float *)(a.image + at.factors);
   a.offsets = (const int32_t *)(a.image + at.offsets);
   a.epilogue = make_epilogue(call);
-  if (!call.skip_product) LPG_TRY(lpgemm_i_octets_prepare_call(&call));
-  if (lpg_octets_promotes(form)) {
-    a.groups = make_octets_groups(call);
-    a.bytes = make_octets_bytes(plan, form);
+  if (!call.skip_product) LPG_TRY(lpgemm_i_gemm8_prepare_call(&call));
+  if (lpg_gemm8_promotes(form)) {
+    a.groups = make_gemm8_groups(call);
+    a.bytes = make_gemm8_bytes(plan, form);
   }
-#define LPG_ITEM(tokens, row_tiles) launch_octets<Kernels, tokens, row_tiles>,
-  static lpgemm_status_t (*const launch[])(const lpg_call &, lpg_octets_form,
-                                           octets_args &) = {LPG_OCTETS_ITEMS(LPG_ITEM)};
-#undef LPG_ITEM
-  return launch[memo.item](call, form, a);
+#define LPG_TILE(x_rows, row_tiles) launch_gemm8<Kernels, x_rows, row_tiles>,
+  static lpgemm_status_t (*const launch[])(const lpg_call &, lpg_gemm8_mode,
+                                           gemm8_args &) = {LPG_GEMM8_TILES(LPG_TILE)};
+#undef LPG_TILE
+  return launch[memo.tile](call, form, a);
 }
 
 template <class Kernels>
-static lpgemm_status_t prepare_octets() {
+static lpgemm_status_t prepare_gemm8() {
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   const auto allow = [&](const void *kernel) { return allow_shared(kernel, (size_t)bytes); };
   for (int i = 0; i < 4; i++) {
-    lpg_octets_form form = {};
+    lpg_gemm8_mode form = {};
     form.grouped = i / 2;
-    form.become = i % 2 ? LPG_OCTETS_CENTERED : LPG_OCTETS_LESS_ZERO;
-#define LPG_ITEM(tokens, row_tiles) LPG_TRY((Kernels::template with_kernel<tokens, row_tiles>(form, allow)));
-    LPG_OCTETS_ITEMS(LPG_ITEM)
-#undef LPG_ITEM
+    form.become = i % 2 ? LPG_GEMM8_CENTERED : LPG_GEMM8_LESS_ZERO;
+#define LPG_TILE(x_rows, row_tiles) LPG_TRY((Kernels::template with_kernel<x_rows, row_tiles>(form, allow)));
+    LPG_GEMM8_TILES(LPG_TILE)
+#undef LPG_TILE
   }
-  return lpgemm_i_octets_prepare_x();
+  return lpgemm_i_gemm8_prepare_x();
 }
 
 }  // namespace
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_OCTETS(symbol, x, decoder, bits)                          \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {           \
-    return lpg::run_octets<lpg::octets_##x##_##decoder<bits>>(*call); \
-  }                                                                   \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_octets<lpg::octets_##x##_##decoder<bits>>(); }
+#define LPG_GEMM8(symbol, x, dequantiser, bits)                         \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {             \
+    return lpg::run_gemm8<lpg::gemm8_##x##_##dequantiser<bits>>(*call); \
+  }                                                                     \
+  extern "C" lpgemm_status_t symbol##_prepare(void) {                   \
+    return lpg::prepare_gemm8<lpg::gemm8_##x##_##dequantiser<bits>>();  \
+  }

@@ -1,9 +1,9 @@
-/* Integer weights by few rows of integer X (tokens), as bytes on the tensor cores of sm_90a: weights are the operand in
- * registers, codes as they are packed but for a shift and a mask, X is in shared memory.
+/* Integer weights by few rows of integer X (rows of X), as bytes on the tensor cores of sm_90a: weights are the operand
+ * in registers, codes as they are packed but for a shift and a mask, X is in shared memory.
  *
- *   all warps bring the block's slice of X to shared memory, bring its columns in order, and add up its tokens
+ *   all warps load the block's slice of X to shared memory, put its columns in order, and add up its rows of X
  *   round after round:
- *     a warp has 16 rows: loads packed words a few blocks of columns ahead, makes bytes of them, multiplies
+ *     a warp has 16 rows: loads packed words a few k blocks ahead, makes bytes of them, multiplies
  *     each group's sums to the shared memory of the blocks that store their rows; when all are there, they are added
  *     up and stored */
 #pragma once
@@ -24,10 +24,10 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int few_threads = 128 * LPG_FEW_GROUPS;
+constexpr int skinny8_threads = 128 * LPG_SKINNY8_GROUPS;
 
-struct few_args {
-  lpg_few_plan plan;
+struct skinny8_args {
+  lpg_skinny8_plan plan;
   const uint8_t *codes;
   int64_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */
@@ -35,17 +35,17 @@ struct few_args {
   const uint8_t *x;
   int64_t ldx;
   uint32_t flip; /* of a byte of X, in all four of a word */
-  lpg_planes_line w_line, x_line;
+  lpg_integer_line w_line, x_line;
   groups_args groups;
   epilogue_args epilogue;
 };
 
-/* The packed words of a block of columns that a lane has, loaded ahead. */
+/* The packed words of a k block that a lane has, loaded ahead. */
 template <int Bits>
-struct few_words {
+struct skinny8_words {
   uint32_t word[4 * Bits];
 
-  __device__ void load(const few_args &a, const uint8_t *codes, int block) {
+  __device__ void load(const skinny8_args &a, const uint8_t *codes, int block) {
 #pragma unroll
     for (int v = 0; v < Bits; v++) {
 #pragma unroll
@@ -55,27 +55,27 @@ struct few_words {
   }
 };
 
-/* The slice of X on its way to shared memory, of the tokens from `first` on. */
-template <int Tokens>
-__device__ inline void copy_x(const few_args &a, int first, int first_k, int stages, uint32_t to) {
+/* The slice of X on its way to shared memory, of the rows of X from `first` on. */
+template <int TileM>
+__device__ inline void copy_x(const skinny8_args &a, int first, int first_k, int stages, uint32_t to) {
   const x_matrix<1> x(a.x, a.ldx, a.m, a.k);
   const bool aligned = x.aligned();
-  for (int stage = threadIdx.x / 32; stage < stages; stage += few_threads / 32) {
-    x.template load<Tokens>(to + stage * (Tokens * 128), first, first_k + stage * 128, threadIdx.x % 32, aligned);
+  for (int stage = threadIdx.x / 32; stage < stages; stage += skinny8_threads / 32) {
+    x.template load<TileM>(to + stage * (TileM * 128), first, first_k + stage * 128, threadIdx.x % 32, aligned);
   }
   commit_copies();
 }
 
-/* What has arrived is put in the order of columns that packed weights have; sums: of the slice's tokens. A warp takes a
- * token at a time, 512 columns at once. */
-template <int Tokens>
-__device__ inline void order_x(const few_args &a, int tokens, int first_k, int stages, uint8_t *x, int32_t *sums) {
+/* What has arrived is put in the order of columns that packed weights have; sums: of the slice's rows of X. A warp
+ * takes a row of X at a time, 512 columns at once. */
+template <int TileM>
+__device__ inline void order_x(const skinny8_args &a, int x_rows, int first_k, int stages, uint8_t *x, int32_t *sums) {
   const int lane = threadIdx.x % 32, piece = lane % 8;
 #pragma unroll 1
-  for (int token = threadIdx.x / 32; token < tokens; token += few_threads / 32) {
+  for (int x_row = threadIdx.x / 32; x_row < x_rows; x_row += skinny8_threads / 32) {
     int sum = 0;
     for (int stage = lane / 8; stage < stages; stage += 4) {
-      uint4 *const place = (uint4 *)(x + stage * (Tokens * 128) + token * 128 + (piece ^ token % 8) * 16);
+      uint4 *const place = (uint4 *)(x + stage * (TileM * 128) + x_row * 128 + (piece ^ x_row % 8) * 16);
       const uint4 all = *place;
       uint32_t word[4] = {all.x, all.y, all.z, all.w};
 #pragma unroll
@@ -84,20 +84,20 @@ __device__ inline void order_x(const few_args &a, int tokens, int first_k, int s
         word[i] ^= left >= 4 ? a.flip : left <= 0 ? 0u : a.flip >> (32 - 8 * left);
         sum = __dp4a((int)word[i], 0x01010101, sum);
       }
-      *place = make_uint4(lpg_planes_bytes_of_x(word, 0), lpg_planes_bytes_of_x(word, 1),
-                          lpg_planes_bytes_of_x(word, 2), lpg_planes_bytes_of_x(word, 3));
+      *place = make_uint4(lpg_bit_planes_x_bytes(word, 0), lpg_bit_planes_x_bytes(word, 1),
+                          lpg_bit_planes_x_bytes(word, 2), lpg_bit_planes_x_bytes(word, 3));
     }
     sum = __reduce_add_sync(0xffffffffu, sum);
-    if (lane == 0) sums[token] = sum;
+    if (lane == 0) sums[x_row] = sum;
   }
 }
 
-/* A block of columns: the words become free as they are made bytes. x: its first stage's place; code_sum: of the
+/* A k block: the words become free as they are made bytes. x: its first stage's place; code_sum: of the
  * lane's two rows, where it is needed. */
 template <int Bits, int Sums>
-__device__ inline void multiply_block(const few_args &a, const uint32_t *word, int block, uint32_t x, int (&sum)[Sums],
-                                      int (&code_sum)[2]) {
-  constexpr int tokens = Sums * 2, stage_places = tokens * 128 / 16;
+__device__ inline void multiply_block(const skinny8_args &a, const uint32_t *word, int block, uint32_t x,
+                                      int (&sum)[Sums], int (&code_sum)[2]) {
+  constexpr int x_rows = Sums * 2, stage_places = x_rows * 128 / 16;
   const int t = threadIdx.x % 4;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
@@ -105,12 +105,12 @@ __device__ inline void multiply_block(const few_args &a, const uint32_t *word, i
 #pragma unroll
     for (int i = 0; i < 16; i++) {
       const uint32_t stored =
-          lpg_planes_bytes_of_weights(Bits, word + half * Bits * 2 + i % 2, 2, i / 4 * 2 + i / 2 % 2);
+          lpg_bit_planes_weight_bytes(Bits, word + half * Bits * 2 + i % 2, 2, i / 4 * 2 + i / 2 % 2);
       bytes[i / 4][i % 4] = (uint32_t)keep((int)(Bits == 8 ? stored ^ 0x80808080u : stored)); /* before the fence */
     }
     if (a.x_line.offset != 0) {
-      const int left = a.k - block * LPG_FEW_BLOCK_K - half * LPG_PLANES_HALF_K;
-      const uint32_t there = left >= LPG_PLANES_HALF_K ? 0xffffffffu : lpg_planes_columns_left(t, left);
+      const int left = a.k - block * LPG_SKINNY8_BLOCK_K - half * LPG_BIT_PLANES_HALF_K;
+      const uint32_t there = left >= LPG_BIT_PLANES_HALF_K ? 0xffffffffu : lpg_bit_planes_columns_left(t, left);
 #pragma unroll
       for (int i = 0; i < 16; i++) {
         const uint32_t ones = there >> (i / 4 * 2 + i / 2 % 2) & 0x01010101u;
@@ -120,17 +120,18 @@ __device__ inline void multiply_block(const few_args &a, const uint32_t *word, i
     wgmma_wait<0>();
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < 4; i++) wgmma_i8_few::multiply(sum, bytes[i], swizzled_rows(x + half * stage_places + i * 2));
+    for (int i = 0; i < 4; i++)
+      wgmma_i8_skinny::multiply(sum, bytes[i], swizzled_rows(x + half * stage_places + i * 2));
     wgmma_commit();
   }
 }
 
-/* Which rows of a round's items the block stores: all items' rows one after the other, its share of them. */
-struct few_share {
+/* Which rows of a round's work tiles the block stores: all work tiles' rows one after the other, its share of them. */
+struct skinny8_share {
   int first, count, first_row; /* first: of the round's rows; first_row: of W, where the round begins */
 
-  __device__ few_share(const few_args &a, int round, int rank, int cluster) {
-    const int rows = LPG_FEW_ROWS * lpg_few_each(&a.plan);
+  __device__ skinny8_share(const skinny8_args &a, int round, int rank, int cluster) {
+    const int rows = LPG_SKINNY8_TILE_N * lpg_skinny8_each(&a.plan);
     count = a.plan.share;
     first = rank * count;
     first_row = (cluster + round * a.plan.clusters) * rows;
@@ -139,12 +140,12 @@ struct few_share {
 
 /* What a thread knows of a round's rows: the offsets of its lane's two rows, less their zeros; the scale of one that
  * the block will store. */
-struct few_numbers {
+struct skinny8_scales {
   int own[2];
   float scale;
 
-  __device__ void load(const few_args &a, const few_share &share, int group) {
-    const int row = share.first_row + group / a.plan.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS +
+  __device__ void load(const skinny8_args &a, const skinny8_share &share, int group) {
+    const int row = share.first_row + group / a.plan.parts * LPG_SKINNY8_TILE_N + threadIdx.x / 32 % 4 * LPG_TILE_ROWS +
                     threadIdx.x % 32 / 4;
     const int stored = share.first_row + share.first + threadIdx.x;
     scale = 1.0f;
@@ -163,11 +164,11 @@ struct few_numbers {
   }
 };
 
-/* The group's sums of an item to the blocks that store them, with what the offsets add: planes_images.h. x_sums: of
- * tokens, NULL if another part brings them; columns: for which this one brings the product of offsets; in_round: the
+/* The group's sums of a work tile to the blocks that store them, with what the offsets add: planes_images.h. x_sums: of
+ * rows of X, NULL if another part brings them; columns: for which this one brings the product of offsets; in_round: the
  * lane's first row; part: of all that the sums come in. */
 template <int Sums>
-__device__ inline void send_sums(const few_args &a, const int (&sum)[Sums], const int (&code_sum)[2],
+__device__ inline void send_sums(const skinny8_args &a, const int (&sum)[Sums], const int (&code_sum)[2],
                                  const int (&own)[2], const int32_t *x_sums, int columns, int in_round, int part,
                                  const int32_t *areas) {
   const int lane = threadIdx.x % 32, count = a.plan.share, pitch = a.plan.pitch;
@@ -199,36 +200,37 @@ __device__ inline void send_sums(const few_args &a, const int (&sum)[Sums], cons
 }
 
 /* Called: there is much code behind it, and a kernel as short as this waits for the code it runs. */
-static __device__ __noinline__ void store_one(const epilogue_args &e, int token, int row, int integer, float real) {
+static __device__ __noinline__ void store_one(const epilogue_args &e, int x_row, int row, int integer, float real) {
   if (e.y_type == LPGEMM_I32) {
-    store_integer(e, token, row, integer);
+    store_integer(e, x_row, row, integer);
   } else {
-    store_real(e, token, row, real);
+    store_real(e, x_row, row, real);
   }
 }
 
-/* Adds up and stores the block's share of `tokens` tokens from first_token on, four rows of a token at a time. */
-template <int Tokens>
-__device__ inline void store_rows(const few_args &a, const few_share &share, int first_token, int tokens,
+/* Adds up and stores the block's share of `rows of X` rows of X from first_token on, four rows of a row of X at a time.
+ */
+template <int TileM>
+__device__ inline void store_rows(const skinny8_args &a, const skinny8_share &share, int first_token, int x_rows,
                                   const float *scales, const float *x_scales, const int32_t *areas) {
   const epilogue_args &e = a.epilogue;
-  const int all = a.plan.slices * a.plan.parts, fours = share.count / 4, pitch = a.plan.pitch;
+  const int all = a.plan.split_k * a.plan.parts, fours = share.count / 4, pitch = a.plan.pitch;
   const int first = threadIdx.x % fours * 4, row = share.first_row + share.first + first;
   const bool neighbours = e.only_scales && lpg_bytes(e.y_type) == 2 && ((uintptr_t)e.y | e.ldy * 2) % 8 == 0;
   if (row >= a.n) return;
   const float4 scale = *(const float4 *)(scales + first);
-  for (int token = threadIdx.x / fours; token < tokens; token += few_threads / fours) {
-    const int m = first_token + token;
+  for (int x_row = threadIdx.x / fours; x_row < x_rows; x_row += skinny8_threads / fours) {
+    const int m = first_token + x_row;
     int4 sum = make_int4(0, 0, 0, 0);
 #pragma unroll 4
     for (int part = 0; part < all; part++) {
-      const int4 some = *(const int4 *)(areas + (part * Tokens + token) * pitch + first);
+      const int4 some = *(const int4 *)(areas + (part * TileM + x_row) * pitch + first);
       sum = make_int4(sum.x + some.x, sum.y + some.y, sum.z + some.z, sum.w + some.w);
     }
     const float4 real =
         make_float4((float)sum.x * scale.x, (float)sum.y * scale.y, (float)sum.z * scale.z, (float)sum.w * scale.w);
     if (neighbours && row + 4 <= a.n) {
-      store_four(e, (uint16_t *)e.y + m * e.ldy + row, real, x_scales[token]);
+      store_four(e, (uint16_t *)e.y + m * e.ldy + row, real, x_scales[x_row]);
       continue;
     }
     const int integers[4] = {sum.x, sum.y, sum.z, sum.w};
@@ -240,7 +242,7 @@ __device__ inline void store_rows(const few_args &a, const few_share &share, int
   }
 }
 
-/* The threads of the cluster meet, which may be one block of threads. */
+/* The threads of the cluster meet, which may be one CTA. */
 __device__ inline void meet(int blocks) {
   if (blocks == 1) {
     __syncthreads();
@@ -250,38 +252,38 @@ __device__ inline void meet(int blocks) {
   }
 }
 
-template <int Bits, int Tokens>
-__global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_constant__ few_args a) {
+template <int Bits, int TileM>
+__global__ void __launch_bounds__(skinny8_threads, 1) skinny8_kernel(const __grid_constant__ skinny8_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  constexpr int ahead = Tokens > 16 || Bits > 4 ? 1 : 2; /* blocks of columns */
-  const lpg_few_plan &p = a.plan;
+  constexpr int ahead = TileM > 16 || Bits > 4 ? 1 : 2; /* k blocks */
+  const lpg_skinny8_plan &p = a.plan;
   int32_t *const x_sums = (int32_t *)memory;
-  float *const x_scales = (float *)(x_sums + Tokens), *const scales = x_scales + Tokens;
-  int32_t *const areas = (int32_t *)(memory + LPG_FEW_HEAD_BYTES);
-  const int rank = blockIdx.x % (unsigned)p.slices, place = blockIdx.x / (unsigned)p.slices;
-  const int cluster = place / (unsigned)p.token_items, first_token = place % (unsigned)p.token_items * Tokens;
-  const int tokens = min(a.m - first_token, Tokens);
+  float *const x_scales = (float *)(x_sums + TileM), *const scales = x_scales + TileM;
+  int32_t *const areas = (int32_t *)(memory + LPG_SKINNY8_HEAD_BYTES);
+  const int rank = blockIdx.x % (unsigned)p.split_k, place = blockIdx.x / (unsigned)p.split_k;
+  const int cluster = place / (unsigned)p.m_tiles, first_token = place % (unsigned)p.m_tiles * TileM;
+  const int x_rows = min(a.m - first_token, TileM);
   const int group = same_in_warp(threadIdx.x / 128), lane = threadIdx.x % 32, part = group % p.parts;
-  const int all_blocks = (a.k + LPG_FEW_BLOCK_K - 1) / LPG_FEW_BLOCK_K;
+  const int all_blocks = (a.k + LPG_SKINNY8_BLOCK_K - 1) / LPG_SKINNY8_BLOCK_K;
   const int slice_first = rank * p.slice_blocks, slice_blocks = max(min(p.slice_blocks, all_blocks - slice_first), 0);
   const int first = slice_first + part * p.part_blocks;
-  let_next_start();
-  wait_for_previous();
+  pdl_launch_next();
+  pdl_wait();
   const bool reads = reads_product(a.epilogue);
   const int blocks = reads ? max(min(p.part_blocks, slice_first + slice_blocks - first), 0) : 0;
   const auto codes_of =
       [&](int round) { /* of the warp's row tile; NULL if there is none */
-                       const int item = (cluster + round * p.clusters) * lpg_few_each(&p) + group / p.parts;
-                       const int row_tile = item * (LPG_FEW_ROWS / LPG_TILE_ROWS) + threadIdx.x / 32 % 4;
+                       const int tile = (cluster + round * p.clusters) * lpg_skinny8_each(&p) + group / p.parts;
+                       const int row_tile = tile * (LPG_SKINNY8_TILE_N / LPG_TILE_ROWS) + threadIdx.x / 32 % 4;
                        return row_tile < a.row_tiles ? a.codes + row_tile * a.row_bytes + lane * 16 : nullptr;
       };
-  few_words<Bits> words[ahead];
-  const float x_scale = reads && (int)threadIdx.x < tokens ? x_scale_of(a.epilogue, first_token + threadIdx.x) : 1.0f;
+  skinny8_words<Bits> words[ahead];
+  const float x_scale = reads && (int)threadIdx.x < x_rows ? x_scale_of(a.epilogue, first_token + threadIdx.x) : 1.0f;
   if (reads) {
-    copy_x<Tokens>(a, first_token, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
+    copy_x<TileM>(a, first_token, slice_first * LPG_SKINNY8_BLOCK_K, slice_blocks * 2, shared_address(memory + p.x_at));
   }
   const uint32_t x_place =
-      swizzled_place(shared_address(memory + p.x_at)) + part * p.part_blocks * (LPG_FEW_BLOCK_K * Tokens / 16);
+      swizzled_place(shared_address(memory + p.x_at)) + part * p.part_blocks * (LPG_SKINNY8_BLOCK_K * TileM / 16);
 #pragma unroll 1
   for (int round = 0; round < p.rounds; round++) {
     const uint8_t *const codes = codes_of(round);
@@ -289,49 +291,51 @@ __global__ void __launch_bounds__(few_threads, 1) few_kernel(const __grid_consta
     for (int i = 0; i < ahead; i++) {
       if (codes && i < blocks) words[i].load(a, codes, first + i);
     }
-    const few_share share(a, round, rank, cluster);
-    few_numbers numbers;
-    numbers.load(a, share, group);
+    const skinny8_share share(a, round, rank, cluster);
+    skinny8_scales scale_data;
+    scale_data.load(a, share, group);
     if (round == 0) { /* weights, numbers and X are on their way at the same time */
       wait_copies<0>();
-      if ((int)threadIdx.x < tokens) x_scales[threadIdx.x] = x_scale;
+      if ((int)threadIdx.x < x_rows) x_scales[threadIdx.x] = x_scale;
       __syncthreads();
-      if (reads) order_x<Tokens>(a, tokens, slice_first * LPG_FEW_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
+      if (reads)
+        order_x<TileM>(a, x_rows, slice_first * LPG_SKINNY8_BLOCK_K, slice_blocks * 2, memory + p.x_at, x_sums);
       fence_for_tensor_cores();
-      meet(p.slices); /* the blocks that will send sums to this one, and it, run */
+      meet(p.split_k); /* the blocks that will send sums to this one, and it, run */
     }
-    int sum[Tokens / 2], code_sum[2] = {0, 0};
+    int sum[TileM / 2], code_sum[2] = {0, 0};
 #pragma unroll
-    for (int i = 0; i < Tokens / 2; i++) sum[i] = 0;
+    for (int i = 0; i < TileM / 2; i++) sum[i] = 0;
 #pragma unroll 1
     for (int b = 0; b < blocks; b += ahead) {
 #pragma unroll
       for (int i = 0; i < ahead; i++) {
         if (b + i >= blocks) break;
-        multiply_block<Bits>(a, words[i].word, first + b + i, x_place + (b + i) * (LPG_FEW_BLOCK_K * Tokens / 16), sum,
-                             code_sum);
+        multiply_block<Bits>(a, words[i].word, first + b + i, x_place + (b + i) * (LPG_SKINNY8_BLOCK_K * TileM / 16),
+                             sum, code_sum);
         if (codes && b + i + ahead < blocks) words[i].load(a, codes, first + b + i + ahead);
       }
     }
     wgmma_wait<0>();
-    if ((int)threadIdx.x < share.count) scales[threadIdx.x] = numbers.scale;
-    send_sums(
-        a, sum, code_sum, numbers.own, reads && part == 0 ? x_sums : nullptr, reads && rank == 0 && part == 0 ? a.k : 0,
-        group / p.parts * LPG_FEW_ROWS + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4, rank * p.parts + part, areas);
-    meet(p.slices); /* all parts of the sums are there */
-    store_rows<Tokens>(a, share, first_token, tokens, scales, x_scales, areas);
-    if (round + 1 < p.rounds) meet(p.slices); /* and have been read, before they are overwritten */
+    if ((int)threadIdx.x < share.count) scales[threadIdx.x] = scale_data.scale;
+    send_sums(a, sum, code_sum, scale_data.own, reads && part == 0 ? x_sums : nullptr,
+              reads && rank == 0 && part == 0 ? a.k : 0,
+              group / p.parts * LPG_SKINNY8_TILE_N + threadIdx.x / 32 % 4 * LPG_TILE_ROWS + lane / 4,
+              rank * p.parts + part, areas);
+    meet(p.split_k); /* all parts of the sums are there */
+    store_rows<TileM>(a, share, first_token, x_rows, scales, x_scales, areas);
+    if (round + 1 < p.rounds) meet(p.split_k); /* and have been read, before they are overwritten */
   }
 }
 
 /* ---- on the host ---- */
 
-template <int Bits, int Tokens>
-static lpgemm_status_t run_few(const lpg_call &call) {
+template <int Bits, int TileM>
+static lpgemm_status_t run_skinny8(const lpg_call &call) {
   const lpg_plan &weights = *call.problem.plan;
-  few_args a = {};
+  skinny8_args a = {};
   double cost = 0.0;
-  LPG_CHECK(lpg_few_make_plan(&weights, call.problem.m, Tokens, call.device, &a.plan, &cost), LPGEMM_INTERNAL_ERROR,
+  LPG_CHECK(lpg_skinny8_make_plan(&weights, call.problem.m, TileM, call.device, &a.plan, &cost), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan on %s", call.device->name);
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
@@ -343,27 +347,27 @@ static lpgemm_status_t run_few(const lpg_call &call) {
   a.x = (const uint8_t *)call.x;
   a.ldx = call.ldx;
   a.flip = lpg_bits(call.problem.x_type) == 8 && lpg_kind(call.problem.x_type) != LPGEMM_KIND_INT ? 0x80808080u : 0u;
-  a.w_line = lpg_planes_weight_line(weights.desc.type, 1);
-  a.x_line = lpg_planes_x_line(call.problem.x_type, 1);
+  a.w_line = lpg_weight_line(weights.desc.type, 1);
+  a.x_line = lpg_x_line(call.problem.x_type, 1);
   a.groups = make_groups(call);
   a.epilogue = make_epilogue(call);
-  const unsigned blocks = (unsigned)(a.plan.token_items * a.plan.clusters * a.plan.slices);
-  return launch_cluster((const void *)few_kernel<Bits, Tokens>, dim3(blocks), a.plan.slices, few_threads,
+  const unsigned blocks = (unsigned)(a.plan.m_tiles * a.plan.clusters * a.plan.split_k);
+  return launch_cluster((const void *)skinny8_kernel<Bits, TileM>, dim3(blocks), a.plan.split_k, skinny8_threads,
                         (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
-template <int Bits, int Tokens>
-static lpgemm_status_t prepare_few() {
+template <int Bits, int TileM>
+static lpgemm_status_t prepare_skinny8() {
   int device, shared;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return allow_shared((const void *)few_kernel<Bits, Tokens>, (size_t)shared);
+  return allow_shared((const void *)skinny8_kernel<Bits, TileM>, (size_t)shared);
 }
 
 }  // namespace
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_FEW(symbol, bits, tokens)                                                                   \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_few<bits, tokens>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_few<bits, tokens>(); }
+#define LPG_SKINNY8(symbol, bits, x_rows)                                                                   \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_skinny8<bits, x_rows>(*call); } \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_skinny8<bits, x_rows>(); }

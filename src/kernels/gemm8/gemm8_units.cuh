@@ -2,7 +2,7 @@
  * columns or multiples of them; and e4m3 whatever the scales, since the tensor cores add its products with few bits.
  *
  * The products of a unit, which is one row tile of each warp by 128 columns, are scaled, if there are groups, and added
- * to sums in fp32. octets_bytes.cuh says what weights become. */
+ * to sums in fp32. gemm8_bytes.cuh says what weights become. */
 #pragma once
 
 #include "gemm8_bytes.cuh"
@@ -16,9 +16,9 @@ struct unit_zeros {
   uint32_t of_row[2];
 
   template <class T>
-  __device__ void load(uint32_t numbers, int slot, int lane) {
-    constexpr int all = T::rows / LPG_TILE_ROWS * T::units;
-    const uint32_t two = load_half(numbers + all * 32 + slot * 16 + lane / 4 * 2);
+  __device__ void load(uint32_t scale_data, int slot, int lane) {
+    constexpr int all = T::tile_n / LPG_TILE_ROWS * T::units;
+    const uint32_t two = load_half(scale_data + all * 32 + slot * 16 + lane / 4 * 2);
     of_row[0] = __byte_perm(two, 0, 0x0000);
     of_row[1] = __byte_perm(two, 0, 0x1111);
   }
@@ -31,7 +31,7 @@ __device__ inline float scale_in(uint32_t two, int which, bool is_bf16) {
 
 template <class T>
 struct unit_sums {
-  float sum[T::row_tiles][T::Tokens / 2];
+  float sum[T::row_tiles][T::TileM / 2];
 
   __device__ void add(int r, int part, typename T::number (&of_unit)[T::part_sums], const float (&scale)[2]) {
 #pragma unroll
@@ -49,7 +49,7 @@ struct unit_operand {
   uint32_t weights[4][4]; /* of steps of 32 columns */
 
   /* `unit`: among those whose words were loaded together. */
-  __device__ void decode(const octets_args &a, const uint32_t *word, int unit, const unit_zeros &zeros) {
+  __device__ void decode(const gemm8_args &a, const uint32_t *word, int unit, const unit_zeros &zeros) {
 #pragma unroll
     for (int i = 0; i < 16; i++) {
       const int half = i % 2, step = unit * 8 + i / 2;
@@ -62,7 +62,7 @@ struct unit_operand {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const uint64_t rows =
-          swizzled_rows(x + unit * (T::x_part / 16) + part * (T::part_tokens * LPG_OCTETS_X_K / 16) + i * 2);
+          swizzled_rows(x + unit * (T::x_part / 16) + part * (T::part_tokens * LPG_GEMM8_X_K / 16) + i * 2);
       if (i == 0) {
         T::Weights::template product<false>::multiply(sum, weights[i], rows);
       } else {
@@ -92,14 +92,14 @@ __device__ inline void load_unit_words(uint32_t own_codes, int unit, uint32_t (&
  *     decode u+1 into the other operand
  *     wait for all but one; add u.0                           u.1
  *
- * With one operand, whose registers the products of u read, u+1 is decoded after a wait for all, and u's last part is
- * added when (u+1).0 has started. The last unit of a stage waits for all as well, gives the stage back, and adds its
+ * With one operand, whose registers the products of u read, u+1 is dequantised after a wait for all, and u's last part
+ * is added when (u+1).0 has started. The last unit of a stage waits for all as well, gives the stage back, and adds its
  * last part at once. Parts are counted through a stage: unit i begins with part i * parts. */
 template <class T, class Work>
-__device__ inline void multiply_units(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+__device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                       int lane) {
   constexpr int row_tiles = T::row_tiles, units = T::units, all_units = row_tiles * units;
-  constexpr int parts = T::Tokens / T::part_tokens; /* of the tokens, whose products start one after the other */
+  constexpr int parts = T::TileM / T::part_tokens; /* of the rows of X, whose products start one after the other */
   static_assert(all_units * parts % 2 == 0 && all_units % T::operands == 0, "registers take turns");
   float *const factors = (float *)(memory + a.plan.factors);
   /* The lane is taken out of a number that is in a register anyway: else the compiler reads the thread's index again in
@@ -112,22 +112,22 @@ __device__ inline void multiply_units(const octets_args &a, const Work &w, octet
   unit_zeros zeros = {{a.groups.zero, a.groups.zero}};
   unit_sums<T> sums;
 #pragma unroll 1
-  for (int item = w.first_item; item < w.items; item += w.stride) {
+  for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) {
     const int row = warp * row_tiles * LPG_TILE_ROWS + lane;
     if (lane < row_tiles * LPG_TILE_ROWS) {
-      const float scale = T::grouped ? 1.0f : w.stages ? a.factors[w.row_item(item) * T::rows + row] : 0.0f;
+      const float scale = T::grouped ? 1.0f : w.stages ? a.factors[w.n_tile(tile) * T::tile_n + row] : 0.0f;
       factors[row] = scale * a.bytes.unit;
     }
     clear_sums(sums.sum);
     if (w.stages > 0) {
       wait_barrier(ring.full, ring.parity);
       load_unit_words<T>(ring.codes + own_codes, 0, word);
-      if (T::grouped && T::Zeros) zeros.load<T>(ring.numbers, own_slot, lane);
+      if (T::grouped && T::Zeros) zeros.load<T>(ring.scale_data, own_slot, lane);
       operand[0].decode(a, word, 0, zeros);
     }
 #pragma unroll 1
     for (int left = w.stages; left > 0; left--) {
-      const octets_ring now = ring;
+      const gemm8_ring now = ring;
       const uint32_t x = swizzled_place(now.x);
       float scale[2] = {}, scale_before[2] = {}; /* of a unit, and of the one before */
 #pragma unroll
@@ -138,7 +138,7 @@ __device__ inline void multiply_units(const octets_args &a, const Work &w, octet
           sums.add(part_of_stage / parts / units, part_of_stage % parts, of_part[part_of_stage % 2], scales);
         };
         weights.start(of_part[first_part % 2], x, i % units, 0);
-        const uint32_t scales = T::grouped ? load_word(now.numbers + (own_slot + i) * 32 + own_lane / 4 * 4) : 0u;
+        const uint32_t scales = T::grouped ? load_word(now.scale_data + (own_slot + i) * 32 + own_lane / 4 * 4) : 0u;
         scale[0] = scale_in(scales, 0, a.groups.scale_is_bf16);
         scale[1] = scale_in(scales, 1, a.groups.scale_is_bf16);
         if (i > 0) {
@@ -152,10 +152,10 @@ __device__ inline void multiply_units(const octets_args &a, const Work &w, octet
         } else {
           __syncwarp(); /* or the compiler would put what follows between the products' instructions */
         }
-        const octets_ring &of_next = next == 0 ? ring : now;
+        const gemm8_ring &of_next = next == 0 ? ring : now;
         const bool loads = next % T::load_units == 0;
         if (loads && T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
-        if (T::grouped && T::Zeros) zeros.load<T>(of_next.numbers, own_slot + next, own_lane);
+        if (T::grouped && T::Zeros) zeros.load<T>(of_next.scale_data, own_slot + next, own_lane);
         if (T::operands == 2) operand[(i + 1) % T::operands].decode(a, word, next % T::load_units, zeros);
 #pragma unroll
         for (int part = 1; part < parts; part++) {
@@ -178,34 +178,34 @@ __device__ inline void multiply_units(const octets_args &a, const Work &w, octet
       }
     }
     __syncwarp();
-    if (!is_half<T> && a.plan.slices > 1) {
-      store_parts<T>(a, w, item, sums, factors, memory);
-    } else if (!store_scaled<T>(a, w, item, sums, factors, memory)) {
-      store_item<T>(a, w, item, sums, factors, memory);
+    if (!is_half<T> && a.plan.split_k > 1) {
+      store_parts<T>(a, w, tile, sums, factors, memory);
+    } else if (!store_scaled<T>(a, w, tile, sums, factors, memory)) {
+      store_tile<T>(a, w, tile, sums, factors, memory);
     }
   }
 }
 
-template <class Weights_, int Tokens_, int RowTiles_, bool Grouped_>
-struct octets_unit_traits : octets_traits<Weights_::Bits, Tokens_, RowTiles_> {
-  using whole = octets_unit_traits;
-  using base = octets_traits<Weights_::Bits, Tokens_, RowTiles_>;
+template <class Weights_, int TileM_, int RowTiles_, bool Grouped_>
+struct gemm8_unit_traits : gemm8_traits<Weights_::Bits, TileM_, RowTiles_> {
+  using whole = gemm8_unit_traits;
+  using base = gemm8_traits<Weights_::Bits, TileM_, RowTiles_>;
   using Weights = Weights_;
   using number = typename Weights::number;
   static constexpr bool integer_sums = false, grouped = Grouped_, Zeros = Weights::zeros;
-  static constexpr int part_tokens = Tokens_ < 64 ? Tokens_ : 64, part_sums = part_tokens / 2;
+  static constexpr int part_tokens = TileM_ < 64 ? TileM_ : 64, part_sums = part_tokens / 2;
   /* Units whose words are loaded together, and vectors of 512 bytes that they have in a row tile. */
-  static constexpr int load_units = lpg_tile_k(base::Bits) > LPG_OCTETS_X_K ? base::units : 1;
-  static constexpr int load_vectors = load_units * LPG_OCTETS_X_K * base::Bits / 256;
+  static constexpr int load_units = lpg_tile_k(base::Bits) > LPG_GEMM8_X_K ? base::units : 1;
+  static constexpr int load_vectors = load_units * LPG_GEMM8_X_K * base::Bits / 256;
   /* How many units' bytes there are registers for, and whether words may come before the unit before is done. */
-  static constexpr int operands = Tokens_ * RowTiles_ <= 128 && Tokens_ * load_units <= 128 ? 2 : 1;
+  static constexpr int operands = TileM_ * RowTiles_ <= 128 && TileM_ * load_units <= 128 ? 2 : 1;
   static constexpr bool keeps_words = operands == 2 || base::Bits <= 4;
-  static constexpr int full_arrivals = grouped ? 1 + base::rows / LPG_TILE_ROWS * base::units : 1;
+  static constexpr int full_arrivals = grouped ? 1 + base::tile_n / LPG_TILE_ROWS * base::units : 1;
   static constexpr int copy_registers = 40, registers = 232;
 
   /* T: these traits, or their halves. */
   template <class T, class Work>
-  __device__ static void multiply(const octets_args &a, const Work &w, octets_ring &ring, uint8_t *memory, int warp,
+  __device__ static void multiply(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                   int lane) {
     multiply_units<T>(a, w, ring, memory, warp, lane);
   }

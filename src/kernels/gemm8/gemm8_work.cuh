@@ -1,5 +1,5 @@
 /* What the parts of the kernels for X of 8 bits have in common: their arguments, what their template parameters
- * mean, and which cluster of blocks of threads does which items. */
+ * mean, and which cluster of CTAs does which work tiles. */
 #pragma once
 
 #include "../epilogue/split_k.cuh"
@@ -11,7 +11,7 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* Scales, and zeros, of groups of columns, as they are packed: those of a row tile after one another. */
-struct octets_groups {
+struct gemm8_groups {
   const uint8_t *scales, *zeros;
   int64_t scale_row, zero_row; /* bytes of a row tile */
   int32_t log2;                /* of the 128 columns that a group has */
@@ -20,44 +20,44 @@ struct octets_groups {
   uint32_t zero; /* of all groups, as four bytes: where there are no zeros of groups */
 };
 
-/* What weights become in octets_units.cuh. */
-struct octets_bytes_args {
+/* What weights become in gemm8_units.cuh. */
+struct gemm8_bytes_args {
   float unit;          /* the weight that is a 1 there */
   uint32_t float_up;   /* by how many bits the exponent and mantissa of a float go up, */
   uint32_t float_mask; /* and where they are then, in four bytes */
 };
 
-struct octets_args {
-  lpg_octets_plan plan;
+struct gemm8_args {
+  lpg_gemm8_plan plan;
   lpg_tensor_map codes; /* of weights */
   int32_t row_tiles, n, m;
   const uint8_t *image;  /* of X */
-  int64_t image_stage;   /* bytes of 128 columns of all tokens */
+  int64_t image_stage;   /* bytes of 128 columns of all rows of X */
   int32_t image_tokens;  /* that it has */
-  const int32_t *x_sums; /* of tokens */
+  const int32_t *x_sums; /* of rows of X */
   const float *factors;  /* of rows */
   const int32_t *offsets;
-  octets_groups groups;
-  octets_bytes_args bytes;
+  gemm8_groups groups;
+  gemm8_bytes_args bytes;
   epilogue_args epilogue;
 };
 
-template <int Bits_, int Tokens_, int RowTiles_>
-struct octets_traits {
-  static constexpr int Bits = Bits_, Tokens = Tokens_;
-  static constexpr int row_tiles = RowTiles_, rows = lpg_octets_rows(row_tiles), warps = LPG_OCTETS_WARPS;
+template <int Bits_, int TileM_, int RowTiles_>
+struct gemm8_traits {
+  static constexpr int Bits = Bits_, TileM = TileM_;
+  static constexpr int row_tiles = RowTiles_, tile_n = lpg_gemm8_tile_n(row_tiles), warps = LPG_GEMM8_WARPS;
   static constexpr int teams = 1, team_warps = warps;
-  static constexpr int threads = 32 * (warps + LPG_OCTETS_COPY_WARPS);
+  static constexpr int threads = 32 * (warps + LPG_GEMM8_PRODUCER_WARPS);
   static constexpr int copy_registers = 56, registers = 224; /* of who copies, of who multiplies */
-  static constexpr int stage_k = lpg_octets_stage_k(Bits, Tokens_, RowTiles_),
-                       stage_steps = stage_k / 32;               /* of 32 columns */
-  static constexpr int units = stage_k / LPG_OCTETS_X_K;         /* of a row tile and stage */
-  static constexpr int batch = Tokens * row_tiles > 128 ? 1 : 2; /* steps whose products start together */
-  static constexpr int w_vectors = stage_k * Bits / 256;         /* of 512 bytes, of a row tile and stage */
-  static constexpr int w_bytes = rows / LPG_TILE_ROWS * w_vectors * 512;
-  static constexpr int numbers_bytes = lpg_octets_numbers_bytes(rows, stage_k);
+  static constexpr int stage_k = lpg_gemm8_stage_k(Bits, TileM_, RowTiles_),
+                       stage_steps = stage_k / 32;              /* of 32 columns */
+  static constexpr int units = stage_k / LPG_GEMM8_X_K;         /* of a row tile and stage */
+  static constexpr int batch = TileM * row_tiles > 128 ? 1 : 2; /* steps whose products start together */
+  static constexpr int w_vectors = stage_k * Bits / 256;        /* of 512 bytes, of a row tile and stage */
+  static constexpr int w_bytes = tile_n / LPG_TILE_ROWS * w_vectors * 512;
+  static constexpr int scales_bytes = lpg_gemm8_scales_bytes(tile_n, stage_k);
   static constexpr int full_arrivals = 1; /* at a stage, beside bytes */
-  static constexpr int x_bytes = Tokens * stage_k, x_part = Tokens * LPG_OCTETS_X_K;
+  static constexpr int x_bytes = TileM * stage_k, x_part = TileM * LPG_GEMM8_X_K;
 
   /* The step of a stage at which vector v of 4 words a lane is needed first. */
   __device__ static constexpr int first_step(int v) {
@@ -65,50 +65,50 @@ struct octets_traits {
   }
 };
 
-/* The items of a cluster. */
-struct octets_work : item_bands<LPG_OCTETS_BAND> {
-  int items, first_item, stride;       /* the cluster takes first_item, first_item + stride and so on */
+/* The work tiles of a cluster. */
+struct gemm8_work : tile_bands<LPG_GEMM8_BAND> {
+  int tiles, first_tile, stride;       /* the cluster takes first_item, first_item + stride and so on */
   int rank;                            /* in the cluster */
-  static constexpr int first_rank = 0; /* of those that share the item */
+  static constexpr int first_rank = 0; /* of those that share the work tile */
   int first, stages;                   /* the block's, of a row */
 
-  __device__ octets_work(const octets_args &a)
-      : item_bands{a.plan.row_items, a.plan.token_items},
-        items(a.plan.whole),
-        first_item(blockIdx.x / (unsigned)a.plan.slices),
-        stride(a.plan.groups),
-        rank(blockIdx.x % (unsigned)a.plan.slices),
+  __device__ gemm8_work(const gemm8_args &a)
+      : tile_bands{a.plan.n_tiles, a.plan.m_tiles},
+        tiles(a.plan.whole),
+        first_tile(blockIdx.x / (unsigned)a.plan.split_k),
+        stride(a.plan.clusters),
+        rank(blockIdx.x % (unsigned)a.plan.split_k),
         first(first_of(a.plan.part, rank)),
         stages(reads_product(a.epilogue) ? count_of(a.plan.part, rank) : 0) {}
 };
 
 /* A ring of stages in shared memory: X and weights, scales of groups, and two barriers each, one that is full and, 8
  * bytes on, one that is empty when all who multiply have read it. */
-struct octets_ring {
-  uint32_t full, x, codes, numbers, parity;
+struct gemm8_ring {
+  uint32_t full, x, codes, scale_data, parity;
   int stage;
 
-  __device__ octets_ring(const lpg_octets_plan &p, uint32_t base, uint32_t parity)
+  __device__ gemm8_ring(const lpg_gemm8_plan &p, uint32_t base, uint32_t parity)
       : full(base),
         x(base + p.x_ring),
         codes(base + p.w_ring),
-        numbers(base + p.numbers_ring),
+        scale_data(base + p.scales_ring),
         parity(parity),
         stage(0) {}
 
   /* Without a branch: the tensor cores may be at work. */
   template <class T>
-  __device__ void advance(const lpg_octets_plan &p) {
+  __device__ void advance(const lpg_gemm8_plan &p) {
     const int turn = ++stage == p.stages, back = turn ? p.stages : 0;
     stage -= back;
     full += 16 - back * 16;
     x += T::x_bytes - back * T::x_bytes;
     codes += T::w_bytes - back * T::w_bytes;
-    if (T::grouped) numbers += T::numbers_bytes - back * T::numbers_bytes;
+    if (T::grouped) scale_data += T::scales_bytes - back * T::scales_bytes;
     parity ^= turn;
   }
 };
-static_assert(16 * LPG_OCTETS_MOST_STAGES <= LPG_OCTETS_BARRIER_BYTES, "too many barriers");
+static_assert(16 * LPG_GEMM8_MOST_STAGES <= LPG_GEMM8_BARRIER_BYTES, "too many barriers");
 
 }  // namespace
 }  // namespace lpg

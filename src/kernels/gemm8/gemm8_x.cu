@@ -1,5 +1,5 @@
 /* What a call makes first, in its workspace: of X the image that the tensor cores read, with the sums of its rows, and
- * of the weights what belongs to a row: octets_plan.h. */
+ * of the weights what belongs to a row: gemm8_plan.h. */
 #include "../../cuda/cuda.h"
 #include "../operand/bit_planes.h"
 #include "../operand/scales_any.cuh"
@@ -9,7 +9,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct bring_args {
+struct load_args {
   const uint8_t *x;
   int64_t ldx, stage_bytes; /* stage_bytes: of 128 columns of the image */
   int32_t m, k, stages;
@@ -21,7 +21,7 @@ struct bring_args {
   groups_args groups;
 };
 
-constexpr int bring_warps = 8, bring_threads = 32 * bring_warps;
+constexpr int load_warps = 8, load_threads = 32 * load_warps;
 
 /* 16 columns from k0 on; what is beyond the row is zero. */
 __device__ inline void load_sixteen(const uint8_t *row, int k0, int k, uint32_t (&word)[4]) {
@@ -37,32 +37,33 @@ __device__ inline void load_sixteen(const uint8_t *row, int k0, int k, uint32_t 
   }
 }
 
-/* A block of threads has a token, eight lanes 128 of its columns. The sum of e4m3's bytes is read by nobody. */
-__device__ inline void bring_token(const bring_args &a, int token) {
-  __shared__ int sums[bring_warps];
+/* A CTA has a row of X, eight lanes 128 of its columns. The sum of e4m3's bytes is read by nobody. */
+__device__ inline void load_token_of_x(const load_args &a, int x_row) {
+  __shared__ int sums[load_warps];
   const int piece = threadIdx.x % 8;
-  const uint8_t *const row = a.x + token * a.ldx;
-  uint8_t *const to = a.image + token * (int64_t)128 + (piece ^ token % 8) * 16;
+  const uint8_t *const row = a.x + x_row * a.ldx;
+  uint8_t *const to = a.image + x_row * (int64_t)128 + (piece ^ x_row % 8) * 16;
   int sum = 0;
 #pragma unroll 2
-  for (int stage = threadIdx.x / 8; stage < a.stages; stage += bring_threads / 8) {
+  for (int stage = threadIdx.x / 8; stage < a.stages; stage += load_threads / 8) {
     uint32_t word[4];
     load_sixteen(row, stage * 128 + piece * 16, a.k, word);
 #pragma unroll
     for (int i = 0; i < 4; i++) sum = __dp4a((int)word[i], 0x01010101, sum);
-    *(uint4 *)(to + stage * a.stage_bytes) = make_uint4(lpg_planes_bytes_of_x(word, 0), lpg_planes_bytes_of_x(word, 1),
-                                                        lpg_planes_bytes_of_x(word, 2), lpg_planes_bytes_of_x(word, 3));
+    *(uint4 *)(to + stage * a.stage_bytes) =
+        make_uint4(lpg_bit_planes_x_bytes(word, 0), lpg_bit_planes_x_bytes(word, 1), lpg_bit_planes_x_bytes(word, 2),
+                   lpg_bit_planes_x_bytes(word, 3));
   }
   sum = __reduce_add_sync(0xffffffffu, sum);
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
   __syncthreads();
   if (threadIdx.x > 0) return;
-  for (int i = 1; i < bring_warps; i++) sum += sums[i];
-  a.x_sums[token] = sum;
+  for (int i = 1; i < load_warps; i++) sum += sums[i];
+  a.x_sums[x_row] = sum;
 }
 
 /* The scale of a row of weights, and its offset less its zero; none if the row is not there. */
-__device__ inline void bring_row(const bring_args &a, int row) {
+__device__ inline void load_row_of_x(const load_args &a, int row) {
   const bool there = row < a.n;
   int zero = a.groups.zero == LPGEMM_ZERO_CONSTANT ? (int)a.groups.zero_constant : 0;
   if (a.groups.zero == LPGEMM_ZERO_PER_GROUP && there) {
@@ -72,33 +73,33 @@ __device__ inline void bring_row(const bring_args &a, int row) {
   a.offsets[row] = there ? a.offset - zero : 0;
 }
 
-static __global__ void __launch_bounds__(bring_threads) bring_kernel(const __grid_constant__ bring_args a) {
-  let_next_start();
-  wait_for_previous();
-  const int token = blockIdx.x;
-  if (token < a.m) {
-    bring_token(a, token);
+static __global__ void __launch_bounds__(load_threads) load_kernel(const __grid_constant__ load_args a) {
+  pdl_launch_next();
+  pdl_wait();
+  const int x_row = blockIdx.x;
+  if (x_row < a.m) {
+    load_token_of_x(a, x_row);
   } else {
-    bring_row(a, (token - a.m) * bring_threads + threadIdx.x);
+    load_row_of_x(a, (x_row - a.m) * load_threads + threadIdx.x);
   }
 }
-static_assert(bring_threads == LPG_OCTETS_ROWS, "rows come in whole items");
+static_assert(load_threads == LPG_GEMM8_TILE_N, "rows come in whole items");
 
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_octets_prepare_call(const lpg_call *call) {
+lpgemm_status_t lpgemm_i_gemm8_prepare_call(const lpg_call *call) {
   const lpg_plan *weights = call->problem.plan;
-  const lpg_octets_workspace at = lpg_octets_workspace_of(weights, call->problem.m);
-  const lpg_octets_form form = lpg_octets_form_of(weights, call->problem.x_type);
+  const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(weights, call->problem.m);
+  const lpg_gemm8_mode form = lpg_gemm8_mode_of(weights, call->problem.x_type);
   const int64_t rows = form.grouped ? 0 : weights->desc.n; /* that have one scale and one zero */
-  const int64_t items = (rows + LPG_OCTETS_ROWS - 1) / LPG_OCTETS_ROWS;
-  lpg::bring_args a = {};
+  const int64_t tiles = (rows + LPG_GEMM8_TILE_N - 1) / LPG_GEMM8_TILE_N;
+  lpg::load_args a = {};
   a.x = (const uint8_t *)call->x;
   a.ldx = call->ldx;
   a.m = (int32_t)call->problem.m;
   a.k = (int32_t)weights->desc.k;
-  a.stage_bytes = lpg_octets_tokens(a.m) * LPG_OCTETS_X_K;
+  a.stage_bytes = lpg_gemm8_x_rows(a.m) * LPG_GEMM8_X_K;
   a.stages = (int32_t)(at.x_sums / a.stage_bytes);
   a.image = (uint8_t *)call->workspace;
   a.x_sums = (int32_t *)(a.image + at.x_sums);
@@ -107,8 +108,8 @@ lpgemm_status_t lpgemm_i_octets_prepare_call(const lpg_call *call) {
   a.n = (int32_t)weights->desc.n;
   a.offset = lpg_integer_offset(weights->desc.type);
   a.groups = lpg::make_groups(*call);
-  return lpg::launch_cluster((const void *)lpg::bring_kernel, dim3((unsigned)(a.m + items)), 1, lpg::bring_threads, 0,
+  return lpg::launch_cluster((const void *)lpg::load_kernel, dim3((unsigned)(a.m + tiles)), 1, lpg::load_threads, 0,
                              call->stream, a, true);
 }
 
-lpgemm_status_t lpgemm_i_octets_prepare_x(void) { return lpg::allow_shared((const void *)lpg::bring_kernel, 0); }
+lpgemm_status_t lpgemm_i_gemm8_prepare_x(void) { return lpg::allow_shared((const void *)lpg::load_kernel, 0); }

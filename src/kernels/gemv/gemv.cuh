@@ -1,10 +1,10 @@
 /* The decode kernels: up to 16 rows of X, at the speed at which the packed weights can be read.
  *
- *   start to bring the slice of X, or its first phase, into shared memory; start loads of the first weights
- *   for every round of super tiles and phase of X, every warp for its even share of (super tile, block of 256 columns):
- *     for every 16 columns: decode, multiply on the tensor cores; what is decoded gives its place to a later block
+ *   start to load the slice of X, or its first phase, into shared memory; start loads of the first weights
+ *   for every round of super tiles and phase of X, every warp for its even share of (super tile, k block):
+ *     for every 16 columns: decode, multiply on the tensor cores; what is dequantised gives its place to a later block
  *     after every group: sums += scale * products (+ shift * sum of X)
- *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store
+ *   combine the warps' and the parts of K' sums in a fixed order, apply the epilogue, store
  *
  * A warp's share is a contiguous run of blocks, whose first and last super tile it may share with its neighbours. Its
  * sums for a super tile go to slot (tile in round + warp), which no other pair has, and the slots of one tile are
@@ -23,10 +23,10 @@ namespace { /* nothing here is a symbol of the library */
 /* ---- activations ---- */
 
 /* Starts to copy `blocks` blocks of X from first_block on into shared memory, a block of all rows a warp and turn, 8
- * columns a lane; what is beyond the matrix is zero. Blocks of threads begin with different columns (turn), so that
+ * columns a lane; what is beyond the matrix is zero. CTAs begin with different columns (turn), so that
  * they do not all ask the same part of L2. */
 template <class T>
-__device__ inline void stage_x(const decode_args &a, int first_block, int blocks, int turn, uint8_t *to) {
+__device__ inline void stage_x(const gemv_args &a, int first_block, int blocks, int turn, uint8_t *to) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
   const bool aligned = (uintptr_t)a.x % 16 == 0 && a.ldx % 8 == 0;
   const int shift = (unsigned)turn % (unsigned)blocks;
@@ -51,7 +51,7 @@ __device__ inline void stage_x(const decode_args &a, int first_block, int blocks
 
 /* The same for X of 8 bits, which goes through registers: all rows of a block are under way at once. */
 template <class T>
-__device__ inline void stage_bytes(const decode_args &a, int first_block, int blocks, uint8_t *to) {
+__device__ inline void stage_bytes(const gemv_args &a, int first_block, int blocks, uint8_t *to) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
   const bool aligned = (uintptr_t)a.x % 8 == 0 && a.ldx % 8 == 0;
   for (int block = warp; block < blocks; block += T::warps) {
@@ -72,15 +72,15 @@ __device__ inline void stage_bytes(const decode_args &a, int first_block, int bl
   }
 }
 
-/* Sums of X over each granule, Columns floats a granule; rows beyond x_rows repeat the last. */
+/* Sums of X over each scale group, Columns floats a scale group; rows beyond x_rows repeat the last. */
 template <class T>
-__device__ inline void sum_x(const decode_args &a, int blocks, const uint8_t *x, float *sums) {
-  for (int i = threadIdx.x; i < blocks * T::granules * T::Columns; i += T::threads) {
-    const int column = i % T::Columns, granule = i / T::Columns, row = min(column, a.plan.x_rows - 1);
-    const uint4 *eight = (const uint4 *)(x + row * a.plan.x_stride) + granule * T::Granule * 2;
+__device__ inline void sum_x(const gemv_args &a, int blocks, const uint8_t *x, float *sums) {
+  for (int i = threadIdx.x; i < blocks * T::scale_groups * T::TileM; i += T::threads) {
+    const int column = i % T::TileM, scale_group = i / T::TileM, row = min(column, a.plan.x_rows - 1);
+    const uint4 *eight = (const uint4 *)(x + row * a.plan.x_stride) + scale_group * T::ScaleSteps * 2;
     float sum = 0.0f;
 #pragma unroll 2
-    for (int j = 0; j < T::Granule * 2; j++) {
+    for (int j = 0; j < T::ScaleSteps * 2; j++) {
       const uint32_t two[4] = {eight[j].x, eight[j].y, eight[j].z, eight[j].w};
 #pragma unroll
       for (int v = 0; v < 4; v++) sum += T::X::widen((uint16_t)two[v]) + T::X::widen((uint16_t)(two[v] >> 16));
@@ -91,13 +91,13 @@ __device__ inline void sum_x(const decode_args &a, int blocks, const uint8_t *x,
 
 /* ---- one block ---- */
 
-/* Adds a granule's products, scaled, to the totals, and clears them. */
+/* Adds a scale group's products, scaled, to the totals, and clears them. */
 template <class T>
-__device__ inline void scale_products(const number_table &table, int granule, int g, const float *sums,
+__device__ inline void scale_products(const scale_table &table, int scale_group, int g, const float *sums,
                                       accumulators<T> &products, accumulators<T> &totals) {
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
-    const int at = (r * T::granules + granule) * 8 + g;
+    const int at = (r * T::scale_groups + scale_group) * 8 + g;
     const float2 scale = table.scale[at];
 #pragma unroll
     for (int j = 0; j < T::x_tiles; j++) {
@@ -112,7 +112,7 @@ __device__ inline void scale_products(const number_table &table, int granule, in
       const float2 shift = table.shift[at];
 #pragma unroll
       for (int j = 0; j < T::x_tiles; j++) {
-        const float2 sum = *(const float2 *)(sums + granule * T::Columns + j * 8);
+        const float2 sum = *(const float2 *)(sums + scale_group * T::TileM + j * 8);
         float(&total)[4] = totals.sum[r][j];
         total[0] = fmaf(shift.x, sum.x, total[0]);
         total[1] = fmaf(shift.x, sum.y, total[1]);
@@ -126,26 +126,26 @@ __device__ inline void scale_products(const number_table &table, int granule, in
 
 template <class T>
 struct row_centers {
-  typename T::Decoder::rows row[T::row_tiles][2];
+  typename T::Dequantiser::rows row[T::row_tiles][2];
 };
 
-/* The centers of a granule's rows, where zeros differ. */
+/* The centers of a scale group's rows, where zeros differ. */
 template <class T>
-__device__ inline void set_centers(const number_table &table, int granule, int g, row_centers<T> &centers) {
+__device__ inline void set_centers(const scale_table &table, int scale_group, int g, row_centers<T> &centers) {
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
-    const uint32_t two = table.center[(r * T::granules + granule) * 8 + g];
-    T::Decoder::set_center(centers.row[r][0], __byte_perm(two, 0, 0x1010));
-    T::Decoder::set_center(centers.row[r][1], __byte_perm(two, 0, 0x3232));
+    const uint32_t two = table.center[(r * T::scale_groups + scale_group) * 8 + g];
+    T::Dequantiser::set_center(centers.row[r][0], __byte_perm(two, 0, 0x1010));
+    T::Dequantiser::set_center(centers.row[r][1], __byte_perm(two, 0, 0x3232));
   }
 }
 
 /* Multiplies one block: x[j] is the address of the lane's row of X for load_matrices(), sums the sums of X from this
  * block on (rows 2t and 2t + 1). Words that are not needed any more take the stream's next block. */
 template <class T>
-__device__ inline void multiply_block(const numbers_args &a, const typename T::Decoder &decoder,
+__device__ inline void multiply_block(const scales_args &a, const typename T::Dequantiser &dequantiser,
                                       const weight_stream<T> &stream, block_words<T> &words,
-                                      const uint32_t (&x)[T::x_tiles], const float *sums, const number_table &table,
+                                      const uint32_t (&x)[T::x_tiles], const float *sums, const scale_table &table,
                                       int g, row_centers<T> &centers, accumulators<T> &totals) {
   accumulators<T> products;
   products.clear();
@@ -158,8 +158,8 @@ __device__ inline void multiply_block(const numbers_args &a, const typename T::D
 #pragma unroll
       for (int j = 0; j < T::x_tiles; j++) load_matrices(x[j] + (step + 2) * 32, b[(step / 2 + 1) % 2][j]);
     }
-    if (T::Shifted && T::Decoder::centered && step % T::Granule == 0 && a.mode != zero_fixed) {
-      set_centers<T>(table, step / T::Granule, g, centers);
+    if (T::Shifted && T::Dequantiser::centered && step % T::ScaleSteps == 0 && a.mode != zero_fixed) {
+      set_centers<T>(table, step / T::ScaleSteps, g, centers);
     }
     const int unit = step / T::unit_steps, pair = step % T::unit_steps * 2;
 #pragma unroll
@@ -168,8 +168,8 @@ __device__ inline void multiply_block(const numbers_args &a, const typename T::D
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         const uint32_t *codes = &words.word[r][unit * T::unit_words * 2 + half];
-        w[half] = decoder.decode(centers.row[r][half], codes, pair);
-        w[half + 2] = decoder.decode(centers.row[r][half], codes, pair + 1);
+        w[half] = dequantiser.decode(centers.row[r][half], codes, pair);
+        w[half + 2] = dequantiser.decode(centers.row[r][half], codes, pair + 1);
       }
 #pragma unroll
       for (int j = 0; j < T::x_tiles; j++) {
@@ -181,8 +181,8 @@ __device__ inline void multiply_block(const numbers_args &a, const typename T::D
     for (int v = 0; v < T::Bits; v++) {
       if (T::last_step(v) == step) stream.load(words, v);
     }
-    if (step % T::Granule == T::Granule - 1) {
-      scale_products<T>(table, step / T::Granule, g, sums, products, totals);
+    if (step % T::ScaleSteps == T::ScaleSteps - 1) {
+      scale_products<T>(table, step / T::ScaleSteps, g, sums, products, totals);
     }
   }
 }
@@ -190,28 +190,29 @@ __device__ inline void multiply_block(const numbers_args &a, const typename T::D
 /* ---- the kernel ---- */
 
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_constant__ decode_args a) {
+__global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_constant__ gemv_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  const lpg_decode_plan &p = a.plan;
-  let_next_start();
-  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
+  const lpg_gemv_plan &p = a.plan;
+  pdl_launch_next();
+  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4, t = lane % 4;
-  const int slice = p.slices > 1 ? blockIdx.x % p.slices : 0, group = p.slices > 1 ? blockIdx.x / p.slices : blockIdx.x;
-  const int first_tile = first_of(p.group, group), tiles = count_of(p.group, group);
-  const int first_block = first_of(p.slice, slice), blocks = reads_product(a.epilogue) ? count_of(p.slice, slice) : 0;
+  const int slice = p.split_k > 1 ? blockIdx.x % p.split_k : 0,
+            group = p.split_k > 1 ? blockIdx.x / p.split_k : blockIdx.x;
+  const int first_tile = first_of(p.n_part, group), tiles = count_of(p.n_part, group);
+  const int first_block = first_of(p.k_part, slice), blocks = reads_product(a.epilogue) ? count_of(p.k_part, slice) : 0;
   uint8_t *const slots = memory + p.slots;
   float *const sums = (float *)(memory + p.sums);
 
-  if (p.slices > 1) cluster_arrive(); /* before the others may write here */
+  if (p.split_k > 1) cluster_arrive(); /* before the others may write here */
   const work w(p, T::warps, warp, tiles, blocks);
   cursor at = {};
   if (blocks > 0) at.start_part(w, 0);
   weight_stream<T> weights(a, w, at, first_tile * T::row_tiles, first_block, lane);
-  number_stream<T> numbers(a, w, at, first_tile * T::row_tiles, first_block, lane,
-                           memory + p.warp + warp * p.warp_bytes);
+  scale_stream<T> scale_data(a, w, at, first_tile * T::row_tiles, first_block, lane,
+                             memory + p.warp + warp * p.warp_bytes);
   block_words<T> words = {};
-  wait_for_previous();
-  numbers.copy_next();
+  pdl_wait();
+  scale_data.copy_next();
   const auto x_of = [&](int part) { return memory + p.x + (p.phase_blocks < blocks && part % 2 ? p.x_place : 0); };
   const auto stage_phase = [&](int phase, int part) {
     const int first = first_block + phase * w.most_blocks;
@@ -224,13 +225,13 @@ __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_cons
   };
   if (blocks > 0) stage_phase(0, 0); /* before weights that would hold it up */
   weights.fill(words);
-  T::Decoder::fill_table(a.decoder, memory, threadIdx.x, T::threads);
-  const typename T::Decoder decoder(a.decoder, memory, lane);
+  T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
+  const typename T::Dequantiser dequantiser(a.dequantiser, memory, lane);
   row_centers<T> centers;
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
-    T::Decoder::set_center(centers.row[r][0], T::X::round(a.decoder.center));
-    T::Decoder::set_center(centers.row[r][1], T::X::round(a.decoder.center));
+    T::Dequantiser::set_center(centers.row[r][0], T::X::round(a.dequantiser.center));
+    T::Dequantiser::set_center(centers.row[r][1], T::X::round(a.dequantiser.center));
   }
 
   for (int round = 0; round * p.round_tiles < tiles; round++) {
@@ -240,7 +241,7 @@ __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_cons
       if (part > 0) at.start_part(w, part);
       if (part == 0 || w.phases > 1) {
         wait_copies<0>();
-        numbers.waited = true;
+        scale_data.waited = true;
         __syncthreads(); /* X is there, and nobody reads the phase before any more */
         if (w.phases > 1 && part + 1 < w.parts) stage_phase(phase + 1 < w.phases ? phase + 1 : 0, part + 1);
         if (T::Shifted) {
@@ -259,33 +260,34 @@ __global__ void __launch_bounds__(T::threads, 1) decode_kernel(const __grid_cons
         uint32_t block_x[T::x_tiles];
 #pragma unroll
         for (int j = 0; j < T::x_tiles; j++) block_x[j] = lane_x[j] + at.block * (block_k * 2);
-        const float *block_sums = sums + at.block * T::granules * T::Columns + 2 * t;
+        const float *block_sums = sums + at.block * T::scale_groups * T::TileM + 2 * t;
         for (int left = at.run; left > 0; left -= T::chunk) {
-          numbers.take();
-          number_table table = numbers.table;
+          scale_data.take();
+          scale_table table = scale_data.table;
 #pragma unroll 1
           for (int i = min(left, T::chunk); i > 0; i--) {
-            multiply_block<T>(a.numbers, decoder, weights, words, block_x, block_sums, table, g, centers, totals);
+            multiply_block<T>(a.scale_data, dequantiser, weights, words, block_x, block_sums, table, g, centers,
+                              totals);
             weights.end_block();
             table.to_next_block(T::pairs);
 #pragma unroll
             for (int j = 0; j < T::x_tiles; j++) block_x[j] += block_k * 2;
-            block_sums += T::granules * T::Columns;
+            block_sums += T::scale_groups * T::TileM;
           }
         }
         float4 *const slot = (float4 *)(slots + (at.tile - round * p.round_tiles + warp) * p.slot_bytes);
-        store_slot<T>(slot, lane, p.x_rows, T::Shifted ? 1.0f : a.numbers.factor, phase > 0, totals);
+        store_slot<T>(slot, lane, p.x_rows, T::Shifted ? 1.0f : a.scale_data.factor, phase > 0, totals);
       }
     }
-    uint8_t *inbox = memory + p.inbox + round % 2 * p.slices * p.inbox_slice; /* others may read the last round's */
+    uint8_t *peers = memory + p.peers + round % 2 * p.split_k * p.peer_bytes; /* others may read the last round's */
     __syncthreads();
-    if (p.slices > 1) {
+    if (p.split_k > 1) {
       if (round == 0) cluster_wait(); /* the others have started */
-      send_sums<T>(p, w, round, slice, slots, inbox);
+      send_sums<T>(p, w, round, slice, slots, peers);
       cluster_arrive();
       cluster_wait();
     }
-    store_outputs<T>(a, w, round, first_tile, slice, slots, inbox);
+    store_outputs<T>(a, w, round, first_tile, slice, slots, peers);
     if (w.tiles > (round + 1) * p.round_tiles) __syncthreads(); /* before slots change */
   }
 }

@@ -11,7 +11,7 @@
 enum { BYTES = 39500, MULTIPLY = 760000 }; /* of an SM, a microsecond */
 
 /* Weights that an SM decodes in a microsecond; integers of more than 4 bits are read more slowly than that. */
-static double decode_rate(lpgemm_dtype_t type) {
+static double dequant_rate(lpgemm_dtype_t type) {
   const int bits = lpg_bits(type);
   if (lpg_kind(type) == LPGEMM_KIND_FLOAT) {
     return bits <= 4 ? 54500.0 : bits <= 6 ? 44000.0 : bits == 7 ? 36000.0 : 29500.0;
@@ -24,12 +24,12 @@ static int has_shift(const lpg_plan *plan) {
   return plan->desc.zero == LPGEMM_ZERO_PER_GROUP || plan->desc.zero == LPGEMM_ZERO_MINIMUM;
 }
 
-/* How much longer decoding takes for scales and zeros: small groups, zeros of small groups, two levels. */
-static double slower_by_numbers(const lpg_plan *plan) {
+/* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels. */
+static double slower_by_scales(const lpg_plan *plan) {
   const lpgemm_weight_desc_t *d = &plan->desc;
-  const int granule = lpg_decode_granule(plan);
-  const double groups = granule == 1 ? 0.45 : granule == 2 ? 0.18 : 0.0;
-  const double zeros = !has_shift(plan) || granule > 2 ? 0.0 : d->super_zero_type ? 0.25 : 0.7;
+  const int scale_group = lpg_gemv_scale_steps(plan);
+  const double groups = scale_group == 1 ? 0.45 : scale_group == 2 ? 0.18 : 0.0;
+  const double zeros = !has_shift(plan) || scale_group > 2 ? 0.0 : d->super_zero_type ? 0.25 : 0.7;
   return 1.0 + groups + zeros + (d->super_scale_type ? 0.6 : 0.0);
 }
 
@@ -40,31 +40,31 @@ static double start_of(const lpg_problem *problem, double pass_rows, int rows) {
          (has_shift(problem->plan) ? 2.0 : 0.0);
 }
 
-/* How much longer weights take to bring: bipolar ones, for which a product more is added up, and where rows are few and
- * long, in slices of K that have sums to add (60 random problems of them, H200, 2026-11-23). */
+/* How much longer weights take to load: bipolar ones, for which a product more is added up, and where rows are few
+ * and long, in parts of K that have sums to add (60 random problems of them, H200, 2026-11-23). */
 static double slower_by_kind(const lpgemm_weight_desc_t *d, int rows) {
   const double bipolar = lpg_kind(d->type) != LPGEMM_KIND_BIPOLAR ? 1.0 : rows > 8 ? 1.45 : 1.25;
   const double long_rows = log2(fmax(1.0, (double)d->k) / (8.0 * fmax(1.0, (double)d->n)));
   return bipolar * (1.0 + 0.08 * fmax(0.0, long_rows));
 }
 
-/* speed: at which weights are brought, of that with 8 rows. */
+/* speed: at which weights are loaded, of that with 8 rows. */
 static double estimate(const lpg_problem *problem, const lpg_device *device, int rows, double speed) {
   const lpg_plan *plan = problem->plan;
-  const double units = device->units > 0 ? device->units : 1.0, m = (double)problem->m, passes = ceil(m / rows);
+  const double units = device->sms > 0 ? device->sms : 1.0, m = (double)problem->m, passes = ceil(m / rows);
   const double weights = (double)plan->desc.n * (double)plan->desc.k / units;
   const double read = (double)plan->total_bytes / units / (BYTES * lpg_pace_of(device->pace.read));
-  const double decode = weights / (decode_rate(plan->desc.type) * lpg_pace_of(device->pace.alu));
-  const double slower = slower_by_numbers(plan), slowest = read > decode * slower ? read : decode * slower;
-  const double bring = passes * slowest * slower_by_kind(&plan->desc, rows) * (has_shift(plan) ? 1.2 : 1.0) / speed;
+  const double decode = weights / (dequant_rate(plan->desc.type) * lpg_pace_of(device->pace.alu));
+  const double slower = slower_by_scales(plan), slowest = read > decode * slower ? read : decode * slower;
+  const double load = passes * slowest * slower_by_kind(&plan->desc, rows) * (has_shift(plan) ? 1.2 : 1.0) / speed;
   return passes * start_of(problem, passes > 0 ? m / passes : 1.0, rows) +
-         hypot(bring, m * weights / (MULTIPLY * lpg_pace_of(device->pace.mma)));
+         hypot(load, m * weights / (MULTIPLY * lpg_pace_of(device->pace.mma)));
 }
 
-double lpgemm_i_decode_8_estimate(const lpg_problem *problem, const lpg_device *device) {
+double lpgemm_i_gemv_8_estimate(const lpg_problem *problem, const lpg_device *device) {
   return estimate(problem, device, 8, 1.0);
 }
 
-double lpgemm_i_decode_16_estimate(const lpg_problem *problem, const lpg_device *device) {
+double lpgemm_i_gemv_16_estimate(const lpg_problem *problem, const lpg_device *device) {
   return estimate(problem, device, 16, 0.83);
 }

@@ -7,23 +7,23 @@
 
 static const char *refuses(const lpg_problem *problem, const lpg_device *device, int columns) {
   const lpg_plan *plan = problem->plan;
-  const char *reason = lpgemm_i_decoders_refuse(problem);
+  const char *reason = lpgemm_i_dequantisers_refuse(problem);
   if (reason) return reason;
-  /* Integers count from a zero, and codebooks of two are decoded as integers. */
+  /* Integers count from a zero, and codebooks of two are dequantised as integers. */
   const int may_shift = lpg_is_integer_kind(plan->desc.type) || plan->bits == 1;
   for (int shifted = 0; shifted <= may_shift; shifted++) {
-    lpg_decode_kind kind = lpg_decode_kind_of(plan, columns, shifted, shifted);
-    if (plan->row_tiles > 0 && !lpg_decode_fits(&kind, plan, columns, device)) {
+    lpg_gemv_kind kind = lpg_gemv_kind_of(plan, columns, shifted, shifted);
+    if (plan->row_tiles > 0 && !lpg_gemv_fits(&kind, plan, columns, device)) {
       return "the GPU has too little shared memory for it";
     }
   }
   return NULL;
 }
 
-const char *lpgemm_i_decode_8_refuses(const lpg_problem *problem, const lpg_device *device) {
+const char *lpgemm_i_gemv_8_refuses(const lpg_problem *problem, const lpg_device *device) {
   return refuses(problem, device, 8);
 }
 
-const char *lpgemm_i_decode_16_refuses(const lpg_problem *problem, const lpg_device *device) {
+const char *lpgemm_i_gemv_16_refuses(const lpg_problem *problem, const lpg_device *device) {
   return refuses(problem, device, 16);
 }

@@ -1,6 +1,6 @@
 /* What the decode kernels do not take, beyond the sets of their records. */
-#ifndef LPG_KERNELS_DECODE_LIMITS_H
-#define LPG_KERNELS_DECODE_LIMITS_H
+#ifndef LPG_KERNELS_GEMV_LIMITS_H
+#define LPG_KERNELS_GEMV_LIMITS_H
 
 #include "../../internal.h"
 
@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 /* NULL, or why the problem is not for a kernel of up to 8 or 16 columns of X. */
-const char *lpgemm_i_decode_8_refuses(const lpg_problem *problem, const lpg_device *device);
-const char *lpgemm_i_decode_16_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_gemv_8_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_gemv_16_refuses(const lpg_problem *problem, const lpg_device *device);
 
 #ifdef __cplusplus
 }

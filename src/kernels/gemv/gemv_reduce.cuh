@@ -1,4 +1,4 @@
-/* From the sums of warps and slices to outputs, in a fixed order. */
+/* From the sums of warps and parts of K to outputs, in a fixed order. */
 #pragma once
 
 #include "../prim/cluster.cuh"
@@ -32,7 +32,7 @@ __device__ inline void store_slot(float4 *slot, int lane, int x_rows, float fact
 struct slot_span {
   int first, count;
 
-  __device__ slot_span(const work &w, const lpg_shares &shares, int tile) {
+  __device__ slot_span(const work &w, const lpg_partition &shares, int tile) {
     first = tile;
     count = 0;
     if (w.blocks == 0) return;
@@ -41,7 +41,7 @@ struct slot_span {
   }
 };
 
-/* Adds up `count` slots, `stride` bytes apart, for one lane: in the order of the warps or of the slices. */
+/* Adds up `count` slots, `stride` bytes apart, for one lane: in the order of the warps or of the parts of K. */
 __device__ inline float4 add_slots(const uint8_t *from, int count, int stride) {
   float4 sum = {};
 #pragma unroll 4
@@ -55,43 +55,43 @@ __device__ inline float4 add_slots(const uint8_t *from, int count, int stride) {
   return sum;
 }
 
-/* Adds up what the warps have, a row tile and 8 rows of X a warp and turn, and brings it to the block of threads that
- * stores the super tile: rank tile % slices, where the sums of a slice lie together. */
+/* Adds up what the warps have, a row tile and 8 rows of X a warp and turn, and brings it to the CTA that
+ * stores the super tile: rank tile % parts of K, where the sums of a slice lie together. */
 template <class T>
-__device__ inline void send_sums(const lpg_decode_plan &p, const work &w, int round, int slice, const uint8_t *slots,
-                                 uint8_t *inbox) {
+__device__ inline void send_sums(const lpg_gemv_plan &p, const work &w, int round, int slice, const uint8_t *slots,
+                                 uint8_t *peers) {
   constexpr int parts = T::row_tiles * T::x_tiles;
   const int lane = threadIdx.x % 32;
-  const lpg_shares shares = w.shares(round);
+  const lpg_partition shares = w.shares(round);
   for (int unit = w.warp; unit < w.round_tiles(round) * parts; unit += T::warps) {
     const unsigned tile = unit / parts, part = unit % parts;
     if ((int)part % T::x_tiles * 8 + lane % 4 * 2 >= p.x_rows) continue;
     const slot_span span(w, shares, tile);
     const int at = part * 512 + lane * 16;
-    const uint8_t *to = inbox + slice * p.inbox_slice + tile / (unsigned)p.slices * p.slot_bytes + at;
-    store_to_block(shared_address(to), tile % (unsigned)p.slices,
+    const uint8_t *to = peers + slice * p.peer_bytes + tile / (unsigned)p.split_k * p.slot_bytes + at;
+    store_to_block(shared_address(to), tile % (unsigned)p.split_k,
                    add_slots(slots + span.first * p.slot_bytes + at, span.count, p.slot_bytes));
   }
 }
 
-/* Adds up the sums of warps (one slice) or slices for the super tiles of this block of threads; stores the outputs. */
+/* Adds up the sums of warps (one slice) or parts of K for the super tiles of this CTA; stores the outputs. */
 template <class T>
-__device__ inline void store_outputs(const decode_args &a, const work &w, int round, int first_super_tile, int slice,
-                                     const uint8_t *slots, const uint8_t *inbox) {
+__device__ inline void store_outputs(const gemv_args &a, const work &w, int round, int first_super_tile, int slice,
+                                     const uint8_t *slots, const uint8_t *peers) {
   constexpr int parts = T::row_tiles * T::x_tiles;
-  const lpg_decode_plan &p = a.plan;
-  const int lane = threadIdx.x % 32, slices = p.slices, tiles = w.round_tiles(round);
-  const lpg_shares shares = w.shares(round);
-  for (int unit = w.warp; unit / parts * slices + slice < tiles; unit += T::warps) {
-    const int at = unit / parts, part = unit % parts, tile = at * slices + slice;
+  const lpg_gemv_plan &p = a.plan;
+  const int lane = threadIdx.x % 32, split_k = p.split_k, tiles = w.round_tiles(round);
+  const lpg_partition shares = w.shares(round);
+  for (int unit = w.warp; unit / parts * split_k + slice < tiles; unit += T::warps) {
+    const int at = unit / parts, part = unit % parts, tile = at * split_k + slice;
     const int m = part % T::x_tiles * 8 + lane % 4 * 2;
     if (m >= p.x_rows) continue;
     const slot_span span(w, shares, tile);
-    const uint8_t *from = slices > 1 ? inbox + at * p.slot_bytes : slots + span.first * p.slot_bytes;
-    const float4 sum = add_slots(from + part * 512 + lane * 16, slices > 1 ? slices : span.count,
-                                 slices > 1 ? p.inbox_slice : p.slot_bytes);
+    const uint8_t *from = split_k > 1 ? peers + at * p.slot_bytes : slots + span.first * p.slot_bytes;
+    const float4 sum = add_slots(from + part * 512 + lane * 16, split_k > 1 ? split_k : span.count,
+                                 split_k > 1 ? p.peer_bytes : p.slot_bytes);
     const int super_tile = first_super_tile + round * p.round_tiles + tile;
-    const int n = super_tile * T::rows + part / T::x_tiles * LPG_TILE_ROWS + lane / 4;
+    const int n = super_tile * T::tile_n + part / T::x_tiles * LPG_TILE_ROWS + lane / 4;
 #pragma unroll 1
     for (int i = 0; i < 4; i++) {
       const int column = m + i % 2, row = n + i / 2 * 8;

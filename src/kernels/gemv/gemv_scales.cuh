@@ -1,7 +1,7 @@
-/* Scales and zeros of a block of columns for the decode kernels: fp32, in a warp's own table in shared memory.
+/* Scales and zeros of a k block for the decode kernels: fp32, in a warp's own table in shared memory.
  *
- * A weight is factor * d + rest, times its scale, plus its minimum, where d is what the decoder gives. The sum over a
- * group is then scale * sum(d x) + shift * sum(x). To keep weights exact that nearly cancel, d is counted from the
+ * A weight is factor * d + rest, times its scale, plus its minimum, where d is what the dequantiser gives. The sum over
+ * a group is then scale * sum(d x) + shift * sum(x). To keep weights exact that nearly cancel, d is counted from the
  * integer next to the group's zero, and only what is left of the zero goes into shift. */
 #pragma once
 
@@ -10,17 +10,19 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Which of the table's pairs a lane fills: pair lane + 32 i is what rows g and g + 8 of a row tile have for a granule
- * of a block of the chunk. */
+/* Which of the table's pairs a lane fills: pair lane + 32 i is what rows g and g + 8 of a row tile have for a scale
+ * group of a block of the chunk. */
 template <class T>
 struct lane_pairs {
   static constexpr int all = T::chunk * T::pairs, count = (all + 31) / 32;
 
   /* Where the values of the lane's pair i begin. */
-  __device__ static const uint8_t *slot(const number_section &s, const uint8_t *raw, int lane, int i) {
-    const int pair = (lane + 32 * i) / 8, granule = pair % T::granules, r = pair / T::granules % T::row_tiles;
-    const int block = pair / T::granules / T::row_tiles;
-    return raw + s.offset + r * s.bytes + block * s.block_bytes + granule * s.groups / T::granules * s.slot_bytes;
+  __device__ static const uint8_t *slot(const scale_section &s, const uint8_t *raw, int lane, int i) {
+    const int pair = (lane + 32 * i) / 8, scale_group = pair % T::scale_groups,
+              r = pair / T::scale_groups % T::row_tiles;
+    const int block = pair / T::scale_groups / T::row_tiles;
+    return raw + s.offset + r * s.bytes + block * s.block_bytes +
+           scale_group * s.groups / T::scale_groups * s.slot_bytes;
   }
 
   __device__ static void fill(float2 (&v)[count], float value) {
@@ -32,7 +34,7 @@ struct lane_pairs {
 
   /* The values of a section for all pairs of the lane; Upper: of the upper of two levels. */
   template <bool Upper>
-  __device__ static void load(const number_section &s, const uint8_t *raw, int lane, float2 (&v)[count]) {
+  __device__ static void load(const scale_section &s, const uint8_t *raw, int lane, float2 (&v)[count]) {
     const auto each = [&](auto read) {
 #pragma unroll
       for (int i = 0; i < count; i++) {
@@ -48,14 +50,14 @@ struct lane_pairs {
 };
 
 /* What one row has for one group. */
-struct row_numbers {
+struct row_scales {
   float scale, shift, center;
 };
 
 /* scale_code * super_scale, zero_code * super_zero: each product's rounding error counts where the two cancel. */
-__device__ inline row_numbers combine(const numbers_args &a, float scale_code, float super_scale, float zero_code,
-                                      float super_zero) {
-  row_numbers n;
+__device__ inline row_scales combine(const scales_args &a, float scale_code, float super_scale, float zero_code,
+                                     float super_zero) {
+  row_scales n;
   const float scale = scale_code * super_scale, zero = zero_code * super_zero;
   const float level = a.mode == zero_minimum ? __fdividef(-zero, scale) : zero;
   n.scale = scale * a.factor;
@@ -70,8 +72,8 @@ __device__ inline row_numbers combine(const numbers_args &a, float scale_code, f
   return n;
 }
 
-/* The warp's table: for each row tile, granule of columns and g, what rows g and g + 8 have. */
-struct number_table {
+/* The warp's table: for each row tile, scale group of columns and g, what rows g and g + 8 have. */
+struct scale_table {
   float2 *scale, *shift;
   uint32_t *center; /* two numbers of X's type; used with zeros that differ */
 
@@ -84,7 +86,7 @@ struct number_table {
 
 /* Fills the table from a chunk's raw values. */
 template <class T>
-__device__ inline void convert_numbers(const numbers_args &a, const uint8_t *raw, const number_table &table, int lane) {
+__device__ inline void convert_scales(const scales_args &a, const uint8_t *raw, const scale_table &table, int lane) {
   using lane_pairs = lane_pairs<T>;
   constexpr int count = lane_pairs::count;
   float2 scale[count], super_scale[count];
@@ -122,8 +124,8 @@ __device__ inline void convert_numbers(const numbers_args &a, const uint8_t *raw
 #pragma unroll
   for (int i = 0; i < count; i++) {
     if (!lane_pairs::has(lane, i)) continue;
-    const row_numbers first = combine(a, scale[i].x, super_scale[i].x, zero[i].x, super_zero[i].x);
-    const row_numbers second = combine(a, scale[i].y, super_scale[i].y, zero[i].y, super_zero[i].y);
+    const row_scales first = combine(a, scale[i].x, super_scale[i].x, zero[i].x, super_zero[i].x);
+    const row_scales second = combine(a, scale[i].y, super_scale[i].y, zero[i].y, super_zero[i].y);
     table.scale[lane + 32 * i] = make_float2(first.scale, second.scale);
     table.shift[lane + 32 * i] = make_float2(first.shift, second.shift);
     table.center[lane + 32 * i] = T::X::round_two(first.center, second.center);
@@ -132,25 +134,25 @@ __device__ inline void convert_numbers(const numbers_args &a, const uint8_t *raw
 
 /* A warp's scales and zeros, chunk after chunk: copied a chunk ahead. */
 template <class T>
-struct number_stream {
-  const numbers_args &a;
+struct scale_stream {
+  const scales_args &a;
   const work &w;
   cursor at;                                        /* of the next chunk to copy */
-  int first_row_tile, first_block, row_tiles, lane; /* of the block of threads; of the matrix */
+  int first_row_tile, first_block, row_tiles, lane; /* of the CTA; of the matrix */
   const uint8_t *raw;
   bool waited; /* since the last copy, for all copies */
-  number_table table;
+  scale_table table;
 
-  __device__ number_stream(const decode_args &args, const work &w, const cursor &first, int first_row_tile,
-                           int first_block, int lane, uint8_t *memory)
-      : a(args.numbers),
+  __device__ scale_stream(const gemv_args &args, const work &w, const cursor &first, int first_row_tile,
+                          int first_block, int lane, uint8_t *memory)
+      : a(args.scale_data),
         w(w),
         at(first),
         first_row_tile(first_row_tile),
         first_block(first_block),
         row_tiles(args.row_tiles),
         lane(lane),
-        raw(memory + args.plan.number_bytes),
+        raw(memory + args.plan.scale_table_bytes),
         waited(false) {
     constexpr int all = lane_pairs<T>::all;
     table.scale = (float2 *)memory;
@@ -179,7 +181,7 @@ struct number_stream {
     if (!waited) wait_copies<0>();
     waited = false;
     __syncwarp();
-    convert_numbers<T>(a, raw, table, lane);
+    convert_scales<T>(a, raw, table, lane);
     __syncwarp();
     copy_next();
   }

@@ -15,15 +15,15 @@ struct block_words {
 /* What a warp loads next: vector after vector of a block, as soon as their registers are free. */
 template <class T>
 struct weight_stream {
-  const decode_args &a;
+  const gemv_args &a;
   const work &w;
   cursor at;                             /* of the next block */
-  int first_row_tile, first_block, lane; /* of the block of threads */
+  int first_row_tile, first_block, lane; /* of the CTA */
   const uint8_t *codes[T::row_tiles];    /* of the next block, for the lane */
   int vectors;                           /* of 512 bytes, of the row tile from there on */
 
-  __device__ weight_stream(const decode_args &a, const work &w, const cursor &first, int first_row_tile,
-                           int first_block, int lane)
+  __device__ weight_stream(const gemv_args &a, const work &w, const cursor &first, int first_row_tile, int first_block,
+                           int lane)
       : a(a), w(w), at(first), first_row_tile(first_row_tile), first_block(first_block), lane(lane) {
     if (at.run > 0) find_run();
   }
@@ -45,7 +45,7 @@ struct weight_stream {
         load16(codes[r] + v * 512, word);
         continue;
       }
-      if (T::Decoder::has_nan) { /* beyond the matrix nothing may stay that is not finite */
+      if (T::Dequantiser::has_nan) { /* beyond the matrix nothing may stay that is not finite */
 #pragma unroll
         for (int i = 0; i < 4; i++) word[i] = 0;
       }

@@ -13,10 +13,10 @@ namespace { /* nothing here is a symbol of the library */
 
 /* ---- arguments ---- */
 
-struct decode_args {
-  lpg_decode_plan plan;
-  decoder_args decoder;
-  numbers_args numbers;
+struct gemv_args {
+  lpg_gemv_plan plan;
+  dequantiser_args dequantiser;
+  scales_args scale_data;
   const uint8_t *codes;
   int64_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */
@@ -29,18 +29,18 @@ struct decode_args {
 
 /* What the template parameters say together. X: activation type; Columns: 8 or 16 rows of X; Granule: steps that share
  * a scale (8 when groups are larger); Shifted: sums of X count, because zeros differ or are no integers. */
-template <class X_, template <class, int> class Decoder_, int Bits_, int Columns_, int Granule_, bool Shifted_>
-struct decode_traits {
+template <class X_, template <class, int> class Dequantiser_, int Bits_, int TileM_, int ScaleSteps_, bool Shifted_>
+struct gemv_traits {
   using X = X_;
-  using Decoder = Decoder_<X_, Bits_>;
-  static constexpr int Bits = Bits_, Columns = Columns_, Granule = Granule_;
+  using Dequantiser = Dequantiser_<X_, Bits_>;
+  static constexpr int Bits = Bits_, TileM = TileM_, ScaleSteps = ScaleSteps_;
   static constexpr bool Shifted = Shifted_;
-  static constexpr int row_tiles = lpg_decode_row_tiles(Bits, Columns, Granule, Shifted);
-  static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of a super tile */
-  static constexpr int x_tiles = Columns / 8, granules = steps / Granule;
-  static constexpr int chunk = lpg_decode_chunk(row_tiles, Granule); /* blocks whose numbers are converted at once */
-  static constexpr int pairs = row_tiles * granules * 8;             /* of a block's numbers */
-  static constexpr int warps = lpg_decode_warps(Bits, Columns, Shifted), threads = 32 * warps;
+  static constexpr int row_tiles = lpg_gemv_row_tiles(Bits, TileM, ScaleSteps, Shifted);
+  static constexpr int tile_n = row_tiles * LPG_TILE_ROWS; /* of a super tile */
+  static constexpr int x_tiles = TileM / 8, scale_groups = steps / ScaleSteps;
+  static constexpr int chunk = lpg_gemv_chunk(row_tiles, ScaleSteps); /* blocks whose numbers are converted at once */
+  static constexpr int pairs = row_tiles * scale_groups * 8;          /* of a block's numbers */
+  static constexpr int warps = lpg_gemv_warps(Bits, TileM, Shifted), threads = 32 * warps;
   static constexpr int block_bytes = 512 * Bits; /* of a row tile */
   static constexpr int tile_vectors = lpg_tile_bytes(Bits) / 512;
   static constexpr int words = 4 * Bits; /* of a lane, row tile and block */
@@ -57,12 +57,12 @@ struct decode_traits {
 __device__ inline int quotient(int a, int b) { return (int)__fdividef((float)a + 0.5f, (float)b); }
 
 /* The part of a thing. */
-__device__ inline int part_of(const lpg_shares &s, int thing) {
+__device__ inline int part_of(const lpg_partition &s, int thing) {
   const int large = s.more * (s.each + 1);
   return thing < large ? quotient(thing, s.each + 1) : s.more + quotient(thing - large, s.each);
 }
 
-/* How a block of threads goes through its super tiles and blocks: round by round, phase by phase. A part is a phase of
+/* How a CTA goes through its super tiles and blocks: round by round, phase by phase. A part is a phase of
  * a round. The blocks of a part are dealt out to the warps in the order in which they lie in memory; in every phase of
  * a round a warp has the same super tiles. */
 struct work {
@@ -70,7 +70,7 @@ struct work {
   int most_tiles, most_blocks; /* of a round, of a phase */
   int phases, parts;
 
-  __device__ work(const lpg_decode_plan &p, int warps, int warp, int tiles, int blocks)
+  __device__ work(const lpg_gemv_plan &p, int warps, int warp, int tiles, int blocks)
       : warps(warps),
         warp(warp),
         tiles(tiles),
@@ -84,7 +84,7 @@ struct work {
   __device__ int round_tiles(int round) const { return min(tiles - round * most_tiles, most_tiles); }
   __device__ int phase_blocks(int phase) const { return min(blocks - phase * most_blocks, most_blocks); }
   /* Of the warps: the last phase is dealt out as if it were as long as the others. */
-  __device__ lpg_shares shares(int round) const {
+  __device__ lpg_partition shares(int round) const {
     const int units = round_tiles(round) * most_blocks;
     return {units / warps, units % warps};
   }
@@ -93,13 +93,13 @@ struct work {
 /* Where a warp is: in a run of blocks of one super tile. */
 struct cursor {
   int part, first_block, phase_blocks; /* of the phase, in the slice */
-  int tile, block, run;                /* of the block of threads, of the phase: run blocks from this one on */
+  int tile, block, run;                /* of the CTA, of the phase: run blocks from this one on */
   int left;                            /* blocks of the part that follow the run, as it was dealt out */
 
   __device__ void start_part(const work &w, int which) {
     part = which;
     const int round = w.parts == w.phases ? 0 : (unsigned)part / (unsigned)w.phases, phase = part - round * w.phases;
-    const lpg_shares shares = w.shares(round);
+    const lpg_partition shares = w.shares(round);
     const int first = first_of(shares, w.warp), tiles_before = quotient(first, w.most_blocks);
     first_block = phase * w.most_blocks;
     phase_blocks = w.phase_blocks(phase);

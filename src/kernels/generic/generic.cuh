@@ -34,39 +34,39 @@ struct generic_args {
 
 constexpr int run_k = 128; /* columns of a row that a thread decodes at once: whole units of every width */
 
-template <int RowTiles, int Columns>
+template <int RowTiles, int TileM>
 struct generic_shape {
   static constexpr int threads = 256;
-  static constexpr int rows = LPG_TILE_ROWS * RowTiles;
-  static constexpr int columns = Columns; /* rows of X */
+  static constexpr int tile_n = LPG_TILE_ROWS * RowTiles;
+  static constexpr int tile_m = TileM; /* tile_n of X */
   static constexpr int chunk_k = run_k * threads / (2 * LPG_LANES * RowTiles);
-  static constexpr int w_stride = rows + (RowTiles == 1 ? 2 : 4), x_stride = columns + (RowTiles == 1 ? 0 : 4);
-  /* each thread multiplies a tile_w x tile_x block for every slices-th column */
+  static constexpr int w_stride = tile_n + (RowTiles == 1 ? 2 : 4), x_stride = tile_m + (RowTiles == 1 ? 0 : 4);
+  /* each thread multiplies a tile_w x tile_x block for every parts of K-th column */
   static constexpr int tile_w = RowTiles == 1 ? 1 : 4, tile_x = RowTiles == 1 ? 8 : 4;
-  static constexpr int blocks_w = rows / tile_w, blocks_x = columns / tile_x;
-  static constexpr int slices = threads / (blocks_w * blocks_x);
+  static constexpr int blocks_w = tile_n / tile_w, blocks_x = tile_m / tile_x;
+  static constexpr int split_k = threads / (blocks_w * blocks_x);
   static constexpr size_t shared_bytes = (256 + chunk_k * (w_stride + x_stride)) * sizeof(float);
   static_assert(threads % (blocks_w * blocks_x) == 0, "the blocks must divide the threads");
-  static_assert(chunk_k * (w_stride + x_stride) >= slices * rows * columns, "the slices' sums reuse the operands");
-  static_assert(chunk_k % slices == 0 && chunk_k / slices <= 128, "integer sums of a chunk must be exact in fp32");
+  static_assert(chunk_k * (w_stride + x_stride) >= split_k * tile_n * tile_m, "the slices' sums reuse the operands");
+  static_assert(chunk_k % split_k == 0 && chunk_k / split_k <= 128, "integer sums of a chunk must be exact in fp32");
 };
 
 /* Not inlined: it is full of switches over types, and rarely called. */
-static __device__ __noinline__ group_numbers called_group_at(const groups_args &a, int64_t row, int64_t k) {
+static __device__ __noinline__ group_scales called_group_at(const groups_args &a, int64_t row, int64_t k) {
   return group_at(a, row, k);
 }
 
 /* value * scale may nearly cancel a minimum, so neither is rounded before the sum; without a minimum the roundings are
  * relative to the weight. */
-__device__ inline float weight_of(float value, const group_numbers &group, bool minimum) {
+__device__ inline float weight_of(float value, const group_scales &group, bool minimum) {
   if (minimum) return (float)fma((double)value, group.scale, group.zero);
   return (value - (float)group.zero) * (float)group.scale;
 }
 
 /* Decodes the unit that starts at column k0 of the lane's row, into w[k][row]; `group` is that of column k0. */
 template <int Bits, class Shape>
-__device__ inline void decode_unit(const generic_args &a, const float *values, int64_t row, int64_t k0, int lane,
-                                   int row_half, group_numbers &group, float *w) {
+__device__ inline void dequantise_unit(const generic_args &a, const float *values, int64_t row, int64_t k0, int lane,
+                                       int row_half, group_scales &group, float *w) {
   constexpr int tile_k = lpg_tile_k(Bits), words = lpg_unit_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
   const int first_word = (int)(k0 % tile_k) / unit_k * words;
   const uint8_t *tile = a.codes + lpg_tile_offset(Bits, a.k_tiles, row / LPG_TILE_ROWS, k0 / tile_k);
@@ -93,21 +93,21 @@ __device__ inline void decode_unit(const generic_args &a, const float *values, i
 
 /* A thread decodes run_k columns of the row that it has of a lane. */
 template <int Bits, class Shape>
-__device__ inline void decode_chunk(const generic_args &a, const float *values, int64_t first_row_tile,
-                                    int64_t chunk_k0, float *w) {
-  constexpr int row_tiles = Shape::rows / LPG_TILE_ROWS, unit_k = 4 * lpg_unit_codes(Bits);
+__device__ inline void dequantise_chunk(const generic_args &a, const float *values, int64_t first_row_tile,
+                                        int64_t chunk_k0, float *w) {
+  constexpr int row_tiles = Shape::tile_n / LPG_TILE_ROWS, unit_k = 4 * lpg_unit_codes(Bits);
   const int lane = threadIdx.x % 32, row_half = threadIdx.x / 32 % 2, tile = threadIdx.x / 64 % row_tiles;
   const int k_in_chunk = threadIdx.x / (64 * row_tiles) * run_k,
             row_in_block = tile * LPG_TILE_ROWS + lane / 4 + 8 * row_half;
   const int64_t row = first_row_tile * LPG_TILE_ROWS + row_in_block, k0 = chunk_k0 + k_in_chunk;
   float *to = w + k_in_chunk * Shape::w_stride + row_in_block;
   const bool inside = first_row_tile + tile < a.row_tiles;
-  group_numbers group = {};
+  group_scales group = {};
   if (inside && k0 < a.k) group = called_group_at(a.groups, row, k0);
 #pragma unroll
   for (int k = 0; k < run_k; k += unit_k) {
     if (inside && k0 + k < a.k) {
-      decode_unit<Bits, Shape>(a, values, row, k0 + k, lane, row_half, group, to + k * Shape::w_stride);
+      dequantise_unit<Bits, Shape>(a, values, row, k0 + k, lane, row_half, group, to + k * Shape::w_stride);
     } else {
       for (int i = 2 * (lane % 4); i < unit_k; i += i % 2 ? 7 : 1)
         to[(k + i) * Shape::w_stride] = 0.0f; /* its columns */
@@ -118,8 +118,8 @@ __device__ inline void decode_chunk(const generic_args &a, const float *values, 
 /* A thread takes 8 columns of a row; neighbours take neighbouring rows, which lie in different banks. */
 template <lpgemm_dtype_t Type, class Shape>
 __device__ inline void load_x_of(const generic_args &a, int64_t m0, int64_t k0, float *x) {
-  for (int i = threadIdx.x; i < Shape::columns * Shape::chunk_k / 8; i += Shape::threads) {
-    const int m = i % Shape::columns, k = i / Shape::columns * 8;
+  for (int i = threadIdx.x; i < Shape::tile_m * Shape::chunk_k / 8; i += Shape::threads) {
+    const int m = i % Shape::tile_m, k = i / Shape::tile_m * 8;
     const lpgemm_dtype_t type = Type ? Type : a.x_type;
     const int64_t first = (m0 + m) * a.ldx + k0 + k, left = m0 + m < a.m ? a.k - (k0 + k) : 0;
     const void *from = (const uint8_t *)a.x + first * lpg_bytes(type);
@@ -170,7 +170,7 @@ template <class Shape>
 __device__ void multiply_chunk(const float *w, const float *x, int block_w, int block_x, int slice,
                                float (&sum)[Shape::tile_w][Shape::tile_x]) {
 #pragma unroll 4
-  for (int k = slice; k < Shape::chunk_k; k += Shape::slices) {
+  for (int k = slice; k < Shape::chunk_k; k += Shape::split_k) {
     float wk[Shape::tile_w], xk[Shape::tile_x];
 #pragma unroll
     for (int i = 0; i < Shape::tile_w; i++) wk[i] = w[k * Shape::w_stride + block_w * Shape::tile_w + i];
@@ -184,25 +184,25 @@ __device__ void multiply_chunk(const float *w, const float *x, int block_w, int 
   }
 }
 
-/* Adds the slices' sums in a fixed order and stores the block. */
+/* Adds the parts of K' sums in a fixed order and stores the block. */
 template <class Shape>
 __device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, int block_w, int block_x, int slice,
                        int64_t row0, int64_t m0, float *scratch) {
-  constexpr int outputs = Shape::rows * Shape::columns;
+  constexpr int outputs = Shape::tile_n * Shape::tile_m;
 #pragma unroll
   for (int i = 0; i < Shape::tile_w; i++) {
 #pragma unroll
     for (int j = 0; j < Shape::tile_x; j++) {
-      const int at = (block_x * Shape::tile_x + j) * Shape::rows + block_w * Shape::tile_w + i;
+      const int at = (block_x * Shape::tile_x + j) * Shape::tile_n + block_w * Shape::tile_w + i;
       scratch[slice * outputs + at] = sums.total[i][j];
     }
   }
   __syncthreads();
   for (int i = threadIdx.x; i < outputs; i += Shape::threads) {
-    const int64_t row = row0 + i % Shape::rows, m = m0 + i / Shape::rows;
+    const int64_t row = row0 + i % Shape::tile_n, m = m0 + i / Shape::tile_n;
     if (row >= a.n || m >= a.m) continue;
     float sum = scratch[i];
-    for (int s = 1; s < Shape::slices; s++) {
+    for (int s = 1; s < Shape::split_k; s++) {
       const float part = scratch[s * outputs + i];
       sum = a.integer ? __int_as_float(__float_as_int(sum) + __float_as_int(part)) : sum + part;
     }
@@ -215,9 +215,9 @@ __device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, i
   __syncthreads();
 }
 
-template <int Bits, int RowTiles, int Columns>
+template <int Bits, int RowTiles, int TileM>
 __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(const generic_args a) {
-  using shape = generic_shape<RowTiles, Columns>;
+  using shape = generic_shape<RowTiles, TileM>;
   extern __shared__ float memory[];
   float *values = memory, *w = memory + 256, *x = w + shape::chunk_k * shape::w_stride;
   for (int code = threadIdx.x; code < 1 << Bits; code += shape::threads) {
@@ -227,12 +227,12 @@ __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(con
   const int slice = threadIdx.x / (shape::blocks_w * shape::blocks_x);
   const int64_t row_tile = (int64_t)blockIdx.x * RowTiles;
   const int64_t k_end = reads_product(a.epilogue) ? a.k : 0;
-  for (int64_t m0 = (int64_t)blockIdx.y * Columns; m0 < a.m; m0 += (int64_t)gridDim.y * Columns) {
+  for (int64_t m0 = (int64_t)blockIdx.y * TileM; m0 < a.m; m0 += (int64_t)gridDim.y * TileM) {
     generic_sums<shape> sums;
     sums.clear();
     for (int64_t k0 = 0; k0 < k_end; k0 += shape::chunk_k) {
       __syncthreads();
-      decode_chunk<Bits, shape>(a, values, row_tile, k0, w);
+      dequantise_chunk<Bits, shape>(a, values, row_tile, k0, w);
       load_x<shape>(a, m0, k0, x);
       __syncthreads();
       float sum[shape::tile_w][shape::tile_x] = {};
@@ -267,22 +267,22 @@ inline generic_args make_generic_args(const lpg_call &call) {
   return a;
 }
 
-template <int Bits, int Rows, int Columns>
+template <int Bits, int Rows, int TileM>
 static lpgemm_status_t run_generic(const lpg_call *call) {
   constexpr int row_tiles = Rows / LPG_TILE_ROWS;
-  using shape = generic_shape<row_tiles, Columns>;
+  using shape = generic_shape<row_tiles, TileM>;
   const generic_args args = make_generic_args(*call);
-  const int64_t x_tiles = lpg_ceil_div(args.m, Columns);
+  const int64_t x_tiles = lpg_ceil_div(args.m, TileM);
   const dim3 grid((unsigned)lpg_ceil_div(args.row_tiles, row_tiles), (unsigned)(x_tiles < 65535 ? x_tiles : 65535));
-  return launch((const void *)generic_kernel<Bits, row_tiles, Columns>, grid, shape::threads, shape::shared_bytes,
+  return launch((const void *)generic_kernel<Bits, row_tiles, TileM>, grid, shape::threads, shape::shared_bytes,
                 call->stream, args);
 }
 
-template <int Bits, int Rows, int Columns>
+template <int Bits, int Rows, int TileM>
 static lpgemm_status_t prepare_generic() {
   constexpr int row_tiles = Rows / LPG_TILE_ROWS;
-  return allow_shared((const void *)generic_kernel<Bits, row_tiles, Columns>,
-                      generic_shape<row_tiles, Columns>::shared_bytes);
+  return allow_shared((const void *)generic_kernel<Bits, row_tiles, TileM>,
+                      generic_shape<row_tiles, TileM>::shared_bytes);
 }
 
 }  // namespace

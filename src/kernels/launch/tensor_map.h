@@ -1,4 +1,4 @@
-/* Matrices as the tensor memory accelerator reads them (sm_90 and later). */
+/* Matrices as TMA reads them (sm_90 and later). */
 #ifndef LPG_KERNELS_TENSOR_MAP_H
 #define LPG_KERNELS_TENSOR_MAP_H
 

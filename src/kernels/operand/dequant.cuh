@@ -19,8 +19,8 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* How a decoder is set up, by value. */
-struct decoder_args {
+/* How a dequantiser is set up, by value. */
+struct dequantiser_args {
   float center;                     /* integers: d = stored - center */
   int exponent_bits, mantissa_bits; /* floats */
   int nan_code, nan_exponent;       /* e4m3: a magnitude of ones is NaN; e5m2: infinities and NaN */
@@ -51,7 +51,7 @@ LPG_FN magic_place magic_place_of(int shift) {
 }
 
 template <class X, int Bits>
-struct integer_decoder {
+struct integer_dequantiser {
   static constexpr int table_bytes = 0;
   static constexpr bool centered = true, has_nan = false,
                         splits_top = Bits > X::mantissa; /* 8 bits do not fit bf16's mantissa */
@@ -61,9 +61,9 @@ struct integer_decoder {
 
   uint32_t magic; /* 2^mantissa in both halves: its mantissa is a window for codes */
 
-  __host__ __device__ integer_decoder(const decoder_args &, const uint8_t *, int)
+  __host__ __device__ integer_dequantiser(const dequantiser_args &, const uint8_t *, int)
       : magic(in_register(power_pair<X>(X::mantissa))) {}
-  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
 
   /* Whether some pair stands at the place. */
   LPG_FN bool uses(int place) {
@@ -107,15 +107,15 @@ struct integer_decoder {
 enum { LPG_SCALED_POWER = 24 };
 
 template <int Bits>
-struct scaled_decoder {
-  using integers = integer_decoder<f16_x, Bits>;
+struct scaled_dequantiser {
+  using integers = integer_dequantiser<f16_x, Bits>;
   struct rows {
     uint32_t scale[f16_x::mantissa], rest;
   };
 
   uint32_t center; /* -2^-24 times it */
 
-  __host__ __device__ scaled_decoder(const decoder_args &a)
+  __host__ __device__ scaled_dequantiser(const dequantiser_args &a)
       : center(f16_x::round(-ldexpf(a.center, -LPG_SCALED_POWER))) {}
 
   /* scale: the same number in both halves. */
@@ -138,7 +138,7 @@ struct scaled_decoder {
 /* ---- floats ---- */
 
 template <class X, int Bits>
-struct float_decoder {
+struct float_dequantiser {
   static constexpr int table_bytes = 0;
   static constexpr bool centered = false, has_nan = Bits == 8;
   static constexpr int most_down = X::exponent - 1; /* by which a field of 1 exponent bit moves down from the top */
@@ -149,7 +149,7 @@ struct float_decoder {
    * ones from there on up. */
   uint32_t special, carry_bit, ones;
 
-  __host__ __device__ float_decoder(const decoder_args &a, const uint8_t *, int) {
+  __host__ __device__ float_dequantiser(const dequantiser_args &a, const uint8_t *, int) {
     const int low = X::mantissa - a.mantissa_bits, bias = (1 << (a.exponent_bits - 1)) - 1;
     magnitude_mask = both(((1u << (Bits - 1)) - 1u) << low);
     down = X::exponent - a.exponent_bits;
@@ -159,7 +159,7 @@ struct float_decoder {
     carry_bit = both(1u << (X::mantissa + a.exponent_bits) % 16);
     ones = (1u << down) - 1u;
   }
-  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
   __host__ __device__ static void set_center(rows &, uint32_t) {}
 
   /* The code at `shift` of each half: its sign to the top, exponent and mantissa to where X has them. */
@@ -184,16 +184,17 @@ struct float_decoder {
 /* e4m3 by the instruction that makes two numbers of two bytes: for kernels of GPUs that have it. d is the value, NaN
  * included. */
 template <class X, int Bits>
-struct e4m3_decoder {
+struct e4m3_dequantiser {
   static_assert(Bits == 8, "e4m3 has 8 bits");
   static constexpr int table_bytes = 0;
   static constexpr bool centered = false, has_nan = true;
   struct rows {};
 
-  const float_decoder<X, Bits> fields; /* what the host does instead */
+  const float_dequantiser<X, Bits> fields; /* what the host does instead */
 
-  __host__ __device__ e4m3_decoder(const decoder_args &a, const uint8_t *table, int lane) : fields(a, table, lane) {}
-  __host__ __device__ static void fill_table(const decoder_args &, uint8_t *, int, int) {}
+  __host__ __device__ e4m3_dequantiser(const dequantiser_args &a, const uint8_t *table, int lane)
+      : fields(a, table, lane) {}
+  __host__ __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
   __host__ __device__ static void set_center(rows &, uint32_t) {}
 
   __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
@@ -214,17 +215,17 @@ struct e4m3_decoder {
 /* ---- codebooks ---- */
 
 template <class X, int Bits>
-struct codebook_decoder {
+struct codebook_dequantiser {
   static constexpr int entries = 1 << 2 * Bits, table_bytes = entries * 32 * 4;
   static constexpr bool centered = false, has_nan = false;
   struct rows {};
 
   const uint8_t *table; /* the lane's column */
 
-  __host__ __device__ codebook_decoder(const decoder_args &, const uint8_t *shared, int lane)
+  __host__ __device__ codebook_dequantiser(const dequantiser_args &, const uint8_t *shared, int lane)
       : table(shared + 4 * lane) {}
 
-  __host__ __device__ static void fill_table(const decoder_args &a, uint8_t *shared, int thread, int threads) {
+  __host__ __device__ static void fill_table(const dequantiser_args &a, uint8_t *shared, int thread, int threads) {
     for (int i = thread; i < entries * 32; i += threads) {
       const int even = i / 32 >> Bits, odd = i / 32 & ((1 << Bits) - 1);
       ((uint32_t *)shared)[i] = (uint32_t)a.value[even] | (uint32_t)a.value[odd] << 16;

@@ -23,7 +23,7 @@ static int spans_too_far(const lpgemm_weight_desc_t *desc) {
   return most > 0.0f && (ldexp((double)least, 28) < (double)most || (double)most > 0x1p15 || (double)most < 0x1p-15);
 }
 
-const char *lpgemm_i_decoders_refuse(const lpg_problem *problem) {
+const char *lpgemm_i_dequantisers_refuse(const lpg_problem *problem) {
   const lpg_plan *plan = problem->plan;
   const lpgemm_weight_desc_t *d = &plan->desc;
   int is_codebook = lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK;

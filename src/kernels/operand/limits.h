@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* NULL, or why the decoders (decoder.cuh) are not for the weights and X. */
-const char *lpgemm_i_decoders_refuse(const lpg_problem *problem);
+/* NULL, or why the dequantisers (dequantiser.cuh) are not for the weights and X. */
+const char *lpgemm_i_dequantisers_refuse(const lpg_problem *problem);
 
 /* NULL, or why no kernel for integers by integers takes it: sums must be int32, scaled once. */
 const char *lpgemm_i_integers_refuse(const lpg_problem *problem);

@@ -1,4 +1,4 @@
-/* From a call to what kernels read of the weights: the decoder's constants, and where scales and zeros lie. */
+/* From a call to what kernels read of the weights: the dequantiser's constants, and where scales and zeros lie. */
 #pragma once
 
 #include "../plan/scheduler.cuh"
@@ -8,25 +8,26 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* ---- the decoder's constants ---- */
+/* ---- the dequantiser's constants ---- */
 
 /* Integers: d = stored - center, value = step * stored + offset. A fixed zero takes the nearest center. */
-static void set_integers(const lpgemm_weight_desc_t &d, int bits, decoder_args &decoder, numbers_args &numbers) {
+static void set_integers(const lpgemm_weight_desc_t &d, int bits, dequantiser_args &dequantiser,
+                         scales_args &scale_data) {
   const float step = (float)lpg_integer_step(d.type), offset = (float)lpg_integer_offset(d.type);
   const float zero = d.zero == LPGEMM_ZERO_CONSTANT ? d.zero_constant : 0.0f;
-  numbers.step = numbers.factor = step;
-  numbers.inverse_step = 1.0f / step;
-  numbers.offset = offset;
-  numbers.most = (float)(1 << bits);
-  decoder.center = fminf(fmaxf(rintf((zero - offset) / step), 0.0f), numbers.most);
-  numbers.fixed_shift = step * decoder.center + offset - zero;
+  scale_data.step = scale_data.factor = step;
+  scale_data.inverse_step = 1.0f / step;
+  scale_data.offset = offset;
+  scale_data.most = (float)(1 << bits);
+  dequantiser.center = fminf(fmaxf(rintf((zero - offset) / step), 0.0f), scale_data.most);
+  scale_data.fixed_shift = step * dequantiser.center + offset - zero;
 }
 
 /* A codebook of two is a line. It is counted from the value next to zero, so that nothing cancels. */
-static void set_line(const float *value, decoder_args &decoder, numbers_args &numbers) {
-  decoder.center = fabsf(value[0]) <= fabsf(value[1]) ? 0.0f : 1.0f;
-  numbers.factor = value[1] - value[0];
-  numbers.fixed_shift = value[(int)decoder.center];
+static void set_line(const float *value, dequantiser_args &dequantiser, scales_args &scale_data) {
+  dequantiser.center = fabsf(value[0]) <= fabsf(value[1]) ? 0.0f : 1.0f;
+  scale_data.factor = value[1] - value[0];
+  scale_data.fixed_shift = value[(int)dequantiser.center];
 }
 
 /* Divides a codebook by a factor and rounds it to X's type; the largest relative error of a value. */
@@ -44,7 +45,8 @@ static double round_codebook(const float *value, int entries, bool bf16, float f
 /* For fp16 the largest value becomes one in [2^14, 2^15), so that the others have all their digits; bf16 has room.
  * `wide` rounds these values and their products with scales, so of a few factors that one is taken with which X's type
  * holds them best; it goes on the sums. Few, since every call looks for it. */
-static void set_codebook(const float *value, int entries, bool bf16, decoder_args &decoder, numbers_args &numbers) {
+static void set_codebook(const float *value, int entries, bool bf16, dequantiser_args &dequantiser,
+                         scales_args &scale_data) {
   float most = 0.0f;
   for (int i = 0; i < entries; i++) most = fmaxf(most, fabsf(value[i]));
   int exponent = 0;
@@ -57,53 +59,54 @@ static void set_codebook(const float *value, int entries, bool bf16, decoder_arg
     const double worst = round_codebook(value, entries, bf16, factor, rounded);
     if (worst >= least) continue;
     least = worst;
-    numbers.factor = factor;
-    for (int j = 0; j < entries; j++) decoder.value[j] = rounded[j];
+    scale_data.factor = factor;
+    for (int j = 0; j < entries; j++) dequantiser.value[j] = rounded[j];
   }
 }
 
-/* with_line: codebooks of two are lines to the integers' decoder, and not tables. */
-static void set_decoder(const lpg_call &call, bool with_line, decoder_args &decoder, numbers_args &numbers) {
+/* with_line: codebooks of two are lines to the integers' dequantiser, and not tables. */
+static void set_dequantiser(const lpg_call &call, bool with_line, dequantiser_args &dequantiser,
+                            scales_args &scale_data) {
   const lpgemm_weight_desc_t &d = call.problem.plan->desc;
   const int bits = call.problem.plan->bits;
-  numbers.factor = numbers.step = 1.0f;
+  scale_data.factor = scale_data.step = 1.0f;
   const bool bf16 = call.problem.x_type == LPGEMM_BF16;
   if (lpg_is_integer_kind(d.type)) {
-    set_integers(d, bits, decoder, numbers);
+    set_integers(d, bits, dequantiser, scale_data);
   } else if (lpg_kind(d.type) == LPGEMM_KIND_FLOAT) {
-    if (!bf16) numbers.factor = ldexpf(1.0f, 16 - (1 << (lpg_exponent_bits(d.type) - 1)));
-    decoder.exponent_bits = lpg_exponent_bits(d.type);
-    decoder.mantissa_bits = lpg_low_field(d.type);
-    decoder.nan_code = d.type == LPGEMM_E4M3;
-    decoder.nan_exponent = d.type == LPGEMM_E5M2;
+    if (!bf16) scale_data.factor = ldexpf(1.0f, 16 - (1 << (lpg_exponent_bits(d.type) - 1)));
+    dequantiser.exponent_bits = lpg_exponent_bits(d.type);
+    dequantiser.mantissa_bits = lpg_low_field(d.type);
+    dequantiser.nan_code = d.type == LPGEMM_E4M3;
+    dequantiser.nan_exponent = d.type == LPGEMM_E5M2;
   } else if (bits == 1 && with_line) {
-    set_line(d.codebook, decoder, numbers);
+    set_line(d.codebook, dequantiser, scale_data);
   } else {
-    set_codebook(d.codebook, 1 << bits, bf16, decoder, numbers);
+    set_codebook(d.codebook, 1 << bits, bf16, dequantiser, scale_data);
   }
-  numbers.mode = d.zero == LPGEMM_ZERO_PER_GROUP ? zero_per_group
-                 : d.zero == LPGEMM_ZERO_MINIMUM ? zero_minimum
-                                                 : zero_fixed;
-  numbers.has_shift = numbers.mode != zero_fixed || numbers.fixed_shift != 0.0f;
+  scale_data.mode = d.zero == LPGEMM_ZERO_PER_GROUP ? zero_per_group
+                    : d.zero == LPGEMM_ZERO_MINIMUM ? zero_minimum
+                                                    : zero_fixed;
+  scale_data.has_shift = scale_data.mode != zero_fixed || scale_data.fixed_shift != 0.0f;
 }
 
-/* For `wide`, which makes values of e4m3 (e4m3_decoder). */
-static inline void set_wide_decoder(const lpg_call &call, decoder_args &decoder, numbers_args &numbers) {
-  set_decoder(call, false, decoder, numbers);
-  if (call.problem.plan->desc.type == LPGEMM_E4M3) numbers.factor = 1.0f;
+/* For `wide`, which makes values of e4m3 (e4m3_dequantiser). */
+static inline void set_gemm_dequantiser(const lpg_call &call, dequantiser_args &dequantiser, scales_args &scale_data) {
+  set_dequantiser(call, false, dequantiser, scale_data);
+  if (call.problem.plan->desc.type == LPGEMM_E4M3) scale_data.factor = 1.0f;
 }
 
 /* ---- scales and zeros ---- */
 
 /* Adds a section, if there is one, behind `offset` of the stage. */
-static void add_section(const lpg_call &call, lpg_section_id id, number_role role, int row_tiles, int chunk,
-                        numbers_args &numbers, int &offset) {
+static void add_section(const lpg_call &call, lpg_section_id id, scale_role role, int row_tiles, int chunk,
+                        scales_args &scale_data, int &offset) {
   const lpg_plan &plan = *call.problem.plan;
   const lpg_axis &axis = *lpg_section_axis(&plan, id);
-  numbers.which[role] = -1;
+  scale_data.which[role] = -1;
   if (plan.section[id].bytes == 0) return;
-  numbers.which[role] = numbers.sections;
-  number_section &s = numbers.section[numbers.sections++];
+  scale_data.which[role] = scale_data.sections;
+  scale_section &s = scale_data.section[scale_data.sections++];
   s.values = call.section[id];
   s.type = lpg_section_type(&plan.desc, id);
   s.slot_bytes = lpg_slot_bytes(s.type);
@@ -117,17 +120,17 @@ static void add_section(const lpg_call &call, lpg_section_id id, number_role rol
 }
 
 /* Returns the bytes of a chunk of all. */
-static int add_sections(const lpg_call &call, int row_tiles, int chunk, numbers_args &numbers) {
+static int add_sections(const lpg_call &call, int row_tiles, int chunk, scales_args &scale_data) {
   int offset = 0;
-  add_section(call, LPG_SECTION_SCALES, role_scale, row_tiles, chunk, numbers, offset);
-  add_section(call, LPG_SECTION_SUPER_SCALES, role_super_scale, row_tiles, chunk, numbers, offset);
-  add_section(call, LPG_SECTION_ZEROS, role_zero, row_tiles, chunk, numbers, offset);
-  add_section(call, LPG_SECTION_SUPER_ZEROS, role_super_zero, row_tiles, chunk, numbers, offset);
-  numbers.only_f16_scales =
-      numbers.sections == 1 && numbers.section[0].type == LPGEMM_F16 && numbers.which[role_scale] == 0;
-  const number_section &s = numbers.section[0];
-  numbers.one_copy =
-      numbers.sections == 1 && s.blocks_each <= 1 && s.slot_bytes >= 16 && row_tiles * chunk * s.block_bytes <= 512;
+  add_section(call, LPG_SECTION_SCALES, role_scale, row_tiles, chunk, scale_data, offset);
+  add_section(call, LPG_SECTION_SUPER_SCALES, role_super_scale, row_tiles, chunk, scale_data, offset);
+  add_section(call, LPG_SECTION_ZEROS, role_zero, row_tiles, chunk, scale_data, offset);
+  add_section(call, LPG_SECTION_SUPER_ZEROS, role_super_zero, row_tiles, chunk, scale_data, offset);
+  scale_data.only_f16_scales =
+      scale_data.sections == 1 && scale_data.section[0].type == LPGEMM_F16 && scale_data.which[role_scale] == 0;
+  const scale_section &s = scale_data.section[0];
+  scale_data.one_copy =
+      scale_data.sections == 1 && s.blocks_each <= 1 && s.slot_bytes >= 16 && row_tiles * chunk * s.block_bytes <= 512;
   return offset;
 }
 

@@ -13,7 +13,7 @@ namespace { /* nothing here is a symbol of the library */
 /* ---- arguments ---- */
 
 /* One section as a warp reads it, block after block. */
-struct number_section {
+struct scale_section {
   const uint8_t *values;
   lpgemm_dtype_t type;
   int slot_bytes;  /* of the 16 values of a row tile and group */
@@ -25,15 +25,15 @@ struct number_section {
   int offset;      /* of the first row tile's, there */
 };
 
-enum number_role { role_scale, role_super_scale, role_zero, role_super_zero, number_roles };
+enum scale_role { role_scale, role_super_scale, role_zero, role_super_zero, scale_roles };
 enum zero_mode { zero_fixed, zero_per_group, zero_minimum };
 
-struct numbers_args {
-  number_section section[number_roles];
-  int sections;            /* that there are */
-  int which[number_roles]; /* the section of each role; -1: absent */
-  int only_f16_scales;     /* and nothing else: the common case */
-  int one_copy;            /* one section, of which each lane copies at most 16 bytes a chunk */
+struct scales_args {
+  scale_section section[scale_roles];
+  int sections;           /* that there are */
+  int which[scale_roles]; /* the section of each role; -1: absent */
+  int only_f16_scales;    /* and nothing else: the common case */
+  int one_copy;           /* one section, of which each lane copies at most 16 bytes a chunk */
   zero_mode mode;
   float factor;             /* weight = factor * d + rest */
   float offset;             /* of a stored integer: value = step * stored + offset */
@@ -42,7 +42,7 @@ struct numbers_args {
   float fixed_shift;        /* zero_fixed: shift = scale * this */
   int has_shift;            /* fixed_shift is not 0, or zeros differ */
   /* For weights that are scaled before they are multiplied. */
-  int scale_exponent; /* the largest scale of a row is brought near 2^this */
+  int scale_exponent; /* the largest scale of a row is loaded near 2^this */
   int scale_on_rows;  /* one scale a row: it goes on the sums */
 };
 
@@ -51,11 +51,11 @@ struct numbers_args {
 /* Starts to copy the values of a chunk of blocks of row tiles row_tile .. row_tile + RowTiles - 1 to `raw`. Row tiles
  * that are not there repeat the last; what is beyond the columns is zero. */
 template <int RowTiles, int Chunk>
-__device__ inline void copy_all(const numbers_args &a, int lane, int row_tile, int row_tiles, int block, uint32_t raw) {
+__device__ inline void copy_all(const scales_args &a, int lane, int row_tile, int row_tiles, int block, uint32_t raw) {
   int begin = -lane; /* piece of the lane's first, counted from the section's first */
 #pragma unroll 1
   for (int i = 0; i < a.sections; i++) {
-    const number_section &s = a.section[i];
+    const scale_section &s = a.section[i];
     const int size = s.slot_bytes < 16 ? 8 : 16, each = Chunk * s.block_bytes / size;
     int piece = -begin;
     for (; piece < RowTiles * each; piece += 32) {
@@ -83,7 +83,7 @@ __device__ inline void copy_all(const numbers_args &a, int lane, int row_tile, i
 
 /* The same where there is one section, of which each lane copies at most 16 bytes. */
 template <int RowTiles, int Chunk>
-__device__ inline void copy_one(const number_section &s, int lane, int row_tile, int row_tiles, int block,
+__device__ inline void copy_one(const scale_section &s, int lane, int row_tile, int row_tiles, int block,
                                 uint32_t raw) {
   const int chunk_bytes = Chunk * s.block_bytes;
   int at = lane * 16, r = 0;
@@ -116,12 +116,12 @@ __device__ inline float e8m0_value(uint32_t code) {
 /* Every type that scales and zeros may have, as packed.c checks them: all that families of CUDA kernels read them by,
  * but for what is faster where it is known. What the upper of two levels may be; what one level may be besides, but for
  * unsigned integers; and all that do not lie in unsigned bytes as U8 and numbers of 6 bits do. */
-#define LPG_UPPER_NUMBERS(type) type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32)
-#define LPG_FLOAT_NUMBERS(type) LPG_UPPER_NUMBERS(type) type(LPGEMM_E4M3) type(LPGEMM_E8M0)
-#define LPG_NUMBER_TYPES(type) LPG_FLOAT_NUMBERS(type) type(LPGEMM_U16) type(LPGEMM_I8) type(LPGEMM_UINT(4))
+#define LPG_UPPER_SCALES(type) type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32)
+#define LPG_FLOAT_SCALES(type) LPG_UPPER_SCALES(type) type(LPGEMM_E4M3) type(LPGEMM_E8M0)
+#define LPG_SCALE_VALUE_TYPES(type) LPG_FLOAT_SCALES(type) type(LPGEMM_U16) type(LPGEMM_I8) type(LPGEMM_UINT(4))
 
 template <lpgemm_dtype_t Type>
-__device__ inline float number_value(uint32_t bits) {
+__device__ inline float scale_value(uint32_t bits) {
   if constexpr (Type == LPGEMM_F16) {
     return __half2float(__ushort_as_half((unsigned short)bits));
   } else if constexpr (Type == LPGEMM_BF16) {
@@ -141,19 +141,19 @@ __device__ inline float number_value(uint32_t bits) {
 }
 
 /* Of one level. */
-#define LPG_NUMBER_CASE(type) \
-  case type: return number_value<type>(bits);
-__device__ inline float number_value(lpgemm_dtype_t type, uint32_t bits) {
+#define LPG_SCALE_VALUE_CASE(type) \
+  case type: return scale_value<type>(bits);
+__device__ inline float scale_value(lpgemm_dtype_t type, uint32_t bits) {
   switch (type) {
-    LPG_FLOAT_NUMBERS(LPG_NUMBER_CASE)
-    default: return number_value<LPGEMM_U8>(bits);
+    LPG_FLOAT_SCALES(LPG_SCALE_VALUE_CASE)
+    default: return scale_value<LPGEMM_U8>(bits);
   }
 }
-#undef LPG_NUMBER_CASE
+#undef LPG_SCALE_VALUE_CASE
 
 /* The numbers of rows g and g + 8 of a row tile, from its slot. */
 template <lpgemm_dtype_t Type>
-struct two_numbers {
+struct two_scales {
   __device__ float2 operator()(const uint8_t *slot, int g) const {
     constexpr int slot_bytes = lpg_slot_bytes(Type);
     if constexpr (Type == LPGEMM_F16) return __half22float2(((const __half2 *)slot)[g]);
@@ -174,24 +174,24 @@ struct two_numbers {
       first = slot[g] & 15;
       second = slot[g] >> 4;
     }
-    return make_float2(number_value<Type>(first), number_value<Type>(second));
+    return make_float2(scale_value<Type>(first), scale_value<Type>(second));
   }
 };
 
-/* Calls `use` with the two_numbers of that type: so that many are read with one look at the type. */
+/* Calls `use` with the two_scales of that type: so that many are read with one look at the type. */
 #define LPG_READER_CASE(type) \
-  case type: use(two_numbers<type>()); break;
+  case type: use(two_scales<type>()); break;
 template <class Use>
 __device__ inline void with_reader(lpgemm_dtype_t type, Use use) {
   switch (type) {
-    LPG_NUMBER_TYPES(LPG_READER_CASE)
-    default: use(two_numbers<LPGEMM_U8>()); break;
+    LPG_SCALE_VALUE_TYPES(LPG_READER_CASE)
+    default: use(two_scales<LPGEMM_U8>()); break;
   }
 }
 
 template <class Use>
 __device__ inline void with_upper_reader(lpgemm_dtype_t type, Use use) {
-  switch (type) { LPG_UPPER_NUMBERS(LPG_READER_CASE) }
+  switch (type) { LPG_UPPER_SCALES(LPG_READER_CASE) }
 }
 #undef LPG_READER_CASE
 

@@ -37,26 +37,26 @@ __device__ inline uint32_t section_bits(const groups_args &a, lpg_section_id id,
 }
 
 /* The product of a group's number and its super-group's, exact; `absent` if there is none. */
-__device__ inline double number_of(lpgemm_dtype_t type, uint32_t bits, lpgemm_dtype_t super_type, uint32_t super_bits,
-                                   float absent) {
+__device__ inline double scale_at(lpgemm_dtype_t type, uint32_t bits, lpgemm_dtype_t super_type, uint32_t super_bits,
+                                  float absent) {
   if (type == 0) return absent;
   const double value = lpg_load(type, &bits, 0);
   return super_type == 0 ? value : value * lpg_load(super_type, &super_bits, 0);
 }
 
 /* Scale and zero (or minimum) of one group. */
-struct group_numbers {
+struct group_scales {
   double scale, zero;
 };
 
 /* All is read before anything is used. */
-__device__ inline group_numbers group_at(const groups_args &a, int64_t row, int64_t k) {
+__device__ inline group_scales group_at(const groups_args &a, int64_t row, int64_t k) {
   const uint32_t scale = section_bits(a, LPG_SECTION_SCALES, a.scale_type, a.group, row, k);
   const uint32_t super_scale = section_bits(a, LPG_SECTION_SUPER_SCALES, a.super_scale_type, a.super, row, k);
   const uint32_t zero = section_bits(a, LPG_SECTION_ZEROS, a.zero_type, a.group, row, k);
   const uint32_t super_zero = section_bits(a, LPG_SECTION_SUPER_ZEROS, a.super_zero_type, a.super, row, k);
-  return {number_of(a.scale_type, scale, a.super_scale_type, super_scale, 1.0f),
-          number_of(a.zero_type, zero, a.super_zero_type, super_zero, a.zero_constant)};
+  return {scale_at(a.scale_type, scale, a.super_scale_type, super_scale, 1.0f),
+          scale_at(a.zero_type, zero, a.super_zero_type, super_zero, a.zero_constant)};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace { /* nothing here is a symbol of the library */
 enum chunk_zero { chunk_zero_fixed, chunk_zero_per_group, chunk_zero_minimum };
 
 /* Scales and zeros in the packed form, and what follows from the type of the weights. */
-struct chunk_numbers_args {
+struct chunk_scales_args {
   const uint8_t *scales, *zeros; /* NULL: absent */
   lpgemm_dtype_t scale_type, zero_type;
   chunk_zero zero;
@@ -27,39 +27,39 @@ struct chunk_numbers_args {
 };
 
 /* On the host. */
-static void set_chunk_numbers(const lpg_call &call, chunk_numbers_args &numbers) {
+static void set_chunk_scales(const lpg_call &call, chunk_scales_args &scale_data) {
   const lpg_plan &plan = *call.problem.plan;
   const lpgemm_weight_desc_t &d = plan.desc;
-  numbers.scales = call.section[LPG_SECTION_SCALES];
-  numbers.zeros = call.section[LPG_SECTION_ZEROS];
-  numbers.scale_type = d.scale_type;
-  numbers.zero_type = d.zero_type;
-  numbers.scale_slot = d.scale_type ? lpg_slot_bytes(d.scale_type) : 0;
-  numbers.zero_slot = d.zero_type ? lpg_slot_bytes(d.zero_type) : 0;
-  numbers.scale_row = plan.group.padded * numbers.scale_slot;
-  numbers.zero_row = plan.group.padded * numbers.zero_slot;
-  numbers.last_group = plan.group.count > 0 ? (int)plan.group.count - 1 : 0;
-  while (plan.group.count > 1 && LPG_CHUNK_K << numbers.group_shift < plan.group.k) numbers.group_shift++;
-  numbers.zero = d.zero == LPGEMM_ZERO_PER_GROUP ? chunk_zero_per_group
-                 : d.zero == LPGEMM_ZERO_MINIMUM ? chunk_zero_minimum
-                                                 : chunk_zero_fixed;
-  numbers.step = (float)lpg_integer_step(d.type);
-  numbers.offset = (float)lpg_integer_offset(d.type);
-  numbers.most_center = (float)(2 * ((1 << plan.bits) - 1));
-  const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0, half = 0.5 * numbers.step;
-  const double center = rint((zero - numbers.offset) / half);
-  numbers.center = (float)fmin(fmax(center, 0.0), (double)numbers.most_center);
-  numbers.rest = (float)((numbers.center * half + numbers.offset - zero) / half);
+  scale_data.scales = call.section[LPG_SECTION_SCALES];
+  scale_data.zeros = call.section[LPG_SECTION_ZEROS];
+  scale_data.scale_type = d.scale_type;
+  scale_data.zero_type = d.zero_type;
+  scale_data.scale_slot = d.scale_type ? lpg_slot_bytes(d.scale_type) : 0;
+  scale_data.zero_slot = d.zero_type ? lpg_slot_bytes(d.zero_type) : 0;
+  scale_data.scale_row = plan.group.padded * scale_data.scale_slot;
+  scale_data.zero_row = plan.group.padded * scale_data.zero_slot;
+  scale_data.last_group = plan.group.count > 0 ? (int)plan.group.count - 1 : 0;
+  while (plan.group.count > 1 && LPG_CHUNK_K << scale_data.group_shift < plan.group.k) scale_data.group_shift++;
+  scale_data.zero = d.zero == LPGEMM_ZERO_PER_GROUP ? chunk_zero_per_group
+                    : d.zero == LPGEMM_ZERO_MINIMUM ? chunk_zero_minimum
+                                                    : chunk_zero_fixed;
+  scale_data.step = (float)lpg_integer_step(d.type);
+  scale_data.offset = (float)lpg_integer_offset(d.type);
+  scale_data.most_center = (float)(2 * ((1 << plan.bits) - 1));
+  const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0, half = 0.5 * scale_data.step;
+  const double center = rint((zero - scale_data.offset) / half);
+  scale_data.center = (float)fmin(fmax(center, 0.0), (double)scale_data.most_center);
+  scale_data.rest = (float)((scale_data.center * half + scale_data.offset - zero) / half);
 }
 
 /* As they are packed: of two rows, fp16 scales in one word. */
 template <bool General>
-struct raw_numbers {
+struct raw_scales {
   uint32_t scales;
 };
 
 template <>
-struct raw_numbers<true> {
+struct raw_scales<true> {
   uint2 scale, zero;
 };
 
@@ -79,14 +79,14 @@ __device__ inline uint2 load_two(const uint8_t *slots, int slot_bytes, int g) {
 }
 
 /* Of a row tile: scales and zeros point at its first group's. */
-__device__ inline void load_raw(const chunk_numbers_args &a, const uint8_t *scales, const uint8_t *, int group, int g,
-                                raw_numbers<false> &raw) {
+__device__ inline void load_raw(const chunk_scales_args &a, const uint8_t *scales, const uint8_t *, int group, int g,
+                                raw_scales<false> &raw) {
   raw.scales = 0x3c003c00u; /* 1 */
   if (a.scales) raw.scales = __ldg((const uint32_t *)(scales + group * (LPG_TILE_ROWS * 2)) + g);
 }
 
-__device__ inline void load_raw(const chunk_numbers_args &a, const uint8_t *scales, const uint8_t *zeros, int group,
-                                int g, raw_numbers<true> &raw) {
+__device__ inline void load_raw(const chunk_scales_args &a, const uint8_t *scales, const uint8_t *zeros, int group,
+                                int g, raw_scales<true> &raw) {
   if (a.scales) raw.scale = load_two(scales + group * a.scale_slot, a.scale_slot, g);
   if (a.zeros) raw.zero = load_two(zeros + group * a.zero_slot, a.zero_slot, g);
 }

@@ -17,7 +17,7 @@ static inline int lpg_x_is_int8(lpgemm_dtype_t x_type) {
 
 /* `bytes`: of a number of the copy, 1 or 2. */
 
-/* Numbers between the rows of the copy: whole pieces of 16 bytes. */
+/* Scales between the rows of the copy: whole pieces of 16 bytes. */
 static inline int64_t lpg_x_copy_pitch(const lpg_problem *problem, int bytes) {
   const int64_t each = 16 / bytes;
   return (problem->plan->desc.k + each - 1) / each * each;

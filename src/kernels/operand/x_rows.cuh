@@ -19,8 +19,8 @@ struct x_matrix {
   /* Whole pieces can be copied. */
   __device__ bool aligned() const { return (uintptr_t)x % 16 == 0 && ldx * Bytes % 16 == 0; }
 
-  /* A warp copies 128 bytes from `column` on of Rows rows from `token` on. A lane has one piece of every fourth row.
-   * Columns that are not there are zero; tokens that are not there stay what they were, since nobody stores their
+  /* A warp copies 128 bytes from `column` on of Rows rows from `row of X` on. A lane has one piece of every fourth row.
+   * Columns that are not there are zero; rows of X that are not there stay what they were, since nobody stores their
    * outputs. */
   template <int Rows>
   __device__ void load(uint32_t to, int token, int column, int lane, bool aligned) const {

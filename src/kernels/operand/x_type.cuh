@@ -1,4 +1,4 @@
-/* The two activation types of the tensor cores as what decoding needs of them: where their bits lie, arithmetic on
+/* The two activation types of the tensor cores as what dequantising needs of them: where their bits lie, arithmetic on
  * pairs, and the product. A pair is two numbers in a 32-bit word, the first in the low half. */
 #pragma once
 

@@ -58,7 +58,7 @@ __device__ inline void copy_box_to_blocks(uint32_t to, const void *map, int colu
       : "memory");
 }
 
-/* True for one lane of a warp, all of which call it, as the compiler knows: what it asks the tensor memory accelerator
+/* True for one lane of a warp, all of which call it, as the compiler knows: what it asks TMA
  * for needs no loop over lanes. */
 __device__ inline bool is_elected() {
   uint32_t elected;

@@ -56,7 +56,7 @@ __device__ inline void arrive_when_copied(uint32_t barrier) {
 
 /* Arrives at the same barrier of the block of that rank in the cluster, for who has only read: nothing that the warp
  * wrote becomes visible. */
-__device__ inline void tell_block(uint32_t barrier, uint32_t rank) {
+__device__ inline void arrive_remote(uint32_t barrier, uint32_t rank) {
   asm volatile(
       "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
       "mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
@@ -79,7 +79,7 @@ __device__ inline void fence_for_tensor_cores() { asm volatile("fence.proxy.asyn
 
 /* Registers a thread of four warps, whose groups share what the kernel was launched with (sm_90a). */
 template <int Registers>
-__device__ inline void give_registers_back() {
+__device__ inline void release_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 

@@ -7,14 +7,14 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* Says that the next kernel may start as soon as there is room; it waits for this one's end by itself. */
-__device__ inline void let_next_start() {
+__device__ inline void pdl_launch_next() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
 /* Until the kernel before is done, and what it wrote is visible. */
-__device__ inline void wait_for_previous() {
+__device__ inline void pdl_wait() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif

@@ -124,8 +124,7 @@ struct wgmma_e4m3_by_e5m2 {
   }
 };
 
-/* Of planes of bits, 256 columns at once, or of bytes, 32: D is 64 x 256, both operands in shared memory. D counts
- * where both have a bit, or adds up products. */
+/* Of bit planes, 256 columns at once: D is 64 x 256, both operands in shared memory. D counts where both have a bit. */
 #define LPG_INTEGERS_128(d) \
   LPG_INTEGERS_64(d), LPG_INTEGERS_16(d, 64), LPG_INTEGERS_16(d, 80), LPG_INTEGERS_16(d, 96), LPG_INTEGERS_16(d, 112)
 #define LPG_WGMMA_256(shape_and_types)                                                                              \
@@ -143,48 +142,42 @@ struct wgmma_b1 {
   }
 };
 
-struct wgmma_i8_wide {
-  __device__ static void multiply(int (&d)[128], uint64_t a, uint64_t rows, bool adds) {
-    LPG_WGMMA_256("m64n256k32.s32.s8.s8");
-  }
-};
-
 /* Bytes with A in registers: row g's four columns 4 t .. 4 t + 3, row g + 8's, and those of 16 columns further on. */
-#define LPG_WGMMA_BYTES_FEW(columns, types, list, a0, a1, a2, a3, b, ...)                                              \
+#define LPG_WGMMA_BYTES_SKINNY(columns, types, list, a0, a1, a2, a3, b, ...)                                           \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32." types " {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
                ", %" #a3 "}, %" #b ", 1;"                                                                              \
                : __VA_ARGS__                                                                                           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
-struct wgmma_i8_few {
+struct wgmma_i8_skinny {
   __device__ static void multiply(int (&d)[4], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(8, "s8.s8", "%0, %1, %2, %3", 4, 5, 6, 7, 8, LPG_INTEGERS_4(d, 0));
+    LPG_WGMMA_BYTES_SKINNY(8, "s8.s8", "%0, %1, %2, %3", 4, 5, 6, 7, 8, LPG_INTEGERS_4(d, 0));
   }
   __device__ static void multiply(int (&d)[8], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(16, "s8.s8", "%0, %1, %2, %3, %4, %5, %6, %7", 8, 9, 10, 11, 12, LPG_INTEGERS_4(d, 0),
-                        LPG_INTEGERS_4(d, 4));
+    LPG_WGMMA_BYTES_SKINNY(16, "s8.s8", "%0, %1, %2, %3, %4, %5, %6, %7", 8, 9, 10, 11, 12, LPG_INTEGERS_4(d, 0),
+                           LPG_INTEGERS_4(d, 4));
   }
   __device__ static void multiply(int (&d)[16], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(32, "s8.s8", LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
+    LPG_WGMMA_BYTES_SKINNY(32, "s8.s8", LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
   }
   __device__ static void multiply(int (&d)[32], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(64, "s8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),
-                        LPG_INTEGERS_16(d, 16));
+    LPG_WGMMA_BYTES_SKINNY(64, "s8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),
+                           LPG_INTEGERS_16(d, 16));
   }
 };
 
 /* The same of unsigned bytes in registers by signed ones. */
 struct wgmma_u8_by_i8 {
   __device__ static void multiply(int (&d)[16], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(32, "u8.s8", LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
+    LPG_WGMMA_BYTES_SKINNY(32, "u8.s8", LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
   }
   __device__ static void multiply(int (&d)[32], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(64, "u8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),
-                        LPG_INTEGERS_16(d, 16));
+    LPG_WGMMA_BYTES_SKINNY(64, "u8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_INTEGERS_16(d, 0),
+                           LPG_INTEGERS_16(d, 16));
   }
   __device__ static void multiply(int (&d)[64], const uint32_t (&a)[4], uint64_t rows) {
-    LPG_WGMMA_BYTES_FEW(128, "u8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,
-                        65, 66, 67, 68, LPG_INTEGERS_64(d));
+    LPG_WGMMA_BYTES_SKINNY(128, "u8.s8", LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48,
+                           64, 65, 66, 67, 68, LPG_INTEGERS_64(d));
   }
 };
 

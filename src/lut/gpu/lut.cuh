@@ -6,7 +6,7 @@
  *     the planes of bits of 16 rows a lane, the upper one first; every nibble is the address of a sum
  *     what is found is added up, before the next plane doubled, and added to the other lanes'. All are exact integers
  *     sums += scale * (what was found - center * sum of X)
- *   combine the warps' and the slices' sums in a fixed order, apply the epilogue, store
+ *   combine the warps' and the parts of K' sums in a fixed order, apply the epilogue, store
  *
  * Every lane has tables of its own in its own bank of shared memory: a lookup of 32 lanes takes one cycle, whatever
  * they look up. */
@@ -25,19 +25,20 @@ namespace { /* nothing here is a symbol of the library */
 
 /* Scales and zeros of a lane's own rows' tile. */
 template <class T>
-struct own_numbers {
+struct own_scales {
   const uint8_t *scales, *zeros;
 
-  own_numbers() = default;
-  __device__ own_numbers(const lookup_args &a, int tile, int lane) {
+  own_scales() = default;
+  __device__ own_scales(const lut_args &a, int tile, int lane) {
     const int64_t own = min(tile * T::row_tiles + lane % 4 * T::own_rows / 2, a.row_tiles - 1);
-    scales = a.numbers.scales + own * a.numbers.scale_row;
-    zeros = a.numbers.zeros + own * a.numbers.zero_row;
+    scales = a.scale_data.scales + own * a.scale_data.scale_row;
+    zeros = a.scale_data.zeros + own * a.scale_data.zero_row;
   }
 
   /* As they are packed. */
-  __device__ void load(const lookup_args &a, int chunk, int lane, raw_numbers<T::General> &raw) const {
-    load_raw(a.numbers, scales, zeros, min(chunk >> a.numbers.group_shift, a.numbers.last_group), lane / 4, raw);
+  __device__ void load(const lut_args &a, int chunk, int lane, raw_scales<T::General> &raw) const {
+    load_raw(a.scale_data, scales, zeros, min(chunk >> a.scale_data.group_shift, a.scale_data.last_group), lane / 4,
+             raw);
   }
 };
 
@@ -46,7 +47,7 @@ struct own_numbers {
 template <class T>
 struct block_words {
   uint32_t word[T::row_tiles][4 * T::vectors];
-  raw_numbers<T::General> numbers[T::chunks];
+  raw_scales<T::General> scale_data[T::chunks];
 
   /* The planes of chunk `chunk`, of row g (half 0) or g + 8. */
   __device__ void planes(int tile, int half, int chunk, uint32_t (&plane)[T::Bits]) const {
@@ -58,15 +59,14 @@ struct block_words {
 
 /* What a warp loads next. */
 template <class T>
-struct block_stream : share_cursor {
-  const lookup_args &a;
+struct block_stream : part_cursor {
+  const lut_args &a;
   int lane, last;     /* the last row tile of the super tile */
   int chunk, vectors; /* the next block's first chunk; vectors of a row tile from it on */
   const uint8_t *codes;
-  own_numbers<T> numbers;
+  own_scales<T> scale_data;
 
-  __device__ block_stream(const lookup_args &a, const warp_share &share, int lane)
-      : share_cursor(share), a(a), lane(lane) {
+  __device__ block_stream(const lut_args &a, const warp_part &share, int lane) : part_cursor(share), a(a), lane(lane) {
     if (left > 0) start_tile(share.block);
   }
 
@@ -76,7 +76,7 @@ struct block_stream : share_cursor {
     chunk = at * T::chunks;
     vectors = a.row_vectors - at * T::vectors;
     codes = a.codes + (int64_t)row_tile * a.row_bytes + (int64_t)at * (T::vectors * 512) + lane * 16;
-    numbers = own_numbers<T>(a, tile, lane);
+    scale_data = own_scales<T>(a, tile, lane);
   }
 
   __device__ void load(block_words<T> &to) {
@@ -94,7 +94,7 @@ struct block_stream : share_cursor {
       }
     }
 #pragma unroll
-    for (int c = 0; c < T::chunks && T::ahead; c++) numbers.load(a, chunk + c, lane, to.numbers[c]);
+    for (int c = 0; c < T::chunks && T::ahead; c++) scale_data.load(a, chunk + c, lane, to.scale_data[c]);
     codes += T::vectors * 512;
     chunk += T::chunks;
     vectors -= T::vectors;
@@ -123,23 +123,23 @@ __device__ inline int entries_of(uint32_t plane, uint32_t tables) {
 
 /* What sums of a row become: products with the codes counted from the half code next to the zero (or next to where a
  * minimum makes 0), as integers, so that weights that nearly cancel stay exact; and what is left of the zero. */
-struct lookup_scaling {
+struct lut_scaling {
   float scale, shift;
   int center; /* from the middle of the codes */
 };
 
 /* Of row g (half 0) or g + 8; fixed zeros are in the sums already. */
-__device__ inline lookup_scaling scaling_of(const chunk_numbers_args &a, const raw_numbers<false> &raw, int half) {
+__device__ inline lut_scaling scaling_of(const chunk_scales_args &a, const raw_scales<false> &raw, int half) {
   const __half2 two = *(const __half2 *)&raw.scales;
   const float scale = half ? __high2float(two) : __low2float(two);
   return {scale, 0.0f, 0};
 }
 
-__device__ inline lookup_scaling scaling_of(const chunk_numbers_args &a, const raw_numbers<true> &raw, int half) {
-  const float scale = a.scales ? number_value(a.scale_type, half ? raw.scale.y : raw.scale.x) : 1.0f;
+__device__ inline lut_scaling scaling_of(const chunk_scales_args &a, const raw_scales<true> &raw, int half) {
+  const float scale = a.scales ? scale_value(a.scale_type, half ? raw.scale.y : raw.scale.x) : 1.0f;
   const float step = 0.5f * a.step, middle = 0.5f * a.most_center;
   if (a.zero == chunk_zero_fixed) return {scale * step, scale * step * a.rest, (int)(a.center - middle)};
-  const float zero = number_value(a.zero_type, half ? raw.zero.y : raw.zero.x);
+  const float zero = scale_value(a.zero_type, half ? raw.zero.y : raw.zero.x);
   const float level = a.zero == chunk_zero_minimum ? __fdividef(-zero, scale) : zero;
   const float center = fminf(fmaxf(rintf((level - a.offset) / step), 0.0f), a.most_center);
   const float value = fmaf(center, step, a.offset);
@@ -149,10 +149,10 @@ __device__ inline lookup_scaling scaling_of(const chunk_numbers_args &a, const r
 
 /* What is found in the tables of a chunk, for all rows. */
 template <class T>
-struct lookup_sums {
+struct lut_sums {
   int found[T::lane_rows];
 
-  __device__ lookup_sums(const block_words<T> &words, int chunk, uint32_t tables) {
+  __device__ lut_sums(const block_words<T> &words, int chunk, uint32_t tables) {
 #pragma unroll
     for (int r = 0; r < T::lane_rows; r++) {
       uint32_t plane[T::Bits];
@@ -188,11 +188,11 @@ struct own_sums {
     for (int i = 0; i < T::own_rows; i++) total[i] = 0.0f;
   }
 
-  __device__ void add(const chunk_numbers_args &a, const raw_numbers<T::General> &raw, const chunk_sums &x, int t,
+  __device__ void add(const chunk_scales_args &a, const raw_scales<T::General> &raw, const chunk_sums &x, int t,
                       const int (&sum)[T::own_rows]) {
 #pragma unroll
     for (int i = 0; i < T::own_rows; i++) {
-      const lookup_scaling s = scaling_of(a, raw, (t * T::own_rows + i) % 2);
+      const lut_scaling s = scaling_of(a, raw, (t * T::own_rows + i) % 2);
       float &all = total[i];
       if (T::General) {
         const float product = (float)(sum[i] - s.center * x.sum) * x.unit;
@@ -214,18 +214,18 @@ struct own_sums {
 /* ---- the kernel ---- */
 
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) lookup_kernel(const __grid_constant__ lookup_args a) {
+__global__ void __launch_bounds__(T::threads, 1) lut_kernel(const __grid_constant__ lut_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  const lpg_lookup_plan &p = a.plan;
-  let_next_start();
-  if (a.epilogue.device_alpha) wait_for_previous(); /* reads_product() reads it */
+  const lpg_lut_gpu_plan &p = a.plan;
+  pdl_launch_next();
+  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
   const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-  const warp_share share(p, T::warps, warp, reads_product(a.epilogue));
+  const warp_part share(p, T::warps, warp, reads_product(a.epilogue));
   const int first_chunk = share.first_block * T::chunks, chunks = share.blocks * T::chunks;
   int left = share.left, tile = share.tile, block = share.block;
 
-  if (p.slices > 1) cluster_arrive(); /* before the others may write here */
-  wait_for_previous();
+  if (p.split_k > 1) cluster_arrive(); /* before the others may write here */
+  pdl_wait();
   table_task<T> task;
   if (warp < 2 * chunks) task.load(a, warp, first_chunk, lane);
   block_words<T> next = {};
@@ -235,23 +235,23 @@ __global__ void __launch_bounds__(T::threads, 1) lookup_kernel(const __grid_cons
   __syncthreads();
 
   const uint32_t tables = shared_address(memory) + lane * 4;
-  const chunk_sums *const numbers = (const chunk_sums *)(memory + p.numbers);
-  const float factor = T::General ? 1.0f : 0.5f * a.numbers.step;
+  const chunk_sums *const scale_data = (const chunk_sums *)(memory + p.scale_data);
+  const float factor = T::General ? 1.0f : 0.5f * a.scale_data.step;
   own_sums<T> rows;
   rows.clear();
 #pragma unroll 1
   for (; left > 0; left--, block++) {
     block_words<T> words = next;
     stream.load(next);
-    const uint32_t at = keep(tables + block * (T::chunks * LPG_LOOKUP_TABLES)); /* lookups come after those loads */
+    const uint32_t at = keep(tables + block * (T::chunks * LPG_LUT_GPU_TABLES)); /* lookups come after those loads */
 #pragma unroll
     for (int c = 0; c < T::chunks; c++) {
       const int chunk = block * T::chunks + c;
       int sum[T::own_rows];
       if (!T::ahead)
-        own_numbers<T>(a, share.first_tile + tile, lane).load(a, first_chunk + chunk, lane, words.numbers[c]);
-      lookup_sums<T>(words, c, at + c * LPG_LOOKUP_TABLES).add_lanes(lane % 4, sum);
-      rows.add(a.numbers, words.numbers[c], numbers[chunk], lane % 4, sum);
+        own_scales<T>(a, share.first_tile + tile, lane).load(a, first_chunk + chunk, lane, words.scale_data[c]);
+      lut_sums<T>(words, c, at + c * LPG_LUT_GPU_TABLES).add_lanes(lane % 4, sum);
+      rows.add(a.scale_data, words.scale_data[c], scale_data[chunk], lane % 4, sum);
     }
     if (block < share.blocks - 1 && left > 1) continue;
     rows.store((float *)(memory + p.slots + (tile + warp) * p.slot_bytes), lane, factor);
@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(T::threads, 1) lookup_kernel(const __grid_cons
     block = -1;
     tile++;
   }
-  if (p.slices > 1) cluster_wait(); /* the others have started */
+  if (p.split_k > 1) cluster_wait(); /* the others have started */
   __syncthreads();
   combine_sums<T>(a, share, memory, [](int, int, float sum) { return sum; });
 }

@@ -9,14 +9,14 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* The plan, made once a problem. */
-static lpgemm_status_t find_lookup_plan(const lpg_call &call, lpg_lookup_plan &plan) {
+static lpgemm_status_t find_lut_plan(const lpg_call &call, lpg_lut_gpu_plan &plan) {
   static_assert(sizeof plan <= sizeof call.memo->words, "a memo is too small for a plan");
   if (call.memo && call.memo->filled) {
     memcpy(&plan, call.memo->words, sizeof plan);
     return LPGEMM_SUCCESS;
   }
   double cost;
-  LPG_CHECK(lpg_lookup_make_plan(call.problem.plan, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
+  LPG_CHECK(lpg_lut_gpu_make_plan(call.problem.plan, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.plan->desc.k,
             call.device->name);
   if (call.memo) {
@@ -27,18 +27,18 @@ static lpgemm_status_t find_lookup_plan(const lpg_call &call, lpg_lookup_plan &p
 }
 
 template <class T>
-static lpgemm_status_t launch_lookup(const lpg_call &call, const lookup_args &a) {
-  return launch_cluster((const void *)lookup_kernel<T>, dim3((unsigned)(a.plan.slices * a.plan.groups)), a.plan.slices,
+static lpgemm_status_t launch_lut(const lpg_call &call, const lut_args &a) {
+  return launch_cluster((const void *)lut_kernel<T>, dim3((unsigned)(a.plan.split_k * a.plan.clusters)), a.plan.split_k,
                         T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
 }
 
 /* Row after row, each of which reads the weights again. */
 template <int Bits>
-static lpgemm_status_t run_lookup(const lpg_call &call) {
+static lpgemm_status_t run_lut(const lpg_call &call) {
   const lpg_plan &plan = *call.problem.plan;
-  lookup_args a = {};
-  LPG_TRY(find_lookup_plan(call, a.plan));
-  set_chunk_numbers(call, a.numbers);
+  lut_args a = {};
+  LPG_TRY(find_lut_plan(call, a.plan));
+  set_chunk_scales(call, a.scale_data);
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = (int32_t)(plan.k_tiles * lpg_tile_bytes(plan.bits));
   a.row_vectors = a.row_bytes / 512;
@@ -47,14 +47,14 @@ static lpgemm_status_t run_lookup(const lpg_call &call) {
   a.k = plan.desc.k;
   a.ldx = call.ldx;
   a.m = 1;
-  a.center = (int32_t)(a.numbers.center - 0.5f * a.numbers.most_center);
+  a.center = (int32_t)(a.scale_data.center - 0.5f * a.scale_data.most_center);
   a.x = (const uint8_t *)call.x;
   a.x_type = call.problem.x_type;
   a.epilogue = make_epilogue(call);
-  const bool common = lpgemm_i_lookup_is_common(&plan);
+  const bool common = lpgemm_i_lut_gpu_is_common(&plan);
   for (int64_t row = 0; row < call.problem.m; row++) {
     const lpgemm_status_t status =
-        common ? launch_lookup<lookup_traits<Bits, false>>(call, a) : launch_lookup<lookup_traits<Bits, true>>(call, a);
+        common ? launch_lut<lut_traits<Bits, false>>(call, a) : launch_lut<lut_traits<Bits, true>>(call, a);
     LPG_TRY(status);
     if (a.x) a.x += a.ldx * lpg_bytes(a.x_type);
     skip_rows(a.epilogue, 1);
@@ -63,9 +63,9 @@ static lpgemm_status_t run_lookup(const lpg_call &call) {
 }
 
 template <int Bits>
-static lpgemm_status_t prepare_lookup() {
-  const void *const kernels[] = {(const void *)lookup_kernel<lookup_traits<Bits, false>>,
-                                 (const void *)lookup_kernel<lookup_traits<Bits, true>>};
+static lpgemm_status_t prepare_lut() {
+  const void *const kernels[] = {(const void *)lut_kernel<lut_traits<Bits, false>>,
+                                 (const void *)lut_kernel<lut_traits<Bits, true>>};
   int device, bytes;
   LPG_CUDA(cudaGetDevice(&device));
   LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
@@ -77,6 +77,6 @@ static lpgemm_status_t prepare_lookup() {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_LOOKUP(symbol, bits)                                                                   \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_lookup<bits>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_lookup<bits>(); }
+#define LPG_LUT_GPU(symbol, bits)                                                               \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_lut<bits>(*call); } \
+  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_lut<bits>(); }

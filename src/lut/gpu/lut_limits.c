@@ -4,13 +4,13 @@
 
 #include "lut_plan.h"
 
-int lpgemm_i_lookup_is_common(const lpg_plan *weights) {
+int lpgemm_i_lut_gpu_is_common(const lpg_plan *weights) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   return (d->scale_type == 0 || d->scale_type == LPGEMM_F16) &&
          (d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT);
 }
 
-const char *lpgemm_i_lookup_refuses(const lpg_problem *problem, const lpg_device *device) {
+const char *lpgemm_i_lut_gpu_refuses(const lpg_problem *problem, const lpg_device *device) {
   const lpg_plan *plan = problem->plan;
   const lpg_axis *group = &plan->group;
   if (lpg_is_integer_kind(problem->x_type) && problem->x_type != LPGEMM_I8) {
@@ -22,18 +22,18 @@ const char *lpgemm_i_lookup_refuses(const lpg_problem *problem, const lpg_device
   if (plan->desc.zero == LPGEMM_ZERO_CONSTANT && fabsf(plan->desc.zero_constant) > 0x1p100f)
     return "the zero is too large";
   if (plan->n_padded > INT32_MAX / 2) return "it takes no matrix as large as this";
-  lpg_lookup_plan p;
+  lpg_lut_gpu_plan p;
   double cost;
-  if (plan->row_tiles > 0 && !lpg_lookup_make_plan(plan, device, &p, &cost)) {
+  if (plan->row_tiles > 0 && !lpg_lut_gpu_make_plan(plan, device, &p, &cost)) {
     return "the tables of a row do not fit the shared memory of a cluster";
   }
   return NULL;
 }
 
-double lpgemm_i_lookup_estimate(const lpg_problem *problem, const lpg_device *device) {
-  lpg_lookup_plan plan = LPG_ZERO;
+double lpgemm_i_lut_gpu_estimate(const lpg_problem *problem, const lpg_device *device) {
+  lpg_lut_gpu_plan plan = LPG_ZERO;
   double ns = 0.0;
-  if (!lpg_lookup_make_plan(problem->plan, device, &plan, &ns)) return HUGE_VAL;
+  if (!lpg_lut_gpu_make_plan(problem->plan, device, &plan, &ns)) return HUGE_VAL;
   return (double)problem->m * ns / 1000.0 *
          10.0; /* bits was faster wherever both were measured: by name or tuning only */
 }

@@ -1,6 +1,6 @@
 /* What the lookup kernels do not take, beyond the sets of their records, and what they cost. */
-#ifndef LPG_KERNELS_LOOKUP_LIMITS_H
-#define LPG_KERNELS_LOOKUP_LIMITS_H
+#ifndef LPG_LUT_GPU_LIMITS_H
+#define LPG_LUT_GPU_LIMITS_H
 
 #include "../../internal.h"
 
@@ -9,13 +9,13 @@ extern "C" {
 #endif
 
 /* NULL, or why the problem is not for them. */
-const char *lpgemm_i_lookup_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_lut_gpu_refuses(const lpg_problem *problem, const lpg_device *device);
 
 /* Microseconds. */
-double lpgemm_i_lookup_estimate(const lpg_problem *problem, const lpg_device *device);
+double lpgemm_i_lut_gpu_estimate(const lpg_problem *problem, const lpg_device *device);
 
 /* 1 for weights whose scales are fp16 or none and whose zero is fixed: the fast form of the kernels. */
-int lpgemm_i_lookup_is_common(const lpg_plan *weights);
+int lpgemm_i_lut_gpu_is_common(const lpg_plan *weights);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-__device__ inline float x_value(const lookup_args &a, int64_t at) {
+__device__ inline float x_value(const lut_args &a, int64_t at) {
   switch (a.x_type) {
     case LPGEMM_F16: return __half2float(((const __half *)a.x)[at]);
     case LPGEMM_BF16: return __uint_as_float((uint32_t)((const uint16_t *)a.x)[at] << 16);
@@ -24,7 +24,7 @@ struct table_task {
   float x[4];
   int chunk, half; /* of the slice */
 
-  __device__ void load(const lookup_args &a, int task, int first_chunk, int lane) {
+  __device__ void load(const lut_args &a, int task, int first_chunk, int lane) {
     chunk = task / 2;
     half = task % 2;
     const int64_t k = (int64_t)(first_chunk + chunk) * LPG_CHUNK_K;
@@ -35,7 +35,7 @@ struct table_task {
     }
   }
 
-  __device__ void store(const lookup_args &a, uint8_t *memory, int lane) const {
+  __device__ void store(const lut_args &a, uint8_t *memory, int lane) const {
     uint32_t most = 0, magnitudes = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) most = max(most, __float_as_uint(x[i]) & 0x7fffffffu);
@@ -55,7 +55,7 @@ struct table_task {
       sum += q[i];
     }
     sum = __reduce_add_sync(~0u, sum);
-    int32_t *to = (int32_t *)(memory + chunk * LPG_LOOKUP_TABLES + half * (LPG_TABLES / 2) * T::table_bytes) + lane;
+    int32_t *to = (int32_t *)(memory + chunk * LPG_LUT_GPU_TABLES + half * (LPG_TABLES / 2) * T::table_bytes) + lane;
 #pragma unroll 1
     for (int table = half * (LPG_TABLES / 2); table < (half + 1) * (LPG_TABLES / 2); table++) {
       int32_t of_table[4];
@@ -71,13 +71,13 @@ struct table_task {
     }
     if (half != 0 || lane != 0) return;
     const float unit = finite ? __uint_as_float(lpg_power_bits(unit_exponent)) : NAN;
-    ((chunk_sums *)(memory + a.plan.numbers))[chunk] = {unit, sum, a.center * sum, (float)sum * a.numbers.rest};
+    ((chunk_sums *)(memory + a.plan.scale_data))[chunk] = {unit, sum, a.center * sum, (float)sum * a.scale_data.rest};
   }
 };
 
 /* The tasks that follow the warp's first one, which was loaded before. */
 template <class T>
-__device__ inline void make_tables(const lookup_args &a, table_task<T> &task, int first_chunk, int chunks, int warp,
+__device__ inline void make_tables(const lut_args &a, table_task<T> &task, int first_chunk, int chunks, int warp,
                                    int lane, uint8_t *memory) {
   for (int at = warp; at < 2 * chunks; at += T::warps) {
     if (at != warp) task.load(a, at, first_chunk, lane);

@@ -5,8 +5,8 @@
  * plane of 32 bits for each bit of the weights; each of its eight nibbles is that bit of four columns, and selects one
  * of 16 sums of these activations as integers: entry e is the sum of +q where e has a one and of -q where it has none.
  */
-#ifndef LPG_KERNELS_LOOKUP_TABLE_H
-#define LPG_KERNELS_LOOKUP_TABLE_H
+#ifndef LPG_LUT_GPU_TABLE_H
+#define LPG_LUT_GPU_TABLE_H
 
 #include "../../kernels/operand/x_fixed.h"
 

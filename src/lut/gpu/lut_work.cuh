@@ -9,9 +9,9 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct lookup_args {
-  lpg_lookup_plan plan;
-  chunk_numbers_args numbers;
+struct lut_args {
+  lpg_lut_gpu_plan plan;
+  chunk_scales_args scale_data;
   const uint8_t *codes;
   int32_t row_bytes;   /* of the codes of a row tile */
   int32_t row_vectors; /* of them, 512 bytes each */
@@ -25,15 +25,15 @@ struct lookup_args {
 
 /* General: scales that are not fp16, or zeros that differ. */
 template <int Bits_, bool General_>
-struct lookup_traits {
+struct lut_traits {
   using sum_type = float;
-  static constexpr int Bits = Bits_, Columns = 1;
+  static constexpr int Bits = Bits_, TileM = 1;
   static constexpr bool General = General_;
-  static constexpr int warps = lpg_lookup_warps(Bits), threads = 32 * warps;
-  static constexpr int row_tiles = lpg_lookup_row_tiles(Bits), rows = row_tiles * LPG_TILE_ROWS; /* of weights */
+  static constexpr int warps = lpg_lut_gpu_warps(Bits), threads = 32 * warps;
+  static constexpr int row_tiles = lpg_lut_gpu_row_tiles(Bits), tile_n = row_tiles * LPG_TILE_ROWS; /* of weights */
   static constexpr int lane_rows = 2 * row_tiles; /* of a super tile, that a lane has words of: g and g + 8 of each */
   static constexpr int own_rows = lane_rows / 4;  /* of these, that it scales: the four lanes of a row share them */
-  static constexpr int vectors = lpg_lookup_vectors(Bits), chunks = lpg_lookup_chunks(Bits); /* of a block */
+  static constexpr int vectors = lpg_lut_gpu_vectors(Bits), chunks = lpg_lut_gpu_chunks(Bits); /* of a block */
   static constexpr bool whole = lpg_lane_words(Bits) == 4 * vectors; /* it is a tile of the packed form */
   static constexpr bool ahead =
       Bits > 2; /* scales and zeros come with the words of their block, which is faster there */
@@ -46,7 +46,7 @@ struct chunk_sums {
   int32_t sum, centered;  /* of its integers; times the fixed zero's center */
   float rest;             /* times what is left of the fixed zero */
 };
-static_assert(sizeof(chunk_sums) == LPG_LOOKUP_NUMBERS, "shared memory is laid out by the plan");
+static_assert(sizeof(chunk_sums) == LPG_LUT_GPU_SCALES, "shared memory is laid out by the plan");
 
 }  // namespace
 }  // namespace lpg

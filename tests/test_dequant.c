@@ -1,12 +1,12 @@
 /* Kernels that expand the weights first.
  *
  *   dense/scaling   how the scales meet the weights, or why not
- *   dense/plan      few tokens are multiplied in slices of K, which leave no half of the GPU idle
- *   dense/slices    slices of K, by every dense kernel that takes the problem
+ *   dense/plan      few tokens are multiplied in parts of K, which leave no half of the GPU idle
+ *   dense/slices    parts of K, by every dense kernel that takes the problem
  *   dense/spread    floats whose values are too far apart to be scaled in fp16
  *   dense/items     more items than the GPU has clusters for
  *   dense/halves    zeros between the codes, whose differences fp8 holds
- *   dense/turns     the same with slices of K: an item that was done twice would add C in place twice */
+ *   dense/turns     the same with parts of K: an item that was done twice would add C in place twice */
 #include <string.h>
 
 #include "devices.h"
@@ -109,14 +109,14 @@ static void check_plan(void) {
   lpg_plan w;
   CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
   for (int64_t m = 33; m <= 8192; m += m / 8) {
-    lpg_dense_plan p = {0};
-    CHECK(lpg_dense_make_plan(&w, m, 2, finds, 1, &sm90, &p));
+    lpg_dequant_plan p = {0};
+    CHECK(lpg_dequant_make_plan(&w, m, 2, finds, 1, &sm90, &p));
     /* numbers of rows do not keep the sixteenth row item out */
-    CHECK(lpg_dense_most_items(&p) == 16);
-    CHECK(m > 256 || p.slices > 1);
+    CHECK(lpg_dequant_most_tiles(&p) == 16);
+    CHECK(m > 256 || p.split_k > 1);
     /* at least half of the units work at once */
-    const int64_t items = (int64_t)p.chunk_items * p.token_items, at_once = items < p.groups ? items : p.groups;
-    CHECK(at_once * p.cluster * 2 >= sm90.units);
+    const int64_t items = (int64_t)p.chunk_tiles * p.m_tiles, at_once = items < p.clusters ? items : p.clusters;
+    CHECK(at_once * p.cluster * 2 >= sm90.sms);
   }
 }
 
@@ -129,7 +129,7 @@ static int check_spec(const problem_spec *spec) {
   if (problem_make(&p, all.handle, spec)) {
     problem_expect(&p);
     for (int i = 0; i < all.kernels; i++) {
-      if (strncmp(all.kernel[i], "dense.", 6) != 0) continue;
+      if (strncmp(all.kernel[i], "dequant.", 8) != 0) continue;
       const lpgemm_status_t status = problem_run(&p, all.handle, all.kernel[i]);
       if (status == LPGEMM_NOT_SUPPORTED) continue;
       CHECK_STATUS(status, LPGEMM_SUCCESS);
@@ -239,7 +239,7 @@ static void check_turns(lpgemm_dtype_t x_type) {
     int took = 0;
     for (int i = 0; i < all.kernels; i++) {
       for (p.spec.in_place = 0; p.spec.in_place < 2; p.spec.in_place++) {
-        if (strncmp(all.kernel[i], "dense.", 6) != 0) continue;
+        if (strncmp(all.kernel[i], "dequant.", 8) != 0) continue;
         const lpgemm_status_t status = problem_run(&p, all.handle, all.kernel[i]);
         if (status == LPGEMM_NOT_SUPPORTED) continue;
         CHECK_STATUS(status, LPGEMM_SUCCESS);
@@ -257,22 +257,22 @@ static void check_turns(lpgemm_dtype_t x_type) {
 }
 
 void suite_dense(void) {
-  if (test_case("dense/scaling")) check_scaling();
-  if (test_case("dense/plan")) check_plan();
+  if (test_case("dequant/scaling")) check_scaling();
+  if (test_case("dequant/plan")) check_plan();
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   all.handle = problem_handle(1);
   all.kernels = problem_kernels(all.kernel);
   for (int i = 0; i < 150; i++) {
-    if (test_case("dense/slices/%03d", i)) check_slices();
+    if (test_case("dequant/slices/%03d", i)) check_slices();
   }
   for (int i = 0; i < 60; i++) {
-    if (test_case("dense/spread/%03d", i)) check_spread();
+    if (test_case("dequant/spread/%03d", i)) check_spread();
   }
   for (int i = 0; i < 3; i++) {
-    if (test_case("dense/items/%03d", i)) check_items();
+    if (test_case("dequant/items/%03d", i)) check_items();
   }
-  if (test_case("dense/halves")) check_halves();
-  if (test_case("dense/turns/f16")) check_turns(LPGEMM_F16);
-  if (test_case("dense/turns/bf16")) check_turns(LPGEMM_BF16);
+  if (test_case("dequant/halves")) check_halves();
+  if (test_case("dequant/turns/f16")) check_turns(LPGEMM_F16);
+  if (test_case("dequant/turns/bf16")) check_turns(LPGEMM_BF16);
   CHECK_STATUS(lpgemm_destroy(all.handle), LPGEMM_SUCCESS);
 }

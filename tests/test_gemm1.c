@@ -44,11 +44,11 @@ static void check_weights(int bits) {
     }
     const uint32_t *own = word + half * bits * 2 + row / 8;
     for (int bit = 0; bit < 32; bit++) {
-      const int column = half * 128 + lpg_planes_column(t, bit);
+      const int column = half * 128 + lpg_bit_planes_column(t, bit);
       for (int plane = 0; plane < bits; plane++) {
-        CHECK_INT(lpg_planes_of_weights(bits, own, 2, plane) >> bit & 1, code[row][column] >> plane & 1);
+        CHECK_INT(lpg_bit_planes_of_weights(bits, own, 2, plane) >> bit & 1, code[row][column] >> plane & 1);
       }
-      CHECK_INT(lpg_planes_bytes_of_weights(bits, own, 2, bit % 8) >> bit / 8 * 8 & 0xff, code[row][column]);
+      CHECK_INT(lpg_bit_planes_weight_bytes(bits, own, 2, bit % 8) >> bit / 8 * 8 & 0xff, code[row][column]);
     }
   }
 }
@@ -58,8 +58,8 @@ static void check_columns_left(void) {
   for (int left = -3; left <= 131; left++) {
     for (int t = 0; t < 4; t++) {
       uint32_t there = 0;
-      for (int bit = 0; bit < 32; bit++) there |= (uint32_t)(lpg_planes_column(t, bit) < left) << bit;
-      CHECK_INT(lpg_planes_columns_left(t, left), there);
+      for (int bit = 0; bit < 32; bit++) there |= (uint32_t)(lpg_bit_planes_column(t, bit) < left) << bit;
+      CHECK_INT(lpg_bit_planes_columns_left(t, left), there);
     }
   }
 }
@@ -72,12 +72,12 @@ static void check_x(void) {
     for (int step = 0; step < 8; step++) {
       uint32_t sixteen[4];
       memcpy(sixteen, code + step * 16, 16);
-      word[step] = lpg_planes_bytes_of_x(sixteen, t);
+      word[step] = lpg_bit_planes_x_bytes(sixteen, t);
     }
     for (int bit = 0; bit < 32; bit++) {
-      CHECK_INT(word[bit % 8] >> bit / 8 * 8 & 0xff, code[lpg_planes_column(t, bit)]);
+      CHECK_INT(word[bit % 8] >> bit / 8 * 8 & 0xff, code[lpg_bit_planes_column(t, bit)]);
       for (int plane = 0; plane < 8; plane++) {
-        CHECK_INT(lpg_planes_of_x(word, plane) >> bit & 1, code[lpg_planes_column(t, bit)] >> plane & 1);
+        CHECK_INT(lpg_bit_planes_of_x(word, plane) >> bit & 1, code[lpg_bit_planes_column(t, bit)] >> plane & 1);
       }
     }
   }
@@ -86,13 +86,11 @@ static void check_x(void) {
 /* ---- products ---- */
 
 /* The families whose kernels must take a problem that has the problem's form. */
-static int is_planes(const char *kernel) {
-  return !strncmp(kernel, "planes.", 7) || !strncmp(kernel, "bytes.", 6) || !strncmp(kernel, "few.", 4);
-}
+static int is_planes(const char *kernel) { return !strncmp(kernel, "gemm1.", 6) || !strncmp(kernel, "skinny8.", 8); }
 
 /* Those for one width are named for it, the others want many rows; int8 and groups are for other kernels. */
 static int must_take(const char *kernel, const problem_spec *spec) {
-  const int few = !strncmp(kernel, "few.u", 5);
+  const int few = !strncmp(kernel, "skinny8.u", 5);
   return is_planes(kernel) && spec->x_type != LPGEMM_I8 && spec->desc.group_k == 0 &&
          (few ? kernel[5] - '0' == lpgemm_dtype_bits(spec->desc.type) : spec->m >= 33);
 }
@@ -234,24 +232,24 @@ static void check_refused(int which) {
 
 void suite_planes(void) {
   for (int bits = 1; bits <= 8; bits++) {
-    if (test_case("planes/columns/w%d", bits)) check_weights(bits);
+    if (test_case("gemm1/columns/w%d", bits)) check_weights(bits);
   }
-  if (test_case("planes/columns/x")) check_x();
-  if (test_case("planes/columns/left")) check_columns_left();
+  if (test_case("gemm1/columns/x")) check_x();
+  if (test_case("gemm1/columns/left")) check_columns_left();
 
   all.handle = problem_handle(0);
   all.kernels = problem_kernels(all.kernel);
   for (int i = 0; i < 64; i++) {
-    if (test_case("planes/all/w%d/x%d", i / 8 + 1, i % 8 + 1)) check_pair(i / 8 + 1, i % 8 + 1);
+    if (test_case("gemm1/all/w%d/x%d", i / 8 + 1, i % 8 + 1)) check_pair(i / 8 + 1, i % 8 + 1);
   }
   for (int i = 0; i < COUNT(large); i++) {
-    if (test_case("planes/large/%d", i)) check_large(i);
+    if (test_case("gemm1/large/%d", i)) check_large(i);
   }
   for (int i = 0; i < COUNT(groups); i++) {
-    if (test_case("planes/groups/%d", i)) check_groups(i);
+    if (test_case("gemm1/groups/%d", i)) check_groups(i);
   }
   for (int i = 0; i < 4; i++) {
-    if (test_case("planes/refused/%d", i)) check_refused(i);
+    if (test_case("gemm1/refused/%d", i)) check_refused(i);
   }
   CHECK_STATUS(lpgemm_destroy(all.handle), LPGEMM_SUCCESS);
 }

@@ -2,8 +2,8 @@
  * pieces, and on a GPU that what has no scales is exact. */
 #include <math.h>
 
-#include "bits_plans.h"
 #include "bitserial/gemv1_i8_plan.h"
+#include "gemv1_plans.h"
 #include "problem.h"
 #include "test.h"
 
@@ -13,35 +13,35 @@
 static void check_planes(int bits, int32_t a) {
   for (int i = 0; i < bits; i++) {
     int64_t sum = 0;
-    for (int q = 0; q < lpg_counts_planes(bits); q++) {
-      sum += (int64_t)lpg_counts_weight(bits, q) * lpg_counts_bit(a, i, q);
+    for (int q = 0; q < lpg_gemv1_i8_planes(bits); q++) {
+      sum += (int64_t)lpg_gemv1_i8_weight(bits, q) * lpg_gemv1_i8_bit(a, i, q);
     }
     CHECK_INT(sum, (int64_t)a * ((int64_t)1 << i));
   }
 }
 
-static void test_planes(void) {
+static void test_gemm1(void) {
   for (int bits = 1; bits <= 2; bits++) {
-    if (!test_case("counts/planes/u%d", bits)) continue;
+    if (!test_case("gemv1-i8/planes/u%d", bits)) continue;
     for (int a = -128; a < 128; a++) check_planes(bits, a);
   }
 }
 
 /* ---- plans ---- */
 
-static void check_plan(const lpg_bits_plan *p, const lpg_plan *w, int64_t m) {
-  const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const int chunks = blocks * LPG_COUNTS_CHUNKS;
-  CHECK(p->columns >= m && p->columns <= LPG_COUNTS_MOST_X && (p->columns == 1 || p->columns < 2 * m));
+static void check_plan(const lpg_gemv1_plan *p, const lpg_plan *w, int64_t m) {
+  const int tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
+  const int chunks = blocks * LPG_GEMV1_I8_CHUNKS;
+  CHECK(p->tile_m >= m && p->tile_m <= LPG_GEMV1_I8_MOST_X && (p->tile_m == 1 || p->tile_m < 2 * m));
   CHECK(p->super_tiles == w->row_tiles);
-  CHECK((int64_t)p->blocks * LPG_COUNTS_CHUNKS * LPG_CHUNK_K >= w->k_padded);
-  CHECK(p->slots == blocks * 2 * w->bits * (p->columns + w->bits - 1) * 256); /* a block: 8 columns of 256 bits */
-  CHECK(p->slot_bytes == LPG_TILE_ROWS * p->columns * 4);
-  CHECK(p->inbox == p->slots + (tiles + LPG_BITS_WARPS - 1) * p->slot_bytes);
-  CHECK(p->rows == p->inbox + p->slices * p->inbox_slice && p->rows % 16 == 0);
-  CHECK(p->row_chunks == p->rows + tiles * LPG_TILE_ROWS * LPG_COUNTS_ROW_BYTES);
-  CHECK(p->row_slices == p->row_chunks + chunks * p->columns * 4);
-  CHECK(p->shared_bytes == p->row_slices + p->slices * p->columns * 4);
+  CHECK((int64_t)p->blocks * LPG_GEMV1_I8_CHUNKS * LPG_CHUNK_K >= w->k_padded);
+  CHECK(p->slots == blocks * 2 * w->bits * (p->tile_m + w->bits - 1) * 256); /* a block: 8 columns of 256 bits */
+  CHECK(p->slot_bytes == LPG_TILE_ROWS * p->tile_m * 4);
+  CHECK(p->peers == p->slots + (tiles + LPG_GEMV1_WARPS - 1) * p->slot_bytes);
+  CHECK(p->rows == p->peers + p->split_k * p->peer_bytes && p->rows % 16 == 0);
+  CHECK(p->row_chunks == p->rows + tiles * LPG_TILE_ROWS * LPG_GEMV1_I8_ROW_BYTES);
+  CHECK(p->row_slices == p->row_chunks + chunks * p->tile_m * 4);
+  CHECK(p->shared_bytes == p->row_slices + p->split_k * p->tile_m * 4);
 }
 
 /* ---- on a GPU ---- */
@@ -89,7 +89,7 @@ static void check_product(lpgemm_handle_t handle, int i) {
     int runs = 0;
     problem_expect(&p);
     for (int j = 0; j < count; j++) {
-      if (strncmp(names[j], "counts.", 7) != 0 || problem_run(&p, handle, names[j]) != LPGEMM_SUCCESS) continue;
+      if (strncmp(names[j], "gemv1.", 6) != 0 || problem_run(&p, handle, names[j]) != LPGEMM_SUCCESS) continue;
       problem_check(&p, names[j]);
       for (int64_t at = 0; at < s.m * s.desc.n && !s.desc.scale_type; at++) {
         if (((float *)p.y)[at] == (float)p.want[at]) continue;
@@ -106,12 +106,12 @@ static void check_product(lpgemm_handle_t handle, int i) {
 }
 
 void suite_counts(void) {
-  test_planes();
-  check_bits_plans("counts", LPG_COUNTS_MOST_X, lpg_counts_form_of, check_plan);
+  test_gemm1();
+  check_gemv1_plans("gemv1-i8", LPG_GEMV1_I8_MOST_X, lpg_gemv1_i8_mode_of, check_plan);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(1);
   for (int i = 0; i < (int)(sizeof products / sizeof products[0]); i++) {
-    if (test_case("counts/product/%d", i)) check_product(handle, i);
+    if (test_case("gemv1-i8/product/%d", i)) check_product(handle, i);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -30,27 +30,27 @@ static const lpgemm_dtype_t e4m3_types[] = {LPGEMM_UINT(4), LPGEMM_FLOAT(2, 1), 
 /* Every item that there is in one slice, and at least two (int8: three) in several; group_k: 0 or that of all weights.
  */
 static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
-  LPG_OCTETS_LIST(items);
+  LPG_GEMM8_LIST(items);
   int whole[COUNT(items)] = {0}, sliced[COUNT(items)] = {0}, several = 0, halves = 0;
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     const int shape = i / 3;
     lpgemm_weight_desc_t d = {.size = sizeof d, .n = shapes[shape].n, .k = shapes[shape].k};
     lpg_plan weights;
-    lpg_octets_plan p = {0};
+    lpg_gemm8_plan p = {0};
     int item = 0;
     double ns = 0;
     d.type = x_type == LPGEMM_I8 ? types[(shape + i % 3) % COUNT(types)] : e4m3_types[i % COUNT(e4m3_types)];
     d.group_k = group_k;
     d.scale_type = group_k ? LPGEMM_F16 : 0;
     CHECK_STATUS(lpgemm_i_make_plan(&d, &weights), LPGEMM_SUCCESS);
-    CHECK(lpg_octets_choose(&weights, x_type, shapes[shape].m, &sm90, &p, &item, &ns));
-    *(p.slices > 1 ? &sliced[item] : &whole[item]) = 1;
-    halves += p.whole < p.row_items * p.token_items;
+    CHECK(lpg_gemm8_choose(&weights, x_type, shapes[shape].m, &sm90, &p, &item, &ns));
+    *(p.split_k > 1 ? &sliced[item] : &whole[item]) = 1;
+    halves += p.whole < p.n_tiles * p.m_tiles;
   }
   const int promotes = x_type == LPGEMM_E4M3 || group_k > 0;
   for (int i = 0; i < COUNT(items); i++) {
-    if (!whole[i] && lpg_octets_has_item(promotes, 4, items[i].tokens, items[i].row_tiles))
-      test_fail(__FILE__, __LINE__, "no shape takes %d tokens by %d row tiles", items[i].tokens, items[i].row_tiles);
+    if (!whole[i] && lpg_gemm8_has_tile(promotes, 4, items[i].tile_m, items[i].row_tiles))
+      test_fail(__FILE__, __LINE__, "no shape takes %d tokens by %d row tiles", items[i].tile_m, items[i].row_tiles);
     several += sliced[i];
   }
   CHECK(several >= (x_type == LPGEMM_I8 ? 3 : 2));
@@ -60,7 +60,7 @@ static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
 /* By the kernel of the weights' width. */
 static void check_spec(lpgemm_handle_t handle, const problem_spec *s) {
   char kernel[64];
-  snprintf(kernel, sizeof kernel, "octets.%c%d.%s.256x128.sm90a",
+  snprintf(kernel, sizeof kernel, "gemm8.%c%d.%s.256x128.sm90a",
            LPGEMM_DTYPE_KIND(s->desc.type) == LPGEMM_KIND_FLOAT ? 'f' : 'u', (int)lpgemm_dtype_bits(s->desc.type),
            lpgemm_dtype_name(s->x_type));
   problem p;
@@ -145,15 +145,15 @@ static void check_e4m3(lpgemm_handle_t handle, int shape, int which) {
 }
 
 void suite_octets(void) {
-  if (test_case("octets/items/row")) check_items(LPGEMM_I8, 0);
-  if (test_case("octets/items/128")) check_items(LPGEMM_I8, 128);
-  if (test_case("octets/items/e4m3")) check_items(LPGEMM_E4M3, 0);
+  if (test_case("gemm8/items/row")) check_items(LPGEMM_I8, 0);
+  if (test_case("gemm8/items/128")) check_items(LPGEMM_I8, 128);
+  if (test_case("gemm8/items/e4m3")) check_items(LPGEMM_E4M3, 0);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(0);
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
-    if (test_case("octets/shape/%d/%d", i / 3, i % 3)) check_shape(handle, i / 3, i % 3);
-    if (test_case("octets/groups/%d/%d", i / 3, i % 3)) check_groups(handle, i / 3, i % 3);
-    if (test_case("octets/e4m3/%d/%d", i / 3, i % 3)) check_e4m3(handle, i / 3, i % 3);
+    if (test_case("gemm8/shape/%d/%d", i / 3, i % 3)) check_shape(handle, i / 3, i % 3);
+    if (test_case("gemm8/groups/%d/%d", i / 3, i % 3)) check_groups(handle, i / 3, i % 3);
+    if (test_case("gemm8/e4m3/%d/%d", i / 3, i % 3)) check_e4m3(handle, i / 3, i % 3);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -19,27 +19,31 @@ static const struct form_case {
   lpgemm_zero_t zero;
   float constant;
   lpgemm_dtype_t super, x;
-  lpg_wide_form form;
+  lpg_gemm_scales form;
 } cases[] = {
-    {"symmetric", LPGEMM_UINT(4), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_F16, LPG_WIDE_PLAIN},
-    {"row", LPGEMM_INT(8), LPGEMM_F32, 0, 0, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_WHOLE},
-    {"bf16", LPGEMM_UINT(4), LPGEMM_BF16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_BF16, LPG_WIDE_PLAIN},
-    {"awq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_U8, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_ZEROS},
+    {"symmetric", LPGEMM_UINT(4), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_F16, LPG_GEMM_SCALES_GROUP},
+    {"row", LPGEMM_INT(8), LPGEMM_F32, 0, 0, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_GEMM_SCALES_ROW},
+    {"bf16", LPGEMM_UINT(4), LPGEMM_BF16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_BF16, LPG_GEMM_SCALES_GROUP},
+    {"awq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_U8, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_ZEROS},
     {"gptq_by_bf16", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_U8, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_BF16,
-     LPG_WIDE_SPLIT},
-    {"q4_0", LPGEMM_UINT(4), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_F16, LPG_WIDE_SMALL},
-    {"nf4", LPGEMM_CODEBOOK(4), LPGEMM_F16, 0, 64, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_SMALL},
-    {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 0, 16, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_E4M3},
-    {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_E8M0},
-    {"mxfp8", LPGEMM_E4M3, LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_WIDE_E8M0},
-    {"q6_k", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_F16, LPG_WIDE_LINES},
-    {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_WIDE_LINES},
-    {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16, LPG_WIDE_LINES},
+     LPG_GEMM_SCALES_SPLIT},
+    {"q4_0", LPGEMM_UINT(4), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_F16, LPG_GEMM_SCALES_SMALL},
+    {"nf4", LPGEMM_CODEBOOK(4), LPGEMM_F16, 0, 64, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_SMALL},
+    {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 0, 16, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_GEMM_SCALES_E4M3},
+    {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_E8M0},
+    {"mxfp8", LPGEMM_E4M3, LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_GEMM_SCALES_E8M0},
+    {"q6_k", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_F16, LPG_GEMM_SCALES_PREPARED},
+    {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_PREPARED},
+    {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16,
+     LPG_GEMM_SCALES_PREPARED},
     {"wide_zeros", LPGEMM_UINT(8), LPGEMM_F16, LPGEMM_U16, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16,
-     LPG_WIDE_LINES},
-    {"minima", LPGEMM_UINT(4), LPGEMM_BF16, LPGEMM_BF16, 64, LPGEMM_ZERO_MINIMUM, 0, 0, LPGEMM_BF16, LPG_WIDE_LINES},
-    {"hqq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 64, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_WIDE_LINES},
-    {"rare_width", LPGEMM_UINT(5), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 16, 0, LPGEMM_F16, LPG_WIDE_LINES},
+     LPG_GEMM_SCALES_PREPARED},
+    {"minima", LPGEMM_UINT(4), LPGEMM_BF16, LPGEMM_BF16, 64, LPGEMM_ZERO_MINIMUM, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_PREPARED},
+    {"hqq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 64, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16,
+     LPG_GEMM_SCALES_PREPARED},
+    {"rare_width", LPGEMM_UINT(5), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 16, 0, LPGEMM_F16,
+     LPG_GEMM_SCALES_PREPARED},
 };
 
 static void check_case(const struct form_case *c) {
@@ -52,22 +56,25 @@ static void check_case(const struct form_case *c) {
   d.zero_constant = c->constant;
   lpg_plan w;
   CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
-  CHECK(lpgemm_i_wide_scaling(&w, c->x, 255).form == c->form);
+  CHECK(lpgemm_i_gemm_scaling(&w, c->x, 255).form == c->form);
 }
 
-/* Integers are scaled as they are decoded if the scales of a row are near one another and the product of the zero with
- * them is exact. */
+/* Integers are scaled as they are dequantised if the scales of a row are near one another and the product of the zero
+ * with them is exact. */
 static void check_near(void) {
   static const struct {
     lpgemm_dtype_t type, x;
     float zero;
     uint32_t span;
-    lpg_wide_form form;
+    lpg_gemm_scales form;
   } near[] = {
-      {LPGEMM_UINT(4), LPGEMM_F16, 8, 5, LPG_WIDE_NEAR},   {LPGEMM_UINT(4), LPGEMM_F16, 8, 6, LPG_WIDE_PLAIN},
-      {LPGEMM_UINT(2), LPGEMM_F16, 1, 0, LPG_WIDE_NEAR},   {LPGEMM_UINT(8), LPGEMM_F16, 256, 0, LPG_WIDE_NEAR},
-      {LPGEMM_UINT(4), LPGEMM_F16, 7, 0, LPG_WIDE_PLAIN},  {LPGEMM_UINT(4), LPGEMM_BF16, 8, 0, LPG_WIDE_PLAIN},
-      {LPGEMM_UINT(5), LPGEMM_F16, 16, 0, LPG_WIDE_PLAIN},
+      {LPGEMM_UINT(4), LPGEMM_F16, 8, 5, LPG_GEMM_SCALES_NEAR},
+      {LPGEMM_UINT(4), LPGEMM_F16, 8, 6, LPG_GEMM_SCALES_GROUP},
+      {LPGEMM_UINT(2), LPGEMM_F16, 1, 0, LPG_GEMM_SCALES_NEAR},
+      {LPGEMM_UINT(8), LPGEMM_F16, 256, 0, LPG_GEMM_SCALES_NEAR},
+      {LPGEMM_UINT(4), LPGEMM_F16, 7, 0, LPG_GEMM_SCALES_GROUP},
+      {LPGEMM_UINT(4), LPGEMM_BF16, 8, 0, LPG_GEMM_SCALES_GROUP},
+      {LPGEMM_UINT(5), LPGEMM_F16, 16, 0, LPG_GEMM_SCALES_GROUP},
   };
   for (int i = 0; i < COUNT(near); i++) {
     lpgemm_weight_desc_t d = {.size = sizeof d, .type = near[i].type, .n = 512, .k = 1024, .group_k = 128};
@@ -76,7 +83,7 @@ static void check_near(void) {
     d.zero_constant = near[i].zero;
     lpg_plan w;
     CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
-    CHECK(lpgemm_i_wide_scaling(&w, near[i].x, near[i].span).form == near[i].form);
+    CHECK(lpgemm_i_gemm_scaling(&w, near[i].x, near[i].span).form == near[i].form);
   }
 }
 
@@ -130,20 +137,20 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
   lpg_problem problem = {.plan = &w, .m = test_between(17, 600), .x_type = x_type, .y_type = x_type};
   problem.scale_span = (uint32_t)test_between(0, 8);
-  if (lpgemm_i_wide_refuses(&problem, &sm90)) return 0;
-  const lpg_wide_scaling s = lpgemm_i_wide_scaling(&w, x_type, problem.scale_span);
+  if (lpgemm_i_gemm_refuses(&problem, &sm90)) return 0;
+  const lpg_gemm_scaling s = lpgemm_i_gemm_scaling(&w, x_type, problem.scale_span);
   const int is_integer = lpg_is_integer_kind(d.type);
-  CHECK(lpg_wide_form_exists(s.form, x_type == LPGEMM_BF16, lpg_wide_weights_of(d.type), w.bits));
-  lpg_wide_plan plan;
+  CHECK(lpg_gemm_scales_exist(s.form, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d.type), w.bits));
+  lpg_gemm_plan plan;
   int item = -1;
   double cost = 0;
-  CHECK(lpgemm_i_wide_choose(&w, problem.m, s.form, &sm90, -1, 1, &plan, &item, &cost) && item >= 0);
-  if (s.form == LPG_WIDE_LINES || s.form == LPG_WIDE_WHOLE) return 1;
-  const lpg_wide_slot slot = lpg_wide_slot_of(s.form, is_integer, 8, 128);
-  if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.granules, slot.scale_bytes);
+  CHECK(lpgemm_i_gemm_choose(&w, problem.m, s.form, &sm90, -1, 1, &plan, &item, &cost) && item >= 0);
+  if (s.form == LPG_GEMM_SCALES_PREPARED || s.form == LPG_GEMM_SCALES_ROW) return 1;
+  const lpg_gemm_slot slot = lpg_gemm_slot_of(s.form, is_integer, 8, 128);
+  if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.scale_groups, slot.scale_bytes);
   if (d.zero == LPGEMM_ZERO_PER_GROUP) {
-    CHECK(lpg_wide_reads_zeros(s.form, is_integer));
-    check_section(&w, LPG_SECTION_ZEROS, slot.granules, slot.zero_bytes);
+    CHECK(lpg_gemm_reads_zeros(s.form, is_integer));
+    check_section(&w, LPG_SECTION_ZEROS, slot.scale_groups, slot.zero_bytes);
   }
   CHECK(slot.zeros % 16 == 0 && slot.exponents % 16 == 0 && slot.bytes == slot.exponents + 8 * LPG_TILE_ROWS);
   return 1;
@@ -209,15 +216,15 @@ static problem_spec shared_spec(int i) {
 static void check_shared_plan(int i) {
   const problem_spec s = shared_spec(i);
   lpg_plan w;
-  lpg_wide_plan p;
+  lpg_gemm_plan p;
   int item = -1;
   double ns = 0;
   CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
-  const lpg_wide_form form = lpgemm_i_wide_scaling(&w, s.x_type, 255).form;
-  CHECK(lpgemm_i_wide_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns));
-  CHECK(large[i % COUNT(large)].shares ? p.share == 2 : p.slices > 1 && p.token_items == (s.m + 255) / 256);
-  CHECK((p.whole < p.row_items * p.token_items) == large[i % COUNT(large)].halves);
-  CHECK(lpgemm_i_wide_choose(&w, s.m, form, &sm90, 0, 0, &p, &item, &ns) && p.share == 1);
+  const lpg_gemm_scales form = lpgemm_i_gemm_scaling(&w, s.x_type, 255).form;
+  CHECK(lpgemm_i_gemm_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns));
+  CHECK(large[i % COUNT(large)].shares ? p.multicast == 2 : p.split_k > 1 && p.m_tiles == (s.m + 255) / 256);
+  CHECK((p.whole < p.n_tiles * p.m_tiles) == large[i % COUNT(large)].halves);
+  CHECK(lpgemm_i_gemm_choose(&w, s.m, form, &sm90, 0, 0, &p, &item, &ns) && p.multicast == 1);
 }
 
 static void check_shared(lpgemm_handle_t handle, int i) {
@@ -225,7 +232,7 @@ static void check_shared(lpgemm_handle_t handle, int i) {
   const int kind = (int)lpg_kind(s.desc.type);
   const char *const names[] = {"u", "f", "c"}, *const x = s.x_type == LPGEMM_BF16 ? "bf16" : "f16";
   char kernel[64];
-  snprintf(kernel, sizeof kernel, "wide.%s%d.%s.256x128.sm90a",
+  snprintf(kernel, sizeof kernel, "gemm.%s%d.%s.256x128.sm90a",
            names[kind == LPGEMM_KIND_FLOAT      ? 1
                  : kind == LPGEMM_KIND_CODEBOOK ? 2
                                                 : 0],
@@ -250,21 +257,21 @@ void suite_wide(void) {
   if (test_backend() == LPGEMM_BACKEND_CUDA) {
     lpgemm_handle_t handle = problem_handle(1);
     for (int i = 0; i < COUNT(shared); i++) {
-      if (test_case("wide/shared/%s", shared[i].name)) check_shared(handle, i);
+      if (test_case("gemm-family/shared/%s", shared[i].name)) check_shared(handle, i);
     }
     CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
     return;
   }
   for (int i = 0; i < COUNT(shared); i++) {
-    if (test_case("wide/plan/%s", shared[i].name)) check_shared_plan(i);
+    if (test_case("gemm-family/plan/%s", shared[i].name)) check_shared_plan(i);
   }
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    if (test_case("wide/form/%s", cases[i].name)) check_case(&cases[i]);
+    if (test_case("gemm-family/form/%s", cases[i].name)) check_case(&cases[i]);
   }
-  if (test_case("wide/near")) check_near();
+  if (test_case("gemm-family/near")) check_near();
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
   for (int x = 0; x < 2; x++) {
-    if (!test_case("wide/slots/%s", lpgemm_dtype_name(x_types[x]))) continue;
+    if (!test_case("gemm-family/slots/%s", lpgemm_dtype_name(x_types[x]))) continue;
     int taken = 0;
     for (int i = 0; i < 4000; i++) taken += check_drawn(x_types[x]);
     CHECK(taken > 1000);

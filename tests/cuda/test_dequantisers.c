@@ -1,11 +1,11 @@
-/* Every code of every type through the decoders that the decode kernels call, on the host: at every place of a unit of
- * packed words, with other codes around it, for fp16 and bf16 X, and for every zero of integers; e4m3 through that of
- * the wide kernels as well. */
+/* Every code of every type through the dequantisers that the decode kernels call, on the host: at every place of a unit
+ * of packed words, with other codes around it, for fp16 and bf16 X, and for every zero of integers; e4m3 through that
+ * of the wide kernels as well. */
 #include <math.h>
 
 #include "../problem.h"
 #include "../test.h"
-#include "decoders.h"
+#include "dequantisers.h"
 #include "kernels/gemv/gemv_limits.h"
 #include "kernels/operand/limits.h"
 #include "layouts/unit.h"
@@ -61,7 +61,7 @@ static void check_type(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
     lpg_plan plan;
     CHECK_STATUS(lpgemm_i_make_plan(&desc, &plan), LPGEMM_SUCCESS);
     lpg_problem problem = {.plan = &plan, .m = 1, .x_type = x_type, .y_type = LPGEMM_F32};
-    if (lpgemm_i_decode_8_refuses(&problem, &device)) return;
+    if (lpgemm_i_gemv_8_refuses(&problem, &device)) return;
     check_codes(&plan, x_type);
   }
 }
@@ -91,11 +91,11 @@ static void check_scaled(int bits) {
 void suite_decoders(void) {
   static const int scaled[] = {2, 3, 4, 8};
   for (int i = 0; i < 4; i++) {
-    if (test_case("decoders/scaled/%d", scaled[i])) check_scaled(scaled[i]);
+    if (test_case("dequantisers/scaled/%d", scaled[i])) check_scaled(scaled[i]);
   }
   for (int t = 0; t < PROBLEM_TYPES; t++) {
     lpgemm_dtype_t type = problem_types()[t];
-    if (test_case("decoders/%s/f16", lpgemm_dtype_name(type))) check_type(type, LPGEMM_F16);
-    if (test_case("decoders/%s/bf16", lpgemm_dtype_name(type))) check_type(type, LPGEMM_BF16);
+    if (test_case("dequantisers/%s/f16", lpgemm_dtype_name(type))) check_type(type, LPGEMM_F16);
+    if (test_case("dequantisers/%s/bf16", lpgemm_dtype_name(type))) check_type(type, LPGEMM_BF16);
   }
 }

@@ -3,9 +3,9 @@
  * with outliers. */
 #include <math.h>
 
-#include "bits_plans.h"
 #include "bitserial/gemv1_fixed.h"
 #include "bitserial/gemv1_plan.h"
+#include "gemv1_plans.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "test.h"
@@ -37,7 +37,7 @@ static void check_exponent(float most) {
 }
 
 static void test_fixed_point(void) {
-  if (test_case("bits/exponent")) {
+  if (test_case("gemv1/exponent")) {
     static const float some[] = {0, 1e-45f, 0x1p-126f, 0x1p-103f, 0x1p-102f, 0.75f, 1, 1.5f, 65504, 0x1.fep127f};
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) check_exponent(some[i]);
     for (int i = 0; i < 1000; i++) check_exponent((float)ldexp(test_uniform(0, 1), (int)test_between(-140, 127)));
@@ -91,15 +91,15 @@ static void check_product(int bits) {
   CHECK_INT((int32_t)got, want);
 }
 
-static void test_planes(void) {
+static void test_gemm1(void) {
   for (int bits = 1; bits <= 2; bits++) {
-    if (test_case("bits/planes/u%d", bits)) {
+    if (test_case("gemv1/planes/u%d", bits)) {
       const int32_t limit = 1 << (lpg_fixed_digits(bits) - 1);
       const int32_t some[] = {0, 1, -1, limit - 1, -limit, 1 - limit, limit / 2, -limit / 2};
       for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) check_planes(bits, some[i]);
       for (int i = 0; i < 1000; i++) check_planes(bits, (int32_t)test_between(-limit, limit - 1));
     }
-    if (test_case("bits/product/u%d", bits)) {
+    if (test_case("gemv1/product/u%d", bits)) {
       for (int i = 0; i < 100; i++) check_product(bits);
     }
   }
@@ -107,17 +107,17 @@ static void test_planes(void) {
 
 /* ---- plans ---- */
 
-static void check_plan(const lpg_bits_plan *p, const lpg_plan *w, int64_t m) {
-  const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const int row_tiles = lpg_bits_row_tiles(p->columns), chunks = lpg_bits_chunks(p->columns);
+static void check_plan(const lpg_gemv1_plan *p, const lpg_plan *w, int64_t m) {
+  const int tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
+  const int row_tiles = lpg_gemv1_row_tiles(p->tile_m), chunks = lpg_gemv1_chunks(p->tile_m);
   CHECK((int64_t)p->blocks * chunks * LPG_CHUNK_K >= w->k_padded);
   CHECK((int64_t)p->super_tiles * row_tiles >= w->row_tiles);
-  CHECK(p->columns >= m && p->columns <= LPG_BITS_MOST_X);
-  CHECK(p->x_stride == blocks * chunks / 2 * lpg_bits_block_words(w->bits) * 4 && p->x_stride % 16 == 0);
-  CHECK(p->slots == p->columns * p->x_stride);
-  CHECK(p->inbox == p->slots + (tiles + LPG_BITS_WARPS - 1) * p->slot_bytes && p->inbox % 16 == 0);
-  CHECK(p->slices == 1 || (int64_t)p->inbox_slice * p->slices >= (int64_t)tiles * p->slot_bytes);
-  CHECK(p->shared_bytes == p->inbox + p->slices * p->inbox_slice);
+  CHECK(p->tile_m >= m && p->tile_m <= LPG_GEMV1_MOST_X);
+  CHECK(p->x_stride == blocks * chunks / 2 * lpg_gemv1_block_words(w->bits) * 4 && p->x_stride % 16 == 0);
+  CHECK(p->slots == p->tile_m * p->x_stride);
+  CHECK(p->peers == p->slots + (tiles + LPG_GEMV1_WARPS - 1) * p->slot_bytes && p->peers % 16 == 0);
+  CHECK(p->split_k == 1 || (int64_t)p->peer_bytes * p->split_k >= (int64_t)tiles * p->slot_bytes);
+  CHECK(p->shared_bytes == p->peers + p->split_k * p->peer_bytes);
 }
 
 /* ---- data that fixed point finds hard ---- */
@@ -149,7 +149,7 @@ static void check_outliers(lpgemm_handle_t handle, lpgemm_dtype_t type, lpgemm_d
     const int count = problem_kernels(names);
     int runs = 0;
     for (int i = 0; i < count; i++) {
-      if (strncmp(names[i], "bits.", 5) != 0 || problem_run(&p, handle, names[i]) != LPGEMM_SUCCESS) continue;
+      if (strncmp(names[i], "gemv1.", 6) != 0 || problem_run(&p, handle, names[i]) != LPGEMM_SUCCESS) continue;
       problem_check(&p, names[i]);
       runs++;
       double worst = 0;
@@ -177,7 +177,7 @@ static const struct {
     {1, 5000, 28672, 128, LPGEMM_INT(2), LPGEMM_F16, 0},
 };
 
-/* Rows that are so long that several blocks of threads share them, with the rest of the epilogue. */
+/* Rows that are so long that several CTAs share them, with the rest of the epilogue. */
 static void check_sliced(lpgemm_handle_t handle, int i) {
   problem_spec s = {.desc = {.size = sizeof s.desc, .type = sliced[i].type, .n = sliced[i].n, .k = sliced[i].k}};
   s.desc.group_k = sliced[i].group;
@@ -192,21 +192,21 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
   s.pad_x = i;
   static const lpg_device device = {.backend = LPGEMM_BACKEND_CUDA,
                                     .arch = 90,
-                                    .units = 132,
+                                    .sms = 132,
                                     .shared_memory = 232448,
                                     .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
   lpg_plan weights;
-  lpg_bits_plan plan = {0};
+  lpg_gemv1_plan plan = {0};
   double cost = 0;
   CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &weights), LPGEMM_SUCCESS);
-  CHECK(lpg_bits_make_plan(&weights, lpg_bits_form_of(weights.bits, s.m), &device, &plan, &cost) && plan.slices > 1);
+  CHECK(lpg_gemv1_make_plan(&weights, lpg_gemv1_mode_of(weights.bits, s.m), &device, &plan, &cost) && plan.split_k > 1);
   const char *names[PROBLEM_KERNELS];
   const int count = problem_kernels(names);
   problem p;
   if (problem_make(&p, handle, &s)) {
     problem_expect(&p);
     for (int j = 0; j < count; j++) {
-      if (strncmp(names[j], "bits.", 5) != 0 || problem_run(&p, handle, names[j]) != LPGEMM_SUCCESS) continue;
+      if (strncmp(names[j], "gemv1.", 6) != 0 || problem_run(&p, handle, names[j]) != LPGEMM_SUCCESS) continue;
       problem_check(&p, names[j]);
       problem_check_again(&p, handle, names[j]);
     }
@@ -216,8 +216,8 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
 
 void suite_bits(void) {
   test_fixed_point();
-  test_planes();
-  check_bits_plans("bits", LPG_BITS_MOST_X, lpg_bits_form_of, check_plan);
+  test_gemm1();
+  check_gemv1_plans("gemv1", LPG_GEMV1_MOST_X, lpg_gemv1_mode_of, check_plan);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   static const lpgemm_dtype_t types[] = {LPGEMM_UINT(1), LPGEMM_BIPOLAR(1), LPGEMM_UINT(2), LPGEMM_INT(2),
                                          LPGEMM_BIPOLAR(2)};
@@ -226,11 +226,11 @@ void suite_bits(void) {
   for (int i = 0; i < 20; i++) {
     const lpgemm_dtype_t type = types[i / 4], x_type = x_types[i / 2 % 2];
     const char *name = lpgemm_dtype_name(type);
-    if (!test_case("bits/outliers/%s/%s/%s", name, lpgemm_dtype_name(x_type), i % 2 ? "hidden" : "seen")) continue;
+    if (!test_case("gemv1/outliers/%s/%s/%s", name, lpgemm_dtype_name(x_type), i % 2 ? "hidden" : "seen")) continue;
     check_outliers(handle, type, x_type, i % 2);
   }
   for (int i = 0; i < 5; i++) {
-    if (test_case("bits/sliced/%d", i)) check_sliced(handle, i);
+    if (test_case("gemv1/sliced/%d", i)) check_sliced(handle, i);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -1,4 +1,4 @@
-/* What the decoders make of packed codes, without a GPU. */
+/* What the dequantisers make of packed codes, without a GPU. */
 #ifndef TEST_DECODERS_H
 #define TEST_DECODERS_H
 

@@ -1,5 +1,5 @@
 /* The lookup kernels of the GPU (src/kernels/lookup/): as far as they are arithmetic, planes of packed words, tables
- * and their sums against the model of the instruction; plans; on a GPU matrices of several super tiles and slices of K.
+ * and their sums against the model of the instruction; plans; on a GPU matrices of several super tiles and parts of K.
  * test_gemm.c runs the kernels over the whole matrix of types and shapes. */
 #include <math.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static void check_product(int bits, int kind) {
 
 static void test_products(void) {
   for (int bits = 1; bits <= 4; bits++) {
-    if (test_case("lookup/entries/u%d", bits)) {
+    if (test_case("lut-gpu/entries/u%d", bits)) {
       chunk c;
       draw_chunk(&c, bits, 0);
       for (int n = 0; n < LPG_CHUNK_K; n += 4) {
@@ -101,34 +101,34 @@ static void test_products(void) {
         }
       }
     }
-    if (!test_case("lookup/product/u%d", bits)) continue;
+    if (!test_case("lut-gpu/product/u%d", bits)) continue;
     for (int n = 0; n < 600; n++) check_product(bits, n % 3);
   }
 }
 
 /* ---- plans ---- */
 
-static void check_plan(const lpg_lookup_plan *p, const lpg_plan *w, const lpg_device *device) {
-  const int tiles = p->group.each + (p->group.more > 0), blocks = p->slice.each + (p->slice.more > 0);
-  const int chunks = blocks * lpg_lookup_chunks(w->bits), row_tiles = lpg_lookup_row_tiles(w->bits);
-  const int64_t vectors = w->k_tiles * lpg_tile_bytes(w->bits) / 512, block_vectors = lpg_lookup_vectors(w->bits);
-  CHECK(p->slices == 1 || p->slices == 2 || p->slices == 4 || p->slices == 8);
-  CHECK(p->groups <= (p->slices == 1 ? device->units : device->clusters[p->slices]));
-  CHECK(p->slice.each * p->slices + p->slice.more == p->blocks && p->slice.more < p->slices);
-  CHECK(p->group.each * p->groups + p->group.more == p->super_tiles && p->group.more < p->groups);
+static void check_plan(const lpg_lut_gpu_plan *p, const lpg_plan *w, const lpg_device *device) {
+  const int tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
+  const int chunks = blocks * lpg_lut_gpu_chunks(w->bits), row_tiles = lpg_lut_gpu_row_tiles(w->bits);
+  const int64_t vectors = w->k_tiles * lpg_tile_bytes(w->bits) / 512, block_vectors = lpg_lut_gpu_vectors(w->bits);
+  CHECK(p->split_k == 1 || p->split_k == 2 || p->split_k == 4 || p->split_k == 8);
+  CHECK(p->clusters <= (p->split_k == 1 ? device->sms : device->clusters[p->split_k]));
+  CHECK(p->k_part.each * p->split_k + p->k_part.more == p->blocks && p->k_part.more < p->split_k);
+  CHECK(p->n_part.each * p->clusters + p->n_part.more == p->super_tiles && p->n_part.more < p->clusters);
   CHECK(p->blocks * block_vectors >= vectors && (p->blocks - 1) * block_vectors < vectors);
   CHECK(w->bits == 4 || p->blocks * block_vectors == vectors);
-  CHECK((int64_t)p->super_tiles * row_tiles >= w->row_tiles && p->group.each >= 1);
-  CHECK(p->numbers == chunks * LPG_LOOKUP_TABLES && p->slots == p->numbers + chunks * LPG_LOOKUP_NUMBERS);
-  CHECK(p->inbox == p->slots + (tiles + lpg_lookup_warps(w->bits) - 1) * p->slot_bytes && p->inbox % 16 == 0);
-  CHECK(p->slices == 1 || (int64_t)p->inbox_slice * p->slices >= (int64_t)tiles * p->slot_bytes);
-  CHECK(p->shared_bytes == p->inbox + p->slices * p->inbox_slice && p->shared_bytes <= device->shared_memory);
+  CHECK((int64_t)p->super_tiles * row_tiles >= w->row_tiles && p->n_part.each >= 1);
+  CHECK(p->scale_data == chunks * LPG_LUT_GPU_TABLES && p->slots == p->scale_data + chunks * LPG_LUT_GPU_SCALES);
+  CHECK(p->peers == p->slots + (tiles + lpg_lut_gpu_warps(w->bits) - 1) * p->slot_bytes && p->peers % 16 == 0);
+  CHECK(p->split_k == 1 || (int64_t)p->peer_bytes * p->split_k >= (int64_t)tiles * p->slot_bytes);
+  CHECK(p->shared_bytes == p->peers + p->split_k * p->peer_bytes && p->shared_bytes <= device->shared_memory);
 }
 
 static void test_plans(void) {
   static const lpg_device *const devices[] = {&sm90, &h100_pcie};
   for (int d = 0; d < 2; d++) {
-    if (!test_case("lookup/plan/%d", d)) continue;
+    if (!test_case("lut-gpu/plan/%d", d)) continue;
     int found = 0;
     for (int i = 0; i < 1000; i++) {
       lpgemm_weight_desc_t desc = {.size = sizeof desc, .scale_type = LPGEMM_F16, .group_k = i % 2 ? 128 : 0};
@@ -136,10 +136,10 @@ static void test_plans(void) {
       desc.n = test_between(1, test_between(0, 1) ? 300 : 60000);
       desc.k = test_between(1, test_between(0, 1) ? 3000 : 15000);
       lpg_plan w;
-      lpg_lookup_plan p = {0};
+      lpg_lut_gpu_plan p = {0};
       double cost;
       CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
-      if (!lpg_lookup_make_plan(&w, devices[d], &p, &cost)) continue;
+      if (!lpg_lut_gpu_make_plan(&w, devices[d], &p, &cost)) continue;
       check_plan(&p, &w, devices[d]);
       CHECK(cost > 0);
       found++;
@@ -165,7 +165,7 @@ static void put_outliers(problem *p, lpgemm_handle_t handle) {
 /* zero: an lpgemm_zero_t. exact: the result is the oracle's to the bit; else X has outliers. */
 static void check_large(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, int64_t m, int64_t n, int64_t k,
                         int exact) {
-  if (!test_case("lookup/large/%s/%s/zero%d/%dx%dx%d/%s", lpgemm_dtype_name(type), lpgemm_dtype_name(x_type), zero,
+  if (!test_case("lut-gpu/large/%s/%s/zero%d/%dx%dx%d/%s", lpgemm_dtype_name(type), lpgemm_dtype_name(x_type), zero,
                  (int)m, (int)n, (int)k, exact ? "exact" : "outliers")) {
     return;
   }
@@ -187,7 +187,7 @@ static void check_large(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, in
     const int count = problem_kernels(names);
     int runs = 0;
     for (int i = 0; i < count; i++) {
-      if (strncmp(names[i], "lookup.", 7) != 0 || problem_run(&p, handle, names[i]) != LPGEMM_SUCCESS) continue;
+      if (strncmp(names[i], "lut.", 4) != 0 || problem_run(&p, handle, names[i]) != LPGEMM_SUCCESS) continue;
       problem_check(&p, names[i]);
       problem_check_again(&p, handle, names[i]);
       runs++;

@@ -29,12 +29,12 @@ static lpgemm_status_t fill(lpgemm_handle_t handle, size_t bytes, const void *pa
 
 static lpgemm_status_t prepare_trial(lpgemm_handle_t handle, trial *t) {
   static const float one = 1.0f;
-  const lpg_plan *plan = &t->args.weights->plan;
+  const lpg_packed *packed = &t->args.weights->packed;
   /* 0.8125 and the like in every type: the bytes 0x3a and 0x3b are ordinary numbers in all of them */
   static const uint8_t pattern[8] = {0x3a, 0x3b, 0x3b, 0x3a, 0x3a, 0x3a, 0x3b, 0x3b};
   size_t m = (size_t)t->args.m, workspace_bytes = 0;
-  size_t x_bytes = m * (size_t)plan->desc.k * (size_t)lpg_bytes(t->args.x_type);
-  size_t y_bytes = m * (size_t)plan->desc.n * (size_t)lpg_bytes(t->args.y_type);
+  size_t x_bytes = m * (size_t)packed->desc.k * (size_t)lpg_bytes(t->args.x_type);
+  size_t y_bytes = m * (size_t)packed->desc.n * (size_t)lpg_bytes(t->args.y_type);
   LPG_TRY(fill(handle, x_bytes, pattern, sizeof pattern, &t->x));
   LPG_TRY(fill(handle, y_bytes, pattern, sizeof pattern, &t->y));
   t->args.x = t->x;
@@ -160,7 +160,7 @@ lpgemm_status_t lpgemm_autotune(lpgemm_handle_t handle, lpgemm_weights_t weights
   }
   double deadline = lpg_seconds() + options.seconds;
   for (size_t i = 0; i < count; i++) {
-    if (rows[i] > 0 && weights->plan.desc.n > 0 && lpg_seconds() < deadline) {
+    if (rows[i] > 0 && weights->packed.desc.n > 0 && lpg_seconds() < deadline) {
       args.m = rows[i];
       LPG_TRY(tune_rows(handle, &args, deadline));
     }

@@ -53,7 +53,7 @@ void lpgemm_i_set_pace(lpg_device *device);
 /* ---- the problem: all that the choice of a kernel depends on, no pointers to data ---- */
 
 typedef struct lpg_problem {
-  const lpg_plan *plan;
+  const lpg_packed *weights;
   uint32_t scale_span; /* of the weights' content; 255 when only a description is known */
   int64_t m;
   lpgemm_dtype_t x_type, y_type;
@@ -135,14 +135,14 @@ typedef struct lpg_backend {
   lpgemm_status_t (*synchronize)(lpgemm_handle_t handle);
   /* 1 while the handle's stream is captured, when it cannot be waited for. NULL: never. */
   int (*is_capturing)(lpgemm_handle_t handle);
-  lpgemm_status_t (*pack)(lpgemm_handle_t handle, const lpg_plan *plan, const lpgemm_weight_source_t *source,
+  lpgemm_status_t (*pack)(lpgemm_handle_t handle, const lpg_packed *packed, const lpgemm_weight_source_t *source,
                           uint8_t *blob, lpg_content *content);
-  lpgemm_status_t (*quantize)(lpgemm_handle_t handle, const lpg_plan *plan, lpgemm_quantize_method_t method,
+  lpgemm_status_t (*quantize)(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_quantize_method_t method,
                               const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content);
-  lpgemm_status_t (*unpack)(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type,
-                            void *out, int64_t ldo);
-  lpgemm_status_t (*unpack_part)(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob, lpg_section_id id,
-                                 void *out);
+  lpgemm_status_t (*unpack)(lpgemm_handle_t handle, const lpg_packed *packed, const uint8_t *blob,
+                            lpgemm_dtype_t out_type, void *out, int64_t ldo);
+  lpgemm_status_t (*unpack_part)(lpgemm_handle_t handle, const lpg_packed *packed, const uint8_t *blob,
+                                 lpg_section_id id, void *out);
   lpgemm_status_t (*quantize_activations)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                           lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                           int64_t ldo, float *scale, lpgemm_x_scale_t mode);
@@ -177,7 +177,7 @@ struct lpgemm_handle {
 
 struct lpgemm_weights {
   uint64_t number; /* no other weights of the process have it */
-  lpg_plan plan;
+  lpg_packed packed;
   lpg_content content;
   lpgemm_backend_t backend;
   int32_t device;
@@ -236,7 +236,7 @@ lpgemm_status_t lpgemm_i_check_ld(const char *name, int64_t ld, const char *what
 lpgemm_status_t lpgemm_i_check_m_max(int64_t m_max);
 
 /* Copies and checks a description and makes its plan. */
-lpgemm_status_t lpgemm_i_read_desc(const lpgemm_weight_desc_t *desc, lpg_plan *plan);
+lpgemm_status_t lpgemm_i_read_desc(const lpgemm_weight_desc_t *desc, lpg_packed *packed);
 
 /* ---- running ---- */
 

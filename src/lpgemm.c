@@ -49,13 +49,13 @@ static lpgemm_status_t check_types(const request *r) {
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t check_sizes(const request *r, const lpg_plan *plan) {
+static lpgemm_status_t check_sizes(const request *r, const lpg_packed *packed) {
   const lpgemm_run_args_t *a = &r->args;
   LPG_CHECK(a->m >= 0, LPGEMM_INVALID_SIZE, "m is %lld; it must be 0 or more", (long long)a->m);
   LPG_CHECK(a->m <= INT32_MAX, LPGEMM_SIZE_OVERFLOW, "m is %lld; at most %d rows fit", (long long)a->m, INT32_MAX);
-  LPG_TRY(lpgemm_i_check_ld("ldx", a->ldx, "k", plan->desc.k, a->m));
-  LPG_TRY(lpgemm_i_check_ld("ldy", a->ldy, "n", plan->desc.n, a->m));
-  return lpgemm_i_check_ld("ldc", a->ldc, "n", plan->desc.n, a->m);
+  LPG_TRY(lpgemm_i_check_ld("ldx", a->ldx, "k", packed->desc.k, a->m));
+  LPG_TRY(lpgemm_i_check_ld("ldy", a->ldy, "n", packed->desc.n, a->m));
+  return lpgemm_i_check_ld("ldc", a->ldc, "n", packed->desc.n, a->m);
 }
 
 /* The largest magnitude of an integer type's values minus a zero. */
@@ -69,9 +69,9 @@ static int64_t largest_integer(const lpgemm_weight_desc_t *desc, lpgemm_dtype_t 
 }
 
 /* What integer output asks of the operands. */
-static lpgemm_status_t check_int32(const request *r, const lpg_plan *plan) {
+static lpgemm_status_t check_int32(const request *r, const lpg_packed *packed) {
   const lpgemm_run_args_t *a = &r->args;
-  const lpgemm_weight_desc_t *d = &plan->desc;
+  const lpgemm_weight_desc_t *d = &packed->desc;
   LPG_CHECK(!a->tables, LPGEMM_NOT_SUPPORTED, "y_type is i32, and tables are given; int32 output needs x itself");
   LPG_CHECK(lpg_is_integer_kind(a->x_type) && a->x_scale_mode == LPGEMM_X_SCALE_NONE, LPGEMM_NOT_SUPPORTED,
             "y_type is i32, but x is %s%s; int32 output needs integer X without scales", lpgemm_dtype_name(a->x_type),
@@ -101,24 +101,24 @@ static lpgemm_status_t check_pointer(const char *name, const void *pointer, lpge
 }
 
 /* Whether one of the two begins in the other, where that one's rows leave no gaps: rows of both may take turns. */
-static int overlap(const lpgemm_run_args_t *a, const lpg_plan *plan) {
+static int overlap(const lpgemm_run_args_t *a, const lpg_packed *packed) {
   const uintptr_t x = (uintptr_t)a->x, y = (uintptr_t)a->y;
-  const uint64_t k = (uint64_t)plan->desc.k, n = (uint64_t)plan->desc.n, m = (uint64_t)a->m;
+  const uint64_t k = (uint64_t)packed->desc.k, n = (uint64_t)packed->desc.n, m = (uint64_t)a->m;
   if (k == 0 || n == 0 || m == 0) return 0;
-  const int in_x = a->ldx == plan->desc.k && y >= x && y - x < m * k * (uint64_t)lpg_bytes(a->x_type);
-  const int in_y = a->ldy == plan->desc.n && x >= y && x - y < m * n * (uint64_t)lpg_bytes(a->y_type);
+  const int in_x = a->ldx == packed->desc.k && y >= x && y - x < m * k * (uint64_t)lpg_bytes(a->x_type);
+  const int in_y = a->ldy == packed->desc.n && x >= y && x - y < m * n * (uint64_t)lpg_bytes(a->y_type);
   return x == y || in_x || in_y;
 }
 
-static lpgemm_status_t check_x(const request *r, const lpg_plan *plan) {
+static lpgemm_status_t check_x(const request *r, const lpg_packed *packed) {
   const lpgemm_run_args_t *a = &r->args;
   if (a->tables) {
-    LPG_TRY(lpgemm_i_check_tables(a->tables, a->tables_bytes, a->m, plan->desc.k, "y", a->y, plan->desc.n, a->ldy,
+    LPG_TRY(lpgemm_i_check_tables(a->tables, a->tables_bytes, a->m, packed->desc.k, "y", a->y, packed->desc.n, a->ldy,
                                   a->y_type));
   } else {
     LPG_CHECK(a->tables_bytes == 0, LPGEMM_NULL_POINTER, "tables is NULL, but tables_bytes is %zu", a->tables_bytes);
-    if (plan->desc.k > 0) LPG_TRY(check_pointer("x", a->x, a->x_type));
-    LPG_CHECK(!overlap(a, plan), LPGEMM_INVALID_ARGUMENT,
+    if (packed->desc.k > 0) LPG_TRY(check_pointer("x", a->x, a->x_type));
+    LPG_CHECK(!overlap(a, packed), LPGEMM_INVALID_ARGUMENT,
               "x is %p and y is %p; one lies in the other, and they must not overlap", a->x, a->y);
   }
   if (a->x_scale_mode != LPGEMM_X_SCALE_NONE) return check_pointer("x_scale", a->x_scale, LPGEMM_F32);
@@ -126,10 +126,10 @@ static lpgemm_status_t check_x(const request *r, const lpg_plan *plan) {
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t check_pointers(const request *r, const lpg_plan *plan) {
+static lpgemm_status_t check_pointers(const request *r, const lpg_packed *packed) {
   const lpgemm_run_args_t *a = &r->args;
   LPG_TRY(check_pointer("y", a->y, a->y_type));
-  LPG_TRY(check_x(r, plan));
+  LPG_TRY(check_x(r, packed));
   if (a->bias) LPG_TRY(check_pointer("bias", a->bias, a->bias_type));
   if (r->call.c) {
     LPG_TRY(check_pointer("c", r->call.c, a->y_type));
@@ -183,19 +183,19 @@ static lpgemm_status_t read_args(lpgemm_handle_t handle, const lpgemm_run_args_t
 }
 
 /* Resolves defaults, checks everything but pointers and scalars, and fills the problem. */
-static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lpg_plan *plan, uint32_t scale_span) {
+static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lpg_packed *packed, uint32_t scale_span) {
   lpgemm_run_args_t *a = &r->args;
   if (a->x_type == 0) a->x_type = handle->default_type;
   if (a->y_type == 0) a->y_type = handle->default_type;
   if (a->bias_type == 0) a->bias_type = a->y_type;
-  if (a->ldx == 0) a->ldx = plan->desc.k;
-  if (a->ldy == 0) a->ldy = plan->desc.n;
-  if (a->ldc == 0) a->ldc = plan->desc.n;
+  if (a->ldx == 0) a->ldx = packed->desc.k;
+  if (a->ldy == 0) a->ldy = packed->desc.n;
+  if (a->ldc == 0) a->ldc = packed->desc.n;
   LPG_TRY(check_types(r));
-  LPG_TRY(check_sizes(r, plan));
-  if (a->y_type == LPGEMM_I32) LPG_TRY(check_int32(r, plan));
+  LPG_TRY(check_sizes(r, packed));
+  if (a->y_type == LPGEMM_I32) LPG_TRY(check_int32(r, packed));
   lpg_problem *p = &r->call.problem;
-  p->plan = plan;
+  p->weights = packed;
   p->scale_span = scale_span;
   p->m = a->m;
   p->x_type = a->quantize_x ? a->quantize_x : a->x_type;
@@ -207,7 +207,7 @@ static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lp
   p->workspace = SIZE_MAX;
   r->forced = a->kernel ? a->kernel : handle->forced_kernel;
   if (a->quantize_x) {
-    r->quantized_bytes = align256((size_t)a->m * (size_t)plan->desc.k);
+    r->quantized_bytes = align256((size_t)a->m * (size_t)packed->desc.k);
     r->scale_bytes = align256((size_t)a->m * sizeof(float));
   }
   return LPGEMM_SUCCESS;
@@ -241,7 +241,7 @@ static void fill_call(lpgemm_handle_t handle, request *r) {
   lpg_call *call = &r->call;
   lpgemm_weights_t w = a->weights;
   for (int i = 0; i < LPG_SECTIONS; i++) {
-    call->section[i] = w->plan.section[i].bytes ? w->memory + w->plan.section[i].offset : NULL;
+    call->section[i] = w->packed.section[i].bytes ? w->memory + w->packed.section[i].offset : NULL;
   }
   call->x = a->x;
   call->ldx = a->ldx;
@@ -256,18 +256,18 @@ static void fill_call(lpgemm_handle_t handle, request *r) {
   call->device = &handle->device;
   call->stream = handle->stream;
   call->pool = handle->pool;
-  if (w->plan.desc.k == 0) call->skip_product = 1;
+  if (w->packed.desc.k == 0) call->skip_product = 1;
 }
 
 static lpgemm_status_t quantize_inside(lpgemm_handle_t handle, request *r) {
   const lpgemm_run_args_t *a = &r->args;
   uint8_t *codes = handle->workspace;
   float *scale = (float *)(void *)(codes + r->quantized_bytes);
-  LPG_TRY(handle->backend->quantize_activations(handle, a->m, r->call.problem.plan->desc.k, a->x, a->x_type, a->ldx,
-                                                a->quantize_x, codes, r->call.problem.plan->desc.k, scale,
+  LPG_TRY(handle->backend->quantize_activations(handle, a->m, r->call.problem.weights->desc.k, a->x, a->x_type, a->ldx,
+                                                a->quantize_x, codes, r->call.problem.weights->desc.k, scale,
                                                 LPGEMM_X_SCALE_ROW));
   r->call.x = codes;
-  r->call.ldx = r->call.problem.plan->desc.k;
+  r->call.ldx = r->call.problem.weights->desc.k;
   r->call.x_scale = scale;
   return LPGEMM_SUCCESS;
 }
@@ -290,13 +290,13 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   const lpg_kernel *kernel;
   LPG_TRY(read_args(handle, args, &r));
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
-  const lpg_plan *plan = &r.args.weights->plan;
-  LPG_TRY(make_problem(handle, &r, plan, r.args.weights->content.scale_span));
+  const lpg_packed *packed = &r.args.weights->packed;
+  LPG_TRY(make_problem(handle, &r, packed, r.args.weights->content.scale_span));
   set_workspace(handle, &r);
   LPG_TRY(choose_for_run(handle, &r, &kernel));
-  if (r.args.m == 0 || plan->desc.n == 0) return LPGEMM_SUCCESS;
+  if (r.args.m == 0 || packed->desc.n == 0) return LPGEMM_SUCCESS;
   LPG_TRY(read_scalars(&r, handle, scalars));
-  LPG_TRY(check_pointers(&r, plan));
+  LPG_TRY(check_pointers(&r, packed));
   size_t own = r.quantized_bytes + r.scale_bytes;
   size_t needed = own + (kernel->workspace ? kernel->workspace(&r.call.problem, &handle->device) : 0);
   LPG_CHECK(handle->workspace_bytes >= needed, LPGEMM_WORKSPACE_TOO_SMALL,
@@ -337,7 +337,7 @@ lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_
   request r;
   LPG_TRY(read_args(handle, args, &r));
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
-  LPG_TRY(make_problem(handle, &r, &r.args.weights->plan, r.args.weights->content.scale_span));
+  LPG_TRY(make_problem(handle, &r, &r.args.weights->packed, r.args.weights->content.scale_span));
   *problem = r.call.problem;
   return LPGEMM_SUCCESS;
 }
@@ -358,7 +358,7 @@ static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_run_arg
   r->args.weights = weights;
   r->args.m = m;
   r->args.ldx = r->args.ldy = r->args.ldc = 0;
-  return make_problem(handle, r, &weights->plan, weights->content.scale_span);
+  return make_problem(handle, r, &weights->packed, weights->content.scale_span);
 }
 
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
@@ -384,9 +384,9 @@ lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc
   request r;
   const lpg_kernel *kernel;
   LPG_TRY(read_args(handle, &args, &r));
-  lpg_plan plan;
-  LPG_TRY(lpgemm_i_read_desc(desc, &plan));
-  LPG_TRY(make_problem(handle, &r, &plan, 255));
+  lpg_packed packed;
+  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
+  LPG_TRY(make_problem(handle, &r, &packed, 255));
   return choose(handle, &r, &kernel);
 }
 
@@ -396,7 +396,7 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
   LPG_CHECK(text, LPGEMM_NULL_POINTER, "text is NULL");
   LPG_CHECK(text_bytes > 0, LPGEMM_BUFFER_TOO_SMALL, "text_bytes is 0; one byte is the least");
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
-  LPG_TRY(make_problem(handle, &r, &r.args.weights->plan, r.args.weights->content.scale_span));
+  LPG_TRY(make_problem(handle, &r, &r.args.weights->packed, r.args.weights->content.scale_span));
   set_workspace(handle, &r);
   return lpgemm_i_explain(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, handle->tuning,
                           r.forced, text, text_bytes);

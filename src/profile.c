@@ -19,7 +19,7 @@ lpgemm_status_t lpgemm_i_profile_start(lpgemm_handle_t handle, double *start) {
 
 lpgemm_status_t lpgemm_i_profile_end(lpgemm_handle_t handle, const lpg_problem *p, const char *kernel, double start) {
   static atomic_flag headed = ATOMIC_FLAG_INIT;
-  const lpgemm_weight_desc_t *d = &p->plan->desc;
+  const lpgemm_weight_desc_t *d = &p->weights->desc;
   char time[32] = "";
   if (lpgemm_i_log_level() != LPG_LOG_PROFILE) return LPGEMM_SUCCESS;
   if (is_timed(handle)) {

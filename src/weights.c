@@ -5,18 +5,18 @@
 #include "internal.h"
 #include "pack/pack.h"
 
-lpgemm_status_t lpgemm_i_read_desc(const lpgemm_weight_desc_t *desc, lpg_plan *plan) {
+lpgemm_status_t lpgemm_i_read_desc(const lpgemm_weight_desc_t *desc, lpg_packed *packed) {
   LPG_CHECK(desc, LPGEMM_NULL_POINTER, "desc is NULL");
   lpgemm_weight_desc_t d;
   LPG_TRY(lpgemm_i_copy_struct(&d, sizeof d, desc, "desc"));
-  return lpgemm_i_make_plan(&d, plan);
+  return lpgemm_i_make_packed(&d, packed);
 }
 
 lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *bytes) {
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
-  lpg_plan plan;
-  LPG_TRY(lpgemm_i_read_desc(desc, &plan));
-  *bytes = (size_t)plan.total_bytes;
+  lpg_packed packed;
+  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
+  *bytes = (size_t)packed.total_bytes;
   return LPGEMM_SUCCESS;
 }
 
@@ -37,7 +37,7 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
   lpgemm_status_t status = handle->backend->prepare ? handle->backend->prepare() : LPGEMM_SUCCESS;
   for (int i = 0; i < lpgemm_i_registry_count && status == LPGEMM_SUCCESS; i++) {
     const lpg_kernel *kernel = &lpgemm_i_registry[i];
-    if (!kernel->prepare || !lpgemm_i_may_take(kernel, &weights->plan, &handle->device)) continue;
+    if (!kernel->prepare || !lpgemm_i_may_take(kernel, &weights->packed, &handle->device)) continue;
     status = kernel->prepare();
   }
   lpgemm_i_leave(handle, before);
@@ -46,28 +46,30 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
 
 /* ---- making weights: open, fill the memory, then publish or abandon ---- */
 
-static lpgemm_status_t check_memory(const lpg_plan *plan, const void *memory, size_t memory_bytes) {
+static lpgemm_status_t check_memory(const lpg_packed *packed, const void *memory, size_t memory_bytes) {
   if (!memory) {
     LPG_CHECK(memory_bytes == 0, LPGEMM_NULL_POINTER, "memory is NULL, but memory_bytes is %zu", memory_bytes);
     return LPGEMM_SUCCESS;
   }
   LPG_CHECK((uintptr_t)memory % 256 == 0, LPGEMM_MISALIGNED, "memory is %p; it must be 256-byte aligned", memory);
-  LPG_CHECK(memory_bytes >= plan->total_bytes, LPGEMM_BUFFER_TOO_SMALL,
-            "memory_bytes is %zu; lpgemm_packed_size() says %llu", memory_bytes, (unsigned long long)plan->total_bytes);
+  LPG_CHECK(memory_bytes >= packed->total_bytes, LPGEMM_BUFFER_TOO_SMALL,
+            "memory_bytes is %zu; lpgemm_packed_size() says %llu", memory_bytes,
+            (unsigned long long)packed->total_bytes);
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t open_weights(lpgemm_handle_t handle, const lpg_plan *plan, void *memory, lpgemm_weights_t *out) {
+static lpgemm_status_t open_weights(lpgemm_handle_t handle, const lpg_packed *packed, void *memory,
+                                    lpgemm_weights_t *out) {
   lpgemm_weights_t w = calloc(1, sizeof *w);
   LPG_CHECK(w, LPGEMM_OUT_OF_MEMORY, "no memory for a weights object");
   static _Atomic uint64_t weights_made;
   w->number = ++weights_made;
-  w->plan = *plan;
+  w->packed = *packed;
   w->backend = handle->device.backend;
   w->device = handle->device.index;
   w->memory = memory;
   if (!memory) {
-    lpgemm_status_t status = handle->backend->allocate(w->device, (size_t)plan->total_bytes, &w->allocation);
+    lpgemm_status_t status = handle->backend->allocate(w->device, (size_t)packed->total_bytes, &w->allocation);
     if (status != LPGEMM_SUCCESS) {
       free(w);
       return status;
@@ -106,20 +108,20 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(source, LPGEMM_NULL_POINTER, "source is NULL");
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
-  lpg_plan plan;
+  lpg_packed packed;
   lpgemm_weight_source_t s;
-  LPG_TRY(lpgemm_i_read_desc(desc, &plan));
+  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
   LPG_TRY(lpgemm_i_copy_struct(&s, sizeof s, source, "source"));
   LPG_TRY(lpgemm_i_check_reserved(s.reserved, 4, "source"));
-  if (s.codes_ld == 0) s.codes_ld = plan.desc.k;
-  LPG_TRY(lpgemm_i_check_source(&plan, &s));
-  LPG_TRY(check_memory(&plan, memory, memory_bytes));
+  if (s.codes_ld == 0) s.codes_ld = packed.desc.k;
+  LPG_TRY(lpgemm_i_check_source(&packed, &s));
+  LPG_TRY(check_memory(&packed, memory, memory_bytes));
   int32_t before;
   lpgemm_weights_t w;
   LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = open_weights(handle, &plan, memory, &w);
+  lpgemm_status_t status = open_weights(handle, &packed, memory, &w);
   if (status == LPGEMM_SUCCESS) {
-    status = close_weights(handle, w, handle->backend->pack(handle, &plan, &s, w->memory, &w->content), weights);
+    status = close_weights(handle, w, handle->backend->pack(handle, &packed, &s, w->memory, &w->content), weights);
   }
   lpgemm_i_leave(handle, before);
   return status;
@@ -130,24 +132,24 @@ lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_wei
                                         int64_t ldw, void *memory, size_t memory_bytes, lpgemm_weights_t *weights) {
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
-  lpg_plan plan;
-  LPG_TRY(lpgemm_i_read_desc(desc, &plan));
+  lpg_packed packed;
+  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
   LPG_CHECK((int)method >= 0 && method <= LPGEMM_QUANTIZE_MSE, LPGEMM_INVALID_ARGUMENT,
             "method is %d; it must be an LPGEMM_QUANTIZE_ value", (int)method);
   LPG_CHECK(lpg_is_real(w_type), LPGEMM_INVALID_TYPE, "w_type is %s; it must be f32, f16 or bf16",
             lpgemm_dtype_name(w_type));
-  LPG_CHECK(w || plan.desc.n == 0 || plan.desc.k == 0, LPGEMM_NULL_POINTER, "w is NULL");
+  LPG_CHECK(w || packed.desc.n == 0 || packed.desc.k == 0, LPGEMM_NULL_POINTER, "w is NULL");
   LPG_CHECK((uintptr_t)w % (uintptr_t)lpg_bytes(w_type) == 0, LPGEMM_MISALIGNED,
             "w is %p; it must be aligned to its element type %s", w, lpgemm_dtype_name(w_type));
-  if (ldw == 0) ldw = plan.desc.k;
-  LPG_TRY(lpgemm_i_check_ld("ldw", ldw, "k", plan.desc.k, plan.desc.n));
-  LPG_TRY(check_memory(&plan, memory, memory_bytes));
+  if (ldw == 0) ldw = packed.desc.k;
+  LPG_TRY(lpgemm_i_check_ld("ldw", ldw, "k", packed.desc.k, packed.desc.n));
+  LPG_TRY(check_memory(&packed, memory, memory_bytes));
   int32_t before;
   lpgemm_weights_t made;
   LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = open_weights(handle, &plan, memory, &made);
+  lpgemm_status_t status = open_weights(handle, &packed, memory, &made);
   if (status == LPGEMM_SUCCESS) {
-    status = handle->backend->quantize(handle, &plan, method, w, w_type, ldw, made->memory, &made->content);
+    status = handle->backend->quantize(handle, &packed, method, w, w_type, ldw, made->memory, &made->content);
     status = close_weights(handle, made, status, weights);
   }
   lpgemm_i_leave(handle, before);
@@ -172,12 +174,12 @@ lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_inf
   size_t size = i.size;
   memset(&i, 0, sizeof i);
   i.size = size;
-  i.desc = weights->plan.desc;
+  i.desc = weights->packed.desc;
   i.backend = weights->backend;
   i.device = weights->device;
   i.layout_id = LPG_LAYOUT_TILE16;
   i.memory = weights->memory;
-  i.packed_bytes = (size_t)weights->plan.total_bytes;
+  i.packed_bytes = (size_t)weights->packed.total_bytes;
   i.payload_hash = weights->content.payload_hash;
   *info = i;
   return LPGEMM_SUCCESS;
@@ -186,18 +188,18 @@ lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_inf
 lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_dtype_t out_type,
                                       void *out, int64_t ldo) {
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
-  const lpg_plan *plan = &weights->plan;
+  const lpg_packed *packed = &weights->packed;
   LPG_CHECK(out_type == LPGEMM_U8 || lpg_is_real(out_type), LPGEMM_INVALID_TYPE,
             "out_type is %s; it must be u8 (codes), f32, f16 or bf16 (values)", lpgemm_dtype_name(out_type));
-  if (ldo == 0) ldo = plan->desc.k;
-  LPG_TRY(lpgemm_i_check_ld("ldo", ldo, "k", plan->desc.k, plan->desc.n));
-  if (plan->desc.n == 0 || plan->desc.k == 0) return LPGEMM_SUCCESS;
+  if (ldo == 0) ldo = packed->desc.k;
+  LPG_TRY(lpgemm_i_check_ld("ldo", ldo, "k", packed->desc.k, packed->desc.n));
+  if (packed->desc.n == 0 || packed->desc.k == 0) return LPGEMM_SUCCESS;
   LPG_CHECK(out, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK((uintptr_t)out % (uintptr_t)lpg_bytes(out_type) == 0, LPGEMM_MISALIGNED,
             "out is %p; it must be aligned to its element type %s", out, lpgemm_dtype_name(out_type));
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = handle->backend->unpack(handle, plan, weights->memory, out_type, out, ldo);
+  lpgemm_status_t status = handle->backend->unpack(handle, packed, weights->memory, out_type, out, ldo);
   lpgemm_i_leave(handle, before);
   return status;
 }
@@ -208,16 +210,16 @@ lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weig
   LPG_CHECK((int)part >= LPGEMM_PART_SCALES && part <= LPGEMM_PART_SUPER_ZEROS, LPGEMM_INVALID_ARGUMENT,
             "part is %d; it must be an LPGEMM_PART_ value", (int)part);
   lpg_section_id id = (lpg_section_id)((int)LPG_SECTION_SCALES + (int)part - LPGEMM_PART_SCALES);
-  lpgemm_dtype_t type = lpg_section_type(&weights->plan.desc, id);
+  lpgemm_dtype_t type = lpg_section_type(&weights->packed.desc, id);
   LPG_CHECK(type, LPGEMM_INVALID_ARGUMENT, "part is %d, but these weights have no such part", (int)part);
-  uint64_t bytes = lpgemm_i_part_bytes(&weights->plan, id);
+  uint64_t bytes = lpgemm_i_part_bytes(&weights->packed, id);
   LPG_CHECK(out_bytes >= bytes, LPGEMM_BUFFER_TOO_SMALL, "out_bytes is %zu; this part has %llu", out_bytes,
             (unsigned long long)bytes);
   if (bytes == 0) return LPGEMM_SUCCESS;
   LPG_CHECK(out, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK((uintptr_t)out % (uintptr_t)lpg_bytes(type) == 0, LPGEMM_MISALIGNED,
             "out is %p; it must be aligned to its element type %s", out, lpgemm_dtype_name(type));
-  return handle->backend->unpack_part(handle, &weights->plan, weights->memory, id, out);
+  return handle->backend->unpack_part(handle, &weights->packed, weights->memory, id, out);
 }
 
 /* ---- files ---- */
@@ -225,36 +227,36 @@ lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weig
 lpgemm_status_t lpgemm_serialize(lpgemm_handle_t handle, lpgemm_weights_t weights, void *buffer, size_t buffer_bytes) {
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
   LPG_CHECK(buffer, LPGEMM_NULL_POINTER, "buffer is NULL");
-  LPG_CHECK(buffer_bytes >= weights->plan.total_bytes, LPGEMM_BUFFER_TOO_SMALL,
+  LPG_CHECK(buffer_bytes >= weights->packed.total_bytes, LPGEMM_BUFFER_TOO_SMALL,
             "buffer_bytes is %zu; the packed matrix has %llu", buffer_bytes,
-            (unsigned long long)weights->plan.total_bytes);
-  return handle->backend->copy_out(handle, buffer, weights->memory, (size_t)weights->plan.total_bytes);
+            (unsigned long long)weights->packed.total_bytes);
+  return handle->backend->copy_out(handle, buffer, weights->memory, (size_t)weights->packed.total_bytes);
 }
 
 lpgemm_status_t lpgemm_validate(const void *bytes, size_t size) {
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
-  lpg_plan plan;
+  lpg_packed packed;
   lpg_content content;
-  return lpgemm_i_check_blob(bytes, size, 0, &plan, &content);
+  return lpgemm_i_check_blob(bytes, size, 0, &packed, &content);
 }
 
 /* A view may lie in memory that the host cannot read: the header and, unless it is skipped, the whole blob are then
  * checked in a copy on the host. */
 static lpgemm_status_t check_view(lpgemm_handle_t handle, const void *bytes, size_t size, int skip_checksum,
-                                  lpg_plan *plan, lpg_content *content) {
+                                  lpg_packed *packed, lpg_content *content) {
   LPG_CHECK((uintptr_t)bytes % 256 == 0, LPGEMM_MISALIGNED, "bytes is %p; a view must be 256-byte aligned", bytes);
   LPG_CHECK(handle->backend->can_read(handle->device.index, bytes), LPGEMM_INVALID_ARGUMENT,
             "bytes is %p, which is not memory of the handle's backend; use LPGEMM_LOAD_COPY", bytes);
   if (handle->device.backend == LPGEMM_BACKEND_CPU) {
-    return lpgemm_i_check_blob(bytes, size, skip_checksum, plan, content);
+    return lpgemm_i_check_blob(bytes, size, skip_checksum, packed, content);
   }
   size_t copied = skip_checksum && size > LPG_HEADER_BYTES ? LPG_HEADER_BYTES : size;
   uint8_t *copy = malloc(copied + 1);
   LPG_CHECK(copy, LPGEMM_OUT_OF_MEMORY, "no memory to check %zu bytes", copied);
   lpgemm_status_t status = handle->backend->copy_out(handle, copy, bytes, copied);
   if (status == LPGEMM_SUCCESS) {
-    status = skip_checksum ? lpgemm_i_read_header(copy, size, plan, content)
-                           : lpgemm_i_check_blob(copy, size, 0, plan, content);
+    status = skip_checksum ? lpgemm_i_read_header(copy, size, packed, content)
+                           : lpgemm_i_check_blob(copy, size, 0, packed, content);
   }
   free(copy);
   return status;
@@ -268,12 +270,12 @@ lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, si
   LPG_CHECK((flags & ~(uint32_t)(LPGEMM_LOAD_VIEW | LPGEMM_LOAD_SKIP_CHECKSUM)) == 0, LPGEMM_INVALID_ARGUMENT,
             "flags is 0x%x; it must be made of LPGEMM_LOAD_ values", (unsigned)flags);
   int view = (flags & LPGEMM_LOAD_VIEW) != 0, skip = (flags & LPGEMM_LOAD_SKIP_CHECKSUM) != 0;
-  lpg_plan plan;
+  lpg_packed packed;
   lpg_content content;
-  LPG_TRY(view ? check_view(handle, bytes, size, skip, &plan, &content)
-               : lpgemm_i_check_blob(bytes, size, skip, &plan, &content));
+  LPG_TRY(view ? check_view(handle, bytes, size, skip, &packed, &content)
+               : lpgemm_i_check_blob(bytes, size, skip, &packed, &content));
   lpgemm_weights_t w;
-  LPG_TRY(open_weights(handle, &plan, view ? (void *)(uintptr_t)bytes : NULL, &w));
+  LPG_TRY(open_weights(handle, &packed, view ? (void *)(uintptr_t)bytes : NULL, &w));
   w->content = content;
   return close_weights(handle, w, view ? LPGEMM_SUCCESS : handle->backend->copy_in(handle, w->memory, bytes, size),
                        weights);

@@ -14,7 +14,7 @@ static void check_shares(const lpg_gemv1_plan *p, const lpg_device *device) {
 }
 
 void check_gemv1_plans(const char *family, int most_rows, lpg_gemv1_mode (*form_of)(int bits, int64_t m),
-                       void (*check)(const lpg_gemv1_plan *p, const lpg_plan *weights, int64_t m)) {
+                       void (*check)(const lpg_gemv1_plan *p, const lpg_packed *weights, int64_t m)) {
   static const lpg_device *const devices[] = {&sm90, &h100_pcie};
   for (int d = 0; d < 2; d++) {
     int found = 0;
@@ -23,10 +23,10 @@ void check_gemv1_plans(const char *family, int most_rows, lpg_gemv1_mode (*form_
       lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT((uint32_t)test_between(1, 2))};
       desc.n = test_between(1, test_between(0, 1) ? 100 : 70000);
       desc.k = test_between(0, test_between(0, 1) ? 3000 : 30000);
-      lpg_plan w;
+      lpg_packed w;
       lpg_gemv1_plan p = {0};
       double cost;
-      CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+      CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
       const int64_t m = test_between(1, most_rows);
       if (!lpg_gemv1_make_plan(&w, form_of(w.bits, m), devices[d], &p, &cost)) continue;
       CHECK(isfinite(cost) && cost > 0);

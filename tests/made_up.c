@@ -113,8 +113,8 @@ lpgemm_weight_desc_t desc_of(lpgemm_dtype_t type, int64_t n, int64_t k) {
 
 void make(problem *q, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type, int64_t m) {
   memset(q, 0, sizeof *q);
-  CHECK_STATUS(lpgemm_i_make_plan(desc, &q->plan), LPGEMM_SUCCESS);
-  q->p.plan = &q->plan;
+  CHECK_STATUS(lpgemm_i_make_packed(desc, &q->weights), LPGEMM_SUCCESS);
+  q->p.weights = &q->weights;
   q->p.scale_span = 255;
   q->p.m = m;
   q->p.x_type = x_type;

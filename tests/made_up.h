@@ -15,9 +15,9 @@ extern const int test_every_kernel_count;
 enum { DECODE, PREFILL, MMA, FP8, LUT, PROBE, GENERIC, AVX512, AVX2, BASE, REFERENCE, MADE_UP };
 extern const lpg_kernel made_up[MADE_UP];
 
-/* p.plan points to the plan beside it: a problem stays where it was made. */
+/* p.weights points to the weights beside it: a problem stays where it was made. */
 typedef struct problem {
-  lpg_plan plan;
+  lpg_packed weights;
   lpg_problem p;
 } problem;
 

@@ -87,10 +87,10 @@ static void check_scaling(void) {
     lpgemm_weight_desc_t desc = cases[i].d;
     desc.size = sizeof desc;
     desc.n = desc.k = 1024;
-    lpg_plan w;
-    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
     const lpg_problem problem = {
-        .plan = &w, .m = 64, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16, .scale_span = cases[i].span};
+        .weights = &w, .m = 64, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16, .scale_span = cases[i].span};
     const lpg_expand_scaling s = lpgemm_i_expand_scaling(&problem, LPGEMM_F16);
     const int is = lpgemm_i_expand_refuses(&problem, LPGEMM_F16) ? REFUSED
                    : s.on_rows                                   ? ON_ROWS
@@ -106,8 +106,8 @@ static void check_scaling(void) {
 static void check_plan(void) {
   static const lpg_expand_scaling finds = {.finds = 1};
   lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .n = 8192, .k = 8192};
-  lpg_plan w;
-  CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+  lpg_packed w;
+  CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
   for (int64_t m = 33; m <= 8192; m += m / 8) {
     lpg_dequant_plan p = {0};
     CHECK(lpg_dequant_make_plan(&w, m, 2, finds, 1, &sm90, &p));

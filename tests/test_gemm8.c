@@ -35,14 +35,14 @@ static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     const int shape = i / 3;
     lpgemm_weight_desc_t d = {.size = sizeof d, .n = shapes[shape].n, .k = shapes[shape].k};
-    lpg_plan weights;
+    lpg_packed weights;
     lpg_gemm8_plan p = {0};
     int item = 0;
     double ns = 0;
     d.type = x_type == LPGEMM_I8 ? types[(shape + i % 3) % COUNT(types)] : e4m3_types[i % COUNT(e4m3_types)];
     d.group_k = group_k;
     d.scale_type = group_k ? LPGEMM_F16 : 0;
-    CHECK_STATUS(lpgemm_i_make_plan(&d, &weights), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_make_packed(&d, &weights), LPGEMM_SUCCESS);
     CHECK(lpg_gemm8_choose(&weights, x_type, shapes[shape].m, &sm90, &p, &item, &ns));
     *(p.split_k > 1 ? &sliced[item] : &whole[item]) = 1;
     halves += p.whole < p.n_tiles * p.m_tiles;

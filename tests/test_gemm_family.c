@@ -54,8 +54,8 @@ static void check_case(const struct form_case *c) {
   d.zero = c->zero;
   d.zero_type = c->zero_type;
   d.zero_constant = c->constant;
-  lpg_plan w;
-  CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
+  lpg_packed w;
+  CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
   CHECK(lpgemm_i_gemm_scaling(&w, c->x, 255).form == c->form);
 }
 
@@ -81,8 +81,8 @@ static void check_near(void) {
     d.scale_type = near[i].x;
     d.zero = LPGEMM_ZERO_CONSTANT;
     d.zero_constant = near[i].zero;
-    lpg_plan w;
-    CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
     CHECK(lpgemm_i_gemm_scaling(&w, near[i].x, near[i].span).form == near[i].form);
   }
 }
@@ -117,7 +117,7 @@ static lpgemm_weight_desc_t draw_desc(void) {
 }
 
 /* A granule of a slot lies in one group, and what is copied for it is that group's, of the size that is there. */
-static void check_section(const lpg_plan *w, lpg_section_id id, int granules, int slot_bytes) {
+static void check_section(const lpg_packed *w, lpg_section_id id, int granules, int slot_bytes) {
   const lpg_axis *axis = lpg_section_axis(w, id);
   const int granule_k = LPG_BLOCK_K / granules, groups = lpg_block_groups(axis);
   CHECK(w->section[id].bytes > 0 && lpg_slot_bytes(lpg_section_type(&w->desc, id)) == slot_bytes);
@@ -133,9 +133,9 @@ static void check_section(const lpg_plan *w, lpg_section_id id, int granules, in
 
 static int check_drawn(lpgemm_dtype_t x_type) {
   const lpgemm_weight_desc_t d = draw_desc();
-  lpg_plan w;
-  CHECK_STATUS(lpgemm_i_make_plan(&d, &w), LPGEMM_SUCCESS);
-  lpg_problem problem = {.plan = &w, .m = test_between(17, 600), .x_type = x_type, .y_type = x_type};
+  lpg_packed w;
+  CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
+  lpg_problem problem = {.weights = &w, .m = test_between(17, 600), .x_type = x_type, .y_type = x_type};
   problem.scale_span = (uint32_t)test_between(0, 8);
   if (lpgemm_i_gemm_refuses(&problem, &sm90)) return 0;
   const lpg_gemm_scaling s = lpgemm_i_gemm_scaling(&w, x_type, problem.scale_span);
@@ -215,11 +215,11 @@ static problem_spec shared_spec(int i) {
 /* They are taken by the plan for an H200, shared only if X can be read as copies for several read it. */
 static void check_shared_plan(int i) {
   const problem_spec s = shared_spec(i);
-  lpg_plan w;
+  lpg_packed w;
   lpg_gemm_plan p;
   int item = -1;
   double ns = 0;
-  CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
   const lpg_gemm_scales form = lpgemm_i_gemm_scaling(&w, s.x_type, 255).form;
   CHECK(lpgemm_i_gemm_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns));
   CHECK(large[i % COUNT(large)].shares ? p.multicast == 2 : p.split_k > 1 && p.m_tiles == (s.m + 255) / 256);

@@ -107,7 +107,7 @@ static void test_gemm1(void) {
 
 /* ---- plans ---- */
 
-static void check_plan(const lpg_gemv1_plan *p, const lpg_plan *w, int64_t m) {
+static void check_plan(const lpg_gemv1_plan *p, const lpg_packed *w, int64_t m) {
   const int tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
   const int row_tiles = lpg_gemv1_row_tiles(p->tile_m), chunks = lpg_gemv1_chunks(p->tile_m);
   CHECK((int64_t)p->blocks * chunks * LPG_CHUNK_K >= w->k_padded);
@@ -195,10 +195,10 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
                                     .sms = 132,
                                     .shared_memory = 232448,
                                     .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
-  lpg_plan weights;
+  lpg_packed weights;
   lpg_gemv1_plan plan = {0};
   double cost = 0;
-  CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &weights), LPGEMM_SUCCESS);
   CHECK(lpg_gemv1_make_plan(&weights, lpg_gemv1_mode_of(weights.bits, s.m), &device, &plan, &cost) && plan.split_k > 1);
   const char *names[PROBLEM_KERNELS];
   const int count = problem_kernels(names);

@@ -29,7 +29,7 @@ static void test_gemm1(void) {
 
 /* ---- plans ---- */
 
-static void check_plan(const lpg_gemv1_plan *p, const lpg_plan *w, int64_t m) {
+static void check_plan(const lpg_gemv1_plan *p, const lpg_packed *w, int64_t m) {
   const int tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
   const int chunks = blocks * LPG_GEMV1_I8_CHUNKS;
   CHECK(p->tile_m >= m && p->tile_m <= LPG_GEMV1_I8_MOST_X && (p->tile_m == 1 || p->tile_m < 2 * m));

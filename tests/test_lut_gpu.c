@@ -108,7 +108,7 @@ static void test_products(void) {
 
 /* ---- plans ---- */
 
-static void check_plan(const lpg_lut_gpu_plan *p, const lpg_plan *w, const lpg_device *device) {
+static void check_plan(const lpg_lut_gpu_plan *p, const lpg_packed *w, const lpg_device *device) {
   const int tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
   const int chunks = blocks * lpg_lut_gpu_chunks(w->bits), row_tiles = lpg_lut_gpu_row_tiles(w->bits);
   const int64_t vectors = w->k_tiles * lpg_tile_bytes(w->bits) / 512, block_vectors = lpg_lut_gpu_vectors(w->bits);
@@ -135,10 +135,10 @@ static void test_plans(void) {
       desc.type = LPGEMM_UINT((uint32_t)(1 + i / 2 % 4));
       desc.n = test_between(1, test_between(0, 1) ? 300 : 60000);
       desc.k = test_between(1, test_between(0, 1) ? 3000 : 15000);
-      lpg_plan w;
+      lpg_packed w;
       lpg_lut_gpu_plan p = {0};
       double cost;
-      CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+      CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
       if (!lpg_lut_gpu_make_plan(&w, devices[d], &p, &cost)) continue;
       check_plan(&p, &w, devices[d]);
       CHECK(cost > 0);

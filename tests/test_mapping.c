@@ -181,8 +181,8 @@ static char chosen_once[512];
 
 /* What is chosen for a problem with all the workspace there may be and with none, and where X comes as tables. */
 static void sweep_problem(problem *q, const lpg_device *device) {
-  const int tables = device->backend == LPGEMM_BACKEND_CPU && lpg_is_integer_kind(q->plan.desc.type) &&
-                     q->plan.bits <= 4 && lpg_bits(q->p.x_type) > 8;
+  const int tables = device->backend == LPGEMM_BACKEND_CPU && lpg_is_integer_kind(q->weights.desc.type) &&
+                     q->weights.bits <= 4 && lpg_bits(q->p.x_type) > 8;
   for (int i = 0; i < 2 + tables; i++) {
     const lpg_kernel *chosen = NULL;
     q->p.workspace = i == 0 ? SIZE_MAX : 0;

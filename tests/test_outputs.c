@@ -85,12 +85,12 @@ static void check_items(void) {
   int sliced = 0, whole = 0, shared = 0, tall = 0;
   for (int i = 0; i < COUNT(shapes); i++) {
     const problem_spec s = spec_of(0, i, &ways[0]);
-    lpg_plan w;
+    lpg_packed w;
     lpg_gemm_plan p = LPG_ZERO;
     int item = -1;
     double ns = 0;
     const int map = s.pad_x == 0;
-    CHECK_STATUS(lpgemm_i_make_plan(&s.desc, &w), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
     CHECK(lpgemm_i_gemm_choose(&w, s.m, lpgemm_i_gemm_scaling(&w, s.x_type, 255).form, &sm90, 0, map, &p, &item, &ns));
     sliced += p.split_k > 1;
     whole += p.parts == 1 && p.multicast == 1;

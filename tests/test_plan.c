@@ -39,7 +39,7 @@ static void check_shares(lpg_partition s, int parts, int count) {
   CHECK(s.more >= 0 && s.more < parts);
 }
 
-static void check_plan(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_plan *w, int64_t m,
+static void check_plan(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_packed *w, int64_t m,
                        const lpg_device *device) {
   int slice_blocks = p->k_part.each + (p->k_part.more > 0), tiles = p->n_part.each + (p->n_part.more > 0);
   int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
@@ -75,8 +75,8 @@ static int fitted, split, halved; /* plans that fit, and those of them with part
 static void check_drawn(const lpg_device *device) {
   for (int i = 0; i < 200; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
-    lpg_plan w;
-    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
     int columns = test_between(0, 1) ? 8 : 16;
     int64_t m = test_between(1, columns);
     static const int shifted[] = {0, 1, 1}, differ[] = {0, 0, 1}; /* what zeros may ask for */
@@ -100,7 +100,7 @@ static void check_whole(int whole, int items, int groups, int tokens, int64_t m)
   CHECK((m - 1) % tokens + 1 > tokens / 2);
 }
 
-static void check_wide_plan(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_plan *w, int64_t m,
+static void check_wide_plan(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_packed *w, int64_t m,
                             const lpg_device *device) {
   const int stage_k = kind->stage_k, each = lpg_gemm_stage_steps(kind->bits, stage_k) * LPG_STEP_K / stage_k;
   const int cluster = p->split_k * p->multicast; /* the blocks of one have parts of K, or the same tokens */
@@ -157,8 +157,8 @@ static void check_wide_drawn(const lpg_device *device) {
 #undef ITEM
   for (int i = 0; i < 200; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
-    lpg_plan w;
-    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
     int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
     for (int item = 0; item < (int)(sizeof items / sizeof items[0]); item++) {
       for (int form = LPG_GEMM_SCALES_ROW; form <= LPG_GEMM_SCALES_PREPARED; form++) {
@@ -188,8 +188,8 @@ static void check_wide_invariant(const lpg_device *device) {
   static const int64_t rows[] = {0, 1, 32, 257, 5000};
   for (int i = 0; i < 200; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
-    lpg_plan w;
-    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
     for (int form = LPG_GEMM_SCALES_ROW; form <= LPG_GEMM_SCALES_PREPARED; form++) {
       lpg_gemm_plan p = {0};
       int item = 0, parts = lpgemm_i_gemm_invariant_parts(&w, (lpg_gemm_scales)form, device);
@@ -218,8 +218,8 @@ static void check_wide_four_parts(const lpg_device *device) {
       desc.zero = LPGEMM_ZERO_PER_GROUP;
       desc.zero_type = LPGEMM_U8;
     }
-    lpg_plan w;
-    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
     for (uint32_t span = 3; span <= 255; span += 252) { /* near one another, and not */
       const lpg_gemm_scales form = lpgemm_i_gemm_scaling(&w, LPGEMM_F16, span).form;
       CHECK_INT(lpgemm_i_gemm_invariant_parts(&w, form, device), 4);
@@ -230,8 +230,8 @@ static void check_wide_four_parts(const lpg_device *device) {
 static void check_dense_drawn(const lpg_device *device) {
   for (int i = 0; i < 400; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
-    lpg_plan w;
-    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
     int64_t m = test_between(33, test_between(0, 1) ? 300 : 9000);
     int x_bytes = (int)test_between(1, 2), wgmma = (int)test_between(0, 1);
     lpg_expand_scaling scaling = {0};
@@ -277,8 +277,8 @@ static void check_octets_drawn(const lpg_device *device) {
   LPG_GEMM8_LIST(items);
   for (int i = 0; i < 400; i++) {
     lpgemm_weight_desc_t desc = draw_desc();
-    lpg_plan w;
-    CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
     const int64_t m = test_between(1, test_between(0, 1) ? 300 : 9000);
     lpg_gemm8_plan p = {0};
     int item = 0;
@@ -373,9 +373,9 @@ void suite_plan(void) {
       desc.n = cases[i].n;
       desc.k = cases[i].k;
       desc.scale_type = cases[i].scale;
-      lpg_plan w;
-      CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
-      lpg_problem problem = {.plan = &w, .m = 1, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
+      lpg_packed w;
+      CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
+      lpg_problem problem = {.weights = &w, .m = 1, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
       for (int d = 0; d < 4; d++) {
         CHECK((lpgemm_i_gemv_8_refuses(&problem, devices[d]) != NULL) == cases[i].refused);
       }
@@ -390,9 +390,9 @@ void suite_plan(void) {
         desc.type = LPGEMM_UINT(bits);
         desc.group_k = 128;
         desc.scale_type = LPGEMM_F16;
-        lpg_plan w;
+        lpg_packed w;
         lpg_gemv_plan p = {0};
-        CHECK_STATUS(lpgemm_i_make_plan(&desc, &w), LPGEMM_SUCCESS);
+        CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
         lpg_gemv_kind kind = lpg_gemv_kind_of(&w, m > 8 ? 16 : 8, 0, 0);
         CHECK(lpg_gemv_make_plan(&kind, &w, m, devices[0], &p));
         CHECK(p.x_rows == m);

@@ -11,9 +11,9 @@ namespace { /* nothing here is a symbol of the library */
 
 static lpgemm_status_t run_gemm1(const lpg_call &call) {
   const lpg_problem &problem = call.problem;
-  const lpgemm_weight_desc_t &d = problem.plan->desc;
+  const lpgemm_weight_desc_t &d = problem.weights->desc;
   gemm1_args a = {};
-  LPG_CHECK(lpg_gemm1_make_plan(problem.plan, problem.m, lpg_bits(problem.x_type), call.device, &a.plan),
+  LPG_CHECK(lpg_gemm1_make_plan(problem.weights, problem.m, lpg_bits(problem.x_type), call.device, &a.plan),
             LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
   uint8_t *const x_image = (uint8_t *)call.workspace;
   int32_t *const x_sums = (int32_t *)(x_image + lpg_gemm1_x_total(&a.plan));

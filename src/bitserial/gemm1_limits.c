@@ -9,7 +9,7 @@
 enum { LEAST_ROWS = 33 };
 
 static int make_plan(const lpg_problem *problem, const lpg_device *device, lpg_gemm1_plan *plan) {
-  return lpg_gemm1_make_plan(problem->plan, problem->m, lpg_bits(problem->x_type), device, plan);
+  return lpg_gemm1_make_plan(problem->weights, problem->m, lpg_bits(problem->x_type), device, plan);
 }
 
 const char *lpgemm_i_gemm1_refuses(const lpg_problem *problem, const lpg_device *device) {
@@ -37,7 +37,7 @@ double lpgemm_i_gemm1_estimate(const lpg_problem *problem, const lpg_device *dev
   lpg_gemm1_plan p;
   if (!make_plan(problem, device, &p)) return HUGE_VAL;
   const double units = device->sms > 0 ? device->sms : 1.0;
-  const double x = (double)problem->m * (double)problem->plan->desc.k;
+  const double x = (double)problem->m * (double)problem->weights->desc.k;
   const int32_t chunks = p.chunk_tiles > 0 ? p.n_tiles / p.chunk_tiles : 0;
   const int32_t left = p.n_tiles - chunks * p.chunk_tiles;
   return 3.0 + x * (1.0 + 0.15 * p.q) / (units * 27000.0) + chunks * chunk_cost(&p, p.chunk_tiles, units) +

@@ -65,7 +65,7 @@ static inline int32_t lpg_gemm1_most_tiles(const lpg_gemm1_plan *p) {
 }
 
 /* The plan for m rows of X of x_bits bits. 0 if the workspace or shared memory does not do. */
-static inline int lpg_gemm1_make_plan(const lpg_plan *weights, int64_t m, int x_bits, const lpg_device *device,
+static inline int lpg_gemm1_make_plan(const lpg_packed *weights, int64_t m, int x_bits, const lpg_device *device,
                                       lpg_gemm1_plan *plan) {
   lpg_gemm1_plan p = LPG_ZERO;
   const int64_t stage_k = 1024, x_rows = (m + LPG_GEMM1_TILE_M - 1) / LPG_GEMM1_TILE_M;

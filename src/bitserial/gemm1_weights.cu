@@ -121,7 +121,7 @@ static const void *w_planes_kernel_of(int bits) {
 
 lpgemm_status_t lpgemm_i_gemm1_make_w_planes(const lpg_call *call, const lpg_gemm1_plan *plan, int32_t first,
                                              int32_t count, void *image, int32_t *scale_data) {
-  const lpg_plan &weights = *call->problem.plan;
+  const lpg_packed &weights = *call->problem.weights;
   lpg::w_planes_args a = {};
   a.codes = call->section[LPG_SECTION_CODES];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);

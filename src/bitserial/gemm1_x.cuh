@@ -37,7 +37,7 @@ struct gemm1_x_codes {
 inline gemm1_x_codes x_codes_of(const lpg_call &call) {
   const lpgemm_dtype_t type = call.problem.x_type;
   const uint32_t all = 0x01010101u;
-  return {(const uint8_t *)call.x, call.ldx, (int32_t)call.problem.plan->desc.k, all * lpg_stored_flip(type),
+  return {(const uint8_t *)call.x, call.ldx, (int32_t)call.problem.weights->desc.k, all * lpg_stored_flip(type),
           all * ((1u << lpg_bits(type)) - 1u)};
 }
 

@@ -15,8 +15,8 @@ static lpgemm_status_t find_gemv1_plan(const lpg_call &call, const lpg_gemv1_mod
     return LPGEMM_SUCCESS;
   }
   double cost;
-  LPG_CHECK(lpg_gemv1_make_plan(call.problem.plan, form, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
-            "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.plan->desc.k,
+  LPG_CHECK(lpg_gemv1_make_plan(call.problem.weights, form, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
+            "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.weights->desc.k,
             call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &plan, sizeof plan);
@@ -26,16 +26,16 @@ static lpgemm_status_t find_gemv1_plan(const lpg_call &call, const lpg_gemv1_mod
 }
 
 static lpgemm_status_t make_gemv1_args(const lpg_call &call, const lpg_gemv1_mode &form, gemv1_args &a) {
-  const lpg_plan &plan = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   LPG_TRY(find_gemv1_plan(call, form, a.plan));
   set_chunk_scales(call, a.scale_data);
   a.codes = call.section[LPG_SECTION_CODES];
-  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
+  a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
-  a.row_tiles = (int32_t)plan.row_tiles;
-  a.n = (int32_t)plan.desc.n;
+  a.row_tiles = (int32_t)weights.row_tiles;
+  a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
-  a.k = plan.desc.k;
+  a.k = weights.desc.k;
   a.ldx = call.ldx;
   a.x = call.x;
   a.is_bf16 = call.problem.x_type == LPGEMM_BF16;

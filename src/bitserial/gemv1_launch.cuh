@@ -16,10 +16,11 @@ static lpgemm_status_t launch_columns(const lpg_call &call, const gemv1_args &a)
 
 template <int Bits>
 static lpgemm_status_t run_gemv1(const lpg_call &call) {
-  const lpg_plan &plan = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   gemv1_args a = {};
   LPG_TRY(make_gemv1_args(call, lpg_gemv1_mode_of(Bits, call.problem.m), a));
-  return lpgemm_i_gemv1_is_common(&plan) ? launch_columns<Bits, false>(call, a) : launch_columns<Bits, true>(call, a);
+  return lpgemm_i_gemv1_is_common(&weights) ? launch_columns<Bits, false>(call, a)
+                                            : launch_columns<Bits, true>(call, a);
 }
 
 template <int Bits>

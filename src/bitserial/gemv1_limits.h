@@ -15,7 +15,7 @@ const char *lpgemm_i_gemv1_refuses(const lpg_problem *problem, const lpg_device 
 double lpgemm_i_gemv1_estimate(const lpg_problem *problem, const lpg_device *device);
 
 /* 1 for weights whose scales are fp16 or none and whose zero is fixed: the fast form of the kernels. */
-int lpgemm_i_gemv1_is_common(const lpg_plan *weights);
+int lpgemm_i_gemv1_is_common(const lpg_packed *weights);
 
 #ifdef __cplusplus
 }

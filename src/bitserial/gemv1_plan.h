@@ -62,7 +62,7 @@ typedef struct lpg_gemv1_plan {
 
 /* Lays the problem out in so many parts of K; 0 if it has no so many, the device none that run at once, or too little
  * shared memory. */
-static inline int lpg_gemv1_lay_out(const lpg_plan *weights, const lpg_gemv1_mode *form, const lpg_device *device,
+static inline int lpg_gemv1_lay_out(const lpg_packed *weights, const lpg_gemv1_mode *form, const lpg_device *device,
                                     int split_k_log2, lpg_gemv1_plan *p) {
   const int32_t most = split_k_log2 > 0 ? device->clusters[1 << split_k_log2] : device->sms;
   p->tile_m = form->tile_m;
@@ -102,7 +102,7 @@ static inline double lpg_gemv1_cost(const lpg_gemv1_plan *p, const lpg_gemv1_mod
 }
 
 /* The plan that takes the least time; 0 if there is none. */
-static inline int lpg_gemv1_make_plan(const lpg_plan *weights, lpg_gemv1_mode form, const lpg_device *device,
+static inline int lpg_gemv1_make_plan(const lpg_packed *weights, lpg_gemv1_mode form, const lpg_device *device,
                                       lpg_gemv1_plan *plan, double *cost) {
   double least = -1;
   for (int i = 0; i < LPG_GEMV1_CUTS; i++) {

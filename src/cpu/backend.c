@@ -54,30 +54,30 @@ static lpgemm_status_t synchronize(lpgemm_handle_t handle) {
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_plan *plan, const lpgemm_weight_source_t *source,
+static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_packed *packed, const lpgemm_weight_source_t *source,
                             uint8_t *blob, lpg_content *content) {
   (void)handle;
-  return lpgemm_i_pack_host(plan, source, blob, content);
+  return lpgemm_i_pack_host(packed, source, blob, content);
 }
 
-static lpgemm_status_t quantize(lpgemm_handle_t handle, const lpg_plan *plan, lpgemm_quantize_method_t method,
+static lpgemm_status_t quantize(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_quantize_method_t method,
                                 const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob,
                                 lpg_content *content) {
   (void)handle;
-  return lpgemm_i_quantize_host(plan, method, w, w_type, ldw, blob, content);
+  return lpgemm_i_quantize_host(packed, method, w, w_type, ldw, blob, content);
 }
 
-static lpgemm_status_t unpack(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob,
+static lpgemm_status_t unpack(lpgemm_handle_t handle, const lpg_packed *packed, const uint8_t *blob,
                               lpgemm_dtype_t out_type, void *out, int64_t ldo) {
   (void)handle;
-  lpgemm_i_unpack_host(plan, blob, out_type, out, ldo);
+  lpgemm_i_unpack_host(packed, blob, out_type, out, ldo);
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t unpack_part(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob, lpg_section_id id,
-                                   void *out) {
+static lpgemm_status_t unpack_part(lpgemm_handle_t handle, const lpg_packed *packed, const uint8_t *blob,
+                                   lpg_section_id id, void *out) {
   (void)handle;
-  lpgemm_i_unpack_part_host(plan, blob, id, out);
+  lpgemm_i_unpack_part_host(packed, blob, id, out);
   return LPGEMM_SUCCESS;
 }
 

@@ -72,10 +72,10 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int load_group(const job *j, int64_t row_tile, int64_t k, scratch *s) {
   for (int i = 0; i < LPG_TILE_ROWS; i++) {
     s->scale[i] = 1.0f;
-    s->zero[i] = j->from.plan->desc.zero_constant;
+    s->zero[i] = j->from.packed->desc.zero_constant;
   }
-  if (j->from.plan->desc.scale_type) section_to_floats(&j->from, LPG_SECTION_SCALES, row_tile, k, s->scale);
-  if (j->from.plan->desc.zero_type) section_to_floats(&j->from, LPG_SECTION_ZEROS, row_tile, k, s->zero);
+  if (j->from.packed->desc.scale_type) section_to_floats(&j->from, LPG_SECTION_SCALES, row_tile, k, s->scale);
+  if (j->from.packed->desc.zero_type) section_to_floats(&j->from, LPG_SECTION_ZEROS, row_tile, k, s->zero);
   return multiply_by_section(&j->from, LPG_SECTION_SUPER_SCALES, row_tile, k, s->scale) &&
          multiply_by_section(&j->from, LPG_SECTION_SUPER_ZEROS, row_tile, k, s->zero) &&
          lpg_is_within(j->scale, s->scale) && lpg_is_within(j->zero, s->zero);
@@ -93,7 +93,7 @@ INLINE vfloat value_of(vuint code, const float *table, float step, float offset)
 
 /* Decodes the 16 columns of a step of the untangled tile into 16 rows of the panel. */
 INLINE void decode_step(const job *j, const scratch *s, int step, const float *table, int minimum, float *panel) {
-  lpgemm_dtype_t type = j->from.plan->desc.type;
+  lpgemm_dtype_t type = j->from.packed->desc.type;
   float factor = (float)lpg_integer_step(type), offset = (float)lpg_integer_offset(type);
   for (int slot = 0; slot < LPG_TILE_ROWS; slot += V) {
     vfloat scale = load(s->scale + slot), zero = load(s->zero + slot);
@@ -113,19 +113,19 @@ INLINE void decode_step(const job *j, const scratch *s, int step, const float *t
 /* Decodes columns [k, k + columns) of a row tile, without the global scale; k is a multiple of CHUNK_K. 0: fp32 cannot
  * hold what it takes. */
 static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
-  const lpg_plan *plan = j->from.plan;
-  int bits = plan->bits, tile_k = lpg_tile_k(bits), minimum = plan->desc.zero == LPGEMM_ZERO_MINIMUM;
-  int is_integer = lpg_is_integer_kind(plan->desc.type);
+  const lpg_packed *packed = j->from.packed;
+  int bits = packed->bits, tile_k = lpg_tile_k(bits), minimum = packed->desc.zero == LPGEMM_ZERO_MINIMUM;
+  int is_integer = lpg_is_integer_kind(packed->desc.type);
   int64_t next_group = k; /* where the next group begins */
   for (int i = 0; i < columns; i += LPG_STEP_K) {
     int step = (int)((k + i) % tile_k) / LPG_STEP_K;
     if (i == 0 || step == 0) {
-      int64_t tile = lpg_tile_offset(bits, plan->k_tiles, row_tile, (k + i) / tile_k);
+      int64_t tile = lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
       untangle(bits, j->from.call->section[LPG_SECTION_CODES] + tile, s->words);
     }
     if (k + i >= next_group) {
       if (!load_group(j, row_tile, k + i, s)) return 0;
-      next_group = ((k + i) / plan->group.k + 1) * plan->group.k;
+      next_group = ((k + i) / packed->group.k + 1) * packed->group.k;
     }
     float *out = panel + i * WIDTH;
     if (is_integer && !minimum) decode_step(j, s, step, NULL, 0, out);
@@ -138,16 +138,16 @@ static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratc
 
 /* Scale * code + minimum loses its leading digits where the two cancel, so it needs a fused multiply-add, and exact
  * scales and minima. */
-static int needs_fp64(const lpg_plan *plan) {
-  if (plan->desc.zero != LPGEMM_ZERO_MINIMUM) return 0;
-  return !FUSED || plan->desc.super_scale_type == LPGEMM_F32 || plan->desc.super_zero_type == LPGEMM_F32;
+static int needs_fp64(const lpg_packed *packed) {
+  if (packed->desc.zero != LPGEMM_ZERO_MINIMUM) return 0;
+  return !FUSED || packed->desc.super_scale_type == LPGEMM_F32 || packed->desc.super_zero_type == LPGEMM_F32;
 }
 
 /* Any weights, slowly, and with the global scale, which may be what brings them into fp32's range. */
 static void decode_fp64(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
   for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
     int64_t row = row_tile * LPG_TILE_ROWS + lpg_slot_row(slot);
-    lpg_weight_row(j->from.plan, j->from.call->section, row, k, columns, s->row);
+    lpg_weight_row(j->from.packed, j->from.call->section, row, k, columns, s->row);
     for (int i = 0; i < columns; i++) panel[i * WIDTH + slot] = (float)s->row[i];
   }
 }
@@ -213,7 +213,7 @@ typedef struct x_part {
 static void load_x(const job *j, int64_t first_row, x_part part, scratch *s) {
   const lpg_call *call = j->from.call;
   for (int64_t c = 0; c < part.chunks; c++) {
-    int64_t k = part.first_k + c * CHUNK_K, left = j->from.plan->desc.k - k;
+    int64_t k = part.first_k + c * CHUNK_K, left = j->from.packed->desc.k - k;
     int64_t columns = least(left, CHUNK_K);
     for (int64_t r = 0; r < part.rows; r++) {
       int64_t first = (first_row + r) * call->ldx + k;
@@ -224,14 +224,14 @@ static void load_x(const job *j, int64_t first_row, x_part part, scratch *s) {
 
 /* Adds the products of a part of X and of the row tiles [tile, tile + tiles), at most PANEL_TILES, to their sums. */
 static void multiply_tiles(const job *j, int64_t tile, int64_t tiles, x_part part, double *sums, scratch *s) {
-  int fp64 = needs_fp64(j->from.plan);
+  int fp64 = needs_fp64(j->from.packed);
   for (int64_t c = 0; c < part.chunks; c++) {
-    int64_t k = part.first_k + c * CHUNK_K, left = j->from.plan->desc.k - k;
+    int64_t k = part.first_k + c * CHUNK_K, left = j->from.packed->desc.k - k;
     int columns = (int)(left < CHUNK_K ? left : CHUNK_K);
     operand w = {s->panel[0], {0.0}};
     for (int64_t i = 0; i < tiles; i++) {
       float *panel = s->panel[0] + i * LPG_TILE_ROWS;
-      w.factor[i] = (double)j->from.plan->desc.global_scale;
+      w.factor[i] = (double)j->from.packed->desc.global_scale;
       if (fp64 || !decode(j, tile + i, k, columns, s, panel)) {
         decode_fp64(j, tile + i, k, columns, s, panel);
         w.factor[i] = 1.0;
@@ -258,7 +258,8 @@ static void finish_block(const job *j, int64_t row, int64_t rows, int64_t tile, 
       double of_rows[LPG_TILE_ROWS];
       int64_t first = (tile + i) * LPG_TILE_ROWS;
       for (int n = 0; n < LPG_TILE_ROWS; n++) of_rows[n] = of_slots[lpg_row_slot(n)];
-      lpg_epilogue_tile(j->from.call, row + r, first, (int)least(LPG_TILE_ROWS, j->from.plan->desc.n - first), of_rows);
+      lpg_epilogue_tile(j->from.call, row + r, first, (int)least(LPG_TILE_ROWS, j->from.packed->desc.n - first),
+                        of_rows);
     }
   }
 }
@@ -268,8 +269,8 @@ static void run_block(void *context, int64_t index, void *memory) {
   scratch *s = memory;
   int64_t row = index % j->row_blocks * j->block_rows, tile = index / j->row_blocks * j->block_tiles;
   int64_t rows = least(j->block_rows, j->from.call->problem.m - row),
-          tiles = least(j->block_tiles, j->from.plan->row_tiles - tile);
-  int64_t chunks = j->from.call->skip_product ? 0 : lpg_ceil_div(j->from.plan->desc.k, CHUNK_K),
+          tiles = least(j->block_tiles, j->from.packed->row_tiles - tile);
+  int64_t chunks = j->from.call->skip_product ? 0 : lpg_ceil_div(j->from.packed->desc.k, CHUNK_K),
           chunks_at_once = X_CHUNKS / rows;
   memset(s->sums, 0, (size_t)(rows * lpg_round_up(tiles, PANEL_TILES)) * sizeof s->sums[0]);
   memset(s->panel, 0, sizeof s->panel); /* half of it stays unused if the number of tiles is odd */
@@ -294,7 +295,7 @@ static double largest_magnitude(lpgemm_dtype_t type) {
 /* Columns that fp32 may add up at a time: all of a chunk, or when the result must be exact (integers without scales) as
  * many as fit into 24 bits; 0 if that is none. */
 static int choose_span(const lpg_call *call) {
-  const lpgemm_weight_desc_t *d = &call->problem.plan->desc;
+  const lpgemm_weight_desc_t *d = &call->problem.weights->desc;
   if (!lpg_is_integer_kind(call->problem.x_type) || !lpg_is_integer_kind(d->type) || d->scale_type) return CHUNK_K;
   double zero = fabs((double)d->zero_constant);
   if (zero != floor(zero) || d->zero == LPGEMM_ZERO_MINIMUM || lpg_is_real(d->zero_type)) return CHUNK_K;
@@ -305,7 +306,7 @@ static int choose_span(const lpg_call *call) {
 
 /* As large as scratch allows, so that X is converted and W decoded rarely, but enough tasks for all threads. */
 static void choose_blocks(job *j) {
-  int64_t m = j->from.call->problem.m, row_tiles = j->from.plan->row_tiles,
+  int64_t m = j->from.call->problem.m, row_tiles = j->from.packed->row_tiles,
           threads = lpgemm_i_pool_threads(j->from.call->pool);
   int64_t tasks = threads == 1 ? 1 : threads * TASKS_A_THREAD;
   j->block_rows = lpg_ceil_div(m, lpg_ceil_div(m, MAX_BLOCK_ROWS));
@@ -322,12 +323,12 @@ static void choose_blocks(job *j) {
 
 lpgemm_status_t NAME(LPG_BLOCKED)(const lpg_call *call) {
   job j;
-  if (call->problem.m == 0 || call->problem.plan->desc.n == 0) return LPGEMM_SUCCESS;
+  if (call->problem.m == 0 || call->problem.weights->desc.n == 0) return LPGEMM_SUCCESS;
   j.span = choose_span(call);
   if (j.span == 0) return lpgemm_i_cpu_reference(call); /* a single product may be too large for fp32 */
   fill_tables(call, &j.from);
-  lpg_choose_ranges(j.from.plan, &j.scale, &j.zero);
+  lpg_choose_ranges(j.from.packed, &j.scale, &j.zero);
   choose_blocks(&j);
-  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.plan->row_tiles, j.block_tiles), run_block, &j);
+  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.packed->row_tiles, j.block_tiles), run_block, &j);
   return LPGEMM_SUCCESS;
 }

@@ -20,10 +20,10 @@ static int may_need_global(const lpgemm_weight_desc_t *d) {
 }
 
 const char *lpgemm_i_cpu_tiles_refuses(const lpg_problem *problem, const lpg_device *device) {
-  const lpgemm_weight_desc_t *d = &problem->plan->desc;
+  const lpgemm_weight_desc_t *d = &problem->weights->desc;
   const int is_integer = lpg_is_integer_kind(d->type);
   (void)device;
-  if (problem->plan->group.count > 1 && problem->plan->group.k % 32 != 0)
+  if (problem->weights->group.count > 1 && problem->weights->group.k % 32 != 0)
     return "it takes groups of 32, 64, 96 ... columns and whole rows only";
   if (is_integer && lpg_is_integer_kind(problem->x_type) && !d->scale_type) {
     return "it does not add up integers without scales exactly";

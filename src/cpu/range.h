@@ -30,10 +30,10 @@ static inline int lpg_is_within(lpg_magnitudes r, const float *values) {
 }
 
 /* Magnitudes of the values of a type's codes; with zeros, which are subtracted from them, at least those of fp16. */
-static inline lpg_magnitudes lpg_magnitudes_of_values(const lpg_plan *plan) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
+static inline lpg_magnitudes lpg_magnitudes_of_values(const lpg_packed *packed) {
+  const lpgemm_weight_desc_t *d = &packed->desc;
   lpg_magnitudes r = {FLT_MAX, 0.0f};
-  for (uint32_t code = 0; code < 1u << plan->bits; code++) {
+  for (uint32_t code = 0; code < 1u << packed->bits; code++) {
     float v = fabsf(lpg_code_value(d->type, code, d->codebook));
     if (!(v > 0.0f && v <= FLT_MAX)) continue;
     r.low = fminf(r.low, v);
@@ -48,10 +48,10 @@ static inline lpg_magnitudes lpg_magnitudes_of_values(const lpg_plan *plan) {
 
 /* The ranges are all of fp32 unless the global scale takes weights from beyond it into it: one above 1 the tiny ones,
  * one below 1 the huge ones. */
-static inline void lpg_choose_ranges(const lpg_plan *plan, lpg_magnitudes *scale, lpg_magnitudes *zero) {
-  int is_minimum = plan->desc.zero == LPGEMM_ZERO_MINIMUM;
-  float global = fabsf(plan->desc.global_scale);
-  lpg_magnitudes values = lpg_magnitudes_of_values(plan), all = {0.0f, FLT_MAX}, minima = {LPG_TINY, LPG_HUGE};
+static inline void lpg_choose_ranges(const lpg_packed *packed, lpg_magnitudes *scale, lpg_magnitudes *zero) {
+  int is_minimum = packed->desc.zero == LPGEMM_ZERO_MINIMUM;
+  float global = fabsf(packed->desc.global_scale);
+  lpg_magnitudes values = lpg_magnitudes_of_values(packed), all = {0.0f, FLT_MAX}, minima = {LPG_TINY, LPG_HUGE};
   lpg_magnitudes zeros = is_minimum ? minima : values;
   int is_huge = values.high > 0x1p100f; /* a value minus a zero may be beyond fp32 */
   *scale = *zero = all;

@@ -18,7 +18,7 @@ _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is
 static void add_columns(const lpg_call *call, int64_t row_tile, int64_t m0, int64_t m1, int64_t first, int64_t count,
                         scratch *s) {
   for (int r = 0; r < LPG_TILE_ROWS; r++) {
-    lpg_weight_row(call->problem.plan, call->section, row_tile * LPG_TILE_ROWS + r, first, count, s->row);
+    lpg_weight_row(call->problem.weights, call->section, row_tile * LPG_TILE_ROWS + r, first, count, s->row);
     for (int64_t k = 0; k < count; k++) s->w[k][r] = s->row[k];
   }
   for (int64_t m = m0; m < m1; m++) {
@@ -35,11 +35,11 @@ static void add_columns(const lpg_call *call, int64_t row_tile, int64_t m0, int6
 /* One tile of 16 rows of W and at most BLOCK_M rows of X. */
 static void run_block(void *context, int64_t index, void *memory) {
   const lpg_call *call = context;
-  const lpg_plan *plan = call->problem.plan;
+  const lpg_packed *packed = call->problem.weights;
   scratch *s = memory;
-  int64_t row_tile = index % plan->row_tiles, m0 = index / plan->row_tiles * BLOCK_M;
+  int64_t row_tile = index % packed->row_tiles, m0 = index / packed->row_tiles * BLOCK_M;
   int64_t m1 = m0 + BLOCK_M < call->problem.m ? m0 + BLOCK_M : call->problem.m;
-  int64_t columns = call->skip_product ? 0 : plan->desc.k;
+  int64_t columns = call->skip_product ? 0 : packed->desc.k;
   memset(s->sum, 0, sizeof s->sum);
   for (int64_t k = 0; k < columns; k += CHUNK_K) {
     add_columns(call, row_tile, m0, m1, k, columns - k < CHUNK_K ? columns - k : CHUNK_K, s);
@@ -47,14 +47,14 @@ static void run_block(void *context, int64_t index, void *memory) {
   for (int64_t m = m0; m < m1; m++) {
     for (int r = 0; r < LPG_TILE_ROWS; r++) {
       int64_t n = row_tile * LPG_TILE_ROWS + r;
-      if (n < plan->desc.n) lpgemm_i_epilogue(call, m, n, s->sum[m - m0][r]);
+      if (n < packed->desc.n) lpgemm_i_epilogue(call, m, n, s->sum[m - m0][r]);
     }
   }
 }
 
 lpgemm_status_t lpgemm_i_cpu_reference(const lpg_call *call) {
   lpg_call copy = *call;
-  int64_t blocks = lpg_ceil_div(call->problem.m, BLOCK_M) * call->problem.plan->row_tiles;
+  int64_t blocks = lpg_ceil_div(call->problem.m, BLOCK_M) * call->problem.weights->row_tiles;
   lpgemm_i_parallel(call->pool, blocks, run_block, &copy);
   return LPGEMM_SUCCESS;
 }

@@ -140,7 +140,7 @@ INLINE vuint look_up(vuint codes, int bits, const uint16_t *table) {
 INLINE void decode_pairs(const job *j, const scratch *s, int pair, int runs, const int16_t *center,
                          uint32_t (*panel)[LPG_TILE_ROWS]) {
   const lpg_run *run = j->from.run[pair];
-  const int bits = j->from.plan->bits;
+  const int bits = j->from.packed->bits;
   for (int slot = 0; slot < LPG_TILE_ROWS; slot += V) {
     vshort centers = {0};
     vuint values[4];
@@ -183,7 +183,7 @@ static float nearest_center(const lpgemm_weight_desc_t *d, float zero) {
 
 /* Scales and rests of a group; and, where zeros differ, centers as codes, twice each. */
 static void load_group(const job *j, int64_t row_tile, int64_t k, factors *f, int16_t *center) {
-  const lpgemm_weight_desc_t *d = &j->from.plan->desc;
+  const lpgemm_weight_desc_t *d = &j->from.packed->desc;
   const float offset = (float)lpg_integer_offset(d->type);
   float zero[LPG_TILE_ROWS];
   for (int i = 0; i < LPG_TILE_ROWS; i++) f->scale[i] = 1.0f;
@@ -207,14 +207,14 @@ typedef struct segment {
 } segment;
 
 static segment next_segment(const job *j, int64_t k, int first, int steps) {
-  const int64_t group = j->from.plan->group.k, at = k + first * STEP_K, left = (at / group + 1) * group - at;
+  const int64_t group = j->from.packed->group.k, at = k + first * STEP_K, left = (at / group + 1) * group - at;
   return (segment){first, (int)least(steps, first + lpg_ceil_div(left, STEP_K))};
 }
 
 /* Columns from k on of a row tile, as the panel of its place. */
 static void decode(const job *j, int64_t row_tile, int64_t k, int steps, int place, scratch *s) {
-  const lpg_plan *plan = j->from.plan;
-  const int bits = plan->bits, tile_k = lpg_tile_k(bits);
+  const lpg_packed *packed = j->from.packed;
+  const int bits = packed->bits, tile_k = lpg_tile_k(bits);
   int16_t center[2 * LPG_TILE_ROWS];
   for (segment at = {0, 0}; at.end < steps;) {
     at = next_segment(j, k, at.end, steps);
@@ -222,7 +222,7 @@ static void decode(const job *j, int64_t row_tile, int64_t k, int steps, int pla
     for (int i = at.first * STEP_K; i < at.end * STEP_K; i += LPG_STEP_K) {
       const int step = (int)((k + i) % tile_k) / LPG_STEP_K;
       if (step == 0) {
-        const int64_t tile = lpg_tile_offset(bits, plan->k_tiles, row_tile, (k + i) / tile_k);
+        const int64_t tile = lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
         untangle(bits, j->from.call->section[LPG_SECTION_CODES] + tile, s->words);
       }
       decode_step(j, s, step, j->zeros_differ ? center : NULL, s->panel[place] + i / 2);
@@ -307,13 +307,13 @@ static void multiply_chunk(const job *j, int64_t rows, int64_t k, int steps, flo
 
 static void finish_block(const job *j, int64_t row, int64_t rows, int64_t tile, int64_t tiles, const scratch *s) {
   const lpg_call *call = j->from.call;
-  const double factor = (double)j->from.plan->desc.global_scale;
+  const double factor = (double)j->from.packed->desc.global_scale;
   for (int64_t r = 0; r < rows && row + r < call->problem.m; r++) {
     for (int64_t i = 0; i < tiles; i++) {
       double of_rows[LPG_TILE_ROWS];
       const int64_t first = (tile + i) * LPG_TILE_ROWS;
       for (int n = 0; n < LPG_TILE_ROWS; n++) of_rows[n] = (double)s->sums[i * rows + r][lpg_row_slot(n)] * factor;
-      lpg_epilogue_tile(call, row + r, first, (int)least(LPG_TILE_ROWS, j->from.plan->desc.n - first), of_rows);
+      lpg_epilogue_tile(call, row + r, first, (int)least(LPG_TILE_ROWS, j->from.packed->desc.n - first), of_rows);
     }
   }
 }
@@ -324,8 +324,8 @@ static void run_block(void *context, int64_t index, void *memory) {
   scratch *s = memory;
   const int64_t row = index % j->row_blocks * j->block_rows, tile = index / j->row_blocks * j->block_tiles;
   const int64_t rows = least(j->block_rows, lpg_round_up(call->problem.m - row, TILE_LINES));
-  const int64_t tiles = least(j->block_tiles, j->from.plan->row_tiles - tile);
-  const int64_t k = call->skip_product ? 0 : j->from.plan->desc.k;
+  const int64_t tiles = least(j->block_tiles, j->from.packed->row_tiles - tile);
+  const int64_t k = call->skip_product ? 0 : j->from.packed->desc.k;
   memset(s->sums, 0, (size_t)(rows * lpg_round_up(tiles, PANEL_TILES)) * sizeof s->sums[0]);
   memset(s->panel, 0, sizeof s->panel); /* half of it stays unused if the number of tiles is odd */
   memset(s->factor, 0, sizeof s->factor);
@@ -347,7 +347,7 @@ static void run_block(void *context, int64_t index, void *memory) {
 /* ---- the call ---- */
 
 static void read_zeros(job *j) {
-  const lpgemm_weight_desc_t *d = &j->from.plan->desc;
+  const lpgemm_weight_desc_t *d = &j->from.packed->desc;
   const int is_integer = lpg_is_integer_kind(d->type), bits = lpg_bits(d->type);
   const int is_one = d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT;
   const float center = is_integer && is_one ? nearest_center(d, d->zero_constant) : 0.0f;
@@ -365,7 +365,7 @@ static void read_zeros(job *j) {
 }
 
 static void choose_blocks(job *j) {
-  const int64_t m = j->from.call->problem.m, row_tiles = j->from.plan->row_tiles;
+  const int64_t m = j->from.call->problem.m, row_tiles = j->from.packed->row_tiles;
   const int64_t threads = lpgemm_i_pool_threads(j->from.call->pool);
   const int64_t most_rows = least(MAX_BLOCK_ROWS, X_ROWS / j->pieces / MULTIPLY_ROWS * MULTIPLY_ROWS);
   j->block_rows = lpg_round_up(lpg_ceil_div(m, lpg_ceil_div(m, most_rows)), TILE_LINES);
@@ -382,11 +382,11 @@ static void choose_blocks(job *j) {
 
 lpgemm_status_t NAME(LPG_TILES)(const lpg_call *call) {
   job j;
-  if (call->problem.m == 0 || call->problem.plan->desc.n == 0) return LPGEMM_SUCCESS;
+  if (call->problem.m == 0 || call->problem.weights->desc.n == 0) return LPGEMM_SUCCESS;
   fill_tables(call, &j.from);
   j.pieces = pieces_of(call->problem.x_type);
   read_zeros(&j);
   choose_blocks(&j);
-  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.plan->row_tiles, j.block_tiles), run_block, &j);
+  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.packed->row_tiles, j.block_tiles), run_block, &j);
   return LPGEMM_SUCCESS;
 }

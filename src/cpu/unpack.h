@@ -11,7 +11,7 @@ enum { LPG_MAX_PAIRS = LPG_MAX_TILE_K / 8, LPG_MAX_WORDS = LPG_TILE_ROWS * LPG_M
 /* What it takes to read the operands of a call. */
 typedef struct unpacker {
   const lpg_call *call;
-  const lpg_plan *plan;
+  const lpg_packed *packed;
   int runs[LPG_MAX_PAIRS];
   lpg_run run[LPG_MAX_PAIRS][LPG_MAX_RUNS];
   float x_value[256], code_value[256];    /* of one-byte X; of stored codes of floats and codebooks */
@@ -45,8 +45,8 @@ static void to_floats(lpgemm_dtype_t type, const void *array, int64_t i, int64_t
 
 /* Writes the 16 values that a section has for a row tile and a column, in slot order. */
 static void section_to_floats(const unpacker *u, lpg_section_id id, int64_t row_tile, int64_t k, float *out) {
-  lpgemm_dtype_t type = lpg_section_type(&u->plan->desc, id);
-  const lpg_axis *axis = lpg_section_axis(u->plan, id);
+  lpgemm_dtype_t type = lpg_section_type(&u->packed->desc, id);
+  const lpg_axis *axis = lpg_section_axis(u->packed, id);
   const uint8_t *at =
       u->call->section[id] + lpg_value_offset(type, axis->padded, row_tile * LPG_TILE_ROWS, k / axis->k);
   if (type == LPGEMM_UINT(4)) {
@@ -60,7 +60,7 @@ static void section_to_floats(const unpacker *u, lpg_section_id id, int64_t row_
 static int multiply_by_section(const unpacker *u, lpg_section_id id, int64_t row_tile, int64_t k, float *values) {
   static const lpg_magnitudes factors = {LPG_TINY, LPG_HUGE};
   float factor[LPG_TILE_ROWS];
-  if (lpg_section_type(&u->plan->desc, id) == 0) return 1;
+  if (lpg_section_type(&u->packed->desc, id) == 0) return 1;
   section_to_floats(u, id, row_tile, k, factor);
   for (int i = 0; i < LPG_TILE_ROWS; i++) values[i] *= factor[i];
   return lpg_is_within(factors, factor);
@@ -124,11 +124,11 @@ static void fill_table(lpgemm_dtype_t type, uint32_t flip, const float *codebook
 }
 
 static void fill_tables(const lpg_call *call, unpacker *u) {
-  const lpgemm_weight_desc_t *d = &call->problem.plan->desc;
+  const lpgemm_weight_desc_t *d = &call->problem.weights->desc;
   u->call = call;
-  u->plan = call->problem.plan;
-  for (int pair = 0; pair < lpg_tile_k(u->plan->bits) / 8; pair++) {
-    u->runs[pair] = lpg_code_runs(u->plan->bits, pair, u->run[pair]);
+  u->packed = call->problem.weights;
+  for (int pair = 0; pair < lpg_tile_k(u->packed->bits) / 8; pair++) {
+    u->runs[pair] = lpg_code_runs(u->packed->bits, pair, u->run[pair]);
   }
   if (lpg_bytes(call->problem.x_type) == 1) fill_table(call->problem.x_type, 0, NULL, u->x_value);
   if (!lpg_is_integer_kind(d->type)) fill_table(d->type, 0, d->codebook, u->code_value);

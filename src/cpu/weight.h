@@ -35,24 +35,24 @@ static inline uint32_t lpg_code_at(int bits, const uint8_t *tile, lpg_place plac
 }
 
 /* The blob's header, from where offsets count. */
-static inline const uint8_t *lpg_blob_of(const lpg_plan *plan, const uint8_t *const *section) {
-  return section[LPG_SECTION_CODES] - plan->section[LPG_SECTION_CODES].offset;
+static inline const uint8_t *lpg_blob_of(const lpg_packed *packed, const uint8_t *const *section) {
+  return section[LPG_SECTION_CODES] - packed->section[LPG_SECTION_CODES].offset;
 }
 
 /* Weights of one row, columns [first, first + count), as lpg_weight_value() has them. first is a multiple of 16. */
-static inline void lpg_weight_row(const lpg_plan *plan, const uint8_t *const *section, int64_t row, int64_t first,
+static inline void lpg_weight_row(const lpg_packed *packed, const uint8_t *const *section, int64_t row, int64_t first,
                                   int64_t count, double *out) {
-  lpgemm_dtype_t type = plan->desc.type;
-  int bits = plan->bits, tile_k = lpg_tile_k(bits);
+  lpgemm_dtype_t type = packed->desc.type;
+  int bits = packed->bits, tile_k = lpg_tile_k(bits);
   uint32_t flip = lpg_stored_flip(type);
   lpg_layout layout = lpg_tile_layout(bits);
   lpg_place place[LPG_STEP_K]; /* of the first step: that of step s has local indices 8 * s further */
   for (int i = 0; i < LPG_STEP_K; i++) place[i] = lpg_holder(layout, (int)(row % LPG_TILE_ROWS), i);
   for (int64_t step = 0; step < count; step += LPG_STEP_K) { /* groups are multiples of 16 columns */
     int64_t k = first + step, columns = count - step < LPG_STEP_K ? count - step : LPG_STEP_K;
-    lpg_group_terms terms = lpg_terms_at(plan, lpg_blob_of(plan, section), row, k);
+    lpg_group_terms terms = lpg_terms_at(packed, lpg_blob_of(packed, section), row, k);
     const uint8_t *tile =
-        section[LPG_SECTION_CODES] + lpg_tile_offset(bits, plan->k_tiles, row / LPG_TILE_ROWS, k / tile_k);
+        section[LPG_SECTION_CODES] + lpg_tile_offset(bits, packed->k_tiles, row / LPG_TILE_ROWS, k / tile_k);
     for (int i = 0; i < columns; i++) {
       lpg_place at = {place[i].thread, place[i].local + 8 * (int)(k % tile_k / LPG_STEP_K)};
       out[step + i] = lpg_weight_value(&terms, lpg_code_at(bits, tile, at) ^ flip);

@@ -117,55 +117,55 @@ static int source_on_device(int32_t device, const lpgemm_weight_source_t *source
   return on_device && on_host ? -1 : on_device;
 }
 
-static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_plan *plan, const lpgemm_weight_source_t *source,
+static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_packed *packed, const lpgemm_weight_source_t *source,
                             uint8_t *blob, lpg_content *content) {
   int on_device = source_on_device(handle->device.index, source);
   LPG_CHECK(on_device >= 0, LPGEMM_INVALID_ARGUMENT,
             "the arrays of source lie partly in host and partly in device memory; bring them to one side");
-  if (on_device) return lpgemm_i_cuda_pack(plan, source, blob, content, handle->scratch, stream_of(handle));
-  uint8_t *staged = malloc((size_t)plan->total_bytes);
-  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)plan->total_bytes);
-  lpgemm_status_t status = lpgemm_i_pack_host(plan, source, staged, content);
-  if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)plan->total_bytes);
+  if (on_device) return lpgemm_i_cuda_pack(packed, source, blob, content, handle->scratch, stream_of(handle));
+  uint8_t *staged = malloc((size_t)packed->total_bytes);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)packed->total_bytes);
+  lpgemm_status_t status = lpgemm_i_pack_host(packed, source, staged, content);
+  if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)packed->total_bytes);
   free(staged);
   return status;
 }
 
-static lpgemm_status_t quantize(lpgemm_handle_t handle, const lpg_plan *plan, lpgemm_quantize_method_t method,
+static lpgemm_status_t quantize(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_quantize_method_t method,
                                 const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob,
                                 lpg_content *content) {
   if (is_on_device(handle->device.index, w)) {
-    return lpgemm_i_cuda_quantize(plan, method, w, w_type, ldw, blob, content, handle->scratch, stream_of(handle));
+    return lpgemm_i_cuda_quantize(packed, method, w, w_type, ldw, blob, content, handle->scratch, stream_of(handle));
   }
-  uint8_t *staged = malloc((size_t)plan->total_bytes);
-  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)plan->total_bytes);
-  lpgemm_status_t status = lpgemm_i_quantize_host(plan, method, w, w_type, ldw, staged, content);
-  if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)plan->total_bytes);
+  uint8_t *staged = malloc((size_t)packed->total_bytes);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)packed->total_bytes);
+  lpgemm_status_t status = lpgemm_i_quantize_host(packed, method, w, w_type, ldw, staged, content);
+  if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)packed->total_bytes);
   free(staged);
   return status;
 }
 
-static lpgemm_status_t unpack(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob,
+static lpgemm_status_t unpack(lpgemm_handle_t handle, const lpg_packed *packed, const uint8_t *blob,
                               lpgemm_dtype_t out_type, void *out, int64_t ldo) {
   if (is_on_device(handle->device.index, out)) {
-    return lpgemm_i_cuda_unpack(plan, blob, out_type, out, ldo, stream_of(handle));
+    return lpgemm_i_cuda_unpack(packed, blob, out_type, out, ldo, stream_of(handle));
   }
-  uint8_t *staged = malloc((size_t)plan->total_bytes);
-  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)plan->total_bytes);
-  lpgemm_status_t status = copy(handle, staged, blob, (size_t)plan->total_bytes);
-  if (status == LPGEMM_SUCCESS) lpgemm_i_unpack_host(plan, staged, out_type, out, ldo);
+  uint8_t *staged = malloc((size_t)packed->total_bytes);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)packed->total_bytes);
+  lpgemm_status_t status = copy(handle, staged, blob, (size_t)packed->total_bytes);
+  if (status == LPGEMM_SUCCESS) lpgemm_i_unpack_host(packed, staged, out_type, out, ldo);
   free(staged);
   return status;
 }
 
-static lpgemm_status_t unpack_part(lpgemm_handle_t handle, const lpg_plan *plan, const uint8_t *blob, lpg_section_id id,
-                                   void *out) {
-  lpg_plan alone = *plan; /* a blob that starts with the section */
-  size_t bytes = (size_t)plan->section[id].bytes;
+static lpgemm_status_t unpack_part(lpgemm_handle_t handle, const lpg_packed *packed, const uint8_t *blob,
+                                   lpg_section_id id, void *out) {
+  lpg_packed alone = *packed; /* a blob that starts with the section */
+  size_t bytes = (size_t)packed->section[id].bytes;
   alone.section[id].offset = 0;
   uint8_t *staged = malloc(bytes);
   LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %zu bytes", bytes);
-  lpgemm_status_t status = copy(handle, staged, blob + plan->section[id].offset, bytes);
+  lpgemm_status_t status = copy(handle, staged, blob + packed->section[id].offset, bytes);
   if (status == LPGEMM_SUCCESS) lpgemm_i_unpack_part_host(&alone, staged, id, out);
   free(staged);
   return status;

@@ -12,19 +12,19 @@ extern "C" {
 
 /* ---- work on device memory, in stream order; arguments are checked. scratch is the handle's. ---- */
 
-lpgemm_status_t lpgemm_i_cuda_pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
+lpgemm_status_t lpgemm_i_cuda_pack(const lpg_packed *packed, const lpgemm_weight_source_t *source, uint8_t *blob,
                                    lpg_content *content, void *scratch, cudaStream_t stream);
 /* What packing consists of: the codes of rows first_row (a multiple of 16) and following, one a byte, into the blob;
  * and, when codes, scales and zeros are in place, row exponents, padding, hash and header. */
-lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int64_t first_row,
+lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_packed *packed, const uint8_t *codes, int64_t ld, int64_t first_row,
                                         int64_t rows, uint8_t *blob, cudaStream_t stream);
-lpgemm_status_t lpgemm_i_cuda_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content, void *scratch,
+lpgemm_status_t lpgemm_i_cuda_seal(const lpg_packed *packed, uint8_t *blob, lpg_content *content, void *scratch,
                                    cudaStream_t stream);
 
-lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
+lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_packed *packed, lpgemm_quantize_method_t method, const void *w,
                                        lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content,
                                        void *scratch, cudaStream_t stream);
-lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type, void *out,
+lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_packed *packed, const uint8_t *blob, lpgemm_dtype_t out_type, void *out,
                                      int64_t ldo, cudaStream_t stream);
 lpgemm_status_t lpgemm_i_cuda_quantize_activations(const lpg_device *device, int64_t m, int64_t k, const void *x,
                                                    lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type,

@@ -24,7 +24,7 @@ double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, c
   const lpg_cost *row = find_row(kernel->cost);
   if (!row) return HUGE_VAL;
   double m = problem->batch_invariant ? INVARIANT_ROWS : (double)problem->m;
-  double n = (double)problem->plan->desc.n, k = (double)problem->plan->desc.k;
+  double n = (double)problem->weights->desc.n, k = (double)problem->weights->desc.k;
   double units = (device->sms > 0 || device->threads > 0)
                      ? (double)(device->backend == LPGEMM_BACKEND_CUDA ? device->sms : device->threads)
                      : 1.0;

@@ -105,7 +105,7 @@ int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, co
 int lpgemm_i_runs_on(const lpg_kernel *kernel, const lpg_device *device);
 
 /* 1 if some call on such weights may take the kernel on the device, whatever M, X and Y. */
-int lpgemm_i_may_take(const lpg_kernel *kernel, const lpg_plan *plan, const lpg_device *device);
+int lpgemm_i_may_take(const lpg_kernel *kernel, const lpg_packed *packed, const lpg_device *device);
 
 /* Estimated microseconds, by the constants in cost.h; does not depend on m if the problem is batch invariant. */
 double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);

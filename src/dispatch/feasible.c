@@ -5,7 +5,7 @@
 
 /* The sums are integers and nothing scales them. */
 static int is_integer_problem(const lpg_problem *p) {
-  const lpgemm_weight_desc_t *d = &p->plan->desc;
+  const lpgemm_weight_desc_t *d = &p->weights->desc;
   uint32_t zero = lpg_zero_member(d);
   int integer_zeros = zero == LPG_Z_NONE || zero == LPG_Z_INTEGER ||
                       (zero == LPG_Z_CONSTANT && floorf(d->zero_constant) == d->zero_constant);
@@ -23,26 +23,26 @@ static const char *device_reason(const lpg_kernel *k, const lpg_device *device) 
 }
 
 /* Why the kernel cannot read such weights, or NULL. */
-static const char *weights_reason(const lpg_kernel *k, const lpg_plan *plan) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
+static const char *weights_reason(const lpg_kernel *k, const lpg_packed *packed) {
+  const lpgemm_weight_desc_t *d = &packed->desc;
   if (!(k->weights & lpg_weight_member(d->type))) return "it does not take this kind of weights";
-  if (!(k->widths >> plan->bits & 1)) return "it does not take weights of this many bits";
+  if (!(k->widths >> packed->bits & 1)) return "it does not take weights of this many bits";
   if (!(k->scales & lpg_scale_member(d))) return "it does not take scales of this type";
   if (!(k->zeros & lpg_zero_member(d))) return "it does not take this kind of zeros";
-  if (!(k->groups & lpg_group_member(plan))) return "it does not take groups of this size";
+  if (!(k->groups & lpg_group_member(packed))) return "it does not take groups of this size";
   return NULL;
 }
 
 int lpgemm_i_runs_on(const lpg_kernel *kernel, const lpg_device *device) { return !device_reason(kernel, device); }
 
-int lpgemm_i_may_take(const lpg_kernel *kernel, const lpg_plan *plan, const lpg_device *device) {
-  return !device_reason(kernel, device) && !weights_reason(kernel, plan);
+int lpgemm_i_may_take(const lpg_kernel *kernel, const lpg_packed *packed, const lpg_device *device) {
+  return !device_reason(kernel, device) && !weights_reason(kernel, packed);
 }
 
 const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *p, const lpg_device *device) {
   const lpg_kernel *k = kernel;
   const char *reason = device_reason(k, device);
-  if (!reason) reason = weights_reason(k, p->plan);
+  if (!reason) reason = weights_reason(k, p->weights);
   if (reason) return reason;
 
   if (!(k->x_types & lpg_x_member(p->x_type))) return "it does not take activations of this type";

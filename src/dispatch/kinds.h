@@ -96,12 +96,12 @@ static inline uint32_t lpg_zero_member(const lpgemm_weight_desc_t *desc) {
 }
 
 /* Columns that share a scale; 0 when one group covers the row. */
-static inline int64_t lpg_group_columns(const lpg_plan *plan) {
-  return plan->group.count <= 1 ? 0 : plan->desc.group_k;
+static inline int64_t lpg_group_columns(const lpg_packed *packed) {
+  return packed->group.count <= 1 ? 0 : packed->desc.group_k;
 }
 
-static inline uint32_t lpg_group_member(const lpg_plan *plan) {
-  switch (lpg_group_columns(plan)) {
+static inline uint32_t lpg_group_member(const lpg_packed *packed) {
+  switch (lpg_group_columns(packed)) {
     case 0: return LPG_G_ROW;
     case 16: return LPG_G_16;
     case 32: return LPG_G_32;

@@ -20,8 +20,8 @@ const lpg_kernel *lpgemm_i_find_kernel(const lpg_kernel *kernels, int count, con
 
 /* "u4 (n 4096, k 4096) by f16 (m 16) to f16" */
 static const char *describe(const lpg_problem *p, char *text, size_t bytes) {
-  snprintf(text, bytes, "%s (n %lld, k %lld) by %s (m %lld) to %s", lpgemm_dtype_name(p->plan->desc.type),
-           (long long)p->plan->desc.n, (long long)p->plan->desc.k, lpgemm_dtype_name(p->x_type), (long long)p->m,
+  snprintf(text, bytes, "%s (n %lld, k %lld) by %s (m %lld) to %s", lpgemm_dtype_name(p->weights->desc.type),
+           (long long)p->weights->desc.n, (long long)p->weights->desc.k, lpgemm_dtype_name(p->x_type), (long long)p->m,
            lpgemm_dtype_name(p->y_type));
   return text;
 }
@@ -109,7 +109,7 @@ static const char *last_reason(const lpg_kernel *kernels, int count, const lpg_p
   int takes_weights = 0;
   for (int i = 0; i < count; i++) {
     const char *reason = lpgemm_i_infeasible(&kernels[i], problem, device);
-    int takes = lpgemm_i_may_take(&kernels[i], problem->plan, device);
+    int takes = lpgemm_i_may_take(&kernels[i], problem->weights, device);
     if (kernels[i].backend != device->backend || !reason || takes < takes_weights) continue;
     last = reason;
     takes_weights = takes;

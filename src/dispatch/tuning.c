@@ -15,9 +15,9 @@ static int64_t bit_index(uint32_t member) {
 }
 
 static void make_key(const lpg_problem *p, int64_t *key) {
-  const lpgemm_weight_desc_t *d = &p->plan->desc;
+  const lpgemm_weight_desc_t *d = &p->weights->desc;
   key[LPG_KEY_WEIGHTS] = d->type;
-  key[LPG_KEY_GROUP] = lpg_group_columns(p->plan);
+  key[LPG_KEY_GROUP] = lpg_group_columns(p->weights);
   key[LPG_KEY_SCALE] = bit_index(lpg_scale_member(d));
   key[LPG_KEY_ZERO] = bit_index(lpg_zero_member(d));
   key[LPG_KEY_X] = p->x_type;

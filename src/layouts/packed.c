@@ -125,17 +125,17 @@ static lpg_axis make_axis(int64_t columns, int64_t k, int64_t k_padded) {
   return a;
 }
 
-static uint64_t section_bytes(const lpg_plan *plan, lpg_section_id id) {
-  uint64_t row_tiles = (uint64_t)plan->row_tiles;
-  if (id == LPG_SECTION_CODES) return row_tiles * (uint64_t)plan->k_tiles * (uint64_t)lpg_tile_bytes(plan->bits);
-  if (id == LPG_SECTION_ROW_EXPONENTS) return plan->desc.scale_type ? row_tiles * LPG_TILE_ROWS : 0;
-  lpgemm_dtype_t type = lpg_section_type(&plan->desc, id);
-  return type ? row_tiles * (uint64_t)lpg_section_axis(plan, id)->padded * (uint64_t)lpg_slot_bytes(type) : 0;
+static uint64_t section_bytes(const lpg_packed *packed, lpg_section_id id) {
+  uint64_t row_tiles = (uint64_t)packed->row_tiles;
+  if (id == LPG_SECTION_CODES) return row_tiles * (uint64_t)packed->k_tiles * (uint64_t)lpg_tile_bytes(packed->bits);
+  if (id == LPG_SECTION_ROW_EXPONENTS) return packed->desc.scale_type ? row_tiles * LPG_TILE_ROWS : 0;
+  lpgemm_dtype_t type = lpg_section_type(&packed->desc, id);
+  return type ? row_tiles * (uint64_t)lpg_section_axis(packed, id)->padded * (uint64_t)lpg_slot_bytes(type) : 0;
 }
 
-lpgemm_status_t lpgemm_i_make_plan(const lpgemm_weight_desc_t *desc, lpg_plan *plan) {
+lpgemm_status_t lpgemm_i_make_packed(const lpgemm_weight_desc_t *desc, lpg_packed *packed) {
   LPG_TRY(check_desc(desc));
-  lpg_plan p;
+  lpg_packed p;
   memset(&p, 0, sizeof p);
   p.desc = *desc;
   p.desc.size = sizeof p.desc;
@@ -159,7 +159,7 @@ lpgemm_status_t lpgemm_i_make_plan(const lpgemm_weight_desc_t *desc, lpg_plan *p
   }
   p.total_bytes = offset;
   p.values = lpgemm_i_values_of(&p.desc);
-  *plan = p;
+  *packed = p;
   return LPGEMM_SUCCESS;
 }
 
@@ -219,14 +219,14 @@ uint64_t lpgemm_i_hash_part(const uint8_t *data, uint64_t first, uint64_t bytes)
 
 uint64_t lpgemm_i_hash(const uint8_t *data, uint64_t bytes) { return lpgemm_i_hash_part(data, 0, bytes); }
 
-void lpgemm_i_write_header(const lpg_plan *plan, const lpg_content *content, uint8_t *header) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
+void lpgemm_i_write_header(const lpg_packed *packed, const lpg_content *content, uint8_t *header) {
+  const lpgemm_weight_desc_t *d = &packed->desc;
   uint8_t h[LPG_HEADER_BYTES] = {0};
   memcpy(h + AT_MAGIC, magic, sizeof magic);
   put32(h, AT_HEADER_BYTES, LPG_HEADER_BYTES);
   put32(h, AT_VERSION, LPG_FORMAT_VERSION);
   put32(h, AT_LAYOUT, LPG_LAYOUT_TILE16);
-  put64(h, AT_TOTAL_BYTES, plan->total_bytes);
+  put64(h, AT_TOTAL_BYTES, packed->total_bytes);
   put64(h, AT_N, (uint64_t)d->n);
   put64(h, AT_K, (uint64_t)d->k);
   put64(h, AT_GROUP_K, (uint64_t)d->group_k);
@@ -242,8 +242,8 @@ void lpgemm_i_write_header(const lpg_plan *plan, const lpg_content *content, uin
   for (int i = 0; i < 16; i++) put32(h, AT_CODEBOOK + 4 * i, lpg_f32_bits(d->codebook[i]));
   put32(h, AT_SCALE_SPAN, content->scale_span);
   for (int i = 0; i < LPG_SECTIONS; i++) {
-    put64(h, AT_SECTIONS + 16 * i, plan->section[i].offset);
-    put64(h, AT_SECTIONS + 16 * i + 8, plan->section[i].bytes);
+    put64(h, AT_SECTIONS + 16 * i, packed->section[i].offset);
+    put64(h, AT_SECTIONS + 16 * i + 8, packed->section[i].bytes);
   }
   put64(h, AT_PAYLOAD_HASH, content->payload_hash);
   put64(h, AT_HEADER_HASH, lpgemm_i_hash(h, AT_HEADER_HASH));
@@ -270,7 +270,7 @@ static void read_desc(const uint8_t *h, lpgemm_weight_desc_t *d) {
 
 /* Everything in a header follows from the description, the content and the layout, so it is right exactly if writing it
  * again gives the same bytes. */
-lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_plan *plan, lpg_content *content) {
+lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_packed *packed, lpg_content *content) {
   LPG_CHECK(size >= LPG_HEADER_BYTES, LPGEMM_CORRUPT_DATA, "size is %llu bytes; a packed matrix has at least %d",
             (unsigned long long)size, LPG_HEADER_BYTES);
   LPG_CHECK(memcmp(bytes, magic, sizeof magic) == 0, LPGEMM_CORRUPT_DATA,
@@ -287,16 +287,16 @@ lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_pl
             "the header promises %llu bytes, but there are %llu", (unsigned long long)get64(bytes, AT_TOTAL_BYTES),
             (unsigned long long)size);
   lpgemm_weight_desc_t desc;
-  lpg_plan p;
+  lpg_packed p;
   read_desc(bytes, &desc);
-  LPG_CHECK(lpgemm_i_make_plan(&desc, &p) == LPGEMM_SUCCESS, LPGEMM_CORRUPT_DATA,
+  LPG_CHECK(lpgemm_i_make_packed(&desc, &p) == LPGEMM_SUCCESS, LPGEMM_CORRUPT_DATA,
             "the header describes no legal matrix");
   lpg_content c = {get32(bytes, AT_SCALE_SPAN), get64(bytes, AT_PAYLOAD_HASH)};
   uint8_t expected[LPG_HEADER_BYTES];
   lpgemm_i_write_header(&p, &c, expected);
   LPG_CHECK(c.scale_span <= 255 && memcmp(bytes, expected, sizeof expected) == 0, LPGEMM_CORRUPT_DATA,
             "the header contradicts itself: its sections do not follow from its description");
-  *plan = p;
+  *packed = p;
   *content = c;
   return LPGEMM_SUCCESS;
 }

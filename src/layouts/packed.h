@@ -45,7 +45,7 @@ typedef struct lpg_values {
 } lpg_values;
 
 /* Everything that follows from a description. */
-typedef struct lpg_plan {
+typedef struct lpg_packed {
   lpgemm_weight_desc_t desc; /* normalised: size set, global_scale never 0 */
   int bits;
   int64_t n_padded, k_padded; /* multiples of 16 and of lpg_tile_k(bits) */
@@ -54,7 +54,7 @@ typedef struct lpg_plan {
   lpg_section section[LPG_SECTIONS];
   uint64_t total_bytes;
   lpg_values values;
-} lpg_plan;
+} lpg_packed;
 
 /* What the header says beyond the description. */
 typedef struct lpg_content {
@@ -70,11 +70,11 @@ lpg_values lpgemm_i_values_of(const lpgemm_weight_desc_t *desc);
 double lpgemm_i_largest_value(lpgemm_dtype_t type, const float *codebook);
 
 /* Checks a description, every field of it, and makes the plan. */
-lpgemm_status_t lpgemm_i_make_plan(const lpgemm_weight_desc_t *desc, lpg_plan *plan);
+lpgemm_status_t lpgemm_i_make_packed(const lpgemm_weight_desc_t *desc, lpg_packed *packed);
 
 /* The axis that a section's values run along. */
-LPG_FN const lpg_axis *lpg_section_axis(const lpg_plan *plan, lpg_section_id id) {
-  return id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS ? &plan->super : &plan->group;
+LPG_FN const lpg_axis *lpg_section_axis(const lpg_packed *packed, lpg_section_id id) {
+  return id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS ? &packed->super : &packed->group;
 }
 
 /* The type of a section's values, 0 if the section is absent or holds no numbers. */
@@ -103,10 +103,10 @@ LPG_FN int64_t lpg_tile_offset(int bits, int64_t k_tiles, int64_t row_tile, int6
 }
 
 /* Writes the 512 header bytes. */
-void lpgemm_i_write_header(const lpg_plan *plan, const lpg_content *content, uint8_t *header);
+void lpgemm_i_write_header(const lpg_packed *packed, const lpg_content *content, uint8_t *header);
 
 /* Reads and checks a header of an untrusted blob of `size` bytes; on success the plan fits the blob exactly. */
-lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_plan *plan, lpg_content *content);
+lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_packed *packed, lpg_content *content);
 
 /* ---- the order-independent checksum: a sum of hashed 64-bit words ---- */
 

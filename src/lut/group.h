@@ -126,8 +126,8 @@ INLINE void load_group(const groups *all, const tile_rows *rows, const segment *
   }
 }
 
-static groups describe_groups(const lpg_plan *plan, const uint8_t *const *sections) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
+static groups describe_groups(const lpg_packed *packed, const uint8_t *const *sections) {
+  const lpgemm_weight_desc_t *d = &packed->desc;
   groups all = {.has_minimum = d->zero == LPGEMM_ZERO_MINIMUM};
   all.one_zero = d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT;
   all.zero = integer_zero((double)d->zero_constant);
@@ -135,7 +135,7 @@ static groups describe_groups(const lpg_plan *plan, const uint8_t *const *sectio
   for (int i = 0; i < LPG_SECTIONS; i++) {
     lpg_section_id id = (lpg_section_id)i;
     lpgemm_dtype_t type = lpg_section_type(d, id);
-    if (type) all.section[i] = (section){sections[i], type, lpg_slot_bytes(type), lpg_section_axis(plan, id)->padded};
+    if (type) all.section[i] = (section){sections[i], type, lpg_slot_bytes(type), lpg_section_axis(packed, id)->padded};
   }
   return all;
 }

@@ -98,7 +98,7 @@ typedef struct number {
 
 typedef struct job {
   const lpg_call *call;
-  const lpg_plan *plan;
+  const lpg_packed *packed;
   number type;
   int digits;                           /* of the tables, at most */
   double half;                          /* of the step */
@@ -175,7 +175,7 @@ static void find_segment(const job *j, const panel_step *panel, const lpg_lut_bl
 #if defined(LPG_LUT_PRODUCTS)
 /* Whether weights are multiplied: segments must be whole tiles. */
 static int may_multiply(const job *j) {
-  const lpg_axis *group = &j->plan->group;
+  const lpg_axis *group = &j->packed->group;
   const int bits = j->type.bits;
   return bits >= 2 && (group->count == 1 || group->k % product_columns(fields_of(bits)) == 0);
 }
@@ -258,28 +258,28 @@ static void multiply_kept(const job *j, const panel_step *panel, const lpg_lut_b
 
 /* ---- a task ---- */
 
-static void describe_part(const lpg_plan *plan, int64_t block, part *p) {
-  int tile_k = lpg_tile_k(plan->bits);
-  int64_t k = block * LPG_LUT_K, left = plan->desc.k - k, tiles = LPG_LUT_K / tile_k;
+static void describe_part(const lpg_packed *packed, int64_t block, part *p) {
+  int tile_k = lpg_tile_k(packed->bits);
+  int64_t k = block * LPG_LUT_K, left = packed->desc.k - k, tiles = LPG_LUT_K / tile_k;
   int steps = (int)lpg_ceil_div(left < LPG_LUT_K ? left : LPG_LUT_K, LPG_STEP_K), first = 0;
-  const int has_levels = plan->desc.super_scale_type || plan->desc.super_zero_type;
+  const int has_levels = packed->desc.super_scale_type || packed->desc.super_zero_type;
   p->block = block;
   p->k_tile = k / tile_k;
   p->segments = 0;
-  p->tiles = (int)(tiles < plan->k_tiles - p->k_tile ? tiles : plan->k_tiles - p->k_tile);
-  p->bytes = p->tiles * lpg_tile_bytes(plan->bits);
-  for (int64_t group = k / plan->group.k; first < steps; group++) { /* a segment ends where its group does */
+  p->tiles = (int)(tiles < packed->k_tiles - p->k_tile ? tiles : packed->k_tiles - p->k_tile);
+  p->bytes = p->tiles * lpg_tile_bytes(packed->bits);
+  for (int64_t group = k / packed->group.k; first < steps; group++) { /* a segment ends where its group does */
     int64_t column = k + first * LPG_STEP_K;
-    int64_t steps_of_group = ((group + 1) * plan->group.k - k) / LPG_STEP_K;
+    int64_t steps_of_group = ((group + 1) * packed->group.k - k) / LPG_STEP_K;
     int end = steps_of_group < steps ? (int)steps_of_group : steps;
-    p->segment[p->segments++] = (segment){first, end, group, has_levels ? column / plan->super.k : 0};
+    p->segment[p->segments++] = (segment){first, end, group, has_levels ? column / packed->super.k : 0};
     first = end;
   }
 }
 
 static const uint8_t *codes_of(const job *j, int64_t row_tile, const part *p) {
-  const lpg_plan *plan = j->plan;
-  return j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, p->k_tile);
+  const lpg_packed *packed = j->packed;
+  return j->call->section[LPG_SECTION_CODES] + lpg_tile_offset(packed->bits, packed->k_tiles, row_tile, p->k_tile);
 }
 
 #if defined(LPG_LUT_PRODUCTS)
@@ -295,7 +295,7 @@ static void multiply_block(const job *j, const tile_rows *rows, const part *p, c
     const lut_products *x = j->products + m * j->blocks + p->block;
     double *sums = s->sums[m][tile];
     if (b->any_kept && !has_panel) {
-      make_panel(j->plan->bits, p->tiles, packed, s->panel);
+      make_panel(j->packed->bits, p->tiles, packed, s->panel);
       has_panel = 1;
     }
     for (int i = 0; i < p->segments; i++)
@@ -309,7 +309,7 @@ static void multiply_block(const job *j, const tile_rows *rows, const part *p, c
 #endif
 
 static void multiply_part(const job *j, const tile_rows *rows, const part *p, int tile, scratch *s) {
-  const lpg_plan *plan = j->plan;
+  const lpg_packed *packed = j->packed;
   const uint8_t *codes = codes_of(j, rows->tile, p);
 #if defined(LPG_LUT_PRODUCTS)
   if (j->products) {
@@ -317,7 +317,7 @@ static void multiply_part(const job *j, const tile_rows *rows, const part *p, in
     return;
   }
 #endif
-  make_panel(plan->bits, p->tiles, codes, s->panel);
+  make_panel(packed->bits, p->tiles, codes, s->panel);
   for (int i = 0; i < p->segments; i++) load_group(&j->groups, rows, &p->segment[i], &s->group[i]);
   for (int64_t m = 0; m < j->rows; m++) {
     const lpg_lut_block *b = j->tables + m * j->blocks + p->block;
@@ -334,15 +334,15 @@ static void multiply_part(const job *j, const tile_rows *rows, const part *p, in
 static void run_task(void *context, int64_t index, void *memory) {
   const job *j = context;
   scratch *s = memory;
-  int64_t first_tile = index * TASK_TILES, left = j->plan->row_tiles - first_tile;
+  int64_t first_tile = index * TASK_TILES, left = j->packed->row_tiles - first_tile;
   int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
   const int64_t ahead = first_tile + j->ahead; /* the thread's next task, about */
   code_stream next =
-      stream_from(j->plan, j->call->section[LPG_SECTION_CODES], ahead < j->plan->row_tiles ? ahead : first_tile);
+      stream_from(j->packed, j->call->section[LPG_SECTION_CODES], ahead < j->packed->row_tiles ? ahead : first_tile);
   part p;
   memset(s->sums, 0, (size_t)j->rows * sizeof s->sums[0]);
   for (int64_t block = 0; block < j->blocks; block++) {
-    describe_part(j->plan, block, &p);
+    describe_part(j->packed, block, &p);
     for (int64_t m = 0; m < j->rows; m++) {
       const int64_t at = m * j->blocks + block;
       for (int i = 0; i < p.segments; i++) {
@@ -350,17 +350,17 @@ static void run_task(void *context, int64_t index, void *memory) {
       }
     }
     for (int64_t i = first_tile; i < first_tile + tiles; i++) {
-      const tile_rows rows = {i, i + j->ahead < j->plan->row_tiles ? i + j->ahead : j->plan->row_tiles - 1};
+      const tile_rows rows = {i, i + j->ahead < j->packed->row_tiles ? i + j->ahead : j->packed->row_tiles - 1};
       fetch(&next, p.bytes);
       multiply_part(j, &rows, &p, (int)(i - first_tile), s);
     }
   }
   for (int64_t m = 0; m < j->rows; m++) {
     for (int i = 0; i < tiles; i++) {
-      int64_t n = (first_tile + i) * LPG_TILE_ROWS, rows = j->plan->desc.n - n;
+      int64_t n = (first_tile + i) * LPG_TILE_ROWS, rows = j->packed->desc.n - n;
       double of_rows[LPG_TILE_ROWS];
       for (int r = 0; r < LPG_TILE_ROWS; r++) {
-        of_rows[sum_row(r)] = s->sums[m][i][r] * (double)j->plan->desc.global_scale;
+        of_rows[sum_row(r)] = s->sums[m][i][r] * (double)j->packed->desc.global_scale;
       }
       lpg_epilogue_tile(j->call, j->first + m, n, rows < LPG_TILE_ROWS ? (int)rows : LPG_TILE_ROWS, of_rows);
     }
@@ -375,7 +375,7 @@ static void build_task(void *context, int64_t index, void *unused) {
   int64_t row = (j->first + index / j->blocks) * call->ldx;
   (void)unused;
   if (j->to_build) {
-    build_part(j->plan->desc.k, call->x, call->problem.x_type, row, index % j->blocks, !j->products,
+    build_part(j->packed->desc.k, call->x, call->problem.x_type, row, index % j->blocks, !j->products,
                j->to_build + index);
   }
 #if defined(LPG_LUT_PRODUCTS)
@@ -386,9 +386,9 @@ static void build_task(void *context, int64_t index, void *unused) {
 }
 
 static void read_weights(job *j) {
-  lpgemm_dtype_t type = j->plan->desc.type;
-  j->type = (number){j->plan->bits, lpg_integer_step(type), lpg_integer_offset(type)};
-  j->groups = describe_groups(j->plan, j->call->section);
+  lpgemm_dtype_t type = j->packed->desc.type;
+  j->type = (number){j->packed->bits, lpg_integer_step(type), lpg_integer_offset(type)};
+  j->groups = describe_groups(j->packed, j->call->section);
   double planes = (double)((1 << j->type.bits) - 1);
   j->half = 0.5 * (double)j->type.step;
   j->sum_factor = j->half * planes + (double)j->type.offset;
@@ -439,7 +439,7 @@ static int64_t find_room(job *j) {
 /* Tables that the call loaded are those of this k and of all rows: others would be read as they are. */
 static lpgemm_status_t check_tables(const job *j) {
   const lpg_lut_block *row = j->call->tables;
-  const long long rows = j->call->problem.m, k = j->plan->desc.k;
+  const long long rows = j->call->problem.m, k = j->packed->desc.k;
   for (long long m = 0; row && m < rows && j->blocks > 0; m++, row += j->blocks) {
     LPG_CHECK(row->mark == LPG_LUT_MARK, LPGEMM_INVALID_ARGUMENT,
               "tables hold none of row %lld of X; lpgemm_lut_precompute() must have made those of all %lld rows", m,
@@ -455,18 +455,18 @@ static lpgemm_status_t check_tables(const job *j) {
 
 lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
   const lpg_problem *problem = &call->problem;
-  job j = {.call = call, .plan = problem->plan};
+  job j = {.call = call, .packed = problem->weights};
   read_weights(&j);
   j.digits = problem->level == LPGEMM_LEVEL_FAST ? 2 : LPG_LUT_DIGITS;
   j.ahead = lpgemm_i_pool_threads(call->pool) * TASK_TILES;
-  j.blocks = call->skip_product ? 0 : lpg_lut_blocks(problem->plan->desc.k);
+  j.blocks = call->skip_product ? 0 : lpg_lut_blocks(problem->weights->desc.k);
   LPG_TRY(check_tables(&j));
   const int64_t most = find_room(&j);
   for (; j.first < problem->m; j.first += j.rows) {
     j.rows = problem->m - j.first < most ? problem->m - j.first : most;
     j.tables = problem->tables ? (const lpg_lut_block *)call->tables + j.first * j.blocks : j.to_build;
     if (j.to_build || j.bytes || j.products) lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j);
-    lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->plan->row_tiles, TASK_TILES), run_task, &j);
+    lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->weights->row_tiles, TASK_TILES), run_task, &j);
   }
   return LPGEMM_SUCCESS;
 }

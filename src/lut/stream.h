@@ -10,9 +10,9 @@ typedef struct code_stream {
   int64_t bytes;
 } code_stream;
 
-static inline code_stream stream_from(const lpg_plan *plan, const uint8_t *codes, int64_t row_tile) {
-  const int64_t first = lpg_tile_offset(plan->bits, plan->k_tiles, row_tile, 0);
-  const int64_t end = lpg_tile_offset(plan->bits, plan->k_tiles, plan->row_tiles, 0);
+static inline code_stream stream_from(const lpg_packed *packed, const uint8_t *codes, int64_t row_tile) {
+  const int64_t first = lpg_tile_offset(packed->bits, packed->k_tiles, row_tile, 0);
+  const int64_t end = lpg_tile_offset(packed->bits, packed->k_tiles, packed->row_tiles, 0);
   if (end == 0) return (code_stream){NULL, 0};
   return (code_stream){codes + first, end - first};
 }

@@ -11,30 +11,30 @@ static int all_zero(const uint8_t *bytes, uint64_t count) {
 
 /* ---- padding ---- */
 
-static lpgemm_status_t check_gaps(const lpg_plan *plan, const uint8_t *bytes) {
+static lpgemm_status_t check_gaps(const lpg_packed *packed, const uint8_t *bytes) {
   uint64_t end = LPG_HEADER_BYTES;
   for (int id = 0; id <= LPG_SECTIONS; id++) {
-    uint64_t next = id < LPG_SECTIONS ? plan->section[id].offset : plan->total_bytes;
+    uint64_t next = id < LPG_SECTIONS ? packed->section[id].offset : packed->total_bytes;
     if (next == 0) continue; /* absent */
     LPG_CHECK(all_zero(bytes + end, next - end), LPGEMM_CORRUPT_DATA,
               "the padding between byte %llu and byte %llu is not zero", (unsigned long long)end,
               (unsigned long long)next);
-    if (id < LPG_SECTIONS) end = next + plan->section[id].bytes;
+    if (id < LPG_SECTIONS) end = next + packed->section[id].bytes;
   }
   return LPGEMM_SUCCESS;
 }
 
 /* Rows n .. n_padded - 1, and columns k .. k_padded - 1 of the others. */
-static lpgemm_status_t check_code_padding(const lpg_plan *plan, const uint8_t *bytes) {
-  if (plan->section[LPG_SECTION_CODES].bytes == 0) return LPGEMM_SUCCESS; /* a header may claim any number of rows */
-  int tile_k = lpg_tile_k(plan->bits);
-  uint8_t codes[LPG_LONGEST_TILE_ROW], padding = lpg_padding_code(plan->desc.type);
-  for (int64_t row = 0; row < plan->n_padded; row++) {
-    int64_t real = row < plan->desc.n ? plan->desc.k : 0;
-    for (int64_t tile = real / tile_k; tile < plan->k_tiles; tile++) {
-      const uint8_t *from = bytes + plan->section[LPG_SECTION_CODES].offset +
-                            lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS, tile);
-      lpgemm_i_get_codes(plan->desc.type, from, (int)(row % LPG_TILE_ROWS), codes);
+static lpgemm_status_t check_code_padding(const lpg_packed *packed, const uint8_t *bytes) {
+  if (packed->section[LPG_SECTION_CODES].bytes == 0) return LPGEMM_SUCCESS; /* a header may claim any number of rows */
+  int tile_k = lpg_tile_k(packed->bits);
+  uint8_t codes[LPG_LONGEST_TILE_ROW], padding = lpg_padding_code(packed->desc.type);
+  for (int64_t row = 0; row < packed->n_padded; row++) {
+    int64_t real = row < packed->desc.n ? packed->desc.k : 0;
+    for (int64_t tile = real / tile_k; tile < packed->k_tiles; tile++) {
+      const uint8_t *from = bytes + packed->section[LPG_SECTION_CODES].offset +
+                            lpg_tile_offset(packed->bits, packed->k_tiles, row / LPG_TILE_ROWS, tile);
+      lpgemm_i_get_codes(packed->desc.type, from, (int)(row % LPG_TILE_ROWS), codes);
       for (int64_t i = tile * tile_k < real ? real - tile * tile_k : 0; i < tile_k; i++) {
         LPG_CHECK(codes[i] == padding, LPGEMM_CORRUPT_DATA,
                   "the code of padding row %lld, column %lld is not stored as 0", (long long)row,
@@ -46,13 +46,13 @@ static lpgemm_status_t check_code_padding(const lpg_plan *plan, const uint8_t *b
 }
 
 /* Scales of padding are 0, the others in their range. */
-static lpgemm_status_t check_numbers(const lpg_plan *plan, const uint8_t *bytes, lpg_section_id id) {
-  if (plan->section[id].bytes == 0) return LPGEMM_SUCCESS;
-  const lpg_axis *axis = lpg_section_axis(plan, id);
-  uint32_t largest = lpg_largest_number(plan, id);
-  for (int64_t row = 0; row < plan->n_padded; row++) {
-    lpg_line line = lpg_line_of(plan, id, row);
-    int64_t real = row < plan->desc.n ? axis->count : 0;
+static lpgemm_status_t check_numbers(const lpg_packed *packed, const uint8_t *bytes, lpg_section_id id) {
+  if (packed->section[id].bytes == 0) return LPGEMM_SUCCESS;
+  const lpg_axis *axis = lpg_section_axis(packed, id);
+  uint32_t largest = lpg_largest_number(packed, id);
+  for (int64_t row = 0; row < packed->n_padded; row++) {
+    lpg_line line = lpg_line_of(packed, id, row);
+    int64_t real = row < packed->desc.n ? axis->count : 0;
     for (int64_t j = largest == UINT32_MAX ? real : 0; j < axis->padded; j++) {
       uint32_t number = lpg_get_number(&line, bytes, j);
       LPG_CHECK(number <= (j < real ? largest : 0), LPGEMM_CORRUPT_DATA,
@@ -65,12 +65,12 @@ static lpgemm_status_t check_numbers(const lpg_plan *plan, const uint8_t *bytes,
 
 /* ---- what is derived from the scales ---- */
 
-static lpgemm_status_t check_row_exponents(const lpg_plan *plan, const uint8_t *bytes, uint32_t scale_span) {
+static lpgemm_status_t check_row_exponents(const lpg_packed *packed, const uint8_t *bytes, uint32_t scale_span) {
   uint32_t expected = 0;
-  const uint8_t *exponents = bytes + plan->section[LPG_SECTION_ROW_EXPONENTS].offset;
-  int64_t rows = (int64_t)plan->section[LPG_SECTION_ROW_EXPONENTS].bytes;
+  const uint8_t *exponents = bytes + packed->section[LPG_SECTION_ROW_EXPONENTS].offset;
+  int64_t rows = (int64_t)packed->section[LPG_SECTION_ROW_EXPONENTS].bytes;
   for (int64_t row = 0; row < rows; row++) {
-    lpg_exponents found = row < plan->desc.n ? lpg_scan_exponents(plan, bytes, row, 0, 1) : lpg_no_exponents();
+    lpg_exponents found = row < packed->desc.n ? lpg_scan_exponents(packed, bytes, row, 0, 1) : lpg_no_exponents();
     int8_t right = lpg_row_exponent_of(found);
     if (lpg_span_of(found) > expected) expected = lpg_span_of(found);
     LPG_CHECK((int8_t)exponents[row] == right, LPGEMM_CORRUPT_DATA, "the exponent of row %lld is %d; its scales say %d",
@@ -81,9 +81,9 @@ static lpgemm_status_t check_row_exponents(const lpg_plan *plan, const uint8_t *
   return LPGEMM_SUCCESS;
 }
 
-lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int skip_checksum, lpg_plan *plan,
+lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int skip_checksum, lpg_packed *packed,
                                     lpg_content *content) {
-  lpg_plan p;
+  lpg_packed p;
   lpg_content c;
   LPG_TRY(lpgemm_i_read_header(bytes, size, &p, &c));
   if (!skip_checksum) {
@@ -96,7 +96,7 @@ lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int ski
     }
     LPG_TRY(check_row_exponents(&p, bytes, c.scale_span));
   }
-  *plan = p;
+  *packed = p;
   *content = c;
   return LPGEMM_SUCCESS;
 }

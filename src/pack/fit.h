@@ -29,7 +29,7 @@
 #include "sections.h"
 
 typedef struct lpg_quantizer {
-  const lpg_plan *plan;
+  const lpg_packed *packed;
   lpgemm_quantize_method_t method;
   lpg_grid codes, scale_codes, shift_codes; /* the latter two where scales or minima have at most 8 bits */
   double least, most;                       /* of the codes' values */
@@ -67,9 +67,9 @@ LPG_BITS_FN lpg_units lpg_no_units(void) {
 }
 
 /* Columns of group j. */
-LPG_BITS_FN int64_t lpg_group_size(const lpg_plan *plan, int64_t j) {
-  int64_t rest = plan->desc.k - j * plan->group.k;
-  return rest < plan->group.k ? rest : plan->group.k;
+LPG_BITS_FN int64_t lpg_group_size(const lpg_packed *packed, int64_t j) {
+  int64_t rest = packed->desc.k - j * packed->group.k;
+  return rest < packed->group.k ? rest : packed->group.k;
 }
 
 /* The code value that would be exact for x. */
@@ -78,7 +78,7 @@ LPG_BITS_FN double lpg_wanted_code(const lpg_fit *f, double x) {
 }
 
 /* Checks the method and makes the tables; they hold no pointer but the plan. */
-LPG_EXTERN_C lpgemm_status_t lpgemm_i_make_quantizer(const lpg_plan *plan, lpgemm_quantize_method_t method,
+LPG_EXTERN_C lpgemm_status_t lpgemm_i_make_quantizer(const lpg_packed *packed, lpgemm_quantize_method_t method,
                                                      lpg_quantizer *q);
 
 /* Clip i keeps 2^(-i / 10) of the range: steps of 7 %, from all to an eighth. */
@@ -89,10 +89,10 @@ typedef struct lpg_range {
   double low, high;
 } lpg_range;
 
-LPG_BITS_FN int lpg_has_minimum(const lpg_quantizer *q) { return q->plan->desc.zero == LPGEMM_ZERO_MINIMUM; }
-LPG_BITS_FN int lpg_has_shift(const lpg_quantizer *q) { return q->plan->desc.zero >= LPGEMM_ZERO_PER_GROUP; }
+LPG_BITS_FN int lpg_has_minimum(const lpg_quantizer *q) { return q->packed->desc.zero == LPGEMM_ZERO_MINIMUM; }
+LPG_BITS_FN int lpg_has_shift(const lpg_quantizer *q) { return q->packed->desc.zero >= LPGEMM_ZERO_PER_GROUP; }
 LPG_BITS_FN int lpg_has_integer_zero(const lpg_quantizer *q) {
-  return q->plan->desc.zero == LPGEMM_ZERO_PER_GROUP && !lpg_is_real(q->plan->desc.zero_type);
+  return q->packed->desc.zero == LPGEMM_ZERO_PER_GROUP && !lpg_is_real(q->packed->desc.zero_type);
 }
 
 /* ---- rounding to what is stored ---- */
@@ -124,7 +124,7 @@ LPG_BITS_FN lpg_stored lpg_store_smallest(lpgemm_dtype_t type, double unit) {
 
 /* x > 0. */
 LPG_BITS_FN lpg_stored lpg_store_scale(const lpg_quantizer *q, double unit, double x) {
-  lpgemm_dtype_t type = q->plan->desc.scale_type;
+  lpgemm_dtype_t type = q->packed->desc.scale_type;
   if (type == 0) return lpg_make_stored(0, 1.0);
   if (type == LPGEMM_E8M0) return lpg_store_power(x);
   lpg_stored s = lpg_is_real(type) ? lpg_store_real(type, x) : lpg_store_code(&q->scale_codes, unit, x);
@@ -133,20 +133,20 @@ LPG_BITS_FN lpg_stored lpg_store_scale(const lpg_quantizer *q, double unit, doub
 
 /* The scale of a group without magnitude: 1 if the codes have the value `zero`, which gives 0 then, else 0. */
 LPG_BITS_FN lpg_stored lpg_store_no_scale(const lpg_quantizer *q, double zero) {
-  lpgemm_dtype_t type = q->plan->desc.scale_type;
+  lpgemm_dtype_t type = q->packed->desc.scale_type;
   double scale = lpg_grid_round(&q->codes, zero) == zero ? 1.0 : 0.0;
   if (type == 0) return lpg_make_stored(0, 1.0);
   if (type == LPGEMM_E8M0) return lpg_store_power(scale);
-  if (q->plan->desc.super_scale_type) return lpg_store_code(&q->scale_codes, 1.0, 0.0);
+  if (q->packed->desc.super_scale_type) return lpg_store_code(&q->scale_codes, 1.0, 0.0);
   return lpg_is_real(type) ? lpg_store_real(type, scale) : lpg_store_code(&q->scale_codes, 1.0, scale);
 }
 
 /* A zero or a minimum. */
 LPG_BITS_FN lpg_stored lpg_store_shift(const lpg_quantizer *q, double unit, double x) {
-  lpgemm_dtype_t type = q->plan->desc.zero_type;
+  lpgemm_dtype_t type = q->packed->desc.zero_type;
   if (lpg_is_real(type)) return lpg_store_real(type, x);
   if (lpg_has_minimum(q)) return lpg_store_code(&q->shift_codes, unit, x);
-  uint32_t largest = lpg_largest_number(q->plan, LPG_SECTION_ZEROS);
+  uint32_t largest = lpg_largest_number(q->packed, LPG_SECTION_ZEROS);
   if (type == LPGEMM_U8 && largest > UINT8_MAX) largest = UINT8_MAX;
   double zero = lpg_round_even(lpg_clamp(x, 0.0, (double)largest));
   return lpg_make_stored((uint32_t)zero, zero);
@@ -170,10 +170,10 @@ LPG_BITS_FN double lpg_covering_scale(lpg_range r, double least, double most) {
 
 /* The code value that stands for 0 in a symmetric candidate. */
 LPG_BITS_FN double lpg_centre(const lpg_quantizer *q, lpg_range r) {
-  const lpgemm_weight_desc_t *d = &q->plan->desc;
+  const lpgemm_weight_desc_t *d = &q->packed->desc;
   if (!lpg_has_shift(q)) return (double)d->zero_constant;
   if (lpg_kind(d->type) != LPGEMM_KIND_UINT) return 0.0;
-  if (q->plan->bits > 1) return (double)(1 << (q->plan->bits - 1));
+  if (q->packed->bits > 1) return (double)(1 << (q->packed->bits - 1));
   if (!lpg_has_integer_zero(q)) return 0.5;
   return r.high >= -r.low ? 0.0 : 1.0; /* one bit holds one sign */
 }
@@ -196,7 +196,7 @@ LPG_BITS_FN lpg_cover lpg_cover_symmetric(const lpg_quantizer *q, lpg_range r, d
 /* From the smallest to the largest value, with `keep` of the distance of each from the mean. */
 LPG_BITS_FN lpg_cover lpg_cover_between(const lpg_quantizer *q, lpg_range r, double mean, double keep) {
   lpg_cover c = {{mean + (r.low - mean) * keep, mean + (r.high - mean) * keep}, 0.0, q->least, 0.0};
-  int unsigned_minimum = lpg_has_minimum(q) && lpg_kind(q->plan->desc.zero_type) == LPGEMM_KIND_UINT;
+  int unsigned_minimum = lpg_has_minimum(q) && lpg_kind(q->packed->desc.zero_type) == LPGEMM_KIND_UINT;
   if (lpg_has_integer_zero(q) || unsigned_minimum || c.r.low == c.r.high) {
     if (c.r.low > 0.0) c.r.low = 0.0;
     if (c.r.high < 0.0) c.r.high = 0.0;
@@ -220,7 +220,7 @@ LPG_BITS_FN double lpg_wanted_minimum(const lpg_cover *c) { return c->real - c->
 /* From what a candidate asks for to what is stored. A minimum, which may have few bits, is rounded first, and the scale
  * then covers what is left; likewise after a zero that its type cannot hold. */
 LPG_BITS_FN lpg_fit lpg_settle(const lpg_quantizer *q, const lpg_units *u, const lpg_cover *c) {
-  lpg_fit f = {{0, 0.0}, {0, 0.0}, (double)q->plan->desc.zero_constant, 0.0, 0.0};
+  lpg_fit f = {{0, 0.0}, {0, 0.0}, (double)q->packed->desc.zero_constant, 0.0, 0.0};
   double scale = c->scale;
   if (lpg_has_minimum(q)) {
     f.shift = lpg_store_shift(q, u->shift.value, lpg_wanted_minimum(c));
@@ -292,21 +292,21 @@ LPG_BITS_FN lpg_fit lpg_fit_group(const lpg_quantizer *q, const lpg_units *units
 /* The units with which the largest code reaches the largest scale and the largest minimum that the groups ask for. With
  * unsigned minimum codes the super zero has the sign of that minimum. */
 LPG_BITS_FN lpg_units lpg_units_for(const lpg_quantizer *q, const double *x, int64_t first, int64_t end, int between) {
-  const lpg_plan *plan = q->plan;
+  const lpg_packed *packed = q->packed;
   double scale = 0.0, shift = 0.0;
   for (int64_t j = first; j < end; j++) {
-    lpg_cover c = lpg_cover_all(q, lpg_range_of(x + j * plan->group.k, lpg_group_size(plan, j)), between);
+    lpg_cover c = lpg_cover_all(q, lpg_range_of(x + j * packed->group.k, lpg_group_size(packed, j)), between);
     if (c.scale > scale) scale = c.scale;
     if (fabs(lpg_wanted_minimum(&c)) > fabs(shift)) shift = lpg_wanted_minimum(&c);
   }
   lpg_units u = lpg_no_units();
   scale /= q->scale_codes.value[q->scale_codes.count - 1];
-  u.scale = lpg_store_real(plan->desc.super_scale_type, scale > 0.0 ? scale : 1.0);
-  if (u.scale.value == 0.0) u.scale = lpg_store_smallest(plan->desc.super_scale_type, 1.0);
-  if (plan->desc.super_zero_type) {
+  u.scale = lpg_store_real(packed->desc.super_scale_type, scale > 0.0 ? scale : 1.0);
+  if (u.scale.value == 0.0) u.scale = lpg_store_smallest(packed->desc.super_scale_type, 1.0);
+  if (packed->desc.super_zero_type) {
     int signed_codes = q->shift_codes.first < 0.0;
     shift /= q->shift_codes.value[q->shift_codes.count - 1];
-    u.shift = lpg_store_real(plan->desc.super_zero_type, signed_codes ? fabs(shift) : shift);
+    u.shift = lpg_store_real(packed->desc.super_zero_type, signed_codes ? fabs(shift) : shift);
   }
   return u;
 }
@@ -315,7 +315,7 @@ LPG_BITS_FN double lpg_total_error(const lpg_quantizer *q, const lpg_units *unit
                                    int64_t end) {
   double sum = 0.0;
   for (int64_t j = first; j < end; j++) {
-    sum += lpg_fit_group(q, units, x + j * q->plan->group.k, lpg_group_size(q->plan, j)).error;
+    sum += lpg_fit_group(q, units, x + j * q->packed->group.k, lpg_group_size(q->packed, j)).error;
   }
   return sum;
 }
@@ -330,30 +330,30 @@ LPG_BITS_FN lpg_units lpg_fit_units(const lpg_quantizer *q, const double *x, int
 
 /* ---- one row ---- */
 
-LPG_BITS_FN void lpg_put_if_there(const lpg_plan *plan, lpg_section_id id, int64_t row, int64_t index, uint32_t number,
-                                  uint8_t *blob) {
-  if (plan->section[id].bytes == 0) return;
-  lpg_line line = lpg_line_of(plan, id, row);
+LPG_BITS_FN void lpg_put_if_there(const lpg_packed *packed, lpg_section_id id, int64_t row, int64_t index,
+                                  uint32_t number, uint8_t *blob) {
+  if (packed->section[id].bytes == 0) return;
+  lpg_line line = lpg_line_of(packed, id, row);
   lpg_put_number(&line, blob, index, number);
 }
 
-LPG_BITS_FN int64_t lpg_super_of(const lpg_plan *plan, int64_t j) { return j * plan->group.k / plan->super.k; }
+LPG_BITS_FN int64_t lpg_super_of(const lpg_packed *packed, int64_t j) { return j * packed->group.k / packed->super.k; }
 
 /* Codes of group j. */
 LPG_BITS_FN void lpg_quantize_group(const lpg_quantizer *q, const lpg_fit *fit, const double *x, int64_t j,
                                     uint8_t *codes) {
-  int64_t first = j * q->plan->group.k;
-  for (int64_t i = first; i < first + lpg_group_size(q->plan, j); i++) {
+  int64_t first = j * q->packed->group.k;
+  for (int64_t i = first; i < first + lpg_group_size(q->packed, j); i++) {
     codes[i] = q->codes.code[lpg_grid_nearest(&q->codes, lpg_wanted_code(fit, x[i]))];
   }
 }
 
 /* The groups that must be seen together: those of the super-group that starts at group `first`, or `first` alone.
  * Returns the group behind them. */
-LPG_BITS_FN int64_t lpg_groups_end(const lpg_plan *plan, int64_t first) {
+LPG_BITS_FN int64_t lpg_groups_end(const lpg_packed *packed, int64_t first) {
   int64_t end = first + 1;
-  if (!plan->desc.super_scale_type) return end;
-  while (end < plan->group.count && lpg_super_of(plan, end) == lpg_super_of(plan, first)) end++;
+  if (!packed->desc.super_scale_type) return end;
+  while (end < packed->group.count && lpg_super_of(packed, end) == lpg_super_of(packed, first)) end++;
   return end;
 }
 
@@ -361,17 +361,17 @@ LPG_BITS_FN int64_t lpg_groups_end(const lpg_plan *plan, int64_t first) {
  * into the blob. */
 LPG_BITS_FN void lpg_quantize_groups(const lpg_quantizer *q, int64_t row, int64_t first, int64_t end, const double *x,
                                      uint8_t *codes, uint8_t *blob) {
-  const lpg_plan *plan = q->plan;
+  const lpg_packed *packed = q->packed;
   lpg_units units = lpg_no_units();
-  if (plan->desc.super_scale_type) {
+  if (packed->desc.super_scale_type) {
     units = lpg_fit_units(q, x, first, end);
-    lpg_put_if_there(plan, LPG_SECTION_SUPER_SCALES, row, lpg_super_of(plan, first), units.scale.number, blob);
-    lpg_put_if_there(plan, LPG_SECTION_SUPER_ZEROS, row, lpg_super_of(plan, first), units.shift.number, blob);
+    lpg_put_if_there(packed, LPG_SECTION_SUPER_SCALES, row, lpg_super_of(packed, first), units.scale.number, blob);
+    lpg_put_if_there(packed, LPG_SECTION_SUPER_ZEROS, row, lpg_super_of(packed, first), units.shift.number, blob);
   }
   for (int64_t j = first; j < end; j++) {
-    lpg_fit fit = lpg_fit_group(q, &units, x + j * plan->group.k, lpg_group_size(plan, j));
-    lpg_put_if_there(plan, LPG_SECTION_SCALES, row, j, fit.scale.number, blob);
-    lpg_put_if_there(plan, LPG_SECTION_ZEROS, row, j, fit.shift.number, blob);
+    lpg_fit fit = lpg_fit_group(q, &units, x + j * packed->group.k, lpg_group_size(packed, j));
+    lpg_put_if_there(packed, LPG_SECTION_SCALES, row, j, fit.scale.number, blob);
+    lpg_put_if_there(packed, LPG_SECTION_ZEROS, row, j, fit.shift.number, blob);
     lpg_quantize_group(q, &fit, x, j, codes);
   }
 }

@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(256) pack_codes_kernel(const codes_args a) {
 /* ---- numbers: scales, zeros and the like ---- */
 
 struct scales_args {
-  lpg_plan plan;
+  lpg_packed packed;
   lpg_section_id id;
   const void *source;
   int column_major;
@@ -174,9 +174,9 @@ struct scales_args {
 };
 
 __device__ inline uint32_t source_number(const scales_args &a, int bytes, int64_t row, int64_t j) {
-  const int64_t count = lpg_section_axis(&a.plan, a.id)->count;
-  if (row >= a.plan.desc.n || j >= count) return 0;
-  const int64_t i = a.column_major ? j * a.plan.desc.n + row : row * count + j;
+  const int64_t count = lpg_section_axis(&a.packed, a.id)->count;
+  if (row >= a.packed.desc.n || j >= count) return 0;
+  const int64_t i = a.column_major ? j * a.packed.desc.n + row : row * count + j;
   return bytes == 1   ? ((const uint8_t *)a.source)[i]
          : bytes == 2 ? ((const uint16_t *)a.source)[i]
                       : ((const uint32_t *)a.source)[i];
@@ -185,9 +185,9 @@ __device__ inline uint32_t source_number(const scales_args &a, int bytes, int64_
 /* A thread writes rows g and g + 8 of a tile for one group, which UINT(4) keeps in one byte. Neighbours write
  * neighbouring pairs. */
 static __global__ void __launch_bounds__(256) pack_numbers_kernel(const scales_args a) {
-  const lpgemm_dtype_t type = lpg_section_type(&a.plan.desc, a.id);
-  const int64_t padded = lpg_section_axis(&a.plan, a.id)->padded, total = a.plan.row_tiles * padded * 8;
-  uint8_t *section = a.blob + a.plan.section[a.id].offset;
+  const lpgemm_dtype_t type = lpg_section_type(&a.packed.desc, a.id);
+  const int64_t padded = lpg_section_axis(&a.packed, a.id)->padded, total = a.packed.row_tiles * padded * 8;
+  uint8_t *section = a.blob + a.packed.section[a.id].offset;
   for (int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x; i < total; i += (int64_t)gridDim.x * 256) {
     const int64_t j = i / 8 % padded, row = i / 8 / padded * LPG_TILE_ROWS + i % 8;
     const int bytes = lpg_bytes(type);
@@ -209,7 +209,7 @@ static __global__ void __launch_bounds__(256) pack_numbers_kernel(const scales_a
 /* ---- what is derived: row exponents, the hash ---- */
 
 struct seal_args {
-  lpg_plan plan;
+  lpg_packed packed;
   uint8_t *blob;
   unsigned *scale_span;
 };
@@ -225,12 +225,12 @@ __device__ inline int max_of_8(int x) { return -min_of_8(-x); }
 static __global__ void __launch_bounds__(256) row_exponents_kernel(const seal_args a) {
   const int64_t row = (int64_t)blockIdx.x * 32 + threadIdx.x / 8;
   lpg_exponents found = lpg_no_exponents();
-  if (row < a.plan.desc.n) found = lpg_scan_exponents(&a.plan, a.blob, row, threadIdx.x % 8, 8);
+  if (row < a.packed.desc.n) found = lpg_scan_exponents(&a.packed, a.blob, row, threadIdx.x % 8, 8);
   found.low = min_of_8(found.low);
   found.high = max_of_8(found.high);
   found.bad = max_of_8(found.bad);
-  if (threadIdx.x % 8 != 0 || row >= a.plan.n_padded) return;
-  ((int8_t *)a.blob + a.plan.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = lpg_row_exponent_of(found);
+  if (threadIdx.x % 8 != 0 || row >= a.packed.n_padded) return;
+  ((int8_t *)a.blob + a.packed.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = lpg_row_exponent_of(found);
   const uint32_t span = lpg_span_of(found);
   if (span > 0) atomicMax(a.scale_span, span);
 }
@@ -270,7 +270,7 @@ static lpgemm_status_t read_report(const report *on_device, report *found, cudaS
 }
 
 template <int Bits>
-static lpgemm_status_t put_codes(const lpg_plan *plan, const codes_args &args, int64_t first_row, int64_t rows,
+static lpgemm_status_t put_codes(const lpg_packed *packed, const codes_args &args, int64_t first_row, int64_t rows,
                                  cudaStream_t stream) {
   codes_args part = args;
   constexpr int64_t most = 65535 * LPG_TILE_ROWS; /* rows a launch */
@@ -281,36 +281,36 @@ static lpgemm_status_t put_codes(const lpg_plan *plan, const codes_args &args, i
     part.codes = args.codes + part.first_byte;
     part.source = args.source + (args.in_bits ? done * args.ld * Bits / 8 : done * args.ld); /* 16 rows: whole bytes */
     LPG_TRY(launch((const void *)pack_codes_kernel<Bits>,
-                   dim3((unsigned)lpg_ceil_div(plan->k_padded, chunk_k * chunks_a_block),
+                   dim3((unsigned)lpg_ceil_div(packed->k_padded, chunk_k * chunks_a_block),
                         (unsigned)lpg_ceil_div(now, LPG_TILE_ROWS)),
                    256, 0, stream, part));
   }
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t pack_numbers(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
+static lpgemm_status_t pack_numbers(const lpg_packed *packed, const lpgemm_weight_source_t *source, uint8_t *blob,
                                     report *on_device, cudaStream_t stream) {
   for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
     const lpg_section_id id = (lpg_section_id)i;
-    if (plan->section[i].bytes == 0) continue;
-    const scales_args args = {*plan,
+    if (packed->section[i].bytes == 0) continue;
+    const scales_args args = {*packed,
                               id,
                               lpgemm_i_source_array(source, id),
                               source->order == LPGEMM_COLUMN_MAJOR,
                               blob,
-                              lpg_largest_number(plan, id),
+                              lpg_largest_number(packed, id),
                               &on_device->any_bad};
-    const int64_t pairs = plan->row_tiles * lpg_section_axis(plan, id)->padded * 8;
+    const int64_t pairs = packed->row_tiles * lpg_section_axis(packed, id)->padded * 8;
     LPG_TRY(launch((const void *)pack_numbers_kernel, dim3(blocks_for(pairs, 256)), 256, 0, stream, args));
   }
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t clear_gaps(const lpg_plan *plan, uint8_t *blob, cudaStream_t stream) {
+static lpgemm_status_t clear_gaps(const lpg_packed *packed, uint8_t *blob, cudaStream_t stream) {
   gaps_args args = {};
   args.blob = blob;
   for (int i = 0; i < LPG_SECTIONS; i++) {
-    const uint64_t end = plan->section[i].offset + plan->section[i].bytes;
+    const uint64_t end = packed->section[i].offset + packed->section[i].bytes;
     args.from[i] = end;
     args.to[i] = (end + LPG_SECTION_ALIGN - 1) / LPG_SECTION_ALIGN * LPG_SECTION_ALIGN;
   }
@@ -324,15 +324,15 @@ static lpgemm_status_t start_report(report *on_device, cudaStream_t stream) {
 
 /* Row exponents, gaps and the rest of the hash; waits for everything and reads the report. hashed: bytes of the payload
  * that are in the partial sums already. */
-static lpgemm_status_t derive(const lpg_plan *plan, uint8_t *blob, report *on_device, uint64_t hashed, report *found,
-                              cudaStream_t stream) {
-  if (plan->section[LPG_SECTION_ROW_EXPONENTS].bytes > 0) {
-    const seal_args args = {*plan, blob, &on_device->scale_span};
-    LPG_TRY(launch((const void *)row_exponents_kernel, dim3((unsigned)lpg_ceil_div(plan->n_padded, 32)), 256, 0, stream,
-                   args));
+static lpgemm_status_t derive(const lpg_packed *packed, uint8_t *blob, report *on_device, uint64_t hashed,
+                              report *found, cudaStream_t stream) {
+  if (packed->section[LPG_SECTION_ROW_EXPONENTS].bytes > 0) {
+    const seal_args args = {*packed, blob, &on_device->scale_span};
+    LPG_TRY(launch((const void *)row_exponents_kernel, dim3((unsigned)lpg_ceil_div(packed->n_padded, 32)), 256, 0,
+                   stream, args));
   }
-  LPG_TRY(clear_gaps(plan, blob, stream));
-  const uint64_t payload = plan->total_bytes - LPG_HEADER_BYTES;
+  LPG_TRY(clear_gaps(packed, blob, stream));
+  const uint64_t payload = packed->total_bytes - LPG_HEADER_BYTES;
   if (payload > hashed) {
     const hash_args args = {blob + LPG_HEADER_BYTES, hashed, payload - hashed, on_device->hash};
     LPG_TRY(
@@ -341,13 +341,13 @@ static lpgemm_status_t derive(const lpg_plan *plan, uint8_t *blob, report *on_de
   return read_report(on_device, found, stream);
 }
 
-static lpgemm_status_t put_header(const lpg_plan *plan, const report &found, uint8_t *blob, lpg_content *content,
+static lpgemm_status_t put_header(const lpg_packed *packed, const report &found, uint8_t *blob, lpg_content *content,
                                   cudaStream_t stream) {
   content->scale_span = found.scale_span;
   content->payload_hash = 0;
   for (int i = 0; i < hash_sums; i++) content->payload_hash += found.hash[i];
   uint8_t header[LPG_HEADER_BYTES];
-  lpgemm_i_write_header(plan, content, header);
+  lpgemm_i_write_header(packed, content, header);
   LPG_CUDA(cudaMemcpyAsync(blob, header, sizeof header, cudaMemcpyHostToDevice, stream));
   LPG_CUDA(cudaStreamSynchronize(stream));
   return LPGEMM_SUCCESS;
@@ -356,51 +356,51 @@ static lpgemm_status_t put_header(const lpg_plan *plan, const report &found, uin
 /* ---- refusing ---- */
 
 /* Looks for the first code and the first number of each part that are too large. */
-static lpgemm_status_t find_bad(const lpg_plan *plan, const lpgemm_weight_source_t *source, report *on_device,
+static lpgemm_status_t find_bad(const lpg_packed *packed, const lpgemm_weight_source_t *source, report *on_device,
                                 cudaStream_t stream) {
-  const lpgemm_weight_desc_t &d = plan->desc;
+  const lpgemm_weight_desc_t &d = packed->desc;
   LPG_CUDA(cudaMemsetAsync(&on_device->first_bad, 0xff, sizeof on_device->first_bad, stream)); /* `none` everywhere */
-  if (source->code_layout == LPGEMM_CODES_BYTES && plan->bits < 8) {
-    LPG_TRY(check_array({(const uint8_t *)source->codes, d.n, d.k, source->codes_ld, 0, 1, (1u << plan->bits) - 1u,
+  if (source->code_layout == LPGEMM_CODES_BYTES && packed->bits < 8) {
+    LPG_TRY(check_array({(const uint8_t *)source->codes, d.n, d.k, source->codes_ld, 0, 1, (1u << packed->bits) - 1u,
                          &on_device->first_bad.code},
                         stream));
   }
   for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
     const lpg_section_id id = (lpg_section_id)i;
-    const uint32_t largest = lpg_largest_number(plan, id);
-    if (plan->section[i].bytes == 0 || largest == UINT32_MAX) continue;
-    LPG_TRY(check_array({(const uint8_t *)lpgemm_i_source_array(source, id), 1, d.n * lpg_section_axis(plan, id)->count,
-                         0, source->order == LPGEMM_COLUMN_MAJOR ? d.n : 0, lpg_bytes(lpg_section_type(&d, id)),
-                         largest, &on_device->first_bad.number[i]},
+    const uint32_t largest = lpg_largest_number(packed, id);
+    if (packed->section[i].bytes == 0 || largest == UINT32_MAX) continue;
+    LPG_TRY(check_array({(const uint8_t *)lpgemm_i_source_array(source, id), 1,
+                         d.n * lpg_section_axis(packed, id)->count, 0, source->order == LPGEMM_COLUMN_MAJOR ? d.n : 0,
+                         lpg_bytes(lpg_section_type(&d, id)), largest, &on_device->first_bad.number[i]},
                         stream));
   }
   return LPGEMM_SUCCESS;
 }
 
 /* The refusal of a source in which something is too large: codes come before numbers, as on the host. */
-static lpgemm_status_t refuse_bad(const lpg_plan *plan, const lpgemm_weight_source_t *source, report *on_device,
+static lpgemm_status_t refuse_bad(const lpg_packed *packed, const lpgemm_weight_source_t *source, report *on_device,
                                   cudaStream_t stream) {
   report found;
-  LPG_TRY(find_bad(plan, source, on_device, stream));
+  LPG_TRY(find_bad(packed, source, on_device, stream));
   LPG_TRY(read_report(on_device, &found, stream));
   if (found.first_bad.code != none) {
     uint8_t code = 0;
     LPG_CUDA(cudaMemcpy(&code, (const uint8_t *)source->codes + found.first_bad.code, 1, cudaMemcpyDefault));
-    return lpgemm_i_refuse_code(plan, code, (int64_t)(found.first_bad.code / (uint64_t)source->codes_ld),
+    return lpgemm_i_refuse_code(packed, code, (int64_t)(found.first_bad.code / (uint64_t)source->codes_ld),
                                 (int64_t)(found.first_bad.code % (uint64_t)source->codes_ld));
   }
   for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
     const uint64_t at = found.first_bad.number[i];
     if (at == none) continue;
     const lpg_section_id id = (lpg_section_id)i;
-    const int bytes = lpg_bytes(lpg_section_type(&plan->desc, id));
-    const uint64_t count = (uint64_t)lpg_section_axis(plan, id)->count, n = (uint64_t)plan->desc.n;
+    const int bytes = lpg_bytes(lpg_section_type(&packed->desc, id));
+    const uint64_t count = (uint64_t)lpg_section_axis(packed, id)->count, n = (uint64_t)packed->desc.n;
     const uint64_t row = at / count, group = at % count,
                    index = source->order == LPGEMM_COLUMN_MAJOR ? group * n + row : at;
     uint16_t number = 0;
     LPG_CUDA(cudaMemcpy(&number, (const uint8_t *)lpgemm_i_source_array(source, id) + index * (uint64_t)bytes,
                         (size_t)bytes, cudaMemcpyDefault));
-    return lpgemm_i_refuse_number(plan, id, number, (int64_t)row, (int64_t)group);
+    return lpgemm_i_refuse_number(packed, id, number, (int64_t)row, (int64_t)group);
   }
   LPG_CHECK(0, LPGEMM_INVALID_CODE,
             "source held a code or number that is too large, and no longer does; it must not change meanwhile");
@@ -409,65 +409,65 @@ static lpgemm_status_t refuse_bad(const lpg_plan *plan, const lpgemm_weight_sour
 /* ---- the whole ---- */
 
 /* found: or NULL, where neither hash nor checks are wanted. */
-static lpgemm_status_t put_all_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int in_bits,
+static lpgemm_status_t put_all_codes(const lpg_packed *packed, const uint8_t *codes, int64_t ld, int in_bits,
                                      int64_t first_row, int64_t rows, uint8_t *blob, report *found,
                                      cudaStream_t stream) {
   const codes_args args = {codes,
                            ld,
                            in_bits,
                            rows,
-                           plan->desc.k,
-                           plan->k_tiles,
-                           lpg_stored_flip(plan->desc.type),
-                           blob + plan->section[LPG_SECTION_CODES].offset,
+                           packed->desc.k,
+                           packed->k_tiles,
+                           lpg_stored_flip(packed->desc.type),
+                           blob + packed->section[LPG_SECTION_CODES].offset,
                            0,
                            found};
-  if (rows == 0 || plan->desc.k == 0) return LPGEMM_SUCCESS;
-  switch (plan->bits) {
-    case 1: return put_codes<1>(plan, args, first_row, rows, stream);
-    case 2: return put_codes<2>(plan, args, first_row, rows, stream);
-    case 3: return put_codes<3>(plan, args, first_row, rows, stream);
-    case 4: return put_codes<4>(plan, args, first_row, rows, stream);
-    case 5: return put_codes<5>(plan, args, first_row, rows, stream);
-    case 6: return put_codes<6>(plan, args, first_row, rows, stream);
-    case 7: return put_codes<7>(plan, args, first_row, rows, stream);
-    default: return put_codes<8>(plan, args, first_row, rows, stream);
+  if (rows == 0 || packed->desc.k == 0) return LPGEMM_SUCCESS;
+  switch (packed->bits) {
+    case 1: return put_codes<1>(packed, args, first_row, rows, stream);
+    case 2: return put_codes<2>(packed, args, first_row, rows, stream);
+    case 3: return put_codes<3>(packed, args, first_row, rows, stream);
+    case 4: return put_codes<4>(packed, args, first_row, rows, stream);
+    case 5: return put_codes<5>(packed, args, first_row, rows, stream);
+    case 6: return put_codes<6>(packed, args, first_row, rows, stream);
+    case 7: return put_codes<7>(packed, args, first_row, rows, stream);
+    default: return put_codes<8>(packed, args, first_row, rows, stream);
   }
 }
 
-static lpgemm_status_t pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
+static lpgemm_status_t pack(const lpg_packed *packed, const lpgemm_weight_source_t *source, uint8_t *blob,
                             lpg_content *content, report *on_device, cudaStream_t stream) {
   LPG_TRY(start_report(on_device, stream));
   const uint8_t *codes = (const uint8_t *)source->codes;
   const int in_bits = source->code_layout == LPGEMM_CODES_BITS;
-  LPG_TRY(put_all_codes(plan, codes, source->codes_ld, in_bits, 0, plan->desc.n, blob, on_device, stream));
-  LPG_TRY(pack_numbers(plan, source, blob, on_device, stream));
+  LPG_TRY(put_all_codes(packed, codes, source->codes_ld, in_bits, 0, packed->desc.n, blob, on_device, stream));
+  LPG_TRY(pack_numbers(packed, source, blob, on_device, stream));
   report found;
-  LPG_TRY(derive(plan, blob, on_device, plan->section[LPG_SECTION_CODES].bytes, &found, stream));
-  if (!found.any_bad) return put_header(plan, found, blob, content, stream);
+  LPG_TRY(derive(packed, blob, on_device, packed->section[LPG_SECTION_CODES].bytes, &found, stream));
+  if (!found.any_bad) return put_header(packed, found, blob, content, stream);
   LPG_CUDA(cudaMemsetAsync(blob, 0, LPG_HEADER_BYTES, stream)); /* an older blob's would stand before garbage */
-  return refuse_bad(plan, source, on_device, stream);
+  return refuse_bad(packed, source, on_device, stream);
 }
 
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_plan *plan, const uint8_t *codes, int64_t ld, int64_t first_row,
+lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_packed *packed, const uint8_t *codes, int64_t ld, int64_t first_row,
                                         int64_t rows, uint8_t *blob, cudaStream_t stream) {
-  return lpg::put_all_codes(plan, codes, ld, 0, first_row, rows, blob, NULL, stream);
+  return lpg::put_all_codes(packed, codes, ld, 0, first_row, rows, blob, NULL, stream);
 }
 
-lpgemm_status_t lpgemm_i_cuda_pack(const lpg_plan *plan, const lpgemm_weight_source_t *source, uint8_t *blob,
+lpgemm_status_t lpgemm_i_cuda_pack(const lpg_packed *packed, const lpgemm_weight_source_t *source, uint8_t *blob,
                                    lpg_content *content, void *scratch, cudaStream_t stream) {
   static_assert(sizeof(lpg::report) <= LPG_HANDLE_SCRATCH, "the report must fit");
-  return lpg::pack(plan, source, blob, content, (lpg::report *)scratch, stream);
+  return lpg::pack(packed, source, blob, content, (lpg::report *)scratch, stream);
 }
 
-lpgemm_status_t lpgemm_i_cuda_seal(const lpg_plan *plan, uint8_t *blob, lpg_content *content, void *scratch,
+lpgemm_status_t lpgemm_i_cuda_seal(const lpg_packed *packed, uint8_t *blob, lpg_content *content, void *scratch,
                                    cudaStream_t stream) {
   lpg::report *on_device = (lpg::report *)scratch;
   lpg::report found;
   LPG_TRY(lpg::start_report(on_device, stream));
-  LPG_TRY(lpg::derive(plan, blob, on_device, 0, &found, stream));
-  return lpg::put_header(plan, found, blob, content, stream);
+  LPG_TRY(lpg::derive(packed, blob, on_device, 0, &found, stream));
+  return lpg::put_header(packed, found, blob, content, stream);
 }

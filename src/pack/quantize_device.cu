@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(256) widen_kernel(const weights_args a)
 
 /* In device memory: the quantiser points to the plan beside it. */
 struct fit_tables {
-  lpg_plan plan;
+  lpg_packed packed;
   lpg_quantizer quantizer;
 };
 
@@ -53,10 +53,10 @@ struct fit_args {
 };
 
 static __global__ void __launch_bounds__(64) fit_kernel(const fit_args a) {
-  const int64_t k = a.tables->plan.desc.k;
+  const int64_t k = a.tables->packed.desc.k;
   for (int64_t i = (int64_t)blockIdx.x * 64 + threadIdx.x; i < a.rows * a.parts; i += (int64_t)gridDim.x * 64) {
     const int64_t row = i / a.parts, first = i % a.parts * a.groups_a_part;
-    lpg_quantize_groups(&a.tables->quantizer, a.first_row + row, first, lpg_groups_end(&a.tables->plan, first),
+    lpg_quantize_groups(&a.tables->quantizer, a.first_row + row, first, lpg_groups_end(&a.tables->packed, first),
                         a.x + row * k, a.codes + row * k, a.blob);
   }
 }
@@ -68,7 +68,7 @@ struct scratch {
   unsigned long long first_bad;
 };
 
-static lpgemm_status_t check_finite(const lpg_plan *plan, const weights_args &args, cudaStream_t stream) {
+static lpgemm_status_t check_finite(const lpg_packed *packed, const weights_args &args, cudaStream_t stream) {
   unsigned long long found = ~0ull;
   LPG_CUDA(cudaMemcpyAsync(args.first_bad, &found, sizeof found, cudaMemcpyHostToDevice, stream));
   LPG_TRY(launch((const void *)check_finite_kernel, dim3(blocks_for(args.rows * args.k)), 256, 0, stream, args));
@@ -83,60 +83,60 @@ static lpgemm_status_t check_finite(const lpg_plan *plan, const weights_args &ar
   return lpgemm_i_refuse_weight(lpg_number_value(args.type, bits), row, column);
 }
 
-static lpgemm_status_t quantize_rows(const lpg_plan *plan, const weights_args &all, const fit_tables *tables,
+static lpgemm_status_t quantize_rows(const lpg_packed *packed, const weights_args &all, const fit_tables *tables,
                                      int64_t first, int64_t rows, uint8_t *codes, uint8_t *blob, cudaStream_t stream) {
   weights_args part = all;
   part.w = (const uint8_t *)all.w + (size_t)(first * all.ld) * (size_t)lpg_bytes(all.type);
   part.rows = rows;
   LPG_TRY(launch((const void *)widen_kernel, dim3(blocks_for(rows * all.k)), 256, 0, stream, part));
-  const bool two_levels = plan->desc.super_scale_type != 0;
+  const bool two_levels = packed->desc.super_scale_type != 0;
   const fit_args fit = {tables,
                         first,
                         rows,
-                        two_levels ? plan->super.count : plan->group.count,
-                        two_levels ? plan->super.k / plan->group.k : 1,
+                        two_levels ? packed->super.count : packed->group.count,
+                        two_levels ? packed->super.k / packed->group.k : 1,
                         part.x,
                         codes,
                         blob};
   LPG_TRY(launch((const void *)fit_kernel, dim3(4 * blocks_for(rows * fit.parts)), 64, 0, stream, fit));
-  return lpgemm_i_cuda_put_codes(plan, codes, all.k, first, rows, blob, stream);
+  return lpgemm_i_cuda_put_codes(packed, codes, all.k, first, rows, blob, stream);
 }
 
-static lpgemm_status_t quantize(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
+static lpgemm_status_t quantize(const lpg_packed *packed, lpgemm_quantize_method_t method, const void *w,
                                 lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content, void *report,
                                 scratch *small, double *x, int64_t rows_a_part, cudaStream_t stream) {
-  const int64_t n = plan->desc.n, k = plan->desc.k;
-  const weights_args args = {w, w_type, n, k, ldw, (double)plan->desc.global_scale, x, &small->first_bad};
+  const int64_t n = packed->desc.n, k = packed->desc.k;
+  const weights_args args = {w, w_type, n, k, ldw, (double)packed->desc.global_scale, x, &small->first_bad};
   fit_tables tables;
-  tables.plan = *plan;
-  LPG_TRY(lpgemm_i_make_quantizer(plan, method, &tables.quantizer));
-  LPG_TRY(check_finite(plan, args, stream));
-  tables.quantizer.plan = &small->tables.plan;
+  tables.packed = *packed;
+  LPG_TRY(lpgemm_i_make_quantizer(packed, method, &tables.quantizer));
+  LPG_TRY(check_finite(packed, args, stream));
+  tables.quantizer.packed = &small->tables.packed;
   LPG_CUDA(cudaMemcpyAsync(&small->tables, &tables, sizeof tables, cudaMemcpyHostToDevice, stream));
   LPG_CUDA(cudaStreamSynchronize(stream)); /* tables lives on this stack */
-  const uint64_t behind_codes = LPG_HEADER_BYTES + plan->section[LPG_SECTION_CODES].bytes;
-  LPG_CUDA(cudaMemsetAsync(blob + behind_codes, 0, plan->total_bytes - behind_codes, stream));
+  const uint64_t behind_codes = LPG_HEADER_BYTES + packed->section[LPG_SECTION_CODES].bytes;
+  LPG_CUDA(cudaMemsetAsync(blob + behind_codes, 0, packed->total_bytes - behind_codes, stream));
   for (int64_t first = 0; first < n; first += rows_a_part) {
     const int64_t rows = n - first < rows_a_part ? n - first : rows_a_part;
-    LPG_TRY(quantize_rows(plan, args, &small->tables, first, rows, (uint8_t *)(x + rows_a_part * k), blob, stream));
+    LPG_TRY(quantize_rows(packed, args, &small->tables, first, rows, (uint8_t *)(x + rows_a_part * k), blob, stream));
   }
-  return lpgemm_i_cuda_seal(plan, blob, content, report, stream);
+  return lpgemm_i_cuda_seal(packed, blob, content, report, stream);
 }
 
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_plan *plan, lpgemm_quantize_method_t method, const void *w,
+lpgemm_status_t lpgemm_i_cuda_quantize(const lpg_packed *packed, lpgemm_quantize_method_t method, const void *w,
                                        lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content,
                                        void *scratch, cudaStream_t stream) {
-  const int64_t k = plan->desc.k, row_bytes = k * (int64_t)(sizeof(double) + 1) + 1;
+  const int64_t k = packed->desc.k, row_bytes = k * (int64_t)(sizeof(double) + 1) + 1;
   int64_t rows = lpg::scratch_bytes / row_bytes / LPG_TILE_ROWS * LPG_TILE_ROWS;
   if (rows < LPG_TILE_ROWS) rows = LPG_TILE_ROWS;
-  if (rows > plan->n_padded) rows = plan->n_padded;
+  if (rows > packed->n_padded) rows = packed->n_padded;
   uint8_t *memory;
   const size_t small_bytes = (sizeof(lpg::scratch) + 255) / 256 * 256;
   LPG_CUDA(cudaMalloc((void **)&memory, small_bytes + (size_t)(rows * row_bytes)));
-  const lpgemm_status_t status = lpg::quantize(plan, method, w, w_type, ldw, blob, content, scratch,
+  const lpgemm_status_t status = lpg::quantize(packed, method, w, w_type, ldw, blob, content, scratch,
                                                (lpg::scratch *)memory, (double *)(memory + small_bytes), rows, stream);
   cudaFree(memory);
   return status;

@@ -8,11 +8,11 @@
 /* ---- one number ---- */
 
 /* The largest number that a section may hold; UINT32_MAX if all that its type can hold are legal. */
-LPG_BITS_FN uint32_t lpg_largest_number(const lpg_plan *plan, lpg_section_id id) {
-  lpgemm_dtype_t type = lpg_section_type(&plan->desc, id);
+LPG_BITS_FN uint32_t lpg_largest_number(const lpg_packed *packed, lpg_section_id id) {
+  lpgemm_dtype_t type = lpg_section_type(&packed->desc, id);
   if (lpg_kind(type) != LPGEMM_KIND_UINT) return UINT32_MAX;
-  int is_zero = id == LPG_SECTION_ZEROS && plan->desc.zero == LPGEMM_ZERO_PER_GROUP; /* GPTQ's reach 2^bits */
-  return is_zero ? 1u << plan->bits : (1u << lpg_bits(type)) - 1u;
+  int is_zero = id == LPG_SECTION_ZEROS && packed->desc.zero == LPGEMM_ZERO_PER_GROUP; /* GPTQ's reach 2^bits */
+  return is_zero ? 1u << packed->bits : (1u << lpg_bits(type)) - 1u;
 }
 
 /* The numbers of one row in a section: where the first lies in the blob, and how far it is from one to the next. */
@@ -23,11 +23,11 @@ typedef struct lpg_line {
   int shift; /* UINT(4) */
 } lpg_line;
 
-LPG_BITS_FN lpg_line lpg_line_of(const lpg_plan *plan, lpg_section_id id, int64_t row) {
+LPG_BITS_FN lpg_line lpg_line_of(const lpg_packed *packed, lpg_section_id id, int64_t row) {
   lpg_line line;
-  line.type = lpg_section_type(&plan->desc, id);
+  line.type = lpg_section_type(&packed->desc, id);
   line.offset =
-      (int64_t)plan->section[id].offset + lpg_value_offset(line.type, lpg_section_axis(plan, id)->padded, row, 0);
+      (int64_t)packed->section[id].offset + lpg_value_offset(line.type, lpg_section_axis(packed, id)->padded, row, 0);
   line.stride = lpg_slot_bytes(line.type);
   line.bytes = line.type == LPGEMM_UINT(4) ? 0 : lpg_bytes(line.type);
   line.shift = 4 * (lpg_row_slot((int)(row % LPG_TILE_ROWS)) % 2);
@@ -80,20 +80,20 @@ typedef struct lpg_group_terms {
   float scale, super_scale, zero, super_zero; /* zero: or the minimum */
 } lpg_group_terms;
 
-LPG_BITS_FN float lpg_term(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, int64_t row, int64_t column,
-                           float absent) {
-  if (plan->section[id].bytes == 0) return absent;
-  lpg_line line = lpg_line_of(plan, id, row);
-  return lpg_line_value(&line, blob, column / lpg_section_axis(plan, id)->k);
+LPG_BITS_FN float lpg_term(const lpg_packed *packed, const uint8_t *blob, lpg_section_id id, int64_t row,
+                           int64_t column, float absent) {
+  if (packed->section[id].bytes == 0) return absent;
+  lpg_line line = lpg_line_of(packed, id, row);
+  return lpg_line_value(&line, blob, column / lpg_section_axis(packed, id)->k);
 }
 
-LPG_BITS_FN lpg_group_terms lpg_terms_at(const lpg_plan *plan, const uint8_t *blob, int64_t row, int64_t column) {
+LPG_BITS_FN lpg_group_terms lpg_terms_at(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t column) {
   lpg_group_terms g;
-  g.desc = &plan->desc;
-  g.scale = lpg_term(plan, blob, LPG_SECTION_SCALES, row, column, 1.0f);
-  g.super_scale = lpg_term(plan, blob, LPG_SECTION_SUPER_SCALES, row, column, 1.0f);
-  g.zero = lpg_term(plan, blob, LPG_SECTION_ZEROS, row, column, plan->desc.zero_constant);
-  g.super_zero = lpg_term(plan, blob, LPG_SECTION_SUPER_ZEROS, row, column, 1.0f);
+  g.desc = &packed->desc;
+  g.scale = lpg_term(packed, blob, LPG_SECTION_SCALES, row, column, 1.0f);
+  g.super_scale = lpg_term(packed, blob, LPG_SECTION_SUPER_SCALES, row, column, 1.0f);
+  g.zero = lpg_term(packed, blob, LPG_SECTION_ZEROS, row, column, packed->desc.zero_constant);
+  g.super_zero = lpg_term(packed, blob, LPG_SECTION_SUPER_ZEROS, row, column, 1.0f);
   return g;
 }
 
@@ -137,15 +137,15 @@ LPG_BITS_FN lpg_exponents lpg_no_exponents(void) {
 }
 
 /* Of groups first, first + step, ... of row `row` < n. */
-LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_plan *plan, const uint8_t *blob, int64_t row, int64_t first,
+LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t first,
                                              int64_t step) {
-  int two_levels = plan->desc.super_scale_type != 0;
-  lpg_line scales = lpg_line_of(plan, LPG_SECTION_SCALES, row);
-  lpg_line supers = lpg_line_of(plan, LPG_SECTION_SUPER_SCALES, row);
+  int two_levels = packed->desc.super_scale_type != 0;
+  lpg_line scales = lpg_line_of(packed, LPG_SECTION_SCALES, row);
+  lpg_line supers = lpg_line_of(packed, LPG_SECTION_SUPER_SCALES, row);
   lpg_exponents found = lpg_no_exponents();
-  for (int64_t j = first; j < plan->group.count; j += step) {
+  for (int64_t j = first; j < packed->group.count; j += step) {
     float scale = lpg_line_value(&scales, blob, j);
-    if (two_levels) scale *= lpg_line_value(&supers, blob, j * plan->group.k / plan->super.k);
+    if (two_levels) scale *= lpg_line_value(&supers, blob, j * packed->group.k / packed->super.k);
     if (!(scale - scale == 0.0f)) {
       found.bad = 1;
     } else if (scale != 0.0f) {

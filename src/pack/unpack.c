@@ -17,16 +17,16 @@ static void look_up(const void *table, const uint8_t *codes, int64_t count, int 
 
 /* Values of columns first .. first + count - 1 of a row, which lie in one group. A group with more columns than there
  * are codes takes them from a table, so that a code is rounded once. */
-static void group_values(const lpg_plan *plan, const uint8_t *blob, int64_t row, int64_t first, int64_t count,
+static void group_values(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t first, int64_t count,
                          const uint8_t *codes, lpgemm_dtype_t out_type, void *out, int64_t at) {
-  const lpg_group_terms g = lpg_terms_at(plan, blob, row, first);
+  const lpg_group_terms g = lpg_terms_at(packed, blob, row, first);
   const int bytes = lpg_bytes(out_type);
   union {
     float four[256];
     uint16_t two[256];
   } table;
-  if (count >= 1 << plan->bits) {
-    for (uint32_t code = 0; code < 1u << plan->bits; code++) {
+  if (count >= 1 << packed->bits) {
+    for (uint32_t code = 0; code < 1u << packed->bits; code++) {
       lpg_store_f64(out_type, &table, code, lpg_weight_value(&g, code));
     }
     look_up(&table, codes, count, bytes, (uint8_t *)out + at * bytes);
@@ -39,22 +39,23 @@ static void group_values(const lpg_plan *plan, const uint8_t *blob, int64_t row,
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-void lpgemm_i_unpack_host(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type, void *out, int64_t ldo) {
-  int tile_k = lpg_tile_k(plan->bits);
+void lpgemm_i_unpack_host(const lpg_packed *packed, const uint8_t *blob, lpgemm_dtype_t out_type, void *out,
+                          int64_t ldo) {
+  int tile_k = lpg_tile_k(packed->bits);
   uint8_t codes[LPG_LONGEST_TILE_ROW];
-  for (int64_t row = 0; row < plan->desc.n; row++) {
-    for (int64_t tile = 0; tile < plan->k_tiles; tile++) {
-      int64_t first = tile * tile_k, end = smaller(first + tile_k, plan->desc.k);
-      const uint8_t *from = blob + plan->section[LPG_SECTION_CODES].offset +
-                            lpg_tile_offset(plan->bits, plan->k_tiles, row / LPG_TILE_ROWS, tile);
-      lpgemm_i_get_codes(plan->desc.type, from, (int)(row % LPG_TILE_ROWS), codes);
+  for (int64_t row = 0; row < packed->desc.n; row++) {
+    for (int64_t tile = 0; tile < packed->k_tiles; tile++) {
+      int64_t first = tile * tile_k, end = smaller(first + tile_k, packed->desc.k);
+      const uint8_t *from = blob + packed->section[LPG_SECTION_CODES].offset +
+                            lpg_tile_offset(packed->bits, packed->k_tiles, row / LPG_TILE_ROWS, tile);
+      lpgemm_i_get_codes(packed->desc.type, from, (int)(row % LPG_TILE_ROWS), codes);
       if (out_type == LPGEMM_U8) {
         memcpy((uint8_t *)out + row * ldo + first, codes, (size_t)(end - first));
         continue;
       }
       for (int64_t column = first, next; column < end; column = next) {
-        next = smaller((column / plan->group.k + 1) * plan->group.k, end);
-        group_values(plan, blob, row, column, next - column, codes + (column - first), out_type, out,
+        next = smaller((column / packed->group.k + 1) * packed->group.k, end);
+        group_values(packed, blob, row, column, next - column, codes + (column - first), out_type, out,
                      row * ldo + column);
       }
     }
@@ -63,17 +64,17 @@ void lpgemm_i_unpack_host(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtyp
 
 /* ---- scales and zeros ---- */
 
-uint64_t lpgemm_i_part_bytes(const lpg_plan *plan, lpg_section_id id) {
-  uint64_t numbers = (uint64_t)plan->desc.n * (uint64_t)lpg_section_axis(plan, id)->count;
-  return numbers * (uint64_t)lpg_bytes(lpg_section_type(&plan->desc, id));
+uint64_t lpgemm_i_part_bytes(const lpg_packed *packed, lpg_section_id id) {
+  uint64_t numbers = (uint64_t)packed->desc.n * (uint64_t)lpg_section_axis(packed, id)->count;
+  return numbers * (uint64_t)lpg_bytes(lpg_section_type(&packed->desc, id));
 }
 
-void lpgemm_i_unpack_part_host(const lpg_plan *plan, const uint8_t *blob, lpg_section_id id, void *out) {
-  int bytes = lpg_bytes(lpg_section_type(&plan->desc, id));
+void lpgemm_i_unpack_part_host(const lpg_packed *packed, const uint8_t *blob, lpg_section_id id, void *out) {
+  int bytes = lpg_bytes(lpg_section_type(&packed->desc, id));
   uint8_t *to = (uint8_t *)out;
-  for (int64_t row = 0; row < plan->desc.n; row++) {
-    lpg_line line = lpg_line_of(plan, id, row);
-    for (int64_t j = 0; j < lpg_section_axis(plan, id)->count; j++) {
+  for (int64_t row = 0; row < packed->desc.n; row++) {
+    lpg_line line = lpg_line_of(packed, id, row);
+    for (int64_t j = 0; j < lpg_section_axis(packed, id)->count; j++) {
       uint32_t number = lpg_get_number(&line, blob, j);
       for (int i = 0; i < bytes; i++) *to++ = (uint8_t)(number >> 8 * i);
     }

@@ -15,7 +15,7 @@ namespace { /* nothing here is a symbol of the library */
 static constexpr int chunk_k = 1024, row_bytes = chunk_k + 16;
 
 struct unpack_args {
-  lpg_plan plan;
+  lpg_packed packed;
   const uint8_t *blob;
   void *out;
   lpgemm_dtype_t out_type;
@@ -28,12 +28,12 @@ struct unpack_args {
 template <int Bits>
 __device__ inline void stage_codes(const unpack_args &a, int64_t row_tile, int64_t k0, uint8_t *staged) {
   constexpr int tile_k = lpg_tile_k(Bits), words = lpg_lane_words(Bits), unit_k = 4 * lpg_unit_codes(Bits);
-  const uint32_t flips = lpg_stored_flip(a.plan.desc.type) * 0x0101u;
-  const uint8_t *codes = a.blob + a.plan.section[LPG_SECTION_CODES].offset;
-  const int tiles = (int)min((int64_t)(chunk_k / tile_k), a.plan.k_tiles - k0 / tile_k);
+  const uint32_t flips = lpg_stored_flip(a.packed.desc.type) * 0x0101u;
+  const uint8_t *codes = a.blob + a.packed.section[LPG_SECTION_CODES].offset;
+  const int tiles = (int)min((int64_t)(chunk_k / tile_k), a.packed.k_tiles - k0 / tile_k);
   for (int i = threadIdx.x; i < 32 * tiles; i += 256) {
     const int lane = i % 32, tile = i / 32;
-    const uint8_t *from = codes + lpg_tile_offset(Bits, a.plan.k_tiles, row_tile, k0 / tile_k + tile);
+    const uint8_t *from = codes + lpg_tile_offset(Bits, a.packed.k_tiles, row_tile, k0 / tile_k + tile);
     uint32_t word[words];
 #pragma unroll
     for (int v = 0; v < words; v += 4) {
@@ -60,7 +60,7 @@ __device__ inline void stage_codes(const unpack_args &a, int64_t row_tile, int64
 
 /* 16 columns, which lie in one group, of one row. */
 __device__ inline void store_values(const unpack_args &a, const uint8_t *codes, int64_t row, int64_t k, int count) {
-  const lpg_group_terms g = lpg_terms_at(&a.plan, a.blob, row, k);
+  const lpg_group_terms g = lpg_terms_at(&a.packed, a.blob, row, k);
   for (int i = 0; i < count; i++) {
     lpg_store_f64(a.out_type, a.out, row * a.ldo + k + i, lpg_weight_value(&g, codes[i]));
   }
@@ -101,7 +101,7 @@ __device__ inline void store_16(T *to, const T (&number)[16], int count) {
 template <class T>
 __device__ inline void store_fast(const unpack_args &a, const float *values, const uint8_t *codes, float2 group,
                                   int64_t row, int64_t k, int count) {
-  const lpgemm_dtype_t type = a.plan.desc.type;
+  const lpgemm_dtype_t type = a.packed.desc.type;
   const bool integers = lpg_is_integer_kind(type);
   const uint32_t flip = lpg_stored_flip(type);
   const float step = (float)lpg_integer_step(type), offset = (float)lpg_integer_offset(type) - group.y;
@@ -131,12 +131,12 @@ __device__ inline void store_codes(const unpack_args &a, const uint8_t *codes, i
 static constexpr int max_groups = chunk_k / LPG_STEP_K + 1;
 
 __device__ inline void stage_groups(const unpack_args &a, int64_t row_tile, int64_t k0, float2 *groups) {
-  const int64_t first = k0 / a.plan.group.k, end = (min(k0 + chunk_k, a.plan.desc.k) - 1) / a.plan.group.k + 1;
+  const int64_t first = k0 / a.packed.group.k, end = (min(k0 + chunk_k, a.packed.desc.k) - 1) / a.packed.group.k + 1;
   const int count = (int)(end - first);
   for (int i = threadIdx.x; i < LPG_TILE_ROWS * count; i += 256) {
     const int64_t row = row_tile * LPG_TILE_ROWS + i / count, j = first + i % count;
-    if (row >= a.plan.desc.n) continue;
-    const lpg_group_terms g = lpg_terms_at(&a.plan, a.blob, row, j * a.plan.group.k);
+    if (row >= a.packed.desc.n) continue;
+    const lpg_group_terms g = lpg_terms_at(&a.packed, a.blob, row, j * a.packed.group.k);
     groups[i / count * max_groups + i % count] = make_float2(g.scale, g.zero);
   }
 }
@@ -151,18 +151,18 @@ __global__ void __launch_bounds__(256, Output == values_out ? 3 : 6) unpack_kern
   const int64_t row_tile = a.first_row_tile + blockIdx.y, k0 = (int64_t)blockIdx.x * chunk_k;
   if (Output == fast_out) {
     for (int i = threadIdx.x; i < 1 << Bits; i += 256) {
-      values[i] = lpg_code_value(a.plan.desc.type, i, a.plan.desc.codebook);
+      values[i] = lpg_code_value(a.packed.desc.type, i, a.packed.desc.codebook);
     }
   }
   if (Output == fast_out) stage_groups(a, row_tile, k0, groups);
   stage_codes<Bits>(a, row_tile, k0, staged);
   __syncthreads();
-  const uint32_t group_k = (uint32_t)a.plan.group.k, first_group = (uint32_t)k0 / group_k;
+  const uint32_t group_k = (uint32_t)a.packed.group.k, first_group = (uint32_t)k0 / group_k;
   for (int i = threadIdx.x; i < LPG_TILE_ROWS * chunk_k / 16; i += 256) {
     const int r = i / (chunk_k / 16), c = i % (chunk_k / 16) * 16;
     const int64_t row = row_tile * LPG_TILE_ROWS + r, k = k0 + c;
-    if (row >= a.plan.desc.n || k >= a.plan.desc.k) continue;
-    const int count = (int)min((int64_t)16, a.plan.desc.k - k);
+    if (row >= a.packed.desc.n || k >= a.packed.desc.k) continue;
+    const int count = (int)min((int64_t)16, a.packed.desc.k - k);
     const uint8_t *codes = staged + r * row_bytes + c;
     float2 group = {};
     if (Output == fast_out) group = groups[r * max_groups + (uint32_t)k / group_k - first_group];
@@ -210,16 +210,16 @@ static const void *kernel_of(int bits) {
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_plan *plan, const uint8_t *blob, lpgemm_dtype_t out_type, void *out,
+lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_packed *packed, const uint8_t *blob, lpgemm_dtype_t out_type, void *out,
                                      int64_t ldo, cudaStream_t stream) {
-  const void *kernel = out_type == LPGEMM_U8                        ? lpg::kernel_of<lpg::codes_out>(plan->bits)
-                       : lpg::is_exact_in_f32(plan->desc, out_type) ? lpg::kernel_of<lpg::fast_out>(plan->bits)
-                                                                    : lpg::kernel_of<lpg::values_out>(plan->bits);
+  const void *kernel = out_type == LPGEMM_U8                          ? lpg::kernel_of<lpg::codes_out>(packed->bits)
+                       : lpg::is_exact_in_f32(packed->desc, out_type) ? lpg::kernel_of<lpg::fast_out>(packed->bits)
+                                                                      : lpg::kernel_of<lpg::values_out>(packed->bits);
   constexpr int64_t most = 65535; /* row tiles a launch */
-  for (int64_t first = 0; first < plan->row_tiles; first += most) {
-    const int64_t tiles = plan->row_tiles - first < most ? plan->row_tiles - first : most;
-    const lpg::unpack_args args = {*plan, blob, out, out_type, ldo, first};
-    LPG_TRY(lpg::launch(kernel, dim3((unsigned)lpg_ceil_div(plan->k_padded, lpg::chunk_k), (unsigned)tiles), 256, 0,
+  for (int64_t first = 0; first < packed->row_tiles; first += most) {
+    const int64_t tiles = packed->row_tiles - first < most ? packed->row_tiles - first : most;
+    const lpg::unpack_args args = {*packed, blob, out, out_type, ldo, first};
+    LPG_TRY(lpg::launch(kernel, dim3((unsigned)lpg_ceil_div(packed->k_padded, lpg::chunk_k), (unsigned)tiles), 256, 0,
                         stream, args));
   }
   return LPGEMM_SUCCESS;

@@ -63,18 +63,18 @@ uint32_t decode_any(lpgemm_dtype_t type, int bits, bool wide, const dequantiser_
 }  // namespace
 }  // namespace lpg
 
-extern "C" void decoded_pair(const lpg_plan *plan, lpgemm_dtype_t x_type, int wide, const uint32_t *unit, int pair,
+extern "C" void decoded_pair(const lpg_packed *packed, lpgemm_dtype_t x_type, int wide, const uint32_t *unit, int pair,
                              double value[2]) {
   lpg_call call = {};
-  call.problem.plan = plan;
+  call.problem.weights = packed;
   call.problem.x_type = x_type;
   lpg::dequantiser_args dequantiser = {};
   lpg::scales_args numbers = {};
   wide ? lpg::set_gemm_dequantiser(call, dequantiser, numbers) : lpg::set_dequantiser(call, true, dequantiser, numbers);
   const bool bf16 = x_type == LPGEMM_BF16;
-  const lpgemm_dtype_t type = plan->desc.type;
-  const uint32_t two = bf16 ? lpg::decode_any<lpg::bf16_x>(type, plan->bits, wide, dequantiser, unit, pair)
-                            : lpg::decode_any<lpg::f16_x>(type, plan->bits, wide, dequantiser, unit, pair);
+  const lpgemm_dtype_t type = packed->desc.type;
+  const uint32_t two = bf16 ? lpg::decode_any<lpg::bf16_x>(type, packed->bits, wide, dequantiser, unit, pair)
+                            : lpg::decode_any<lpg::f16_x>(type, packed->bits, wide, dequantiser, unit, pair);
   for (int i = 0; i < 2; i++) {
     const uint16_t half = (uint16_t)(two >> 16 * i);
     value[i] = (double)numbers.factor * lpg_load(x_type, &half, 0) + numbers.fixed_shift;

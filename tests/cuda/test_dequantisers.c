@@ -14,21 +14,21 @@ static const lpg_device device = {
     .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
 
 /* d = value of the stored code - zero; exact but for codebooks of 4 values and more, which are rounded to X's type. */
-static void check_value(const lpg_plan *plan, lpgemm_dtype_t x_type, uint32_t code, double got) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
+static void check_value(const lpg_packed *packed, lpgemm_dtype_t x_type, uint32_t code, double got) {
+  const lpgemm_weight_desc_t *d = &packed->desc;
   double want = lpg_is_integer_kind(d->type) /* whose stored form is offset binary */
                     ? (double)lpg_integer_step(d->type) * code + (double)lpg_integer_offset(d->type)
                     : (double)lpg_code_value(d->type, code, d->codebook);
   int is_codebook = LPGEMM_DTYPE_KIND(d->type) == LPGEMM_KIND_CODEBOOK;
   if (d->zero == LPGEMM_ZERO_CONSTANT) want -= (double)d->zero_constant;
   double allowed = 0;
-  if (is_codebook) allowed = fabs(want) * (plan->bits == 1 ? 0x1p-22 : x_type == LPGEMM_F16 ? 0x1p-11 : 0x1p-8);
+  if (is_codebook) allowed = fabs(want) * (packed->bits == 1 ? 0x1p-22 : x_type == LPGEMM_F16 ? 0x1p-11 : 0x1p-8);
   CHECK(isnan(want) ? isnan(got) : got == want || fabs(got - want) <= allowed);
 }
 
 /* All codes at all places of a unit. */
-static void check_codes(const lpg_plan *plan, lpgemm_dtype_t x_type) {
-  int bits = plan->bits, pairs = lpg_unit_codes(bits) / 2;
+static void check_codes(const lpg_packed *packed, lpgemm_dtype_t x_type) {
+  int bits = packed->bits, pairs = lpg_unit_codes(bits) / 2;
   for (int pair = 0; pair < pairs; pair++) {
     for (uint32_t code = 0; code < 1u << bits; code++) {
       uint32_t unit[2 * LPG_MAX_UNIT_WORDS] = {0}, mine = code;
@@ -40,11 +40,11 @@ static void check_codes(const lpg_plan *plan, lpgemm_dtype_t x_type) {
         }
         lpg_unit_put_pair(bits, unit, 2, other, two);
       }
-      for (int wide = 0; wide <= (plan->desc.type == LPGEMM_E4M3); wide++) {
+      for (int wide = 0; wide <= (packed->desc.type == LPGEMM_E4M3); wide++) {
         double value[2];
-        decoded_pair(plan, x_type, wide, unit, pair, value);
-        check_value(plan, x_type, mine & 0xffffu, value[0]);
-        check_value(plan, x_type, mine >> 16, value[1]);
+        decoded_pair(packed, x_type, wide, unit, pair, value);
+        check_value(packed, x_type, mine & 0xffffu, value[0]);
+        check_value(packed, x_type, mine >> 16, value[1]);
       }
     }
   }
@@ -58,11 +58,11 @@ static void check_type(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
   for (int zero = -1; zero <= (is_integer ? 3 << (int)lpgemm_dtype_bits(type) : -1); zero++) {
     desc.zero = zero < 0 ? LPGEMM_ZERO_NONE : LPGEMM_ZERO_CONSTANT;
     desc.zero_constant = zero < 0 ? 0.0f : (float)zero * 0.5f;
-    lpg_plan plan;
-    CHECK_STATUS(lpgemm_i_make_plan(&desc, &plan), LPGEMM_SUCCESS);
-    lpg_problem problem = {.plan = &plan, .m = 1, .x_type = x_type, .y_type = LPGEMM_F32};
+    lpg_packed packed;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &packed), LPGEMM_SUCCESS);
+    lpg_problem problem = {.weights = &packed, .m = 1, .x_type = x_type, .y_type = LPGEMM_F32};
     if (lpgemm_i_gemv_8_refuses(&problem, &device)) return;
-    check_codes(&plan, x_type);
+    check_codes(&packed, x_type);
   }
 }
 

@@ -22,9 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   desc.type = LPGEMM_UINT(4);
   desc.group_k = 32;
   desc.scale_type = LPGEMM_F16;
-  lpg_plan plan;
-  if (lpgemm_i_make_plan(&desc, &plan) != LPGEMM_SUCCESS) abort();
-  lpg_problem problem = {.plan = &plan, .m = 3, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
+  lpg_packed packed;
+  if (lpgemm_i_make_packed(&desc, &packed) != LPGEMM_SUCCESS) abort();
+  lpg_problem problem = {.weights = &packed, .m = 3, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
   const lpg_kernel *chosen = NULL;
   if (lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &problem, &device, tuning, NULL, &chosen) !=
           LPGEMM_SUCCESS ||

@@ -85,20 +85,20 @@ static void fix_hashes(uint8_t *data, size_t size) {
 /* Another legal matrix over the same bytes, which the fuzzer would not find: its sections must follow from its sizes.
  */
 static size_t relabel(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
-  lpg_plan plan;
+  lpg_packed packed;
   lpg_content content;
-  if (lpgemm_i_read_header(data, size, &plan, &content) != LPGEMM_SUCCESS) return size;
-  lpgemm_weight_desc_t desc = plan.desc;
+  if (lpgemm_i_read_header(data, size, &packed, &content) != LPGEMM_SUCCESS) return size;
+  lpgemm_weight_desc_t desc = packed.desc;
   switch (seed % 4) {
     case 0: desc.n = (int64_t)(seed >> 8) % 40; break;
     case 1: desc.k = (int64_t)(seed >> 8) % 300; break;
     case 2: desc.group_k = (int64_t)(seed >> 8) % 9 * 16; break;
     default: desc.type = LPGEMM_DTYPE_(1 + (seed >> 8) % 3, 0, 2 + (seed >> 10) % 7); break;
   }
-  if (lpgemm_i_make_plan(&desc, &plan) != LPGEMM_SUCCESS || plan.total_bytes > max_size) return size;
-  if (plan.total_bytes > size) memset(data + size, 0, plan.total_bytes - size);
-  lpgemm_i_write_header(&plan, &content, data);
-  return (size_t)plan.total_bytes;
+  if (lpgemm_i_make_packed(&desc, &packed) != LPGEMM_SUCCESS || packed.total_bytes > max_size) return size;
+  if (packed.total_bytes > size) memset(data + size, 0, packed.total_bytes - size);
+  lpgemm_i_write_header(&packed, &content, data);
+  return (size_t)packed.total_bytes;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {

@@ -8,7 +8,7 @@ typedef struct magnitudes {
   int top, low;
 } magnitudes;
 
-static magnitudes magnitudes_of(const lpg_plan *weights) {
+static magnitudes magnitudes_of(const lpg_packed *weights) {
   const lpg_values *v = &weights->values;
   magnitudes m = {0, 0};
   if (v->most == 0.0) return m;
@@ -23,7 +23,7 @@ enum { LEAST = -14, MOST = 15 };
 static int is_8_bits(lpgemm_dtype_t type) { return lpg_bytes(type) == 1; }
 
 /* 1 if all values less the zero are exact in int8, e4m3 or fp16. */
-static int is_exact(const lpg_plan *weights, lpgemm_dtype_t type) {
+static int is_exact(const lpg_packed *weights, lpgemm_dtype_t type) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   if (d->zero == LPGEMM_ZERO_MINIMUM) return 0;
   if (d->zero == LPGEMM_ZERO_PER_GROUP) { /* integers are one of the codes or one above */
@@ -39,7 +39,7 @@ static int is_exact(const lpg_plan *weights, lpgemm_dtype_t type) {
 
 /* Why scaled weights may leave fp16's normal numbers, even if every row is multiplied by a power of two; else NULL. */
 static const char *exceeds_fp16(const lpg_problem *problem) {
-  const magnitudes m = magnitudes_of(problem->plan);
+  const magnitudes m = magnitudes_of(problem->weights);
   if (m.top - m.low > MOST - 1 - LEAST) return "the weights' values are too far apart for the type of X";
   if (m.top - m.low + (int)problem->scale_span > MOST - 1 - LEAST) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
@@ -48,7 +48,7 @@ static const char *exceeds_fp16(const lpg_problem *problem) {
 }
 
 lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dtype_t type) {
-  const lpg_plan *weights = problem->plan;
+  const lpg_packed *weights = problem->weights;
   const lpgemm_weight_desc_t *d = &weights->desc;
   const magnitudes m = magnitudes_of(weights);
   const int is_fp16 = type == LPGEMM_F16, exact = is_fp16 && is_exact(weights, type);
@@ -65,19 +65,20 @@ lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dt
 }
 
 static const char *refuses_8_bits(const lpg_problem *problem, lpgemm_dtype_t type) {
-  const lpg_plan *plan = problem->plan;
-  if (plan->desc.zero == LPGEMM_ZERO_MINIMUM) return "it takes no minima with activations of 8 bits";
-  if (!is_exact(plan, type)) return "the weights less their zeros are not exact in the 8 bits of the activations";
-  if (!lpgemm_i_expand_scaling(problem, type).on_rows && plan->group.k % 128 != 0) {
+  const lpg_packed *packed = problem->weights;
+  if (packed->desc.zero == LPGEMM_ZERO_MINIMUM) return "it takes no minima with activations of 8 bits";
+  if (!is_exact(packed, type)) return "the weights less their zeros are not exact in the 8 bits of the activations";
+  if (!lpgemm_i_expand_scaling(problem, type).on_rows && packed->group.k % 128 != 0) {
     return "with activations of 8 bits it takes groups of multiples of 128 columns only";
   }
-  if (type == LPGEMM_I8 && plan->k_padded > INT32_MAX / (128 * 128)) return "sums of so many columns may not be int32";
+  if (type == LPGEMM_I8 && packed->k_padded > INT32_MAX / (128 * 128))
+    return "sums of so many columns may not be int32";
   return NULL;
 }
 
 const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t type) {
-  const lpg_plan *plan = problem->plan;
-  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
+  const lpg_packed *weights = problem->weights;
+  if (weights->n_padded > INT32_MAX / 2 || weights->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
     return "it takes no matrix as large as this";
   }
   if (is_8_bits(type)) return refuses_8_bits(problem, type);

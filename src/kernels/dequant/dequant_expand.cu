@@ -367,7 +367,7 @@ static const void *kernel_for(lpgemm_dtype_t type, bool integers, int bits) {
 
 /* What bounds the weights where scaling.finds is set. */
 static void set_bound(const lpg_call &call, expand_args &a) {
-  const lpgemm_weight_desc_t &d = call.problem.plan->desc;
+  const lpgemm_weight_desc_t &d = call.problem.weights->desc;
   a.bound = a.groups;
   a.scale_most = a.zero_most = 1.0;
   if (!d.super_scale_type || !d.super_zero_type) return; /* of one level, or zeros that have only one */
@@ -381,8 +381,8 @@ static void set_bound(const lpg_call &call, expand_args &a) {
 
 lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
                                      int32_t count, void *image, float *scale_data) {
-  const lpg_plan &plan = *call->problem.plan;
-  const lpgemm_weight_desc_t &d = plan.desc;
+  const lpg_packed &weights = *call->problem.weights;
+  const lpgemm_weight_desc_t &d = weights.desc;
   const bool integers = lpg_is_integer_kind(d.type) && lpg_integer_step(d.type) == 1;
   lpg::expand_args a = {};
   a.scaling = lpgemm_i_expand_scaling(&call->problem, type);
@@ -399,7 +399,7 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   }
   a.codes = call->section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call->section[LPG_SECTION_ROW_EXPONENTS];
-  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
+  a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
   a.n = (int32_t)d.n;
   a.k = (int32_t)d.k;
@@ -410,7 +410,7 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   /* As many CTAs for a row tile as run at once: they begin together, and have several blocks each. */
   const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), tiles = (int64_t)count * lpg::item_tiles;
   const int64_t room = call->device->sms * lpg::resident / tiles, most = room > 1 ? room : 1;
-  return lpg::launch_cluster(lpg::kernel_for(type, integers, plan.bits),
+  return lpg::launch_cluster(lpg::kernel_for(type, integers, weights.bits),
                              dim3((unsigned)tiles, (unsigned)(blocks < most ? blocks : most)), 1, lpg::warps * 32, 0,
                              call->stream, a, call->device->clusters[1] > 0);
 }

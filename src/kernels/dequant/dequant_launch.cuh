@@ -53,19 +53,19 @@ static lpgemm_status_t run_chunks(const lpg_call &call, lpgemm_dtype_t image, de
 template <class Scales, bool Wgmma>
 static lpgemm_status_t run_dequant(lpg_call call) {
   constexpr int x_bytes = dequant_traits<Scales, false>::x_bytes;
-  const lpg_plan &plan = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   dequant_args a = {};
   a.scaling = lpgemm_i_expand_scaling(&call.problem, Scales::image);
-  LPG_CHECK(lpg_dequant_make_plan(&plan, call.problem.m, x_bytes, a.scaling, Wgmma, call.device, &a.plan),
-            LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
+  LPG_CHECK(lpg_dequant_make_plan(&weights, call.problem.m, x_bytes, a.scaling, Wgmma, call.device, &a.plan),
+            LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no weights on %s", call.device->name);
   void *const copy = call.workspace; /* in front of the image */
   call.workspace = (uint8_t *)copy + lpg_dequant_copy_bytes(&call.problem, x_bytes);
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, x_bytes, copy));
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.groups = make_groups(call);
-  a.n = (int32_t)plan.desc.n;
+  a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
-  a.k = (int32_t)plan.desc.k;
+  a.k = (int32_t)weights.desc.k;
   a.ldx = call.ldx;
   a.x = call.x;
   a.epilogue = make_epilogue(call);

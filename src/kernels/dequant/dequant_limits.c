@@ -8,7 +8,7 @@ enum { LEAST_ROWS = 33 };
 static int make_frame(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma,
                       lpg_dequant_plan *plan) {
   const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, image);
-  return lpg_dequant_frame(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
+  return lpg_dequant_frame(problem->weights, problem->m, lpg_bytes(image), scaling, wgmma, device, plan);
 }
 
 static const char *refuses(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
@@ -17,7 +17,7 @@ static const char *refuses(const lpg_problem *problem, const lpg_device *device,
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
   if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type))
     return "the activations' codes are not the numbers as int8";
-  if (problem->plan->desc.k == 0) return "there is nothing to expand";
+  if (problem->weights->desc.k == 0) return "there is nothing to expand";
   const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;
   if (!wgmma && lpgemm_i_expand_scaling(problem, image).in_table) return "it puts no scales of groups on sums";
@@ -42,7 +42,7 @@ static double slower_than_planned(lpgemm_dtype_t image, const lpg_dequant_plan *
 static double estimate(const lpg_problem *problem, const lpg_device *device, lpgemm_dtype_t image, int wgmma) {
   lpg_dequant_plan plan;
   const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, image);
-  if (!lpg_dequant_make_plan(problem->plan, problem->m, lpg_bytes(image), scaling, wgmma, device, &plan))
+  if (!lpg_dequant_make_plan(problem->weights, problem->m, lpg_bytes(image), scaling, wgmma, device, &plan))
     return HUGE_VAL;
   const double slower = wgmma ? 1.0 : 1.9 / lpg_pace_of(device->pace.mma); /* mma.sync, on the H200 */
   return lpg_x_copy_us(problem, (int)lpg_bytes(image)) +

@@ -63,7 +63,7 @@ static inline int64_t lpg_dequant_chunk_bytes(const lpg_dequant_plan *p) {
 }
 
 /* How much longer weights take to expand than integers with one level of scales. */
-static inline double lpg_expand_slowness(const lpg_plan *weights, lpg_expand_scaling scaling) {
+static inline double lpg_expand_slowness(const lpg_packed *weights, lpg_expand_scaling scaling) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int by_table = !lpg_is_integer_kind(d->type) || lpg_integer_step(d->type) != 1;
   return 1.0 + 0.35 * by_table + 0.15 * (d->super_scale_type != 0) + 0.2 * scaling.finds + 0.2 * scaling.in_table;
@@ -127,7 +127,7 @@ static inline void lpg_dequant_take_cheaper(lpg_dequant_plan p, int32_t most, co
 /* What a plan has whatever shares the weights and cuts K: for m rows of X, whose numbers have x_bytes, and weights that
  * are expanded so, on tensor cores that read shared memory (wgmma) or not; 0 if the workspace or shared memory does not
  * do. */
-static inline int lpg_dequant_frame(const lpg_plan *weights, int64_t m, int x_bytes, lpg_expand_scaling scaling,
+static inline int lpg_dequant_frame(const lpg_packed *weights, int64_t m, int x_bytes, lpg_expand_scaling scaling,
                                     int wgmma, const lpg_device *device, lpg_dequant_plan *plan) {
   lpg_dequant_plan p = LPG_ZERO;
   const int64_t stage_k = LPG_DEQUANT_STAGE_BYTES / x_bytes;
@@ -150,7 +150,7 @@ static inline int lpg_dequant_frame(const lpg_plan *weights, int64_t m, int x_by
 }
 
 /* The cheapest plan of all with this frame. */
-static inline int lpg_dequant_make_plan(const lpg_plan *weights, int64_t m, int x_bytes, lpg_expand_scaling scaling,
+static inline int lpg_dequant_make_plan(const lpg_packed *weights, int64_t m, int x_bytes, lpg_expand_scaling scaling,
                                         int wgmma, const lpg_device *device, lpg_dequant_plan *plan) {
   lpg_dequant_plan p;
   const int64_t tile_m = (m + LPG_DEQUANT_TILE_M - 1) / LPG_DEQUANT_TILE_M;

@@ -79,18 +79,18 @@ static __device__ __noinline__ void load_scales(const expand_sections &a, int ro
 inline expand_sections make_sections(const lpg_call &call) {
   const lpg_section_id id[2][2] = {{LPG_SECTION_SCALES, LPG_SECTION_SUPER_SCALES},
                                    {LPG_SECTION_ZEROS, LPG_SECTION_SUPER_ZEROS}}; /* static, it would be a symbol */
-  const lpg_plan &plan = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   expand_sections a = {};
-  a.zero_constant = plan.desc.zero_constant;
-  a.group_k = (int)(plan.group.k < INT32_MAX ? plan.group.k : INT32_MAX);
-  a.groups_each = plan.super.count > 1 ? (int)(plan.super.k / a.group_k) : INT32_MAX;
+  a.zero_constant = weights.desc.zero_constant;
+  a.group_k = (int)(weights.group.k < INT32_MAX ? weights.group.k : INT32_MAX);
+  a.groups_each = weights.super.count > 1 ? (int)(weights.super.k / a.group_k) : INT32_MAX;
   for (int i = 0; i < 4; i++) {
     expand_section &s = a.level[i / 2][i % 2];
-    s.type = lpg_section_type(&plan.desc, id[i / 2][i % 2]);
+    s.type = lpg_section_type(&weights.desc, id[i / 2][i % 2]);
     if (s.type == 0) continue;
     s.values = call.section[id[i / 2][i % 2]];
     s.slot_bytes = lpg_slot_bytes(s.type);
-    s.row_bytes = (int)(lpg_section_axis(&plan, id[i / 2][i % 2])->padded * s.slot_bytes);
+    s.row_bytes = (int)(lpg_section_axis(&weights, id[i / 2][i % 2])->padded * s.slot_bytes);
   }
   return a;
 }

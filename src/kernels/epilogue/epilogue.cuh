@@ -42,7 +42,7 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.skip_product = call.skip_product;
   e.alpha = call.alpha;
   e.beta = call.beta;
-  e.global_scale = call.problem.plan->desc.global_scale;
+  e.global_scale = call.problem.weights->desc.global_scale;
   e.device_alpha = call.device_alpha;
   e.device_beta = call.device_beta;
   e.only_sums =

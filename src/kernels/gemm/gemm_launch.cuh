@@ -19,7 +19,7 @@ struct gemm_memo {
 /* The plan that takes the least time, in so many parts of K or (0) in any number; false if there is none. */
 static bool make_gemm_plan(const lpg_call &call, int64_t m, lpg_gemm_scales form, int parts, gemm_memo &best) {
   double cost = 0.0;
-  return lpgemm_i_gemm_choose(call.problem.plan, m, form, call.device, parts, lpg_x_has_map(&call), &best.plan,
+  return lpgemm_i_gemm_choose(call.problem.weights, m, form, call.device, parts, lpg_x_has_map(&call), &best.plan,
                               &best.tile, &cost);
 }
 
@@ -32,7 +32,7 @@ static lpgemm_status_t find_gemm_plan(const lpg_call &call, lpg_gemm_scales form
     return LPGEMM_SUCCESS;
   }
   const int parts =
-      call.problem.batch_invariant ? lpgemm_i_gemm_invariant_parts(call.problem.plan, form, call.device) : 0;
+      call.problem.batch_invariant ? lpgemm_i_gemm_invariant_parts(call.problem.weights, form, call.device) : 0;
   LPG_CHECK(make_gemm_plan(call, call.problem.m, form, parts, best), LPGEMM_INTERNAL_ERROR,
             "a kernel was chosen that has no plan on %s", call.device->name);
   if (memo) {
@@ -44,16 +44,16 @@ static lpgemm_status_t find_gemm_plan(const lpg_call &call, lpg_gemm_scales form
 
 template <class T>
 static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
-  const lpg_plan &plan = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   add_sections(call, T::row_tiles, 1, a.scale_data);
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
-  a.row_tiles = (int32_t)plan.row_tiles;
-  a.n = (int32_t)plan.desc.n;
+  a.row_tiles = (int32_t)weights.row_tiles;
+  a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
-  a.k = (int32_t)plan.desc.k;
+  a.k = (int32_t)weights.desc.k;
   a.ldx = call.ldx;
   a.x = (const uint16_t *)call.x;
-  a.stage_groups = lpg_gemm_stage_groups(&plan, T::stage_k);
+  a.stage_groups = lpg_gemm_stage_groups(&weights, T::stage_k);
   a.epilogue = make_epilogue(call);
   const int cluster = a.plan.split_k * a.plan.multicast;
   if (!call.skip_product) {
@@ -127,19 +127,19 @@ static lpgemm_status_t prepare_form(size_t shared_bytes) {
 
 /* In the workspace, behind the copy of X. */
 static lpgemm_status_t make_lines(const lpg_call &call, gemm_args &a) {
-  const lpg_plan &plan = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   float *const factors = (float *)((uint8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2));
   a.line_factors = factors;
-  a.lines = (const uint8_t *)(factors + plan.n_padded);
-  a.line_groups = (int32_t)lpg_gemm_scale_groups(&plan);
-  a.block_groups = lpg_block_groups(&plan.group);
-  return lpgemm_i_cuda_gemm_lines(&call, factors, factors + plan.n_padded);
+  a.lines = (const uint8_t *)(factors + weights.n_padded);
+  a.line_groups = (int32_t)lpg_gemm_scale_groups(&weights);
+  a.block_groups = lpg_block_groups(&weights.group);
+  return lpgemm_i_cuda_gemm_lines(&call, factors, factors + weights.n_padded);
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t run_form(lpg_call call) {
   const lpg_gemm_scaling scaling =
-      lpgemm_i_gemm_scaling(call.problem.plan, call.problem.x_type, call.problem.scale_span);
+      lpgemm_i_gemm_scaling(call.problem.weights, call.problem.x_type, call.problem.scale_span);
   gemm_args a = {};
   gemm_memo memo = {};
   set_gemm_dequantiser(call, a.dequantiser, a.scale_data);
@@ -162,7 +162,7 @@ constexpr bool has_e4m3 = Bits == 8 && weights_of<Dequantiser<X, Bits>> == LPG_G
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t run_gemm_any(const lpg_call &call) {
   if constexpr (has_e4m3<X, Dequantiser, Bits>) {
-    if (call.problem.plan->desc.type == LPGEMM_E4M3) return run_form<X, e4m3_dequantiser, Bits>(call);
+    if (call.problem.weights->desc.type == LPGEMM_E4M3) return run_form<X, e4m3_dequantiser, Bits>(call);
   }
   return run_form<X, Dequantiser, Bits>(call);
 }

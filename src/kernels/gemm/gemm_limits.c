@@ -92,7 +92,7 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
   return takes_zero_off(d) && center_of(d) < 256.0;
 }
 
-static lpg_gemm_scales form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, int on_rows) {
+static lpg_gemm_scales form_of(const lpg_packed *weights, lpgemm_dtype_t x_type, int on_rows) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type);
   const int is_integer = kind == LPG_GEMM_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
@@ -121,7 +121,7 @@ static lpg_gemm_scales form_of(const lpg_plan *weights, lpgemm_dtype_t x_type, i
  * center's product is exact. */
 enum { NEAR_EXPONENT = 15, NEAR_SPAN = NEAR_EXPONENT - 10 };
 
-static int is_near(const lpg_plan *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
+static int is_near(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int is_integer = lpg_is_integer_kind(d->type);
   if (!is_integer ||
@@ -131,7 +131,7 @@ static int is_near(const lpg_plan *weights, lpgemm_dtype_t x_type, uint32_t scal
   return (center & (center - 1)) == 0 && scale_span <= NEAR_SPAN;
 }
 
-lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_plan *weights, lpgemm_dtype_t activations, uint32_t scale_span) {
+lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t activations, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(activations);
   lpg_gemm_scaling s;
@@ -163,7 +163,7 @@ static int digits_of(lpgemm_dtype_t type, lpgemm_dtype_t super_type) {
   return digits;
 }
 
-int lpgemm_i_gemm_lost_digits(const lpg_plan *weights) {
+int lpgemm_i_gemm_lost_digits(const lpg_packed *weights) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   if (d->zero != LPGEMM_ZERO_PER_GROUP || !lpg_is_integer_kind(d->zero_type)) return 0;
   const int digits = digits_of(d->scale_type, d->super_scale_type), held = digits < 24 ? digits : 24;
@@ -172,8 +172,8 @@ int lpgemm_i_gemm_lost_digits(const lpg_plan *weights) {
 
 /* Lines: a weight is rounded once in fp32, and once more to X's type, if its rest is exact or, as what a fixed zero
  * leaves, no larger than itself. */
-static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, uint32_t scale_span) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
+static const char *refuses_lines(const lpg_packed *packed, lpgemm_dtype_t x_type, uint32_t scale_span) {
+  const lpgemm_weight_desc_t *d = &packed->desc;
   const int scale_digits = digits_of(d->scale_type, d->super_scale_type);
   if (d->zero == LPGEMM_ZERO_PER_GROUP || d->zero == LPGEMM_ZERO_MINIMUM) {
     if (lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR) return "it takes no zeros of groups of bipolar weights";
@@ -183,14 +183,14 @@ static const char *refuses_lines(const lpg_plan *plan, lpgemm_dtype_t x_type, ui
     if (digits > 24 || (d->zero == LPGEMM_ZERO_MINIMUM && scale_digits > 24)) {
       return "its scales and zeros have too many digits for fp32";
     }
-    if (lpgemm_i_gemm_lost_digits(plan) > 0 && d->k < LPG_BLOCK_K)
+    if (lpgemm_i_gemm_lost_digits(packed) > 0 && d->k < LPG_BLOCK_K)
       return "so short rows need all digits of their scales";
   }
-  if (lpg_gemm_lines_bytes(plan) > LPG_GEMM_MOST_LINE_BYTES) return "its scales and zeros take too much workspace";
-  const lpg_values *v = &plan->values;
+  if (lpg_gemm_lines_bytes(packed) > LPG_GEMM_MOST_LINE_BYTES) return "its scales and zeros take too much workspace";
+  const lpg_values *v = &packed->values;
   int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
   if (d->super_scale_type &&
-      lpg_gemm_scale_groups(plan) > LPG_GEMM_LINES_KEPT) { /* it takes the largest codes for granted */
+      lpg_gemm_scale_groups(packed) > LPG_GEMM_LINES_KEPT) { /* it takes the largest codes for granted */
     room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
   }
   if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {
@@ -228,13 +228,13 @@ static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, in
   return tile_m == LPG_GEMM_TILE_M ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
 }
 
-static int has_tile(const lpg_plan *weights, lpg_gemm_scales form, const lpg_gemm_tile *tile, int multicast) {
+static int has_tile(const lpg_packed *weights, lpg_gemm_scales form, const lpg_gemm_tile *tile, int multicast) {
   return lpg_gemm_has(form, weights->bits, tile->tile_m, tile->row_tiles, tile->teams, tile->teams * tile->warps) &&
          lpg_gemm_has_multicast(tile->tile_m, tile->row_tiles, multicast);
 }
 
-int lpgemm_i_gemm_choose(const lpg_plan *weights, int64_t m, lpg_gemm_scales form, const lpg_device *device, int parts,
-                         int x_has_map, lpg_gemm_plan *plan, int *tile, double *cost) {
+int lpgemm_i_gemm_choose(const lpg_packed *weights, int64_t m, lpg_gemm_scales form, const lpg_device *device,
+                         int parts, int x_has_map, lpg_gemm_plan *plan, int *tile, double *cost) {
   int found = 0;
   *cost = HUGE_VAL;
   for (int j = 0; j < LPG_GEMM_MOST_MULTICAST * (int)(sizeof tiles / sizeof tiles[0]); j++) {
@@ -255,7 +255,7 @@ int lpgemm_i_gemm_choose(const lpg_plan *weights, int64_t m, lpg_gemm_scales for
 }
 
 /* Whether there is a plan at all: with a work tile of few rows of X if with any. */
-static int fits(const lpg_plan *weights, lpg_gemm_scales form, const lpg_device *device) {
+static int fits(const lpg_packed *weights, lpg_gemm_scales form, const lpg_device *device) {
   for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
     const int tile_m = tiles[i].tile_m;
     if (tile_m < 32 || !has_tile(weights, form, &tiles[i], 1)) continue;
@@ -268,36 +268,36 @@ static int fits(const lpg_plan *weights, lpg_gemm_scales form, const lpg_device 
 }
 
 const char *lpgemm_i_gemm_refuses(const lpg_problem *problem, const lpg_device *device) {
-  const lpg_plan *plan = problem->plan;
-  const lpgemm_weight_desc_t *d = &plan->desc;
+  const lpg_packed *weights = problem->weights;
+  const lpgemm_weight_desc_t *d = &weights->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(problem->x_type);
-  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(plan, x_type, problem->scale_span);
+  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(weights, x_type, problem->scale_span);
   const char *reason = lpgemm_i_dequantisers_refuse(problem);
   if (reason) return reason;
   if (scaling.form == LPG_GEMM_SCALES_PREPARED) {
-    reason = refuses_lines(plan, x_type, problem->scale_span);
+    reason = refuses_lines(weights, x_type, problem->scale_span);
     if (reason) return reason;
   } else if (!scaling.on_rows && (int)problem->scale_span > span_limit(d, x_type)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   if (problem->m > INT32_MAX / 2) return "it takes no matrix as large as this";
-  return fits(plan, scaling.form, device) ? NULL : "the GPU has too little shared memory for it";
+  return fits(weights, scaling.form, device) ? NULL : "the GPU has too little shared memory for it";
 }
 
 /* Microseconds that making lines takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
  * 2026-11-23). */
-static double lines_us(const lpg_plan *weights) {
+static double lines_us(const lpg_packed *weights) {
   const double twice = lpg_gemm_scale_groups(weights) > LPG_GEMM_LINES_KEPT ? 1.85 : 1.0;
   return 3.0 + (double)lpg_gemm_lines_bytes(weights) / 2.5e6 * twice;
 }
 
 double lpgemm_i_gemm_estimate(const lpg_problem *problem, const lpg_device *device) {
-  const lpg_gemm_scales form = lpgemm_i_gemm_scaling(problem->plan, problem->x_type, problem->scale_span).form;
-  const double lines = form == LPG_GEMM_SCALES_PREPARED ? lines_us(problem->plan) : 0.0;
+  const lpg_gemm_scales form = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).form;
+  const double lines = form == LPG_GEMM_SCALES_PREPARED ? lines_us(problem->weights) : 0.0;
   lpg_gemm_plan plan;
   int tile;
   double ns;
-  const int found = lpgemm_i_gemm_choose(problem->plan, problem->m, form, device, 0, 1, &plan, &tile, &ns);
+  const int found = lpgemm_i_gemm_choose(problem->weights, problem->m, form, device, 0, 1, &plan, &tile, &ns);
   if (!found) return HUGE_VAL;
   /* 1.5 us: the plan's constants compare plans, and leave out what all of them take on small matrices. */
   return 1.5 + lpg_x_copy_us(problem, 2) + lines + ns / 1000.0;
@@ -305,13 +305,13 @@ double lpgemm_i_gemm_estimate(const lpg_problem *problem, const lpg_device *devi
 
 size_t lpgemm_i_gemm_workspace(const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(problem->plan, problem->x_type, problem->scale_span);
+  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span);
   const int lines = scaling.form == LPG_GEMM_SCALES_PREPARED;
-  return lpg_x_copy_bytes(problem, 2) + (lines ? (size_t)lpg_gemm_lines_bytes(problem->plan) : 0);
+  return lpg_x_copy_bytes(problem, 2) + (lines ? (size_t)lpg_gemm_lines_bytes(problem->weights) : 0);
 }
 
 /* The number that is the least wrong from one row to many, by how many times as long as the best plan it takes. */
-int lpgemm_i_gemm_invariant_parts(const lpg_plan *weights, lpg_gemm_scales form, const lpg_device *device) {
+int lpgemm_i_gemm_invariant_parts(const lpg_packed *weights, lpg_gemm_scales form, const lpg_device *device) {
   enum { CHOICES = LPG_CLUSTER_SIZES + 1 }; /* powers of two: CTAs of a cluster by one or two teams */
   static const int64_t rows[] = {16, 64, 256, 2048};
   double worst[CHOICES] = {0.0};

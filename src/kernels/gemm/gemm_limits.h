@@ -16,10 +16,10 @@ typedef struct lpg_gemm_scaling {
 } lpg_gemm_scaling;
 
 /* scale_span: of the weights' content, as in lpg_problem. */
-lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_plan *weights, lpgemm_dtype_t activations, uint32_t scale_span);
+lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t activations, uint32_t scale_span);
 
 /* Digits that scales give away so that products with integer zeros of groups are exact in fp32. */
-int lpgemm_i_gemm_lost_digits(const lpg_plan *weights);
+int lpgemm_i_gemm_lost_digits(const lpg_packed *weights);
 
 /* For a copy of X, if it needs one, and for lines. */
 size_t lpgemm_i_gemm_workspace(const lpg_problem *problem, const lpg_device *device);
@@ -29,11 +29,11 @@ double lpgemm_i_gemm_estimate(const lpg_problem *problem, const lpg_device *devi
 
 /* The plan and the work tile (of LPG_GEMM_TILES) that take the least time, and that time; 0, and HUGE_VAL, if there is
  * none. x_has_map: TMA can read X. */
-int lpgemm_i_gemm_choose(const lpg_plan *weights, int64_t m, lpg_gemm_scales form, const lpg_device *device, int parts,
-                         int x_has_map, lpg_gemm_plan *plan, int *tile, double *cost);
+int lpgemm_i_gemm_choose(const lpg_packed *weights, int64_t m, lpg_gemm_scales form, const lpg_device *device,
+                         int parts, int x_has_map, lpg_gemm_plan *plan, int *tile, double *cost);
 
 /* The parts of K of calls whose rows must not depend on M, whatever M is. */
-int lpgemm_i_gemm_invariant_parts(const lpg_plan *weights, lpg_gemm_scales form, const lpg_device *device);
+int lpgemm_i_gemm_invariant_parts(const lpg_packed *weights, lpg_gemm_scales form, const lpg_device *device);
 
 /* NULL, or why the problem is not for them. */
 const char *lpgemm_i_gemm_refuses(const lpg_problem *problem, const lpg_device *device);

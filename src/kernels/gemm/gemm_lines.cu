@@ -192,9 +192,9 @@ static __global__ void __launch_bounds__(line_threads, 2) gemm_lines_kernel(cons
 }  // namespace lpg
 
 lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, void *lines) {
-  const lpg_plan &plan = *call->problem.plan;
-  const lpgemm_weight_desc_t &d = plan.desc;
-  if (call->skip_product || plan.row_tiles == 0 || d.k == 0) return LPGEMM_SUCCESS;
+  const lpg_packed &weights = *call->problem.weights;
+  const lpgemm_weight_desc_t &d = weights.desc;
+  if (call->skip_product || weights.row_tiles == 0 || d.k == 0) return LPGEMM_SUCCESS;
   lpg::dequantiser_args dequantiser = {};
   lpg::scales_args scale_data = {};
   lpg::set_gemm_dequantiser(*call, dequantiser, scale_data);
@@ -203,23 +203,23 @@ lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, v
   for (int role = 0; role < lpg::scale_roles; role++) {
     if (scale_data.which[role] >= 0) a.section[role] = scale_data.section[scale_data.which[role]];
   }
-  a.groups = (int)lpg_gemm_scale_groups(&plan);
-  a.super_each = plan.super.count > 1 ? (int)(plan.super.k / plan.group.k) : 0;
+  a.groups = (int)lpg_gemm_scale_groups(&weights);
+  a.super_each = weights.super.count > 1 ? (int)(weights.super.k / weights.group.k) : 0;
   a.mode = scale_data.mode;
   a.step = scale_data.factor;
   a.base = scale_data.fixed_shift;
-  a.most = (float)plan.values.most;
+  a.most = (float)weights.values.most;
   if (a.groups > LPG_GEMM_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
-    a.supers = plan.super.count > 1 ? (int)plan.super.count : 1;
+    a.supers = weights.super.count > 1 ? (int)weights.super.count : 1;
     a.scale_most = (float)lpgemm_i_largest_value(d.scale_type, NULL);
     if (d.zero_type) a.zero_most = (float)lpgemm_i_largest_value(d.zero_type, NULL);
   }
-  a.lost_digits = lpgemm_i_gemm_lost_digits(&plan);
+  a.lost_digits = lpgemm_i_gemm_lost_digits(&weights);
   a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;
   a.factors = factors;
   a.lines = (float4 *)lines;
-  return lpg::launch_cluster((const void *)lpg::gemm_lines_kernel, dim3((unsigned)plan.row_tiles), 1, lpg::line_threads,
-                             0, call->stream, a, true);
+  return lpg::launch_cluster((const void *)lpg::gemm_lines_kernel, dim3((unsigned)weights.row_tiles), 1,
+                             lpg::line_threads, 0, call->stream, a, true);
 }
 
 lpgemm_status_t lpgemm_i_cuda_prepare_gemm_lines(void) {

@@ -179,16 +179,16 @@ LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales form, int is_integer, int 
 }
 
 /* Groups that a stage of X touches. */
-static inline int lpg_gemm_stage_groups(const lpg_plan *weights, int stage_k) {
+static inline int lpg_gemm_stage_groups(const lpg_packed *weights, int stage_k) {
   const int groups = lpg_block_groups(&weights->group) * stage_k / LPG_BLOCK_K;
   return groups > 1 ? groups : 1;
 }
 
 /* The form LINES: lines of a row tile, and of all of them the bytes in the workspace, with the factor of each row. */
-static inline int64_t lpg_gemm_scale_groups(const lpg_plan *weights) {
+static inline int64_t lpg_gemm_scale_groups(const lpg_packed *weights) {
   return weights->group.count <= 1 ? 1 : weights->group.padded;
 }
-static inline int64_t lpg_gemm_lines_bytes(const lpg_plan *weights) {
+static inline int64_t lpg_gemm_lines_bytes(const lpg_packed *weights) {
   return weights->row_tiles * (lpg_gemm_scale_groups(weights) * LPG_GEMM_LINE_BYTES + LPG_TILE_ROWS * 4);
 }
 
@@ -201,7 +201,7 @@ typedef struct lpg_gemm_kind {
   int x_stage_bytes, w_stage_bytes;
 } lpg_gemm_kind;
 
-static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_plan *weights, lpg_gemm_tile tile, lpg_gemm_scales form,
+static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm_tile tile, lpg_gemm_scales form,
                                              int multicast) {
   const int bits = weights->bits, row_tiles = tile.row_tiles;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
@@ -368,7 +368,7 @@ static inline double lpg_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *
 }
 
 /* What a plan of the kind has however K is cut; 0 if there is none. */
-static inline int lpg_gemm_frame(const lpg_gemm_kind *kind, const lpg_plan *weights, int64_t m, lpg_gemm_plan *p) {
+static inline int lpg_gemm_frame(const lpg_gemm_kind *kind, const lpg_packed *weights, int64_t m, lpg_gemm_plan *p) {
   const lpg_gemm_plan none = LPG_ZERO;
   *p = none;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
@@ -404,7 +404,7 @@ static inline int lpg_gemm_cut(const lpg_gemm_kind *kind, int64_t m, const lpg_d
 
 /* The plan for m rows that takes the least time, and that time, if it is less than *cost; else 0. `parts`: of K, or 0
  * if any number will do. */
-static inline int lpg_gemm_make_plan(const lpg_gemm_kind *kind, const lpg_plan *weights, int64_t m,
+static inline int lpg_gemm_make_plan(const lpg_gemm_kind *kind, const lpg_packed *weights, int64_t m,
                                      const lpg_device *device, int parts, double slower_dequantiser,
                                      lpg_gemm_plan *plan, double *cost) {
   const lpg_gemm_pace pace = lpg_gemm_pace_of(kind, slower_dequantiser);

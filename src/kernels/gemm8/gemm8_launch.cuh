@@ -22,7 +22,7 @@ static lpgemm_status_t find_gemm8_plan(const lpg_call &call, gemm8_memo &best) {
     return LPGEMM_SUCCESS;
   }
   double ns = 0.0;
-  LPG_CHECK(lpg_gemm8_choose(call.problem.plan, call.problem.x_type, call.problem.m, call.device, &best.plan,
+  LPG_CHECK(lpg_gemm8_choose(call.problem.weights, call.problem.x_type, call.problem.m, call.device, &best.plan,
                              &best.tile, &ns),
             LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
   if (call.memo) {
@@ -99,17 +99,17 @@ static lpgemm_status_t launch_gemm8(const lpg_call &call, lpg_gemm8_mode form, g
 }
 
 static gemm8_groups make_gemm8_groups(const lpg_call &call) {
-  const lpg_plan &plan = *call.problem.plan;
-  const lpgemm_weight_desc_t &d = plan.desc;
+  const lpg_packed &weights = *call.problem.weights;
+  const lpgemm_weight_desc_t &d = weights.desc;
   gemm8_groups g = {};
   g.scales = call.section[LPG_SECTION_SCALES];
-  g.scale_row = plan.group.padded * lpg_slot_bytes(d.scale_type);
+  g.scale_row = weights.group.padded * lpg_slot_bytes(d.scale_type);
   if (d.zero == LPGEMM_ZERO_PER_GROUP) {
     g.zeros = call.section[LPG_SECTION_ZEROS];
-    g.zero_row = plan.group.padded * lpg_slot_bytes(d.zero_type);
+    g.zero_row = weights.group.padded * lpg_slot_bytes(d.zero_type);
   }
-  while (LPG_GEMM8_X_K << g.log2 < plan.group.k) g.log2++;
-  g.last = (int32_t)plan.group.count - 1;
+  while (LPG_GEMM8_X_K << g.log2 < weights.group.k) g.log2++;
+  g.last = (int32_t)weights.group.count - 1;
   g.scale_is_bf16 = d.scale_type == LPGEMM_BF16;
   g.zero = (uint32_t)lpg_gemm8_zero(&d) * 0x01010101u;
   return g;
@@ -117,32 +117,32 @@ static gemm8_groups make_gemm8_groups(const lpg_call &call) {
 
 /* The unit of signed bytes is 1, or brings centred codes down again; that of integers in e4m3 is 2^9 times its smallest
  * number, and that of floats makes up for the exponents' biases. */
-static gemm8_bytes_args make_gemm8_bytes(const lpg_plan &plan, lpg_gemm8_mode form) {
+static gemm8_bytes_args make_gemm8_bytes(const lpg_packed &weights, lpg_gemm8_mode form) {
   gemm8_bytes_args b = {};
   if (form.become == LPG_GEMM8_FLOATS) {
-    const int exponent = lpg_exponent_bits(plan.desc.type);
+    const int exponent = lpg_exponent_bits(weights.desc.type);
     b.unit = lpg_exp2i(7 - ((1 << (exponent - 1)) - 1));
-    b.float_up = (uint32_t)(3 - lpg_low_field(plan.desc.type));
-    b.float_mask = (((1u << (plan.bits - 1)) - 1) << b.float_up) * 0x01010101u;
+    b.float_up = (uint32_t)(3 - lpg_low_field(weights.desc.type));
+    b.float_mask = (((1u << (weights.bits - 1)) - 1) << b.float_up) * 0x01010101u;
   } else if (form.by_e4m3) {
     b.unit = 512.0f;
   } else {
-    b.unit = form.become == LPG_GEMM8_CENTERED ? lpg_exp2i(plan.bits - 8) : 1.0f;
+    b.unit = form.become == LPG_GEMM8_CENTERED ? lpg_exp2i(weights.bits - 8) : 1.0f;
   }
   return b;
 }
 
 template <class Kernels>
 static lpgemm_status_t run_gemm8(const lpg_call &call) {
-  const lpg_plan &plan = *call.problem.plan;
-  const lpg_gemm8_mode form = lpg_gemm8_mode_of(&plan, call.problem.x_type);
-  const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(&plan, call.problem.m);
+  const lpg_packed &weights = *call.problem.weights;
+  const lpg_gemm8_mode form = lpg_gemm8_mode_of(&weights, call.problem.x_type);
+  const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(&weights, call.problem.m);
   gemm8_memo memo = {};
   gemm8_args a = {};
   LPG_TRY(find_gemm8_plan(call, memo));
   a.plan = memo.plan;
-  a.row_tiles = (int32_t)plan.row_tiles;
-  a.n = (int32_t)plan.desc.n;
+  a.row_tiles = (int32_t)weights.row_tiles;
+  a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
   a.image = (const uint8_t *)call.workspace;
   a.image_tokens = (int32_t)lpg_gemm8_x_rows(call.problem.m);
@@ -154,7 +154,7 @@ static lpgemm_status_t run_gemm8(const lpg_call &call) {
   if (!call.skip_product) LPG_TRY(lpgemm_i_gemm8_prepare_call(&call));
   if (lpg_gemm8_promotes(form)) {
     a.groups = make_gemm8_groups(call);
-    a.bytes = make_gemm8_bytes(plan, form);
+    a.bytes = make_gemm8_bytes(weights, form);
   }
 #define LPG_TILE(x_rows, row_tiles) launch_gemm8<Kernels, x_rows, row_tiles>,
   static lpgemm_status_t (*const launch[])(const lpg_call &, lpg_gemm8_mode,

@@ -68,7 +68,7 @@ typedef struct lpg_gemm8_mode {
   lpg_gemm8_operand become; /* where sums of 128 columns become fp32 */
 } lpg_gemm8_mode;
 
-static inline lpg_gemm8_mode lpg_gemm8_mode_of(const lpg_plan *weights, lpgemm_dtype_t x_type) {
+static inline lpg_gemm8_mode lpg_gemm8_mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int several = weights->group.count > 1, zeros = d->zero == LPGEMM_ZERO_PER_GROUP;
   lpg_gemm8_mode f = {weights->bits, x_type == LPGEMM_E4M3, 0, LPG_GEMM8_LESS_ZERO};
@@ -113,7 +113,7 @@ typedef struct lpg_gemm8_workspace {
   int64_t x_sums, factors, offsets, bytes;
 } lpg_gemm8_workspace;
 
-static inline lpg_gemm8_workspace lpg_gemm8_workspace_of(const lpg_plan *weights, int64_t m) {
+static inline lpg_gemm8_workspace lpg_gemm8_workspace_of(const lpg_packed *weights, int64_t m) {
   const int64_t stage_k = LPG_GEMM8_MOST_STAGE_K, tile_m = lpg_gemm8_x_rows(m);
   const int64_t rows = (weights->desc.n + LPG_GEMM8_TILE_N - 1) / LPG_GEMM8_TILE_N * LPG_GEMM8_TILE_N;
   lpg_gemm8_workspace w;
@@ -184,7 +184,7 @@ static inline double lpg_gemm8_cost(const lpg_gemm8_plan *p, const lpg_gemm8_pac
 }
 
 /* What a plan with such work tiles has however they are cut; 0 if there are none of them. */
-static inline int lpg_gemm8_frame(const lpg_plan *weights, lpg_gemm8_mode form, int64_t m, lpg_gemm8_tile tile,
+static inline int lpg_gemm8_frame(const lpg_packed *weights, lpg_gemm8_mode form, int64_t m, lpg_gemm8_tile tile,
                                   lpg_gemm8_plan *p) {
   const lpg_gemm8_plan none = LPG_ZERO;
   const int stage_k = lpg_gemm8_stage_k(weights->bits, tile.tile_m, tile.row_tiles),
@@ -221,7 +221,8 @@ static inline int lpg_gemm8_cut(const lpg_device *device, lpg_gemm8_tile tile, i
 #define LPG_GEMM8_LIST(name) static const lpg_gemm8_tile name[] = {LPG_GEMM8_TILES(LPG_GEMM8_ENTRY)}
 
 /* Whether there is a plan at all. */
-static inline int lpg_gemm8_fits(const lpg_plan *weights, lpgemm_dtype_t x_type, int64_t m, const lpg_device *device) {
+static inline int lpg_gemm8_fits(const lpg_packed *weights, lpgemm_dtype_t x_type, int64_t m,
+                                 const lpg_device *device) {
   const lpg_gemm8_mode form = lpg_gemm8_mode_of(weights, x_type);
   LPG_GEMM8_LIST(tiles);
   for (int i = 0; i < (int)(sizeof tiles / sizeof tiles[0]); i++) {
@@ -236,8 +237,8 @@ static inline int lpg_gemm8_fits(const lpg_plan *weights, lpgemm_dtype_t x_type,
 }
 
 /* The plan and the work tile (of LPG_GEMM8_TILES) that take the least time, and that time; 0 if there is none. */
-static inline int lpg_gemm8_choose(const lpg_plan *weights, lpgemm_dtype_t x_type, int64_t m, const lpg_device *device,
-                                   lpg_gemm8_plan *plan, int *tile, double *cost) {
+static inline int lpg_gemm8_choose(const lpg_packed *weights, lpgemm_dtype_t x_type, int64_t m,
+                                   const lpg_device *device, lpg_gemm8_plan *plan, int *tile, double *cost) {
   const lpg_gemm8_mode form = lpg_gemm8_mode_of(weights, x_type);
   LPG_GEMM8_LIST(tiles);
   int found = 0;

@@ -332,7 +332,7 @@ __global__ void __launch_bounds__(skinny8_threads, 1) skinny8_kernel(const __gri
 
 template <int Bits, int TileM>
 static lpgemm_status_t run_skinny8(const lpg_call &call) {
-  const lpg_plan &weights = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   skinny8_args a = {};
   double cost = 0.0;
   LPG_CHECK(lpg_skinny8_make_plan(&weights, call.problem.m, TileM, call.device, &a.plan, &cost), LPGEMM_INTERNAL_ERROR,

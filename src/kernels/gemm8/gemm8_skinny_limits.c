@@ -10,7 +10,7 @@ static const char *skinny8_refuses(const lpg_problem *problem, const lpg_device 
   double cost = 0.0;
   const char *reason = lpgemm_i_integers_refuse(problem);
   if (reason) return reason;
-  return lpg_skinny8_make_plan(problem->plan, problem->m, x_rows, device, &unused, &cost)
+  return lpg_skinny8_make_plan(problem->weights, problem->m, x_rows, device, &unused, &cost)
              ? NULL
              : "the rows are too long for shared memory";
 }
@@ -18,11 +18,11 @@ static const char *skinny8_refuses(const lpg_problem *problem, const lpg_device 
 static double skinny8_estimate(const lpg_problem *problem, const lpg_device *device, int x_rows) {
   lpg_skinny8_plan p;
   double ns = 0.0;
-  if (!lpg_skinny8_make_plan(problem->plan, problem->m, x_rows, device, &p, &ns)) return HUGE_VAL;
+  if (!lpg_skinny8_make_plan(problem->weights, problem->m, x_rows, device, &p, &ns)) return HUGE_VAL;
   /* What the plan's cost leaves out, the same for all plans. Storing: 4096 x 4096 by 64 rows, 1 and 2 bits
    * (bench/results/h200-planes.json), by rows of Y at odd places more; and rows of X at odd places, which come byte by
    * byte (both: seven problems of bench/results/h200-regret.json). */
-  const lpgemm_weight_desc_t *d = &problem->plan->desc;
+  const lpgemm_weight_desc_t *d = &problem->weights->desc;
   const double store = (d->n % 4 ? 7.5e-6 : 2.5e-6) * (double)problem->m * (double)d->n;
   const double tile_rows = problem->m < x_rows ? (double)problem->m : (double)x_rows;
   const double odd_x = d->k % 16 ? 4e-5 * tile_rows * (double)d->k : 0.0;

@@ -55,7 +55,7 @@ static inline double lpg_skinny8_cost(const lpg_skinny8_plan *p, int bits, int x
 
 /* The plan for m rows of X in work tiles of `rows of X` (8 to 64); 0 if no slice of X is small enough for shared
  * memory. */
-static inline int lpg_skinny8_make_plan(const lpg_plan *weights, int64_t m, int x_rows, const lpg_device *device,
+static inline int lpg_skinny8_make_plan(const lpg_packed *weights, int64_t m, int x_rows, const lpg_device *device,
                                         lpg_skinny8_plan *plan, double *cost) {
   const int32_t blocks = (int32_t)((weights->desc.k + LPG_SKINNY8_BLOCK_K - 1) / LPG_SKINNY8_BLOCK_K);
   int found = 0;

@@ -89,7 +89,7 @@ static_assert(load_threads == LPG_GEMM8_TILE_N, "rows come in whole items");
 }  // namespace lpg
 
 lpgemm_status_t lpgemm_i_gemm8_prepare_call(const lpg_call *call) {
-  const lpg_plan *weights = call->problem.plan;
+  const lpg_packed *weights = call->problem.weights;
   const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(weights, call->problem.m);
   const lpg_gemm8_mode form = lpg_gemm8_mode_of(weights, call->problem.x_type);
   const int64_t rows = form.grouped ? 0 : weights->desc.n; /* that have one scale and one zero */

@@ -20,16 +20,16 @@ static double dequant_rate(lpgemm_dtype_t type) {
   return bits == 1 ? 88000.0 : bits == 2 ? 79000.0 : bits == 3 ? 66000.0 : 62000.0;
 }
 
-static int has_shift(const lpg_plan *plan) {
-  return plan->desc.zero == LPGEMM_ZERO_PER_GROUP || plan->desc.zero == LPGEMM_ZERO_MINIMUM;
+static int has_shift(const lpg_packed *weights) {
+  return weights->desc.zero == LPGEMM_ZERO_PER_GROUP || weights->desc.zero == LPGEMM_ZERO_MINIMUM;
 }
 
 /* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels. */
-static double slower_by_scales(const lpg_plan *plan) {
-  const lpgemm_weight_desc_t *d = &plan->desc;
-  const int scale_group = lpg_gemv_scale_steps(plan);
+static double slower_by_scales(const lpg_packed *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int scale_group = lpg_gemv_scale_steps(weights);
   const double groups = scale_group == 1 ? 0.45 : scale_group == 2 ? 0.18 : 0.0;
-  const double zeros = !has_shift(plan) || scale_group > 2 ? 0.0 : d->super_zero_type ? 0.25 : 0.7;
+  const double zeros = !has_shift(weights) || scale_group > 2 ? 0.0 : d->super_zero_type ? 0.25 : 0.7;
   return 1.0 + groups + zeros + (d->super_scale_type ? 0.6 : 0.0);
 }
 
@@ -37,7 +37,7 @@ static double slower_by_scales(const lpg_plan *plan) {
 static double start_of(const lpg_problem *problem, double pass_rows, int rows) {
   const double filled = (pass_rows - 1.0) / (0.4 * rows);
   return 4.4 + 1.1 * fmin(1.0, filled) + (lpg_bytes(problem->x_type) == 1 ? 0.1 * pass_rows : 0.0) +
-         (has_shift(problem->plan) ? 2.0 : 0.0);
+         (has_shift(problem->weights) ? 2.0 : 0.0);
 }
 
 /* How much longer weights take to load: bipolar ones, for which a product more is added up, and where rows are few
@@ -50,13 +50,13 @@ static double slower_by_kind(const lpgemm_weight_desc_t *d, int rows) {
 
 /* speed: at which weights are loaded, of that with 8 rows. */
 static double estimate(const lpg_problem *problem, const lpg_device *device, int rows, double speed) {
-  const lpg_plan *plan = problem->plan;
+  const lpg_packed *packed = problem->weights;
   const double units = device->sms > 0 ? device->sms : 1.0, m = (double)problem->m, passes = ceil(m / rows);
-  const double weights = (double)plan->desc.n * (double)plan->desc.k / units;
-  const double read = (double)plan->total_bytes / units / (BYTES * lpg_pace_of(device->pace.read));
-  const double decode = weights / (dequant_rate(plan->desc.type) * lpg_pace_of(device->pace.alu));
-  const double slower = slower_by_scales(plan), slowest = read > decode * slower ? read : decode * slower;
-  const double load = passes * slowest * slower_by_kind(&plan->desc, rows) * (has_shift(plan) ? 1.2 : 1.0) / speed;
+  const double weights = (double)packed->desc.n * (double)packed->desc.k / units;
+  const double read = (double)packed->total_bytes / units / (BYTES * lpg_pace_of(device->pace.read));
+  const double decode = weights / (dequant_rate(packed->desc.type) * lpg_pace_of(device->pace.alu));
+  const double slower = slower_by_scales(packed), slowest = read > decode * slower ? read : decode * slower;
+  const double load = passes * slowest * slower_by_kind(&packed->desc, rows) * (has_shift(packed) ? 1.2 : 1.0) / speed;
   return passes * start_of(problem, passes > 0 ? m / passes : 1.0, rows) +
          hypot(load, m * weights / (MULTIPLY * lpg_pace_of(device->pace.mma)));
 }

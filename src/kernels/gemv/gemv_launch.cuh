@@ -13,15 +13,16 @@ namespace { /* nothing here is a symbol of the library */
 /* The plan, made once a problem. */
 template <class T>
 static lpgemm_status_t find_plan(const lpg_call &call, gemv_args &a) {
-  static_assert(sizeof a.plan <= sizeof call.memo->words, "a memo is too small for a plan");
+  static_assert(sizeof a.plan <= sizeof call.memo->words, "a memo is too small for a weights");
   if (call.memo && call.memo->filled) {
     memcpy(&a.plan, call.memo->words, sizeof a.plan);
     return LPGEMM_SUCCESS;
   }
-  const lpg_plan &plan = *call.problem.plan;
-  const lpg_gemv_kind kind = lpg_gemv_kind_of(&plan, T::TileM, a.scale_data.has_shift, a.scale_data.mode != zero_fixed);
-  LPG_CHECK(lpg_gemv_make_plan(&kind, &plan, call.problem.m, call.device, &a.plan), LPGEMM_INTERNAL_ERROR,
-            "a kernel was chosen that has no plan for k = %lld on %s", (long long)a.k, call.device->name);
+  const lpg_packed &weights = *call.problem.weights;
+  const lpg_gemv_kind kind =
+      lpg_gemv_kind_of(&weights, T::TileM, a.scale_data.has_shift, a.scale_data.mode != zero_fixed);
+  LPG_CHECK(lpg_gemv_make_plan(&kind, &weights, call.problem.m, call.device, &a.plan), LPGEMM_INTERNAL_ERROR,
+            "a kernel was chosen that has no weights for k = %lld on %s", (long long)a.k, call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &a.plan, sizeof a.plan);
     call.memo->filled = 1;
@@ -31,14 +32,14 @@ static lpgemm_status_t find_plan(const lpg_call &call, gemv_args &a) {
 
 template <class T>
 static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a) {
-  const lpg_plan &plan = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   add_sections(call, T::row_tiles, T::chunk, a.scale_data);
   a.codes = call.section[LPG_SECTION_CODES];
-  a.row_bytes = plan.k_tiles * lpg_tile_bytes(plan.bits);
+  a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
-  a.row_tiles = (int32_t)plan.row_tiles;
-  a.n = (int32_t)plan.desc.n;
-  a.k = plan.desc.k;
+  a.row_tiles = (int32_t)weights.row_tiles;
+  a.n = (int32_t)weights.desc.n;
+  a.k = weights.desc.k;
   a.ldx = call.ldx;
   a.x_type = call.problem.x_type;
   a.epilogue = make_epilogue(call);
@@ -68,7 +69,7 @@ template <class X, template <class, int> class Dequantiser, int Bits, int TileM>
 static lpgemm_status_t run_any(const lpg_call &call) {
   gemv_args a = {};
   set_dequantiser(call, true, a.dequantiser, a.scale_data);
-  switch (lpg_gemv_scale_steps(call.problem.plan)) {
+  switch (lpg_gemv_scale_steps(call.problem.weights)) {
     case 1: return run_groups<X, Dequantiser, Bits, TileM, 1>(call, a);
     case 2: return run_groups<X, Dequantiser, Bits, TileM, 2>(call, a);
     default: return run_groups<X, Dequantiser, Bits, TileM, 8>(call, a);

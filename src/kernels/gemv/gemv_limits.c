@@ -6,14 +6,14 @@
 #include "gemv_plan.h"
 
 static const char *refuses(const lpg_problem *problem, const lpg_device *device, int columns) {
-  const lpg_plan *plan = problem->plan;
+  const lpg_packed *weights = problem->weights;
   const char *reason = lpgemm_i_dequantisers_refuse(problem);
   if (reason) return reason;
   /* Integers count from a zero, and codebooks of two are dequantised as integers. */
-  const int may_shift = lpg_is_integer_kind(plan->desc.type) || plan->bits == 1;
+  const int may_shift = lpg_is_integer_kind(weights->desc.type) || weights->bits == 1;
   for (int shifted = 0; shifted <= may_shift; shifted++) {
-    lpg_gemv_kind kind = lpg_gemv_kind_of(plan, columns, shifted, shifted);
-    if (plan->row_tiles > 0 && !lpg_gemv_fits(&kind, plan, columns, device)) {
+    lpg_gemv_kind kind = lpg_gemv_kind_of(weights, columns, shifted, shifted);
+    if (weights->row_tiles > 0 && !lpg_gemv_fits(&kind, weights, columns, device)) {
       return "the GPU has too little shared memory for it";
     }
   }

@@ -12,7 +12,7 @@
 /* ---- what a kernel's template and the weights fix ---- */
 
 /* Steps of 16 columns that share a scale; 8 when groups are larger. */
-static inline int lpg_gemv_scale_steps(const lpg_plan *weights) {
+static inline int lpg_gemv_scale_steps(const lpg_packed *weights) {
   const lpg_axis *group = &weights->group;
   return group->count <= 1 || group->k >= 128 ? 8 : group->k == 16 ? 1 : 2;
 }
@@ -48,7 +48,7 @@ typedef struct lpg_gemv_kind {
 } lpg_gemv_kind;
 
 /* has_shift, zeros_differ: numbers.cuh. */
-static inline lpg_gemv_kind lpg_gemv_kind_of(const lpg_plan *weights, int columns, int has_shift, int zeros_differ) {
+static inline lpg_gemv_kind lpg_gemv_kind_of(const lpg_packed *weights, int columns, int has_shift, int zeros_differ) {
   const int scale_group = lpg_gemv_scale_steps(weights), bits = weights->bits;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK && bits > 1;
   lpg_gemv_kind kind;
@@ -134,8 +134,8 @@ static inline double lpg_gemv_cost(const lpg_gemv_plan *p, const lpg_gemv_kind *
 }
 
 /* The problem in so many parts of K, not laid out yet; 0 if it has no so many, or the device none that run at once. */
-static inline int lpg_gemv_cut(const lpg_gemv_kind *kind, const lpg_plan *weights, int64_t m, const lpg_device *device,
-                               int split_k_log2, lpg_gemv_plan *p) {
+static inline int lpg_gemv_cut(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m,
+                               const lpg_device *device, int split_k_log2, lpg_gemv_plan *p) {
   const int32_t most = split_k_log2 > 0 ? device->clusters[1 << split_k_log2] : device->sms;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->super_tiles = (int32_t)((weights->row_tiles + kind->row_tiles - 1) / kind->row_tiles);
@@ -149,7 +149,7 @@ static inline int lpg_gemv_cut(const lpg_gemv_kind *kind, const lpg_plan *weight
 }
 
 /* 1 if there is a plan: if one slice, in as many rounds and phases as there can be, has the shared memory. */
-static inline int lpg_gemv_fits(const lpg_gemv_kind *kind, const lpg_plan *weights, int64_t m,
+static inline int lpg_gemv_fits(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m,
                                 const lpg_device *device) {
   lpg_gemv_plan p = LPG_ZERO;
   if (!lpg_gemv_cut(kind, weights, m, device, 0, &p)) return 0;
@@ -158,7 +158,7 @@ static inline int lpg_gemv_fits(const lpg_gemv_kind *kind, const lpg_plan *weigh
 
 /* The plan for m rows that takes the least time; 0 if shared memory does not do. More than two rounds, each in all the
  * phases that may be needed, are for matrices of millions of rows. */
-static inline int lpg_gemv_make_plan(const lpg_gemv_kind *kind, const lpg_plan *weights, int64_t m,
+static inline int lpg_gemv_make_plan(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m,
                                      const lpg_device *device, lpg_gemv_plan *plan) {
   double least = -1;
   for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {

@@ -247,8 +247,8 @@ __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(con
 /* ---- on the host ---- */
 
 inline generic_args make_generic_args(const lpg_call &call) {
-  const lpg_plan &plan = *call.problem.plan;
-  const lpgemm_weight_desc_t &d = plan.desc;
+  const lpg_packed &weights = *call.problem.weights;
+  const lpgemm_weight_desc_t &d = weights.desc;
   generic_args a = {};
   a.type = d.type;
   a.x_type = call.problem.x_type;
@@ -257,8 +257,8 @@ inline generic_args make_generic_args(const lpg_call &call) {
   a.n = d.n;
   a.k = d.k;
   a.ldx = call.ldx;
-  a.row_tiles = plan.row_tiles;
-  a.k_tiles = plan.k_tiles;
+  a.row_tiles = weights.row_tiles;
+  a.k_tiles = weights.k_tiles;
   a.codes = call.section[LPG_SECTION_CODES];
   a.groups = make_groups(call);
   a.x = call.x;

@@ -52,20 +52,20 @@ lpgemm_status_t lpgemm_i_cuda_map_x(const lpg_call *call, int columns, int rows,
   const description d = {CU_TENSOR_MAP_DATA_TYPE_UINT16,
                          CU_TENSOR_MAP_SWIZZLE_128B,
                          2,
-                         {(cuuint64_t)call->problem.plan->desc.k, (cuuint64_t)call->problem.m},
+                         {(cuuint64_t)call->problem.weights->desc.k, (cuuint64_t)call->problem.m},
                          {(cuuint64_t)call->ldx * 2},
                          {(cuuint32_t)columns, (cuuint32_t)rows}};
   return encode("X", call->x, &d, map);
 }
 
 lpgemm_status_t lpgemm_i_cuda_map_codes(const lpg_call *call, int vectors, int row_tiles, lpg_tensor_map *map) {
-  const lpg_plan *plan = call->problem.plan;
-  const cuuint64_t row_bytes = (cuuint64_t)(plan->k_tiles * lpg_tile_bytes(plan->bits));
+  const lpg_packed *packed = call->problem.weights;
+  const cuuint64_t row_bytes = (cuuint64_t)(packed->k_tiles * lpg_tile_bytes(packed->bits));
   const cuuint32_t words = LPG_VECTOR_BYTES / 4;
   const description d = {CU_TENSOR_MAP_DATA_TYPE_UINT32,
                          CU_TENSOR_MAP_SWIZZLE_NONE,
                          3,
-                         {words, row_bytes / LPG_VECTOR_BYTES, (cuuint64_t)plan->row_tiles},
+                         {words, row_bytes / LPG_VECTOR_BYTES, (cuuint64_t)packed->row_tiles},
                          {LPG_VECTOR_BYTES, row_bytes},
                          {words, (cuuint32_t)vectors, (cuuint32_t)row_tiles}};
   return encode("the weights", call->section[LPG_SECTION_CODES], &d, map);

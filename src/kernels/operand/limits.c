@@ -24,17 +24,18 @@ static int spans_too_far(const lpgemm_weight_desc_t *desc) {
 }
 
 const char *lpgemm_i_dequantisers_refuse(const lpg_problem *problem) {
-  const lpg_plan *plan = problem->plan;
-  const lpgemm_weight_desc_t *d = &plan->desc;
+  const lpg_packed *packed = problem->weights;
+  const lpgemm_weight_desc_t *d = &packed->desc;
   int is_codebook = lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK;
   if (lpg_half_type(problem->x_type) == LPGEMM_F16 && exceeds_fp16(d->type))
     return "the weights' type has values beyond fp16";
   if (is_codebook && spans_too_far(d)) return "the codebook's values are too far apart or too far from 1";
   if (!lpg_is_integer_kind(d->type) && d->zero != LPGEMM_ZERO_NONE) return "it takes zeros of integer weights only";
-  if (d->super_scale_type && plan->super.count > 1 && plan->super.k % LPG_BLOCK_K != 0) {
+  if (d->super_scale_type && packed->super.count > 1 && packed->super.k % LPG_BLOCK_K != 0) {
     return "it takes super-groups of multiples of 256 columns only";
   }
-  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4) return "it takes no matrix as large as this";
+  if (packed->n_padded > INT32_MAX / 2 || packed->k_padded > INT32_MAX / 4)
+    return "it takes no matrix as large as this";
   return NULL;
 }
 
@@ -55,10 +56,10 @@ static int64_t largest_weight(const lpgemm_weight_desc_t *d) {
 
 /* NULL, or why no kernel for integers by integers takes it: sums must be int32, scaled once. */
 const char *lpgemm_i_integers_refuse(const lpg_problem *problem) {
-  const lpg_plan *plan = problem->plan;
-  const lpgemm_weight_desc_t *d = &plan->desc;
+  const lpg_packed *packed = problem->weights;
+  const lpgemm_weight_desc_t *d = &packed->desc;
   if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
-  if ((d->scale_type || d->zero == LPGEMM_ZERO_PER_GROUP) && (plan->group.count > 1 || plan->super.count > 1)) {
+  if ((d->scale_type || d->zero == LPGEMM_ZERO_PER_GROUP) && (packed->group.count > 1 || packed->super.count > 1)) {
     return "it takes one scale and one zero a row only";
   }
   if (d->zero == LPGEMM_ZERO_MINIMUM || (d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_real(d->zero_type)) ||
@@ -66,7 +67,7 @@ const char *lpgemm_i_integers_refuse(const lpg_problem *problem) {
        (fabsf(d->zero_constant) > 65536.0f || floorf(d->zero_constant) != d->zero_constant))) {
     return "the weights' zeros are no integers";
   }
-  if (plan->n_padded > INT32_MAX / 2 || plan->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
+  if (packed->n_padded > INT32_MAX / 2 || packed->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
     return "it takes no matrix as large as this";
   }
   if (d->k > INT32_MAX / (largest_weight(d) * largest(problem->x_type, 0))) {

@@ -67,8 +67,8 @@ static void set_codebook(const float *value, int entries, bool bf16, dequantiser
 /* with_line: codebooks of two are lines to the integers' dequantiser, and not tables. */
 static void set_dequantiser(const lpg_call &call, bool with_line, dequantiser_args &dequantiser,
                             scales_args &scale_data) {
-  const lpgemm_weight_desc_t &d = call.problem.plan->desc;
-  const int bits = call.problem.plan->bits;
+  const lpgemm_weight_desc_t &d = call.problem.weights->desc;
+  const int bits = call.problem.weights->bits;
   scale_data.factor = scale_data.step = 1.0f;
   const bool bf16 = call.problem.x_type == LPGEMM_BF16;
   if (lpg_is_integer_kind(d.type)) {
@@ -93,7 +93,7 @@ static void set_dequantiser(const lpg_call &call, bool with_line, dequantiser_ar
 /* For `wide`, which makes values of e4m3 (e4m3_dequantiser). */
 static inline void set_gemm_dequantiser(const lpg_call &call, dequantiser_args &dequantiser, scales_args &scale_data) {
   set_dequantiser(call, false, dequantiser, scale_data);
-  if (call.problem.plan->desc.type == LPGEMM_E4M3) scale_data.factor = 1.0f;
+  if (call.problem.weights->desc.type == LPGEMM_E4M3) scale_data.factor = 1.0f;
 }
 
 /* ---- scales and zeros ---- */
@@ -101,20 +101,20 @@ static inline void set_gemm_dequantiser(const lpg_call &call, dequantiser_args &
 /* Adds a section, if there is one, behind `offset` of the stage. */
 static void add_section(const lpg_call &call, lpg_section_id id, scale_role role, int row_tiles, int chunk,
                         scales_args &scale_data, int &offset) {
-  const lpg_plan &plan = *call.problem.plan;
-  const lpg_axis &axis = *lpg_section_axis(&plan, id);
+  const lpg_packed &weights = *call.problem.weights;
+  const lpg_axis &axis = *lpg_section_axis(&weights, id);
   scale_data.which[role] = -1;
-  if (plan.section[id].bytes == 0) return;
+  if (weights.section[id].bytes == 0) return;
   scale_data.which[role] = scale_data.sections;
   scale_section &s = scale_data.section[scale_data.sections++];
   s.values = call.section[id];
-  s.type = lpg_section_type(&plan.desc, id);
+  s.type = lpg_section_type(&weights.desc, id);
   s.slot_bytes = lpg_slot_bytes(s.type);
   s.row_bytes = (int)axis.padded * s.slot_bytes;
   s.groups = lpg_block_groups(&axis);
   s.block_bytes = s.groups * s.slot_bytes;
   s.blocks_each = axis.count <= 1 ? 0 : axis.k < block_k ? 1 : (int)(axis.k / block_k);
-  s.bytes = lpg_chunk_bytes(&plan, id, chunk);
+  s.bytes = lpg_chunk_bytes(&weights, id, chunk);
   s.offset = offset;
   offset += row_tiles * s.bytes;
 }

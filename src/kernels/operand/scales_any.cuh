@@ -15,10 +15,10 @@ struct groups_args {
 };
 
 inline groups_args make_groups(const lpg_call &call) {
-  const lpg_plan &plan = *call.problem.plan;
-  const lpgemm_weight_desc_t &d = plan.desc;
-  groups_args a = {d.scale_type, d.super_scale_type, d.zero_type, d.super_zero_type, d.zero, d.zero_constant,
-                   plan.group,   plan.super,         {}};
+  const lpg_packed &weights = *call.problem.weights;
+  const lpgemm_weight_desc_t &d = weights.desc;
+  groups_args a = {d.scale_type,  d.super_scale_type, d.zero_type, d.super_zero_type, d.zero, d.zero_constant,
+                   weights.group, weights.super,      {}};
   for (int i = 0; i < LPG_SECTIONS; i++) a.section[i] = call.section[i];
   return a;
 }

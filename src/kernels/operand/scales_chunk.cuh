@@ -28,24 +28,24 @@ struct chunk_scales_args {
 
 /* On the host. */
 static void set_chunk_scales(const lpg_call &call, chunk_scales_args &scale_data) {
-  const lpg_plan &plan = *call.problem.plan;
-  const lpgemm_weight_desc_t &d = plan.desc;
+  const lpg_packed &weights = *call.problem.weights;
+  const lpgemm_weight_desc_t &d = weights.desc;
   scale_data.scales = call.section[LPG_SECTION_SCALES];
   scale_data.zeros = call.section[LPG_SECTION_ZEROS];
   scale_data.scale_type = d.scale_type;
   scale_data.zero_type = d.zero_type;
   scale_data.scale_slot = d.scale_type ? lpg_slot_bytes(d.scale_type) : 0;
   scale_data.zero_slot = d.zero_type ? lpg_slot_bytes(d.zero_type) : 0;
-  scale_data.scale_row = plan.group.padded * scale_data.scale_slot;
-  scale_data.zero_row = plan.group.padded * scale_data.zero_slot;
-  scale_data.last_group = plan.group.count > 0 ? (int)plan.group.count - 1 : 0;
-  while (plan.group.count > 1 && LPG_CHUNK_K << scale_data.group_shift < plan.group.k) scale_data.group_shift++;
+  scale_data.scale_row = weights.group.padded * scale_data.scale_slot;
+  scale_data.zero_row = weights.group.padded * scale_data.zero_slot;
+  scale_data.last_group = weights.group.count > 0 ? (int)weights.group.count - 1 : 0;
+  while (weights.group.count > 1 && LPG_CHUNK_K << scale_data.group_shift < weights.group.k) scale_data.group_shift++;
   scale_data.zero = d.zero == LPGEMM_ZERO_PER_GROUP ? chunk_zero_per_group
                     : d.zero == LPGEMM_ZERO_MINIMUM ? chunk_zero_minimum
                                                     : chunk_zero_fixed;
   scale_data.step = (float)lpg_integer_step(d.type);
   scale_data.offset = (float)lpg_integer_offset(d.type);
-  scale_data.most_center = (float)(2 * ((1 << plan.bits) - 1));
+  scale_data.most_center = (float)(2 * ((1 << weights.bits) - 1));
   const double zero = d.zero == LPGEMM_ZERO_CONSTANT ? (double)d.zero_constant : 0.0, half = 0.5 * scale_data.step;
   const double center = rint((zero - scale_data.offset) / half);
   scale_data.center = (float)fmin(fmax(center, 0.0), (double)scale_data.most_center);

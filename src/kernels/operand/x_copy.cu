@@ -71,7 +71,7 @@ lpgemm_status_t lpgemm_i_cuda_copy_x(lpg_call *call, int bytes, void *copy) {
   if (lpg_x_copy_bytes(&problem, bytes) == 0 || (!widens && aligned)) return LPGEMM_SUCCESS;
   const int64_t pitch = lpg_x_copy_pitch(&problem, bytes), m = problem.m;
   const lpg::x_copy_args args = {
-      (const uint8_t *)call->x, call->ldx * x_bytes, pitch * bytes, problem.plan->desc.k * x_bytes, (int)m,
+      (const uint8_t *)call->x, call->ldx * x_bytes, pitch * bytes, problem.weights->desc.k * x_bytes, (int)m,
       problem.x_type,           (uint8_t *)copy};
   call->x = copy;
   call->ldx = pitch;

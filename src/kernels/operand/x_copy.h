@@ -20,14 +20,14 @@ static inline int lpg_x_is_int8(lpgemm_dtype_t x_type) {
 /* Scales between the rows of the copy: whole pieces of 16 bytes. */
 static inline int64_t lpg_x_copy_pitch(const lpg_problem *problem, int bytes) {
   const int64_t each = 16 / bytes;
-  return (problem->plan->desc.k + each - 1) / each * each;
+  return (problem->weights->desc.k + each - 1) / each * each;
 }
 
 /* Bytes of the copy; 0 where X needs none. Rows that are whole pieces may lie apart as they like: if not by pieces,
  * kernels read them slowly, since nobody has reserved a copy for them. */
 static inline size_t lpg_x_copy_bytes(const lpg_problem *problem, int bytes) {
   const int64_t pitch = lpg_x_copy_pitch(problem, bytes);
-  if (lpg_bytes(problem->x_type) == bytes && pitch == problem->plan->desc.k) return 0;
+  if (lpg_bytes(problem->x_type) == bytes && pitch == problem->weights->desc.k) return 0;
   return (size_t)(problem->m * pitch * bytes);
 }
 

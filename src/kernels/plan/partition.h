@@ -43,7 +43,7 @@ static inline int lpg_block_groups(const lpg_axis *axis) {
 }
 
 /* Bytes of a section for a chunk of blocks of a row tile, in shared memory. */
-static inline int lpg_chunk_bytes(const lpg_plan *weights, lpg_section_id id, int chunk) {
+static inline int lpg_chunk_bytes(const lpg_packed *weights, lpg_section_id id, int chunk) {
   if (weights->section[id].bytes == 0) return 0;
   const int slot = lpg_slot_bytes(lpg_section_type(&weights->desc, id));
   return lpg_round_up_to(chunk * lpg_block_groups(lpg_section_axis(weights, id)) * slot, 16);

@@ -16,8 +16,8 @@ static lpgemm_status_t find_lut_plan(const lpg_call &call, lpg_lut_gpu_plan &pla
     return LPGEMM_SUCCESS;
   }
   double cost;
-  LPG_CHECK(lpg_lut_gpu_make_plan(call.problem.plan, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
-            "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.plan->desc.k,
+  LPG_CHECK(lpg_lut_gpu_make_plan(call.problem.weights, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
+            "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.weights->desc.k,
             call.device->name);
   if (call.memo) {
     memcpy(call.memo->words, &plan, sizeof plan);
@@ -35,23 +35,23 @@ static lpgemm_status_t launch_lut(const lpg_call &call, const lut_args &a) {
 /* Row after row, each of which reads the weights again. */
 template <int Bits>
 static lpgemm_status_t run_lut(const lpg_call &call) {
-  const lpg_plan &plan = *call.problem.plan;
+  const lpg_packed &weights = *call.problem.weights;
   lut_args a = {};
   LPG_TRY(find_lut_plan(call, a.plan));
   set_chunk_scales(call, a.scale_data);
   a.codes = call.section[LPG_SECTION_CODES];
-  a.row_bytes = (int32_t)(plan.k_tiles * lpg_tile_bytes(plan.bits));
+  a.row_bytes = (int32_t)(weights.k_tiles * lpg_tile_bytes(weights.bits));
   a.row_vectors = a.row_bytes / 512;
-  a.row_tiles = (int32_t)plan.row_tiles;
-  a.n = (int32_t)plan.desc.n;
-  a.k = plan.desc.k;
+  a.row_tiles = (int32_t)weights.row_tiles;
+  a.n = (int32_t)weights.desc.n;
+  a.k = weights.desc.k;
   a.ldx = call.ldx;
   a.m = 1;
   a.center = (int32_t)(a.scale_data.center - 0.5f * a.scale_data.most_center);
   a.x = (const uint8_t *)call.x;
   a.x_type = call.problem.x_type;
   a.epilogue = make_epilogue(call);
-  const bool common = lpgemm_i_lut_gpu_is_common(&plan);
+  const bool common = lpgemm_i_lut_gpu_is_common(&weights);
   for (int64_t row = 0; row < call.problem.m; row++) {
     const lpgemm_status_t status =
         common ? launch_lut<lut_traits<Bits, false>>(call, a) : launch_lut<lut_traits<Bits, true>>(call, a);

@@ -36,7 +36,7 @@ typedef struct lpg_lut_gpu_plan {
 
 /* Lays the problem out in so many parts of K; 0 if it has no so many, the device none that run at once, or too little
  * shared memory. */
-static inline int lpg_lut_gpu_lay_out(const lpg_plan *weights, const lpg_device *device, int split_k_log2,
+static inline int lpg_lut_gpu_lay_out(const lpg_packed *weights, const lpg_device *device, int split_k_log2,
                                       lpg_lut_gpu_plan *p) {
   const int32_t most = split_k_log2 > 0 ? device->clusters[1 << split_k_log2] : device->sms;
   const int block_chunks = lpg_lut_gpu_chunks(weights->bits), row_tiles = lpg_lut_gpu_row_tiles(weights->bits);
@@ -71,7 +71,7 @@ static inline double lpg_lut_gpu_cost(const lpg_lut_gpu_plan *p, int bits) {
 }
 
 /* The plan that takes the least time; 0 if there is none. */
-static inline int lpg_lut_gpu_make_plan(const lpg_plan *weights, const lpg_device *device, lpg_lut_gpu_plan *plan,
+static inline int lpg_lut_gpu_make_plan(const lpg_packed *weights, const lpg_device *device, lpg_lut_gpu_plan *plan,
                                         double *cost) {
   double least = -1;
   for (int i = 0; i < LPG_LUT_GPU_CUTS; i++) {

@@ -5,6 +5,7 @@
 CUDA ?= auto#            0, 1 or auto: the CUDA backend if nvcc is found
 ARCHS ?=#                "80 86 89 90a"; default: the GPUs of this machine, else 80 (generic kernel) and 90a
 ONLY ?=#                 one kernel family, for a short build while working on it
+EXPERIMENTAL ?= 0#       1: also the kernels that are experiments (table lookup on the GPU)
 DEBUG ?= 0#              1: no optimisation, with symbols
 SAN ?=#                  sanitizers for the host code
 V ?= 0#                  1: show the commands
@@ -30,7 +31,7 @@ LIB := $(BUILD)/liblpgemm.a
 # A struct starts as {sizeof s}: that is no missing initialiser.
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers $(WERROR)
 INCLUDES = -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc
-FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(HAVE_AMX),-DLPG_HAVE_AMX) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -ffp-contract=off $(WARNINGS) \
+FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(HAVE_AMX),-DLPG_HAVE_AMX) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -ffp-contract=off $(WARNINGS) \
         $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
 COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
 LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
@@ -78,10 +79,10 @@ TILES := base $(if $(HAVE_AMX),amx)
 
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
-SRCS := $(filter-out src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+SRCS := $(filter-out src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%) $(if $(filter 1,$(EXPERIMENTAL)),,src/lut/gpu/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
   $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
-TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c))) \
+TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
@@ -156,7 +157,7 @@ define newline
 endef
 keep = @mkdir -p $(@D) && printf '%b\n' '$(subst $(newline),\n,$(1))' >$@.new && if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-GEN_FLAGS = $(if $(CUDA_ARCHS),--archs "$(CUDA_ARCHS)") $(if $(ONLY),--only "$(ONLY)")
+GEN_FLAGS = $(if $(CUDA_ARCHS),--archs "$(CUDA_ARCHS)") $(if $(ONLY),--only "$(ONLY)") $(if $(filter 1,$(EXPERIMENTAL)),--experiments)
 
 $(BUILD)/gen/registry.c $(BUILD)/gen/every_kernel.c $(GEN_CU:%=$(BUILD)/gen/%): $(BUILD)/gen/rules.mk ;
 
@@ -221,7 +222,7 @@ $(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds: $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(LIB)
 # Benchmarks: the only program with a C++ file and the only one that links Google Benchmark. Its archive where there is
 # one, else its shared library beside the program, so that the folder can be carried to a GPU machine.
 BENCH := $(BUILD)/bench/lpgemm-bench
-BENCH_CUDA := $(patsubst %,bench/%.c,bandwidth cublas graph_timer machine_cuda)
+BENCH_CUDA := $(patsubst %,bench/%.c,bandwidth cublas graph_timer machine_cuda nvml)
 BENCH_SRCS := $(filter-out $(if $(HAVE_CUDA),,$(BENCH_CUDA)),$(wildcard bench/*.c)) tests/ref/gemm_ref.c
 BENCH_OBJS := $(BENCH_SRCS:%.c=$(OBJ)/%.o) $(OBJ)/bench/gbench.o $(if $(HAVE_CUDA),$(OBJ)/bench/device.cu.o)
 GBENCH = $(shell $(CXX) -print-file-name=libbenchmark.a)

@@ -3,20 +3,20 @@
 #include "device.h"
 #include "graph_timer.h"
 
-enum { SEED = 41, CHUNK = 32 << 10, BLOCKS_AN_SM = 8 };
+enum { SEED = 41, CHUNK = 32 << 10, CTAS_AN_SM = 8 };
 static const size_t bytes = (size_t)2 << 30;
 
 typedef struct traffic {
   cudaStream_t stream;
   char *memory;
-  unsigned blocks;
+  unsigned ctas;
   void *sink;
 } traffic;
 
 static bench_error read_all(void *context, int64_t i) {
   const traffic *t = context;
   (void)i;
-  BENCH_CUDA(bench_device_read(t->memory, bytes, t->blocks, t->sink, t->stream));
+  BENCH_CUDA(bench_device_read(t->memory, bytes, t->ctas, t->sink, t->stream));
   return NULL;
 }
 
@@ -30,11 +30,11 @@ static bench_error copy_half(void *context, int64_t i) {
 static bench_error copy_half_by_kernel(void *context, int64_t i) {
   const traffic *t = context;
   (void)i;
-  BENCH_CUDA(bench_device_copy(t->memory, t->memory + bytes / 2, bytes / 2, t->blocks, t->stream));
+  BENCH_CUDA(bench_device_copy(t->memory, t->memory + bytes / 2, bytes / 2, t->ctas, t->stream));
   return NULL;
 }
 
-/* The better of two shapes of reading: a block a chunk, and as many blocks as run at once; and of three ways of
+/* The better of two shapes of reading: a CTA a chunk, and as many CTAs as run at once; and of three ways of
  * copying: the driver's, and a kernel in both shapes. */
 static bench_error measure(traffic *t, double *read_gbps, double *copy_gbps) {
   bench_time chunks, resident, copy, copy_chunks, copy_resident;
@@ -42,10 +42,10 @@ static bench_error measure(traffic *t, double *read_gbps, double *copy_gbps) {
   BENCH_CUDA(cudaGetDevice(&device));
   BENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
   BENCH_CUDA(bench_device_fill(LPGEMM_F32, t->memory, (int64_t)(bytes / 4), SEED, t->stream));
-  t->blocks = (unsigned)(bytes / CHUNK);
+  t->ctas = (unsigned)(bytes / CHUNK);
   BENCH_TRY(bench_graph_time(t->stream, read_all, t, 1, &chunks));
   BENCH_TRY(bench_graph_time(t->stream, copy_half_by_kernel, t, 1, &copy_chunks));
-  t->blocks = (unsigned)sms * BLOCKS_AN_SM;
+  t->ctas = (unsigned)sms * CTAS_AN_SM;
   BENCH_TRY(bench_graph_time(t->stream, read_all, t, 1, &resident));
   BENCH_TRY(bench_graph_time(t->stream, copy_half_by_kernel, t, 1, &copy_resident));
   BENCH_TRY(bench_graph_time(t->stream, copy_half, t, 1, &copy));

@@ -116,11 +116,15 @@ static void run_case(void *context, gbench_report *report) {
   } counters[] = {{"us", r->time.us},
                   {"limit_us", r->limit_us},
                   {"eff", bench_efficiency(r)},
-                  {"baseline_us", r->baseline_us},
+                  {"baseline_us", r->baseline.us},
                   {"ratio", bench_ratio(r)},
                   {"gbps", bench_gbps(r)},
                   {"tflops", bench_tflops(c, r)},
-                  {"rms_error", r->rms_error}};
+                  {"rms_error", r->rms_error},
+                  {"mhz", bench_known(r->time.mhz)},
+                  {"watts", bench_known(r->time.watts)},
+                  {"baseline_mhz", bench_known(r->baseline.mhz)},
+                  {"baseline_watts", bench_known(r->baseline.watts)}};
   for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
     if (!isfinite(counters[i].value)) continue;
     report->counter[report->counters].name = counters[i].name;

@@ -2,6 +2,8 @@
 #ifndef BENCH_CASE_H
 #define BENCH_CASE_H
 
+#include <math.h>
+
 #include "common.h"
 
 typedef enum bench_operation {
@@ -38,13 +40,19 @@ typedef struct bench_case {
   int tune;                         /* REGRET: tune as well, and say what is chosen then */
 } bench_case;
 
-/* Microseconds of one launch: the median over the replays. */
+/* Microseconds of one launch: the median over the replays of a burst, or over the rounds at the clock of sustained
+ * work. */
 typedef struct bench_time {
   double us, us_min, us_max;
-  int replays;
-  int64_t launches; /* in one replay */
-  double nodes;     /* of the CUDA graph, a launch; 0 = there was no graph */
+  int replays;         /* of the burst, or of the window that counts */
+  int64_t launches;    /* in one replay */
+  double nodes;        /* of the CUDA graph, a launch; 0 = there was no graph */
+  double mhz, watts;   /* SM clock and power meanwhile; 0 = not known */
+  int rounds, settled; /* 0 rounds = a burst; settled: of the rounds, those whose last two windows agree */
 } bench_time;
+
+/* NAN for a number that is 0 where it is not known. */
+static inline double bench_known(double value) { return value > 0 ? value : (double)NAN; }
 
 /* Seconds that a case took. */
 typedef struct bench_spent {
@@ -77,14 +85,14 @@ typedef struct bench_result {
   bench_spent spent;
   double bytes;            /* what must move through memory at least; NAN: does not matter */
   double limit_us;         /* NAN: not known */
-  double baseline_us;      /* NAN: no baseline */
+  bench_time baseline;     /* us is NAN: no baseline */
   char baseline_note[256]; /* why there is none */
   bench_regret regret;
   double rms_error; /* of the sampled outputs, relative to their root mean square */
 } bench_result;
 
 static inline double bench_efficiency(const bench_result *r) { return r->limit_us / r->time.us; }
-static inline double bench_ratio(const bench_result *r) { return r->baseline_us / r->time.us; }
+static inline double bench_ratio(const bench_result *r) { return r->baseline.us / r->time.us; }
 static inline double bench_regret_of(const bench_result *r) { return r->time.us / r->regret.best_us; }
 static inline double bench_tuned_regret_of(const bench_result *r) { return r->regret.tuned_us / r->regret.best_us; }
 static inline double bench_gbps(const bench_result *r) { return r->bytes / r->time.us * 1e-3; }

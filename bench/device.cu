@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr int kThreads = 256, kBlocks = 132 * 16, kLoads = 8;
+constexpr int kThreads = 256, kCtas = 132 * 16, kLoads = 8;
 
 __device__ float load(lpgemm_dtype_t type, const void *array, int64_t i, const float *table) {
   if (type == LPGEMM_F32) return static_cast<const float *>(array)[i];
@@ -31,7 +31,7 @@ __global__ void fill(lpgemm_dtype_t type, int bytes, void *memory, int64_t count
   }
 }
 
-/* A block reads kThreads * kLoads vectors at a time, all of a thread's loads in flight together. */
+/* A CTA reads kThreads * kLoads vectors at a time, all of a thread's loads in flight together. */
 __global__ void __launch_bounds__(kThreads) read(const uint4 *memory, size_t vectors, unsigned *sink) {
   unsigned sum = 0;
   const size_t chunk = static_cast<size_t>(kThreads) * kLoads;
@@ -98,9 +98,9 @@ __global__ void compare(bench_comparison c, unsigned long long *bad) {
 }
 
 template <typename... Parameters, typename... Arguments>
-cudaError_t launch(void (*kernel)(Parameters...), unsigned blocks, cudaStream_t stream, Arguments... arguments) {
+cudaError_t launch(void (*kernel)(Parameters...), unsigned ctas, cudaStream_t stream, Arguments... arguments) {
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(blocks);
+  config.gridDim = dim3(ctas);
   config.blockDim = dim3(kThreads);
   config.stream = stream;
   return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
@@ -110,17 +110,16 @@ cudaError_t launch(void (*kernel)(Parameters...), unsigned blocks, cudaStream_t 
 
 cudaError_t bench_device_fill(lpgemm_dtype_t type, void *memory, int64_t count, uint64_t seed, cudaStream_t stream) {
   int bytes = (lpgemm_dtype_bits(type) + 7) / 8;
-  return launch(fill, kBlocks, stream, type, bytes, memory, count, seed);
+  return launch(fill, kCtas, stream, type, bytes, memory, count, seed);
 }
 
-cudaError_t bench_device_read(const void *memory, size_t bytes, unsigned blocks, void *sink, cudaStream_t stream) {
-  return launch(read, blocks, stream, static_cast<const uint4 *>(memory), bytes / sizeof(uint4),
+cudaError_t bench_device_read(const void *memory, size_t bytes, unsigned ctas, void *sink, cudaStream_t stream) {
+  return launch(read, ctas, stream, static_cast<const uint4 *>(memory), bytes / sizeof(uint4),
                 static_cast<unsigned *>(sink));
 }
 
-cudaError_t bench_device_copy(void *to, const void *from, size_t bytes, unsigned blocks, cudaStream_t stream) {
-  return launch(copy, blocks, stream, static_cast<uint4 *>(to), static_cast<const uint4 *>(from),
-                bytes / sizeof(uint4));
+cudaError_t bench_device_copy(void *to, const void *from, size_t bytes, unsigned ctas, cudaStream_t stream) {
+  return launch(copy, ctas, stream, static_cast<uint4 *>(to), static_cast<const uint4 *>(from), bytes / sizeof(uint4));
 }
 
 cudaError_t bench_device_row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,
@@ -130,5 +129,5 @@ cudaError_t bench_device_row_norms(lpgemm_dtype_t type, const void *matrix, int6
 }
 
 cudaError_t bench_device_compare(const bench_comparison *comparison, unsigned long long *bad, cudaStream_t stream) {
-  return launch(compare, kBlocks, stream, *comparison, bad);
+  return launch(compare, kCtas, stream, *comparison, bad);
 }

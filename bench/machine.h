@@ -7,6 +7,13 @@
 /* Starts launch number i; on CUDA in the machine's stream, asynchronously, fit for capture. */
 typedef bench_error (*bench_launch)(void *context, int64_t i);
 
+/* Launches; `rotation` of them use different memory. */
+typedef struct bench_program {
+  bench_launch launch;
+  void *context;
+  int64_t rotation;
+} bench_program;
+
 /* Two results of the same product, each within its bound of the exact one:
  * |a - b| <= 2 (step |y| + factor * x_norm[row] * w_norm[column] + least), by Cauchy and Schwarz. */
 typedef struct bench_comparison {
@@ -44,6 +51,10 @@ typedef struct bench_machine {
   /* In a hurry: fewer and shorter replays. What takes more than enough_us when it is tried is not replayed. */
   bench_error (*time_quickly)(bench_launch launch, void *context, int64_t rotation, double enough_us, bench_time *time);
   bench_error (*time_host)(bench_launch launch, void *context, bench_time *time); /* what a launch costs the host */
+  /* One or two programs at the clock of sustained work (clock.h), a time for each. NULL: the machine knows bursts only.
+   */
+  bench_error (*time_sustained)(const bench_program *program, int programs, bench_time *time);
+  char settled_by[160]; /* in what windows agree: "SM clock", or "time: " and why not */
 
   /* out[row] = Euclidean norm of a row; ld elements from one row to the next. */
   bench_error (*row_norms)(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,

@@ -1,5 +1,4 @@
 /* CUDA: one device, one stream, graphs, cuBLAS where it is installed. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +9,7 @@
 #include "graph_timer.h"
 #include "host_timer.h"
 #include "machine.h"
+#include "nvml.h"
 
 static cudaStream_t stream;
 
@@ -78,6 +78,10 @@ static bench_error time_host(bench_launch launch, void *context, bench_time *tim
   return bench_host_cost(launch, context, synchronize, time);
 }
 
+static bench_error time_sustained(const bench_program *program, int programs, bench_time *time) {
+  return bench_graph_time_sustained(stream, program, programs, time);
+}
+
 static bench_error row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,
                              float *out) {
   float value[256];
@@ -109,12 +113,13 @@ static bench_error compare(const bench_comparison *comparison, int64_t *bad) {
   return error;
 }
 
-/* The driver's version is known to NVML only. */
-static void read_driver(char *text, unsigned size) {
-  int (*start)(void), (*get)(char *, unsigned);
-  void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-  int found = bench_symbol(nvml, "nvmlInit_v2", &start) && bench_symbol(nvml, "nvmlSystemGetDriverVersion", &get);
-  if (!found || start() != 0 || get(text, size) != 0) snprintf(text, size, "unknown driver");
+/* NVML may number GPUs in another order than CUDA does, and knows them by their addresses too. */
+static bench_error open_nvml(bench_machine *machine) {
+  char pci[32];
+  BENCH_CUDA(cudaDeviceGetPCIBusId(pci, sizeof pci, 0));
+  bench_error error = bench_nvml_open(pci, machine->driver, sizeof machine->driver);
+  snprintf(machine->settled_by, sizeof machine->settled_by, "%s%s", error ? "time: " : "SM clock", error ? error : "");
+  return NULL;
 }
 
 static bench_error describe(bench_machine *machine) {
@@ -123,7 +128,7 @@ static bench_error describe(bench_machine *machine) {
   BENCH_CUDA(cudaGetDeviceProperties(&properties, 0));
   BENCH_CUDA(cudaRuntimeGetVersion(&number));
   snprintf(machine->device, sizeof machine->device, "%.90s", properties.name);
-  read_driver(machine->driver, sizeof machine->driver);
+  BENCH_TRY(open_nvml(machine));
   snprintf(machine->runtime, sizeof machine->runtime, "CUDA %d.%d, cuBLAS %s", number / 1000, number / 10 % 100,
            bench_cublas_version());
   return NULL;
@@ -149,6 +154,7 @@ bench_error bench_open_cuda(bench_machine *machine) {
                              .time_call = time_calls,
                              .time_quickly = time_quickly,
                              .time_host = time_host,
+                             .time_sustained = time_sustained,
                              .row_norms = row_norms,
                              .compare = compare,
                              .multiply = bench_cublas_multiply};

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "build_info.h"
+#include "clock.h"
 
 const char *bench_commit(void) {
   const char *commit = getenv("LPGEMM_COMMIT");
@@ -61,8 +62,19 @@ static void put_regret(FILE *file, const bench_case *c, const bench_result *r) {
 }
 
 static const char *baseline_of(const bench_machine *machine, const bench_case *c, const bench_result *r) {
-  if (!isfinite(r->baseline_us)) return "";
+  if (!isfinite(r->baseline.us)) return "";
   return c->operation == BENCH_QUANTIZE ? "copy" : c->operation == BENCH_GEMM ? machine->blas : "";
+}
+
+/* `of` stands in front of the keys. */
+static void put_clock(FILE *file, const char *of, const bench_time *time) {
+  char key[3][32];
+  snprintf(key[0], sizeof key[0], "%smhz", of);
+  snprintf(key[1], sizeof key[1], "%swatts", of);
+  snprintf(key[2], sizeof key[2], "%ssettled", of);
+  put_number(file, key[0], bench_known(time->mhz), ", ");
+  put_number(file, key[1], bench_known(time->watts), ", ");
+  put_number(file, key[2], time->rounds ? time->settled : (double)NAN, "");
 }
 
 static void put_case(FILE *file, const bench_machine *machine, const bench_case *c, const bench_result *r) {
@@ -84,12 +96,17 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   put_number(file, "us_min", r->time.us_min, ", ");
   put_number(file, "us_max", r->time.us_max, ", ");
   fprintf(file, "\"replays\": %d, \"launches\": %lld, ", r->time.replays, (long long)r->time.launches);
-  put_number(file, "nodes", r->time.nodes > 0 ? r->time.nodes : (double)NAN, ",\n     ");
+  put_number(file, "nodes", bench_known(r->time.nodes), ",\n     ");
+  put_text(file, "mode", r->time.rounds ? "sustained" : "burst", ", ");
+  put_clock(file, "", &r->time);
+  fputs(", ", file);
+  put_clock(file, "baseline_", &r->baseline);
+  fputs(",\n     ", file);
   put_number(file, "limit_us", r->limit_us, ", ");
   put_number(file, "eff", bench_efficiency(r), ", ");
   put_text(file, "baseline", baseline_of(machine, c, r), ", ");
   put_text(file, "blas_type", lpgemm_dtype_name(c->baseline), ", ");
-  put_number(file, "baseline_us", r->baseline_us, ", ");
+  put_number(file, "baseline_us", r->baseline.us, ", ");
   put_number(file, "ratio", bench_ratio(r), ",\n     ");
   put_number(file, "bytes", r->bytes, ", ");
   put_number(file, "gbps", bench_gbps(r), ", ");
@@ -98,6 +115,18 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   if (c->operation == BENCH_REGRET) put_regret(file, c, r);
   put_text(file, "checked", r->checked, ", ");
   put_text(file, "error", r->error, "}");
+}
+
+/* How cases of the mode "sustained" were timed. */
+static void put_rule(FILE *file, const bench_machine *machine) {
+  if (!machine->time_sustained) return;
+  fprintf(file, "\"sustained\": {\"least_m\": %d, ", BENCH_BURST_ROWS + 1);
+  put_number(file, "window_s", BENCH_WINDOW_SECONDS, ", ");
+  put_number(file, "agreement", BENCH_AGREEMENT, ", ");
+  put_text(file, "settled_by", machine->settled_by, ", ");
+  put_number(file, "least_s", BENCH_LEAST_SECONDS, ", ");
+  put_number(file, "most_s", BENCH_MOST_SECONDS, ", ");
+  fprintf(file, "\"rounds\": %d},\n  ", BENCH_ROUNDS);
 }
 
 static void put_run(FILE *file, const bench_run *run) {
@@ -117,6 +146,7 @@ static void put_run(FILE *file, const bench_run *run) {
   put_number(file, "read_gbps", run->machine->read_gbps, ",\n  ");
   put_number(file, "copy_gbps", run->machine->copy_gbps, ",\n  ");
   put_text(file, "void", run->void_because ? run->void_because : "", ",\n  ");
+  put_rule(file, run->machine);
   fprintf(file, "\"suite_cases\": %d,\n  \"cases\": [", run->count);
   int first = 1;
   for (int i = 0; i < run->count; i++) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseline.h"
 #include "operands.h"
 #include "run.h"
 
@@ -76,6 +77,13 @@ static bench_error check(bench_operands *g, const bench_case *c, bench_result *r
   return NULL;
 }
 
+static bench_error time_call(bench_operands *g, bench_result *r) {
+  const double start = bench_now();
+  BENCH_TRY(g->machine->time_host(bench_launch_product, g, &r->time));
+  r->spent.time = bench_now() - start;
+  return NULL;
+}
+
 static bench_error run(bench_operands *g, const bench_case *c, bench_result *r) {
   char forced[64], family[32];
   if (c->kernel[0]) {
@@ -90,11 +98,8 @@ static bench_error run(bench_operands *g, const bench_case *c, bench_result *r) 
   g->args = args;
   r->spent.check = bench_now() - start;
   BENCH_TRY(bench_bind_workspace(g, &g->args));
-  start = bench_now();
-  BENCH_TRY(c->operation == BENCH_CALL ? g->machine->time_host(bench_launch_product, g, &r->time)
-                                       : g->machine->time(bench_launch_product, g, g->weights->copies, &r->time));
-  r->spent.time = bench_now() - start;
-  return NULL;
+  const bench_program product = {bench_launch_product, g, g->weights->copies};
+  return c->operation == BENCH_CALL ? time_call(g, r) : bench_time_product(g->machine, c, &product, r);
 }
 
 /* ---- weights are kept while cases use the same ---- */

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "clock.h"
+
 /* A number, or a dash for what is not known. */
 static void put(FILE *file, int width, int digits, double value) {
   if (isfinite(value)) {
@@ -11,13 +13,23 @@ static void put(FILE *file, int width, int digits, double value) {
   }
 }
 
+static void put_time(FILE *file, const bench_time *time) {
+  put(file, 10, 2, time->us);
+  put(file, 5, 0, bench_known(time->mhz));
+  put(file, 4, 0, bench_known(time->watts));
+}
+
 void bench_print_head(FILE *file, const bench_run *run) {
   const bench_machine *m = run->machine;
   fprintf(file, "suite %s on %s %s %s, commit %s\n", run->suite, m->device, m->driver, m->runtime, bench_commit());
   if (isfinite(m->read_gbps)) fprintf(file, "read %.0f GB/s, copy %.0f GB/s\n", m->read_gbps, m->copy_gbps);
   if (run->void_because) fprintf(file, "VOID: %s\n", run->void_because);
-  fprintf(file, "%-64s %10s %9s %6s %10s %7s %7s  %s\n", "case", "us", "limit", "eff", m->blas, "ratio", "GB/s",
-          "kernel");
+  if (m->time_sustained) {
+    fprintf(file, "up to %d rows in bursts, then at the clock of sustained work, settled by %s\n", BENCH_BURST_ROWS,
+            m->settled_by);
+  }
+  fprintf(file, "%-64s %10s %5s %4s %9s %6s %10s %5s %4s %7s %7s  %s\n", "case", "us", "MHz", "W", "limit", "eff",
+          m->blas, "MHz", "W", "ratio", "GB/s", "kernel");
 }
 
 static void print_regret(FILE *file, const bench_result *r) {
@@ -33,10 +45,10 @@ void bench_print_case(FILE *file, const bench_case *c, const bench_result *r) {
   if (r->error[0]) {
     fprintf(file, " FAILED: %s\n", r->error);
   } else {
-    put(file, 10, 2, r->time.us);
+    put_time(file, &r->time);
     put(file, 9, 2, r->limit_us);
     put(file, 6, 3, bench_efficiency(r));
-    put(file, 10, 2, r->baseline_us);
+    put_time(file, &r->baseline);
     put(file, 7, 2, bench_ratio(r));
     put(file, 7, 0, bench_gbps(r));
     fprintf(file, "  %s\n", r->kernel);
@@ -106,7 +118,7 @@ void bench_print_summary(FILE *file, const bench_run *run) {
   print_means(file, run, 0);
   print_regrets(file, run, "untuned", bench_regret_of);
   print_regrets(file, run, "tuned", bench_tuned_regret_of);
-  fprintf(file, "seconds: %.1f for weights, %.1f for checks, %.1f for times, %.1f for %s\n", sum.weights, sum.check,
-          sum.time, sum.baseline, run->machine->blas);
+  fprintf(file, "seconds: %.1f for weights, %.1f for checks, %.1f for times, %.1f for %s by itself\n", sum.weights,
+          sum.check, sum.time, sum.baseline, run->machine->blas);
   fprintf(file, "%d cases, %d failed%s\n", ran, failed, run->void_because ? ", VOID" : "");
 }

@@ -573,7 +573,7 @@ lpgemm_status_t lpgemm_gemm_strided_batched_ex(lpgemm_handle_t handle, int trans
 
 typedef struct lpgemm_kernel_info {
   size_t size;
-  const char *name;   /* family.weights.activations.tile.arch: docs/kernels.md has the grammar */
+  const char *name;   /* family.weights.activations.tile.arch: docs/kernels/README.md has the grammar */
   const char *family; /* reference, blocked, generic, ... */
   lpgemm_backend_t backend;
   int32_t arch;      /* CUDA: compute capability * 10; CPU: 0 */

@@ -87,8 +87,9 @@ static lpgemm_status_t time_kernels(lpgemm_handle_t handle, trial *t, double dea
   LPG_TRY(prepare_trial(handle, t));
   lpg_problem problem;
   LPG_TRY(lpgemm_i_describe(handle, &t->args, &problem));
-  const lpg_kernel *untuned;
-  LPG_TRY(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &problem, &handle->device, NULL, NULL, &untuned));
+  lpg_choice choice;
+  LPG_TRY(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &problem, &handle->device, NULL, NULL, &choice));
+  const lpg_kernel *untuned = choice.kernel;
   const lpg_kernel *best = untuned;
   double time, best_time;
   LPG_TRY(time_kernel(handle, t, untuned->name, &best_time));

@@ -6,6 +6,7 @@
 
 #include "layouts/packed.h"
 #include "lpgemm.h"
+#include "plan.h"
 #include "status.h"
 
 #ifdef __cplusplus
@@ -25,12 +26,7 @@ enum {
 };
 enum { LPG_CLUSTER_SIZES = 4, LPG_CLUSTER_MOST = 8 }; /* of blocks: powers of two, and the most */
 
-/* How fast an SM is, one of an H200 being 1: what it reads, multiplies by mma.sync, and does else. 0: not known. */
-typedef struct lpg_pace {
-  double read, mma, alu;
-} lpg_pace;
-
-typedef struct lpg_device {
+struct lpg_device {
   lpgemm_backend_t backend;
   int32_t index;
   char name[64];         /* "Intel(R) Xeon(R) ...", "NVIDIA H200": the key of tuning files, without tabs */
@@ -41,18 +37,30 @@ typedef struct lpg_device {
   int64_t shared_memory; /* CUDA: bytes a block may use */
   /* CUDA, 9.0 and later: clusters of so many blocks that run at once when every block fills an SM; else 0. */
   int32_t clusters[LPG_CLUSTER_MOST + 1];
-  lpg_pace pace; /* CUDA */
-} lpg_device;
+  const lpg_rates *rates; /* CUDA; NULL: a GPU that the table does not have */
+};
 
-/* What estimates divide by. */
-static inline double lpg_pace_of(double pace) { return pace > 0.0 ? pace : 1.0; }
+/* From the device's name and architecture: src/kernels/plan/rates.c has the table. */
+void lpgemm_i_set_rates(lpg_device *device);
 
-/* From the device's name and architecture; src/dispatch/cost.h has the table. */
-void lpgemm_i_set_pace(lpg_device *device);
+/* ---- activations: who adds one to lpgemm.h and forgets a place does not compile ---- */
+
+#define LPG_ACTIVATIONS(NAME) NAME(NONE) NAME(RELU) NAME(GELU_ERF) NAME(GELU_TANH) NAME(SILU)
+
+#define LPG_ACTIVATION_ONE_(name) +1
+enum { LPG_ACTIVATION_COUNT = 0 LPG_ACTIVATIONS(LPG_ACTIVATION_ONE_) }; /* each place that computes them asserts it */
+
+/* No default: the compiler objects to a member of the enum that the list does not have. */
+#define LPG_ACTIVATION_CASE_(name) \
+  case LPGEMM_ACTIVATION_##name: return 1;
+static inline int lpg_is_activation(lpgemm_activation_t activation) {
+  switch (activation) { LPG_ACTIVATIONS(LPG_ACTIVATION_CASE_) }
+  return 0;
+}
 
 /* ---- the problem: all that the choice of a kernel depends on, no pointers to data ---- */
 
-typedef struct lpg_problem {
+struct lpg_problem {
   const lpg_packed *weights;
   uint32_t scale_span; /* of the weights' content; 255 when only a description is known */
   int64_t m;
@@ -61,8 +69,9 @@ typedef struct lpg_problem {
   lpgemm_level_t level;
   int batch_invariant;
   int tables;       /* X comes as lookup tables */
+  int x_unaligned;  /* X's rows do not begin at multiples of 16 bytes: TMA cannot read them */
   size_t workspace; /* bytes that a kernel may use: without them it is not chosen */
-} lpg_problem;
+};
 
 /* ---- the call: a problem with its data, as a kernel gets it; everything is checked and defaults are resolved ---- */
 
@@ -90,25 +99,19 @@ typedef struct lpg_call {
   const lpg_device *device;
   lpgemm_stream_t stream; /* CUDA */
   lpg_pool *pool;         /* CPU */
-  struct lpg_memo *memo;  /* NULL: nothing is remembered for this call */
+  const lpg_planned *planned;
 } lpg_call;
 
-/* ---- what a handle remembers of its last problems: to choose a kernel and to plan its launch costs microseconds ----
+/* ---- what a handle remembers of its last problems: choosing a kernel and planning its launch take microseconds ----
  */
 
-enum { LPG_REMEMBERED = 64, LPG_MEMO_WORDS = 40 };
-
-/* For a kernel to keep what follows from problem and device alone; it is the kernel's own for this problem. */
-typedef struct lpg_memo {
-  int32_t filled;
-  int32_t words[LPG_MEMO_WORDS];
-} lpg_memo;
+enum { LPG_REMEMBERED = 64 };
 
 typedef struct lpg_remembered {
   uint64_t weights, tuning; /* the number of the weights, and the version of the tuning results */
   lpg_problem problem;
   const struct lpg_kernel *kernel;
-  lpg_memo memo;
+  lpg_planned planned;
 } lpg_remembered;
 
 /* ---- tuning results of a handle; src/dispatch/tuning.c ---- */

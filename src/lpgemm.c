@@ -36,7 +36,7 @@ static lpgemm_status_t check_types(const request *r) {
   LPG_CHECK(a->x_scale_mode == LPGEMM_X_SCALE_NONE || !lpg_is_real(a->x_type), LPGEMM_INVALID_ARGUMENT,
             "x_scale_mode is %d, but x_type is %s; only 8-bit and narrower X has scales", (int)a->x_scale_mode,
             lpgemm_dtype_name(a->x_type));
-  LPG_CHECK((int)a->activation >= 0 && a->activation <= LPGEMM_ACTIVATION_SILU, LPGEMM_INVALID_ARGUMENT,
+  LPG_CHECK(lpg_is_activation(a->activation), LPGEMM_INVALID_ARGUMENT,
             "activation is %d; it must be an LPGEMM_ACTIVATION_ value", (int)a->activation);
   LPG_CHECK((int)a->level >= 0 && a->level <= LPGEMM_LEVEL_FAST, LPGEMM_INVALID_ARGUMENT,
             "level is %d; it must be LPGEMM_LEVEL_EXACT or LPGEMM_LEVEL_FAST", (int)a->level);
@@ -165,7 +165,7 @@ static lpgemm_status_t read_scalars(request *r, const lpgemm_handle_t handle, co
   call->c = call->beta != 0.0f ? r->args.c : NULL;
   if (r->args.y_type == LPGEMM_I32) {
     LPG_CHECK((call->alpha == 0.0f || call->alpha == 1.0f) && (call->beta == 0.0f || call->beta == 1.0f),
-              LPGEMM_NOT_SUPPORTED, "alpha is %g and beta %g; with int32 output each must be 0 or 1",
+              LPGEMM_INVALID_ARGUMENT, "alpha is %g and beta %g; with int32 output each must be 0 or 1",
               (double)call->alpha, (double)call->beta);
   }
   return LPGEMM_SUCCESS;
@@ -180,6 +180,14 @@ static lpgemm_status_t read_args(lpgemm_handle_t handle, const lpgemm_run_args_t
   LPG_TRY(lpgemm_i_copy_struct(&r->args, sizeof r->args, args, "args"));
   LPG_TRY(lpgemm_i_check_reserved(r->args.reserved, 4, "args"));
   return LPGEMM_SUCCESS;
+}
+
+/* Where X lies, if the call says: what is quantised inside lies in the workspace, row after row. */
+static int x_is_unaligned(const request *r) {
+  const lpgemm_run_args_t *a = &r->args;
+  const int64_t k = r->call.problem.weights->desc.k;
+  if (a->quantize_x) return k % 16 != 0;
+  return (uintptr_t)a->x % 16 != 0 || a->ldx * lpg_bytes(a->x_type) % 16 != 0 || a->ldx >= INT64_C(1) << 39;
 }
 
 /* Resolves defaults, checks everything but pointers and scalars, and fills the problem. */
@@ -204,6 +212,7 @@ static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lp
   p->level = a->level;
   p->batch_invariant = a->batch_invariant;
   p->tables = a->tables != NULL;
+  p->x_unaligned = x_is_unaligned(r);
   p->workspace = SIZE_MAX;
   r->forced = a->kernel ? a->kernel : handle->forced_kernel;
   if (a->quantize_x) {
@@ -213,9 +222,9 @@ static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lp
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t choose(lpgemm_handle_t handle, const request *r, const lpg_kernel **kernel) {
+static lpgemm_status_t choose(lpgemm_handle_t handle, const request *r, lpg_choice *choice) {
   return lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &r->call.problem, &handle->device, handle->tuning,
-                         r->forced, kernel);
+                         r->forced, choice);
 }
 
 /* What the handle's workspace leaves for a kernel. */
@@ -225,12 +234,16 @@ static void set_workspace(lpgemm_handle_t handle, request *r) {
 }
 
 /* The same for a run: a problem that the handle had before costs no choice. */
-static lpgemm_status_t choose_for_run(lpgemm_handle_t handle, request *r, const lpg_kernel **kernel) {
-  if ((r->forced && *r->forced) || lpgemm_i_log_level() == LPG_LOG_DISPATCH) return choose(handle, r, kernel);
+static lpgemm_status_t choose_for_run(lpgemm_handle_t handle, request *r, lpg_choice *choice) {
+  if ((r->forced && *r->forced) || lpgemm_i_log_level() == LPG_LOG_DISPATCH) {
+    LPG_TRY(choose(handle, r, choice));
+    r->call.planned = &choice->planned;
+    return LPGEMM_SUCCESS;
+  }
   lpg_remembered *remembered;
   LPG_TRY(lpgemm_i_remember(handle, r->args.weights, &r->call.problem, &remembered));
-  *kernel = remembered->kernel;
-  r->call.memo = &remembered->memo;
+  choice->kernel = remembered->kernel;
+  r->call.planned = &remembered->planned;
   return LPGEMM_SUCCESS;
 }
 
@@ -278,7 +291,7 @@ static lpgemm_status_t launch(lpgemm_handle_t handle, request *r, const lpg_kern
   LPG_TRY(lpgemm_i_enter(handle, &before));
   lpgemm_status_t status = lpgemm_i_profile_start(handle, &start);
   if (status == LPGEMM_SUCCESS && r->args.quantize_x && !r->call.skip_product) status = quantize_inside(handle, r);
-  if (status == LPGEMM_SUCCESS) status = kernel->run(&r->call);
+  if (status == LPGEMM_SUCCESS) status = kernel->launch(&r->call);
   if (status == LPGEMM_SUCCESS) status = lpgemm_i_profile_end(handle, &r->call.problem, kernel->name, start);
   lpgemm_i_leave(handle, before);
   return status;
@@ -287,18 +300,19 @@ static lpgemm_status_t launch(lpgemm_handle_t handle, request *r, const lpg_kern
 lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args, const lpg_scalars *scalars,
                              int check_only) {
   request r;
-  const lpg_kernel *kernel;
+  lpg_choice choice;
   LPG_TRY(read_args(handle, args, &r));
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
   const lpg_packed *packed = &r.args.weights->packed;
   LPG_TRY(make_problem(handle, &r, packed, r.args.weights->content.scale_span));
   set_workspace(handle, &r);
-  LPG_TRY(choose_for_run(handle, &r, &kernel));
+  LPG_TRY(choose_for_run(handle, &r, &choice));
+  const lpg_kernel *kernel = choice.kernel;
   if (r.args.m == 0 || packed->desc.n == 0) return LPGEMM_SUCCESS;
   LPG_TRY(read_scalars(&r, handle, scalars));
   LPG_TRY(check_pointers(&r, packed));
   size_t own = r.quantized_bytes + r.scale_bytes;
-  size_t needed = own + (kernel->workspace ? kernel->workspace(&r.call.problem, &handle->device) : 0);
+  size_t needed = own + lpgemm_i_workspace_of(kernel, &r.call.problem, &handle->device);
   LPG_CHECK(handle->workspace_bytes >= needed, LPGEMM_WORKSPACE_TOO_SMALL,
             "the workspace has %zu bytes, but kernel %s needs %zu; see lpgemm_workspace_size() and "
             "lpgemm_set_workspace()",
@@ -382,12 +396,12 @@ lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc
   args.y_type = y_type;
   args.m = m;
   request r;
-  const lpg_kernel *kernel;
+  lpg_choice choice;
   LPG_TRY(read_args(handle, &args, &r));
   lpg_packed packed;
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
   LPG_TRY(make_problem(handle, &r, &packed, 255));
-  return choose(handle, &r, &kernel);
+  return choose(handle, &r, &choice);
 }
 
 lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *args, char *text, size_t text_bytes) {
@@ -398,6 +412,8 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
   LPG_TRY(make_problem(handle, &r, &r.args.weights->packed, r.args.weights->content.scale_span));
   set_workspace(handle, &r);
+  const lpg_scalars scalars = {r.args.alpha, r.args.beta, LPGEMM_F32};
+  LPG_TRY(read_scalars(&r, handle, &scalars));
   return lpgemm_i_explain(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, handle->tuning,
                           r.forced, text, text_bytes);
 }

@@ -1,10 +1,10 @@
-/* Which kernel a handle chose for a problem it had before. */
+/* Which kernel a handle chose, with which plan, for a problem it had before. */
 #include "dispatch/dispatch.h"
 
 static int is_same(const lpg_problem *a, const lpg_problem *b) {
   return a->m == b->m && a->x_type == b->x_type && a->y_type == b->y_type && a->x_scale_mode == b->x_scale_mode &&
          a->level == b->level && a->batch_invariant == b->batch_invariant && a->tables == b->tables &&
-         a->workspace == b->workspace;
+         a->x_unaligned == b->x_unaligned && a->workspace == b->workspace;
 }
 
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
@@ -15,12 +15,14 @@ lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weigh
   if (r->kernel && r->weights == weights->number && r->tuning == tuning && is_same(&r->problem, problem)) {
     return LPGEMM_SUCCESS;
   }
+  lpg_choice choice;
   r->kernel = NULL;
   LPG_TRY(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, problem, &handle->device, handle->tuning, NULL,
-                          &r->kernel));
+                          &choice));
+  r->kernel = choice.kernel;
+  r->planned = choice.planned;
   r->weights = weights->number;
   r->tuning = tuning;
   r->problem = *problem;
-  r->memo.filled = 0;
   return LPGEMM_SUCCESS;
 }

@@ -37,8 +37,8 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
   lpgemm_status_t status = handle->backend->prepare ? handle->backend->prepare() : LPGEMM_SUCCESS;
   for (int i = 0; i < lpgemm_i_registry_count && status == LPGEMM_SUCCESS; i++) {
     const lpg_kernel *kernel = &lpgemm_i_registry[i];
-    if (!kernel->prepare || !lpgemm_i_may_take(kernel, &weights->packed, &handle->device)) continue;
-    status = kernel->prepare();
+    if (!kernel->load || !lpgemm_i_may_take(kernel, &weights->packed, &handle->device)) continue;
+    status = kernel->load(&handle->device);
   }
   lpgemm_i_leave(handle, before);
   return status;

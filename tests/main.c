@@ -11,11 +11,18 @@ enum {
   NVCC = TEST_ON_CPU | TEST_NEEDS_NVCC
 };
 
+#ifdef LPG_EXPERIMENTAL
+#define EXPERIMENTS SUITE(lut_gpu, BOTH)
+#else
+#define EXPERIMENTS
+#endif
+
 /* On CUDA capturing comes first: it wants kernels that have never run. */
 #define SUITES              \
   SUITE(compare, CPU)       \
   SUITE(layouts, CPU)       \
   SUITE(numbers, CPU)       \
+  SUITE(bench_clock, CPU)   \
   SUITE(capture, CUDA)      \
   SUITE(device, CUDA)       \
   SUITE(format, BOTH)       \
@@ -24,10 +31,10 @@ enum {
   SUITE(quantize, BOTH)     \
   SUITE(dispatch, CPU)      \
   SUITE(plan, CPU)          \
-  SUITE(wide, BOTH)         \
-  SUITE(bits, BOTH)         \
-  SUITE(counts, BOTH)       \
-  SUITE(lookup, BOTH)       \
+  SUITE(gemm_family, BOTH)  \
+  SUITE(gemv1, BOTH)        \
+  SUITE(gemv1_i8, BOTH)     \
+  EXPERIMENTS               \
   SUITE(dequantisers, NVCC) \
   SUITE(remember, CPU)      \
   SUITE(misuse, BOTH)       \
@@ -38,9 +45,9 @@ enum {
   SUITE(outputs, BOTH)      \
   SUITE(activations, BOTH)  \
   SUITE(lut, CPU)           \
-  SUITE(planes, BOTH)       \
-  SUITE(octets, BOTH)       \
-  SUITE(dense, BOTH)        \
+  SUITE(gemm1, BOTH)        \
+  SUITE(gemm8, BOTH)        \
+  SUITE(dequant, BOTH)      \
   SUITE(dropin, BOTH)       \
   SUITE(cublas, CUDA)       \
   SUITE(threads, BOTH)      \

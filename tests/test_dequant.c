@@ -256,7 +256,7 @@ static void check_turns(lpgemm_dtype_t x_type) {
   problem_free(&p);
 }
 
-void suite_dense(void) {
+void suite_dequant(void) {
   if (test_case("dequant/scaling")) check_scaling();
   if (test_case("dequant/plan")) check_plan();
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;

@@ -15,6 +15,7 @@ static struct {
 
 static const lpgemm_dtype_t real_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
 static const char *const activations[] = {"none", "relu", "gelu_erf", "gelu_tanh", "silu"};
+_Static_assert(sizeof activations / sizeof activations[0] == LPG_ACTIVATION_COUNT, "an activation that nobody tests");
 
 /* ---- every combination, random numbers ---- */
 
@@ -186,7 +187,7 @@ void suite_epilogue(void) {
   all.kernels = problem_kernels(all.kernel);
   for (int y = 0; y < 3; y++) {
     const char *type = lpgemm_dtype_name(real_types[y]);
-    for (int a = LPGEMM_ACTIVATION_NONE; a <= LPGEMM_ACTIVATION_SILU; a++) {
+    for (int a = LPGEMM_ACTIVATION_NONE; a < LPG_ACTIVATION_COUNT; a++) {
       for (int b = 0; b < 4; b++) {
         lpgemm_dtype_t bias = b ? real_types[b - 1] : 0;
         if (!test_case("epilogue/%s/%s/bias_%s", type, activations[a], lpgemm_dtype_name(bias))) continue;

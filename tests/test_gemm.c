@@ -404,7 +404,7 @@ static void check_chunks(lpgemm_dtype_t x) {
   check_spec(&s);
 }
 
-static void suite_dense(void) {
+static void suite_dequant(void) {
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   for (int t = 0; t < PROBLEM_TYPES; t++) {
     for (int x = 0; x < 6; x++) {
@@ -969,7 +969,7 @@ void suite_gemm(void) {
     if (test_case("gemm/random/%03d", i)) check_random(-1, 0, 0);
   }
   suite_few_and_many_rows();
-  suite_dense();
+  suite_dequant();
   suite_edge_shapes();
   suite_model_shapes();
   suite_cancel();

@@ -230,7 +230,7 @@ static void check_refused(int which) {
   problem_free(&p);
 }
 
-void suite_planes(void) {
+void suite_gemm1(void) {
   for (int bits = 1; bits <= 8; bits++) {
     if (test_case("gemm1/columns/w%d", bits)) check_weights(bits);
   }

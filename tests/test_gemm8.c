@@ -144,7 +144,7 @@ static void check_e4m3(lpgemm_handle_t handle, int shape, int which) {
   check_spec(handle, &s);
 }
 
-void suite_octets(void) {
+void suite_gemm8(void) {
   if (test_case("gemm8/items/row")) check_items(LPGEMM_I8, 0);
   if (test_case("gemm8/items/128")) check_items(LPGEMM_I8, 128);
   if (test_case("gemm8/items/e4m3")) check_items(LPGEMM_E4M3, 0);

@@ -253,25 +253,25 @@ static void check_shared(lpgemm_handle_t handle, int i) {
   problem_free(&p);
 }
 
-void suite_wide(void) {
+void suite_gemm_family(void) {
   if (test_backend() == LPGEMM_BACKEND_CUDA) {
     lpgemm_handle_t handle = problem_handle(1);
     for (int i = 0; i < COUNT(shared); i++) {
-      if (test_case("gemm-family/shared/%s", shared[i].name)) check_shared(handle, i);
+      if (test_case("gemm_family/shared/%s", shared[i].name)) check_shared(handle, i);
     }
     CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
     return;
   }
   for (int i = 0; i < COUNT(shared); i++) {
-    if (test_case("gemm-family/plan/%s", shared[i].name)) check_shared_plan(i);
+    if (test_case("gemm_family/plan/%s", shared[i].name)) check_shared_plan(i);
   }
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    if (test_case("gemm-family/form/%s", cases[i].name)) check_case(&cases[i]);
+    if (test_case("gemm_family/form/%s", cases[i].name)) check_case(&cases[i]);
   }
-  if (test_case("gemm-family/near")) check_near();
+  if (test_case("gemm_family/near")) check_near();
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
   for (int x = 0; x < 2; x++) {
-    if (!test_case("gemm-family/slots/%s", lpgemm_dtype_name(x_types[x]))) continue;
+    if (!test_case("gemm_family/slots/%s", lpgemm_dtype_name(x_types[x]))) continue;
     int taken = 0;
     for (int i = 0; i < 4000; i++) taken += check_drawn(x_types[x]);
     CHECK(taken > 1000);

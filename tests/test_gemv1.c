@@ -214,7 +214,7 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
   problem_free(&p);
 }
 
-void suite_bits(void) {
+void suite_gemv1(void) {
   test_fixed_point();
   test_gemm1();
   check_gemv1_plans("gemv1", LPG_GEMV1_MOST_X, lpg_gemv1_mode_of, check_plan);

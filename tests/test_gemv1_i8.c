@@ -22,7 +22,7 @@ static void check_planes(int bits, int32_t a) {
 
 static void test_gemm1(void) {
   for (int bits = 1; bits <= 2; bits++) {
-    if (!test_case("gemv1-i8/planes/u%d", bits)) continue;
+    if (!test_case("gemv1_i8/planes/u%d", bits)) continue;
     for (int a = -128; a < 128; a++) check_planes(bits, a);
   }
 }
@@ -105,13 +105,13 @@ static void check_product(lpgemm_handle_t handle, int i) {
   problem_free(&p);
 }
 
-void suite_counts(void) {
+void suite_gemv1_i8(void) {
   test_gemm1();
   check_gemv1_plans("gemv1-i8", LPG_GEMV1_I8_MOST_X, lpg_gemv1_i8_mode_of, check_plan);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(1);
   for (int i = 0; i < (int)(sizeof products / sizeof products[0]); i++) {
-    if (test_case("gemv1-i8/product/%d", i)) check_product(handle, i);
+    if (test_case("gemv1_i8/product/%d", i)) check_product(handle, i);
   }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -92,7 +92,7 @@ static void check_product(int bits, int kind) {
 
 static void test_products(void) {
   for (int bits = 1; bits <= 4; bits++) {
-    if (test_case("lut-gpu/entries/u%d", bits)) {
+    if (test_case("lut_gpu/entries/u%d", bits)) {
       chunk c;
       draw_chunk(&c, bits, 0);
       for (int n = 0; n < LPG_CHUNK_K; n += 4) {
@@ -101,7 +101,7 @@ static void test_products(void) {
         }
       }
     }
-    if (!test_case("lut-gpu/product/u%d", bits)) continue;
+    if (!test_case("lut_gpu/product/u%d", bits)) continue;
     for (int n = 0; n < 600; n++) check_product(bits, n % 3);
   }
 }
@@ -128,7 +128,7 @@ static void check_plan(const lpg_lut_gpu_plan *p, const lpg_packed *w, const lpg
 static void test_plans(void) {
   static const lpg_device *const devices[] = {&sm90, &h100_pcie};
   for (int d = 0; d < 2; d++) {
-    if (!test_case("lut-gpu/plan/%d", d)) continue;
+    if (!test_case("lut_gpu/plan/%d", d)) continue;
     int found = 0;
     for (int i = 0; i < 1000; i++) {
       lpgemm_weight_desc_t desc = {.size = sizeof desc, .scale_type = LPGEMM_F16, .group_k = i % 2 ? 128 : 0};
@@ -165,7 +165,7 @@ static void put_outliers(problem *p, lpgemm_handle_t handle) {
 /* zero: an lpgemm_zero_t. exact: the result is the oracle's to the bit; else X has outliers. */
 static void check_large(lpgemm_dtype_t type, lpgemm_dtype_t x_type, int zero, int64_t m, int64_t n, int64_t k,
                         int exact) {
-  if (!test_case("lut-gpu/large/%s/%s/zero%d/%dx%dx%d/%s", lpgemm_dtype_name(type), lpgemm_dtype_name(x_type), zero,
+  if (!test_case("lut_gpu/large/%s/%s/zero%d/%dx%dx%d/%s", lpgemm_dtype_name(type), lpgemm_dtype_name(x_type), zero,
                  (int)m, (int)n, (int)k, exact ? "exact" : "outliers")) {
     return;
   }
@@ -213,7 +213,7 @@ static void test_large(void) {
   }
 }
 
-void suite_lookup(void) {
+void suite_lut_gpu(void) {
   test_products();
   test_plans();
   test_large();

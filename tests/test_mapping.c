@@ -87,7 +87,7 @@ static const int64_t rows[] = {1, 2, 4, 8, 9, 16, 17, 24, 32, 33, 48, 64, 65, 96
 static void write_line(FILE *file, const lpg_device *device, const kind *k, const int64_t *shape) {
   const char *last = "";
   lpg_device paced = *device;
-  lpgemm_i_set_pace(&paced);
+  lpgemm_i_set_rates(&paced);
   fprintf(file, "%s: %s by %s, %lld x %lld:", device->name, k->words, lpgemm_dtype_name(k->x), (long long)shape[0],
           (long long)shape[1]);
   for (int i = 0; i < COUNT(rows); i++) {
@@ -153,7 +153,7 @@ static void test_golden(void) {
 static lpg_pace pace_of(const char *name, int32_t arch) {
   lpg_device device = {.backend = LPGEMM_BACKEND_CUDA, .arch = arch};
   snprintf(device.name, sizeof device.name, "%s", name);
-  lpgemm_i_set_pace(&device);
+  lpgemm_i_set_rates(&device);
   return device.pace;
 }
 

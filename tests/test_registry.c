@@ -74,7 +74,7 @@ static void parse_arch(const char *word, const lpg_kernel *k) {
   }
 }
 
-/* A name says what its record says: docs/kernels.md. */
+/* A name says what its record says: docs/kernels/README.md. */
 static void check_name(const lpg_kernel *k) {
   char word[LPG_KERNEL_NAME_BYTES];
   const char *rest = k->name;

@@ -86,12 +86,13 @@ KINDS = (("[uib][1-8]", "integer"), ("e?m?", "float"), ("c[1-4]", "codebook"), (
 def with_derived(case):
     """The case with the fields that follow from others: type "u4", kind "integer", scales "g128-f16" (all the words of
     its weights but the type and a constant zero), integer (the unsigned type of that width), and sizes rounded up: n_up
-    and k_up to 256, m_up to a power of two."""
+    and k_up to 256, m_up to a power of two. Older records do not have all fields."""
     words = case["weights"].split() or [""]
     kind = next(k for pattern, k in KINDS if fnmatch.fnmatchcase(words[0], pattern))
     scales = "-".join(w for w in words[1:] if not re.fullmatch(r"z-?[0-9.]+", w))
-    return {"x_gap": 0, "invariant": "no", "tables": "no", "nodes": None, "blas_type": case.get("x"), **case,
-            "type": words[0], "kind": kind, "scales": scales,
+    older = {"x_gap": 0, "invariant": "no", "tables": "no", "nodes": None, "blas_type": case.get("x"), "mode": "burst",
+             "mhz": None, "watts": None, "baseline_mhz": None, "baseline_watts": None}
+    return {**older, **case, "type": words[0], "kind": kind, "scales": scales,
             "integer": f"u{case['bits']}", "n_up": -(-case["n"] // 256) * 256, "k_up": -(-case["k"] // 256) * 256,
             "m_up": 1 << (case["m"] - 1).bit_length()}
 
@@ -129,7 +130,8 @@ def cases(record, filters=None, root=ROOT):
 
 
 def load(names, filters=None, root=ROOT):
-    """(cases, reasons, records) of one record or of several joined by +, as a run in parts leaves them."""
+    """(cases, reasons, records) of one record or of several joined by +, as a run in parts leaves them. A record gets
+    its own cases among them as `shown`."""
     good, refused, records = [], [], []
     for name in names.split("+"):
         record = read(path_of(name, root))
@@ -139,10 +141,22 @@ def load(names, filters=None, root=ROOT):
             raise Refused(f"{name}: {error}") from None
         good += some
         refused += [f"{name}: {reason}" for reason in reasons]
-        records.append(record)
+        records.append({**record, "shown": some})
     if not good:
         refused.append(f"{names}: no case is left")
     return good, refused, records
+
+
+def timing(record):
+    """How the shown cases were timed, to follow the suite's name. The CPU has one way."""
+    modes, rule = {case["mode"] for case in record["shown"]}, record.get("sustained")
+    if record.get("backend") == "cpu" or not modes:
+        return ""
+    if modes == {"burst"}:
+        return ", bursts"
+    by = "" if rule["settled_by"] == "SM clock" else f" (settled by {rule['settled_by']})"
+    bursts = f"bursts up to {rule['least_m'] - 1} rows, then " if "burst" in modes else ""
+    return f", {bursts}at the clock of sustained work{by}"
 
 
 def caption(record):
@@ -152,5 +166,5 @@ def caption(record):
     ran, planned = len(record["cases"]), record.get("suite_cases", 0)
     part = f" ({ran} of its {planned} cases)" if ran < planned else ""
     bandwidth = f", read bandwidth {record['read_gbps'] / 1000:.2f} TB/s" if record["read_gbps"] else ""
-    run = f"commit `{record['commit']}`, {record['date'][:10]}, suite `{record['suite']}`{part}"
+    run = f"commit `{record['commit']}`, {record['date'][:10]}, suite `{record['suite']}`{part}{timing(record)}"
     return where + bandwidth, run

@@ -14,7 +14,7 @@ of the record (wildcards; 1..8 is a range; alternatives joined by |) and by thos
     <!-- end -->
     <!-- plot: h200-decode eff-bits docs/eff.svg shape=57344x8192 m=1|16 -->
 
-    list     one row a case
+    list     one row a case; SM clock and power where they were recorded
     grid     one row a matrix and type of weights, a column for each M; a cell is the time in us, then eff = limit /
              time and how many times as fast as the baseline, where they are known
     types    one row a type of weights, a column for each matrix (if there are several) and M; cells as in grid
@@ -61,16 +61,23 @@ def threads(case):
     return f", {case['threads']} threads" if case["threads"] else ""
 
 
+def clock_columns(cases, of=""):
+    """Columns as in as_list(), none where nothing was recorded; `of` stands in front of the fields."""
+    return [(head, lambda c, field=of + field: number(c[field], 0))
+            for head, field in (("MHz", "mhz"), ("W", "watts")) if any(c[of + field] for c in cases)]
+
+
 def as_list(cases):
     baseline = next((c["baseline"] for c in cases if c["baseline"]), None)
-    head = ["N x K", "M", "weights", "x", "kernel", "us", "limit", "eff", "GB/s"]
-    head += [f"{baseline} us", "times as fast"] if baseline else []
-    rows = []
-    for c in cases:
-        row = [f"{c['n']} x {c['k']}", str(c["m"]), c["weights"] + threads(c), c["x"] or "-", f"`{c['kernel']}`",
-               time_text(c["us"]), time_text(c["limit_us"]), number(c["eff"], 2), number(c["gbps"], 0)]
-        rows.append(row + ([time_text(c["baseline_us"]), number(c["ratio"], 2)] if baseline else []))
-    return markdown(head, rows)
+    columns = [("N x K", lambda c: f"{c['n']} x {c['k']}"), ("M", lambda c: str(c["m"])),
+               ("weights", lambda c: c["weights"] + threads(c)), ("x", lambda c: c["x"] or "-"),
+               ("kernel", lambda c: f"`{c['kernel']}`"), ("us", lambda c: time_text(c["us"])),
+               *clock_columns(cases), ("limit", lambda c: time_text(c["limit_us"])),
+               ("eff", lambda c: number(c["eff"], 2)), ("GB/s", lambda c: number(c["gbps"], 0))]
+    if baseline:
+        columns += [(f"{baseline} us", lambda c: time_text(c["baseline_us"])),
+                    *clock_columns(cases, "baseline_"), ("times as fast", lambda c: number(c["ratio"], 2))]
+    return markdown([head for head, _ in columns], [[text(c) for _, text in columns] for c in cases])
 
 
 def cell(case):
@@ -250,7 +257,7 @@ def summary(bars, name, root=bench_records.ROOT):
 # ---- the test of this file: a repository of its own, with one kernel ----
 
 GENERATOR = """import collections
-FAMILIES = {"decode": collections.namedtuple("Family", "header")("kernels/decode.cuh")}
+FAMILIES = {"gemv": collections.namedtuple("Family", "header")("kernels/gemv.cuh")}
 def parse(families, name):
     if name.split(".")[0] not in families:
         raise ValueError(name + " is not there")
@@ -259,7 +266,7 @@ def parse(families, name):
 
 
 CASE = {"name": "gemm/a/m1", "operation": "gemm", "shape": "a", "m": 1, "n": 64, "k": 32, "weights": "u4 g128",
-        "bits": 4, "x": "f16", "y": "f16", "threads": 0, "kernel": "decode.u4.f16.16x8.sm90a", "family": "decode",
+        "bits": 4, "x": "f16", "y": "f16", "threads": 0, "kernel": "gemv.u4.f16.16x8.sm90a", "family": "gemv",
         "us": 12.34, "limit_us": 10.0, "eff": 0.81, "gbps": 3000.0, "baseline": "cuBLAS", "baseline_us": 30.0,
         "ratio": 2.43, "checked": "all", "error": ""}
 
@@ -295,6 +302,22 @@ def test_views():
     assert bench_records.fits(derived, {"m": "1|2..5", "type": "[uib]3"})
     assert not bench_records.fits(derived, {"m": "6..8"})
     assert changed(weights="e4m3 g128")["kind"] == "float" and changed(weights="iq4_nl")["kind"] == "codebook"
+
+
+def test_clock():
+    """What tells how cases were timed, and at which clock."""
+    burst, sustained = changed(), changed(m=256, mode="sustained", mhz=1411.6, watts=690.2, baseline_mhz=1290.0)
+    rule = {"least_m": 65, "settled_by": "SM clock"}
+    timings = [bench_records.timing({"shown": shown, "sustained": rule, **more}) for shown, more in
+               (([burst], {}), ([sustained], {}), ([burst, sustained], {}), ([burst], {"backend": "cpu"}),
+                ([sustained], {"sustained": {**rule, "settled_by": "time: no NVML"}}))]
+    work = "at the clock of sustained work"
+    assert timings == [", bursts", f", {work}", f", bursts up to 64 rows, then {work}", "",
+                       f", {work} (settled by time: no NVML)"], timings
+    text = as_list([burst, sustained])
+    assert "| us | MHz | W | limit | eff | GB/s | cuBLAS us | MHz | times as fast |" in text, text
+    assert "| 12.3 | 1412 | 690 |" in text and "| 30.0 | 1290 | 2.43 |" in text and "| 12.3 | - | - |" in text, text
+    assert bench_records.fits(burst, {"mode": "burst"}) and "MHz" not in as_list([burst])
 
 
 BARS = """# made up
@@ -355,7 +378,7 @@ def test_documents(root, commit, record):
     assert run("--check", [document], root) == 1 and run("--update", [document], root) == 0
     assert run("--check", [document], root) == 0
     text, picture = read_text(document), read_text(os.path.join(root, "eff.svg"))
-    assert "| all | eff | 0.7 | - | 0.810 | met | 1 | `gemm/a/m1` |" in text and "(1 of its 3 cases); commit" in text, text
+    assert "| all | eff | 0.7 | - | 0.810 | met | 1 | `gemm/a/m1` |" in text and "(1 of its 3 cases), bursts; commit" in text, text
     assert "<svg" in picture and "64 x 32, M = 1" in picture and "M = 16" not in picture, picture
     os.remove(os.path.join(root, "eff.svg"))
     assert run("--check", [document], root) == 1
@@ -363,7 +386,7 @@ def test_documents(root, commit, record):
 
 def selftest():
     case = CASE
-    record = {"suite": "decode", "commit": "", "date": "2026-01-02T03:04:05Z", "device": "GPU", "driver": "1",
+    record = {"suite": "few", "commit": "", "date": "2026-01-02T03:04:05Z", "device": "GPU", "driver": "1",
               "runtime": "2", "read_gbps": 4560.0, "void": "", "suite_cases": 1, "cases": [case]}
     with tempfile.TemporaryDirectory() as root:
         def commit(path, text):
@@ -384,14 +407,15 @@ def selftest():
         subprocess.run(["git", "init", "-q", root], check=True)
         commit("bench/results/r.json", "{}")
         before = commit("tools/gen_kernels.py", GENERATOR)
-        after = commit("src/kernels/decode.cuh", "\n")
+        after = commit("src/kernels/gemv.cuh", "\n")
         text, refused = tables(commit=after)
         assert "| 64 x 32 | u4 g128 | f16 | 12.3 (0.81, 2.4x) |" in text and "old" not in text, text
         assert not refused, refused
         shown = "    <!-- bench: r grid m=1 -->\n    <!-- end -->\n    <!-- plot: r eff-bits x.svg -->\n"
         assert with_tables(shown, root, refused) == shown and not refused  # a marker that a document shows
         assert "GPU (driver 1, 2), read bandwidth 4.56 TB/s" in text and text.endswith("<!-- end -->\nb\n"), text
-        for changes, why in (({"commit": before}, "has no src/kernels/decode.cuh"),
+        assert "suite `few`, bursts." in text, text  # a record from before there were modes
+        for changes, why in (({"commit": before}, "has no src/kernels/gemv.cuh"),
                              ({"commit": after + "-dirty"}, "changed sources"),
                              ({"commit": "0123456789abcdef0123456789abcdef01234567"}, "no ancestor"),
                              ({"commit": after, "void": "slow"}, "void: slow"),
@@ -404,8 +428,9 @@ def selftest():
             assert "12.3" not in text and any(why in r for r in refused), (changes, text, refused)
         text, refused = tables(commit=after, cases=[{**case, "error": "wrong"}, {**case, "shape": "b", "n": 65}])
         assert "| 65 x 32 |" in text and "| 64 x 32 |" not in text and len(refused) == 1, (text, refused)
-        assert "| 12.3 | 10.0 | 0.81 | 3000 | 30.0 | 2.43 |" in as_list([case])
+        assert "| 12.3 | 10.0 | 0.81 | 3000 | 30.0 | 2.43 |" in as_list([changed()])
         test_views()
+        test_clock()
         test_bars(root)
         with contextlib.redirect_stderr(io.StringIO()):
             test_documents(root, after, record)

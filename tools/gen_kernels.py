@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The table of kernels, and what is generated from it.
 
-    gen_kernels.py --out DIR [--archs "90a 80"] [--only PATTERN]    registry.c, rules.mk and the CUDA instances
+    gen_kernels.py --out DIR [--archs "90a 80"] [--only PATTERN] [--experiments]
+                                                                    registry.c, rules.mk and the CUDA instances
     gen_kernels.py --list [--archs ...]                             the names
     gen_kernels.py --refused                                        what the axes allow and legal() does not, and why
-    gen_kernels.py --matrix [--archs ...]                           the support matrix in Markdown
     gen_kernels.py --list-layouts                                   the packed layouts and their kernels
     gen_kernels.py --selftest                                       exercises all of this with a made-up CUDA family
 
-docs/kernels.md has the grammar of the names and says how to add a kernel, a family and an architecture."""
+docs/kernels/README.md has the grammar of the names and says how to add a kernel, a family and an architecture."""
 import argparse
 import collections
 import contextlib
@@ -20,19 +20,13 @@ import tempfile
 
 # ---- axes: every word that may stand in a name ----
 
-# Kinds of weights, the LPG_W_ members of src/dispatch/dispatch.h: widths, and the row's head in the support matrix.
-KINDS = {
-    "UINT": (range(1, 9), "`u1`-`u8`"),
-    "INT": (range(2, 9), "`i2`-`i8`"),
-    "BIPOLAR": (range(1, 9), "`b1`-`b8`"),
-    "CODEBOOK": (range(1, 5), "`c1`-`c4`, NF4, FP4, IQ4_NL"),
-    "FLOAT": (range(3, 9), "`eXmY`, 3 to 8 bits"),
-}
+# Kinds of weights, the LPG_W_ members of src/dispatch/dispatch.h, and their widths.
+KINDS = {"UINT": range(1, 9), "INT": range(2, 9), "BIPOLAR": range(1, 9), "CODEBOOK": range(1, 5), "FLOAT": range(3, 9)}
 # Words for weights, with a letter and a width: kinds that share a dequantiser. The packed form stores integers alike.
 INTEGERS = ("UINT", "INT", "BIPOLAR")
 LETTERS = {"w": tuple(KINDS), "u": INTEGERS, "c": ("CODEBOOK",), "f": ("FLOAT",)}
 WEIGHTS = {"any": (tuple(KINDS), range(1, 9)), "int": (INTEGERS, range(1, 9)),
-           **{f"{letter}{b}": (kinds, (b,)) for letter, kinds in LETTERS.items() for b in KINDS[kinds[0]][0]}}
+           **{f"{letter}{b}": (kinds, (b,)) for letter, kinds in LETTERS.items() for b in KINDS[kinds[0]]}}
 
 X_TYPES = ("F16", "BF16", "F32", "I8", "E4M3", "E5M2", "CODES")
 # Kernels for fp16 widen 8 bits and codes on the way: fp16 holds them all. Those for int8 take codes that are int8.
@@ -43,6 +37,8 @@ ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F1
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
              "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
              "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_AMX)"), "neon": ("NEON", "defined(__aarch64__)")}
+# Word of a CUDA architecture: how its tensor cores multiply. sm80 runs on every later GPU, a word with `a` on that one.
+CUDA_ARCHS = {"sm80": "mma.sync", "sm90a": "wgmma"}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
 
 WORD, TILE, ARCH = "([a-z][a-z0-9]*)", "([0-9]+(?:x[0-9]+)*)", "(" + "|".join(CPU_ARCHS) + "|sm[0-9]+a?)"
@@ -51,98 +47,75 @@ NAME_BYTES = 64  # LPG_KERNEL_NAME_BYTES in src/dispatch/dispatch.h
 
 # ---- the table ----
 
-# The axes of a family, then what all its kernels have in common: fields of lpg_kernel (src/dispatch/dispatch.h), where
-# {words} stand for parts of the name and {symbol} for a function of that name; header declares run (CPU) or holds the
-# template (CUDA), of which `instance` is one line; a last resort does every problem and stands at the end.
+# The axes of a row, then what all its kernels have in common: fields of lpg_kernel (src/dispatch/dispatch.h), where
+# {words} stand for parts of the name, {tile_m} for the last number of the tile, {symbol} for a function of that name.
+# `needs` is how a CUDA kernel multiplies: its architectures follow. header declares launch (CPU) or holds the template
+# (CUDA), of which `instance` is one line. An experiment is built on request; a last resort does every problem and
+# stands at the end.
 Family = collections.namedtuple(
     "Family",
-    "weights activations tiles archs widths y scales zeros groups flags m_max refuses cost estimate run workspace prepare "
-    "header instance layout last_resort",
-    defaults=(range(1, 9), "LPG_Y_ANY", "LPG_S_ANY", "LPG_Z_ANY", "LPG_G_ANY", "LPG_K_BATCH_INVARIANT", "0", "NULL",
-              "{family}", "NULL", "{symbol}", "NULL", "NULL", None, None, "tile16", False))
+    "weights activations tiles archs needs widths y scales zeros groups flags m_max planner launch load header instance "
+    "layout last_resort experiment",
+    defaults=((), (), range(1, 9), "LPG_Y_ANY", "LPG_S_ANY", "LPG_Z_ANY", "LPG_G_ANY", "LPG_K_BATCH_INVARIANT", "0",
+              "lpgemm_i_{family}", "{symbol}", "{symbol}_load", None, None, "tile16", False, False))
 
-# The scales that CUDA kernels have readers for (LPG_NUMBER_TYPES of src/kernels/numbers.cuh). The last resort, and the
-# CPU's kernels, take whatever src/layouts/number.h reads.
+# The scales that CUDA kernels have readers for (LPG_SCALE_VALUE_TYPES of src/kernels/operand/scales.cuh). The last
+# resort, and the CPU's kernels, take whatever src/layouts/number.h reads.
 ONE_LEVEL = "LPG_S_NONE | LPG_S_F16 | LPG_S_BF16 | LPG_S_F32 | LPG_S_E8M0 | LPG_S_E4M3"
 TWO_LEVELS = ONE_LEVEL + " | LPG_S_TWO_LEVEL"
+REALS = "LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32"
+INTEGER_ZEROS = "LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER"
+SMALL_GROUPS = "LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW"
+LARGE_GROUPS = "LPG_G_128 | LPG_G_ROW | LPG_G_OTHER"
+EVERY_WIDTH = [f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)]
 
-TILES = Family(["any"], ["any"], ["32x32"], ["amx"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
-               groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", cost="tiles.{arch}",
-               run="lpgemm_i_cpu_tiles_{arch}", refuses="lpgemm_i_cpu_tiles_refuses", header="cpu/cpu.h")
+CPU = Family(["any"], ["any"], [], load="NULL", header="cpu/cpu.h")
+TILES = CPU._replace(tiles=["32x32"], archs=["amx"], y=REALS, planner="lpgemm_i_tiles_{arch}",
+                     groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER",
+                     launch="lpgemm_i_cpu_tiles_{arch}")
 
-# (name, row), in the order of the registry: of two equal estimates the first wins. A family may have several rows.
+# (family, row), in the order of the registry: of two equal estimates the first wins. A family may have several rows.
 FAMILIES = [
-    ("blocked", Family(["any"], ["any"], ["16x16"], ["avx512", "avx2", "base"], cost="blocked.{arch}",
-                      run="lpgemm_i_cpu_blocked_{arch}", header="cpu/cpu.h")),
+    ("blocked", CPU._replace(tiles=["16x16"], archs=["avx512", "avx2", "base"], planner="lpgemm_i_blocked_{arch}",
+                             launch="lpgemm_i_cpu_blocked_{arch}")),
     ("tiles", TILES),
-    ("tilesim", TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT")),  # in plain C, for tests
-    ("lut", Family([f"u{b}" for b in range(1, 5)], ["any"], ["4"], ["vbmi", "avx2", "neon", "base"],
-                  y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32", flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT",
-                  cost="lut.{weights}.{arch}", run="lpgemm_i_lut_{arch}", workspace="lpgemm_i_lut_workspace",
-                  header="lut/lut.h")),
-    ("gemv", Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
-                     ["f16", "bf16"], ["16x8", "16x16"], ["sm80"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
-                     scales=TWO_LEVELS,
-                     groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="0",
-                     refuses="lpgemm_i_gemv_{columns}_refuses", estimate="lpgemm_i_gemv_{columns}_estimate",
-                     prepare="{symbol}_prepare", header="kernels/gemv/gemv_launch.cuh",
-                     instance="LPG_GEMV({symbol}, {activations}, {dequantiser}, {width}, {columns})")),
-    ("gemv1", Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], ["sm90a"], widths=range(1, 3),
-                   y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
-                   scales=ONE_LEVEL,
-                   groups="LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", flags="0", m_max="{columns}",
-                   refuses="lpgemm_i_gemv1_refuses", estimate="lpgemm_i_gemv1_estimate", prepare="{symbol}_prepare",
-                   header="bitserial/gemv1_launch.cuh", instance="LPG_GEMV1({symbol}, {width})")),
-    ("gemv1", Family(["u1", "u2"], ["i8"], ["16x4"], ["sm90a"], widths=range(1, 3),
-                     y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
-                     scales=ONE_LEVEL,
-                     groups="LPG_G_ROW", flags="0", m_max="{columns}",
-                     refuses="lpgemm_i_gemv1_i8_refuses", estimate="lpgemm_i_gemv1_i8_estimate",
-                     prepare="{symbol}_prepare", header="bitserial/gemv1_i8_launch.cuh",
-                     instance="LPG_GEMV1_I8({symbol}, {width})")),
-    ("lut", Family([f"u{b}" for b in range(1, 5)], ["f16", "bf16"], ["64x1"], ["sm90a"], widths=range(1, 5),
-                     y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
-                     scales=ONE_LEVEL,
-                     groups="LPG_G_128 | LPG_G_ROW | LPG_G_OTHER", flags="LPG_K_FORCE_ONLY", m_max="16",
-                     refuses="lpgemm_i_lut_gpu_refuses", estimate="lpgemm_i_lut_gpu_estimate",
-                     prepare="{symbol}_prepare", header="lut/gpu/lut_launch.cuh",
-                     instance="LPG_LUT_GPU({symbol}, {width})")),
-    ("gemm", Family([f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)],
-                   ["f16", "bf16"], ["256x128"], ["sm90a"], y="LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32",
-                   scales=TWO_LEVELS,
-                   groups="LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", refuses="lpgemm_i_gemm_refuses",
-                   workspace="lpgemm_i_gemm_workspace", estimate="lpgemm_i_gemm_estimate",
-                   prepare="{symbol}_prepare", header="kernels/gemm/gemm_launch.cuh",
-                   instance="LPG_GEMM({symbol}, {activations}, {table_dequantiser}, {width})")),
-    ("gemm8", Family([f"u{b}" for b in range(1, 9)] + ["f4", "f6", "f8"], ["i8", "e4m3"], ["256x128"], ["sm90a"],
-                     scales=TWO_LEVELS, zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
-                     refuses="lpgemm_i_gemm8_refuses",
-                     estimate="lpgemm_i_gemm8_estimate", workspace="lpgemm_i_gemm8_workspace",
-                     prepare="{symbol}_prepare", header="kernels/gemm8/gemm8_launch.cuh",
+    ("tilesim", TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT")),  # plain C, for tests
+    ("lut", CPU._replace(weights=[f"u{b}" for b in range(1, 5)], tiles=["4"], archs=["vbmi", "avx2", "neon", "base"],
+                         y=REALS, flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT", launch="lpgemm_i_lut_{arch}",
+                         planner="lpgemm_i_lut_{weights}_{arch}", header="lut/lut.h")),
+    ("gemv", Family(EVERY_WIDTH, ["f16", "bf16"], ["16x8", "16x16"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
+                    groups=SMALL_GROUPS, flags="0", planner="lpgemm_i_gemv_{tile_m}",
+                    header="kernels/gemv/gemv_launch.cuh",
+                    instance="LPG_GEMV({symbol}, {activations}, {dequantiser}, {width}, {tile_m})")),
+    ("gemv1", Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], needs=["wgmma"], widths=range(1, 3), y=REALS,
+                     scales=ONE_LEVEL, groups=LARGE_GROUPS, flags="0", m_max="{tile_m}",
+                     header="bitserial/gemv1_launch.cuh", instance="LPG_GEMV1({symbol}, {width})")),
+    ("gemv1", Family(["u1", "u2"], ["i8"], ["16x4"], needs=["wgmma"], widths=range(1, 3), y=REALS, scales=ONE_LEVEL,
+                     groups="LPG_G_ROW", flags="0", m_max="{tile_m}", planner="lpgemm_i_gemv1_i8",
+                     header="bitserial/gemv1_i8_launch.cuh", instance="LPG_GEMV1_I8({symbol}, {width})")),
+    ("lut", Family([f"u{b}" for b in range(1, 5)], ["f16", "bf16"], ["64x1"], needs=["wgmma"], widths=range(1, 5),
+                   y=REALS, scales=ONE_LEVEL, groups=LARGE_GROUPS, flags="0", m_max="16", planner="lpgemm_i_lut_gpu",
+                   header="lut/gpu/lut_launch.cuh", instance="LPG_LUT_GPU({symbol}, {width})", experiment=True)),
+    ("gemm", Family(EVERY_WIDTH, ["f16", "bf16"], ["256x128"], needs=["wgmma"], y=REALS, scales=TWO_LEVELS,
+                    groups=SMALL_GROUPS, header="kernels/gemm/gemm_launch.cuh",
+                    instance="LPG_GEMM({symbol}, {activations}, {table_dequantiser}, {width})")),
+    ("gemm8", Family([f"u{b}" for b in range(1, 9)] + ["f4", "f6", "f8"], ["i8", "e4m3"], ["256x128"], needs=["wgmma"],
+                     scales=TWO_LEVELS, zeros=INTEGER_ZEROS, header="kernels/gemm8/gemm8_launch.cuh",
                      instance="LPG_GEMM8({symbol}, {activations}, {dequantiser}, {width})")),
-    ("dequant", Family(["any"], ["f16", "bf16", "i8", "e4m3", "e5m2"], ["256x128"], ["sm90a", "sm80"], flags="0",
-                    scales=TWO_LEVELS, refuses="lpgemm_i_dequant_{activations}_{arch}_refuses",
-                    estimate="lpgemm_i_dequant_{activations}_{arch}_estimate",
-                    workspace="lpgemm_i_dequant_{activations}_{arch}_workspace",
-                    prepare="{symbol}_prepare", header="kernels/dequant/dequant_launch.cuh",
-                    instance="LPG_DEQUANT({symbol}, {activations}, {wgmma})")),
-    ("gemm1", Family(["int"], ["codes"], ["256x128"], ["sm90a"], flags="0",
-                     scales=ONE_LEVEL,
-                     zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
-                     refuses="lpgemm_i_{family}_refuses", estimate="lpgemm_i_{family}_estimate",
-                     workspace="lpgemm_i_{family}_workspace", prepare="{symbol}_prepare", header="bitserial/gemm1_launch.cuh",
-                     instance="LPG_GEMM1({symbol})")),
-    ("skinny8", Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x16", "64x32", "64x64"], ["sm90a"],
-                  scales=ONE_LEVEL,
-                  zeros="LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER",
-                  refuses="lpgemm_i_skinny8_{columns}_refuses", estimate="lpgemm_i_skinny8_{columns}_estimate",
-                  prepare="{symbol}_prepare", header="kernels/gemm8/gemm8_skinny.cuh",
-                  instance="LPG_SKINNY8({symbol}, {width}, {columns})")),
-    ("generic", Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], ["sm80"], cost="generic.{tile}",
-                      prepare="{symbol}_prepare", header="kernels/generic/generic.cuh",
-                      instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True)),
-    ("reference", Family(["any"], ["any"], ["1x1"], ["cpu"], run="lpgemm_i_cpu_reference", header="cpu/cpu.h",
-                        last_resort=True)),
+    ("dequant", Family(["any"], ["f16", "bf16", "i8", "e4m3", "e5m2"], ["256x128"], needs=["wgmma", "mma.sync"],
+                       flags="0", scales=TWO_LEVELS, planner="lpgemm_i_dequant_{activations}_{arch}",
+                       header="kernels/dequant/dequant_launch.cuh",
+                       instance="LPG_DEQUANT({symbol}, {activations}, {wgmma})")),
+    ("gemm1", Family(["int"], ["codes"], ["256x128"], needs=["wgmma"], flags="0", scales=ONE_LEVEL,
+                     zeros=INTEGER_ZEROS, header="bitserial/gemm1_launch.cuh", instance="LPG_GEMM1({symbol})")),
+    ("skinny8", Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x16", "64x32", "64x64"], needs=["wgmma"],
+                       scales=ONE_LEVEL, zeros=INTEGER_ZEROS, planner="lpgemm_i_skinny8_{tile_m}",
+                       header="kernels/gemm8/gemm8_skinny.cuh",
+                       instance="LPG_SKINNY8({symbol}, {width}, {tile_m})")),
+    ("generic", Family([f"w{b}" for b in range(1, 9)], ["any"], ["16x8", "64x64"], needs=["mma.sync"],
+                       planner="lpgemm_i_generic_{tile}", header="kernels/generic/generic.cuh",
+                       instance="LPG_GENERIC({symbol}, {width}, {tile_list})", last_resort=True)),
+    ("reference", CPU._replace(tiles=["1x1"], archs=["cpu"], launch="lpgemm_i_cpu_reference", last_resort=True)),
 ]
 
 Kernel = collections.namedtuple("Kernel", "name family weights activations tile arch")
@@ -169,10 +142,15 @@ def only_on(kernel, families, archs):
     return archs[0] if capability and alone else None
 
 
+def archs_of(row):
+    """The words for architectures that a row's kernels are made for."""
+    return list(row.archs) or [word for need in row.needs for word, way in CUDA_ARCHS.items() if way == need]
+
+
 def row_of(families, kernel):
     """The row of the table that has the kernel's words on its axes, or None."""
     return next((row for name, row in families if name == kernel.family and kernel.weights in row.weights
-                 and kernel.activations in row.activations and kernel.tile in row.tiles and kernel.arch in row.archs), None)
+                 and kernel.activations in row.activations and kernel.tile in row.tiles and kernel.arch in archs_of(row)), None)
 
 
 def legal(families, kernel):
@@ -196,14 +174,16 @@ def legal(families, kernel):
 def points(families):
     """Every point of the axes, legal or not, in the order of the registry."""
     for name, family in families:
-        for axes in itertools.product(family.weights, family.activations, family.tiles, family.archs):
+        for axes in itertools.product(family.weights, family.activations, family.tiles, archs_of(family)):
             yield Kernel(".".join((name,) + axes), name, *axes)
 
 
-def kernels(families, archs=None, only=None):
+def kernels(families, archs=None, only=None, experiments=False):
     """The legal kernels: of the CPU and of these CUDA architectures (None: all). The last resort always stays."""
     def wanted(k):
         last_resort = row_of(families, k).last_resort
+        if row_of(families, k).experiment and not experiments:
+            return False
         if k.arch.startswith("sm") and archs is not None and not targets(k.arch, archs):
             return False
         patterns = (only or "*").split()
@@ -230,8 +210,8 @@ def filled(kernel, text):
     table_dequantiser = {"f": "float", "c": "codebook"}.get(letter, "integer")
     dequantiser = "integer" if width == "1" else table_dequantiser  # to whom a codebook of two is a line
     return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "),
-                       wgmma=int(kernel.arch == "sm90a"), width=width, dequantiser=dequantiser, table_dequantiser=table_dequantiser,
-                       columns=kernel.tile.split("x")[-1], **kernel._asdict())
+                       wgmma=int(CUDA_ARCHS.get(kernel.arch) == "wgmma"), width=width, dequantiser=dequantiser, table_dequantiser=table_dequantiser,
+                       tile_m=kernel.tile.split("x")[-1], **kernel._asdict())
 
 
 def members(prefix, chosen, everything):
@@ -241,7 +221,7 @@ def members(prefix, chosen, everything):
 def record(families, kernel, archs, launches):
     family = row_of(families, kernel)
     if not launches:
-        family = family._replace(run="NULL", prepare="NULL")
+        family = family._replace(launch="NULL", load="NULL")
     only = only_on(kernel, families, archs)
     capability, _ = compute_capability(f"sm{only}" if only else kernel.arch)
     kinds, widths = WEIGHTS[kernel.weights]
@@ -257,9 +237,9 @@ def record(families, kernel, archs, launches):
         ("x_types", members("LPG_X_", ACTIVATIONS[kernel.activations], X_TYPES)),
         ("y_types", family.y),
         *((field, getattr(family, field)) for field in ("scales", "zeros", "groups", "flags")),
-        *((field, filled(kernel, getattr(family, field))) for field in ("m_max", "refuses")),
-        ("cost", '"' + filled(kernel, family.cost) + '"'),
-        *((field, filled(kernel, getattr(family, field))) for field in ("estimate", "run", "workspace", "prepare")),
+        ("m_max", filled(kernel, family.m_max)),
+        ("planner", f"&{filled(kernel, family.planner)}_planner"),
+        *((field, filled(kernel, getattr(family, field))) for field in ("launch", "load")),
     ]
     text = "    {" + ",\n     ".join(f".{field} = {value}" for field, value in fields) + "},\n"
     return f"#if {condition}\n{text}#endif\n" if condition else text
@@ -270,14 +250,12 @@ def registry(families, chosen, archs, array="lpgemm_i_registry", launches=True):
     what nvcc compiles."""
     # The functions of CPU kernels are declared by a header, those of CUDA instances here: a .cuh is not C.
     headers = sorted({row_of(families, k).header for k in chosen if not k.arch.startswith("sm")})
-    problem = "(const lpg_problem *problem, const lpg_device *device);\n"
-    signatures = (("run", "lpgemm_status_t {}(const lpg_call *call);\n"), ("prepare", "lpgemm_status_t {}(void);\n"),
-                  ("workspace", "size_t {}" + problem), ("refuses", "const char *{}" + problem),
-                  ("estimate", "double {}" + problem))
+    signatures = (("launch", "lpgemm_status_t {}(const lpg_call *call);\n"),
+                  ("load", "lpgemm_status_t {}(const lpg_device *device);\n"))
     functions = [(filled(k, getattr(row_of(families, k), field)), signature)
-                 for k in chosen if k.arch.startswith("sm")
-                 for field, signature in signatures[0 if launches else 2:]]
-    declarations = dict.fromkeys(signature.format(name) for name, signature in functions if name != "NULL")
+                 for k in chosen if k.arch.startswith("sm") and launches for field, signature in signatures]
+    planners = [(filled(k, row_of(families, k).planner), "extern const lpg_planner {}_planner;\n") for k in chosen]
+    declarations = dict.fromkeys(signature.format(name) for name, signature in planners + functions)
     ordered = sorted(chosen, key=lambda k: row_of(families, k).last_resort)
     return ("/* Generated by tools/gen_kernels.py: do not edit. */\n"
             + '#include "dispatch/dispatch.h"\n' + "".join(f'#include "{h}"\n' for h in headers) + "\n"
@@ -316,13 +294,13 @@ def rules(units):
             + "".join(f"GENCODE_{stem} := {flags}\n" for stem, (_, flags) in units.items()))
 
 
-def write_all(directory, families, archs, only=None):
+def write_all(directory, families, archs, only=None, experiments=False):
     """Writes what changed, and removes what an earlier run wrote and this one does not."""
-    chosen = kernels(families, archs, only)
+    chosen = kernels(families, archs, only, experiments)
     units = instances(families, chosen, archs or [])
     files = {stem + ".cu": text for stem, (text, _) in units.items()}
     files["registry.c"] = registry(families, chosen, archs)
-    files["every_kernel.c"] = registry(families, kernels(families), None, "test_every_kernel", launches=False)
+    files["every_kernel.c"] = registry(families, kernels(families, experiments=experiments), None, "test_every_kernel", launches=False)
     files["rules.mk"] = rules(units)
     files["manifest"] = "".join(f"{name}\n" for name in sorted(files))
     os.makedirs(directory, exist_ok=True)
@@ -341,23 +319,6 @@ def write_all(directory, families, archs, only=None):
                 f.write(text)
 
 
-def matrix(families, archs):
-    heads = [{"I8": "int8", "CODES": "1-8 bit codes"}.get(x, x.lower()) for x in X_TYPES]
-    lines = ["| Weights | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-    chosen = kernels(families, archs)
-    for kind, (widths, head) in KINDS.items():
-        cells = []
-        for x in X_TYPES:
-            covered = {"CPU": set(), "CUDA": set()}
-            for k in chosen:
-                if kind in WEIGHTS[k.weights][0] and x in ACTIVATIONS[k.activations]:
-                    here = covered["CUDA" if k.arch.startswith("sm") else "CPU"]
-                    here.update(set(WEIGHTS[k.weights][1]) & set(row_of(families, k).widths))
-            cells.append(", ".join(b for b in covered if covered[b] >= set(widths)) or "-")
-        lines.append(f"| {head} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 # ---- the test of this file ----
 
 def check_members():
@@ -371,8 +332,7 @@ def check_members():
 
 def selftest():
     check_members()
-    made = Family(["u4", "f6"], ["f16", "e4m3"], ["16x8", "16x16"], ["sm80", "sm90a"], widths=range(1, 7),
-                  workspace="{symbol}_workspace", header="kernels/made.cuh",
+    made = Family(["u4", "f6"], ["f16", "e4m3"], ["16x8", "16x16"], ["sm80", "sm90a"], widths=range(1, 7), header="kernels/made.cuh",
                   instance="LPG_MADE({symbol}, {weights}, {activations}, {tile_list})")
     families = [("made", made), *FAMILIES]
     for k in kernels(families):
@@ -396,7 +356,7 @@ def selftest():
         write_all(d, families, ["90a", "80"])
         assert state() == first
         always = {"mine.cu", "manifest", "registry.c", "every_kernel.c", "rules.mk"}
-        assert {f"made.{w}.{a}.cu" for w in made.weights for a in made.archs} < set(first) - always, set(first)
+        assert {f"made.{w}.{a}.cu" for w in made.weights for a in archs_of(made)} < set(first) - always, set(first)
         assert "GENCODE_made.u4.sm90a := -gencode arch=compute_90a,code=sm_90a\n" in first["rules.mk"][1]
         assert ("GENCODE_made.f6.sm80 := -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=sm_80 "
                 "-gencode arch=compute_80,code=compute_80\n") in first["rules.mk"][1]
@@ -420,7 +380,6 @@ def selftest():
         names = re.findall(r'\.name = "(.*)"', last["registry.c"][1])
         lookups = [f"lut.u{b}.any.4.{isa}" for b in range(1, 5) for isa in ("vbmi", "avx2", "neon", "base")]
         assert names == [*lookups, "reference.any.any.1x1.cpu"], names
-    assert "| `u1`-`u8` | CPU |" in matrix(families, []) and "CUDA" in matrix(families, ["90a"])
     print("gen_kernels.py: selftest passed")
 
 
@@ -429,18 +388,17 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--archs", default="", help='CUDA architectures, for example "90a 80"')
     parser.add_argument("--only", help="names or families, with wildcards; what can do everything is always there")
-    for flag in ("list", "refused", "matrix", "list-layouts", "selftest"):
+    parser.add_argument("--experiments", action="store_true", help="with the kernels that are experiments")
+    for flag in ("list", "refused", "list-layouts", "selftest"):
         parser.add_argument("--" + flag, action="store_true")
     args = parser.parse_args()
     archs = args.archs.split()
     if args.out:
-        write_all(args.out, FAMILIES, archs, args.only)
+        write_all(args.out, FAMILIES, archs, args.only, args.experiments)
     if args.list:
-        print("\n".join(k.name for k in kernels(FAMILIES, archs, args.only)))
+        print("\n".join(k.name for k in kernels(FAMILIES, archs, args.only, args.experiments)))
     if args.refused:
         print("\n".join(f"{k.name}: {legal(FAMILIES, k)}" for k in points(FAMILIES) if legal(FAMILIES, k)))
-    if args.matrix:
-        print(matrix(FAMILIES, archs))
     if args.list_layouts:
         for name, number in LAYOUTS.items():
             print(number, name, *(k.name for k in kernels(FAMILIES, archs) if row_of(FAMILIES, k).layout == name))

@@ -74,7 +74,7 @@ class Kernel:
 
     def bare(self):
         """The instructions without the names of labels and functions."""
-        return [re.sub(r"\.L_\w+|\b_Z\w+|\$__internal_\d+_", "L", text) for text in self.code]
+        return [" ".join(re.sub(r"\.L_\w+|\b_Z\w+|\$__internal_\d+_", "L", text).split()) for text in self.code]
 
     def same_as(self, other):
         return self.bare() == other.bare()

@@ -2,8 +2,7 @@
  */
 #pragma once
 
-#include "../cuda/cuda.h"
-#include "gemm1_limits.h"
+#include "../kernels/launch/launch.cuh"
 #include "gemm1_wgmma.cuh"
 
 namespace lpg {
@@ -13,8 +12,7 @@ static lpgemm_status_t run_gemm1(const lpg_call &call) {
   const lpg_problem &problem = call.problem;
   const lpgemm_weight_desc_t &d = problem.weights->desc;
   gemm1_args a = {};
-  LPG_CHECK(lpg_gemm1_make_plan(problem.weights, problem.m, lpg_bits(problem.x_type), call.device, &a.plan),
-            LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
+  a.plan = plan_of<lpg_gemm1_plan>(call);
   uint8_t *const x_image = (uint8_t *)call.workspace;
   int32_t *const x_sums = (int32_t *)(x_image + lpg_gemm1_x_total(&a.plan));
   uint8_t *const w_image = (uint8_t *)x_sums + lpg_gemm1_sums_bytes(&a.plan);
@@ -36,14 +34,13 @@ static lpgemm_status_t run_gemm1(const lpg_call &call) {
     }
     const int64_t tiles = (int64_t)a.tiles * a.plan.m_tiles;
     const int64_t clusters = tiles > a.plan.clusters ? a.plan.clusters : tiles;
-    LPG_TRY(launch_cluster((const void *)gemm1_kernel, dim3((unsigned)(clusters * a.plan.cluster)), a.plan.cluster,
-                           gemm1_threads, LPG_GEMM1_SHARED, call.stream, a));
+    LPG_TRY(launch_planned(call, (const void *)gemm1_kernel, a, false, clusters));
   }
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t prepare_gemm1() {
-  LPG_TRY(allow_shared((const void *)gemm1_kernel, LPG_GEMM1_SHARED));
+static lpgemm_status_t load_gemm1(const lpg_device *device) {
+  LPG_TRY(load_kernels(device, gemm1_kernel));
   return lpgemm_i_gemm1_prepare_images();
 }
 
@@ -53,4 +50,4 @@ static lpgemm_status_t prepare_gemm1() {
 /* A line of a generated file. */
 #define LPG_GEMM1(symbol)                                                                   \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_gemm1(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_gemm1(); }
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) { return lpg::load_gemm1(device); }

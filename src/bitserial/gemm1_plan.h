@@ -64,24 +64,4 @@ static inline int32_t lpg_gemm1_most_tiles(const lpg_gemm1_plan *p) {
   return most < p->n_tiles ? (int32_t)most : p->n_tiles;
 }
 
-/* The plan for m rows of X of x_bits bits. 0 if the workspace or shared memory does not do. */
-static inline int lpg_gemm1_make_plan(const lpg_packed *weights, int64_t m, int x_bits, const lpg_device *device,
-                                      lpg_gemm1_plan *plan) {
-  lpg_gemm1_plan p = LPG_ZERO;
-  const int64_t stage_k = 1024, x_rows = (m + LPG_GEMM1_TILE_M - 1) / LPG_GEMM1_TILE_M;
-  p.p = weights->bits;
-  p.q = x_bits;
-  p.k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
-  p.n_tiles = (int32_t)((weights->desc.n + LPG_GEMM1_TILE_N - 1) / LPG_GEMM1_TILE_N);
-  p.cluster = x_rows > 1 && device->clusters[2] > 0 ? 2 : 1;
-  p.m_tiles = (int32_t)((x_rows + p.cluster - 1) / p.cluster);
-  p.clusters = p.cluster == 2 ? device->clusters[2] : device->sms > 0 ? device->sms : 1;
-  const int32_t most = lpg_gemm1_most_tiles(&p);
-  if (device->shared_memory < LPG_GEMM1_SHARED || (p.n_tiles > 0 && most < 1)) return 0;
-  const int32_t chunks = most > 0 ? (p.n_tiles + most - 1) / most : 1;
-  p.chunk_tiles = (p.n_tiles + chunks - 1) / chunks;
-  *plan = p;
-  return 1;
-}
-
 #endif

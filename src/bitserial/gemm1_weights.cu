@@ -1,8 +1,9 @@
-/* Packed integer weights as bit planes, and the scales and zeros of their rows.
+/* Turns packed integer weights into images of bit planes, and scales and zeros into what the rows' sums need
+ * (gemm1_images.h).
  *
  *   a CTA has a row tile; its warps take k blocks in turn, as they are packed:
- *     a lane's words of a row and a half of the block are the words of its planes but for the order of bits
- *   the sums of the rows' numbers, and what follows from them, zeros and scales */
+ *     the lane's words of a row and half of the k block become the words of its planes: the same bits in another order
+ *   then, from the sum of each row's codes: its two addends and its scale */
 #include "../cuda/cuda.h"
 #include "../kernels/operand/bit_planes.h"
 #include "../kernels/operand/scales_any.cuh"
@@ -14,8 +15,8 @@ namespace { /* nothing here is a symbol of the library */
 
 struct w_planes_args {
   const uint8_t *codes;
-  int64_t row_bytes;   /* of the codes of a row tile */
-  int32_t row_vectors; /* of them, 512 bytes each */
+  int64_t row_bytes;   /* bytes of the codes of a row tile */
+  int32_t row_vectors; /* the same in vectors of 512 bytes */
   int32_t n, k, k_stages, first_row_tile;
   groups_args groups;
   lpg_integer_line w, x;
@@ -23,10 +24,10 @@ struct w_planes_args {
   int32_t *scale_data;
 };
 
-constexpr int w_warps = 8, item_tiles = LPG_GEMM1_TILE_N / LPG_TILE_ROWS;
+constexpr int w_warps = 8, tile_row_tiles = LPG_GEMM1_TILE_N / LPG_TILE_ROWS;
 
-/* A half of a block, of one of the lane's two rows; returns the sum of its stored codes. to: of the row in the image of
- * the block's first plane and stage. */
+/* Half a k block (128 k) of one of the lane's two rows; returns the sum of its stored codes. `to`: the row in the image
+ * of the first plane and stage. */
 template <int Bits>
 __device__ inline int half_planes(const w_planes_args &a, const uint32_t *word, int block, int half, int row, int t,
                                   uint8_t *to) {
@@ -44,7 +45,7 @@ __device__ inline int half_planes(const w_planes_args &a, const uint32_t *word, 
   return sum;
 }
 
-/* The numbers of a row from the sum of its stored codes: gemm1_images.h. */
+/* The three values of a row from the sum of its stored codes. */
 __device__ inline void store_row_scales(const w_planes_args &a, int row_of_chunk, int row, int stored_sum) {
   int32_t *const to = a.scale_data + row_of_chunk / LPG_GEMM1_TILE_N * (LPG_GEMM1_SCALES * LPG_GEMM1_TILE_N) +
                       row_of_chunk % LPG_GEMM1_TILE_N;
@@ -60,12 +61,12 @@ template <int Bits>
 __global__ void __launch_bounds__(w_warps * 32) w_planes_kernel(const __grid_constant__ w_planes_args a) {
   __shared__ int sums[LPG_TILE_ROWS];
   const int row_tile = a.first_row_tile + blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int g = lane / 4, t = lane % 4, first_row = blockIdx.x % item_tiles * LPG_TILE_ROWS;
+  const int g = lane / 4, t = lane % 4, first_row = blockIdx.x % tile_row_tiles * LPG_TILE_ROWS;
   if (threadIdx.x < LPG_TILE_ROWS) sums[threadIdx.x] = 0;
   __syncthreads();
   constexpr int batch = Bits <= 2 ? 4 : Bits <= 4 ? 2 : 1;
   uint8_t *const image =
-      a.image + blockIdx.x / item_tiles * ((int64_t)Bits * a.k_stages * LPG_GEMM1_W_BYTES) + (first_row + g) * 128;
+      a.image + blockIdx.x / tile_row_tiles * ((int64_t)Bits * a.k_stages * LPG_GEMM1_W_BYTES) + (first_row + g) * 128;
   const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
   const bool inside = row_tile * LPG_TILE_ROWS < a.n;
   int sum[2] = {0, 0};
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(w_warps * 32) w_planes_kernel(const __grid_con
   for (int first = warp; inside && first * LPG_BIT_PLANES_BLOCK_K < a.k; first += w_warps * batch) {
     uint32_t word[batch][4 * Bits];
 #pragma unroll
-    for (int i = 0; i < batch; i++) { /* all are on their way before one is needed */
+    for (int i = 0; i < batch; i++) { /* all loads start before the first is needed */
       const int vector = (first + i * w_warps) * Bits;
 #pragma unroll
       for (int v = 0; v < Bits; v++) {
@@ -129,13 +130,13 @@ lpgemm_status_t lpgemm_i_gemm1_make_w_planes(const lpg_call *call, const lpg_gem
   a.n = (int32_t)weights.desc.n;
   a.k = (int32_t)weights.desc.k;
   a.k_stages = plan->k_stages;
-  a.first_row_tile = first * lpg::item_tiles;
+  a.first_row_tile = first * lpg::tile_row_tiles;
   a.groups = lpg::make_groups(*call);
   a.w = lpg_weight_line(weights.desc.type, 0);
   a.x = lpg_x_line(call->problem.x_type, 0);
   a.image = (uint8_t *)image;
   a.scale_data = scale_data;
-  return lpg::launch(lpg::w_planes_kernel_of(weights.bits), dim3((unsigned)(count * lpg::item_tiles)),
+  return lpg::launch(lpg::w_planes_kernel_of(weights.bits), dim3((unsigned)(count * lpg::tile_row_tiles)),
                      lpg::w_warps * 32, 0, call->stream, a);
 }
 

@@ -1,4 +1,4 @@
-/* What the kernel that multiplies planes is told, and from a work tile's sums to outputs. */
+/* gemm1's arguments, its work tiles, and the way from their sums to outputs. */
 #pragma once
 
 #include "../kernels/epilogue/epilogue.cuh"
@@ -11,18 +11,18 @@ namespace { /* nothing here is a symbol of the library */
 
 struct gemm1_args {
   lpg_gemm1_plan plan;
-  const uint8_t *x_image, *w_image; /* of all rows of X; of the chunk */
+  const uint8_t *x_image, *w_image; /* images of all rows of X; of the chunk of W */
   const int32_t *x_sums, *scale_data;
-  int32_t first_tile, tiles; /* of rows: the chunk's first, and how many it has */
+  int32_t first_tile, tiles; /* tiles of 256 rows of W: the chunk's first, and how many it has */
   int32_t n, m;
-  int32_t step; /* of weights times that of X */
+  int32_t step; /* step of W times step of X */
   epilogue_args epilogue;
 };
 
-/* The work tiles of a cluster; each of its CTAs has other rows of X. */
+/* The work tiles of a cluster. Its CTAs have the same rows of W and other rows of X. */
 struct gemm1_work {
   tile_bands<LPG_GEMM1_BAND> bands;
-  int tiles, cluster, block; /* block: in the cluster */
+  int tiles, cluster, rank; /* rank: of the CTA in its cluster */
   int p, q, k_stages;
   bool reads;
 
@@ -30,27 +30,28 @@ struct gemm1_work {
       : bands{a.tiles, a.plan.m_tiles},
         tiles(a.tiles * a.plan.m_tiles),
         cluster(a.plan.cluster),
-        block(blockIdx.x % (unsigned)a.plan.cluster),
+        rank(blockIdx.x % (unsigned)a.plan.cluster),
         p(a.plan.p),
         q(a.plan.q),
         k_stages(a.plan.k_stages),
         reads(reads_product(a.epilogue)) {}
 
-  __device__ int m_tile(int tile) const { return bands.m_tile(tile) * cluster + block; }
+  __device__ int m_tile(int tile) const { return bands.m_tile(tile) * cluster + rank; }
 
-  /* Of a level, the planes of W: those i for which level - i is a plane of X. */
+  /* At a level i + j, the planes i of W for which j = level - i is a plane of X. */
   __device__ int first_plane(int level) const { return max(level - (q - 1), 0); }
   __device__ int last_plane(int level) const { return min(level, p - 1); }
   __device__ int levels() const { return reads ? p + q - 1 : 0; }
 };
 
-/* A warp's 16 rows of X by 256 rows: sum[4 j + i] is of row 8 j + 2 t + i % 2 and of row of X g + 8 (i / 2). */
+/* Stores a warp's 16 rows of X by 256 rows of W: sum[4 j + i] is of row 8 j + 2 t + i % 2 of W and of row g + 8 (i / 2)
+ * of X. */
 struct gemm1_store {
   const gemm1_args &a;
-  const int32_t *scale_data; /* of the work tile's rows, in shared memory */
-  uint8_t *area;             /* the warp's: 16 rows of X, LPG_GEMM1_PITCH bytes apart */
-  int m, n, lane;            /* m: the warp's first row of X; n: the work tile's first row */
-  int32_t x_sum[2];          /* of the lane's rows of X */
+  const int32_t *scale_data; /* of the work tile's rows of W, in shared memory */
+  uint8_t *area;             /* the warp's own: 16 rows of X, LPG_GEMM1_PITCH bytes apart */
+  int m, n, lane;            /* m: the warp's first row of X; n: the work tile's first row of W */
+  int32_t x_sum[2];          /* sums of the stored codes of the lane's rows of X */
 
   __device__ gemm1_store(const gemm1_args &args, const int32_t *scale_data, uint8_t *area, int m, int n, int lane)
       : a(args), scale_data(scale_data), area(area), m(m), n(n), lane(lane) {
@@ -58,12 +59,13 @@ struct gemm1_store {
     for (int i = 0; i < 2; i++) x_sum[i] = m + lane / 4 + 8 * i < a.m ? a.x_sums[m + lane / 4 + 8 * i] : 0;
   }
 
-  /* A number of rows 8 j + 2 t and the next one. */
-  __device__ int2 numbers_of(int which, int j) const {
+  /* Value `which` (gemm1_images.h) of row 8 j + 2 t and the next one. */
+  __device__ int2 values_of(int which, int j) const {
     return *(const int2 *)(scale_data + which * LPG_GEMM1_TILE_N + 8 * j + lane % 4 * 2);
   }
 
-  /* Sums of numbers from sums of stored codes, of these rows, which have the first two numbers. */
+  /* Sums of products of values from sums of products of stored codes, for two rows whose first two values are `own` and
+   * `by_sum`; upper: row g + 8 of X instead of g. */
   __device__ int2 whole(const int (&sum)[128], int j, int upper, int2 own, int2 by_sum) const {
     const auto of = [&](int s, int first, int second) {
       return (int)((unsigned)a.step * (unsigned)s + (unsigned)first + (unsigned)second * (unsigned)x_sum[upper]);
@@ -71,7 +73,7 @@ struct gemm1_store {
     return make_int2(of(sum[4 * j + 2 * upper], own.x, by_sum.x), of(sum[4 * j + 2 * upper + 1], own.y, by_sum.y));
   }
 
-  /* 16 bits and nothing but scales: 64 rows at a time, 128 bytes of a row of X. */
+  /* 16-bit outputs that are only scaled: 64 rows of W at a time, 128 bytes of a row of X. */
   template <class X>
   __device__ void store_halves(const int (&sum)[128]) const {
     const epilogue_args &e = a.epilogue;
@@ -86,8 +88,8 @@ struct gemm1_store {
       __syncwarp();
 #pragma unroll
       for (int j = 0; j < 8; j++) {
-        const int2 own = numbers_of(0, part * 8 + j), by_sum = numbers_of(1, part * 8 + j);
-        const int2 bits = numbers_of(2, part * 8 + j);
+        const int2 own = values_of(0, part * 8 + j), by_sum = values_of(1, part * 8 + j);
+        const int2 bits = values_of(2, part * 8 + j);
         const float2 scale = make_float2(__int_as_float(bits.x), __int_as_float(bits.y));
 #pragma unroll
         for (int upper = 0; upper < 2; upper++) {
@@ -109,7 +111,7 @@ struct gemm1_store {
     }
   }
 
-  /* Anything: 32 rows at a time, a lane has a row. */
+  /* All others: 32 rows of W at a time, one a lane. */
   __device__ void store_any(const int (&sum)[128]) const {
     const epilogue_args &e = a.epilogue;
 #pragma unroll
@@ -118,7 +120,7 @@ struct gemm1_store {
 #pragma unroll
       for (int i = 0; i < 8; i++) {
         *(int2 *)(area + (lane / 4 + 8 * (i % 2)) * LPG_GEMM1_PITCH + (i / 2 * 8 + lane % 4 * 2) * 4) =
-            whole(sum, part * 4 + i / 2, i % 2, numbers_of(0, part * 4 + i / 2), numbers_of(1, part * 4 + i / 2));
+            whole(sum, part * 4 + i / 2, i % 2, values_of(0, part * 4 + i / 2), values_of(1, part * 4 + i / 2));
       }
       __syncwarp();
       const int row = n + part * 32 + lane;

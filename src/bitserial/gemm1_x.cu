@@ -1,9 +1,9 @@
-/* Activations, one code a byte, as bit planes in the order of the images.
+/* Turns X, one code a byte, into images of bit planes (gemm1_images.h).
  *
- *   a CTA takes a row of X; its warps take 1024 columns in turn:
+ *   a CTA takes a row of X; its warps take 1024 k in turn:
  *     16 bytes a lane, two's complement turned to offset binary
- *     quads exchange what they hold of 128 columns, then a word a plane and lane
- *   the sum of the row's stored codes */
+ *     the lanes of a quad exchange what they hold of 128 k; then a lane makes one word of each plane
+ *   then the sum of the row's stored codes */
 #include "../cuda/cuda.h"
 #include "../kernels/operand/bit_planes.h"
 #include "gemm1_images.h"
@@ -21,7 +21,7 @@ struct x_planes_args {
 
 constexpr int x_warps = 4;
 
-/* What lane `from` of a quad has as word `own` becomes word `from` of lane `own`. */
+/* A transposition in a quad: word `own` of lane `from` becomes word `from` of lane `own`. */
 __device__ inline void transpose_quad(uint32_t *word, int t) {
 #pragma unroll
   for (int step = 1; step < 4; step *= 2) {
@@ -41,14 +41,14 @@ __device__ inline void transpose_quad(uint32_t *word, int t) {
 
 __device__ inline int sum_of(uint32_t word, int sum) { return (int)__dp4a(word, 0x01010101u, (uint32_t)sum); }
 
-/* A stage of all planes of a row of X. */
+/* Makes a stage of all planes of a row of X; returns the sum of its stored codes. */
 __device__ inline int make_planes(const x_planes_args &a, const uint8_t *row, int stage, bool aligned, int lane,
                                   uint8_t *to) {
   const int t = lane % 4, k = stage * 1024 + lane / 4 * LPG_BIT_PLANES_HALF_K;
   uint32_t word[2][4];
 #pragma unroll
   for (int i = 0; i < 2; i++) a.x.load_sixteen(row, k + (4 * i + t) * 16, aligned, word[i]);
-  uint32_t part[8]; /* of the half: lane t's words of 16 columns */
+  uint32_t part[8]; /* words of 16 k each: lane t's of the half block */
   int sum = 0;
 #pragma unroll
   for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-/* Activations, one code a byte, as bit planes want them: offset binary. */
+/* Reads X, one code a byte, as the codes that bit planes are made of: offset binary. */
 #pragma once
 
 #include "gemm1_images.h"
@@ -10,11 +10,12 @@ struct gemm1_x_codes {
   const uint8_t *x;
   int64_t ldx;
   int32_t k;
-  uint32_t flip, mask; /* of a byte, in all four of a word: what is inverted, and what counts of a code */
+  uint32_t flip, mask; /* in all four bytes: the bits to invert (two's complement), and the bits of a code */
 
   __device__ const uint8_t *row(int64_t x_row) const { return x + x_row * ldx; }
 
-  /* The columns from k0 on, 16 of them; what is beyond the row is zero. aligned: rows are, to 16 bytes. */
+  /* 16 codes from k = k0 on, as four words; those beyond K are zero. aligned: the row begins at a multiple of 16
+   * bytes. */
   __device__ void load_sixteen(const uint8_t *row, int k0, bool aligned, uint32_t *word) const {
     if (aligned && k0 + 16 <= k) {
       const uint4 all = *(const uint4 *)(row + k0);
@@ -27,8 +28,8 @@ struct gemm1_x_codes {
       word[i] = 0;
 #pragma unroll
       for (int j = 0; j < 4; j++) {
-        const int column = k0 + 4 * i + j;
-        if (column < k) word[i] |= ((row[column] ^ flip) & mask & 0xff) << 8 * j;
+        const int k_at = k0 + 4 * i + j;
+        if (k_at < k) word[i] |= ((row[k_at] ^ flip) & mask & 0xff) << 8 * j;
       }
     }
   }

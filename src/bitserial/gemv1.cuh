@@ -1,12 +1,12 @@
-/* The bits kernels: one or two rows of fp16 or bf16 by weights of 1 and 2 bits, whose packed words go to the binary
- * tensor cores untouched (docs/bitserial.md).
+/* gemv1 for fp16 and bf16: one or two rows of X by weights of 1 and 2 bits. The packed words go to the binary MMA as
+ * they are (docs/bitserial.md).
  *
- *   cut the slice of X into planes, in shared memory, while the first weights are on their way
- *   every warp for its even share of units:
- *     binary products of the words and the planes: 24 counts for every chunk of columns, row of X and row of weights
- *     counts times powers of two, on the fp16 tensor cores: the exact sums of codes times X's integers
- *     sums += scale * (products - center * sum of X)
- *   combine the warps' and the parts of K' sums in a fixed order, apply the epilogue, store */
+ *   cut the CTA's part of X into bit planes, in shared memory, while the first weights are loaded
+ *   each warp, for the units of its run:
+ *     binary MMA of words and planes: 24 counts for every chunk, row of X and row of W
+ *     counts times powers of two by the fp16 MMA: the exact sums of codes times X's integers
+ *     sums += scale * (product - center * sum of X)
+ *   add up the partials of warps, then of CTAs (split-K), in a fixed order; epilogue */
 #pragma once
 
 #include "../kernels/prim/mma.cuh"
@@ -17,12 +17,13 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Counts are integers below 1024, and as bits of fp16 these are themselves times 2^-24. So pairs of them, as they come
- * out of the binary product, are A of an fp16 product, whose B has what the planes count, times 2^4: in column 2s the
- * low planes', in column 2s + 1 the high planes', for what stands in lane s; and 0 in the other columns. */
+/* Counts are integers below 1024; as bits of fp16 these are themselves times 2^-24. So pairs of counts, as they come
+ * out of the binary MMA, are operand A of an fp16 MMA. Its B has the weights of the planes times 2^4: for what stands
+ * in lane s, column 2 s has those of the low planes and column 2 s + 1 those of the high planes; the other columns are
+ * 0. */
 template <int Bits>
 struct plane_weights {
-  uint32_t pair[4][3]; /* for lane s: of the three blocks of 8 planes */
+  uint32_t pair[4][3]; /* for lane s, of the three blocks of 8 planes */
 
   __device__ explicit plane_weights(int lane) {
     const int g = lane / 4, t = lane % 4;
@@ -41,14 +42,14 @@ struct plane_weights {
   }
 };
 
-/* Counts of rows g and g + 8, each of the lane's two planes of a block as a pair. */
+/* Counts of the lane's two planes of a block as pairs: of row g, and of row g + 8. */
 __device__ inline void pack_counts(const int (&d)[4], uint32_t &low, uint32_t &high) {
   low = __byte_perm((uint32_t)d[0], (uint32_t)d[1], 0x5410);
   high = __byte_perm((uint32_t)d[2], (uint32_t)d[3], 0x5410);
 }
 
-/* Adds to sum the counts of two chunks of a row of X, for lanes s and s + 1. words: of a k block; planes:
- * of the lane, for the block. */
+/* Adds to `sum` the counts of two chunks of a row of X, those of lanes s and s + 1. words: packed words of a k block;
+ * planes: the lane's, of that k block. */
 template <int Bits>
 __device__ inline void add_products(const uint32_t *words, const uint32_t *planes, const plane_weights<Bits> &weights,
                                     int s, float (&sum)[4]) {
@@ -72,7 +73,7 @@ __device__ inline void add_products(const uint32_t *words, const uint32_t *plane
   mma_f16::multiply(sum, last, weights.pair[s][2], weights.pair[s + 1][2]);
 }
 
-/* The lane's planes of a row of X for a k block. */
+/* Loads the lane's planes of a row of X for a k block. */
 template <int Bits>
 __device__ inline void load_planes(const uint32_t *from, uint32_t (&to)[6 * Bits]) {
 #pragma unroll
@@ -87,7 +88,7 @@ __device__ inline void load_planes(const uint32_t *from, uint32_t (&to)[6 * Bits
   }
 }
 
-/* A warp's sums for a super tile: of rows g and g + 8, the lane's chunks and rows of X. */
+/* A lane's sums for a super tile: of rows g and g + 8 of each row tile, for its chunks and rows of X. */
 template <class T>
 struct lane_sums {
   float sum[T::row_tiles][T::pairs][2];
@@ -100,8 +101,8 @@ struct lane_sums {
     }
   }
 
-  /* To a slot: [row tile][row of X][row]. */
-  __device__ void store(float *slot, int lane, float factor) const {
+  /* Writes them as a partial: [row tile][row of X][row]. */
+  __device__ void store(float *partial, int lane, float factor) const {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
@@ -112,18 +113,18 @@ struct lane_sums {
           float all = sum[r][p][half] + __shfl_xor_sync(~0u, sum[r][p][half], 1);
           if (T::TileM == 1) all += __shfl_xor_sync(~0u, all, 2);
           const int m = T::TileM == 1 ? 0 : 2 * p + t / 2;
-          if (t % T::chunks == 0) slot[(r * T::TileM + m) * LPG_TILE_ROWS + half * 8 + g] = all * factor;
+          if (t % T::chunks == 0) partial[(r * T::TileM + m) * LPG_TILE_ROWS + half * 8 + g] = all * factor;
         }
       }
     }
   }
 };
 
-/* Adds a unit's products; x: the planes of its first block, of the first row of X. */
+/* Adds the products of a unit; x: the planes of its first k block, of the first row of X. */
 template <class T>
 __device__ inline void multiply_unit(const gemv1_args &a, const unit_words<T> &unit, const uint32_t *x, int lane,
                                      const plane_weights<T::Bits> &weights, lane_sums<T> &sums) {
-  constexpr int things = T::TileM == 1 ? T::blocks : 2; /* with two chunks each: blocks, or rows of X */
+  constexpr int things = T::TileM == 1 ? T::blocks : 2; /* with two chunks each: k blocks, or rows of X */
   const int t = lane % 4, stride = T::TileM == 1 ? T::block_words : a.plan.x_stride / 4;
 #pragma unroll
   for (int p = 0; p < T::pairs; p++, x += 2 * stride) {
@@ -143,20 +144,20 @@ __device__ inline void multiply_unit(const gemv1_args &a, const unit_words<T> &u
         add_products<T::Bits>(words, planes, weights, 2 * i, products[r]);
       }
     }
-    const chunk_scales scale_data = ((const chunk_scales *)(x + t / 2 * stride + T::plane_words))[t % 2];
+    const x_chunk x_sums = ((const x_chunk *)(x + t / 2 * stride + T::plane_words))[t % 2];
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         float &total = sums.sum[r][p][half];
         total = scaling_of(a.scale_data, unit.scale_data[r], half)
-                    .add(unit.scale_data[r], scale_data, products[r][2 * half], products[r][2 * half + 1], total);
+                    .add(unit.scale_data[r], x_sums, products[r][2 * half], products[r][2 * half + 1], total);
       }
     }
   }
 }
 
-/* What the frame of the kernel asks for. */
+/* T::products of gemv1_frame.cuh. */
 template <class T>
 struct fixed_products {
   const gemv1_args &a;
@@ -172,8 +173,8 @@ struct fixed_products {
     multiply_unit<T>(a, unit, x, lane, weights, sums);
   }
 
-  __device__ void store(float *slot) {
-    sums.store(slot, lane, T::General ? 1.0f : 0.5f * a.scale_data.step);
+  __device__ void store(float *partial) {
+    sums.store(partial, lane, T::General ? 1.0f : 0.5f * a.scale_data.step);
     sums.clear();
   }
 
@@ -181,10 +182,10 @@ struct fixed_products {
   __device__ float value(int, int, float sum, const uint8_t *) const { return sum; }
 };
 
-/* Columns: rows of X, 1 or an even number; General: scales that are not fp16, or zeros that differ.
+/* TileM: rows of X, 1 or an even number. General: scales that are not fp16, or zeros that differ.
  *
- * Four things stand side by side in the lanes t of a unit: its four chunks for the only row of X, or its two chunks for
- * two rows of X, in turn. */
+ * The four lanes of a quad have four things at a time: the four chunks of a unit if there is one row of X, else its two
+ * chunks for two rows of X. */
 template <int Bits_, int TileM_, bool General_>
 struct gemv1_traits {
   using task = plane_task<gemv1_traits>;
@@ -194,14 +195,14 @@ struct gemv1_traits {
   static constexpr int Bits = Bits_, TileM = TileM_;
   static constexpr bool General = General_;
   static constexpr int warps = LPG_GEMV1_WARPS, threads = 32 * warps, row_tiles = lpg_gemv1_row_tiles(TileM);
-  static constexpr int chunks = lpg_gemv1_chunks(TileM), blocks = chunks / 2; /* of a unit; k blocks */
-  static constexpr int pairs = TileM == 1 ? 1 : TileM / 2;                    /* of rows of X; or the only one */
-  static constexpr int tile_n = row_tiles * LPG_TILE_ROWS;                    /* of weights */
-  static constexpr int vectors = Bits * blocks;                               /* of 512 bytes, of a row tile */
-  /* Units whose loads are under way. */
+  static constexpr int chunks = lpg_gemv1_chunks(TileM), blocks = chunks / 2; /* chunks of a unit; its k blocks */
+  static constexpr int pairs = TileM == 1 ? 1 : TileM / 2;                    /* of rows of X; or the only row */
+  static constexpr int tile_n = row_tiles * LPG_TILE_ROWS;                    /* rows of W of a super tile */
+  static constexpr int vectors = Bits * blocks; /* vectors of 512 bytes, of a row tile of a unit */
+  /* Units whose loads are under way, in registers. */
   static constexpr int depth = 5 - Bits - General;
   static constexpr int block_words = lpg_gemv1_block_words(Bits), plane_words = lpg_gemv1_plane_words(Bits);
-  static constexpr int unit_x_words = blocks * block_words; /* of a row of X */
+  static constexpr int unit_x_words = blocks * block_words; /* of one row of X */
   static constexpr int digits = lpg_fixed_digits(Bits);
 };
 

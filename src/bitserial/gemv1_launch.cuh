@@ -1,9 +1,8 @@
-/* The bits kernels from the host. */
+/* gemv1 with X of 16 bits, from the host. */
 #pragma once
 
 #include "gemv1.cuh"
 #include "gemv1_frame_launch.cuh"
-#include "gemv1_limits.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -18,17 +17,15 @@ template <int Bits>
 static lpgemm_status_t run_gemv1(const lpg_call &call) {
   const lpg_packed &weights = *call.problem.weights;
   gemv1_args a = {};
-  LPG_TRY(make_gemv1_args(call, lpg_gemv1_mode_of(Bits, call.problem.m), a));
-  return lpgemm_i_gemv1_is_common(&weights) ? launch_columns<Bits, false>(call, a)
-                                            : launch_columns<Bits, true>(call, a);
+  LPG_TRY(make_gemv1_args(call, a));
+  return lpg_gemv1_is_common(&weights) ? launch_columns<Bits, false>(call, a) : launch_columns<Bits, true>(call, a);
 }
 
 template <int Bits>
-static lpgemm_status_t prepare_gemv1() {
-  LPG_TRY((prepare_one<gemv1_traits<Bits, 1, false>>()));
-  LPG_TRY((prepare_one<gemv1_traits<Bits, 1, true>>()));
-  LPG_TRY((prepare_one<gemv1_traits<Bits, LPG_GEMV1_MOST_X, false>>()));
-  return prepare_one<gemv1_traits<Bits, LPG_GEMV1_MOST_X, true>>();
+static lpgemm_status_t load_gemv1(const lpg_device *device) {
+  return load_kernels(device, gemv1_kernel<gemv1_traits<Bits, 1, false>>, gemv1_kernel<gemv1_traits<Bits, 1, true>>,
+                      gemv1_kernel<gemv1_traits<Bits, LPG_GEMV1_MOST_X, false>>,
+                      gemv1_kernel<gemv1_traits<Bits, LPG_GEMV1_MOST_X, true>>);
 }
 
 }  // namespace
@@ -37,4 +34,4 @@ static lpgemm_status_t prepare_gemv1() {
 /* A line of a generated file. */
 #define LPG_GEMV1(symbol, bits)                                                                   \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_gemv1<bits>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_gemv1<bits>(); }
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) { return lpg::load_gemv1<bits>(device); }

@@ -60,61 +60,21 @@ typedef struct lpg_gemv1_plan {
   int32_t x_stride, slots, peers, peer_bytes, slot_bytes, rows, row_chunks, row_slices, shared_bytes;
 } lpg_gemv1_plan;
 
-/* Lays the problem out in so many parts of K; 0 if it has no so many, the device none that run at once, or too little
- * shared memory. */
-static inline int lpg_gemv1_lay_out(const lpg_packed *weights, const lpg_gemv1_mode *form, const lpg_device *device,
-                                    int split_k_log2, lpg_gemv1_plan *p) {
-  const int32_t most = split_k_log2 > 0 ? device->clusters[1 << split_k_log2] : device->sms;
-  p->tile_m = form->tile_m;
-  p->blocks = (int32_t)lpg_ceil_div(weights->k_padded, form->chunks * LPG_CHUNK_K);
-  p->super_tiles = (int32_t)lpg_ceil_div(weights->row_tiles, form->row_tiles);
-  p->split_k = 1 << split_k_log2;
-  p->clusters = most < p->super_tiles ? most : p->super_tiles;
-  if (p->clusters <= 0 || (split_k_log2 > 0 && p->split_k > p->blocks)) return 0;
-  p->k_part = lpg_partition_of(p->blocks, p->split_k);
-  p->n_part = lpg_partition_of(p->super_tiles, p->clusters);
-  const int64_t tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
-  const int64_t x_stride = blocks * form->x_bytes, slots = form->x_parts * x_stride;
-  p->slot_bytes = form->row_tiles * LPG_TILE_ROWS * p->tile_m * 4;
-  const int64_t peer_bytes = p->split_k > 1 ? (tiles + p->split_k - 1) / p->split_k * p->slot_bytes : 0;
-  const int64_t peers = slots + (tiles + LPG_GEMV1_WARPS - 1) * p->slot_bytes, rows = peers + p->split_k * peer_bytes;
-  const int64_t row_chunks = rows + tiles * form->row_tiles * LPG_TILE_ROWS * form->row_bytes;
-  const int64_t row_slices = row_chunks + blocks * form->chunks * form->chunk_bytes;
-  const int64_t bytes = row_slices + p->split_k * form->slice_bytes;
-  if (bytes > device->shared_memory) return 0;
-  p->x_stride = (int32_t)x_stride;
-  p->slots = (int32_t)slots;
-  p->peers = (int32_t)peers;
-  p->peer_bytes = (int32_t)peer_bytes;
-  p->rows = (int32_t)rows;
-  p->row_chunks = (int32_t)row_chunks;
-  p->row_slices = (int32_t)row_slices;
-  p->shared_bytes = (int32_t)bytes;
-  return 1;
-}
+/* The planner's parts that the two kernels share; mode_of is the kernel's. In gemv1_plan.c. */
+typedef lpg_gemv1_mode lpg_gemv1_mode_fn(int bits, int64_t m);
+void lpgemm_i_gemv1_begin(lpg_gemv1_mode_fn *mode_of, const lpg_problem *problem, void *state);
+int lpgemm_i_gemv1_cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state,
+                       void *plan, double *ns);
+int lpgemm_i_gemv1_lay_out(const lpg_device *device, const void *state, void *plan);
+void lpgemm_i_gemv1_finish(const lpg_problem *problem, const lpg_device *device, const void *plan, double ns,
+                           lpg_launch *launch);
+enum { LPG_GEMV1_STATE_BYTES = sizeof(lpg_gemv1_mode) };
 
-/* Nanoseconds that the plan takes: units, before them planes of X, in the end sums of parts of K. */
-static inline double lpg_gemv1_cost(const lpg_gemv1_plan *p, const lpg_gemv1_mode *form) {
-  const int tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
-  const double units = (double)lpg_round_up((int64_t)tiles * blocks, LPG_GEMV1_WARPS);
-  const double together = p->split_k > 4 ? 1200.0 : p->split_k > 2 ? 800.0 : p->split_k > 1 ? 400.0 : 0.0;
-  return 4000.0 + units * form->unit + blocks * form->planes + together;
-}
-
-/* The plan that takes the least time; 0 if there is none. */
-static inline int lpg_gemv1_make_plan(const lpg_packed *weights, lpg_gemv1_mode form, const lpg_device *device,
-                                      lpg_gemv1_plan *plan, double *cost) {
-  double least = -1;
-  for (int i = 0; i < LPG_GEMV1_CUTS; i++) {
-    lpg_gemv1_plan p = LPG_ZERO;
-    if (!lpg_gemv1_lay_out(weights, &form, device, i, &p)) continue;
-    const double ns = lpg_gemv1_cost(&p, &form);
-    if (least >= 0 && ns >= least) continue;
-    least = ns;
-    *plan = p;
-  }
-  *cost = least;
-  return least >= 0;
+/* 1 for weights whose scales are fp16 or none and whose zero is fixed: the fast form of the kernels. */
+static inline int lpg_gemv1_is_common(const lpg_packed *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  return (d->scale_type == 0 || d->scale_type == LPGEMM_F16) &&
+         (d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT);
 }
 
 #endif

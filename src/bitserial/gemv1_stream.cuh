@@ -1,5 +1,4 @@
-/* Packed weights on their way to registers, for kernels that take them as they are: units of a warp's share, several
- * ahead of the one that is multiplied. */
+/* Loads packed weights to registers: the units of a warp's run, several ahead of the one that is multiplied. */
 #pragma once
 
 #include "../kernels/epilogue/split_k_warps.cuh"
@@ -8,22 +7,22 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* What a lane has of a unit. */
+/* What a lane holds of a unit. */
 template <class T>
 struct unit_words {
   uint32_t word[T::row_tiles][4 * T::vectors];
   typename T::scale_data scale_data[T::row_tiles];
 };
 
-/* What a warp loads next. */
+/* The units of a warp's run, in order. */
 template <class T>
 struct unit_stream : part_cursor {
   const gemv1_args &a;
-  int lane, chunk, vectors; /* the lane's chunk of the next unit; vectors of the row tile from it on */
+  int lane, chunk, vectors; /* the lane's chunk of the next unit; vectors that a row tile has from this unit on */
   const uint8_t *codes[T::row_tiles], *scales[T::row_tiles], *zeros[T::row_tiles];
 
-  __device__ unit_stream(const gemv1_args &a, const warp_part &share, int lane) : part_cursor(share), a(a), lane(lane) {
-    if (left > 0) start_tile(share.block);
+  __device__ unit_stream(const gemv1_args &a, const warp_part &part, int lane) : part_cursor(part), a(a), lane(lane) {
+    if (left > 0) start_tile(part.block);
   }
 
   __device__ void start_tile(int block) {
@@ -31,7 +30,7 @@ struct unit_stream : part_cursor {
     chunk = at * T::chunks + lane % T::chunks;
     vectors = a.row_vectors - at * T::vectors;
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) { /* what is not there repeats the last */
+    for (int r = 0; r < T::row_tiles; r++) { /* row tiles beyond the last repeat it */
       const int64_t row_tile = min(tile * T::row_tiles + r, a.row_tiles - 1);
       codes[r] = a.codes + row_tile * a.row_bytes + at * (T::vectors * 512) + lane * 16;
       scales[r] = a.scale_data.scales + row_tile * a.scale_data.scale_row;

@@ -1,4 +1,4 @@
-/* What the parts of the bits kernels have in common: their arguments. */
+/* The arguments of the gemv1 kernels. */
 #pragma once
 
 #include "../kernels/epilogue/epilogue.cuh"
@@ -13,8 +13,8 @@ struct gemv1_args {
   lpg_gemv1_plan plan;
   chunk_scales_args scale_data;
   const uint8_t *codes;
-  int64_t row_bytes;   /* of the codes of a row tile */
-  int32_t row_vectors; /* of them, 512 bytes each */
+  int64_t row_bytes;   /* bytes of the codes of a row tile */
+  int32_t row_vectors; /* the same in vectors of 512 bytes */
   int32_t row_tiles, n, m;
   int64_t k, ldx;
   const void *x;

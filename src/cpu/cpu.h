@@ -40,7 +40,7 @@ lpgemm_status_t lpgemm_i_cpu_blocked_avx512(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_tiles_amx(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_tiles_base(const lpg_call *call);
 /* NULL, or why the problem is not for it. */
-const char *lpgemm_i_cpu_tiles_refuses(const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_cpu_tiles_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
 
 /* ---- activations, on host memory; arguments are checked ---- */
 

@@ -3,17 +3,19 @@
 
 #include <math.h>
 
-/* The last three are 0 at minus infinity, where their formulas say infinity times zero. */
+/* All but ReLU are 0 at minus infinity, where their formulas say infinity times zero. */
 static double activate(lpgemm_activation_t activation, double v) {
-  if (activation == LPGEMM_ACTIVATION_NONE) return v;
-  if (activation == LPGEMM_ACTIVATION_RELU) return v < 0.0 ? 0.0 : v;
-  if (v == -(double)INFINITY) return 0.0;
+  _Static_assert(LPG_ACTIVATION_COUNT == 5, "an activation without a line here would be none");
+  const int is_end = v == -(double)INFINITY;
   switch (activation) {
-    case LPGEMM_ACTIVATION_GELU_ERF: return 0.5 * v * erfc(v * -0.70710678118654752440);
+    case LPGEMM_ACTIVATION_NONE: break;
+    case LPGEMM_ACTIVATION_RELU: return v < 0.0 ? 0.0 : v; /* keeps NaN */
+    case LPGEMM_ACTIVATION_GELU_ERF: return is_end ? 0.0 : 0.5 * v * erfc(v * -0.70710678118654752440);
     case LPGEMM_ACTIVATION_GELU_TANH: /* (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)) */
-      return v / (1.0 + exp(-2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v)));
-    default: return v / (1.0 + exp(-v)); /* SiLU */
+      return is_end ? 0.0 : v / (1.0 + exp(-2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v)));
+    case LPGEMM_ACTIVATION_SILU: return is_end ? 0.0 : v / (1.0 + exp(-v));
   }
+  return v;
 }
 
 static void store_i32(const lpg_call *call, int64_t m, int64_t n, double sum) {

@@ -19,10 +19,10 @@ static int may_need_global(const lpgemm_weight_desc_t *d) {
   return 0;
 }
 
-const char *lpgemm_i_cpu_tiles_refuses(const lpg_problem *problem, const lpg_device *device) {
+const char *lpgemm_i_cpu_tiles_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpgemm_weight_desc_t *d = &problem->weights->desc;
   const int is_integer = lpg_is_integer_kind(d->type);
-  (void)device;
+  (void)self, (void)device;
   if (problem->weights->group.count > 1 && problem->weights->group.k % 32 != 0)
     return "it takes groups of 32, 64, 96 ... columns and whole rows only";
   if (is_integer && lpg_is_integer_kind(problem->x_type) && !d->scale_type) {

@@ -42,7 +42,7 @@ static lpgemm_status_t open_device(int32_t index, int32_t threads, lpg_device *d
   device->arch = 10 * p.major + p.minor;
   device->sms = p.multiProcessorCount;
   device->shared_memory = (int64_t)p.sharedMemPerBlockOptin;
-  lpgemm_i_set_pace(device);
+  lpgemm_i_set_rates(device);
   if (device->arch < 90) return LPGEMM_SUCCESS;
   int32_t before;
   LPG_TRY(enter(index, &before));

@@ -64,7 +64,7 @@ enum {                            /* flags */
 enum { LPG_KERNEL_NAME_BYTES = 64 }; /* room for any name, with its final 0 */
 
 typedef struct lpg_kernel {
-  const char *name; /* family.weights.activations.tile.arch: docs/kernels.md */
+  const char *name; /* family.weights.activations.tile.arch: docs/kernels/README.md */
   const char *family;
   lpgemm_backend_t backend;
   int32_t arch;             /* CUDA: built for compute capability * 10 */
@@ -73,14 +73,9 @@ typedef struct lpg_kernel {
   uint32_t weights, widths; /* kinds; width b is bit b */
   uint32_t x_types, y_types, scales, zeros, groups, flags;
   int64_t m_max; /* 0 = any */
-  /* Limits that are no sets: NULL, or one of a few sentences that say why the problem is not for it. NULL = none. */
-  const char *(*refuses)(const lpg_problem *problem, const lpg_device *device);
-  const char *cost; /* row of the cost table, src/dispatch/cost.h */
-  /* Microseconds, from a plan as the kernel makes it, where a row of that table would say too little; NULL: the row. */
-  double (*estimate)(const lpg_problem *problem, const lpg_device *device);
-  lpgemm_status_t (*run)(const lpg_call *call);
-  size_t (*workspace)(const lpg_problem *problem, const lpg_device *device); /* monotone in m; NULL = none */
-  lpgemm_status_t (*prepare)(void); /* loads the kernel on the current device; NULL = nothing to load */
+  const lpg_planner *planner;
+  lpgemm_status_t (*launch)(const lpg_call *call);   /* by the plan of the call */
+  lpgemm_status_t (*load)(const lpg_device *device); /* the kernel, on the current device; NULL: nothing to load */
 } lpg_kernel;
 
 extern const lpg_kernel lpgemm_i_registry[];
@@ -95,11 +90,22 @@ lpgemm_status_t lpgemm_i_name_kernel(const lpg_kernel *kernels, int count, const
 
 /* ---- choice ---- */
 
-/* NULL if the kernel can do the problem on the device, else why not: one of a fixed set of sentences. */
+/* NULL if the kernel can do the problem on the device, else why not: one of a fixed set of sentences. The first asks
+ * the record's sets and the planner's refusals, the others also for a plan. */
+const char *lpgemm_i_refused(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
 const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
+const char *lpgemm_i_plan_kernel(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device,
+                                 lpg_planned *planned);
 
-/* 1 if it can, and may be chosen without being forced: the bound workspace does. */
+/* 1 if a tuning result may take it: it is not refused, and the bound workspace does. */
 int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
+
+/* NULL, or why only a name (or a tuning result) may take a kernel that is not refused. */
+const char *lpgemm_i_not_automatic(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
+
+/* Bytes that it needs; 1 if the bound workspace has them. */
+size_t lpgemm_i_workspace_of(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
+int lpgemm_i_has_workspace(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
 
 /* 1 if the device can run the kernel at all: backend, architecture, instruction set. */
 int lpgemm_i_runs_on(const lpg_kernel *kernel, const lpg_device *device);
@@ -107,17 +113,31 @@ int lpgemm_i_runs_on(const lpg_kernel *kernel, const lpg_device *device);
 /* 1 if some call on such weights may take the kernel on the device, whatever M, X and Y. */
 int lpgemm_i_may_take(const lpg_kernel *kernel, const lpg_packed *packed, const lpg_device *device);
 
-/* Estimated microseconds, by the constants in cost.h; does not depend on m if the problem is batch invariant. */
+/* Estimated microseconds; HUGE_VAL if there is no plan. Does not depend on m if the problem is batch invariant. */
 double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device);
 
+/* A kernel, why it was taken, and its plan. */
+typedef struct lpg_choice {
+  const lpg_kernel *kernel;
+  const char *why;
+  lpg_planned planned;
+} lpg_choice;
+
 /* The choice among `count` records: the forced one, else the tuned one, else the cheapest. NULL with a status and a
- * sentence if there is none. forced: NULL or "" = none. */
+ * sentence if there is none. forced: NULL or "" = none. The second without a line in the log. */
 lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                                 const lpg_device *device, const lpg_tuning *tuning, const char *forced,
-                                const lpg_kernel **chosen);
+                                lpg_choice *choice);
+lpgemm_status_t lpgemm_i_choose(const lpg_kernel *kernels, int count, const lpg_problem *problem,
+                                const lpg_device *device, const lpg_tuning *tuning, const char *forced,
+                                lpg_choice *choice);
 
-/* The text of lpgemm_explain(), cut at text_bytes (1 at least): a line for the chosen kernel, or why there is none,
- * then one for each other. Status of the choice. */
+/* Of those that may be chosen the cheapest by the cost model, but not `except`; its kernel is NULL if there is none. */
+void lpgemm_i_cheapest(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
+                       const lpg_kernel *except, lpg_choice *choice);
+
+/* The text of lpgemm_explain(), cut at text_bytes (1 at least): the chosen kernel and its plan, or why there is none;
+ * a line for each other one that is possible; and the reasons why the rest is not. Status of the choice. */
 lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg_problem *problem,
                                  const lpg_device *device, const lpg_tuning *tuning, const char *forced, char *text,
                                  size_t text_bytes);

@@ -39,7 +39,7 @@ int lpgemm_i_may_take(const lpg_kernel *kernel, const lpg_packed *packed, const 
   return !device_reason(kernel, device) && !weights_reason(kernel, packed);
 }
 
-const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *p, const lpg_device *device) {
+const char *lpgemm_i_refused(const lpg_kernel *kernel, const lpg_problem *p, const lpg_device *device) {
   const lpg_kernel *k = kernel;
   const char *reason = device_reason(k, device);
   if (!reason) reason = weights_reason(k, p->weights);
@@ -59,5 +59,59 @@ const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *p, 
     return "its results may depend on the number of rows, and the call asks for batch invariance";
   }
   if (k->m_max && p->m > k->m_max) return "it does not take this many rows";
-  return k->refuses ? k->refuses(p, device) : NULL;
+  return k->planner->refuses ? k->planner->refuses(k->planner, p, device) : NULL;
+}
+
+const char *lpgemm_i_plan_kernel(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device,
+                                 lpg_planned *planned) {
+  const char *reason = lpgemm_i_refused(kernel, problem, device);
+  return reason ? reason : lpgemm_i_plan(kernel->planner, problem, device, planned);
+}
+
+const char *lpgemm_i_infeasible(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  lpg_planned unused;
+  return lpgemm_i_plan_kernel(kernel, problem, device, &unused);
+}
+
+size_t lpgemm_i_workspace_of(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_planner *planner = kernel->planner;
+  return planner->workspace ? planner->workspace(planner, problem, device) : 0;
+}
+
+int lpgemm_i_has_workspace(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  return lpgemm_i_workspace_of(kernel, problem, device) <= problem->workspace;
+}
+
+/* A kernel that reads tables has to build them first; where it needs workspace for that, a plain call, which binds
+ * none, must not meet it. */
+static const char *only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  if (kernel->flags & LPG_K_FORCE_ONLY) return "it is for tests";
+  const int builds = kernel->flags & LPG_K_TABLES && !problem->tables;
+  return builds && lpgemm_i_workspace_of(kernel, problem, device) > 0 ? "it would build its tables in a workspace"
+                                                                      : NULL;
+}
+
+int lpgemm_i_may_choose(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  return !lpgemm_i_refused(kernel, problem, device) && !only_when_forced(kernel, problem, device) &&
+         lpgemm_i_has_workspace(kernel, problem, device);
+}
+
+const char *lpgemm_i_not_automatic(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_planner *planner = kernel->planner;
+  const char *reason = only_when_forced(kernel, problem, device);
+  if (reason) return reason;
+  return planner->automatic ? planner->automatic(planner, problem, device) : NULL;
+}
+
+/* Batch invariance asks for one kernel whatever the number of rows, so its estimate must not see it. */
+enum { INVARIANT_ROWS = 32 };
+
+double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  lpg_problem p = *problem;
+  lpg_planned planned;
+  if (p.batch_invariant) {
+    p.m = INVARIANT_ROWS;
+    p.batch_invariant = 0;
+  }
+  return lpgemm_i_plan(kernel->planner, &p, device, &planned) ? HUGE_VAL : planned.launch.us;
 }

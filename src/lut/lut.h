@@ -73,6 +73,5 @@ lpgemm_status_t lpgemm_i_lut_vbmi(const lpg_call *call);
 lpgemm_status_t lpgemm_i_lut_neon(const lpg_call *call);
 
 /* Nothing but for rows of X so long that the memory of the handle does not hold the tables of one. */
-size_t lpgemm_i_lut_workspace(const lpg_problem *problem, const lpg_device *device);
 
 #endif

@@ -191,14 +191,15 @@ void ref_weight_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source
 
 double ref_activate(lpgemm_activation_t activation, double v) {
   if (v == -(double)INFINITY && activation != LPGEMM_ACTIVATION_NONE) return 0;
-  switch (activation) {
+  switch (activation) { /* no default: the compiler names an activation that is missing */
+    case LPGEMM_ACTIVATION_NONE: break;
     case LPGEMM_ACTIVATION_RELU: return v < 0 ? 0 : v;
     case LPGEMM_ACTIVATION_GELU_ERF: return v * 0.5 * erfc(-v * 0.70710678118654752440);
     case LPGEMM_ACTIVATION_GELU_TANH: /* v/2 (1 + tanh u) = v / (1 + exp(-2u)) */
       return v / (1 + exp(-2 * 0.79788456080286535588 * (v + 0.044715 * v * v * v)));
     case LPGEMM_ACTIVATION_SILU: return v / (1 + exp(-v));
-    default: return v;
   }
+  return v;
 }
 
 static double dot(const double *a, const double *b, int64_t k) {

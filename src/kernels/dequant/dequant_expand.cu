@@ -1,10 +1,10 @@
-/* Brings packed weights to the type that they are multiplied in: value, zero and scale in fp32, rounded once; to 8 bits
- * without the scale, exactly.
+/* Dequantises packed weights into images for the dense GEMM (dequant_plan.h): value, zero and scale in fp32, rounded
+ * once to the image's type; to 8 bits without the scale, exactly.
  *
  *   a CTA has a row tile; its warps take k blocks in turn:
- *     scales and zeros of the block's groups to shared memory
- *     for every stage of 128 bytes: decode in the order of the packed words, put in place in shared memory, then copy
- *     to the image */
+ *     scales and zeros of the k block's groups to shared memory
+ *     for every stage (128 bytes of a row): dequantise in the order of the packed words, each pair to its place in
+ *     shared memory, then copy to the image */
 #include "../../cuda/cuda.h"
 #include "../../layouts/unit.h"
 #include "../operand/x_type.cuh"
@@ -19,7 +19,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* ---- what an image is made of: how two numbers are rounded to neighbours ---- */
+/* ---- types of images: how two neighbouring values are rounded ---- */
 
 template <class X>
 struct half_image {
@@ -44,7 +44,7 @@ struct e4m3_image {
   }
 };
 
-/* Columns of a stage. */
+/* k's of a stage. */
 template <class Image>
 constexpr int stage_k_of = LPG_DEQUANT_STAGE_BYTES * 2 / (int)sizeof(typename Image::pair);
 
@@ -56,34 +56,33 @@ struct expand_args {
   bool minima;
   lpgemm_dtype_t type;
   float codebook[16];
-  float offset;       /* integers: value = stored + offset; 2^23 less */
-  int value_exponent; /* the others are multiplied by 2^-this first, and their scales by 2^this, if they are far from 1
-                       */
-  expand_sections bound; /* scaling.finds: the upper level of scales and zeros, as if it were the only one */
-  double most, scale_most, zero_most; /* and the largest magnitudes of values, and of codes of the lower level */
+  float offset;          /* integers: value = stored + offset; here less 2^23 (values_of) */
+  int value_exponent;    /* other types: values times 2^-this and scales times 2^this, if the values are far from 1 */
+  expand_sections bound; /* for scaling.finds: the upper level of scales and zeros, as if it were the only one */
+  double most, scale_most, zero_most; /* and the largest magnitudes: of values, and of codes of the lower level */
   const uint8_t *codes;
   const int8_t *exponents; /* of rows; NULL: all 0 */
-  int64_t row_bytes;       /* of the codes of a row tile */
-  int32_t row_vectors;     /* of them, 512 bytes each */
+  int64_t row_bytes;       /* bytes of the codes of a row tile */
+  int32_t row_vectors;     /* the same in vectors of 512 bytes */
   int32_t n, k, k_stages, first_row_tile;
   uint8_t *image;
-  float *scale_data; /* factors of rows' sums that were found, or the table of scales */
+  float *scale_data; /* the factors of rows' sums that are found, or the table of scales */
 };
 
-constexpr int warps = 4, resident = 6;                               /* of a CTA; blocks an SM */
+constexpr int warps = 4, resident = 6;                               /* of a CTA; CTAs an SM */
 constexpr int piece_bytes = LPG_TILE_ROWS * LPG_DEQUANT_STAGE_BYTES; /* a row tile's part of a stage */
-constexpr int item_tiles = LPG_DEQUANT_TILE_N / LPG_TILE_ROWS;
+constexpr int tile_row_tiles = LPG_DEQUANT_TILE_N / LPG_TILE_ROWS;
 
-struct expand_area { /* what a warp keeps in shared memory */
+struct expand_area { /* a warp's own shared memory */
   uint8_t piece[piece_bytes];
-  /* Of rows g and g + 8: scales and zeros, then scales and centers, these with their signs changed; and rests. A walk
-   * looks at one group more than there are. */
+  /* Of rows g and g + 8: scales and zeros, which set_centers() turns into scales and negated centers; and rests. A
+   * group_walk reads one group more than there are. */
   float4 scale_data[most_groups + 1][LPG_TILE_ROWS / 2];
   float2 rests[most_groups + 1][LPG_TILE_ROWS / 2];
 };
 
-/* A bound of the exponents of the weights of a row tile's rows, by all threads: less than 2^(exponent + 1). Of two
- * levels only the upper one is read, and the codes below are taken for the largest that there are. */
+/* Bounds the weights of a row tile's rows: they are less than 2^(exponent + 1). By all threads of the CTA. Of two
+ * levels only the upper one is read; codes of the lower one count as the largest that there are. */
 __device__ inline void find_exponents(const expand_args &a, int row_tile, int (&exponent)[LPG_TILE_ROWS],
                                       expand_area &area) {
   if (threadIdx.x < LPG_TILE_ROWS) exponent[threadIdx.x] = -1000;
@@ -112,14 +111,14 @@ __device__ inline void find_exponents(const expand_args &a, int row_tile, int (&
   __syncthreads();
 }
 
-/* The power of two that a row's weights are multiplied by. */
+/* The exponent of the power of two that a row's weights are multiplied by. */
 __device__ inline int power_of(const expand_args &a, int row, int found) {
   if (a.scaling.finds) return found < -900 ? 0 : 14 - found;
   return a.scaling.top - (a.exponents ? a.exponents[row] : 0);
 }
 
-/* Values of codes: of integers with 2^23 and more added, as which the center takes it off; the others, and those that
- * are odd, from a table. */
+/* Values of two codes. Integers of step 1: the code plus 2^23, which the center takes off again. All others come from a
+ * table. */
 template <bool Integers>
 struct values_of {
   const float *table;
@@ -132,14 +131,14 @@ struct values_of {
   }
 };
 
-/* Makes centers and rests of a block's zeros, a lane for two rows of a group. A weight is (value - center) * scale +
- * rest, rounded once: the center of integers is an integer, so that the difference is exact, and what is left of a zero
- * goes into the rest. */
+/* Makes centers and rests of the zeros of a k block; a lane has two rows of a group at a time. A weight is
+ * (value - center) * scale + rest, rounded once. The center of integers is an integer, so that the difference is exact;
+ * what is left of the zero is in the rest. */
 template <bool Scaled, bool Integers>
 __device__ inline void set_centers(const expand_args &a, const int *powers, int groups, int lane, expand_area &area) {
   const bool scaled = Scaled && !a.scaling.on_rows && !a.scaling.in_table;
   const float to_values = lpg_exp2i(-a.value_exponent);
-  float power[2][2]; /* a row's power of two is the product of two, since it may be more than fp32 has */
+  float power[2][2]; /* a row's power of two as a product of two, since it may be beyond fp32 */
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     const int e = powers[lane % 8 + 8 * half] + a.value_exponent;
@@ -156,7 +155,7 @@ __device__ inline void set_centers(const expand_args &a, const int *powers, int 
       scale[half] = scaled ? with_power(scale[half]) : 1.0f;
       rest[half] = a.minima ? with_power(zero[half]) * to_values : 0.0f;
       const float center = a.minima ? 0.0f : -zero[half];
-      if (Integers) { /* a zero that is larger than what fp32 has digits for has no rest */
+      if (Integers) { /* a zero too large to have a fraction in fp32 has no rest */
         const float nearest = fabsf(center) < 4194304.0f ? rintf(center) : center;
         if (!a.minima) rest[half] = (center - nearest) * scale[half];
         zero[half] = nearest + a.offset;
@@ -169,12 +168,12 @@ __device__ inline void set_centers(const expand_args &a, const int *powers, int 
   }
 }
 
-/* Walks through the groups of a block, 16 columns a step, for rows g and g + 8. */
+/* Walks through the groups of a k block, 16 k a step, for rows g and g + 8. */
 template <bool Scaled>
 struct group_walk {
   const float4 *scale_data;
   const float2 *rests;
-  int left, group_k; /* left: columns of the group */
+  int left, group_k; /* left: k's of the group */
   float4 at;
   float2 rest;
 
@@ -191,7 +190,8 @@ struct group_walk {
     rests += LPG_TILE_ROWS / 2;
   }
 
-  /* Before every step but the first; past the last group of the block it does no harm. */
+  /* Before every step but the first. Behind the last group there is room for one more, so stepping past it does no
+   * harm. */
   __device__ void step() {
     left -= LPG_STEP_K;
     if (left > 0) return;
@@ -205,7 +205,7 @@ struct group_walk {
   }
 };
 
-/* The scales of a row tile and the stages of a k block, whose groups are whole stages. */
+/* Writes the scales of a row tile to the table, for the stages of a k block; groups are whole stages. */
 template <class Image>
 __device__ inline void store_scales(const expand_args &a, int row_tile, int block, int lane, const expand_area &area) {
   constexpr int stages = block_k / stage_k_of<Image>;
@@ -215,15 +215,15 @@ __device__ inline void store_scales(const expand_args &a, int row_tile, int bloc
     const int r = lane % LPG_TILE_ROWS, stage = block * stages + 2 * i + lane / LPG_TILE_ROWS;
     if (stage >= a.k_stages) return;
     const float4 two = area.scale_data[(uint32_t)(stage * stage_k_of<Image>) / (uint32_t)group_k - first][r % 8];
-    const int64_t tile = blockIdx.x / item_tiles;
-    a.scale_data[(tile * a.k_stages + stage) * LPG_DEQUANT_TILE_N + blockIdx.x % item_tiles * LPG_TILE_ROWS + r] =
+    const int64_t tile = blockIdx.x / tile_row_tiles;
+    a.scale_data[(tile * a.k_stages + stage) * LPG_DEQUANT_TILE_N + blockIdx.x % tile_row_tiles * LPG_TILE_ROWS + r] =
         row_tile * LPG_TILE_ROWS + r >= a.n ? 0.0f
         : r < 8                             ? two.x
                                             : two.y;
   }
 }
 
-/* A stage of a block, from the lane's words to their places. */
+/* Dequantises a stage of a k block: from the lane's words to their places in `area`. */
 template <class Image, int Bits, bool Integers>
 __device__ inline void expand_piece(const values_of<Integers> &values, const uint32_t *word, int piece,
                                     group_walk<Image::scaled> &walk, expand_area &area) {
@@ -248,7 +248,7 @@ __device__ inline void expand_piece(const values_of<Integers> &values, const uin
   }
 }
 
-/* Columns of a stage from `columns` on are not there: zero, so that nothing of them gets into a sum. */
+/* A stage's columns from `columns` on are beyond K: zero, so that nothing of them gets into a sum. */
 template <class Image>
 __device__ inline void clear_columns(int columns, int lane, expand_area &area) {
   constexpr int bytes = (int)sizeof(typename Image::pair) / 2;
@@ -258,8 +258,8 @@ __device__ inline void clear_columns(int columns, int lane, expand_area &area) {
   }
 }
 
-/* Where the rows of a row tile begin in the image of a stage: so that a warp of the kernels that multiply, whose rows
- * lie 16 of every 64 apart, has two row tiles that are neighbours. */
+/* Where the rows of a row tile begin in the image of a stage; row_tile_of: its number in the work tile. A consumer warp
+ * of wgmma has 16 rows of every 64: with this order these are two neighbouring row tiles. */
 __device__ inline int image_row(int row_tile_of) {
   const int warp = row_tile_of / 2;
   return warp / 4 * 128 + row_tile_of % 2 * 64 + warp % 4 * LPG_TILE_ROWS;
@@ -290,8 +290,8 @@ __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __gr
   __syncthreads();
   const values_of<Integers> values = {table};
   expand_area &area = areas[warp];
-  uint8_t *const image = a.image + blockIdx.x / item_tiles * ((int64_t)a.k_stages * LPG_DEQUANT_W_BYTES) +
-                         image_row(blockIdx.x % item_tiles) * LPG_DEQUANT_STAGE_BYTES;
+  uint8_t *const image = a.image + blockIdx.x / tile_row_tiles * ((int64_t)a.k_stages * LPG_DEQUANT_W_BYTES) +
+                         image_row(blockIdx.x % tile_row_tiles) * LPG_DEQUANT_STAGE_BYTES;
   const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
   const auto vectors_of = [&](int block) { return inside ? min(Bits, a.row_vectors - block * Bits) : 0; };
   const auto prefetch = [&](int block) {
@@ -365,12 +365,12 @@ static const void *kernel_for(lpgemm_dtype_t type, bool integers, int bits) {
   }
 }
 
-/* What bounds the weights where scaling.finds is set. */
+/* Sets the bound for scaling.finds. */
 static void set_bound(const lpg_call &call, expand_args &a) {
   const lpgemm_weight_desc_t &d = call.problem.weights->desc;
   a.bound = a.groups;
   a.scale_most = a.zero_most = 1.0;
-  if (!d.super_scale_type || !d.super_zero_type) return; /* of one level, or zeros that have only one */
+  if (!d.super_scale_type || !d.super_zero_type) return; /* one level, or zeros of only one */
   a.bound = upper_sections(a.groups);
   a.scale_most = lpgemm_i_largest_value(d.scale_type, NULL);
   a.zero_most = lpgemm_i_largest_value(d.zero_type, NULL);
@@ -394,7 +394,7 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.most = lpgemm_i_largest_value(d.type, d.codebook);
   lpg::set_bound(*call, a);
   if (type == LPGEMM_F16 && !integers && !a.scaling.on_rows && !a.scaling.in_table && a.most > 0.0) {
-    const int e = ilogb(a.most); /* 100: with it all powers of two stay within fp32 */
+    const int e = ilogb(a.most); /* up to 100 all powers of two stay within fp32 */
     a.value_exponent = abs(e) <= 30 ? 0 : e < -100 ? -100 : e > 100 ? 100 : e;
   }
   a.codes = call->section[LPG_SECTION_CODES];
@@ -404,11 +404,11 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.n = (int32_t)d.n;
   a.k = (int32_t)d.k;
   a.k_stages = k_stages;
-  a.first_row_tile = first * lpg::item_tiles;
+  a.first_row_tile = first * lpg::tile_row_tiles;
   a.image = (uint8_t *)image;
   a.scale_data = scale_data;
-  /* As many CTAs for a row tile as run at once: they begin together, and have several blocks each. */
-  const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), tiles = (int64_t)count * lpg::item_tiles;
+  /* As many CTAs a row tile as run at once: they all start together and have several k blocks each. */
+  const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), tiles = (int64_t)count * lpg::tile_row_tiles;
   const int64_t room = call->device->sms * lpg::resident / tiles, most = room > 1 ? room : 1;
   return lpg::launch_cluster(lpg::kernel_for(type, integers, weights.bits),
                              dim3((unsigned)tiles, (unsigned)(blocks < most ? blocks : most)), 1, lpg::warps * 32, 0,

@@ -1,7 +1,8 @@
-/* Expanded weights by X on the tensor cores of every GPU from sm_80 on, which read registers.
+/* Dense GEMM by mma.sync on images of dequantised weights, for every GPU from sm_80 on.
  *
- *   for every stage of 128 bytes of columns, with the next ones on their way: eight warps multiply their own 32 rows of
- *   weights by 128 rows of X; epilogue, store */
+ * A CTA makes one work tile. Stages of 128 bytes of a row, of W and of X, come by cp.async into a ring in shared
+ * memory, some stages ahead; all eight warps load and multiply. A warp multiplies its own 32 rows of W by the 128 rows
+ * of X, then stores them. */
 #pragma once
 
 #include "../prim/logic.cuh"
@@ -13,7 +14,7 @@ namespace { /* nothing here is a symbol of the library */
 
 constexpr int dequant_mma_threads = 32 * LPG_DEQUANT_WARPS;
 
-/* A warp's part of a stage: an eighth of the weights' image, and 16 rows of X. */
+/* A warp's part of the loads of a stage: an eighth of the image of W, and 16 rows of X. */
 template <class T>
 __device__ inline void load_stage_of_tile(const dequant_args &a, const x_matrix<T::x_bytes> &x, const uint8_t *image,
                                           int x_row, int stage, uint32_t memory, int ring, int warp, int lane,
@@ -29,10 +30,10 @@ __device__ inline void load_stage_of_tile(const dequant_args &a, const x_matrix<
 }
 
 template <class T>
-__device__ inline void multiply_stage(const lpg_dequant_plan &p, dequant_sums<T, typename T::Scales::sum> &sums,
+__device__ inline void multiply_stage(const lpg_dequant_plan &p, dequant_sums<T, typename T::Types::sum> &sums,
                                       uint32_t memory, int ring, int warp, int lane) {
-  using mma = typename T::Scales::mma;
-  const int row = lane % 16, upper = lane / 16; /* A: a lane brings the address of half a row of 32 bytes */
+  using mma = typename T::Types::mma;
+  const int row = lane % 16, upper = lane / 16; /* A: a lane passes the address of half of a row's 32 bytes */
   const uint32_t w = memory + p.w_ring + ring * LPG_DEQUANT_W_BYTES +
                      (warp / 4 * 128 + warp % 4 * LPG_TILE_ROWS + row) * LPG_DEQUANT_STAGE_BYTES;
   const int x_row = lane % 8, quarter = lane / 8; /* B: of a quarter of 64 bytes of 8 rows of X */
@@ -53,7 +54,7 @@ __device__ inline void multiply_stage(const lpg_dequant_plan &p, dequant_sums<T,
       load_matrices(x + j * 8 * LPG_DEQUANT_STAGE_BYTES + ((two * 2 + quarter) ^ x_row) * 16, b);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        auto &d = *(typename T::Scales::sum(*)[4]) & sums.sum[r][4 * j];
+        auto &d = *(typename T::Types::sum(*)[4]) & sums.sum[r][4 * j];
         mma::multiply(d, weights[0][r], b[0], b[1]);
         mma::multiply(d, weights[1][r], b[2], b[3]);
       }
@@ -75,22 +76,22 @@ __global__ void __launch_bounds__(dequant_mma_threads, 1) dequant_mma_kernel(con
   const int x_row = w.m_tile(tile) * T::TileM;
   const uint32_t base = shared_address(memory);
   float *const factors = (float *)(memory + p.factors);
-  dequant_sums<T, typename T::Scales::sum> sums;
+  dequant_sums<T, typename T::Types::sum> sums;
   load_factors<T>(a, w, tile, warp, lane, factors);
   sums.clear();
   for (int stage = 0; stage < stages - 1; stage++) {
     if (stage < w.k_stages) load_stage_of_tile<T>(a, x, image, x_row, stage, base, stage, warp, lane, aligned);
     commit_copies();
   }
-  int ring = 0, next = stages - 1; /* stages of the ring: to multiply, and to fill */
+  int ring = 0, next = stages - 1; /* stages of the ring: to multiply next, and to fill next */
 #pragma unroll 1
   for (int stage = 0; stage < w.k_stages; stage++) {
-    if (stages == 2) { /* the copies of the stage are the last */
+    if (stages == 2) { /* the stage's copies are the last ones */
       wait_copies<0>();
     } else {
-      wait_copies<1>(); /* one stage ahead of it, whatever the ring holds */
+      wait_copies<1>(); /* the copies of one stage may still be under way, however long the ring is */
     }
-    __syncthreads(); /* all is there, and all have read the stage that is filled next */
+    __syncthreads(); /* the stage is complete, and all warps have read the one that is filled next */
     const int ahead = stage + stages - 1;
     if (ahead < w.k_stages) load_stage_of_tile<T>(a, x, image, x_row, ahead, base, next, warp, lane, aligned);
     commit_copies();
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(dequant_mma_threads, 1) dequant_mma_kernel(con
     next = next + 1 == stages ? 0 : next + 1;
   }
   wait_copies<0>();
-  __syncthreads(); /* the sums take the ring's place */
+  __syncthreads(); /* the sums take the place of the ring */
   dequant_sums<T, float> totals;
   convert_sums(a, sums, totals);
   store_tile<T>(a, w, tile, totals, factors, memory);

@@ -1,4 +1,4 @@
-/* Scales and zeros of groups, of any types, for kernels that expand weights. */
+/* Scales and zeros of groups, of any types, for kernels that write dequantised weights to memory. */
 #pragma once
 
 #include "../operand/scales.cuh"
@@ -6,22 +6,22 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int most_groups = LPG_BLOCK_K / LPG_STEP_K; /* that a k block touches */
+constexpr int most_groups = LPG_BLOCK_K / LPG_STEP_K; /* the most that a k block touches */
 
-/* A section in the packed form; type 0: there is none. */
+/* A section of the packed weights; type 0: absent. */
 struct expand_section {
   const uint8_t *values;
   lpgemm_dtype_t type;
   int slot_bytes, row_bytes; /* of the 16 values of a row tile and group; of all groups of a row tile */
 };
 
-/* Scales, then zeros, each times a number of the upper level, where there is one. */
+/* The scales and the zeros, each times a value of the upper level if there is one. */
 struct expand_sections {
   expand_section level[2][2]; /* [zeros][upper] */
   float zero_constant;
-  int group_k, groups_each; /* columns of a group; groups of a super-group */
+  int group_k, groups_each; /* k's of a group; groups of a super-group */
 
-  /* What a CTA reads of the lower level lies together. */
+  /* Prefetches to L2 what a CTA reads of the lower level: it lies together. */
   __device__ void prefetch(int row_tile, int thread, int threads) const {
     for (int zeros = 0; zeros < 2; zeros++) {
       const expand_section &s = level[zeros][0];
@@ -33,18 +33,18 @@ struct expand_sections {
   }
 };
 
-/* Groups first .. first + count - 1, at most 16, of a row tile's rows g and g + 8 to to[group][g], by a warp: both
- * scales, then both zeros. Not in line: it is long, and there are many kernels. */
+/* Reads groups first .. first + count - 1, at most 16, for rows g and g + 8 of a row tile to to[group][g]: both scales,
+ * then both zeros. By a whole warp. Not inlined: it is long, and there are many kernels. */
 static __device__ __noinline__ void load_scales(const expand_sections &a, int row_tile, int first, int count,
                                                 float4 (*to)[LPG_TILE_ROWS / 2]) {
-  constexpr int passes = most_groups / 4; /* a quarter of the warp has a group at a time, its lanes two rows each */
+  constexpr int passes = most_groups / 4; /* a quarter of the warp has a group at a time, a lane two rows */
   const int lane = threadIdx.x % 32, g = lane % 8, own = lane / 8;
-  float2 number[2][passes];
+  float2 value[2][passes];
 #pragma unroll
   for (int zeros = 0; zeros < 2; zeros++) {
     const float absent = zeros && a.level[1][0].type == 0 ? a.zero_constant : 1.0f;
 #pragma unroll
-    for (int i = 0; i < passes; i++) number[zeros][i] = make_float2(absent, absent);
+    for (int i = 0; i < passes; i++) value[zeros][i] = make_float2(absent, absent);
 #pragma unroll 1
     for (int upper = 0; upper < 2; upper++) {
       const expand_section &s = a.level[zeros][upper];
@@ -61,8 +61,8 @@ static __device__ __noinline__ void load_scales(const expand_sections &a, int ro
         for (int i = 0; i < passes; i++) {
           if (4 * i >= count) break;
           const float2 two = read(values + place[i], g);
-          number[zeros][i].x *= two.x;
-          number[zeros][i].y *= two.y;
+          value[zeros][i].x *= two.x;
+          value[zeros][i].y *= two.y;
         }
       });
     }
@@ -70,7 +70,7 @@ static __device__ __noinline__ void load_scales(const expand_sections &a, int ro
 #pragma unroll
   for (int i = 0; i < passes; i++) {
     if (4 * i + own >= count) break;
-    to[4 * i + own][g] = make_float4(number[0][i].x, number[0][i].y, number[1][i].x, number[1][i].y);
+    to[4 * i + own][g] = make_float4(value[0][i].x, value[0][i].y, value[1][i].x, value[1][i].y);
   }
 }
 
@@ -95,7 +95,7 @@ inline expand_sections make_sections(const lpg_call &call) {
   return a;
 }
 
-/* The upper level alone. */
+/* The upper level, as if it were the only one. */
 inline expand_sections upper_sections(expand_sections a) {
   for (int zeros = 0; zeros < 2; zeros++) {
     a.level[zeros][0] = a.level[zeros][1];

@@ -1,7 +1,9 @@
-/* Expanded weights by X on the tensor cores of sm_90a, which read both from shared memory.
+/* Dense GEMM by wgmma on images of dequantised weights (sm_90a), both operands in shared memory.
  *
- *   four warps load X, and their part of the weights for all blocks that share them, into a ring of stages
- *   eight warps, in two groups with their own rows, multiply what is there; sums of parts of K; epilogue, store */
+ * Persistent and warp-specialised. Each of four producer warps fills one stage of a ring: X by cp.async, W by a bulk
+ * copy. CTAs of a cluster with the same rows of W and the same part of K each multicast a part of W to all of them. Two
+ * consumer warpgroups, with 128 rows of W each, multiply and store. With split-K the CTAs of a cluster add up their
+ * sums in the end (split_k.cuh). */
 #pragma once
 
 #include "../epilogue/split_k.cuh"
@@ -17,10 +19,12 @@ namespace { /* nothing here is a symbol of the library */
 
 constexpr int dequant_wgmma_threads = 32 * (LPG_DEQUANT_WARPS + LPG_DEQUANT_PRODUCER_WARPS);
 
-/* Two barriers a stage: one that is full, and one that is empty when all who multiply what is in it, or in the same
- * stage of the other block that gets the same weights, have read it. */
+/* Two mbarriers a stage. full: an arrival of each lane of the producer warp when its copies of X are done, one more of
+ * lane 0, and the bytes of W from all CTAs that multicast. Such bytes may come before this CTA's lane 0 has announced
+ * them: the phase cannot end without its arrival. empty: an arrival of every consumer warp of these CTAs, since a stage
+ * of W is written in all of them at once. */
 struct dequant_barriers {
-  uint32_t base; /* address */
+  uint32_t base; /* address in shared memory */
 
   __device__ uint32_t full(int stage) const { return base + 16 * stage; }
   __device__ uint32_t empty(int stage) const { return full(stage) + 8; }
@@ -34,7 +38,7 @@ struct dequant_barriers {
   }
 };
 
-/* A copying warp has every fourth stage, the ring's stage `warp`. */
+/* A producer warp: it fills stage `warp` of the ring, so every fourth stage of a work tile. */
 template <class T>
 __device__ inline void load_stages_of_tile(const dequant_args &a, const dequant_work &w, dequant_barriers barriers,
                                            int warp, int lane) {
@@ -44,11 +48,11 @@ __device__ inline void load_stages_of_tile(const dequant_args &a, const dequant_
   const int part = LPG_DEQUANT_W_BYTES / p.multicast;
   const uint32_t full = barriers.full(warp), empty = barriers.empty(warp);
   const uint32_t x_stage = barriers.base + p.x_ring + warp * LPG_DEQUANT_X_BYTES;
-  const uint32_t w_stage = barriers.base + p.w_ring + warp * LPG_DEQUANT_W_BYTES + w.block * part;
-  uint32_t parity = 1; /* fresh stages are empty */
-  int turn = 0;        /* of the ring's stages */
+  const uint32_t w_stage = barriers.base + p.w_ring + warp * LPG_DEQUANT_W_BYTES + w.m_rank * part;
+  uint32_t parity = 1; /* parity 1: fresh stages count as empty */
+  int turn = 0;        /* the stage of the ring whose turn it is */
   for (int tile = blockIdx.x / (unsigned)p.cluster; tile < w.tiles; tile += w.stride) {
-    const uint8_t *const image = w.image(a, tile) + w.block * part;
+    const uint8_t *const image = w.image(a, tile) + w.m_rank * part;
     const int x_row = w.m_tile(tile) * T::TileM;
     for (int stage = 0; stage < w.k_stages; stage++, turn = (turn + 1) % LPG_DEQUANT_PRODUCER_WARPS) {
       if (turn != warp) continue;
@@ -70,7 +74,7 @@ __device__ inline void load_stages_of_tile(const dequant_args &a, const dequant_
   wait_copies<0>();
 }
 
-/* Where a group of four warps finds its operands: a stage's place, and steps and row tiles in it. */
+/* Descriptors of the operands of a consumer warpgroup: of a stage, and of steps and row tiles in it. */
 struct stage_places {
   uint32_t x, w;
 
@@ -84,7 +88,7 @@ struct stage_places {
   }
 };
 
-/* What the sums of a stage are scaled by before they are added to fp32: for each row tile, of rows g and g + 8. */
+/* Factors of a stage's sums before they are added in fp32: for each row tile, of rows g and g + 8. */
 template <class T>
 struct stage_scales {
   float scale[T::row_tiles][2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
@@ -97,22 +101,22 @@ struct stage_scales {
   }
 };
 
-/* A number of the tensor cores' sums in fp32. Sums of 128 products of int8 are below 2^22, so that the bits of 1.5 *
- * 2^23 take them as its last digits: conversions are slow. */
+/* A sum of the tensor cores as fp32. Sums of 128 products of int8 are below 2^22: added to the bits of 1.5 * 2^23 they
+ * are its last mantissa bits. Conversion instructions are slow. */
 __device__ inline float stage_sum(float sum) { return sum; }
 __device__ inline float stage_sum(int sum) { return __int_as_float(sum + 0x4b400000) - 12582912.0f; }
 
-/* The products of a stage, one row tile of 64 rows after the other, whose sums are added to fp32 while the other four
- * warps have the tensor cores. sum: registers for them. */
+/* Multiplies a stage, 64 rows of W at a time; while their sums are added in fp32, the other warpgroup has the tensor
+ * cores. sum: the registers of such a product. */
 template <class T>
 __device__ inline void promote_stage(const stage_places &at, const stage_scales<T> &scales,
-                                     typename T::Scales::sum (&sum)[T::TileM / 2], dequant_sums<T, float> &totals) {
+                                     typename T::Types::sum (&sum)[T::TileM / 2], dequant_sums<T, float> &totals) {
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < T::steps; step++) {
-      T::Scales::wgmma::multiply(sum, at.w_at(r, step), at.x_at(step), step > 0);
+      T::Types::wgmma::multiply(sum, at.w_at(r, step), at.x_at(step), step > 0);
     }
     wgmma_commit();
     wgmma_wait<0>();
@@ -123,7 +127,7 @@ __device__ inline void promote_stage(const stage_places &at, const stage_scales<
   }
 }
 
-/* The products of a stage start; they add to the sums. */
+/* Starts the products of a stage; they add to `sums`. */
 template <class T, class Sum>
 __device__ inline void start_stage(const stage_places &at, dequant_sums<T, Sum> &sums) {
   wgmma_fence();
@@ -131,7 +135,7 @@ __device__ inline void start_stage(const stage_places &at, dequant_sums<T, Sum> 
   for (int step = 0; step < T::steps; step++) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
-      T::Scales::wgmma::multiply(sums.sum[r], at.w_at(r, step), at.x_at(step), true);
+      T::Types::wgmma::multiply(sums.sum[r], at.w_at(r, step), at.x_at(step), true);
     }
   }
   wgmma_commit();
@@ -140,11 +144,11 @@ __device__ inline void start_stage(const stage_places &at, dequant_sums<T, Sum> 
 template <class T>
 __device__ inline void multiply_stages(const dequant_args &a, const dequant_work &w, dequant_barriers barriers,
                                        uint8_t *memory, int warp, int lane) {
-  using sums_type = dequant_sums<T, typename T::Scales::sum>;
+  using sums_type = dequant_sums<T, typename T::Types::sum>;
   const lpg_dequant_plan &p = a.plan;
   float *const factors = (float *)(memory + p.factors);
-  typename T::Scales::sum of_stage[T::TileM / 2] = {}; /* the same registers for all stages */
-  int ring = 0, before = -1;                           /* stages of the ring; before: one that is still being read */
+  typename T::Types::sum of_stage[T::TileM / 2] = {}; /* the same registers for all stages */
+  int ring = 0, before = -1; /* stages of the ring; before: the one that a wgmma still reads */
   uint32_t parity = 0;
   const auto release = [&](int stage) {
     if (stage >= 0 && lane < p.multicast) arrive_remote(barriers.empty(stage), w.sharer(lane));
@@ -195,12 +199,12 @@ __global__ void __launch_bounds__(dequant_wgmma_threads, 1)
     dequant_wgmma_kernel(const __grid_constant__ dequant_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
   pdl_launch_next();
-  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
+  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads device_alpha */
   const dequant_work w(a);
   const dequant_barriers barriers = {shared_address(memory)};
   if (threadIdx.x == 0) barriers.init(a.plan);
   __syncthreads();
-  cluster_arrive(); /* before others arrive at this block's barriers */
+  cluster_arrive(); /* the mbarriers exist before other CTAs arrive at them */
   cluster_wait();
   pdl_wait();
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
@@ -212,7 +216,7 @@ __global__ void __launch_bounds__(dequant_wgmma_threads, 1)
     take_registers<224>();
     multiply_stages<T>(a, w, barriers, memory, warp, lane);
   }
-  cluster_arrive(); /* before others lose what they still write to */
+  cluster_arrive(); /* no CTA ends while others write to its shared memory */
   cluster_wait();
 }
 

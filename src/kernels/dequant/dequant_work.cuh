@@ -1,4 +1,4 @@
-/* What the kernels that multiply expanded weights have in common: their arguments, and who does which work tiles. */
+/* What both dense kernels of dequant share: arguments, number types, work tiles, factors of rows. */
 #pragma once
 
 #include "../epilogue/store.cuh"
@@ -13,21 +13,21 @@ namespace { /* nothing here is a symbol of the library */
 
 struct dequant_args {
   lpg_dequant_plan plan;
-  const uint8_t *image; /* of the chunk */
+  const uint8_t *image; /* of the chunk of W */
   lpg_expand_scaling scaling;
-  const float *scale_data; /* what was found while the chunk's weights were expanded: expand.h */
+  const float *scale_data; /* what was found while the chunk was dequantised (dequant_expand.h) */
   const int8_t *exponents; /* of rows; NULL: all 0 */
   groups_args groups;
-  int32_t first_tile, tiles; /* of rows: the chunk's first, and how many it has */
+  int32_t first_tile, tiles; /* tiles of 256 rows of W: the chunk's first, and how many it has */
   int32_t n, m, k;
   int64_t ldx;
   const void *x;
   epilogue_args epilogue;
 };
 
-/* What numbers are multiplied: types of the image and of X; sums, integers or not. */
+/* Types of a product: of the image and of X, and of the sums; the MMA for them. */
 template <class X>
-struct half_scales {
+struct half_types {
   using sum = float;
   using mma = typename X::mma;
   static constexpr lpgemm_dtype_t image = X::exponent == 5 ? LPGEMM_F16 : LPGEMM_BF16;
@@ -38,10 +38,10 @@ struct half_scales {
     }
   };
 };
-using f16_scales = half_scales<f16_x>;
-using bf16_scales = half_scales<bf16_x>;
+using f16_types = half_types<f16_x>;
+using bf16_types = half_types<bf16_x>;
 
-struct i8_scales {
+struct i8_types {
   using sum = int;
   using mma = mma_i8;
   using wgmma = wgmma_i8;
@@ -50,30 +50,30 @@ struct i8_scales {
 };
 
 template <class Wgmma>
-struct fp8_scales {
+struct fp8_types {
   using sum = float;
   using wgmma = Wgmma;
   static constexpr lpgemm_dtype_t image = LPGEMM_E4M3;
   static constexpr bool wide_range = true;
 };
-using e4m3_scales = fp8_scales<wgmma_e4m3>;
-using e5m2_scales = fp8_scales<wgmma_e4m3_by_e5m2>;
+using e4m3_types = fp8_types<wgmma_e4m3>;
+using e5m2_types = fp8_types<wgmma_e4m3_by_e5m2>;
 
-/* Promotes: the sums of a stage are scaled and added to fp32: for scales of groups in a table, and since the tensor
- * cores add up products of fp8 with fewer bits than fp32 has. */
-template <class Scales_, bool Promotes_>
+/* Promotes: the sums of each stage are scaled and added in fp32. For a table of groups' scales; and for fp8, since the
+ * tensor cores add up its products with fewer bits than fp32 has. */
+template <class Types_, bool Promotes_>
 struct dequant_traits {
-  using Scales = Scales_;
+  using Types = Types_;
   static constexpr bool Promotes = Promotes_;
-  static constexpr bool integer_sums = Scales::image == LPGEMM_I8 && !Promotes; /* for integer outputs */
+  static constexpr bool integer_sums = Types::image == LPGEMM_I8 && !Promotes; /* for integer outputs */
   static constexpr int warps = LPG_DEQUANT_WARPS, row_tiles = 2, tile_n = LPG_DEQUANT_TILE_N,
                        TileM = LPG_DEQUANT_TILE_M;
-  static constexpr int teams = 1, team_warps = warps; /* as tile_parts.cuh wants it */
-  static constexpr int x_bytes = Scales::image == LPGEMM_F16 || Scales::image == LPGEMM_BF16 ? 2 : 1;
-  static constexpr int stage_k = LPG_DEQUANT_STAGE_BYTES / x_bytes, steps = 4; /* of a stage: products of 32 bytes */
+  static constexpr int teams = 1, team_warps = warps; /* as split_k.cuh wants it */
+  static constexpr int x_bytes = Types::image == LPGEMM_F16 || Types::image == LPGEMM_BF16 ? 2 : 1;
+  static constexpr int stage_k = LPG_DEQUANT_STAGE_BYTES / x_bytes, steps = 4; /* of a stage; a step is 32 bytes */
 };
 
-/* A warp's sums, as tile_store.cuh takes them if they are fp32. */
+/* A warp's sums; if they are fp32, as store.cuh takes them. */
 template <class T, class Sum>
 struct dequant_sums {
   Sum sum[T::row_tiles][T::TileM / 2];
@@ -87,7 +87,7 @@ struct dequant_sums {
   }
 };
 
-/* Integers to what is stored: fp32, or, where the output is int32, the same bits. */
+/* The sums as they are stored: integers become fp32, or stay the same bits where Y is int32. */
 template <class T>
 __device__ inline void convert_sums(const dequant_args &a, const dequant_sums<T, int> &from,
                                     dequant_sums<T, float> &to) {
@@ -106,14 +106,14 @@ __device__ inline void convert_sums(const dequant_args &, const dequant_sums<T, 
   to = from;
 }
 
-/* The work tiles of a cluster. Its CTAs: of the first rows of X one for every slice, of the next ones likewise. */
+/* The work tiles of a cluster. Its CTAs: split_k for the first rows of X, then split_k for the next rows of X. */
 struct dequant_work {
   tile_bands<LPG_DEQUANT_BAND> bands;
   int tiles, first_n_tile, multicast, split_k;
-  int stride;                /* clusters that there are, which take work tiles in turn */
-  int block, rank;           /* whose rows of X the block has, and which slice */
-  int first_rank;            /* of the parts of K of these rows of X, in the cluster */
-  int first_stage, k_stages; /* of the slice */
+  int stride;                /* clusters of the grid; each takes every stride-th work tile */
+  int m_rank, rank;          /* which rows of X the CTA has, and which part of K */
+  int first_rank;            /* in the cluster, of the CTAs that have the other parts of K for these rows of X */
+  int first_stage, k_stages; /* of the part of K */
 
   __device__ dequant_work(const dequant_args &a)
       : bands{a.tiles, a.plan.m_tiles},
@@ -124,45 +124,44 @@ struct dequant_work {
         stride(gridDim.x / (unsigned)a.plan.cluster) {
     const int in_cluster = blockIdx.x % (unsigned)a.plan.cluster;
     const lpg_partition stages = lpg_partition_of(a.plan.k_stages, split_k);
-    block = (unsigned)in_cluster / (unsigned)split_k;
-    rank = in_cluster - block * split_k;
+    m_rank = (unsigned)in_cluster / (unsigned)split_k;
+    rank = in_cluster - m_rank * split_k;
     first_rank = in_cluster - rank;
     first_stage = first_of(stages, rank);
     k_stages = reads_product(a.epilogue) ? count_of(stages, rank) : 0;
   }
 
   __device__ int n_tile(int tile) const { return first_n_tile + bands.n_tile(tile); }
-  __device__ int m_tile(int tile) const { return bands.m_tile(tile) * multicast + block; }
+  __device__ int m_tile(int tile) const { return bands.m_tile(tile) * multicast + m_rank; }
 
-  /* The blocks of the cluster with the same rows and columns, as bits, and the one of them whose rows of X are number
-   * i.
-   */
+  /* The CTAs of the cluster with the same rows of W and the same part of K: as bits; and the rank in the cluster of the
+   * one with rows of X number i. */
   __device__ uint16_t sharers() const { return (uint16_t)((multicast > 1 ? 1 | 1 << split_k : 1) << rank); }
   __device__ int sharer(int i) const { return i * split_k + rank; }
 
-  /* Of a work tile's image: where the slice begins. */
+  /* Where the CTA's part of K begins in a work tile's image. */
   __device__ const uint8_t *image(const dequant_args &a, int tile) const {
     return a.image + (bands.n_tile(tile) * (int64_t)a.plan.k_stages + first_stage) * LPG_DEQUANT_W_BYTES;
   }
 };
 
-/* What a row's sums are multiplied by. */
-template <class Scales>
+/* The factor of a row's sums. */
+template <class Types>
 __device__ inline float row_factor(const dequant_args &a, int row, int row_of_chunk) {
   if (row >= a.n) return 0.0f;
   if (a.scaling.on_rows) return (float)group_at(a.groups, row, 0).scale;
-  if (Scales::wide_range || a.scaling.in_table) return 1.0f;
+  if (Types::wide_range || a.scaling.in_table) return 1.0f;
   if (a.scaling.finds) return a.scale_data[row_of_chunk];
   return ldexpf(1.0f, (a.exponents ? a.exponents[row] : 0) - a.scaling.top);
 }
 
-/* Brings the factors of a work tile's rows to shared memory: those of the warp, which reads no others. */
+/* Writes the factors of a work tile's rows to shared memory: each warp those of its own rows, which only it reads. */
 template <class T>
 __device__ inline void load_factors(const dequant_args &a, const dequant_work &w, int tile, int warp, int lane,
                                     float *factors) {
   const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
   factors[row] = w.k_stages == 0 ? 0.0f
-                                 : row_factor<typename T::Scales>(a, w.n_tile(tile) * T::tile_n + row,
+                                 : row_factor<typename T::Types>(a, w.n_tile(tile) * T::tile_n + row,
                                                                   w.bands.n_tile(tile) * T::tile_n + row);
   __syncwarp();
 }

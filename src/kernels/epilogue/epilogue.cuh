@@ -1,5 +1,5 @@
-/* The one epilogue of the CUDA kernels: Y = activation(alpha * x_scale * global * sum + beta * C + bias), in fp32,
- * rounded once. */
+/* The epilogue of all CUDA kernels: Y = activation(alpha * x_scale * global_scale * sum + beta * C + bias), computed in
+ * fp32 and rounded once. */
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,8 +20,8 @@ struct epilogue_args {
   lpgemm_activation_t activation;
   int x_scale_per_row;
   int skip_product;
-  int only_scales; /* Y = alpha * global * x_scale * sum, by the host's alpha: the common case */
-  int only_sums;   /* or beta * C and a bias besides, by the host's beta */
+  int only_scales; /* Y = alpha * global_scale * x_scale * sum with alpha from the host: the common case */
+  int only_sums;   /* the same, perhaps with beta * C and a bias; beta from the host */
   float alpha, beta, global_scale;
   const void *device_alpha, *device_beta;
 };
@@ -51,7 +51,7 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   return e;
 }
 
-/* To the rows of X that follow the next `rows`. */
+/* Moves the arguments on by `rows` rows of X: for the next pass. */
 inline void skip_rows(epilogue_args &e, int64_t rows) {
   const int64_t bytes = e.y_type == LPGEMM_F32 || e.y_type == LPGEMM_I32 ? 4 : 2;
   e.y = (uint8_t *)e.y + rows * e.ldy * bytes;
@@ -59,8 +59,7 @@ inline void skip_rows(epilogue_args &e, int64_t rows) {
   if (e.x_scale && e.x_scale_per_row) e.x_scale += rows;
 }
 
-/* An element of C, or a bias: these three types and no other, so that kernels do not carry along what reads the rest.
- */
+/* An element of C or of a bias: only these three types, so that kernels carry no code for others. */
 __device__ inline float load_real(lpgemm_dtype_t type, const void *array, int64_t i) {
   switch (type) {
     case LPGEMM_F32: return ((const float *)array)[i];
@@ -77,10 +76,11 @@ __device__ inline float read_scalar(const void *pointer, lpgemm_dtype_t type, fl
 __device__ inline float alpha_of(const epilogue_args &e) { return read_scalar(e.device_alpha, e.scalar_type, e.alpha); }
 __device__ inline float beta_of(const epilogue_args &e) { return read_scalar(e.device_beta, e.scalar_type, e.beta); }
 
-/* False if neither X nor W may be read. */
+/* False if neither X nor W may be read (alpha is 0, or there is no product). */
 __device__ inline bool reads_product(const epilogue_args &e) { return !e.skip_product && alpha_of(e) != 0.0f; }
 
 __device__ inline float activate(float v, lpgemm_activation_t activation) {
+  static_assert(LPG_ACTIVATION_COUNT == 5, "an activation without a line here would be none");
   switch (activation) {
     case LPGEMM_ACTIVATION_RELU: return v < 0.0f ? 0.0f : v; /* keeps NaN */
     case LPGEMM_ACTIVATION_GELU_ERF: return v == -INFINITY ? 0.0f : 0.5f * v * erfcf(-0.70710678f * v);
@@ -90,7 +90,7 @@ __device__ inline float activate(float v, lpgemm_activation_t activation) {
       const float power = activation == LPGEMM_ACTIVATION_SILU ? -v : -2.0f * u;
       return v == -INFINITY ? 0.0f : v / (1.0f + expf(power));
     }
-    default: return v;
+    default: return v; /* NONE: see the assertion */
   }
 }
 
@@ -102,13 +102,13 @@ __device__ inline void store_rounded(lpgemm_dtype_t type, void *array, int64_t i
   }
 }
 
-/* Of a row of X. */
+/* The scale of row m of X. */
 __device__ inline float x_scale_of(const epilogue_args &e, int64_t m) {
   return e.x_scale ? e.x_scale[e.x_scale_per_row ? m : 0] : 1.0f;
 }
 
-/* What the epilogue makes of the sums of a column of Y: what it needs is read once, and C ahead of the sums that meet
- * it. */
+/* The epilogue for one column of Y (one row of W): what it needs is read once; C can be read before the sum is
+ * ready. */
 struct column_epilogue {
   const epilogue_args &e;
   int64_t n;
@@ -128,7 +128,7 @@ struct column_epilogue {
 
   __device__ float read_c(int64_t m) const { return adds_c ? load_real(e.y_type, e.c, m * e.ldc + n) : 0.0f; }
 
-  /* Products are not joined with a sum: all kernels give the same bits. */
+  /* No multiplication is fused with an addition except beta * C, so all kernels give the same bits. */
   __device__ void store(int64_t m, float sum, float c) const {
     float v = product ? __fmul_rn(__fmul_rn(alpha, sum * e.global_scale), x_scale_of(e, m)) : 0.0f;
     if (adds_c) v = fmaf(beta, c, v);

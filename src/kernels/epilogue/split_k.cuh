@@ -1,7 +1,9 @@
-/* The last step of a work tile whose K is cut into parts: every team of warps of every CTA of the cluster puts
- * its sums into its block's shared memory, and each block adds up all parts' of some of the rows of X, in a fixed
- * order. The sums lie where the stages were, so the producer warps take part as well: stages may be filled again only
- * when the sums have been read. */
+/* Split-K reduction of a work tile, through the shared memory of the cluster.
+ *
+ * K is cut among the CTAs of a cluster, and in a CTA among its teams of consumer warps. Each team writes its partial
+ * sums to its CTA's shared memory. After a cluster barrier each CTA adds up the partials of all parts for some of the
+ * rows of X, in a fixed order, and stores them. A second cluster barrier ends the reading. The partials lie where the
+ * stages were: so no stage may be filled between the two barriers, and the producer warps wait at both. */
 #pragma once
 
 #include "../prim/async.cuh"
@@ -12,9 +14,9 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-enum { parts_are_multiplied = 1 }; /* the barrier of the block's consumer warps */
+enum { parts_are_multiplied = 1 }; /* numbered barrier of the CTA's consumer warps: all have multiplied */
 
-/* What the producer warps do meanwhile. */
+/* The producer warps take part in both cluster barriers. */
 __device__ inline void wait_for_parts() {
   __syncwarp();
   cluster_arrive();
@@ -23,13 +25,13 @@ __device__ inline void wait_for_parts() {
   cluster_wait();
 }
 
-/* The sums of all parts: of each CTA in turn those of its Parts, sums[part][row of X][row]. */
+/* Reads the sums of all parts: those of each CTA in turn, and of each of its Parts, sums[part][row of X][row]. */
 template <class T, int Parts>
 struct cluster_sums {
   static constexpr int stride = lpg_sums_stride(T::tile_n);
-  uint32_t sums; /* address, of the first row of X to add up */
-  int blocks, first_rank;
-  bool keeps_integers; /* sums of integers: they are stored as such, as bits; else as fp32 */
+  uint32_t sums; /* address of the first row of X that this CTA adds up */
+  int ctas, first_rank;
+  bool keeps_integers; /* integer sums: store them as they are (as bits); else as fp32 */
 
   __device__ static float add(float a, float b) {
     return T::integer_sums ? __int_as_float(__float_as_int(a) + __float_as_int(b)) : a + b;
@@ -38,26 +40,26 @@ struct cluster_sums {
     return T::integer_sums && !keeps_integers ? (float)__float_as_int(sum) : sum;
   }
 
-  __device__ uint32_t place(int block, int part, int x_row, int row) const {
-    return address_in_block(sums + ((part * T::TileM + x_row) * stride + row) * 4, first_rank + block);
+  __device__ uint32_t place(int cta, int part, int x_row, int row) const {
+    return address_in_block(sums + ((part * T::TileM + x_row) * stride + row) * 4, first_rank + cta);
   }
 
-  template <int TileM>
-  __device__ void ones(float (&sum)[TileM], int x_row, int step, int x_rows, int row) const {
+  template <int Count>
+  __device__ void ones(float (&sum)[Count], int x_row, int step, int x_rows, int row) const {
 #pragma unroll
-    for (int i = 0; i < TileM; i++) sum[i] = 0.0f;
+    for (int i = 0; i < Count; i++) sum[i] = 0.0f;
 #pragma unroll 2
-    for (int block = 0; block < blocks; block++) {
+    for (int cta = 0; cta < ctas; cta++) {
 #pragma unroll
       for (int part = 0; part < Parts; part++) {
 #pragma unroll
-        for (int i = 0; i < TileM; i++) {
-          sum[i] = add(sum[i], load_one_at(place(block, part, min(x_row + i * step, x_rows - 1), row)));
+        for (int i = 0; i < Count; i++) {
+          sum[i] = add(sum[i], load_one_at(place(cta, part, min(x_row + i * step, x_rows - 1), row)));
         }
       }
     }
 #pragma unroll
-    for (int i = 0; i < TileM; i++) sum[i] = as_stored(sum[i]);
+    for (int i = 0; i < Count; i++) sum[i] = as_stored(sum[i]);
   }
 
   __device__ float one(int x_row, int row) const {
@@ -66,29 +68,29 @@ struct cluster_sums {
     return sum[0];
   }
 
-  template <int TileM>
-  __device__ void fours(float4 (&sum)[TileM], int x_row, int step, int x_rows, int row) const {
+  template <int Count>
+  __device__ void fours(float4 (&sum)[Count], int x_row, int step, int x_rows, int row) const {
 #pragma unroll
-    for (int i = 0; i < TileM; i++) sum[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int i = 0; i < Count; i++) sum[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll 2
-    for (int block = 0; block < blocks; block++) {
+    for (int cta = 0; cta < ctas; cta++) {
 #pragma unroll
       for (int part = 0; part < Parts; part++) {
 #pragma unroll
-        for (int i = 0; i < TileM; i++) {
-          const float4 one = load_four_at(place(block, part, min(x_row + i * step, x_rows - 1), row));
+        for (int i = 0; i < Count; i++) {
+          const float4 one = load_four_at(place(cta, part, min(x_row + i * step, x_rows - 1), row));
           sum[i] = make_float4(add(sum[i].x, one.x), add(sum[i].y, one.y), add(sum[i].z, one.z), add(sum[i].w, one.w));
         }
       }
     }
 #pragma unroll
-    for (int i = 0; i < TileM; i++) {
+    for (int i = 0; i < Count; i++) {
       sum[i] = make_float4(as_stored(sum[i].x), as_stored(sum[i].y), as_stored(sum[i].z), as_stored(sum[i].w));
     }
   }
 };
 
-/* Puts a warp's sums of a part where the stages were; part: of the block's. */
+/* Writes a warp's sums of part `part` of its CTA to where the stages were. */
 template <class T, class Args, class Product>
 __device__ inline void put_part(const Args &a, const Product &product, int part, int x_rows, uint8_t *memory) {
   constexpr int stride = lpg_sums_stride(T::tile_n);
@@ -100,7 +102,7 @@ __device__ inline void put_part(const Args &a, const Product &product, int part,
   }
 }
 
-/* Adds up what all blocks of the cluster have put there, and stores it. */
+/* Adds up what all CTAs of the cluster have written, and stores the outputs. */
 template <class T, int Parts, class Args, class Work>
 __device__ inline void add_parts(const Args &a, const Work &w, int tile, int x_rows, const float *factors,
                                  uint8_t *memory) {
@@ -119,25 +121,25 @@ __device__ inline void add_parts(const Args &a, const Work &w, int tile, int x_r
 }
 
 template <class T, class Args, class Work>
-__device__ inline int tile_tokens(const Args &a, const Work &w, int tile) {
+__device__ inline int tile_x_rows(const Args &a, const Work &w, int tile) {
   return max(min(T::TileM, a.m - w.m_tile(tile) * T::TileM), 0);
 }
 
 template <class T, class Args, class Work, class Product>
 __device__ inline void store_parts(const Args &a, const Work &w, int tile, const Product &product, const float *factors,
                                    uint8_t *memory) {
-  const int x_rows = tile_tokens<T>(a, w, tile);
-  threads_meet(parts_are_multiplied, 32 * T::warps); /* now the stages have been read */
+  const int x_rows = tile_x_rows<T>(a, w, tile);
+  threads_meet(parts_are_multiplied, 32 * T::warps); /* all warps have read the last stages */
   put_part<T>(a, product, threadIdx.x / 32 / T::team_warps, x_rows, memory);
   add_parts<T, T::teams>(a, w, tile, x_rows, factors, memory);
 }
 
-/* The same where a block's one team has had two parts. */
+/* The same for a CTA with one team that has multiplied two parts. */
 template <class T, class Args, class Work, class Product>
 __device__ inline void store_two_parts(const Args &a, const Work &w, int tile, const Product &first,
                                        const Product &second, const float *factors, uint8_t *memory) {
   static_assert(T::teams == 1, "parts are one team's");
-  const int x_rows = tile_tokens<T>(a, w, tile);
+  const int x_rows = tile_x_rows<T>(a, w, tile);
   threads_meet(parts_are_multiplied, 32 * T::warps);
   put_part<T>(a, first, 0, x_rows, memory);
   put_part<T>(a, second, 1, x_rows, memory);

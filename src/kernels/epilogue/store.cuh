@@ -1,4 +1,4 @@
-/* From the sums of work tiles, which warps have in registers by row tiles, to outputs. */
+/* From the sums of a work tile, which warps hold in registers, through shared memory to the outputs. */
 #pragma once
 
 #include "../operand/x_type.cuh"
@@ -9,7 +9,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Sums of row tiles to which nothing was added yet. */
+/* Sets the sums of row tiles to zero. */
 template <int RowTiles, int Count>
 __device__ inline void clear_sums(float (&sum)[RowTiles][Count]) {
 #pragma unroll
@@ -19,15 +19,15 @@ __device__ inline void clear_sums(float (&sum)[RowTiles][Count]) {
   }
 }
 
-/* ---- outputs of 16 bits on which the epilogue has only scales, C and a bias ---- */
+/* ---- 16-bit outputs that get only scales, C and a bias ---- */
 
-/* Whether they are, and Y and C lie so that vectors of so many bytes can be stored and read. */
+/* Whether outputs are such, and vectors of `bytes` bytes of Y and C are aligned. */
 __device__ inline bool has_vectors(const epilogue_args &e, int bytes) {
   const uint64_t y = (uintptr_t)e.y | e.ldy * 2, c = e.c ? (uintptr_t)e.c | e.ldc * 2 : 0;
   return e.only_sums && lpg_bytes(e.y_type) == 2 && (y | c) % bytes == 0;
 }
 
-/* -0 is added to what nothing is added to: it changes no number. */
+/* Stands for a missing C or bias: adding -0 changes no value. */
 constexpr uint32_t no_pair = 0x80008000u;
 
 __device__ inline float bias_of(const epilogue_args &e, int64_t n) {
@@ -42,7 +42,7 @@ __device__ inline uint32_t round_two(const epilogue_args &e, float2 v) {
   return e.y_type == LPGEMM_F16 ? f16_x::round_two(v.x, v.y) : bf16_x::round_two(v.x, v.y);
 }
 
-/* Adds two of C, and the bias of each. */
+/* Adds to each value its element of C and its bias. */
 __device__ inline void add_two(const epilogue_args &e, float2 &v, uint32_t c, float bias_x, float bias_y) {
   const auto widen = [&](uint16_t x) { return e.y_type == LPGEMM_F16 ? f16_x::widen(x) : bf16_x::widen(x); };
   v.x = fmaf(e.beta, widen((uint16_t)c), v.x) + bias_x;
@@ -53,7 +53,7 @@ __device__ inline uint32_t scaled_two(const epilogue_args &e, float a, float b, 
   return round_two(e, make_float2(scaled(e, a, x_scale), scaled(e, b, x_scale)));
 }
 
-/* Four neighbours at once: only scaled, or with C and biases too. */
+/* Stores four neighbouring outputs: scaled only; or with C and biases. */
 __device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v, float x_scale) {
   *(uint2 *)y = make_uint2(scaled_two(e, v.x, v.y, x_scale), scaled_two(e, v.z, v.w, x_scale));
 }
@@ -77,26 +77,26 @@ struct own_sums {
 
   __device__ float one(int x_row, int row) const { return sums[x_row * lpg_sums_stride(Rows) + row]; }
 
-  /* Of Tokens rows of X from `row of X` on, `step` apart, of which there are `rows of X`. */
-  template <int TileM>
-  __device__ void ones(float (&sum)[TileM], int x_row, int step, int x_rows, int row) const {
+  /* Count sums of row `row`: of rows of X x_row, x_row + step and so on. Those from x_rows on repeat the last. */
+  template <int Count>
+  __device__ void ones(float (&sum)[Count], int x_row, int step, int x_rows, int row) const {
 #pragma unroll
-    for (int i = 0; i < TileM; i++) sum[i] = one(min(x_row + i * step, x_rows - 1), row);
+    for (int i = 0; i < Count; i++) sum[i] = one(min(x_row + i * step, x_rows - 1), row);
   }
 
-  /* The same of four neighbours. */
-  template <int TileM>
-  __device__ void fours(float4 (&sum)[TileM], int x_row, int step, int x_rows, int row) const {
-    (void)x_rows; /* there is room for all */
+  /* The same of four neighbouring rows. */
+  template <int Count>
+  __device__ void fours(float4 (&sum)[Count], int x_row, int step, int x_rows, int row) const {
+    (void)x_rows; /* there is room for all Count */
 #pragma unroll
-    for (int i = 0; i < TileM; i++) {
+    for (int i = 0; i < Count; i++) {
       sum[i] = *(const float4 *)(sums + (x_row + i * step) * lpg_sums_stride(Rows) + row);
     }
   }
 };
 
-/* Stores the outputs of `rows of X` rows of X by Rows rows, from row of X m and row n on, which is number `thread` of
- * Threads that share the work. */
+/* Stores the outputs of x_rows rows of X by Rows rows of W, from row m of X and row n of W on. Threads threads share
+ * the work, this is number `thread`. factors: of the Rows rows. */
 template <class T, int Rows, int Threads, class Sums, class Args>
 __device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors, int m,
                                   int n) {
@@ -132,14 +132,13 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, i
     }
     return;
   }
-  /* Else a thread has a row of the weights, and several rows of X' sums, and numbers of C, are on their way together.
-   */
+  /* Else a thread has one row of W; the sums and the elements of C of several rows of X are loaded together. */
   static_assert(Threads % Rows == 0, "a thread has a row");
   constexpr int step = Threads / Rows, together = 4, unaligned = Threads == 32 ? 8 : 4; /* as registers allow */
   const int r = thread % Rows;
   if (n + r >= a.n) return;
   if constexpr (T::integer_sums) {
-    if (e.y_type == LPGEMM_I32) { /* integers, as bits */
+    if (e.y_type == LPGEMM_I32) { /* int32 sums, held as bits */
 #pragma unroll 1
       for (int x_row = thread / Rows; x_row < x_rows; x_row += step) {
         store_integer(e, m + x_row, n + r, __float_as_int(sums.one(x_row, r)));
@@ -177,14 +176,14 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, i
   }
 }
 
-/* Puts a warp's sums of 16 rows of X from `first` on there; its first row is `row`. */
+/* Writes a warp's sums of 16 rows of X, from `first` on, to `sums`; `row`: where its first row goes. */
 template <class T, class Product>
 __device__ inline void put_sums(const Product &product, float *sums, int stride, int row, int first) {
   constexpr int x_rows = LPG_PASS_ROWS;
   const int lane = threadIdx.x % 32;
   float *const own = sums + 2 * (lane % 4) * stride + row + lane / 4;
 #pragma unroll
-  for (int which = 0; which < T::TileM; which += x_rows) { /* registers have no index */
+  for (int which = 0; which < T::TileM; which += x_rows) { /* registers cannot be indexed */
     if (which != first) continue;
 #pragma unroll
     for (int j = 0; j < x_rows / 8; j++) {
@@ -199,18 +198,19 @@ __device__ inline void put_sums(const Product &product, float *sums, int stride,
   }
 }
 
-/* Takes a warp's sums from registers to outputs, 16 rows of X a pass; factors: of its rows. */
+/* Stores a warp's rows of a work tile, 16 rows of X a pass, through the warp's own shared memory. factors: of all rows
+ * of the work tile. */
 template <class T, class Args, class Work, class Product>
 __device__ inline void store_tile(const Args &a, const Work &w, int tile, const Product &product, const float *factors,
                                   uint8_t *memory) {
   constexpr int x_rows = LPG_PASS_ROWS, rows = T::row_tiles * LPG_TILE_ROWS;
-  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * rows, first_token = w.m_tile(tile) * T::TileM;
+  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * rows, first_m = w.m_tile(tile) * T::TileM;
   float *const sums = (float *)(memory + a.plan.sums + threadIdx.x / 32 * lpg_sums_bytes(x_rows, rows));
 #pragma unroll 1
-  for (int first = 0; first < T::TileM && first_token + first < a.m; first += x_rows) {
+  for (int first = 0; first < T::TileM && first_m + first < a.m; first += x_rows) {
     put_sums<T>(product, sums, lpg_sums_stride(rows), 0, first);
     __syncwarp();
-    store_sums<T, rows, 32>(a, own_sums<rows>{sums}, x_rows, lane, factors + first_row, first_token + first,
+    store_sums<T, rows, 32>(a, own_sums<rows>{sums}, x_rows, lane, factors + first_row, first_m + first,
                             w.n_tile(tile) * T::tile_n + first_row);
     __syncwarp();
   }

@@ -1,5 +1,5 @@
-/* From the sums of work tiles to outputs in the common case: 16-bit Y with scales, C and a bias, in whole pieces of 16
- * bytes. The arithmetic is that of store_item() in tile_store.cuh, to which all others are left. */
+/* From the sums of a work tile to the outputs in the common case: 16-bit Y with scales, C and a bias, in whole vectors
+ * of 16 bytes. The arithmetic is that of store_tile() in store.cuh, which stores all others. */
 #pragma once
 
 #include "../prim/async.cuh"
@@ -9,20 +9,20 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* A warp's outputs of some rows of X in its own shared memory: a row of X after the other, pieces of 8 rows each, in an
- * order in which no two of eight that are written or read at once want the same bank. */
+/* A warp's outputs of 32 rows of X in its own shared memory: one row of X after the other, in pieces of 8 rows of W.
+ * The pieces are permuted so that eight that are written or read at once lie in different banks. */
 template <int Rows>
 struct output_pieces {
-  static constexpr int x_rows = 32, each = Rows / 8, token_bytes = Rows * 2;
-  static constexpr int biases = x_rows * token_bytes; /* behind them: fp32 of every row */
+  static constexpr int x_rows = 32, each = Rows / 8, x_row_bytes = Rows * 2;
+  static constexpr int biases = x_rows * x_row_bytes; /* behind the outputs: the fp32 bias of every row of W */
   static_assert(biases + Rows * 4 <= lpg_sums_bytes(LPG_PASS_ROWS, Rows), "the plan has room for sums");
 
   __device__ static int place(int x_row, int piece) {
-    return x_row * token_bytes + (piece ^ x_row / (8 / each) % each) * 16;
+    return x_row * x_row_bytes + (piece ^ x_row / (8 / each) % each) * 16;
   }
 };
 
-/* The scales of X of the rows of X 8 j + 2 t and one further, of which there are `rows of X`. */
+/* Scales of X of rows x_row + 8 j + 2 t and the next one. Those from x_rows on repeat the last. */
 template <int Count>
 __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_rows, float (&scale)[Count][2]) {
 #pragma unroll
@@ -34,22 +34,22 @@ __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_ro
   }
 }
 
-/* Stores a work tile, a warp its own rows, 32 rows of X a pass. Adds: C or a bias is added. */
+/* Stores a work tile: each warp its own rows of W, 32 rows of X a pass. Adds: C or a bias is added. */
 template <class T, bool Adds, class Args, class Work, class Product>
 __device__ inline void store_pieces(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, x_rows = output_pieces<rows>::x_rows;
   constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a row of X; rows of X at once */
-  constexpr int blocks = x_rows / 8, at_once = 4 / each;            /* 8 rows of X are a block */
+  constexpr int blocks = x_rows / 8, at_once = 4 / each;            /* a block is 8 rows of X */
   const epilogue_args &e = a.epilogue;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = w.n_tile(tile) * T::tile_n;
-  const int first_token = w.m_tile(tile) * T::TileM;
+  const int first_m = w.m_tile(tile) * T::TileM;
   uint8_t *const own = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_ROWS, rows);
   const uint32_t to = shared_address(own + output_pieces<rows>::place(lane / 8 / each * 8 + lane % 8, lane / 8 % each));
-  const int own_token = lane / each;
-  uint8_t *const from = own + output_pieces<rows>::place(own_token, lane % each);
+  const int own_x_row = lane / each;
+  uint8_t *const from = own + output_pieces<rows>::place(own_x_row, lane % each);
   const int own_row = first_row + warp * rows + lane % each * 8;
-  uint16_t *y = (uint16_t *)e.y + (first_token + own_token) * e.ldy + own_row;
+  uint16_t *y = (uint16_t *)e.y + (first_m + own_x_row) * e.ldy + own_row;
   float *const biases = (float *)(own + output_pieces<rows>::biases);
   float factor[T::row_tiles][2], scale[blocks][2];
 #pragma unroll
@@ -60,22 +60,22 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
   }
 #pragma unroll
   for (int first = 0; first < T::TileM; first += x_rows) {
-    if (first_token + first >= a.m) break;
-    if (Adds && e.c) { /* it goes the way of the outputs, the other way round */
+    if (first_m + first >= a.m) break;
+    if (Adds && e.c) { /* C comes the same way as the outputs go, in reverse */
       uint4 piece[each];
 #pragma unroll
       for (int i = 0; i < each; i++) {
-        const int64_t x_row = min(first_token + first + own_token + i * step, a.m - 1);
+        const int64_t x_row = min(first_m + first + own_x_row + i * step, a.m - 1);
         piece[i] = *(const uint4 *)((const uint16_t *)e.c + x_row * e.ldc + own_row);
       }
 #pragma unroll
-      for (int i = 0; i < each; i++) *(uint4 *)(from + i * step * output_pieces<rows>::token_bytes) = piece[i];
+      for (int i = 0; i < each; i++) *(uint4 *)(from + i * step * output_pieces<rows>::x_row_bytes) = piece[i];
       __syncwarp();
     }
-    read_x_scales(e, first_token + first, a.m, scale);
+    read_x_scales(e, first_m + first, a.m, scale);
 #pragma unroll
     for (int block = 0; block < blocks; block += at_once) {
-      float2 v[4]; /* of two rows of X */
+      float2 v[4]; /* each for two rows of X */
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         const int j = block + i / each, r = i % each / 2, half = i % 2;
@@ -85,7 +85,7 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
       }
       if (Adds) {
         uint32_t c[4] = {no_pair, no_pair, no_pair, no_pair};
-        if (e.c) load_transposed(to + block * 8 * output_pieces<rows>::token_bytes, c);
+        if (e.c) load_transposed(to + block * 8 * output_pieces<rows>::x_row_bytes, c);
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -93,20 +93,20 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
           add_two(e, v[i], c[i], bias, bias);
         }
       }
-      store_transposed(to + block * 8 * output_pieces<rows>::token_bytes, round_two(e, v[0]), round_two(e, v[1]),
+      store_transposed(to + block * 8 * output_pieces<rows>::x_row_bytes, round_two(e, v[0]), round_two(e, v[1]),
                        round_two(e, v[2]), round_two(e, v[3]));
     }
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < each; i++, y += step * e.ldy) {
-      if (first_token + first + own_token + i * step >= a.m) continue;
-      *(uint4 *)y = *(const uint4 *)(from + i * step * output_pieces<rows>::token_bytes);
+      if (first_m + first + own_x_row + i * step >= a.m) continue;
+      *(uint4 *)y = *(const uint4 *)(from + i * step * output_pieces<rows>::x_row_bytes);
     }
     __syncwarp();
   }
 }
 
-/* Stores a work tile; false, and nothing is done, if it is none of these. Factors: of all rows of the work tile. */
+/* Stores a work tile; false, with nothing done, if it is not the common case. factors: of all rows of the work tile. */
 template <class T, class Args, class Work, class Product>
 __device__ inline bool store_scaled(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {

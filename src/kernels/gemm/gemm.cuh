@@ -1,10 +1,13 @@
-/* The wide kernels: from 17 rows of X to any number, up to the speed of the tensor cores.
+/* gemm: mixed-input GEMM for 17 or more rows of X, with the weights dequantised in registers and multiplied by wgmma
+ * (sm_90a).
  *
- *   four warps load X and the weights into stages in shared memory, a ring of them
- *   eight or sixteen warps, each with its own rows of the work tile's and a part of K:
- *     for every few steps of 16 columns: decode and scale weights in registers while the tensor cores multiply those
- *     before
- *   the sums of all parts are added up in a fixed order; epilogue, store */
+ *   4 producer warps fill a ring of stages in shared memory: X by TMA (plain loads where TMA cannot read X), packed
+ *   weights by TMA, scales by cp.async. Each stage has a full and an empty mbarrier.
+ *   8 or 16 consumer warps, each with 16 or 32 rows of W of the work tile:
+ *     for each batch of 1 to 4 MMA steps (16 k each): dequantise and scale the weights (wgmma's A operand, in
+ *     registers) while the tensor cores run the batch before; X is the B operand, in shared memory
+ *   Split-K is over the CTAs of a cluster and over teams of consumer warps in a CTA; the partial sums are added in a
+ *   fixed order. Then the epilogue. CTAs are persistent: a cluster takes work tiles in turn. */
 #pragma once
 
 #include "../epilogue/store_fast.cuh"
@@ -14,40 +17,41 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Where a consumer warp is in the rings: addresses, but of slots the offset in shared memory. */
+/* Where a consumer warp is in the rings. full, x, codes: shared memory addresses; scales: offset in shared memory. */
 template <class T>
-struct reading_place {
-  static constexpr lpg_gemm_slot slot = T::slot();
-  ring_place full, x, codes, slots;
+struct consumer_place {
+  static constexpr lpg_gemm_slot layout = T::scales_layout();
+  ring_place full, x, codes, scales;
   uint32_t parity = 0;
 
-  __device__ reading_place(const gemm_args &a, uint32_t base, uint32_t slot_bytes)
+  __device__ consumer_place(const gemm_args &a, uint32_t base, uint32_t scales_bytes)
       : full(barriers_of{base}.full(0), a.plan.x_stages, 16),
         x(gemm_product<T>::place(base + a.plan.x_ring), a.plan.x_stages, gemm_product<T>::stage_distance),
         codes(base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes),
-        slots(a.plan.scales, a.plan.slots, slot_bytes) {}
+        scales(a.plan.scales, a.plan.slots, scales_bytes) {}
 
-  /* Goes past k blocks of other teams. */
-  __device__ void pass_blocks(int count) {
+  /* Skips k blocks that belong to other teams. */
+  __device__ void skip_blocks(int count) {
     x.advance(count * (steps / T::x_steps));
     codes.advance(count * (steps / T::w_steps));
     parity ^= full.advance(count * (steps / T::x_steps));
-    slots.advance(count * (steps / slot.steps));
+    scales.advance(count * (steps / layout.steps));
   }
 
   __device__ void wait() const { wait_barrier(full.at, parity); }
 };
 
-/* A warp's weights: a lane's words of the stage that is being decoded, and what its rows are scaled by. */
+/* The weights of a consumer warp: the lane's packed words of the current stage, and the scales and zeros of its
+ * rows. */
 template <class T>
 struct warp_weights {
-  static constexpr lpg_gemm_slot slot = T::slot();
+  static constexpr lpg_gemm_slot layout = T::scales_layout();
   const typename T::Dequantiser dequantiser;
   const scaled_dequantiser<T::Bits> scaled;
-  const int row_tile, lane; /* of the work tile's row tiles, the warp's first */
-  const uint32_t own_codes; /* where the lane's words are in a stage */
+  const int row_tile, lane;  /* the warp's first, in the work tile */
+  const uint32_t lane_codes; /* offset of the lane's words in a stage */
   const uint32_t stage_groups,
-      line_bytes; /* the form LINES: groups of a stage, and bytes of a row tile's lines of it */
+      prepared_bytes; /* prepared scales: scale groups in a stage, and bytes of a row tile's in a stage */
   row_scales_of<T> rows[T::row_tiles];
   uint32_t word[T::row_tiles][4 * T::w_vectors];
 
@@ -56,53 +60,53 @@ struct warp_weights {
         scaled(a.dequantiser),
         row_tile(warp * T::row_tiles),
         lane(lane),
-        own_codes(row_tile * T::w_vectors * 512 + lane * 16),
+        lane_codes(row_tile * T::w_vectors * 512 + lane * 16),
         stage_groups(a.stage_groups),
-        line_bytes(a.stage_groups * LPG_GEMM_LINE_BYTES) {
+        prepared_bytes(a.stage_groups * LPG_GEMM_LINE_BYTES) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       rows[r].set_centers(T::Codes::round(a.dequantiser.center), T::Codes::round(a.dequantiser.center));
     }
   }
 
-  __device__ uint32_t slot_bytes() const { return T::lines ? row_tiles_of<T> * line_bytes : slot.bytes; }
+  __device__ uint32_t scales_bytes() const { return T::prepared ? row_tiles_of<T> * prepared_bytes : layout.bytes; }
 
-  /* Of a work tile's rows, from its first slot. */
-  __device__ void set_powers(const scales_args &scale_data, const uint8_t *first_slot) {
+  /* Sets the powers of two of the warp's rows in a work tile. stage_scales: the tile's first stage of scales. */
+  __device__ void set_powers(const scales_args &scale_data, const uint8_t *stage_scales) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
-      const uint8_t *const exponents = first_slot + slot.exponents + (row_tile + r) * LPG_TILE_ROWS;
+      const uint8_t *const exponents = stage_scales + layout.exponents + (row_tile + r) * LPG_TILE_ROWS;
       rows[r].set_power(scale_data, (const int8_t *)exponents, lane / 4);
     }
   }
 
-  /* Loads what is needed first in the batch of steps of the stage that begins there. */
+  /* Loads the words that are first needed in the batch of steps that begins at `step`. stage: address. */
   __device__ void load_codes(uint32_t stage, int step) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
       for (int v = 0; v < T::w_vectors; v++) {
         if (T::first_step(v) / T::batch != step / T::batch) continue;
-        load_words(stage + own_codes + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
+        load_words(stage + lane_codes + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
       }
     }
   }
 
-  /* The scales and zeros of row tile r for the scale group that begins with the step. */
+  /* Loads the scales and zeros of row tile r for the scale group that begins at `step`. */
   __device__ void load_scales(const uint8_t *scale_data, int r, int step) {
-    if constexpr (T::lines) {
-      const uint32_t group = step % slot.steps * stage_groups / slot.steps;
-      const uint8_t *const lines = scale_data + (row_tile + r) * line_bytes + group * LPG_GEMM_LINE_BYTES;
-      rows[r].load(((const float4 *)lines)[lane / 4]);
+    if constexpr (T::prepared) {
+      const uint32_t group = step % layout.steps * stage_groups / layout.steps;
+      const uint8_t *const prepared = scale_data + (row_tile + r) * prepared_bytes + group * LPG_GEMM_LINE_BYTES;
+      rows[r].load(((const float4 *)prepared)[lane / 4]);
     } else {
-      const int scale_group = (row_tile + r) * slot.scale_groups + step % slot.steps / T::ScaleSteps;
-      rows[r].load(scaled, scale_data + scale_group * slot.scale_bytes,
-                   scale_data + slot.zeros + scale_group * slot.zero_bytes, lane / 4);
+      const int scale_group = (row_tile + r) * layout.scale_groups + step % layout.steps / T::ScaleSteps;
+      rows[r].load(scaled, scale_data + scale_group * layout.scale_bytes,
+                   scale_data + layout.zeros + scale_group * layout.zero_bytes, lane / 4);
     }
   }
 
-  /* The operand of a step and row tile. */
-  __device__ void decode(uint32_t (&operand)[4], int r, int step) const {
+  /* Dequantises the A operand of one MMA step and row tile. */
+  __device__ void dequantise(uint32_t (&operand)[4], int r, int step) const {
     const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -112,32 +116,34 @@ struct warp_weights {
     }
   }
 
-  /* The operands of the batch of steps that begins there. */
+  /* Dequantises the A operands of the batch of steps that begins at `first`. */
   __device__ void dequantise_batch(uint32_t (&operands)[T::batch][T::row_tiles][4], const uint8_t *scale_data,
                                    int first) {
 #pragma unroll
     for (int step = first; step < first + T::batch; step++) {
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        if (T::slots && step % T::ScaleSteps == 0) load_scales(scale_data, r, step);
-        decode(operands[step - first][r], r, step);
+        if (T::scales_weights && step % T::ScaleSteps == 0) load_scales(scale_data, r, step);
+        dequantise(operands[step - first][r], r, step);
       }
     }
   }
 };
 
-/* Tells those who copy that the warp has read the stage of that barrier; 0: none. */
+/* The consumer warp has read a stage: it arrives on the stage's empty mbarrier (0: none). With multicast the
+ * producers of every CTA write to this stage, so the warp arrives on the mbarrier of each CTA. */
 template <class T>
 __device__ inline void release_stage(const gemm_work &w, uint32_t empty, int lane) {
   __syncwarp(); /* all lanes have read it */
-  if (T::shares) {
+  if (T::may_multicast) {
     if (lane < w.multicast && empty != 0) arrive_remote(empty, w.multicast > 1 ? lane : w.rank);
   } else if (lane == 0 && empty != 0) {
     arrive(empty);
   }
 }
 
-/* The sums of a work tile, of its last part and of those before, to whoever adds them up, or to Y. */
+/* Stores a work tile: partial sums go to the split-K reduction, others to Y. before: the sum of the team's earlier
+ * parts of K. */
 template <class T, class Work>
 __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, gemm_product<T> &product,
                                   const gemm_product<T> &before, int runs, float *factors, uint8_t *memory) {
@@ -156,30 +162,31 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, g
   store_tile<T>(a, w, tile, product, factors, memory);
 }
 
-/* A consumer warp, from one work tile to the next. */
+/* The state of a consumer warp, kept from one work tile to the next. */
 template <class T>
 struct consumer_warp {
-  const int lane, warp, team; /* warp: of the team's */
+  const int lane, warp, team; /* warp: in its team */
   const gemm_parts<T> parts;
   warp_weights<T> weights;
-  reading_place<T> place;
-  uint32_t empty_before; /* the barrier of the stage that the tensor cores may still read; 0: none */
-  const bool ahead;      /* the next work tile's first stage comes while the one before is multiplied */
+  consumer_place<T> place;
+  uint32_t empty_before; /* empty mbarrier of the stage that a wgmma may still read; 0: none */
+  const bool ahead;      /* no split-K: the warp waits for the next work tile's first stage while it multiplies */
 
   __device__ consumer_warp(const gemm_args &a, const gemm_work &w, barriers_of barriers, const uint8_t *memory,
-                           int all_warp)
+                           int cta_warp)
       : lane(threadIdx.x % 32),
-        warp(all_warp % T::team_warps),
-        team(all_warp / T::team_warps),
+        warp(cta_warp % T::team_warps),
+        team(cta_warp / T::team_warps),
         parts(a, w),
         weights(a, memory + a.plan.table, warp, lane),
-        place(a, barriers.base, weights.slot_bytes()),
+        place(a, barriers.base, weights.scales_bytes()),
         empty_before(0),
         ahead(a.plan.at_once == 1) {}
 };
 
-/* A step's weights are dequantised while the tensor cores have the step before, and a stage is waited for, and its
- * first words are loaded, before the last step of the stage before is waited for. */
+/* Multiplies one work tile. While the tensor cores run a batch, the warp dequantises the next one. Before it waits
+ * for the last batch of a stage it waits for the next stage and loads its first words, so the tensor cores do not
+ * fall idle between stages. */
 template <class T, class Work>
 __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
                                      consumer_warp<typename T::whole> &own, uint8_t *memory) {
@@ -187,9 +194,9 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   auto &weights = own.weights;
   auto &place = own.place;
   const int blocks = parts.blocks_of(own.team);
-  gemm_product<T> product, before; /* before: of the parts before, added up */
+  gemm_product<T> product, before; /* before: sum of the earlier parts of K */
   uint32_t operands[gemm_product<T>::depth][T::batch][T::row_tiles][4];
-  for (int i = 0; i < own.team; i++) place.pass_blocks(1);
+  for (int i = 0; i < own.team; i++) place.skip_blocks(1);
   if (own.ahead || blocks > 0) {
     place.wait();
     weights.load_codes(place.codes.at, 0);
@@ -200,7 +207,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     factors[row] = blocks > 0 ? row_factor<T>(a, w.n_tile(tile) * T::tile_n + row) : 0.0f;
   }
   if (T::runs) before.clear();
-  if (T::slots && !T::lines) weights.set_powers(a.scale_data, memory + place.slots.at);
+  if (T::scales_weights && !T::prepared) weights.set_powers(a.scale_data, memory + place.scales.at);
   int left = blocks;
 #pragma unroll 1
   for (int run = 0; run < parts.runs; run++) {
@@ -210,20 +217,20 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
 #pragma unroll
       for (int first = 0; first < steps; first += T::batch) {
         auto &batch = operands[first / T::batch % gemm_product<T>::depth];
-        weights.dequantise_batch(batch, memory + place.slots.at, first);
+        weights.dequantise_batch(batch, memory + place.scales.at, first);
         const int x_step = first % T::x_steps, next = first + T::batch;
-        const uint32_t read = own.empty_before; /* by all batches but this */
+        const uint32_t read = own.empty_before; /* the stage before: read when all earlier batches are done */
         product.start(batch, place.x.at, x_step);
         if (next % T::w_steps == 0) place.codes.advance();
-        if (next % T::slot().steps == 0) place.slots.advance();
+        if (next % T::scales_layout().steps == 0) place.scales.advance();
         if (next % T::x_steps == 0) {
           const bool comes = next < steps || left > 1 || own.ahead;
           const uint32_t here = place.full.at, parity_here = place.parity;
           own.empty_before = barriers_of::empty_of(here);
           place.x.advance();
           place.parity ^= place.full.advance();
-          if (T::teams > 1 && next == steps) place.pass_blocks(left > 1 ? T::teams - 1 : 0);
-          /* without a branch: see row_scales_of::load() */
+          if (T::teams > 1 && next == steps) place.skip_blocks(left > 1 ? T::teams - 1 : 0);
+          /* no branch: see row_scales_of::load(); if no stage follows, it waits for the current one, which is full */
           wait_barrier(comes ? place.full.at : here, comes ? place.parity : parity_here);
         }
         weights.load_codes(place.codes.at, next % T::w_steps);
@@ -235,10 +242,12 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     if (T::runs && run + 1 < parts.runs) before.add(product);
   }
   __syncwarp();
-  if (a.plan.at_once > 1) { /* teams go on from here at different stages: past what is left of the others' */
+  /* With split-K a team begins the next work tile at a stage of its own: it releases the last stage now, and skips the
+   * other teams' blocks that are left. */
+  if (a.plan.at_once > 1) {
     if (own.lane == 0 && own.empty_before != 0) arrive(own.empty_before);
     own.empty_before = 0;
-    for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.pass_blocks(1);
+    for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.skip_blocks(1);
   }
   store_sums<T>(a, w, tile, product, before, parts.runs, factors, memory);
 }
@@ -255,7 +264,7 @@ __device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, ba
   }
 }
 
-enum { slots_are_filled = 2 }; /* the barrier of the block's consumer warps */
+enum { scales_are_filled = 2 }; /* named barrier of the consumer warps */
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_constant__ gemm_args a) {
@@ -266,7 +275,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
-  if (T::shares && p.multicast > 1) { /* before others copy to this block, or arrive at its barriers */
+  if (T::may_multicast && p.multicast > 1) { /* mbarriers are ready before other CTAs copy or arrive */
     cluster_arrive();
     cluster_wait();
   }
@@ -274,18 +283,18 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   const gemm_work w(p, reads_product(a.epilogue));
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
-    release_registers<T::copy_registers>();
+    release_registers<T::producer_registers>();
     load_tiles<T>(a, w, barriers, warp - T::warps, lane);
     __syncwarp();
   } else {
-    take_registers<T::registers>();
-    if (T::slots && !T::lines) fill_slots<T>(a, memory + p.scales);
+    take_registers<T::consumer_registers>();
+    if (T::scales_weights && !T::prepared) fill_scales<T>(a, memory + p.scales);
     T::Dequantiser::fill_table(a.dequantiser, memory + p.table, threadIdx.x, 32 * T::warps);
-    threads_meet(slots_are_filled, 32 * T::warps);
+    threads_meet(scales_are_filled, 32 * T::warps);
     pdl_wait();
     multiply_tiles<T>(a, w, barriers, memory, warp);
   }
-  if (T::shares && p.multicast > 1) { /* before others lose what they still copy to */
+  if (T::may_multicast && p.multicast > 1) { /* no CTA exits while others may copy to it or arrive */
     cluster_arrive();
     cluster_wait();
   }

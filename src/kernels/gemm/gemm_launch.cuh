@@ -1,46 +1,14 @@
-/* The wide kernels from the host: arguments, plan, launch. */
+/* gemm from the host: plan -> arguments -> launch. */
 #pragma once
 
-#include "../../cuda/cuda.h"
+#include "../launch/launch.cuh"
 #include "../operand/operand_args.cuh"
 #include "../operand/x_copy.h"
 #include "gemm.cuh"
-#include "gemm_limits.h"
+#include "gemm_mode.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-/* What is remembered of a problem. */
-struct gemm_memo {
-  lpg_gemm_plan plan;
-  int tile;
-};
-
-/* The plan that takes the least time, in so many parts of K or (0) in any number; false if there is none. */
-static bool make_gemm_plan(const lpg_call &call, int64_t m, lpg_gemm_scales form, int parts, gemm_memo &best) {
-  double cost = 0.0;
-  return lpgemm_i_gemm_choose(call.problem.weights, m, form, call.device, parts, lpg_x_has_map(&call), &best.plan,
-                              &best.tile, &cost);
-}
-
-/* Found once a problem, for X as it mostly lies. */
-static lpgemm_status_t find_gemm_plan(const lpg_call &call, lpg_gemm_scales form, gemm_memo &best) {
-  static_assert(sizeof best <= sizeof call.memo->words, "a memo is too small for a plan");
-  lpg_memo *const memo = lpg_x_has_map(&call) ? call.memo : NULL;
-  if (memo && memo->filled) {
-    memcpy(&best, memo->words, sizeof best);
-    return LPGEMM_SUCCESS;
-  }
-  const int parts =
-      call.problem.batch_invariant ? lpgemm_i_gemm_invariant_parts(call.problem.weights, form, call.device) : 0;
-  LPG_CHECK(make_gemm_plan(call, call.problem.m, form, parts, best), LPGEMM_INTERNAL_ERROR,
-            "a kernel was chosen that has no plan on %s", call.device->name);
-  if (memo) {
-    memcpy(memo->words, &best, sizeof best);
-    memo->filled = 1;
-  }
-  return LPGEMM_SUCCESS;
-}
 
 template <class T>
 static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
@@ -55,14 +23,12 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
   a.x = (const uint16_t *)call.x;
   a.stage_groups = lpg_gemm_stage_groups(&weights, T::stage_k);
   a.epilogue = make_epilogue(call);
-  const int cluster = a.plan.split_k * a.plan.multicast;
   if (!call.skip_product) {
     a.x_has_map = lpg_x_has_map(&call);
     if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, T::box_tokens, &a.x_map));
     LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, &a.codes_map));
   }
-  return launch_cluster((const void *)gemm_kernel<T>, dim3((unsigned)(cluster * a.plan.clusters)), cluster, T::threads,
-                        (size_t)a.plan.shared_bytes, call.stream, a, true);
+  return launch_planned(call, (const void *)gemm_kernel<T>, a, true);
 }
 
 /* The weights that a dequantiser is for: one without a line here does not compile. */
@@ -93,7 +59,8 @@ static lpgemm_status_t run_if_there(const lpg_call &call, gemm_args &a) {
   if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>()) {
     return run_gemm<gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>>(call, a);
   } else {
-    return lpgemm_i_fail(LPGEMM_INTERNAL_ERROR, __FILE__, __LINE__, "the form has no kernel for the item chosen");
+    return lpgemm_i_fail(LPGEMM_INTERNAL_ERROR, __FILE__, __LINE__,
+                         "the scale mode has no kernel for the work tile of the plan");
   }
 }
 
@@ -108,18 +75,17 @@ static lpgemm_status_t run_tile(const lpg_call &call, gemm_args &a, int tile) {
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,
           lpg_gemm_scales Form>
-static lpgemm_status_t prepare_if_there(size_t shared_bytes) {
+static lpgemm_status_t load_if_there(const lpg_device *device) {
   if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>()) {
-    using T = gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>;
-    return allow_shared((const void *)gemm_kernel<T>, shared_bytes);
+    return load_kernels(device, gemm_kernel<gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>>);
   }
   return LPGEMM_SUCCESS;
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits, lpg_gemm_scales Form>
-static lpgemm_status_t prepare_form(size_t shared_bytes) {
+static lpgemm_status_t load_mode(const lpg_device *device) {
 #define LPG_TILE(x_rows, row_tiles, teams, warps) \
-  LPG_TRY((prepare_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form>(shared_bytes)));
+  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form>(device)));
   LPG_GEMM_TILES(LPG_TILE)
 #undef LPG_TILE
   return LPGEMM_SUCCESS;
@@ -141,18 +107,17 @@ static lpgemm_status_t run_form(lpg_call call) {
   const lpg_gemm_scaling scaling =
       lpgemm_i_gemm_scaling(call.problem.weights, call.problem.x_type, call.problem.scale_span);
   gemm_args a = {};
-  gemm_memo memo = {};
   set_gemm_dequantiser(call, a.dequantiser, a.scale_data);
   a.scale_data.scale_exponent = scaling.exponent;
   a.scale_data.scale_on_rows = scaling.on_rows;
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
-  LPG_TRY(find_gemm_plan(call, scaling.form, memo));
-  a.plan = memo.plan;
+  const lpg_gemm_planned planned = plan_of<lpg_gemm_planned>(call);
+  a.plan = planned.plan;
   if (scaling.form == LPG_GEMM_SCALES_PREPARED) LPG_TRY(make_lines(call, a));
 #define LPG_FORM(form) run_tile<X, Dequantiser, Bits, form>,
   lpgemm_status_t (*const run[])(const lpg_call &, gemm_args &, int) = {LPG_GEMM_EACH_SCALES(LPG_FORM)};
 #undef LPG_FORM
-  return run[scaling.form](call, a, memo.tile);
+  return run[scaling.form](call, a, planned.tile);
 }
 
 /* Of floats of 8 bits e4m3 has a dequantiser of its own. */
@@ -168,15 +133,12 @@ static lpgemm_status_t run_gemm_any(const lpg_call &call) {
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t prepare_gemm_any() {
-  int device, bytes;
-  LPG_CUDA(cudaGetDevice(&device));
-  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-#define LPG_FORM(form)                                                \
-  LPG_TRY((prepare_form<X, Dequantiser, Bits, form>((size_t)bytes))); \
-  if constexpr (has_e4m3<X, Dequantiser, Bits>) LPG_TRY((prepare_form<X, e4m3_dequantiser, Bits, form>((size_t)bytes)));
-  LPG_GEMM_EACH_SCALES(LPG_FORM)
-#undef LPG_FORM
+static lpgemm_status_t load_gemm_any(const lpg_device *device) {
+#define LPG_MODE(mode)                                      \
+  LPG_TRY((load_mode<X, Dequantiser, Bits, mode>(device))); \
+  if constexpr (has_e4m3<X, Dequantiser, Bits>) LPG_TRY((load_mode<X, e4m3_dequantiser, Bits, mode>(device)));
+  LPG_GEMM_EACH_SCALES(LPG_MODE)
+#undef LPG_MODE
   LPG_TRY(lpgemm_i_cuda_prepare_gemm_lines());
   return lpgemm_i_cuda_prepare_copy_x();
 }
@@ -185,10 +147,10 @@ static lpgemm_status_t prepare_gemm_any() {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_GEMM(symbol, x, dequantiser, bits)                                         \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                            \
-    return lpg::run_gemm_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(*call); \
-  }                                                                                    \
-  extern "C" lpgemm_status_t symbol##_prepare(void) {                                  \
-    return lpg::prepare_gemm_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>();  \
+#define LPG_GEMM(symbol, x, dequantiser, bits)                                           \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                              \
+    return lpg::run_gemm_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(*call);   \
+  }                                                                                      \
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                   \
+    return lpg::load_gemm_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(device); \
   }

@@ -1,6 +1,7 @@
-/* How the wide kernels multiply a batch of steps of 16 columns: weights in registers by a stage of X in shared memory.
- * Sums lie in registers alike: of row tile r and rows of X 8 j .. 8 j + 7, D of the tensor cores is sum[r][4 j .. 4 j +
- * 3]. */
+/* gemm: the product of a batch of MMA steps (16 k each) by wgmma: A is weights in registers, B is a stage of X in
+ * shared memory.
+ *
+ * Accumulators have wgmma's layout: of row tile r and rows 8 j .. 8 j + 7 of X a lane holds sum[r][4 j .. 4 j + 3]. */
 #pragma once
 
 #include "../epilogue/store.cuh"
@@ -12,7 +13,7 @@ namespace { /* nothing here is a symbol of the library */
 
 template <class T>
 struct gemm_product {
-  static constexpr int depth = 2; /* batches whose weights stay in registers */
+  static constexpr int depth = 2; /* batches whose A operands are in registers: one runs, one is made */
   static constexpr int box_steps = LPG_GEMM_BOX_K / LPG_STEP_K;
 
   float sum[T::row_tiles][T::TileM / 2];
@@ -27,7 +28,7 @@ struct gemm_product {
     }
   }
 
-  /* X as start() wants it: a stage, and how far apart they are. */
+  /* A stage's address as start() takes it, and the distance of two stages in the same unit (16 bytes). */
   __device__ static uint32_t place(uint32_t x) { return swizzled_place(x); }
   static constexpr int stage_distance = T::x_stage_bytes / 16;
 
@@ -36,14 +37,14 @@ struct gemm_product {
 #pragma unroll
     for (int i = 0; i < T::batch; i++) {
       const int at = step + i, box = at / box_steps, in_box = at % box_steps;
-      const uint64_t rows = swizzled_rows(x + box * (T::x_column_bytes / 16) + in_box * 2);
+      const uint64_t rows = swizzled_rows(x + box * (T::x_k64_bytes / 16) + in_box * 2);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) T::X::wgmma::multiply(sum[r], weights[i][r], rows);
     }
     wgmma_commit();
   }
 
-  /* Until the batch depth - 1 before is done: its weights' registers and its X are free. */
+  /* Waits until the batch before the last started one is done: its registers and its X may be overwritten. */
   __device__ void wait() { wgmma_wait<depth - 1>(); }
 
   __device__ void finish() { wgmma_wait<0>(); }

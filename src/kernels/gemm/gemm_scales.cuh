@@ -1,6 +1,8 @@
-/* Scales for the wide kernels: every row's are multiplied by a power of two that brings the largest near
- * 2^scale_exponent, and that comes off the row's sums. Where a group is a row, the scale itself goes on the row's sums.
- */
+/* gemm: the power of two on each row's scales, and the factor that takes it off the row's sums again.
+ *
+ * Scales are rounded to X's type before they meet a weight. To keep them in its range, a row's scales are multiplied
+ * by a power of two that brings the largest near 2^scale_exponent. With one scale a row, the scale itself goes on
+ * the sums. */
 #pragma once
 
 #include "gemm_work.cuh"
@@ -8,12 +10,12 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The power of two by which the scales of a row are multiplied. Where they are multiplied in X's type it is the product
- * of two such numbers, so it may be less than asked for: scales of fp16 are not that small, those of e4m3 neither. */
+/* The exponent of the power of two on a row's scales. Where the product is made in X's type, the power is a product
+ * of two numbers of that type, so it is bounded: scales of fp16 and e4m3 are never that small. */
 template <class T>
 __device__ inline int taken_power(const scales_args &a, int row_exponent) {
   const int e = a.scale_exponent - row_exponent;
-  if (T::Form == LPG_GEMM_SCALES_E8M0) return e;
+  if (T::Scales == LPG_GEMM_SCALES_E8M0) return e;
   return min(e, 2 * T::X::bias - 1);
 }
 
@@ -23,20 +25,19 @@ __device__ inline float times_power(float x, int e) {
   return x * lpg_bits_f32((uint32_t)(127 + half) << 23) * lpg_bits_f32((uint32_t)(127 + e - half) << 23);
 }
 
-/* A pair of numbers as the sum of two pairs of X's type. */
+/* A pair of fp32 numbers as the sum of two pairs of X's type. */
 template <class X>
 __device__ inline uint2 two_parts(float first, float second) {
   const uint32_t two = X::round_two(first, second);
   return make_uint2(two, X::round_two(first - X::widen((uint16_t)two), second - X::widen((uint16_t)(two >> 16))));
 }
 
-/* What takes a row's sums to what the epilogue expects: the row's scale, or the power of two that its scales have lost.
- */
+/* What a row's sums are multiplied by before the epilogue: the row's scale, or the inverse of its power of two. */
 template <class T>
 __device__ inline float row_factor(const gemm_args &a, int row) {
   const scales_args &n = a.scale_data;
   if (row >= a.row_tiles * LPG_TILE_ROWS) return 0.0f;
-  if (T::lines) return a.line_factors[row];
+  if (T::prepared) return a.line_factors[row];
   if (!n.scale_on_rows) {
     return ldexpf(n.factor, (T::near ? LPG_SCALED_POWER : 0) - (a.exponents ? taken_power<T>(n, a.exponents[row]) : 0));
   }

@@ -1,8 +1,10 @@
-/* int8 by integer weights with one scale and one zero a row: weights become bytes in registers, the operand that the
- * int8 tensor cores of sm_90a take from there. Eight warps, each with 16 or 32 rows, make bytes of the codes of a few
- * steps of 32 columns while the tensor cores multiply those before.
+/* gemm8: int8 X by integer weights with one scale and one zero a row, on the int8 tensor cores (wgmma, sm_90a).
  *
- * Sums are int32 all the way; they begin with what the offset and the zero of a row add. */
+ *   8 consumer warps, each with 16 or 32 rows of W of the work tile:
+ *     for each batch of 1 or 2 MMA steps (32 k each): make the codes into bytes in registers (wgmma's A operand)
+ *     while the tensor cores run the batch before
+ *   The sums are int32 throughout, and exact. They begin with what the rows' offsets and zeros add.
+ *   The kernel, its producer warps and the ring are in gemm8_frame.cuh. */
 #pragma once
 
 #include "../operand/bit_planes.h"
@@ -11,12 +13,12 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* A lane's packed words of the stage that is being multiplied. */
+/* A lane's packed words of the current stage. */
 template <class T>
 struct gemm8_words {
   uint32_t word[T::row_tiles][4 * T::w_vectors];
 
-  /* Loads what is needed first in the batch of steps that begins there. */
+  /* Loads the words that are first needed in the batch of steps that begins at `step`. stage: address. */
   __device__ void load(uint32_t stage, int step) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
@@ -34,7 +36,7 @@ template <class T>
 struct gemm8_sums {
   int sum[T::row_tiles][T::TileM / 2];
 
-  /* What offset and zero of rows and sums of rows of X make together; adds: else another slice has it. */
+  /* Begins with (offset - zero) of each row of W times the sum of each row of X. With split-K only rank 0 adds it. */
   template <class Work>
   __device__ void begin(const gemm8_args &a, const Work &w, int tile, int warp, int lane) {
     const bool adds = w.rank == 0 && w.stages > 0;
@@ -68,7 +70,7 @@ struct gemm8_sums {
   }
 };
 
-/* Sums as tile_store.cuh takes them: fp32, or the integers' bits. */
+/* The sums as epilogue/store.cuh takes them: as fp32, or the integers' bits. */
 template <class T>
 struct stored_sums {
   float sum[T::row_tiles][T::TileM / 2];
@@ -88,7 +90,7 @@ template <class T, class Work>
 __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                       int lane) {
   float *const factors = (float *)(memory + a.plan.factors);
-  const uint32_t own_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
+  const uint32_t lane_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   uint32_t operand[2][T::batch][T::row_tiles][4];
   gemm8_words<T> words;
   gemm8_sums<T> sums;
@@ -98,10 +100,10 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
     if (lane < T::row_tiles * LPG_TILE_ROWS)
       factors[row] = w.stages ? a.factors[w.n_tile(tile) * T::tile_n + row] : 0.0f;
     sums.begin(a, w, tile, warp, lane);
-    uint32_t before = 0; /* the barrier of the stage that the tensor cores have not yet done */
+    uint32_t before = 0; /* empty mbarrier of the stage that a wgmma may still read; 0: none */
     if (w.stages > 0) {
       wait_barrier(ring.full, ring.parity);
-      words.load(ring.codes + own_codes, 0);
+      words.load(ring.codes + lane_codes, 0);
     }
 #pragma unroll 1
     for (int left = w.stages; left > 0; left--) {
@@ -122,11 +124,12 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
         const int next = first + T::batch;
         if (next == T::stage_steps) {
           ring.advance<T>(a.plan);
-          wait_barrier(left > 1 ? ring.full : full, left > 1 ? ring.parity : parity); /* without a branch */
+          /* no branch: the compiler would wait for the wgmma in flight */
+          wait_barrier(left > 1 ? ring.full : full, left > 1 ? ring.parity : parity);
         }
-        if (!T::as_stored) words.load(ring.codes + own_codes, next % T::stage_steps);
+        if (!T::as_stored) words.load(ring.codes + lane_codes, next % T::stage_steps);
         wgmma_wait<1>();
-        if (T::as_stored) words.load(ring.codes + own_codes, next % T::stage_steps);
+        if (T::as_stored) words.load(ring.codes + lane_codes, next % T::stage_steps);
         if (first == 0) {
           __syncwarp();
           if (lane == 0 && before != 0) arrive(before);
@@ -149,9 +152,10 @@ template <int Bits, int TileM, int RowTiles>
 struct gemm8_row_traits : gemm8_traits<Bits, TileM, RowTiles> {
   using whole = gemm8_row_traits;
   static constexpr bool integer_sums = true, grouped = false, Zeros = false;
-  static constexpr bool as_stored = Bits == 8; /* words are multiplied themselves: they wait for those products */
+  /* The words are the A operand themselves: new ones must wait for its wgmma. */
+  static constexpr bool as_stored = Bits == 8;
 
-  /* T: these traits, or their halves. */
+  /* T: these traits, or those of half work tiles. */
   template <class T, class Work>
   __device__ static void multiply(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                   int lane) {

@@ -1,8 +1,10 @@
-/* The frame of the kernels for X of 8 bits by weights that become bytes in registers.
+/* gemm8: the kernel and its producer warps, for all 8-bit operands.
  *
- *   four warps load an image of X and the packed weights into stages in shared memory: one of them two copies a
- * stage eight warps multiply what the stages hold: octets.cuh, gemm8_units.cuh the sums of all parts of K are added up;
- * epilogue, store */
+ *   4 producer warps fill a ring of stages in shared memory. One lane asks for two TMA copies a stage: packed weights,
+ *   and rows of the X image (gemm8_x.cu). If scales are of groups, all four warps load those by cp.async.
+ *   8 consumer warps multiply: gemm8.cuh (one scale a row), gemm8_units.cuh (scale groups, and e4m3).
+ *   Each stage has a full and an empty mbarrier. CTAs are persistent: a cluster takes work tiles in turn. Split-K is
+ *   over the CTAs of a cluster; the partial sums are added in a fixed order. Then the epilogue. */
 #pragma once
 
 #include "../epilogue/store_fast.cuh"
@@ -14,23 +16,24 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The scales and zeros of a stage, of a warp's row tiles from row_tile on; `unit` counts 128 columns of a row. A lane
- * brings those of a row tile and 128 columns, and arrives when they are there. */
+/* Loads the scales and zeros of a stage, for the producer warp's row tiles from row_tile on. k_unit: number of the
+ * stage's first 128 k. A lane loads those of one row tile and 128 k; its arrival on the full mbarrier follows its
+ * copies. */
 template <class T>
 __device__ inline void load_stage_scales(const gemm8_groups &g, uint32_t to, uint32_t full, int warp, int row_tile,
-                                         int row_tiles, int unit, int lane) {
+                                         int row_tiles, int k_unit, int lane) {
   constexpr int all = T::tile_n / LPG_TILE_ROWS * T::units, each = all / LPG_GEMM8_PRODUCER_WARPS;
   if (lane >= each) return;
   const int64_t tile = min(row_tile + lane / T::units, row_tiles - 1);
-  const int group = min((unit + lane % T::units) >> g.log2, g.last), slot = warp * each + lane;
+  const int group = min((k_unit + lane % T::units) >> g.log2, g.last), place = warp * each + lane;
   const uint8_t *const scales = g.scales + tile * g.scale_row + group * 32;
-  copy16_async(to + slot * 32, scales);
-  copy16_async(to + slot * 32 + 16, scales + 16);
-  if (T::Zeros && g.zeros) copy16_async(to + all * 32 + slot * 16, g.zeros + tile * g.zero_row + group * 16);
+  copy16_async(to + place * 32, scales);
+  copy16_async(to + place * 32 + 16, scales + 16);
+  if (T::Zeros && g.zeros) copy16_async(to + all * 32 + place * 16, g.zeros + tile * g.zero_row + group * 16);
   arrive_when_copied(full);
 }
 
-/* The zero that all groups have, in all stages: nobody brings it, and nothing else is ever there. */
+/* Writes the zero that all groups have to all stages; no copy overwrites it. */
 template <class T>
 __device__ inline void fill_zeros(const gemm8_args &a, uint8_t *memory) {
   constexpr int words = T::tile_n * T::units / 4;
@@ -40,9 +43,10 @@ __device__ inline void fill_zeros(const gemm8_args &a, uint8_t *memory) {
   }
 }
 
-/* The first of the four warps brings X and weights, all four the numbers of a quarter of the row tiles. */
+/* Fills the stages of all work tiles. The first producer warp loads X and weights, each of the four the scales of a
+ * quarter of the row tiles. */
 template <class T, class Work>
-__device__ inline void load_stages_of_tile(const gemm8_args &a, const Work &w, gemm8_ring &ring, int warp, int lane) {
+__device__ inline void load_tiles(const gemm8_args &a, const Work &w, gemm8_ring &ring, int warp, int lane) {
   constexpr int row_tiles = T::tile_n / LPG_TILE_ROWS, x_parts = T::stage_k / LPG_GEMM8_X_K;
   for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) {
     const int x_row = w.m_tile(tile) * T::TileM, row_tile = w.n_tile(tile) * row_tiles;
@@ -70,12 +74,12 @@ __device__ inline void load_stages_of_tile(const gemm8_args &a, const Work &w, g
     if (!is_half<T> && a.plan.split_k > 1) {
       if (T::grouped) wait_copies<0>();
       wait_for_parts();
-      fence_for_tensor_cores(); /* sums have lain where copies will come */
+      fence_for_tensor_cores(); /* partial sums lay where TMA writes next */
     }
   }
 }
 
-/* Barriers of the ring; then nothing is read or written before the kernels before are done. */
+/* Initialises the mbarriers; then waits for the kernels before (PDL). */
 template <class T>
 __device__ inline void begin_gemm8(const gemm8_args &a, uint32_t base) {
   pdl_launch_next();
@@ -101,14 +105,14 @@ __global__ void __launch_bounds__(T::threads, 1) gemm8_kernel(const __grid_const
   const gemm8_work w(a);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
-    release_registers<T::copy_registers>();
-    gemm8_ring ring(a.plan, base, 1); /* fresh stages are empty */
-    load_stages_of_tile<T>(a, w, ring, warp - T::warps, lane);
+    release_registers<T::producer_registers>();
+    gemm8_ring ring(a.plan, base, 1); /* a fresh empty mbarrier counts as passed */
+    load_tiles<T>(a, w, ring, warp - T::warps, lane);
     if constexpr (lpg_gemm8_has_halves(T::TileM, T::row_tiles)) {
-      load_stages_of_tile<half_traits<T>>(a, halves_of<gemm8_work>(w), ring, warp - T::warps, lane);
+      load_tiles<half_traits<T>>(a, halves_of<gemm8_work>(w), ring, warp - T::warps, lane);
     }
   } else {
-    take_registers<T::registers>();
+    take_registers<T::consumer_registers>();
     gemm8_ring ring(a.plan, base, 0);
     T::template multiply<T>(a, w, ring, memory, warp, lane);
     if constexpr (lpg_gemm8_has_halves(T::TileM, T::row_tiles)) {

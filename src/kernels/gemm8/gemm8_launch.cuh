@@ -1,36 +1,13 @@
-/* The kernels from the host: arguments, plan, launch. */
+/* gemm8 from the host: plan -> arguments -> launch. */
 #pragma once
 
-#include "../../cuda/cuda.h"
+#include "../launch/launch.cuh"
 #include "gemm8.cuh"
-#include "gemm8_limits.h"
 #include "gemm8_units.cuh"
+#include "gemm8_x.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-/* What is remembered of a problem. */
-struct gemm8_memo {
-  lpg_gemm8_plan plan;
-  int tile;
-};
-
-static lpgemm_status_t find_gemm8_plan(const lpg_call &call, gemm8_memo &best) {
-  static_assert(sizeof best <= sizeof call.memo->words, "a memo is too small for a plan");
-  if (call.memo && call.memo->filled) {
-    memcpy(&best, call.memo->words, sizeof best);
-    return LPGEMM_SUCCESS;
-  }
-  double ns = 0.0;
-  LPG_CHECK(lpg_gemm8_choose(call.problem.weights, call.problem.x_type, call.problem.m, call.device, &best.plan,
-                             &best.tile, &ns),
-            LPGEMM_INTERNAL_ERROR, "a kernel was chosen that has no plan on %s", call.device->name);
-  if (call.memo) {
-    memcpy(call.memo->words, &best, sizeof best);
-    call.memo->filled = 1;
-  }
-  return LPGEMM_SUCCESS;
-}
 
 /* with(kernel) for the kernel of that form and work tile, if there is one. */
 template <class Weights, int TileM, int RowTiles, class With>
@@ -91,10 +68,9 @@ static lpgemm_status_t launch_gemm8(const lpg_call &call, lpg_gemm8_mode form, g
   if (!call.skip_product) LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, &a.codes));
   LPG_TRY((Kernels::template with_kernel<TileM, RowTiles>(form, [&](const void *kernel) {
     is_there = true;
-    return launch_cluster(kernel, dim3((unsigned)(a.plan.split_k * a.plan.clusters)), a.plan.split_k, T::threads,
-                          (size_t)a.plan.shared_bytes, call.stream, a, true);
+    return launch_planned(call, kernel, a, true);
   })));
-  LPG_CHECK(is_there, LPGEMM_INTERNAL_ERROR, "an item was chosen for which there is no kernel");
+  LPG_CHECK(is_there, LPGEMM_INTERNAL_ERROR, "the plan's work tile has no kernel");
   return LPGEMM_SUCCESS;
 }
 
@@ -136,11 +112,10 @@ template <class Kernels>
 static lpgemm_status_t run_gemm8(const lpg_call &call) {
   const lpg_packed &weights = *call.problem.weights;
   const lpg_gemm8_mode form = lpg_gemm8_mode_of(&weights, call.problem.x_type);
+  const lpg_gemm8_planned planned = plan_of<lpg_gemm8_planned>(call);
   const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(&weights, call.problem.m);
-  gemm8_memo memo = {};
   gemm8_args a = {};
-  LPG_TRY(find_gemm8_plan(call, memo));
-  a.plan = memo.plan;
+  a.plan = planned.plan;
   a.row_tiles = (int32_t)weights.row_tiles;
   a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
@@ -160,20 +135,17 @@ static lpgemm_status_t run_gemm8(const lpg_call &call) {
   static lpgemm_status_t (*const launch[])(const lpg_call &, lpg_gemm8_mode,
                                            gemm8_args &) = {LPG_GEMM8_TILES(LPG_TILE)};
 #undef LPG_TILE
-  return launch[memo.tile](call, form, a);
+  return launch[planned.tile](call, form, a);
 }
 
 template <class Kernels>
-static lpgemm_status_t prepare_gemm8() {
-  int device, bytes;
-  LPG_CUDA(cudaGetDevice(&device));
-  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  const auto allow = [&](const void *kernel) { return allow_shared(kernel, (size_t)bytes); };
+static lpgemm_status_t load_gemm8(const lpg_device *device) {
+  const auto load = [&](const void *kernel) { return load_kernels(device, kernel); };
   for (int i = 0; i < 4; i++) {
     lpg_gemm8_mode form = {};
     form.grouped = i / 2;
     form.become = i % 2 ? LPG_GEMM8_CENTERED : LPG_GEMM8_LESS_ZERO;
-#define LPG_TILE(x_rows, row_tiles) LPG_TRY((Kernels::template with_kernel<x_rows, row_tiles>(form, allow)));
+#define LPG_TILE(x_rows, row_tiles) LPG_TRY((Kernels::template with_kernel<x_rows, row_tiles>(form, load)));
     LPG_GEMM8_TILES(LPG_TILE)
 #undef LPG_TILE
   }
@@ -184,10 +156,10 @@ static lpgemm_status_t prepare_gemm8() {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_GEMM8(symbol, x, dequantiser, bits)                         \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {             \
-    return lpg::run_gemm8<lpg::gemm8_##x##_##dequantiser<bits>>(*call); \
-  }                                                                     \
-  extern "C" lpgemm_status_t symbol##_prepare(void) {                   \
-    return lpg::prepare_gemm8<lpg::gemm8_##x##_##dequantiser<bits>>();  \
+#define LPG_GEMM8(symbol, x, dequantiser, bits)                           \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {               \
+    return lpg::run_gemm8<lpg::gemm8_##x##_##dequantiser<bits>>(*call);   \
+  }                                                                       \
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {    \
+    return lpg::load_gemm8<lpg::gemm8_##x##_##dequantiser<bits>>(device); \
   }

@@ -1,8 +1,9 @@
-/* X of 8 bits by weights whose sums of 128 columns become fp32: with scales, or scales and zeros, of groups of 128
- * columns or multiples of them; and e4m3 whatever the scales, since the tensor cores add its products with few bits.
+/* gemm8: 8-bit X by weights whose sums are promoted to fp32 every 128 k: weights with scales, or scales and zeros,
+ * of groups of 128 k or multiples, and e4m3 with any scales, since the tensor cores add its products with few bits.
  *
- * The products of a unit, which is one row tile of each warp by 128 columns, are scaled, if there are groups, and added
- * to sums in fp32. gemm8_bytes.cuh says what weights become. */
+ *   A unit is one row tile (16 rows) of each consumer warp by 128 k: 4 MMA steps of 32 k. For each unit: make the codes
+ *   into bytes in registers, multiply, then sums += scale * products in fp32 (without groups: sums += products).
+ * gemm8_bytes.cuh says what the weights become. */
 #pragma once
 
 #include "gemm8_bytes.cuh"
@@ -11,14 +12,14 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The zeros of a unit's rows g and g + 8, four times each. */
+/* The zeros of rows g and g + 8 of a unit, in all four bytes of a word each. */
 struct unit_zeros {
   uint32_t of_row[2];
 
   template <class T>
-  __device__ void load(uint32_t scale_data, int slot, int lane) {
+  __device__ void load(uint32_t scale_data, int unit, int lane) {
     constexpr int all = T::tile_n / LPG_TILE_ROWS * T::units;
-    const uint32_t two = load_half(scale_data + all * 32 + slot * 16 + lane / 4 * 2);
+    const uint32_t two = load_half(scale_data + all * 32 + unit * 16 + lane / 4 * 2);
     of_row[0] = __byte_perm(two, 0, 0x0000);
     of_row[1] = __byte_perm(two, 0, 0x1111);
   }
@@ -33,7 +34,7 @@ template <class T>
 struct unit_sums {
   float sum[T::row_tiles][T::TileM / 2];
 
-  __device__ void add(int r, int part, typename T::number (&of_unit)[T::part_sums], const float (&scale)[2]) {
+  __device__ void add(int r, int part, typename T::accumulator (&of_unit)[T::part_sums], const float (&scale)[2]) {
 #pragma unroll
     for (int i = 0; i < T::part_sums; i++) {
       float &to = sum[r][part * T::part_sums + i];
@@ -43,13 +44,13 @@ struct unit_sums {
   }
 };
 
-/* Weights of a unit, as the tensor cores take them. */
+/* The A operand of a unit. */
 template <class T>
 struct unit_operand {
-  uint32_t weights[4][4]; /* of steps of 32 columns */
+  uint32_t weights[4][4]; /* of 4 MMA steps */
 
-  /* `unit`: among those whose words were loaded together. */
-  __device__ void decode(const gemm8_args &a, const uint32_t *word, int unit, const unit_zeros &zeros) {
+  /* Makes a unit's codes into bytes. unit: among those whose words were loaded together. */
+  __device__ void dequantise(const gemm8_args &a, const uint32_t *word, int unit, const unit_zeros &zeros) {
 #pragma unroll
     for (int i = 0; i < 16; i++) {
       const int half = i % 2, step = unit * 8 + i / 2;
@@ -57,12 +58,12 @@ struct unit_operand {
     }
   }
 
-  __device__ void start(typename T::number (&sum)[T::part_sums], uint32_t x, int unit, int part) const {
+  __device__ void start(typename T::accumulator (&sum)[T::part_sums], uint32_t x, int unit, int part) const {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const uint64_t rows =
-          swizzled_rows(x + unit * (T::x_part / 16) + part * (T::part_tokens * LPG_GEMM8_X_K / 16) + i * 2);
+          swizzled_rows(x + unit * (T::x_part / 16) + part * (T::part_rows * LPG_GEMM8_X_K / 16) + i * 2);
       if (i == 0) {
         T::Weights::template product<false>::multiply(sum, weights[i], rows);
       } else {
@@ -73,40 +74,43 @@ struct unit_operand {
   }
 };
 
-/* The words of a unit, or of the units that tiles are long. */
+/* Loads the words of a unit, or of all units of a packed tile. */
 template <class T>
-__device__ inline void load_unit_words(uint32_t own_codes, int unit, uint32_t (&word)[4 * T::load_vectors]) {
+__device__ inline void load_unit_words(uint32_t lane_codes, int unit, uint32_t (&word)[4 * T::load_vectors]) {
 #pragma unroll
   for (int v = 0; v < T::load_vectors; v++) {
-    load_words(own_codes + (unit / T::load_units * T::load_vectors + v) * 512, &word[4 * v]);
+    load_words(lane_codes + (unit / T::load_units * T::load_vectors + v) * 512, &word[4 * v]);
   }
 }
 
-/* While the tensor cores have one or two parts of a unit, the sums of the part before are added, and, where there are
- * registers for it, the next unit's words become bytes: registers of parts, and of bytes, take turns. With two operands
- * a unit u of two parts (0, 1) is
+/* The main loop of a consumer warp. The rows of X of a unit are cut into parts of at most 64, so that the products
+ * of a part need few registers. While the tensor cores run one or two parts, the warp adds the part before to the
+ * sums and, if it has registers for a second A operand, makes the next unit's bytes. With two operands, a unit u of
+ * two parts is
  *
- *     start u.0                          on the tensor cores: (u-1).1, u.0
- *     wait for all but one; add (u-1).1                       u.0
- *     start u.1                                               u.0, u.1
- *     decode u+1 into the other operand
- *     wait for all but one; add u.0                           u.1
+ *     issue                                               in flight after it
+ *     start u.0                                           (u-1).1, u.0
+ *     wait for all but one; add (u-1).1                   u.0
+ *     start u.1                                           u.0, u.1
+ *     bytes of u+1 into the other operand
+ *     wait for all but one; add u.0                       u.1
  *
- * With one operand, whose registers the products of u read, u+1 is dequantised after a wait for all, and u's last part
- * is added when (u+1).0 has started. The last unit of a stage waits for all as well, gives the stage back, and adds its
- * last part at once. Parts are counted through a stage: unit i begins with part i * parts. */
+ * With one operand the wgmma of u read its registers: the bytes of u+1 are made after a wait for all, and the last
+ * part of u is added when (u+1).0 has started. The last unit of a stage waits for all as well, releases the stage,
+ * and adds its last part at once. Products of parts have two sets of registers in turn, so parts are counted through
+ * a stage: unit i begins with part i * parts. */
 template <class T, class Work>
 __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                       int lane) {
   constexpr int row_tiles = T::row_tiles, units = T::units, all_units = row_tiles * units;
-  constexpr int parts = T::TileM / T::part_tokens; /* of the rows of X, whose products start one after the other */
+  constexpr int parts = T::TileM / T::part_rows; /* parts of the rows of X */
   static_assert(all_units * parts % 2 == 0 && all_units % T::operands == 0, "registers take turns");
   float *const factors = (float *)(memory + a.plan.factors);
-  /* The lane is taken out of a number that is in a register anyway: else the compiler reads the thread's index again in
-   * the loop, and no longer decodes between the sums (e4m3 with groups: 4 % longer). */
-  const uint32_t own_codes = keep(warp * row_tiles * T::w_vectors * 512 + lane * 16);
-  const int own_slot = warp * all_units, own_lane = (int)(own_codes / 16 % 32);
-  typename T::number of_part[2][T::part_sums] = {};
+  /* The lane is computed from a value that is in a register anyway. Otherwise the compiler reads the thread's index
+   * again in the loop, and no longer makes bytes between the sums (e4m3 with groups: 4 % longer). */
+  const uint32_t lane_codes = keep(warp * row_tiles * T::w_vectors * 512 + lane * 16);
+  const int warp_unit = warp * all_units, own_lane = (int)(lane_codes / 16 % 32);
+  typename T::accumulator of_part[2][T::part_sums] = {};
   uint32_t word[4 * T::load_vectors];
   unit_operand<T> operand[T::operands];
   unit_zeros zeros = {{a.groups.zero, a.groups.zero}};
@@ -121,15 +125,15 @@ __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_
     clear_sums(sums.sum);
     if (w.stages > 0) {
       wait_barrier(ring.full, ring.parity);
-      load_unit_words<T>(ring.codes + own_codes, 0, word);
-      if (T::grouped && T::Zeros) zeros.load<T>(ring.scale_data, own_slot, lane);
-      operand[0].decode(a, word, 0, zeros);
+      load_unit_words<T>(ring.codes + lane_codes, 0, word);
+      if (T::grouped && T::Zeros) zeros.load<T>(ring.scale_data, warp_unit, lane);
+      operand[0].dequantise(a, word, 0, zeros);
     }
 #pragma unroll 1
     for (int left = w.stages; left > 0; left--) {
       const gemm8_ring now = ring;
       const uint32_t x = swizzled_place(now.x);
-      float scale[2] = {}, scale_before[2] = {}; /* of a unit, and of the one before */
+      float scale[2] = {}, scale_before[2] = {}; /* of the current unit, and of the one before */
 #pragma unroll
       for (int i = 0; i < all_units; i++) {
         const int next = (i + 1) % all_units, first_part = i * parts;
@@ -138,7 +142,7 @@ __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_
           sums.add(part_of_stage / parts / units, part_of_stage % parts, of_part[part_of_stage % 2], scales);
         };
         weights.start(of_part[first_part % 2], x, i % units, 0);
-        const uint32_t scales = T::grouped ? load_word(now.scale_data + (own_slot + i) * 32 + own_lane / 4 * 4) : 0u;
+        const uint32_t scales = T::grouped ? load_word(now.scale_data + (warp_unit + i) * 32 + own_lane / 4 * 4) : 0u;
         scale[0] = scale_in(scales, 0, a.groups.scale_is_bf16);
         scale[1] = scale_in(scales, 1, a.groups.scale_is_bf16);
         if (i > 0) {
@@ -148,15 +152,16 @@ __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_
         if (parts > 1) weights.start(of_part[(first_part + 1) % 2], x, i % units, 1);
         if (next == 0) {
           ring.advance<T>(a.plan);
-          wait_barrier(left > 1 ? ring.full : now.full, left > 1 ? ring.parity : now.parity); /* without a branch */
+          /* no branch: the compiler would wait for the wgmma in flight */
+          wait_barrier(left > 1 ? ring.full : now.full, left > 1 ? ring.parity : now.parity);
         } else {
-          __syncwarp(); /* or the compiler would put what follows between the products' instructions */
+          __syncwarp(); /* keeps the compiler from moving what follows between the wgmma instructions */
         }
         const gemm8_ring &of_next = next == 0 ? ring : now;
         const bool loads = next % T::load_units == 0;
-        if (loads && T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
-        if (T::grouped && T::Zeros) zeros.load<T>(of_next.scale_data, own_slot + next, own_lane);
-        if (T::operands == 2) operand[(i + 1) % T::operands].decode(a, word, next % T::load_units, zeros);
+        if (loads && T::keeps_words) load_unit_words<T>(of_next.codes + lane_codes, next, word);
+        if (T::grouped && T::Zeros) zeros.load<T>(of_next.scale_data, warp_unit + next, own_lane);
+        if (T::operands == 2) operand[(i + 1) % T::operands].dequantise(a, word, next % T::load_units, zeros);
 #pragma unroll
         for (int part = 1; part < parts; part++) {
           if (part > 1) weights.start(of_part[(first_part + part) % 2], x, i % units, part);
@@ -169,8 +174,8 @@ __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_
           if (own_lane == 0) arrive(now.full + 8);
         }
         if (T::operands == 1) {
-          if (loads && !T::keeps_words) load_unit_words<T>(of_next.codes + own_codes, next, word);
-          weights.decode(a, word, next % T::load_units, zeros);
+          if (loads && !T::keeps_words) load_unit_words<T>(of_next.codes + lane_codes, next, word);
+          weights.dequantise(a, word, next % T::load_units, zeros);
         }
         if (next == 0) add(first_part + parts - 1, scale);
         scale_before[0] = scale[0];
@@ -191,19 +196,19 @@ struct gemm8_unit_traits : gemm8_traits<Weights_::Bits, TileM_, RowTiles_> {
   using whole = gemm8_unit_traits;
   using base = gemm8_traits<Weights_::Bits, TileM_, RowTiles_>;
   using Weights = Weights_;
-  using number = typename Weights::number;
+  using accumulator = typename Weights::accumulator;
   static constexpr bool integer_sums = false, grouped = Grouped_, Zeros = Weights::zeros;
-  static constexpr int part_tokens = TileM_ < 64 ? TileM_ : 64, part_sums = part_tokens / 2;
-  /* Units whose words are loaded together, and vectors of 512 bytes that they have in a row tile. */
+  static constexpr int part_rows = TileM_ < 64 ? TileM_ : 64, part_sums = part_rows / 2;
+  /* Units whose words are loaded together: those of a packed tile; and its 512-byte vectors in a row tile. */
   static constexpr int load_units = lpg_tile_k(base::Bits) > LPG_GEMM8_X_K ? base::units : 1;
   static constexpr int load_vectors = load_units * LPG_GEMM8_X_K * base::Bits / 256;
-  /* How many units' bytes there are registers for, and whether words may come before the unit before is done. */
+  /* A operands that there are registers for; and whether words may be loaded before the unit before is done. */
   static constexpr int operands = TileM_ * RowTiles_ <= 128 && TileM_ * load_units <= 128 ? 2 : 1;
   static constexpr bool keeps_words = operands == 2 || base::Bits <= 4;
   static constexpr int full_arrivals = grouped ? 1 + base::tile_n / LPG_TILE_ROWS * base::units : 1;
-  static constexpr int copy_registers = 40, registers = 232;
+  static constexpr int producer_registers = 40, consumer_registers = 232;
 
-  /* T: these traits, or their halves. */
+  /* T: these traits, or those of half work tiles. */
   template <class T, class Work>
   __device__ static void multiply(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                   int lane) {

@@ -1,5 +1,4 @@
-/* What the parts of the kernels for X of 8 bits have in common: their arguments, what their template parameters
- * mean, and which cluster of CTAs does which work tiles. */
+/* gemm8: arguments, template parameters, the work tiles of a cluster, and the ring of stages. */
 #pragma once
 
 #include "../epilogue/split_k.cuh"
@@ -10,33 +9,33 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Scales, and zeros, of groups of columns, as they are packed: those of a row tile after one another. */
+/* Scales and zeros of groups, as they are packed: those of a row tile are contiguous. */
 struct gemm8_groups {
   const uint8_t *scales, *zeros;
   int64_t scale_row, zero_row; /* bytes of a row tile */
-  int32_t log2;                /* of the 128 columns that a group has */
-  int32_t last;                /* group of a row */
+  int32_t log2;                /* log2 of (k of a group / 128) */
+  int32_t last;                /* last group of a row */
   int32_t scale_is_bf16;
-  uint32_t zero; /* of all groups, as four bytes: where there are no zeros of groups */
+  uint32_t zero; /* the zero of all groups, in four bytes, if `zeros` is NULL */
 };
 
 /* What weights become in gemm8_units.cuh. */
 struct gemm8_bytes_args {
-  float unit;          /* the weight that is a 1 there */
-  uint32_t float_up;   /* by how many bits the exponent and mantissa of a float go up, */
-  uint32_t float_mask; /* and where they are then, in four bytes */
+  float unit;          /* weight of a byte that is 1 */
+  uint32_t float_up;   /* bits by which exponent and mantissa of a float move up */
+  uint32_t float_mask; /* mask of where they are then, in four bytes */
 };
 
 struct gemm8_args {
   lpg_gemm8_plan plan;
-  lpg_tensor_map codes; /* of weights */
+  lpg_tensor_map codes; /* packed weights */
   int32_t row_tiles, n, m;
-  const uint8_t *image;  /* of X */
-  int64_t image_stage;   /* bytes of 128 columns of all rows of X */
-  int32_t image_tokens;  /* that it has */
-  const int32_t *x_sums; /* of rows of X */
-  const float *factors;  /* of rows */
-  const int32_t *offsets;
+  const uint8_t *image;   /* the X image */
+  int64_t image_stage;    /* bytes of 128 k of all rows of X */
+  int32_t image_tokens;   /* rows of X in the image */
+  const int32_t *x_sums;  /* sum of each row of X */
+  const float *factors;   /* scale of each row of W */
+  const int32_t *offsets; /* offset less zero of each row of W */
   gemm8_groups groups;
   gemm8_bytes_args bytes;
   epilogue_args epilogue;
@@ -48,29 +47,29 @@ struct gemm8_traits {
   static constexpr int row_tiles = RowTiles_, tile_n = lpg_gemm8_tile_n(row_tiles), warps = LPG_GEMM8_WARPS;
   static constexpr int teams = 1, team_warps = warps;
   static constexpr int threads = 32 * (warps + LPG_GEMM8_PRODUCER_WARPS);
-  static constexpr int copy_registers = 56, registers = 224; /* of who copies, of who multiplies */
+  static constexpr int producer_registers = 56, consumer_registers = 224; /* a thread */
   static constexpr int stage_k = lpg_gemm8_stage_k(Bits, TileM_, RowTiles_),
-                       stage_steps = stage_k / 32;              /* of 32 columns */
-  static constexpr int units = stage_k / LPG_GEMM8_X_K;         /* of a row tile and stage */
-  static constexpr int batch = TileM * row_tiles > 128 ? 1 : 2; /* steps whose products start together */
-  static constexpr int w_vectors = stage_k * Bits / 256;        /* of 512 bytes, of a row tile and stage */
+                       stage_steps = stage_k / 32;              /* MMA steps of 32 k */
+  static constexpr int units = stage_k / LPG_GEMM8_X_K;         /* 128-k units of a row tile in a stage */
+  static constexpr int batch = TileM * row_tiles > 128 ? 1 : 2; /* MMA steps in one wgmma commit group */
+  static constexpr int w_vectors = stage_k * Bits / 256;        /* 512-byte vectors of a row tile in a stage */
   static constexpr int w_bytes = tile_n / LPG_TILE_ROWS * w_vectors * 512;
   static constexpr int scales_bytes = lpg_gemm8_scales_bytes(tile_n, stage_k);
-  static constexpr int full_arrivals = 1; /* at a stage, beside bytes */
+  static constexpr int full_arrivals = 1; /* on the full mbarrier, beside the bytes */
   static constexpr int x_bytes = TileM * stage_k, x_part = TileM * LPG_GEMM8_X_K;
 
-  /* The step of a stage at which vector v of 4 words a lane is needed first. */
+  /* The MMA step of a stage at which a lane first needs its words 4 v .. 4 v + 3. */
   __device__ static constexpr int first_step(int v) {
     return 4 * v / (2 * lpg_unit_words(Bits)) * lpg_unit_codes(Bits) / 8;
   }
 };
 
-/* The work tiles of a cluster. */
+/* The work tiles of a cluster, and the CTA's part of K. */
 struct gemm8_work : tile_bands<LPG_GEMM8_BAND> {
-  int tiles, first_tile, stride;       /* the cluster takes first_item, first_item + stride and so on */
+  int tiles, first_tile, stride;       /* the cluster takes first_tile, first_tile + stride and so on */
   int rank;                            /* in the cluster */
-  static constexpr int first_rank = 0; /* of those that share the work tile */
-  int first, stages;                   /* the block's, of a row */
+  static constexpr int first_rank = 0; /* of the CTAs that split K */
+  int first, stages;                   /* the CTA's stages of K */
 
   __device__ gemm8_work(const gemm8_args &a)
       : tile_bands{a.plan.n_tiles, a.plan.m_tiles},
@@ -82,8 +81,9 @@ struct gemm8_work : tile_bands<LPG_GEMM8_BAND> {
         stages(reads_product(a.epilogue) ? count_of(a.plan.part, rank) : 0) {}
 };
 
-/* A ring of stages in shared memory: X and weights, scales of groups, and two barriers each, one that is full and, 8
- * bytes on, one that is empty when all who multiply have read it. */
+/* A place in the ring of stages: X, weights and the scales of groups, with two mbarriers a stage. full: a producer
+ * lane arrives with the bytes of TMA, with groups also the lanes that copy scales. empty, 8 bytes on: each consumer
+ * warp arrives when it has read the stage. */
 struct gemm8_ring {
   uint32_t full, x, codes, scale_data, parity;
   int stage;
@@ -96,7 +96,7 @@ struct gemm8_ring {
         parity(parity),
         stage(0) {}
 
-  /* Without a branch: the tensor cores may be at work. */
+  /* No branch: the compiler would wait for a wgmma in flight. */
   template <class T>
   __device__ void advance(const lpg_gemm8_plan &p) {
     const int turn = ++stage == p.stages, back = turn ? p.stages : 0;

@@ -1,29 +1,32 @@
-/* What a call makes first, in its workspace: of X the image that the tensor cores read, with the sums of its rows, and
- * of the weights what belongs to a row: gemm8_plan.h. */
+/* gemm8: the kernel before gemm8, which writes to the workspace the X image, the sums of the rows of X, and the
+ * scale and offset of each row of W (layout: gemm8_plan.h).
+ *
+ *   The X image: 128 k of all rows of X after one another, each row 128 bytes in the order of packed weights and in
+ *   wgmma's 128-byte swizzle. */
 #include "../../cuda/cuda.h"
 #include "../operand/bit_planes.h"
 #include "../operand/scales_any.cuh"
 #include "../prim/pdl.cuh"
-#include "gemm8_limits.h"
+#include "gemm8_x.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct load_args {
+struct prepare_args {
   const uint8_t *x;
-  int64_t ldx, stage_bytes; /* stage_bytes: of 128 columns of the image */
+  int64_t ldx, stage_bytes; /* of 128 k of the image */
   int32_t m, k, stages;
   uint8_t *image;
   int32_t *x_sums;
   float *factors;
   int32_t *offsets;
-  int32_t n, offset; /* of weights: rows, and of a stored code */
+  int32_t n, offset; /* n: rows of W; offset: of a stored code */
   groups_args groups;
 };
 
-constexpr int load_warps = 8, load_threads = 32 * load_warps;
+constexpr int prepare_warps = 8, prepare_threads = 32 * prepare_warps;
 
-/* 16 columns from k0 on; what is beyond the row is zero. */
+/* Loads 16 k from k0 on; beyond the row they are zero. */
 __device__ inline void load_sixteen(const uint8_t *row, int k0, int k, uint32_t (&word)[4]) {
   if ((uintptr_t)row % 16 == 0 && k0 + 16 <= k) {
     const uint4 all = *(const uint4 *)(row + k0);
@@ -37,15 +40,16 @@ __device__ inline void load_sixteen(const uint8_t *row, int k0, int k, uint32_t 
   }
 }
 
-/* A CTA has a row of X, eight lanes 128 of its columns. The sum of e4m3's bytes is read by nobody. */
-__device__ inline void load_token_of_x(const load_args &a, int x_row) {
-  __shared__ int sums[load_warps];
+/* A CTA prepares a row of X, eight lanes 128 k at a time. Of e4m3 the sum of bytes means nothing, and nobody reads
+ * it. */
+__device__ inline void prepare_x_row(const prepare_args &a, int x_row) {
+  __shared__ int sums[prepare_warps];
   const int piece = threadIdx.x % 8;
   const uint8_t *const row = a.x + x_row * a.ldx;
   uint8_t *const to = a.image + x_row * (int64_t)128 + (piece ^ x_row % 8) * 16;
   int sum = 0;
 #pragma unroll 2
-  for (int stage = threadIdx.x / 8; stage < a.stages; stage += load_threads / 8) {
+  for (int stage = threadIdx.x / 8; stage < a.stages; stage += prepare_threads / 8) {
     uint32_t word[4];
     load_sixteen(row, stage * 128 + piece * 16, a.k, word);
 #pragma unroll
@@ -58,12 +62,12 @@ __device__ inline void load_token_of_x(const load_args &a, int x_row) {
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
   __syncthreads();
   if (threadIdx.x > 0) return;
-  for (int i = 1; i < load_warps; i++) sum += sums[i];
+  for (int i = 1; i < prepare_warps; i++) sum += sums[i];
   a.x_sums[x_row] = sum;
 }
 
-/* The scale of a row of weights, and its offset less its zero; none if the row is not there. */
-__device__ inline void load_row_of_x(const load_args &a, int row) {
+/* Writes the scale of a row of W, and its offset less its zero; 0 beyond the matrix. */
+__device__ inline void prepare_w_row(const prepare_args &a, int row) {
   const bool there = row < a.n;
   int zero = a.groups.zero == LPGEMM_ZERO_CONSTANT ? (int)a.groups.zero_constant : 0;
   if (a.groups.zero == LPGEMM_ZERO_PER_GROUP && there) {
@@ -73,17 +77,17 @@ __device__ inline void load_row_of_x(const load_args &a, int row) {
   a.offsets[row] = there ? a.offset - zero : 0;
 }
 
-static __global__ void __launch_bounds__(load_threads) load_kernel(const __grid_constant__ load_args a) {
+static __global__ void __launch_bounds__(prepare_threads) gemm8_prepare_kernel(const __grid_constant__ prepare_args a) {
   pdl_launch_next();
   pdl_wait();
   const int x_row = blockIdx.x;
   if (x_row < a.m) {
-    load_token_of_x(a, x_row);
+    prepare_x_row(a, x_row);
   } else {
-    load_row_of_x(a, (x_row - a.m) * load_threads + threadIdx.x);
+    prepare_w_row(a, (x_row - a.m) * prepare_threads + threadIdx.x);
   }
 }
-static_assert(load_threads == LPG_GEMM8_TILE_N, "rows come in whole items");
+static_assert(prepare_threads == LPG_GEMM8_TILE_N, "rows of W come in whole CTAs");
 
 }  // namespace
 }  // namespace lpg
@@ -91,10 +95,10 @@ static_assert(load_threads == LPG_GEMM8_TILE_N, "rows come in whole items");
 lpgemm_status_t lpgemm_i_gemm8_prepare_call(const lpg_call *call) {
   const lpg_packed *weights = call->problem.weights;
   const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(weights, call->problem.m);
-  const lpg_gemm8_mode form = lpg_gemm8_mode_of(weights, call->problem.x_type);
-  const int64_t rows = form.grouped ? 0 : weights->desc.n; /* that have one scale and one zero */
+  const lpg_gemm8_mode mode = lpg_gemm8_mode_of(weights, call->problem.x_type);
+  const int64_t rows = mode.grouped ? 0 : weights->desc.n; /* rows with one scale and one zero */
   const int64_t tiles = (rows + LPG_GEMM8_TILE_N - 1) / LPG_GEMM8_TILE_N;
-  lpg::load_args a = {};
+  lpg::prepare_args a = {};
   a.x = (const uint8_t *)call->x;
   a.ldx = call->ldx;
   a.m = (int32_t)call->problem.m;
@@ -108,8 +112,8 @@ lpgemm_status_t lpgemm_i_gemm8_prepare_call(const lpg_call *call) {
   a.n = (int32_t)weights->desc.n;
   a.offset = lpg_integer_offset(weights->desc.type);
   a.groups = lpg::make_groups(*call);
-  return lpg::launch_cluster((const void *)lpg::load_kernel, dim3((unsigned)(a.m + tiles)), 1, lpg::load_threads, 0,
-                             call->stream, a, true);
+  return lpg::launch_cluster((const void *)lpg::gemm8_prepare_kernel, dim3((unsigned)(a.m + tiles)), 1,
+                             lpg::prepare_threads, 0, call->stream, a, true);
 }
 
-lpgemm_status_t lpgemm_i_gemm8_prepare_x(void) { return lpg::allow_shared((const void *)lpg::load_kernel, 0); }
+lpgemm_status_t lpgemm_i_gemm8_prepare_x(void) { return lpg::allow_shared((const void *)lpg::gemm8_prepare_kernel, 0); }

@@ -1,14 +1,12 @@
-/* The decode kernels: up to 16 rows of X, at the speed at which the packed weights can be read.
+/* gemv: up to 16 rows of X by weights of 1 to 8 bits, dequantised in registers and multiplied by mma.sync, at the
+ * speed at which the packed weights can be read from memory.
  *
- *   start to load the slice of X, or its first phase, into shared memory; start loads of the first weights
- *   for every round of super tiles and phase of X, every warp for its even share of (super tile, k block):
- *     for every 16 columns: decode, multiply on the tensor cores; what is dequantised gives its place to a later block
- *     after every group: sums += scale * products (+ shift * sum of X)
- *   combine the warps' and the parts of K' sums in a fixed order, apply the epilogue, store
- *
- * A warp's share is a contiguous run of blocks, whose first and last super tile it may share with its neighbours. Its
- * sums for a super tile go to slot (tile in round + warp), which no other pair has, and the slots of one tile are
- * contiguous. */
+ *   K is split over the CTAs of a cluster, rows of W (in super tiles of 16 or 32) over clusters. X, or one phase of it,
+ *   is in shared memory; weights go from memory to registers, a k block (256 k) ahead. Then, for every round of super
+ *   tiles and every phase of X, each warp takes its even range of (super tile, k block):
+ *     for every MMA step (16 k): dequantise, mma; words that are used up are replaced by the next block's
+ *     after every scale group: sums += scale * products (+ shift * sum of X)
+ *   Partial sums of the warps, then of the CTAs, are added in a fixed order. Then the epilogue. */
 #pragma once
 
 #include "../operand/x_widen.cuh"
@@ -20,16 +18,16 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* ---- activations ---- */
+/* ---- X ---- */
 
-/* Starts to copy `blocks` blocks of X from first_block on into shared memory, a block of all rows a warp and turn, 8
- * columns a lane; what is beyond the matrix is zero. CTAs begin with different columns (turn), so that
- * they do not all ask the same part of L2. */
+/* Starts to copy `blocks` k blocks of X, from first_block on, to shared memory: a warp copies all rows of a block, 8
+ * k a lane. Beyond the matrix X is zero. Each cluster begins with another block (rotation), so that they do not all
+ * read the same part of L2 at once. */
 template <class T>
-__device__ inline void stage_x(const gemv_args &a, int first_block, int blocks, int turn, uint8_t *to) {
+__device__ inline void stage_x(const gemv_args &a, int first_block, int blocks, int rotation, uint8_t *to) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
   const bool aligned = (uintptr_t)a.x % 16 == 0 && a.ldx % 8 == 0;
-  const int shift = (unsigned)turn % (unsigned)blocks;
+  const int shift = (unsigned)rotation % (unsigned)blocks;
   for (int i = warp; i < blocks; i += T::warps) {
     const int block = i + shift < blocks ? i + shift : i + shift - blocks;
     const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
@@ -49,9 +47,9 @@ __device__ inline void stage_x(const gemv_args &a, int first_block, int blocks, 
   }
 }
 
-/* The same for X of 8 bits, which goes through registers: all rows of a block are under way at once. */
+/* The same for 8-bit X, which is widened in registers; the loads of all rows of a block are in flight together. */
 template <class T>
-__device__ inline void stage_bytes(const gemv_args &a, int first_block, int blocks, uint8_t *to) {
+__device__ inline void stage_x_8bit(const gemv_args &a, int first_block, int blocks, uint8_t *to) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
   const bool aligned = (uintptr_t)a.x % 8 == 0 && a.ldx % 8 == 0;
   for (int block = warp; block < blocks; block += T::warps) {
@@ -72,11 +70,11 @@ __device__ inline void stage_bytes(const gemv_args &a, int first_block, int bloc
   }
 }
 
-/* Sums of X over each scale group, Columns floats a scale group; rows beyond x_rows repeat the last. */
+/* Sums of X over each scale group, TileM floats a scale group; rows beyond x_rows repeat the last. */
 template <class T>
 __device__ inline void sum_x(const gemv_args &a, int blocks, const uint8_t *x, float *sums) {
   for (int i = threadIdx.x; i < blocks * T::scale_groups * T::TileM; i += T::threads) {
-    const int column = i % T::TileM, scale_group = i / T::TileM, row = min(column, a.plan.x_rows - 1);
+    const int x_row = i % T::TileM, scale_group = i / T::TileM, row = min(x_row, a.plan.x_rows - 1);
     const uint4 *eight = (const uint4 *)(x + row * a.plan.x_stride) + scale_group * T::ScaleSteps * 2;
     float sum = 0.0f;
 #pragma unroll 2
@@ -89,9 +87,9 @@ __device__ inline void sum_x(const gemv_args &a, int blocks, const uint8_t *x, f
   }
 }
 
-/* ---- one block ---- */
+/* ---- one k block ---- */
 
-/* Adds a scale group's products, scaled, to the totals, and clears them. */
+/* Adds the products of a scale group, scaled, to the totals, and clears them. */
 template <class T>
 __device__ inline void scale_products(const scale_table &table, int scale_group, int g, const float *sums,
                                       accumulators<T> &products, accumulators<T> &totals) {
@@ -129,7 +127,7 @@ struct row_centers {
   typename T::Dequantiser::rows row[T::row_tiles][2];
 };
 
-/* The centers of a scale group's rows, where zeros differ. */
+/* The centres of a scale group's rows, where zeros differ. */
 template <class T>
 __device__ inline void set_centers(const scale_table &table, int scale_group, int g, row_centers<T> &centers) {
 #pragma unroll
@@ -140,8 +138,8 @@ __device__ inline void set_centers(const scale_table &table, int scale_group, in
   }
 }
 
-/* Multiplies one block: x[j] is the address of the lane's row of X for load_matrices(), sums the sums of X from this
- * block on (rows 2t and 2t + 1). Words that are not needed any more take the stream's next block. */
+/* Multiplies one k block. x[j]: address of the lane's row of X for load_matrices(); sums: the sums of X from this
+ * block on (rows 2 t and 2 t + 1 of X). Words that are used up are replaced by those of the next block. */
 template <class T>
 __device__ inline void multiply_block(const scales_args &a, const typename T::Dequantiser &dequantiser,
                                       const weight_stream<T> &stream, block_words<T> &words,
@@ -149,7 +147,7 @@ __device__ inline void multiply_block(const scales_args &a, const typename T::De
                                       int g, row_centers<T> &centers, accumulators<T> &totals) {
   accumulators<T> products;
   products.clear();
-  uint32_t b[2][T::x_tiles][4]; /* of 32 columns, and of the next 32 */
+  uint32_t b[2][T::x_tiles][4]; /* two 32-k pieces of X: one in use, the next one loading */
 #pragma unroll
   for (int j = 0; j < T::x_tiles; j++) load_matrices(x[j], b[0][j]);
 #pragma unroll
@@ -173,8 +171,8 @@ __device__ inline void multiply_block(const scales_args &a, const typename T::De
       }
 #pragma unroll
       for (int j = 0; j < T::x_tiles; j++) {
-        const uint32_t(&columns)[4] = b[step / 2 % 2][j];
-        T::X::mma::multiply(products.sum[r][j], w, columns[step % 2 * 2], columns[step % 2 * 2 + 1]);
+        const uint32_t(&fragment)[4] = b[step / 2 % 2][j];
+        T::X::mma::multiply(products.sum[r][j], w, fragment[step % 2 * 2], fragment[step % 2 * 2 + 1]);
       }
     }
 #pragma unroll
@@ -196,34 +194,34 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   pdl_launch_next();
   if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4, t = lane % 4;
-  const int slice = p.split_k > 1 ? blockIdx.x % p.split_k : 0,
-            group = p.split_k > 1 ? blockIdx.x / p.split_k : blockIdx.x;
-  const int first_tile = first_of(p.n_part, group), tiles = count_of(p.n_part, group);
-  const int first_block = first_of(p.k_part, slice), blocks = reads_product(a.epilogue) ? count_of(p.k_part, slice) : 0;
-  uint8_t *const slots = memory + p.slots;
+  const int rank = p.split_k > 1 ? blockIdx.x % p.split_k : 0,
+            cluster = p.split_k > 1 ? blockIdx.x / p.split_k : blockIdx.x;
+  const int first_tile = first_of(p.n_part, cluster), tiles = count_of(p.n_part, cluster);
+  const int first_block = first_of(p.k_part, rank), blocks = reads_product(a.epilogue) ? count_of(p.k_part, rank) : 0;
+  uint8_t *const partials = memory + p.slots;
   float *const sums = (float *)(memory + p.sums);
 
-  if (p.split_k > 1) cluster_arrive(); /* before the others may write here */
+  if (p.split_k > 1) cluster_arrive(); /* others may write to this CTA's shared memory from now on */
   const work w(p, T::warps, warp, tiles, blocks);
   cursor at = {};
-  if (blocks > 0) at.start_part(w, 0);
+  if (blocks > 0) at.start_turn(w, 0);
   weight_stream<T> weights(a, w, at, first_tile * T::row_tiles, first_block, lane);
   scale_stream<T> scale_data(a, w, at, first_tile * T::row_tiles, first_block, lane,
                              memory + p.warp + warp * p.warp_bytes);
   block_words<T> words = {};
   pdl_wait();
   scale_data.copy_next();
-  const auto x_of = [&](int part) { return memory + p.x + (p.phase_blocks < blocks && part % 2 ? p.x_place : 0); };
-  const auto stage_phase = [&](int phase, int part) {
+  const auto x_of = [&](int turn) { return memory + p.x + (p.phase_blocks < blocks && turn % 2 ? p.x_place : 0); };
+  const auto stage_phase = [&](int phase, int turn) {
     const int first = first_block + phase * w.most_blocks;
     if (T::X::exponent == 5 && lpg_bytes(a.x_type) == 1) {
-      stage_bytes<T>(a, first, w.phase_blocks(phase), x_of(part));
+      stage_x_8bit<T>(a, first, w.phase_blocks(phase), x_of(turn));
     } else {
-      stage_x<T>(a, first, w.phase_blocks(phase), group, x_of(part));
+      stage_x<T>(a, first, w.phase_blocks(phase), cluster, x_of(turn));
     }
     commit_copies();
   };
-  if (blocks > 0) stage_phase(0, 0); /* before weights that would hold it up */
+  if (blocks > 0) stage_phase(0, 0); /* before the weights, so that it does not queue behind them */
   weights.fill(words);
   T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
   const typename T::Dequantiser dequantiser(a.dequantiser, memory, lane);
@@ -236,14 +234,14 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
 
   for (int round = 0; round * p.round_tiles < tiles; round++) {
     for (int phase = 0; phase < w.phases; phase++) {
-      const int part = round * w.phases + phase;
-      uint8_t *const x = x_of(part);
-      if (part > 0) at.start_part(w, part);
-      if (part == 0 || w.phases > 1) {
+      const int turn = round * w.phases + phase;
+      uint8_t *const x = x_of(turn);
+      if (turn > 0) at.start_turn(w, turn);
+      if (turn == 0 || w.phases > 1) {
         wait_copies<0>();
         scale_data.waited = true;
-        __syncthreads(); /* X is there, and nobody reads the phase before any more */
-        if (w.phases > 1 && part + 1 < w.parts) stage_phase(phase + 1 < w.phases ? phase + 1 : 0, part + 1);
+        __syncthreads(); /* X is there, and no warp reads the phase before any more */
+        if (w.phases > 1 && turn + 1 < w.turns) stage_phase(phase + 1 < w.phases ? phase + 1 : 0, turn + 1);
         if (T::Shifted) {
           sum_x<T>(a, w.phase_blocks(phase), x, sums);
           __syncthreads();
@@ -275,20 +273,21 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
             block_sums += T::scale_groups * T::TileM;
           }
         }
-        float4 *const slot = (float4 *)(slots + (at.tile - round * p.round_tiles + warp) * p.slot_bytes);
-        store_slot<T>(slot, lane, p.x_rows, T::Shifted ? 1.0f : a.scale_data.factor, phase > 0, totals);
+        float4 *const partial = (float4 *)(partials + (at.tile - round * p.round_tiles + warp) * p.slot_bytes);
+        store_partial<T>(partial, lane, p.x_rows, T::Shifted ? 1.0f : a.scale_data.factor, phase > 0, totals);
       }
     }
-    uint8_t *peers = memory + p.peers + round % 2 * p.split_k * p.peer_bytes; /* others may read the last round's */
+    /* Peer partials have two areas in turn: other CTAs may still read those of the round before. */
+    uint8_t *peers = memory + p.peers + round % 2 * p.split_k * p.peer_bytes;
     __syncthreads();
     if (p.split_k > 1) {
-      if (round == 0) cluster_wait(); /* the others have started */
-      send_sums<T>(p, w, round, slice, slots, peers);
+      if (round == 0) cluster_wait(); /* all CTAs of the cluster run */
+      send_sums<T>(p, w, round, rank, partials, peers);
       cluster_arrive();
       cluster_wait();
     }
-    store_outputs<T>(a, w, round, first_tile, slice, slots, peers);
-    if (w.tiles > (round + 1) * p.round_tiles) __syncthreads(); /* before slots change */
+    store_outputs<T>(a, w, round, first_tile, rank, partials, peers);
+    if (w.tiles > (round + 1) * p.round_tiles) __syncthreads(); /* before the partials are overwritten */
   }
 }
 

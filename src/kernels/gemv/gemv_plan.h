@@ -74,8 +74,8 @@ static inline lpg_gemv_kind lpg_gemv_kind_of(const lpg_packed *weights, int colu
 typedef struct lpg_gemv_plan {
   int32_t blocks;               /* of 256 columns */
   int32_t super_tiles;          /* of rows */
-  int32_t split_k, clusters;    /* parts of K, and groups of rows: parts of K * groups CTAs */
-  lpg_partition k_part, n_part; /* blocks of a slice, super tiles of a group */
+  int32_t split_k, clusters;    /* CTAs of a cluster, and clusters */
+  lpg_partition k_part, n_part; /* k blocks of a CTA, super tiles of a cluster */
   int32_t x_rows;               /* rows of X */
   int32_t phase_blocks;         /* blocks of a phase, the most */
   int32_t round_tiles;          /* super tiles after which sums are combined */
@@ -86,97 +86,5 @@ typedef struct lpg_gemv_plan {
 
 static inline int32_t lpg_gemv_part_blocks(const lpg_gemv_plan *p) { return p->k_part.each + (p->k_part.more > 0); }
 static inline int32_t lpg_gemv_cluster_tiles(const lpg_gemv_plan *p) { return p->n_part.each + (p->n_part.more > 0); }
-
-/* Lays out shared memory for a number of rounds and phases; 0 if it does not fit. */
-static inline int lpg_gemv_lay_out(lpg_gemv_plan *p, const lpg_gemv_kind *kind, int rounds, int phases,
-                                   int64_t shared_memory) {
-  const int tiles = lpg_gemv_cluster_tiles(p), blocks = lpg_gemv_part_blocks(p);
-  p->round_tiles = (tiles + rounds - 1) / rounds;
-  p->phase_blocks = (blocks + phases - 1) / phases;
-  p->slot_bytes = kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4;
-  p->scale_table_bytes = kind->scale_table_bytes;
-  p->warp_bytes = kind->scale_table_bytes + kind->raw_bytes;
-  const int places = p->phase_blocks < blocks ? 2 : 1,
-            peer_areas = p->split_k > 1 ? (rounds > 1 ? 2 : 1) * p->split_k : 0;
-  p->x_stride = p->phase_blocks * LPG_BLOCK_K * 2 + 16; /* 16: rows begin in different banks */
-  const int64_t scale_groups = (int64_t)p->phase_blocks * LPG_BLOCK_K / kind->scale_group_k;
-  const int64_t sums = kind->has_sums ? scale_groups * kind->tile_m * 4 : 0;
-  const int64_t x_place = (int64_t)p->x_rows * p->x_stride;
-  const int64_t slots = (int64_t)(p->round_tiles + kind->warps - 1) * p->slot_bytes;
-  const int64_t peers = (p->round_tiles + p->split_k - 1) / p->split_k * (int64_t)p->slot_bytes;
-  const int64_t own = (int64_t)kind->warps * p->warp_bytes;
-  if (kind->table_bytes + places * x_place + sums + slots + peer_areas * peers + own > shared_memory) return 0;
-  p->x = kind->table_bytes;
-  p->x_place = (int)x_place;
-  p->sums = p->x + places * p->x_place;
-  p->slots = p->sums + (int)sums;
-  p->peers = p->slots + (int)slots;
-  p->peer_bytes = (int)peers;
-  p->warp = p->peers + peer_areas * (int)peers;
-  p->shared_bytes = p->warp + (int)own;
-  return 1;
-}
-
-/* Nanoseconds that the plan may take: the slowest CTA reads its weights at its share of the memory, after
- * it has loaded the first phase of X from L2, and in the end sums are added up. */
-static inline double lpg_gemv_cost(const lpg_gemv_plan *p, const lpg_gemv_kind *kind) {
-  const int tiles = lpg_gemv_cluster_tiles(p), blocks = lpg_gemv_part_blocks(p);
-  const int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
-  const int phases = p->phase_blocks > 0 ? (blocks + p->phase_blocks - 1) / p->phase_blocks : 1;
-  const int units = p->round_tiles * (p->phase_blocks + !p->phase_blocks),
-            most = (units + kind->warps - 1) / kind->warps;
-  const double uneven = (double)most * kind->warps / units;
-  const double weights = (double)tiles * blocks * kind->block_bytes / 34.0 * (0.5 + 0.5 * uneven);
-  const double sums = (double)tiles * p->slot_bytes * (0.15 / 4) / (p->split_k > 1 ? 1 : 2);
-  const double row = 512.0 * p->x_rows / 40.0, later = row * blocks * (phases > 1 ? rounds : 1) * 0.3;
-  return weights + row * p->phase_blocks * 0.7 + later + sums + rounds * (p->split_k > 1 ? 900.0 : 400.0) +
-         (rounds * phases - 1) * 700.0;
-}
-
-/* The problem in so many parts of K, not laid out yet; 0 if it has no so many, or the device none that run at once. */
-static inline int lpg_gemv_cut(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m,
-                               const lpg_device *device, int split_k_log2, lpg_gemv_plan *p) {
-  const int32_t most = split_k_log2 > 0 ? device->clusters[1 << split_k_log2] : device->sms;
-  p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
-  p->super_tiles = (int32_t)((weights->row_tiles + kind->row_tiles - 1) / kind->row_tiles);
-  p->split_k = 1 << split_k_log2;
-  p->clusters = most < p->super_tiles ? most : p->super_tiles;
-  if (p->clusters <= 0 || (split_k_log2 > 0 && p->split_k > p->blocks)) return 0;
-  p->k_part = lpg_partition_of(p->blocks, p->split_k);
-  p->n_part = lpg_partition_of(p->super_tiles, p->clusters);
-  p->x_rows = (int32_t)(m < kind->tile_m ? m : kind->tile_m);
-  return 1;
-}
-
-/* 1 if there is a plan: if one slice, in as many rounds and phases as there can be, has the shared memory. */
-static inline int lpg_gemv_fits(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m,
-                                const lpg_device *device) {
-  lpg_gemv_plan p = LPG_ZERO;
-  if (!lpg_gemv_cut(kind, weights, m, device, 0, &p)) return 0;
-  return lpg_gemv_lay_out(&p, kind, lpg_gemv_cluster_tiles(&p), p.blocks > 0 ? p.blocks : 1, device->shared_memory);
-}
-
-/* The plan for m rows that takes the least time; 0 if shared memory does not do. More than two rounds, each in all the
- * phases that may be needed, are for matrices of millions of rows. */
-static inline int lpg_gemv_make_plan(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m,
-                                     const lpg_device *device, lpg_gemv_plan *plan) {
-  double least = -1;
-  for (int i = 0; i < LPG_CLUSTER_SIZES; i++) {
-    lpg_gemv_plan p = LPG_ZERO;
-    if (!lpg_gemv_cut(kind, weights, m, device, i, &p)) continue;
-    const int tiles = lpg_gemv_cluster_tiles(&p), blocks = lpg_gemv_part_blocks(&p);
-    for (int rounds = 1; rounds <= tiles && (rounds <= 2 || least < 0); rounds++) {
-      for (int phases = 1, more = 1; more; phases = phases * 2 < blocks ? phases * 2 : blocks) {
-        more = phases < blocks;
-        if (!lpg_gemv_lay_out(&p, kind, rounds, phases, device->shared_memory)) continue;
-        const double cost = lpg_gemv_cost(&p, kind);
-        if (least >= 0 && cost >= least) continue;
-        least = cost;
-        *plan = p;
-      }
-    }
-  }
-  return least >= 0;
-}
 
 #endif

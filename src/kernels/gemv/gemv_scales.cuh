@@ -1,8 +1,9 @@
-/* Scales and zeros of a k block for the decode kernels: fp32, in a warp's own table in shared memory.
+/* gemv: scales and zeros in fp32, in a table of the warp's own in shared memory, a chunk of k blocks at a time.
  *
- * A weight is factor * d + rest, times its scale, plus its minimum, where d is what the dequantiser gives. The sum over
- * a group is then scale * sum(d x) + shift * sum(x). To keep weights exact that nearly cancel, d is counted from the
- * integer next to the group's zero, and only what is left of the zero goes into shift. */
+ * A weight is (factor * d + rest) * scale + minimum, where d is what the dequantiser gives. The sum over a group is
+ * then scale * sum(d x) + shift * sum(x). To keep weights exact that nearly cancel, d counts from the integer next
+ * to the group's zero (the centre), and only the rest of the zero goes into shift. The packed values come by
+ * cp.async, a chunk ahead, and are converted by the warp that uses them. */
 #pragma once
 
 #include "gemv_work.cuh"
@@ -10,14 +11,14 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Which of the table's pairs a lane fills: pair lane + 32 i is what rows g and g + 8 of a row tile have for a scale
- * group of a block of the chunk. */
+/* The pairs of the table that a lane fills: pair lane + 32 i is of rows g and g + 8 of a row tile, for one scale
+ * group of one block of the chunk. */
 template <class T>
 struct lane_pairs {
   static constexpr int all = T::chunk * T::pairs, count = (all + 31) / 32;
 
-  /* Where the values of the lane's pair i begin. */
-  __device__ static const uint8_t *slot(const scale_section &s, const uint8_t *raw, int lane, int i) {
+  /* Where the packed values of the lane's pair i begin. */
+  __device__ static const uint8_t *values_at(const scale_section &s, const uint8_t *raw, int lane, int i) {
     const int pair = (lane + 32 * i) / 8, scale_group = pair % T::scale_groups,
               r = pair / T::scale_groups % T::row_tiles;
     const int block = pair / T::scale_groups / T::row_tiles;
@@ -32,13 +33,13 @@ struct lane_pairs {
 
   __device__ static bool has(int lane, int i) { return all % 32 == 0 || lane + 32 * i < all; }
 
-  /* The values of a section for all pairs of the lane; Upper: of the upper of two levels. */
+  /* Loads a section's values for all pairs of the lane. Upper: the section is the upper of two levels. */
   template <bool Upper>
   __device__ static void load(const scale_section &s, const uint8_t *raw, int lane, float2 (&v)[count]) {
     const auto each = [&](auto read) {
 #pragma unroll
       for (int i = 0; i < count; i++) {
-        if (has(lane, i)) v[i] = read(slot(s, raw, lane, i), lane % 8);
+        if (has(lane, i)) v[i] = read(values_at(s, raw, lane, i), lane % 8);
       }
     };
     if (Upper) {
@@ -49,33 +50,35 @@ struct lane_pairs {
   }
 };
 
-/* What one row has for one group. */
+/* Scale, shift and centre of one row and scale group. */
 struct row_scales {
   float scale, shift, center;
 };
 
-/* scale_code * super_scale, zero_code * super_zero: each product's rounding error counts where the two cancel. */
+/* From scale_code * super_scale and zero_code * super_zero. The rounding errors of both products are added back,
+ * since they count where the two cancel. */
 __device__ inline row_scales combine(const scales_args &a, float scale_code, float super_scale, float zero_code,
                                      float super_zero) {
-  row_scales n;
+  row_scales to;
   const float scale = scale_code * super_scale, zero = zero_code * super_zero;
   const float level = a.mode == zero_minimum ? __fdividef(-zero, scale) : zero;
-  n.scale = scale * a.factor;
-  n.center = fminf(fmaxf(rintf((level - a.offset) * a.inverse_step), 0.0f), a.most); /* any integer near it will do */
-  const float value = fmaf(n.center, a.step, a.offset);
+  to.scale = scale * a.factor;
+  to.center =
+      fminf(fmaxf(rintf((level - a.offset) * a.inverse_step), 0.0f), a.most); /* any integer near the zero will do */
+  const float value = fmaf(to.center, a.step, a.offset);
   if (a.mode == zero_minimum) {
     const float scale_error = fmaf(scale_code, super_scale, -scale), zero_error = fmaf(zero_code, super_zero, -zero);
-    n.shift = fmaf(value, scale, zero) + fmaf(value, scale_error, zero_error);
+    to.shift = fmaf(value, scale, zero) + fmaf(value, scale_error, zero_error);
   } else {
-    n.shift = scale * (value - zero);
+    to.shift = scale * (value - zero);
   }
-  return n;
+  return to;
 }
 
-/* The warp's table: for each row tile, scale group of columns and g, what rows g and g + 8 have. */
+/* The warp's table: pairs (rows g and g + 8) for each row tile, scale group and g. */
 struct scale_table {
   float2 *scale, *shift;
-  uint32_t *center; /* two numbers of X's type; used with zeros that differ */
+  uint32_t *center; /* two numbers of X's type; used where zeros differ */
 
   __device__ void to_next_block(int pairs) {
     scale += pairs;
@@ -84,7 +87,7 @@ struct scale_table {
   }
 };
 
-/* Fills the table from a chunk's raw values. */
+/* Fills the table from the packed values of a chunk. */
 template <class T>
 __device__ inline void convert_scales(const scales_args &a, const uint8_t *raw, const scale_table &table, int lane) {
   using lane_pairs = lane_pairs<T>;
@@ -94,7 +97,7 @@ __device__ inline void convert_scales(const scales_args &a, const uint8_t *raw, 
 #pragma unroll
     for (int i = 0; i < count; i++) {
       if (!lane_pairs::has(lane, i)) continue;
-      scale[i] = __half22float2(((const __half2 *)lane_pairs::slot(a.section[0], raw, lane, i))[lane % 8]);
+      scale[i] = __half22float2(((const __half2 *)lane_pairs::values_at(a.section[0], raw, lane, i))[lane % 8]);
     }
   } else if (a.which[role_scale] >= 0) {
     lane_pairs::template load<false>(a.section[a.which[role_scale]], raw, lane, scale);
@@ -111,7 +114,7 @@ __device__ inline void convert_scales(const scales_args &a, const uint8_t *raw, 
       float2 s = scale[i];
       if (a.which[role_super_scale] >= 0) s = make_float2(s.x * super_scale[i].x, s.y * super_scale[i].y);
       if (T::Shifted) table.shift[lane + 32 * i] = make_float2(s.x * a.fixed_shift, s.y * a.fixed_shift);
-      if (T::Shifted) s = make_float2(s.x * a.factor, s.y * a.factor); /* else it goes on the sums */
+      if (T::Shifted) s = make_float2(s.x * a.factor, s.y * a.factor); /* else the factor goes on the sums */
       table.scale[lane + 32 * i] = s;
     }
     return;
@@ -132,15 +135,16 @@ __device__ inline void convert_scales(const scales_args &a, const uint8_t *raw, 
   }
 }
 
-/* A warp's scales and zeros, chunk after chunk: copied a chunk ahead. */
+/* The stream of a warp's scales and zeros, copied a chunk ahead. */
 template <class T>
 struct scale_stream {
   const scales_args &a;
   const work &w;
-  cursor at;                                        /* of the next chunk to copy */
-  int first_row_tile, first_block, row_tiles, lane; /* of the CTA; of the matrix */
+  cursor at;                       /* the next chunk to copy */
+  int first_row_tile, first_block; /* of the CTA */
+  int row_tiles, lane;             /* row_tiles: of the matrix */
   const uint8_t *raw;
-  bool waited; /* since the last copy, for all copies */
+  bool waited; /* all copies so far have been waited for */
   scale_table table;
 
   __device__ scale_stream(const gemv_args &args, const work &w, const cursor &first, int first_row_tile,
@@ -171,12 +175,13 @@ struct scale_stream {
       }
       at.block += T::chunk;
       at.run -= T::chunk;
-      if (at.run <= 0) at.next_run_or_part(w);
+      if (at.run <= 0) at.next_run_or_turn(w);
     }
     commit_copies();
   }
 
-  /* Brings the next chunk into the table. Who has waited already must not wait for the X that was asked for since. */
+  /* Converts the next chunk, and starts to copy the one after it. If all copies have been waited for already, it
+   * must not wait again: X of the next phase may be in flight. */
   __device__ void take() {
     if (!waited) wait_copies<0>();
     waited = false;

@@ -1,14 +1,14 @@
-/* The generic kernel: any type, any shape, any sm_80+. Slow, obviously right, the last in every list.
+/* The generic kernel: any type, any shape, every GPU from sm_80 on. Slow, plainly right, the last in every list.
  *
- *   for every chunk of columns:
- *     decode the chunk of ROWS weight rows to fp32 in shared memory, scaled
- *     convert the chunk of COLUMNS activation rows to fp32 in shared memory
+ *   for every chunk of K:
+ *     dequantise the chunk of tile_n rows of W to fp32 in shared memory, scaled
+ *     convert the chunk of tile_m rows of X to fp32 in shared memory
  *     multiply the two in fp32
- *   combine the threads' sums, apply the epilogue, store
+ *   add up the sums of the threads, epilogue
  *
- * A code's value comes from a table of 2^bits numbers in shared memory, so that every type is the same to it. Both
- * operands are stored k-major with padded rows. A thread sums at most 128 columns of a chunk before it adds to its
- * total: integer sums stay below 2^24 until then, exact, and go on as int32. */
+ * A code's value comes from a table of 2^bits floats in shared memory, so all types are alike. Both operands lie
+ * k-major with padded rows. A thread sums at most 128 k of a chunk before it adds to its total: integer sums are below
+ * 2^24 until then, exact in fp32, and the totals are int32. */
 #pragma once
 
 #include "../../cuda/cuda.h"
@@ -19,7 +19,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* What the kernel reads, by value. */
+/* The kernel's arguments. */
 struct generic_args {
   lpgemm_dtype_t type, x_type;
   float codebook[16];
@@ -32,22 +32,22 @@ struct generic_args {
   epilogue_args epilogue;
 };
 
-constexpr int run_k = 128; /* columns of a row that a thread decodes at once: whole units of every width */
+constexpr int run_k = 128; /* k's of a row that a thread dequantises at once: whole units of every width */
 
 template <int RowTiles, int TileM>
 struct generic_shape {
   static constexpr int threads = 256;
   static constexpr int tile_n = LPG_TILE_ROWS * RowTiles;
-  static constexpr int tile_m = TileM; /* tile_n of X */
+  static constexpr int tile_m = TileM; /* rows of X */
   static constexpr int chunk_k = run_k * threads / (2 * LPG_LANES * RowTiles);
   static constexpr int w_stride = tile_n + (RowTiles == 1 ? 2 : 4), x_stride = tile_m + (RowTiles == 1 ? 0 : 4);
-  /* each thread multiplies a tile_w x tile_x block for every parts of K-th column */
+  /* A thread multiplies tile_w rows of W by tile_x rows of X, for every split_k-th k. */
   static constexpr int tile_w = RowTiles == 1 ? 1 : 4, tile_x = RowTiles == 1 ? 8 : 4;
   static constexpr int blocks_w = tile_n / tile_w, blocks_x = tile_m / tile_x;
   static constexpr int split_k = threads / (blocks_w * blocks_x);
   static constexpr size_t shared_bytes = (256 + chunk_k * (w_stride + x_stride)) * sizeof(float);
   static_assert(threads % (blocks_w * blocks_x) == 0, "the blocks must divide the threads");
-  static_assert(chunk_k * (w_stride + x_stride) >= split_k * tile_n * tile_m, "the slices' sums reuse the operands");
+  static_assert(chunk_k * (w_stride + x_stride) >= split_k * tile_n * tile_m, "the sums reuse the operands' memory");
   static_assert(chunk_k % split_k == 0 && chunk_k / split_k <= 128, "integer sums of a chunk must be exact in fp32");
 };
 
@@ -56,14 +56,14 @@ static __device__ __noinline__ group_scales called_group_at(const groups_args &a
   return group_at(a, row, k);
 }
 
-/* value * scale may nearly cancel a minimum, so neither is rounded before the sum; without a minimum the roundings are
- * relative to the weight. */
+/* With a minimum, value * scale may nearly cancel it, so neither is rounded before the sum. Without one the rounding
+ * errors are relative to the weight. */
 __device__ inline float weight_of(float value, const group_scales &group, bool minimum) {
   if (minimum) return (float)fma((double)value, group.scale, group.zero);
   return (value - (float)group.zero) * (float)group.scale;
 }
 
-/* Decodes the unit that starts at column k0 of the lane's row, into w[k][row]; `group` is that of column k0. */
+/* Dequantises the unit that starts at k0 of the lane's row, to w[k][row]; group: that of k0. */
 template <int Bits, class Shape>
 __device__ inline void dequantise_unit(const generic_args &a, const float *values, int64_t row, int64_t k0, int lane,
                                        int row_half, group_scales &group, float *w) {
@@ -77,7 +77,7 @@ __device__ inline void dequantise_unit(const generic_args &a, const float *value
   }
 #pragma unroll
   for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
-    const int64_t step_k = k0 + pair / 2 * LPG_STEP_K; /* groups are multiples of 16 columns */
+    const int64_t step_k = k0 + pair / 2 * LPG_STEP_K; /* groups are multiples of 16 k */
     if (pair % 2 == 0 && (uint32_t)step_k % (uint32_t)a.groups.group.k == 0)
       group = called_group_at(a.groups, row, step_k);
     const uint32_t codes = lpg_unit_pair(Bits, word, 1, pair);
@@ -91,7 +91,7 @@ __device__ inline void dequantise_unit(const generic_args &a, const float *value
   }
 }
 
-/* A thread decodes run_k columns of the row that it has of a lane. */
+/* A thread dequantises run_k k's of one of the two rows of its lane. */
 template <int Bits, class Shape>
 __device__ inline void dequantise_chunk(const generic_args &a, const float *values, int64_t first_row_tile,
                                         int64_t chunk_k0, float *w) {
@@ -109,13 +109,12 @@ __device__ inline void dequantise_chunk(const generic_args &a, const float *valu
     if (inside && k0 + k < a.k) {
       dequantise_unit<Bits, Shape>(a, values, row, k0 + k, lane, row_half, group, to + k * Shape::w_stride);
     } else {
-      for (int i = 2 * (lane % 4); i < unit_k; i += i % 2 ? 7 : 1)
-        to[(k + i) * Shape::w_stride] = 0.0f; /* its columns */
+      for (int i = 2 * (lane % 4); i < unit_k; i += i % 2 ? 7 : 1) to[(k + i) * Shape::w_stride] = 0.0f; /* its k's */
     }
   }
 }
 
-/* A thread takes 8 columns of a row; neighbours take neighbouring rows, which lie in different banks. */
+/* A thread takes 8 k of a row; neighbouring threads take neighbouring rows, which lie in different banks. */
 template <lpgemm_dtype_t Type, class Shape>
 __device__ inline void load_x_of(const generic_args &a, int64_t m0, int64_t k0, float *x) {
   for (int i = threadIdx.x; i < Shape::tile_m * Shape::chunk_k / 8; i += Shape::threads) {
@@ -135,14 +134,14 @@ __device__ inline void load_x_of(const generic_args &a, int64_t m0, int64_t k0, 
 
 template <class Shape>
 __device__ inline void load_x(const generic_args &a, int64_t m0, int64_t k0, float *x) {
-  switch (a.x_type) { /* outside of the loop for the common types */
+  switch (a.x_type) { /* the common types without a switch in the loop */
     case LPGEMM_F16: load_x_of<LPGEMM_F16, Shape>(a, m0, k0, x); break;
     case LPGEMM_BF16: load_x_of<LPGEMM_BF16, Shape>(a, m0, k0, x); break;
     default: load_x_of<0, Shape>(a, m0, k0, x); break;
   }
 }
 
-/* A thread's sums: fp32, or int32 kept in the same registers. */
+/* A thread's sums: fp32, or int32 in the same registers. */
 template <class Shape>
 struct generic_sums {
   float total[Shape::tile_w][Shape::tile_x];
@@ -151,7 +150,7 @@ struct generic_sums {
 #pragma unroll
     for (int i = 0; i < Shape::tile_w; i++) {
 #pragma unroll
-      for (int j = 0; j < Shape::tile_x; j++) total[i][j] = 0.0f; /* also int32 zero */
+      for (int j = 0; j < Shape::tile_x; j++) total[i][j] = 0.0f; /* the same bits are int32 zero */
     }
   }
 
@@ -167,10 +166,10 @@ struct generic_sums {
 };
 
 template <class Shape>
-__device__ void multiply_chunk(const float *w, const float *x, int block_w, int block_x, int slice,
+__device__ void multiply_chunk(const float *w, const float *x, int block_w, int block_x, int k_part,
                                float (&sum)[Shape::tile_w][Shape::tile_x]) {
 #pragma unroll 4
-  for (int k = slice; k < Shape::chunk_k; k += Shape::split_k) {
+  for (int k = k_part; k < Shape::chunk_k; k += Shape::split_k) {
     float wk[Shape::tile_w], xk[Shape::tile_x];
 #pragma unroll
     for (int i = 0; i < Shape::tile_w; i++) wk[i] = w[k * Shape::w_stride + block_w * Shape::tile_w + i];
@@ -184,9 +183,9 @@ __device__ void multiply_chunk(const float *w, const float *x, int block_w, int 
   }
 }
 
-/* Adds the parts of K' sums in a fixed order and stores the block. */
+/* Adds up the sums of the threads that split K, in a fixed order, and stores the work tile. */
 template <class Shape>
-__device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, int block_w, int block_x, int slice,
+__device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, int block_w, int block_x, int k_part,
                        int64_t row0, int64_t m0, float *scratch) {
   constexpr int outputs = Shape::tile_n * Shape::tile_m;
 #pragma unroll
@@ -194,7 +193,7 @@ __device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, i
 #pragma unroll
     for (int j = 0; j < Shape::tile_x; j++) {
       const int at = (block_x * Shape::tile_x + j) * Shape::tile_n + block_w * Shape::tile_w + i;
-      scratch[slice * outputs + at] = sums.total[i][j];
+      scratch[k_part * outputs + at] = sums.total[i][j];
     }
   }
   __syncthreads();
@@ -224,7 +223,7 @@ __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(con
     values[code] = lpg_code_value(a.type, (uint32_t)code ^ lpg_stored_flip(a.type), a.codebook);
   }
   const int block_w = threadIdx.x % shape::blocks_w, block_x = threadIdx.x / shape::blocks_w % shape::blocks_x;
-  const int slice = threadIdx.x / (shape::blocks_w * shape::blocks_x);
+  const int k_part = threadIdx.x / (shape::blocks_w * shape::blocks_x);
   const int64_t row_tile = (int64_t)blockIdx.x * RowTiles;
   const int64_t k_end = reads_product(a.epilogue) ? a.k : 0;
   for (int64_t m0 = (int64_t)blockIdx.y * TileM; m0 < a.m; m0 += (int64_t)gridDim.y * TileM) {
@@ -236,11 +235,11 @@ __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(con
       load_x<shape>(a, m0, k0, x);
       __syncthreads();
       float sum[shape::tile_w][shape::tile_x] = {};
-      multiply_chunk<shape>(w, x, block_w, block_x, slice, sum);
+      multiply_chunk<shape>(w, x, block_w, block_x, k_part, sum);
       sums.add(sum, a.integer);
     }
     __syncthreads();
-    finish<shape>(a, sums, block_w, block_x, slice, row_tile * LPG_TILE_ROWS, m0, w);
+    finish<shape>(a, sums, block_w, block_x, k_part, row_tile * LPG_TILE_ROWS, m0, w);
   }
 }
 
@@ -279,7 +278,7 @@ static lpgemm_status_t run_generic(const lpg_call *call) {
 }
 
 template <int Bits, int Rows, int TileM>
-static lpgemm_status_t prepare_generic() {
+static lpgemm_status_t load_generic() {
   constexpr int row_tiles = Rows / LPG_TILE_ROWS;
   return allow_shared((const void *)generic_kernel<Bits, row_tiles, TileM>,
                       generic_shape<row_tiles, TileM>::shared_bytes);
@@ -291,4 +290,4 @@ static lpgemm_status_t prepare_generic() {
 /* A line of a generated file. */
 #define LPG_GENERIC(symbol, bits, rows, columns)                                                                  \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_generic<bits, rows, columns>(call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_generic<bits, rows, columns>(); }
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *) { return lpg::load_generic<bits, rows, columns>(); }

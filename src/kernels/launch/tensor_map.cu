@@ -1,12 +1,12 @@
-/* Asks the driver for descriptions of matrices. */
+/* Asks the driver for tensor maps (TMA descriptors). */
 #include "tensor_map.h"
 
 #include <cuda.h>
 
 #include "../../cuda/cuda.h"
 
-/* Found once; the library does not link the driver's. Drivers that run programs of CUDA 12, which this needs to be
- * compiled, have it. */
+/* The driver's function, looked up once: the library is not linked with the driver. Every driver that runs CUDA 12,
+ * which compiles this, has it. */
 static void *encode_tiled;
 
 static lpgemm_status_t find_encode_tiled(void **function) {
@@ -25,7 +25,7 @@ static lpgemm_status_t find_encode_tiled(void **function) {
 
 enum { MOST_DIMENSIONS = 3 };
 
-/* Sizes and boxes, the innermost first; pitches in bytes, of all dimensions but that. */
+/* Sizes and boxes, innermost dimension first; pitches in bytes, of all dimensions but the innermost. */
 struct description {
   CUtensorMapDataType type;
   CUtensorMapSwizzle swizzle;

@@ -1,15 +1,13 @@
-/* Decoders: pairs of codes out of a lane's packed words into pairs of fp16 or bf16 numbers, in registers.
+/* Dequantisers: turn pairs of codes in a lane's packed words into pairs of fp16 or bf16 values, in registers.
  *
- * Integers stay where they lie in the half word: a code under the exponent of 2^mantissa is the mantissa of
- * 2^mantissa + code * 2^place, and one multiply-add takes the power, the place and the centre away, exactly. Floats
- * move into the wider format's fields, where they are off by the ratio of the biases: with fp16, whose small numbers
- * the tensor cores take exactly, that is left for the sums; with bf16 they are multiplied by it. Codebooks are looked
- * up in a table of pairs in shared memory, of which every lane has its own copy, so that no two lanes want the same
- * bank.
+ * Integers: the code is masked out where it lies and gets the exponent of 2^mantissa, so that it is the value
+ * 2^mantissa + code * 2^place. One fma takes the power, the place and the centre away, exactly. Floats: sign, exponent
+ * and mantissa are moved to X's fields. Then the exponent is off by the difference of the biases: with fp16 the factor
+ * goes on the sums (tensor cores take fp16's subnormal numbers exactly), with bf16 it is multiplied in. Codebooks: a
+ * table of pairs in shared memory, one copy for each lane, so that lanes never meet in a bank.
  *
- * They run on the host as well, where the tests take every code of every type through them.
- *
- * What comes out is d, and a weight is factor * d + rest: factor and the rest, which go on the sums, are the host's. */
+ * The result is d; the weight is factor * d + rest. Factor and rest are set by the host (operand_args.cuh) and applied
+ * to the sums. All of it runs on the host too: tests take every code of every type through it. */
 #pragma once
 
 #include "../../layouts/unit.h"
@@ -19,18 +17,18 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* How a dequantiser is set up, by value. */
+/* What sets a dequantiser up; passed by value in a kernel's arguments. */
 struct dequantiser_args {
   float center;                     /* integers: d = stored - center */
   int exponent_bits, mantissa_bits; /* floats */
-  int nan_code, nan_exponent;       /* e4m3: a magnitude of ones is NaN; e5m2: infinities and NaN */
-  uint16_t value[16];               /* codebooks: fp16 or bf16 numbers */
+  int nan_code, nan_exponent;       /* e4m3: all ones is NaN; e5m2: the top exponent is infinity or NaN */
+  uint16_t value[16];               /* codebooks: fp16 or bf16 values */
 };
 
 /* ---- integers ---- */
 
-/* Where the code of a pair stands when it meets the magic exponent: its word is shifted right by `pre`, which many
- * pairs share, and the code begins at bit `place`, all of it within the mantissa. */
+/* Where the code of a pair meets the exponent: its word is shifted right by `pre` (the same for many pairs), then the
+ * code begins at bit `place` and lies within the mantissa. */
 struct magic_place {
   int pre, place;
 };
@@ -55,17 +53,17 @@ struct integer_dequantiser {
   static constexpr int table_bytes = 0;
   static constexpr bool centered = true, has_nan = false,
                         splits_top = Bits > X::mantissa; /* 8 bits do not fit bf16's mantissa */
-  struct rows {                                          /* what belongs to a row of the tile */
+  struct rows {                                          /* constants of a row of the tile, in both halves of a word */
     uint32_t bias[X::mantissa];
   };
 
-  uint32_t magic; /* 2^mantissa in both halves: its mantissa is a window for codes */
+  uint32_t magic; /* 2^mantissa in both halves: its mantissa bits are free for a code */
 
   __host__ __device__ integer_dequantiser(const dequantiser_args &, const uint8_t *, int)
       : magic(in_register(power_pair<X>(X::mantissa))) {}
   __host__ __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
 
-  /* Whether some pair stands at the place. */
+  /* Whether the code of any pair begins at bit `place`. */
   LPG_FN bool uses(int place) {
     bool used = !lpg_is_pow2_width(Bits) && place == 0; /* spliced pairs */
     for (int pair = 0; pair < lpg_unit_codes(Bits) / 2; pair++) {
@@ -75,7 +73,7 @@ struct integer_dequantiser {
     return used;
   }
 
-  /* center: the same number in both halves. */
+  /* center: the same value in both halves. */
   __host__ __device__ static void set_center(rows &r, uint32_t center) {
     if constexpr (splits_top) {
       r.bias[0] = X::subtract(center, power_pair<X>(7));
@@ -89,7 +87,7 @@ struct integer_dequantiser {
 
   __host__ __device__ uint32_t decode(const rows &r, const uint32_t *unit, int pair) const {
     const lpg_field f = lpg_field_of(Bits, pair);
-    if (splits_top) { /* 128 + low bits, minus 256 or 128 by the top bit */
+    if (splits_top) { /* 128 + the low 7 bits, minus 256 or 128 by the top bit */
       const uint32_t word = unit[0] >> f.shift;
       const uint32_t low = and_or(word, both(0x7f), magic), top = (word & both(0x80)) ^ power_pair<X>(8);
       return X::subtract(X::subtract(low, top), r.bias[0]);
@@ -101,9 +99,10 @@ struct integer_dequantiser {
   }
 };
 
-/* The same, scaled at once, for fp16: a code under no exponent is a small number, which one multiply-add brings to
- * (stored - center) * scale, rounded once, where center * scale is exact. Scales are 2^24 times as much: what they lose
- * at small numbers, which is nothing where they are at least 2^10, is what products lose below the normal ones. */
+/* The same for fp16 with the scale multiplied in: a code with exponent bits 0 is a subnormal number,
+ * code * 2^(place - 24). One fma makes (stored - center) * scale of it, rounded once, if center * scale is exact. The
+ * scale is passed times 2^24 (LPG_SCALED_POWER): a scale of at least 2^-14 loses nothing by that, a smaller one loses
+ * what its products would lose below fp16's normal numbers anyway. */
 enum { LPG_SCALED_POWER = 24 };
 
 template <int Bits>
@@ -113,12 +112,12 @@ struct scaled_dequantiser {
     uint32_t scale[f16_x::mantissa], rest;
   };
 
-  uint32_t center; /* -2^-24 times it */
+  uint32_t center; /* -2^-24 * center, in both halves */
 
   __host__ __device__ scaled_dequantiser(const dequantiser_args &a)
       : center(f16_x::round(-ldexpf(a.center, -LPG_SCALED_POWER))) {}
 
-  /* scale: the same number in both halves. */
+  /* scale: the same value in both halves. */
   __host__ __device__ void set_scale(rows &r, uint32_t scale) const {
 #pragma unroll
     for (int place = 0; place < f16_x::mantissa; place++) {
@@ -141,12 +140,12 @@ template <class X, int Bits>
 struct float_dequantiser {
   static constexpr int table_bytes = 0;
   static constexpr bool centered = false, has_nan = Bits == 8;
-  static constexpr int most_down = X::exponent - 1; /* by which a field of 1 exponent bit moves down from the top */
+  static constexpr int most_down = X::exponent - 1; /* the longest move down from the top: that of 1 exponent bit */
   struct rows {};
 
   uint32_t magnitude_mask, up, down, ratio;
-  /* 8 bits: what is infinite or NaN carries into the exponent's next bit (special, carry_bit), and gets an exponent of
-   * ones from there on up. */
+  /* Only 8 bits: a code that is infinite or NaN carries into the bit above its exponent when `special` is added
+   * (carry_bit); it then gets ones from that bit on up. */
   uint32_t special, carry_bit, ones;
 
   __host__ __device__ float_dequantiser(const dequantiser_args &a, const uint8_t *, int) {
@@ -162,7 +161,7 @@ struct float_dequantiser {
   __host__ __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
   __host__ __device__ static void set_center(rows &, uint32_t) {}
 
-  /* The code at `shift` of each half: its sign to the top, exponent and mantissa to where X has them. */
+  /* The code at bit `shift` of each half: its sign goes to the top, exponent and mantissa to X's fields. */
   __host__ __device__ uint32_t move(uint32_t word, int shift) const {
     const int to_top = 16 - Bits - shift;
     const uint32_t signs = word << to_top;
@@ -181,7 +180,7 @@ struct float_dequantiser {
   }
 };
 
-/* e4m3 by the instruction that makes two numbers of two bytes: for kernels of GPUs that have it. d is the value, NaN
+/* e4m3 by the conversion instruction (two bytes at once), for kernels of GPUs that have it. d is the value itself, NaN
  * included. */
 template <class X, int Bits>
 struct e4m3_dequantiser {
@@ -190,7 +189,7 @@ struct e4m3_dequantiser {
   static constexpr bool centered = false, has_nan = true;
   struct rows {};
 
-  const float_dequantiser<X, Bits> fields; /* what the host does instead */
+  const float_dequantiser<X, Bits> fields; /* what the host uses instead */
 
   __host__ __device__ e4m3_dequantiser(const dequantiser_args &a, const uint8_t *table, int lane)
       : fields(a, table, lane) {}
@@ -220,7 +219,7 @@ struct codebook_dequantiser {
   static constexpr bool centered = false, has_nan = false;
   struct rows {};
 
-  const uint8_t *table; /* the lane's column */
+  const uint8_t *table; /* the lane's copy */
 
   __host__ __device__ codebook_dequantiser(const dequantiser_args &, const uint8_t *shared, int lane)
       : table(shared + 4 * lane) {}
@@ -233,7 +232,7 @@ struct codebook_dequantiser {
   }
   __host__ __device__ static void set_center(rows &, uint32_t) {}
 
-  /* One product brings both codes to the top of the word, the even one first. */
+  /* One multiplication moves both codes to the top of the word, the even one first. */
   __host__ __device__ uint32_t look_up(uint32_t word, int shift) const {
     const uint32_t codes = word & lpg_half_masks(Bits) << shift;
     const uint32_t top = codes * ((1u << (32 - Bits - shift)) + (1u << (16 - 2 * Bits - shift)));

@@ -1,7 +1,8 @@
-/* From a call to what kernels read of the weights: the dequantiser's constants, and where scales and zeros lie. */
+/* Fills kernel arguments from a call, on the host: the dequantiser's constants, and where scales and zeros lie. */
 #pragma once
 
 #include "../plan/scheduler.cuh"
+#include "center.h"
 #include "dequant.cuh"
 #include "scales.cuh"
 
@@ -10,27 +11,26 @@ namespace { /* nothing here is a symbol of the library */
 
 /* ---- the dequantiser's constants ---- */
 
-/* Integers: d = stored - center, value = step * stored + offset. A fixed zero takes the nearest center. */
-static void set_integers(const lpgemm_weight_desc_t &d, int bits, dequantiser_args &dequantiser,
-                         scales_args &scale_data) {
-  const float step = (float)lpg_integer_step(d.type), offset = (float)lpg_integer_offset(d.type);
-  const float zero = d.zero == LPGEMM_ZERO_CONSTANT ? d.zero_constant : 0.0f;
-  scale_data.step = scale_data.factor = step;
-  scale_data.inverse_step = 1.0f / step;
-  scale_data.offset = offset;
+/* Integers: d = stored - center, value = step * stored + offset. center is the code next to a fixed zero; fixed_shift
+ * is what is left of it. */
+static void set_integers(const lpgemm_weight_desc_t &d, int bits, const lpg_center &center,
+                         dequantiser_args &dequantiser, scales_args &scale_data) {
+  scale_data.step = scale_data.factor = center.factor;
+  scale_data.inverse_step = 1.0f / center.factor;
+  scale_data.offset = (float)lpg_integer_offset(d.type);
   scale_data.most = (float)(1 << bits);
-  dequantiser.center = fminf(fmaxf(rintf((zero - offset) / step), 0.0f), scale_data.most);
-  scale_data.fixed_shift = step * dequantiser.center + offset - zero;
+  dequantiser.center = center.code;
+  scale_data.fixed_shift = center.rest;
 }
 
-/* A codebook of two is a line. It is counted from the value next to zero, so that nothing cancels. */
-static void set_line(const float *value, dequantiser_args &dequantiser, scales_args &scale_data) {
-  dequantiser.center = fabsf(value[0]) <= fabsf(value[1]) ? 0.0f : 1.0f;
-  scale_data.factor = value[1] - value[0];
-  scale_data.fixed_shift = value[(int)dequantiser.center];
+/* A codebook of two values is linear in the code. d counts from the value next to zero, so that nothing cancels. */
+static void set_line(const lpg_center &center, dequantiser_args &dequantiser, scales_args &scale_data) {
+  dequantiser.center = center.code;
+  scale_data.factor = center.factor;
+  scale_data.fixed_shift = center.rest;
 }
 
-/* Divides a codebook by a factor and rounds it to X's type; the largest relative error of a value. */
+/* Divides a codebook by a factor and rounds it to X's type. Returns the largest relative error of a value. */
 static double round_codebook(const float *value, int entries, bool bf16, float factor, uint16_t *rounded) {
   double worst = 0.0;
   for (int i = 0; i < entries; i++) {
@@ -42,9 +42,9 @@ static double round_codebook(const float *value, int entries, bool bf16, float f
   return worst;
 }
 
-/* For fp16 the largest value becomes one in [2^14, 2^15), so that the others have all their digits; bf16 has room.
- * `wide` rounds these values and their products with scales, so of a few factors that one is taken with which X's type
- * holds them best; it goes on the sums. Few, since every call looks for it. */
+/* Chooses the factor of a codebook; it goes on the sums. With fp16 the largest value becomes one in [2^14, 2^15), so
+ * that the others keep all their bits; bf16 has room. gemm rounds these values and their products with scales, so a few
+ * factors are tried and the one with the least error of rounding is taken. Only a few, since every call does this. */
 static void set_codebook(const float *value, int entries, bool bf16, dequantiser_args &dequantiser,
                          scales_args &scale_data) {
   float most = 0.0f;
@@ -64,15 +64,16 @@ static void set_codebook(const float *value, int entries, bool bf16, dequantiser
   }
 }
 
-/* with_line: codebooks of two are lines to the integers' dequantiser, and not tables. */
+/* with_line: codebooks of two values go to the integer dequantiser instead of a table. */
 static void set_dequantiser(const lpg_call &call, bool with_line, dequantiser_args &dequantiser,
                             scales_args &scale_data) {
   const lpgemm_weight_desc_t &d = call.problem.weights->desc;
   const int bits = call.problem.weights->bits;
+  const lpg_center center = lpg_center_of(&d);
   scale_data.factor = scale_data.step = 1.0f;
   const bool bf16 = call.problem.x_type == LPGEMM_BF16;
   if (lpg_is_integer_kind(d.type)) {
-    set_integers(d, bits, dequantiser, scale_data);
+    set_integers(d, bits, center, dequantiser, scale_data);
   } else if (lpg_kind(d.type) == LPGEMM_KIND_FLOAT) {
     if (!bf16) scale_data.factor = ldexpf(1.0f, 16 - (1 << (lpg_exponent_bits(d.type) - 1)));
     dequantiser.exponent_bits = lpg_exponent_bits(d.type);
@@ -80,7 +81,7 @@ static void set_dequantiser(const lpg_call &call, bool with_line, dequantiser_ar
     dequantiser.nan_code = d.type == LPGEMM_E4M3;
     dequantiser.nan_exponent = d.type == LPGEMM_E5M2;
   } else if (bits == 1 && with_line) {
-    set_line(d.codebook, dequantiser, scale_data);
+    set_line(center, dequantiser, scale_data);
   } else {
     set_codebook(d.codebook, 1 << bits, bf16, dequantiser, scale_data);
   }
@@ -90,7 +91,7 @@ static void set_dequantiser(const lpg_call &call, bool with_line, dequantiser_ar
   scale_data.has_shift = scale_data.mode != zero_fixed || scale_data.fixed_shift != 0.0f;
 }
 
-/* For `wide`, which makes values of e4m3 (e4m3_dequantiser). */
+/* For gemm, whose e4m3 dequantiser makes the values themselves (e4m3_dequantiser). */
 static inline void set_gemm_dequantiser(const lpg_call &call, dequantiser_args &dequantiser, scales_args &scale_data) {
   set_dequantiser(call, false, dequantiser, scale_data);
   if (call.problem.weights->desc.type == LPGEMM_E4M3) scale_data.factor = 1.0f;
@@ -98,7 +99,7 @@ static inline void set_gemm_dequantiser(const lpg_call &call, dequantiser_args &
 
 /* ---- scales and zeros ---- */
 
-/* Adds a section, if there is one, behind `offset` of the stage. */
+/* Adds a section, if the weights have it, at `offset` of the stage's scales, and moves `offset` behind it. */
 static void add_section(const lpg_call &call, lpg_section_id id, scale_role role, int row_tiles, int chunk,
                         scales_args &scale_data, int &offset) {
   const lpg_packed &weights = *call.problem.weights;
@@ -119,7 +120,7 @@ static void add_section(const lpg_call &call, lpg_section_id id, scale_role role
   offset += row_tiles * s.bytes;
 }
 
-/* Returns the bytes of a chunk of all. */
+/* Returns the bytes of one chunk of all sections, in shared memory. */
 static int add_sections(const lpg_call &call, int row_tiles, int chunk, scales_args &scale_data) {
   int offset = 0;
   add_section(call, LPG_SECTION_SCALES, role_scale, row_tiles, chunk, scale_data, offset);

@@ -1,5 +1,5 @@
-/* Scales and zeros as kernels find them: sections of the packed form, copied to shared memory a chunk of blocks of 256
- * columns at a time. What a number is, is the same to all; what becomes of it is each family's. */
+/* Scales and zeros: sections of the packed weights, copied to shared memory a chunk of k blocks at a time, and read
+ * there as fp32. What a stored value means is the same for all families; what they do with it is their own. */
 #pragma once
 
 #include <cuda_fp16.h>
@@ -12,17 +12,17 @@ namespace { /* nothing here is a symbol of the library */
 
 /* ---- arguments ---- */
 
-/* One section as a warp reads it, block after block. */
+/* One section as a warp reads it, k block after k block. */
 struct scale_section {
   const uint8_t *values;
   lpgemm_dtype_t type;
-  int slot_bytes;  /* of the 16 values of a row tile and group */
-  int row_bytes;   /* of all groups of a row tile */
-  int groups;      /* of a block, at least one */
-  int block_bytes; /* of them */
-  int blocks_each; /* blocks that share a group; 0: all of them */
-  int bytes;       /* of a chunk of blocks of a row tile, in shared memory */
-  int offset;      /* of the first row tile's, there */
+  int slot_bytes;  /* bytes of the 16 values of a row tile and scale group */
+  int row_bytes;   /* of all scale groups of a row tile */
+  int groups;      /* scale groups of a k block, at least one */
+  int block_bytes; /* bytes of these groups */
+  int blocks_each; /* k blocks that share a group; 0: all of them */
+  int bytes;       /* of a chunk of k blocks of one row tile, in shared memory */
+  int offset;      /* of the first row tile, in the stage's scales */
 };
 
 enum scale_role { role_scale, role_super_scale, role_zero, role_super_zero, scale_roles };
@@ -30,29 +30,30 @@ enum zero_mode { zero_fixed, zero_per_group, zero_minimum };
 
 struct scales_args {
   scale_section section[scale_roles];
-  int sections;           /* that there are */
-  int which[scale_roles]; /* the section of each role; -1: absent */
+  int sections;           /* how many the weights have */
+  int which[scale_roles]; /* index of each role's section; -1: absent */
   int only_f16_scales;    /* and nothing else: the common case */
-  int one_copy;           /* one section, of which each lane copies at most 16 bytes a chunk */
+  int one_copy;           /* one section, and a lane copies at most 16 bytes of it a chunk */
   zero_mode mode;
   float factor;             /* weight = factor * d + rest */
   float offset;             /* of a stored integer: value = step * stored + offset */
   float step, inverse_step; /* 1 or 2, and 1 / step */
   float most;               /* the largest center */
-  float fixed_shift;        /* zero_fixed: shift = scale * this */
+  float fixed_shift;        /* zero_fixed: shift = scale * fixed_shift */
   int has_shift;            /* fixed_shift is not 0, or zeros differ */
-  /* For weights that are scaled before they are multiplied. */
-  int scale_exponent; /* the largest scale of a row is loaded near 2^this */
+  /* For weights that are scaled before the MMA (gemm). */
+  int scale_exponent; /* the largest scale of a row is used near 2^this */
   int scale_on_rows;  /* one scale a row: it goes on the sums */
 };
 
 /* ---- copies ---- */
 
-/* Starts to copy the values of a chunk of blocks of row tiles row_tile .. row_tile + RowTiles - 1 to `raw`. Row tiles
- * that are not there repeat the last; what is beyond the columns is zero. */
+/* Starts the copies of a chunk of k blocks, from `block` on, of row tiles row_tile .. row_tile + RowTiles - 1 to `raw`
+ * (shared memory). The whole warp takes part. Row tiles beyond the matrix repeat the last one; values beyond its K
+ * become zero. */
 template <int RowTiles, int Chunk>
 __device__ inline void copy_all(const scales_args &a, int lane, int row_tile, int row_tiles, int block, uint32_t raw) {
-  int begin = -lane; /* piece of the lane's first, counted from the section's first */
+  int begin = -lane; /* minus the lane's first piece in this section */
 #pragma unroll 1
   for (int i = 0; i < a.sections; i++) {
     const scale_section &s = a.section[i];
@@ -81,7 +82,7 @@ __device__ inline void copy_all(const scales_args &a, int lane, int row_tile, in
   }
 }
 
-/* The same where there is one section, of which each lane copies at most 16 bytes. */
+/* The same for one section of which each lane copies at most 16 bytes (one_copy). */
 template <int RowTiles, int Chunk>
 __device__ inline void copy_one(const scale_section &s, int lane, int row_tile, int row_tiles, int block,
                                 uint32_t raw) {
@@ -95,7 +96,7 @@ __device__ inline void copy_one(const scale_section &s, int lane, int row_tile, 
   }
   if (at >= chunk_bytes) return;
   const int first =
-      s.blocks_each ? block * s.block_bytes + at : at & (s.block_bytes - 1); /* all blocks have the same */
+      s.blocks_each ? block * s.block_bytes + at : at & (s.block_bytes - 1); /* all blocks share a group */
   const uint8_t *from = s.values + (int64_t)min(row_tile + r, row_tiles - 1) * s.row_bytes + first;
   copy16_async(raw + s.offset + r * s.bytes + at, from, first < s.row_bytes);
 }
@@ -113,9 +114,10 @@ __device__ inline float e8m0_value(uint32_t code) {
   return lpg_bits_f32(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
 }
 
-/* Every type that scales and zeros may have, as packed.c checks them: all that families of CUDA kernels read them by,
- * but for what is faster where it is known. What the upper of two levels may be; what one level may be besides, but for
- * unsigned integers; and all that do not lie in unsigned bytes as U8 and numbers of 6 bits do. */
+/* Every type that scales and zeros may have, as packed.c checks them; all families read them by these lists, except
+ * where a faster way is known. LPG_UPPER_SCALES: types of the upper of two levels. LPG_FLOAT_SCALES: with what one
+ * level may be besides unsigned integers. LPG_SCALE_VALUE_TYPES: all that are not read as unsigned bytes, as u8 and
+ * 6-bit values are. */
 #define LPG_UPPER_SCALES(type) type(LPGEMM_F16) type(LPGEMM_BF16) type(LPGEMM_F32)
 #define LPG_FLOAT_SCALES(type) LPG_UPPER_SCALES(type) type(LPGEMM_E4M3) type(LPGEMM_E8M0)
 #define LPG_SCALE_VALUE_TYPES(type) LPG_FLOAT_SCALES(type) type(LPGEMM_U16) type(LPGEMM_I8) type(LPGEMM_UINT(4))
@@ -140,7 +142,7 @@ __device__ inline float scale_value(uint32_t bits) {
   }
 }
 
-/* Of one level. */
+/* The value of a type that is known at run time only; one level. */
 #define LPG_SCALE_VALUE_CASE(type) \
   case type: return scale_value<type>(bits);
 __device__ inline float scale_value(lpgemm_dtype_t type, uint32_t bits) {
@@ -151,7 +153,7 @@ __device__ inline float scale_value(lpgemm_dtype_t type, uint32_t bits) {
 }
 #undef LPG_SCALE_VALUE_CASE
 
-/* The numbers of rows g and g + 8 of a row tile, from its slot. */
+/* The values of rows g and g + 8 of a row tile; slot: its 16 values. */
 template <lpgemm_dtype_t Type>
 struct two_scales {
   __device__ float2 operator()(const uint8_t *slot, int g) const {
@@ -178,7 +180,7 @@ struct two_scales {
   }
 };
 
-/* Calls `use` with the two_scales of that type: so that many are read with one look at the type. */
+/* Calls `use` with the two_scales of that type, so that the type is looked at once for many reads. */
 #define LPG_READER_CASE(type) \
   case type: use(two_scales<type>()); break;
 template <class Use>

@@ -1,4 +1,4 @@
-/* The scale and the zero of a group, of any kind, straight from the packed form: for kernels that need them rarely. */
+/* Scale and zero of a group, of any type, read straight from the packed weights: for kernels that need them rarely. */
 #pragma once
 
 #include "../../internal.h"
@@ -23,7 +23,7 @@ inline groups_args make_groups(const lpg_call &call) {
   return a;
 }
 
-/* The bits of a section's number for (row, column k), as they are stored; 0 if there is no such section. */
+/* The stored bits of a section's value for (row, k); 0 if the weights have no such section. */
 __device__ inline uint32_t section_bits(const groups_args &a, lpg_section_id id, lpgemm_dtype_t type,
                                         const lpg_axis &axis, int64_t row, int64_t k) {
   if (type == 0) return 0;
@@ -36,7 +36,7 @@ __device__ inline uint32_t section_bits(const groups_args &a, lpg_section_id id,
   }
 }
 
-/* The product of a group's number and its super-group's, exact; `absent` if there is none. */
+/* The product of a group's value and its super-group's, exact; `absent` if there is none. */
 __device__ inline double scale_at(lpgemm_dtype_t type, uint32_t bits, lpgemm_dtype_t super_type, uint32_t super_bits,
                                   float absent) {
   if (type == 0) return absent;
@@ -44,12 +44,12 @@ __device__ inline double scale_at(lpgemm_dtype_t type, uint32_t bits, lpgemm_dty
   return super_type == 0 ? value : value * lpg_load(super_type, &super_bits, 0);
 }
 
-/* Scale and zero (or minimum) of one group. */
+/* Scale and zero (or minimum) of one scale group. */
 struct group_scales {
   double scale, zero;
 };
 
-/* All is read before anything is used. */
+/* Loads everything before it uses anything, so that the loads overlap. */
 __device__ inline group_scales group_at(const groups_args &a, int64_t row, int64_t k) {
   const uint32_t scale = section_bits(a, LPG_SECTION_SCALES, a.scale_type, a.group, row, k);
   const uint32_t super_scale = section_bits(a, LPG_SECTION_SUPER_SCALES, a.super_scale_type, a.super, row, k);

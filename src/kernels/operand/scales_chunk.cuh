@@ -1,5 +1,5 @@
-/* Scales and zeros of chunks of 128 columns, as kernels that take X as fixed point read them: each lane those of two
- * rows of a row tile, g and g + 8, straight from the packed form. */
+/* Scales and zeros for kernels that take X as fixed point (gemv1, lut): those of a chunk (128 k), which a lane reads
+ * for two rows of a row tile, g and g + 8, straight from the packed weights. */
 #pragma once
 
 #include <cuda_fp16.h>
@@ -12,21 +12,21 @@ namespace { /* nothing here is a symbol of the library */
 
 enum chunk_zero { chunk_zero_fixed, chunk_zero_per_group, chunk_zero_minimum };
 
-/* Scales and zeros in the packed form, and what follows from the type of the weights. */
+/* Where scales and zeros lie, and what follows from the type of the weights. */
 struct chunk_scales_args {
   const uint8_t *scales, *zeros; /* NULL: absent */
   lpgemm_dtype_t scale_type, zero_type;
   chunk_zero zero;
-  int scale_slot, zero_slot; /* bytes of the 16 values of a row tile and group */
+  int scale_slot, zero_slot; /* bytes of the 16 values of a row tile and scale group */
   int64_t scale_row, zero_row;
-  int group_shift, last_group; /* of chunk c: min(c >> group_shift, last_group) */
-  float step, offset;          /* value of a stored code: step * code + offset */
-  float most_center;           /* twice the largest code */
-  float center, rest;          /* fixed zeros: twice the code from which codes are counted; what is left of the zero,
-                                  counted in halves of a step */
+  int group_shift, last_group; /* the group of chunk c is min(c >> group_shift, last_group) */
+  float step, offset;          /* value of a stored code = step * code + offset */
+  float most_center;           /* of `center`: twice the largest code */
+  float center, rest; /* fixed zeros, in halves of a step: the center (twice a code, or between two codes), and what is
+                         left of the zero */
 };
 
-/* On the host. */
+/* Fills it, on the host. */
 static void set_chunk_scales(const lpg_call &call, chunk_scales_args &scale_data) {
   const lpg_packed &weights = *call.problem.weights;
   const lpgemm_weight_desc_t &d = weights.desc;
@@ -52,7 +52,7 @@ static void set_chunk_scales(const lpg_call &call, chunk_scales_args &scale_data
   scale_data.rest = (float)((scale_data.center * half + scale_data.offset - zero) / half);
 }
 
-/* As they are packed: of two rows, fp16 scales in one word. */
+/* As they are stored, for rows g and g + 8. Without General: two fp16 scales in one word, and no zeros. */
 template <bool General>
 struct raw_scales {
   uint32_t scales;
@@ -63,22 +63,22 @@ struct raw_scales<true> {
   uint2 scale, zero;
 };
 
-/* The bits of numbers 2g and 2g + 1 of a row tile's 16. */
-__device__ inline uint2 load_two(const uint8_t *slots, int slot_bytes, int g) {
+/* The bits of values 2 g and 2 g + 1 of a row tile's 16, which are rows g and g + 8. */
+__device__ inline uint2 load_two(const uint8_t *values, int slot_bytes, int g) {
   switch (slot_bytes) {
-    case LPG_TILE_ROWS * 4: return __ldg((const uint2 *)slots + g);
+    case LPG_TILE_ROWS * 4: return __ldg((const uint2 *)values + g);
     case LPG_TILE_ROWS * 2: {
-      const uint32_t two = __ldg((const uint32_t *)slots + g);
+      const uint32_t two = __ldg((const uint32_t *)values + g);
       return make_uint2(two & 0xffffu, two >> 16);
     }
     default: {
-      const uint32_t two = __ldg((const unsigned short *)slots + g);
+      const uint32_t two = __ldg((const unsigned short *)values + g);
       return make_uint2(two & 0xffu, two >> 8);
     }
   }
 }
 
-/* Of a row tile: scales and zeros point at its first group's. */
+/* `scales` and `zeros`: those of the row tile's first group. */
 __device__ inline void load_raw(const chunk_scales_args &a, const uint8_t *scales, const uint8_t *, int group, int g,
                                 raw_scales<false> &raw) {
   raw.scales = 0x3c003c00u; /* 1 */

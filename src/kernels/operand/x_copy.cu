@@ -1,4 +1,4 @@
-/* Copies X, of 8 bits to fp16 or as it is, to rows that begin at multiples of 16 bytes. */
+/* The kernel that copies X to rows that begin at multiples of 16 bytes; 8-bit X becomes fp16, or stays as it is. */
 #include "x_copy.h"
 
 #include "../../cuda/cuda.h"
@@ -9,19 +9,19 @@ namespace { /* nothing here is a symbol of the library */
 
 struct x_copy_args {
   const uint8_t *x;
-  int64_t row_bytes, pitch; /* between the rows of X and of the copy */
-  int64_t k_bytes;          /* of a row, that are there */
+  int64_t row_bytes, pitch; /* row pitch of X and of the copy, in bytes */
+  int64_t k_bytes;          /* bytes of a row of X */
   int m;
   lpgemm_dtype_t x_type;
   uint8_t *out;
 };
 
-/* Bytes first .. first + Count - 1 of a row, in words; those that are not there are zero. */
+/* Bytes first .. first + Count - 1 of a row, from any address, as words; those beyond `end` are zero. */
 template <int Count>
 __device__ inline void load_anywhere(const uint8_t *row, int64_t first, int64_t end, uint32_t (&word)[Count / 4]) {
   const uint8_t *const from = row + first;
   const int off = (uintptr_t)from % 4;
-  if (first + Count + 3 < end) { /* all of the words that hold them belong to X */
+  if (first + Count + 3 < end) { /* all words that hold these bytes belong to X */
     const uint32_t *const words = (const uint32_t *)(from - off);
     uint32_t next = words[0];
 #pragma unroll
@@ -42,7 +42,7 @@ __device__ inline void load_anywhere(const uint8_t *row, int64_t first, int64_t 
   }
 }
 
-/* A thread has 16 bytes of the copy. */
+/* A thread makes 16 bytes of each row that its CTA copies. */
 template <bool Widens>
 static __global__ void __launch_bounds__(256) x_copy_kernel(const x_copy_args a) {
   constexpr int count = Widens ? 8 : 16;

@@ -1,5 +1,5 @@
-/* X on its way to shared memory, as the tensor cores of sm_90a read it: rows of 128 bytes, of which 16-byte piece i is
- * at i ^ (row % 8). */
+/* Loads X by cp.async into shared memory, swizzled for wgmma: rows of 128 bytes, 16-byte piece i of a row at
+ * i ^ (row % 8). */
 #pragma once
 
 #include "../prim/async.cuh"
@@ -7,7 +7,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* X in global memory: m rows of k numbers of Bytes bytes each, the rows ldx numbers apart. */
+/* X in global memory: m rows of k elements of Bytes bytes; row pitch ldx elements. */
 template <int Bytes>
 struct x_matrix {
   const uint8_t *x;
@@ -16,20 +16,20 @@ struct x_matrix {
 
   __device__ x_matrix(const void *x, int64_t ldx, int m, int k) : x((const uint8_t *)x), ldx(ldx), m(m), k(k) {}
 
-  /* Whole pieces can be copied. */
+  /* Whether whole pieces can be copied. */
   __device__ bool aligned() const { return (uintptr_t)x % 16 == 0 && ldx * Bytes % 16 == 0; }
 
-  /* A warp copies 128 bytes from `column` on of Rows rows from `row of X` on. A lane has one piece of every fourth row.
-   * Columns that are not there are zero; rows of X that are not there stay what they were, since nobody stores their
-   * outputs. */
+  /* A warp copies 128 bytes from k = k0 on of Rows rows from row m0 of X on. A lane copies one piece of every fourth
+   * row. What is beyond K becomes zero. Rows beyond M stay as they were in shared memory: their outputs are never
+   * stored. */
   template <int Rows>
-  __device__ void load(uint32_t to, int token, int column, int lane, bool aligned) const {
-    constexpr int each = 16 / Bytes;                                                /* numbers of a piece */
-    const int piece = lane % 8, first_row = lane / 8, rows = m - token - first_row; /* from the lane's first on */
-    const int first_column = column + piece * each, bytes = min(max(k - first_column, 0), each) * Bytes;
+  __device__ void load(uint32_t to, int m0, int k0, int lane, bool aligned) const {
+    constexpr int each = 16 / Bytes;                                             /* elements of a piece */
+    const int piece = lane % 8, first_row = lane / 8, rows = m - m0 - first_row; /* from the lane's first on */
+    const int piece_k = k0 + piece * each, bytes = min(max(k - piece_k, 0), each) * Bytes;
     const int64_t pitch = ldx * Bytes;
-    const uint8_t *from = x + (token + first_row) * pitch + (bytes > 0 ? first_column * Bytes : 0);
-    const uint32_t even = to + first_row * 128 + ((piece ^ first_row) << 4), odd = even ^ 64; /* rows 8 i, 8 i + 4 on */
+    const uint8_t *from = x + (m0 + first_row) * pitch + (bytes > 0 ? piece_k * Bytes : 0);
+    const uint32_t even = to + first_row * 128 + ((piece ^ first_row) << 4), odd = even ^ 64; /* rows 8 i; 8 i + 4 */
     if (aligned) {
 #pragma unroll
       for (int row = 0; row < Rows; row += 4, from += 4 * pitch) {

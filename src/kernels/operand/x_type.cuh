@@ -1,5 +1,5 @@
-/* The two activation types of the tensor cores as what dequantising needs of them: where their bits lie, arithmetic on
- * pairs, and the product. A pair is two numbers in a 32-bit word, the first in the low half. */
+/* The two 16-bit types of X, f16_x and bf16_x: their fields, arithmetic on pairs, and their MMA instructions. A pair is
+ * two values in a 32-bit word, the first in the low half. */
 #pragma once
 
 #include <cuda_bf16.h>
@@ -15,7 +15,7 @@ namespace { /* nothing here is a symbol of the library */
 /* The same 16 bits in both halves. */
 LPG_FN uint32_t both(uint32_t half) { return half * 0x00010001u; }
 
-/* a * b + c of pairs where there is no instruction for it. */
+/* a * b + c of pairs, for the host. */
 template <lpgemm_dtype_t Type>
 __host__ inline uint32_t fma_on_host(uint32_t a, uint32_t b, uint32_t c) {
   uint32_t result = 0;
@@ -46,7 +46,7 @@ struct f16_x {
   __host__ __device__ static uint32_t round(float x) { return both(__half_as_ushort(__float2half_rn(x))); }
   __device__ static uint32_t round_two(float first, float second) { return out(__floats2half2_rn(first, second)); }
   __device__ static float widen(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
-  /* x < 256, twice: behind the exponent of 1024 it is the mantissa. */
+  /* x < 256, in both halves: x is the mantissa under the exponent of 1024. */
   __device__ static uint32_t small_integer(uint32_t x) { return subtract(x * 0x10001u + 0x64006400u, 0x64006400u); }
 };
 
@@ -69,13 +69,13 @@ struct bf16_x {
   __host__ __device__ static uint32_t round(float x) { return both(__bfloat16_as_ushort(__float2bfloat16_rn(x))); }
   __device__ static uint32_t round_two(float first, float second) { return out(__floats2bfloat162_rn(first, second)); }
   __device__ static float widen(uint16_t bits) { return lpg_bf16_to_f32(bits); }
-  /* x < 256, twice: behind the exponent of 2^23 it is the mantissa, and of 8 digits bf16 loses none. */
+  /* x < 256, in both halves: x is the mantissa under the exponent of 2^23; bf16 holds all its 8 bits. */
   __device__ static uint32_t small_integer(uint32_t x) {
     return __byte_perm(lpg_f32_bits(lpg_bits_f32(x | 0x4b000000u) - 0x1p23f), 0, 0x3232);
   }
 };
 
-/* 2^e as a pair, e within the normal exponents. */
+/* 2^e in both halves; e: a normal exponent. */
 template <class X>
 LPG_FN uint32_t power_pair(int e) {
   return both((uint32_t)(e + X::bias) << X::mantissa);

@@ -1,5 +1,4 @@
-/* Activations of a byte as the fp16 numbers that they are: integers of 1 to 8 bits, e4m3 and e5m2 are all in fp16,
- * exactly. */
+/* 8-bit X as fp16: integers of 1 to 8 bits, e4m3 and e5m2 are all exact in fp16. */
 #pragma once
 
 #include "x_type.cuh"
@@ -7,12 +6,12 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Two bytes, in the low and in the third byte of a word, to a pair. */
+/* These functions take two bytes, at bits 0 and 16 of a word, to a pair. */
 __device__ inline uint32_t widen_i8(uint32_t two) {
   return f16_x::subtract((two ^ both(0x80)) | both(0x6400), both(0x6480)); /* 1024 + (x + 128) - 1152 */
 }
 
-/* The exponent's bias is 8 less than fp16's. 0x7f is NaN: it gets an exponent of ones. */
+/* The exponent's bias is 8 less than fp16's. 0x7f is NaN: its exponent becomes all ones. */
 __device__ inline uint32_t widen_e4m3(uint32_t two) {
   const uint32_t magnitude = two & both(0x7f), nan = (magnitude + both(1)) >> 7 & both(1);
   const uint32_t value = f16_x::multiply((two & both(0x80)) << 8 | magnitude << 7, both(0x5c00)); /* 2^8 */
@@ -26,8 +25,8 @@ __device__ inline uint32_t widen_code(uint32_t two, uint32_t step, uint32_t offs
   return f16_x::fma(f16_x::subtract(two | both(0x6400), both(0x6400)), step, offset);
 }
 
-/* Eight bytes to eight numbers, of which the first `there` belong to the row. The others are zero, which a bipolar code
- * never is. */
+/* Eight bytes to eight values, of which the first `there` belong to the row. The others become zero; as bipolar codes
+ * they would not be. */
 __device__ inline uint4 widen_eight(lpgemm_dtype_t type, uint2 bytes, int64_t there) {
   const auto all = [&](auto widen) {
     const auto two = [&](uint32_t word, uint32_t selector) { return widen(__byte_perm(word, 0, selector)); };

@@ -1,21 +1,21 @@
-/* What the plans of kernels are made of: k blocks, and things dealt out in parts. Plain arithmetic, for C and
- * CUDA. */
-#ifndef LPG_KERNELS_BLOCKS_H
-#define LPG_KERNELS_BLOCKS_H
+/* Partitions: n equal things dealt out evenly to parts (clusters, CTAs, warps), and k blocks, the unit in which K is
+ * dealt out. Plain arithmetic for C and CUDA; shared by the plans of all kernels. */
+#ifndef LPG_KERNELS_PARTITION_H
+#define LPG_KERNELS_PARTITION_H
 
 #include "../../internal.h"
 
 enum {
-  LPG_BLOCK_K = 256, /* columns that a warp takes at once: whole tiles of every width */
-  LPG_PASS_ROWS = 16 /* rows of X whose sums a tile's warps load together at once */
+  LPG_BLOCK_K = 256, /* k's of a k block: a whole number of packed tiles of every width */
+  LPG_PASS_ROWS = 16 /* rows of X whose sums a warp moves through shared memory at once */
 };
 
-/* The 16-bit type that a kernel multiplies X in: its own, or fp16, which holds all numbers of 8 bits. */
+/* The 16-bit type in which a kernel multiplies X: X's own, or fp16, which holds every 8-bit X exactly. */
 static inline lpgemm_dtype_t lpg_half_type(lpgemm_dtype_t x_type) {
   return x_type == LPGEMM_BF16 ? LPGEMM_BF16 : LPGEMM_F16;
 }
 
-/* `parts` parts of a number of things: all have `each`, the first `more` one more. */
+/* Things in parts: every part has `each` of them, the first `more` parts one more. */
 typedef struct lpg_partition {
   int32_t each, more;
 } lpg_partition;
@@ -27,22 +27,23 @@ LPG_FN lpg_partition lpg_partition_of(int32_t count, int32_t parts) {
   return s;
 }
 
-/* Work tiles that clusters, `groups` of them, take as they are, of so many by m rows of X in all; those left come in
- * halves of their rows of X, if so each cluster has one at the most, and each half has rows of X. */
-static inline int32_t lpg_whole_tiles(int32_t tiles, int32_t groups, int64_t m, int tile_m) {
-  const int32_t left = tiles % groups;
-  const int64_t last = (m - 1) % tile_m + 1; /* rows of the last */
-  return tiles > groups && 2 * left <= groups && 2 * last > tile_m ? tiles - left : tiles;
+/* How many work tiles the clusters take whole; the rest is cut into halves of tile_m. Halves are used if the last wave
+ * is at most half full, so that every cluster gets at most one half, and if both halves of every work tile have rows of
+ * X. m: rows of X in all. */
+static inline int32_t lpg_whole_tiles(int32_t tiles, int32_t clusters, int64_t m, int tile_m) {
+  const int32_t left = tiles % clusters;
+  const int64_t last = (m - 1) % tile_m + 1; /* rows of X of the last work tile */
+  return tiles > clusters && 2 * left <= clusters && 2 * last > tile_m ? tiles - left : tiles;
 }
 
-static inline int lpg_round_up_to(int64_t x, int unit) { return (int)((x + unit - 1) / unit * unit); }
+static inline int lpg_round_up_to(int64_t x, int multiple) { return (int)((x + multiple - 1) / multiple * multiple); }
 
-/* Groups of an axis that a k block has, at least one. */
+/* Scale groups of an axis in a k block, at least one. */
 static inline int lpg_block_groups(const lpg_axis *axis) {
   return axis->count > 1 && axis->k < LPG_BLOCK_K ? (int)(LPG_BLOCK_K / axis->k) : 1;
 }
 
-/* Bytes of a section for a chunk of blocks of a row tile, in shared memory. */
+/* Bytes of shared memory for a section's values of one row tile and `chunk` k blocks. */
 static inline int lpg_chunk_bytes(const lpg_packed *weights, lpg_section_id id, int chunk) {
   if (weights->section[id].bytes == 0) return 0;
   const int slot = lpg_slot_bytes(lpg_section_type(&weights->desc, id));

@@ -1,4 +1,4 @@
-/* blocks.h as kernels see it. */
+/* Which work tile is where, and who takes what: partition.h for kernels. */
 #pragma once
 
 #include "partition.h"
@@ -7,14 +7,15 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 constexpr int block_k = LPG_BLOCK_K;
-constexpr int steps = block_k / LPG_STEP_K; /* of a block */
+constexpr int steps = block_k / LPG_STEP_K; /* MMA steps of a k block */
 
-/* The first thing of a part, and how many it has. */
+/* The first thing of a part, and how many things it has. */
 __device__ inline int first_of(const lpg_partition &s, int part) { return part * s.each + min(part, s.more); }
 __device__ inline int count_of(const lpg_partition &s, int part) { return s.each + (part < s.more); }
 
-/* Where a work tile lies: bands of Band row work tiles, in each all row of X work tiles, in each of these all the
- * band's rows, so that those that run at the same time read the same weights and X. */
+/* From the number of a work tile to its place: bands of Band tiles along N; in a band one row of X tiles after the
+ * other; in that the band's N tiles. Tiles that run at the same time are then neighbours and share weights and X in
+ * L2. */
 template <int Band>
 struct tile_bands {
   int n_tiles, m_tiles;
@@ -31,7 +32,7 @@ struct tile_bands {
   }
 };
 
-/* Where the halves of the rows of X of work tiles lie that come so: those behind the whole ones. */
+/* The scheduler for the work tiles that come as halves (lpg_whole_tiles): those behind the whole ones, two each. */
 template <class Work>
 struct halves_of : Work {
   int whole;
@@ -43,8 +44,7 @@ struct halves_of : Work {
   __device__ int m_tile(int half) const { return 2 * Work::m_tile(whole + half / 2) + half % 2; }
 };
 
-/* What a kernel's template parameters say together, of work tiles of half the rows of X, in stages with room for whole
- * ones. */
+/* The template parameters of a kernel for halves: half the TileM, in stages that have room for whole work tiles. */
 template <class Whole>
 struct half_traits : Whole {
   using whole = Whole;

@@ -1,5 +1,8 @@
-/* Barriers in shared memory that count arrivals, of threads and of their copies (sm_90 and later). A barrier's phases
- * are told apart by their parity: the first is 0, and waiting for parity 1 of a fresh barrier returns at once. */
+/* Barriers: mbarriers in shared memory (sm_90 and later), the CTA's numbered barriers, fences, register counts.
+ *
+ * An mbarrier counts arrivals of threads and bytes of copies; when all are there its phase ends and the next begins. A
+ * waiter names the phase by its parity: the first phase has parity 0, and waiting for parity 1 on a fresh mbarrier
+ * returns at once. */
 #pragma once
 
 #include <cstdint>
@@ -11,7 +14,7 @@ __device__ inline void init_barrier(uint32_t barrier, int arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
-/* Makes fresh barriers visible to the cluster and to copies. */
+/* Makes initialised mbarriers visible to the cluster and to copies. */
 __device__ inline void fence_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 /* Waits until the phase of that parity is over. */
@@ -23,7 +26,7 @@ __device__ inline void wait_barrier(uint32_t barrier, uint32_t parity) {
       : "memory");
 }
 
-/* Whether it is over, without waiting. */
+/* Whether it is over; does not wait. */
 __device__ inline bool barrier_is_over(uint32_t barrier, uint32_t parity) {
   uint32_t over;
   asm volatile(
@@ -34,28 +37,29 @@ __device__ inline bool barrier_is_over(uint32_t barrier, uint32_t parity) {
   return over;
 }
 
+/* One arrival. */
 __device__ inline void arrive(uint32_t barrier) {
   asm volatile("{\n\t.reg .b64 s;\n\tmbarrier.arrive.shared.b64 s, [%0];\n\t}" ::"r"(barrier) : "memory");
 }
 
-/* Arrives, and says that so many bytes more will come in this phase. */
+/* Arrives, and adds `bytes` to what the copies must bring before this phase ends. */
 __device__ inline void arrive_and_expect(uint32_t barrier, int bytes) {
   asm volatile("{\n\t.reg .b64 s;\n\tmbarrier.arrive.expect_tx.shared.b64 s, [%0], %1;\n\t}" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
-/* Says the same without arriving. */
+/* Adds the bytes without arriving. */
 __device__ inline void expect_bytes(uint32_t barrier, int bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-/* Arrives when all copies that the thread has started are done. */
+/* Makes an arrival when all cp.async copies that the thread has started are done. */
 __device__ inline void arrive_when_copied(uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the same barrier of the block of that rank in the cluster, for who has only read: nothing that the warp
- * wrote becomes visible. */
+/* Arrives at the same mbarrier of the CTA of that rank in the cluster. Only for threads that have read and not written:
+ * it is not meant to publish what the warp wrote. */
 __device__ inline void arrive_remote(uint32_t barrier, uint32_t rank) {
   asm volatile(
       "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
@@ -64,7 +68,8 @@ __device__ inline void arrive_remote(uint32_t barrier, uint32_t rank) {
       : "memory");
 }
 
-/* One of the block's own 16 barriers: so many threads, whole warps, meet there, or some arrive without waiting. */
+/* The CTA's numbered barriers 0 to 15 (bar.sync): `threads` threads, whole warps, must reach it; threads_arrive does
+ * not wait for the others. */
 __device__ inline void threads_meet(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
@@ -73,11 +78,12 @@ __device__ inline void threads_arrive(int barrier, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-/* What copies and stores have written to shared memory before is visible to the tensor cores that read it themselves.
- */
+/* Makes what cp.async and stores have written to shared memory visible to wgmma, which reads shared memory by itself
+ * (the async proxy). */
 __device__ inline void fence_for_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* Registers a thread of four warps, whose groups share what the kernel was launched with (sm_90a). */
+/* Registers of each thread of a warpgroup; the CTA's warpgroups share what the kernel was launched with (sm_90a).
+ * Producer warps give theirs up, consumer warps take them. */
 template <int Registers>
 __device__ inline void release_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));

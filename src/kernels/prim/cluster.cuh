@@ -1,4 +1,5 @@
-/* Blocks that run together and read one another's shared memory (sm_90 and later). Before that, a block is alone. */
+/* Clusters: CTAs that run together and access each other's shared memory (sm_90 and later). Before sm_90 a CTA is alone
+ * and these functions do nothing. */
 #pragma once
 
 #include <cstdint>
@@ -6,15 +7,15 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* All threads of the cluster meet: they arrive, and wait for the others. What they wrote to shared memory before they
- * arrived is visible after the wait. */
+/* The cluster's barrier, in two halves: all threads of all CTAs arrive, then wait. What a thread wrote to shared memory
+ * before it arrived is visible after the wait. */
 __device__ inline void cluster_arrive() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 #endif
 }
 
-/* Arrives without making anything visible: for who has only read. */
+/* Arrives without publishing anything: for threads that have only read. */
 __device__ inline void cluster_arrive_only() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -27,7 +28,8 @@ __device__ inline void cluster_wait() {
 #endif
 }
 
-/* Stores four numbers at `address` (of this block's shared memory) in the shared memory of the block of that rank. */
+/* Stores four floats to the shared memory of the CTA of that rank. `address`: the place in this CTA's shared memory
+ * that has the same offset. */
 __device__ inline void store_to_block(uint32_t address, uint32_t rank, float4 v) {
 #if __CUDA_ARCH__ >= 900
   uint32_t remote;
@@ -37,7 +39,7 @@ __device__ inline void store_to_block(uint32_t address, uint32_t rank, float4 v)
 #endif
 }
 
-/* The same with one number. */
+/* The same with one value. */
 __device__ inline void store_to_block(uint32_t address, uint32_t rank, float v) {
 #if __CUDA_ARCH__ >= 900
   uint32_t remote;
@@ -50,9 +52,7 @@ __device__ inline void store_to_block(uint32_t address, uint32_t rank, int32_t v
   store_to_block(address, rank, __int_as_float(v));
 }
 
-/* The same in two steps: what `address` (of this block's shared memory) is in the block of that rank, and storing
- * there.
- */
+/* The same in two steps: first the address in the cluster's shared memory window, then the store. */
 __device__ inline uint32_t address_in_block(uint32_t address, uint32_t rank) {
   uint32_t remote = address;
 #if __CUDA_ARCH__ >= 900
@@ -67,7 +67,7 @@ __device__ inline void store_at(uint32_t remote, uint32_t value) {
 #endif
 }
 
-/* Loads from there. */
+/* Loads from such an address. */
 __device__ inline float load_one_at(uint32_t remote) {
   float v = 0.0f;
 #if __CUDA_ARCH__ >= 900

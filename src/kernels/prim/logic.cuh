@@ -1,4 +1,4 @@
-/* Bit logic that the compiler does not put into one instruction by itself. */
+/* Small integer and conversion operations that need one particular instruction, and hints to the compiler. */
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,8 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* (a & mask) | bits in one instruction: `bits` stays in a register, since only one operand may be a constant. */
+/* (a & mask) | bits in one lop3. `bits` should be in a register (in_register), since an instruction takes only one
+ * constant. */
 __host__ __device__ inline uint32_t and_or(uint32_t a, uint32_t mask, uint32_t bits) {
 #ifdef __CUDA_ARCH__
   uint32_t result;
@@ -17,14 +18,14 @@ __host__ __device__ inline uint32_t and_or(uint32_t a, uint32_t mask, uint32_t b
 #endif
 }
 
-/* (a & mask) ^ bits, likewise. */
+/* (a & mask) ^ bits in one lop3. */
 __device__ inline uint32_t and_xor(uint32_t a, uint32_t mask, uint32_t bits) {
   uint32_t result;
   asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(result) : "r"(a), "r"(mask), "r"(bits));
   return result;
 }
 
-/* A constant that the compiler takes for a variable, so that it is kept in a register. */
+/* A constant that the compiler must keep in a register, since it does not see that it is constant. */
 __host__ __device__ inline uint32_t in_register(uint32_t constant) {
 #ifdef __CUDA_ARCH__
   uint32_t result;
@@ -35,7 +36,7 @@ __host__ __device__ inline uint32_t in_register(uint32_t constant) {
 #endif
 }
 
-/* Two bytes of e4m3, the lower or upper ones of a word, as two fp16 numbers. */
+/* Two e4m3 bytes, the low or the high two of a word, as two fp16 values. */
 __device__ inline uint32_t e4m3_values(uint32_t word, bool upper) {
   uint32_t values;
   if (upper) {
@@ -50,11 +51,11 @@ __device__ inline uint32_t e4m3_values(uint32_t word, bool upper) {
   return values;
 }
 
-/* A number that all lanes have, as one that the compiler knows to be the same: what follows from it needs no lane's
- * register, and branches on it are nobody's divergence. */
+/* A value that all lanes have. The compiler then knows that it is the same in the whole warp: what is computed from it
+ * can be in uniform registers, and branches on it do not diverge. */
 __device__ inline int same_in_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
-/* The same number, about which the compiler knows nothing: it keeps it instead of computing it again. */
+/* The same value, but the compiler knows nothing about it: it keeps it instead of computing it again. */
 __device__ inline int keep(int x) {
   asm volatile("" : "+r"(x));
   return x;

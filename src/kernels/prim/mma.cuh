@@ -1,7 +1,9 @@
-/* Tensor core products of one warp: D += A B with A 16 x 16 (weights), B 16 x 8 (activations), D 16 x 8 in fp32.
+/* mma.sync, the tensor core product of one warp: D += A B with A 16 x 16 (weights), B 16 x 8 (X) and D 16 x 8 in fp32.
  *
- * Thread (g, t) = lane 4 g + t holds A's (g, 2t..2t+1), (g + 8, 2t..2t+1), (g, 2t+8..2t+9), (g + 8, 2t+8..2t+9), B's
- * (2t..2t+1, g), (2t+8..2t+9, g) and D's (g, 2t..2t+1), (g + 8, 2t..2t+1). */
+ * Lane 4 g + t holds two elements in each register:
+ *   A  (g, 2t..2t+1), (g + 8, 2t..2t+1), (g, 2t+8..2t+9), (g + 8, 2t+8..2t+9)
+ *   B  (2t..2t+1, g), (2t+8..2t+9, g)
+ *   D  (g, 2t..2t+1), (g + 8, 2t..2t+1), one float each */
 #pragma once
 
 #include <cstdint>
@@ -9,9 +11,10 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Four 8 x 8 matrices of 16-bit numbers from shared memory: lane 8 j + i brings the address of row i (16 bytes) of
- * matrix j, and gets of every matrix the numbers (g, 2t..2t+1). Rows of X that way are B, 32 columns at once. The
- * compiler may move it, but not before what the address was computed from: keep() holds that behind a barrier. */
+/* ldmatrix: four 8 x 8 matrices of 16-bit elements from shared memory. Lane 8 j + i passes the address of row i (16
+ * bytes) of matrix j; each lane gets elements (g, 2t..2t+1) of every matrix. With rows of X as the matrices' rows this
+ * is B for 32 k. The asm is not volatile, so the compiler may move it, but not before the computation of `address`: an
+ * address that went through keep() after a barrier holds the load behind that barrier. */
 __device__ inline void load_matrices(uint32_t address, uint32_t (&b)[4]) {
   asm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
       : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
@@ -34,7 +37,7 @@ struct mma_bf16 {
   }
 };
 
-/* Of bytes: A is 16 x 32 and B 32 x 8, four neighbours of the columns above in each register; sums are integers. */
+/* The same with int8: A is 16 x 32, B 32 x 8, four neighbours in each register; the sums are int32. */
 struct mma_i8 {
   __device__ static void multiply(int (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"

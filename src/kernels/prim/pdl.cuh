@@ -1,19 +1,20 @@
-/* Kernels that follow one another in a stream (sm_90 and later): the next one's blocks may start, and get ready, while
- * the one before has its last ones. Such a kernel is launched with launch_cluster(..., true) and touches global
- * memory only after it has waited for the one before. */
+/* Programmatic dependent launch, PDL (griddepcontrol, sm_90 and later): the next kernel in the stream may start, and do
+ * what needs no input, while the one before it still runs its last CTAs.
+ *
+ * A kernel that does so is launched with launch_cluster(..., true), and touches global memory only after pdl_wait(). */
 #pragma once
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Says that the next kernel may start as soon as there is room; it waits for this one's end by itself. */
+/* Lets the next kernel start as soon as there is room. It still waits, in its pdl_wait(), for the end of this one. */
 __device__ inline void pdl_launch_next() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-/* Until the kernel before is done, and what it wrote is visible. */
+/* Waits until the kernel before is done and its writes are visible. */
 __device__ inline void pdl_wait() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -1,4 +1,4 @@
-/* Tables in shared memory that do not change any more: reads that the compiler may move. */
+/* Reads of tables in shared memory that are complete and do not change any more. */
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Four bytes at `address` + Offset. Not before what the address was computed from: keep() holds that behind a barrier.
- */
+/* Four bytes at address + Offset. The asm is not volatile, so the compiler may move it, but not before the computation
+ * of `address`: see load_matrices() in mma.cuh. */
 template <int Offset>
 __device__ inline int read_entry(uint32_t address) {
   int entry;

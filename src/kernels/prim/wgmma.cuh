@@ -1,9 +1,9 @@
-/* Tensor core products of four warps (sm_90a): D += A B with A 64 x 16 (weights, in registers), B 16 x N (activations,
- * in shared memory), D 64 x N in fp32. They run beside the threads: registers of A and D are theirs until a wait says
- * so.
+/* wgmma, the tensor core product of a warpgroup (four warps, sm_90a): D += A B with A 64 x 16 (weights), B 16 x N (X,
+ * in shared memory) and D 64 x N in fp32. A is in registers or in shared memory.
  *
- * Warp w of the four has rows 16 w .. 16 w + 15, and its lanes hold A and D as for mma.cuh: D of columns 8 j .. 8 j + 7
- * is d[4 j .. 4 j + 3]. */
+ * A product runs while the threads go on: they must not touch the registers of A and D until wgmma_wait() has returned.
+ * Warp w of the four has rows 16 w .. 16 w + 15; its lanes hold A and D as in mma.cuh. d[4 j .. 4 j + 3] are columns
+ * 8 j .. 8 j + 7 of D. */
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Before the first product, and when registers of A or D have changed since. */
+/* Needed before the first product, and after registers of A or D have been changed. */
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-/* Closes the warps' current batch of products. */
+/* Closes the current group of products. */
 __device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-/* Waits until at most Left batches are under way. */
+/* Waits until at most Left groups are still under way. */
 template <int Left>
 __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
 
-/* B as its rows lie in shared memory: 64 numbers of 16 bits (128 bytes) a row, of which 16-byte piece i is at i ^ (row
- * % 8), and 8 rows in 1024 bytes. A place is an address / 16, as instructions want it; `place` is that of the first
- * row's 16 columns. */
+/* The descriptor of an operand in shared memory with the 128-byte swizzle: rows of 128 bytes, 16-byte piece i of a row
+ * at i ^ (row % 8), 8 rows in 1024 bytes. A place is an address / 16, as the instruction wants it; `place` is that of
+ * the first row's k's of this product. */
 __device__ inline uint32_t swizzled_place(uint32_t address) { return address / 16 | 1 << 16; }
 __device__ inline uint64_t swizzled_rows(uint32_t place) {
   const uint32_t eight_rows = 1024 / 16, swizzle_128 = 1u << 30;
@@ -47,14 +47,14 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
 #define LPG_ARRAY_32(d, i) LPG_ARRAY_16(d, i), LPG_ARRAY_16(d, i + 16)
 #define LPG_ARRAY_64(d, i) LPG_ARRAY_32(d, i), LPG_ARRAY_32(d, i + 32)
 
-/* One instruction: `list` numbers the operands of D, a0 .. a3 those of A, b that of B. */
+/* One instruction. `list`: the operand numbers of D; a0 .. a3: those of A; b: that of B. */
 #define LPG_WGMMA(type, columns, list, a0, a1, a2, a3, b, ...)                                                         \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, {%" #a0 ", %" #a1 \
                ", %" #a2 ", %" #a3 "}, %" #b ", 1, 1, 1, 0;"                                                           \
                : __VA_ARGS__                                                                                           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
-/* The same with A in shared memory, its rows as those of B; adds: D += A B, else D = A B. */
+/* The same with A in shared memory, swizzled like B. adds: D += A B, else D = A B. */
 #define LPG_WGMMA_SHARED(type, columns, list, a_rows, b_rows, adds_operand, ...)                                \
   asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #adds_operand                                           \
                ", 0;\n\t"                                                                                       \
@@ -93,7 +93,7 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
 LPG_WGMMA_TYPE(wgmma_f16, f16)
 LPG_WGMMA_TYPE(wgmma_bf16, bf16)
 
-/* Of bytes, 32 columns at once, both operands in shared memory. */
+/* int8 and FP8, 32 k at once, both operands in shared memory. */
 #define LPG_INTEGERS_4(d, i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
 #define LPG_INTEGERS_16(d, i) \
   LPG_INTEGERS_4(d, i), LPG_INTEGERS_4(d, i + 4), LPG_INTEGERS_4(d, i + 8), LPG_INTEGERS_4(d, i + 12)
@@ -124,7 +124,7 @@ struct wgmma_e4m3_by_e5m2 {
   }
 };
 
-/* Of bit planes, 256 columns at once: D is 64 x 256, both operands in shared memory. D counts where both have a bit. */
+/* Bit planes, 256 k at once: D is 64 x 256, both operands in shared memory. D counts the bits that both have set. */
 #define LPG_INTEGERS_128(d) \
   LPG_INTEGERS_64(d), LPG_INTEGERS_16(d, 64), LPG_INTEGERS_16(d, 80), LPG_INTEGERS_16(d, 96), LPG_INTEGERS_16(d, 112)
 #define LPG_WGMMA_256(shape_and_types)                                                                              \
@@ -142,7 +142,8 @@ struct wgmma_b1 {
   }
 };
 
-/* Bytes with A in registers: row g's four columns 4 t .. 4 t + 3, row g + 8's, and those of 16 columns further on. */
+/* Bytes with A in registers: a[0] is row g, k 4 t .. 4 t + 3; a[1] the same of row g + 8; a[2] and a[3] those 16 k
+ * further on. */
 #define LPG_WGMMA_BYTES_SKINNY(columns, types, list, a0, a1, a2, a3, b, ...)                                           \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32." types " {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
                ", %" #a3 "}, %" #b ", 1;"                                                                              \
@@ -166,7 +167,7 @@ struct wgmma_i8_skinny {
   }
 };
 
-/* The same of unsigned bytes in registers by signed ones. */
+/* The same with unsigned bytes in registers by signed bytes in shared memory. */
 struct wgmma_u8_by_i8 {
   __device__ static void multiply(int (&d)[16], const uint32_t (&a)[4], uint64_t rows) {
     LPG_WGMMA_BYTES_SKINNY(32, "u8.s8", LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_INTEGERS_16(d, 0));
@@ -181,7 +182,7 @@ struct wgmma_u8_by_i8 {
   }
 };
 
-/* The same of signed bytes, and of e4m3 with sums in fp32; Adds: D += A B, else D = A B. */
+/* The same with signed bytes (sums in int32), and with e4m3 (sums in fp32). Adds: D += A B, else D = A B. */
 #define LPG_WGMMA_BYTES_IN(columns, types, list, a0, a1, a2, a3, b, flags, ...)                                    \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32." types " {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
                ", %" #a3 "}, %" #b ", " flags ";"                                                                  \
@@ -216,15 +217,15 @@ struct wgmma_e4m3_in<false> {
   LPG_WGMMA_BYTES_SET(float, "f32.e4m3.e4m3", LPG_ARRAY_16, "0, 1, 1")
 };
 
-/* Stores four matrices of 8 x 8 numbers of 16 bits transposed: a lane has of each, as of D, columns 2 t and 2 t + 1 of
- * row g; lane 8 i + c says where column c of matrix i is to lie. */
+/* stmatrix, transposed: stores four 8 x 8 matrices of 16-bit elements. A lane holds of each, as of D, columns 2 t and
+ * 2 t + 1 of row g; lane 8 i + c passes the address where column c of matrix i goes. */
 __device__ inline void store_transposed(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b),
                "r"(c), "r"(d)
                : "memory");
 }
 
-/* Loads them as they are stored so. */
+/* ldmatrix, transposed: loads what store_transposed() has stored. */
 __device__ inline void load_transposed(uint32_t from, uint32_t (&pair)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(pair[0]), "=r"(pair[1]), "=r"(pair[2]), "=r"(pair[3])

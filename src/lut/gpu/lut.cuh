@@ -1,15 +1,15 @@
-/* The lookup kernels: a row of X by integers of 1 to 4 bits, whose bits select sums of activations from tables in
- * shared memory (docs/lut.md).
+/* The GPU's lut: one row of X by integers of 1 to 4 bits, whose bits select sums of X from tables in shared memory
+ * (docs/lut.md).
  *
- *   make tables of the slice of X while the first weights are on their way
- *   every warp for its even share of blocks, a chunk of 128 columns at a time:
- *     the planes of bits of 16 rows a lane, the upper one first; every nibble is the address of a sum
- *     what is found is added up, before the next plane doubled, and added to the other lanes'. All are exact integers
+ *   make the tables of the CTA's part of X while the first weights are loaded
+ *   each warp, for the k blocks of its run, a chunk of 128 k at a time:
+ *     bit planes of 16 rows a lane, the upper one first; every nibble is the address of a sum
+ *     add up what is found, doubled before the next plane, and add that of the other lanes: all exact integers
  *     sums += scale * (what was found - center * sum of X)
- *   combine the warps' and the parts of K' sums in a fixed order, apply the epilogue, store
+ *   add up the partials of warps, then of CTAs (split-K), in a fixed order; epilogue
  *
- * Every lane has tables of its own in its own bank of shared memory: a lookup of 32 lanes takes one cycle, whatever
- * they look up. */
+ * Every lane has its own copy of the tables, in its own bank of shared memory: a lookup of 32 lanes takes one cycle,
+ * whatever they look up. */
 #pragma once
 
 #include "../../kernels/epilogue/split_k_warps.cuh"
@@ -21,9 +21,9 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* ---- weights on their way ---- */
+/* ---- loads of weights ---- */
 
-/* Scales and zeros of a lane's own rows' tile. */
+/* Scales and zeros of the row tile to which the lane's own rows belong. */
 template <class T>
 struct own_scales {
   const uint8_t *scales, *zeros;
@@ -35,21 +35,21 @@ struct own_scales {
     zeros = a.scale_data.zeros + own * a.scale_data.zero_row;
   }
 
-  /* As they are packed. */
+  /* Loads them as they are packed. */
   __device__ void load(const lut_args &a, int chunk, int lane, raw_scales<T::General> &raw) const {
     load_raw(a.scale_data, scales, zeros, min(chunk >> a.scale_data.group_shift, a.scale_data.last_group), lane / 4,
              raw);
   }
 };
 
-/* What a lane has of a block: words of each row tile, of its rows g and g + 8 in turn, where lanes t = 2 and 3 have the
- * second half of the row tiles first; and numbers of its own rows. */
+/* What a lane holds of a k block: words of each row tile, of its rows g and g + 8 in turn (lanes t = 2 and 3 have the
+ * second half of the row tiles first); and the scales of its own rows. */
 template <class T>
 struct block_words {
   uint32_t word[T::row_tiles][4 * T::vectors];
   raw_scales<T::General> scale_data[T::chunks];
 
-  /* The planes of chunk `chunk`, of row g (half 0) or g + 8. */
+  /* The bit planes of chunk `chunk`, of row g (half 0) or g + 8 (half 1). */
   __device__ void planes(int tile, int half, int chunk, uint32_t (&plane)[T::Bits]) const {
 #pragma unroll
     for (int i = 0; i < T::Bits; i++) plane[i] = word[tile][2 * (chunk * T::Bits + i) + half];
@@ -57,17 +57,17 @@ struct block_words {
   }
 };
 
-/* What a warp loads next. */
+/* The k blocks of a warp's run, in order. */
 template <class T>
 struct block_stream : part_cursor {
   const lut_args &a;
-  int lane, last;     /* the last row tile of the super tile */
-  int chunk, vectors; /* the next block's first chunk; vectors of a row tile from it on */
+  int lane, last;     /* last row tile of the super tile */
+  int chunk, vectors; /* first chunk of the next k block; vectors that a row tile has from this k block on */
   const uint8_t *codes;
   own_scales<T> scale_data;
 
-  __device__ block_stream(const lut_args &a, const warp_part &share, int lane) : part_cursor(share), a(a), lane(lane) {
-    if (left > 0) start_tile(share.block);
+  __device__ block_stream(const lut_args &a, const warp_part &part, int lane) : part_cursor(part), a(a), lane(lane) {
+    if (left > 0) start_tile(part.block);
   }
 
   __device__ void start_tile(int block) {
@@ -82,13 +82,13 @@ struct block_stream : part_cursor {
   __device__ void load(block_words<T> &to) {
     if (left <= 0) return;
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) { /* what is not there repeats the last */
+    for (int r = 0; r < T::row_tiles; r++) { /* row tiles beyond the last repeat it */
       const uint8_t *const from = codes + min(r ^ (lane >> 1 & 1) * (T::row_tiles / 2), last) * a.row_bytes;
 #pragma unroll
       for (int v = 0; v < T::vectors; v++) {
         if (v == 0 || T::whole) {
           load16(from + v * 512, to.word[r] + 4 * v);
-        } else { /* only columns that X does not have are missing */
+        } else { /* a missing vector has only k beyond X's */
           load16_if_more(vectors, v, from + v * 512, to.word[r] + 4 * v);
         }
       }
@@ -104,8 +104,9 @@ struct block_stream : part_cursor {
 
 /* ---- lookups ---- */
 
-/* The sums that nibbles 2 Byte and 2 Byte + 1 of a plane select; even, odd: its nibbles, each where it is in its byte.
- * tables: of the chunk, for the lane. Entries are 128 bytes apart, and a product of bytes makes the address. */
+/* The sums that nibbles 2 Byte and 2 Byte + 1 of a plane select. even, odd: these nibbles, each at its place in its
+ * byte. tables: the chunk's, at the lane's bank. Entries are 128 bytes apart; a dot product of bytes makes the
+ * address. */
 template <int Byte>
 __device__ inline int two_entries(uint32_t even, uint32_t odd, uint32_t tables) {
   constexpr int table_bytes = LPG_TABLE_ENTRIES * LPG_LANES * 4;
@@ -121,14 +122,15 @@ __device__ inline int entries_of(uint32_t plane, uint32_t tables) {
 
 /* ---- scales and zeros ---- */
 
-/* What sums of a row become: products with the codes counted from the half code next to the zero (or next to where a
- * minimum makes 0), as integers, so that weights that nearly cancel stay exact; and what is left of the zero. */
+/* From a row's sum of table entries to weights times X. Codes are counted from the half code next to the zero (or next
+ * to where a minimum makes 0), as integers, so that weights that nearly cancel stay exact; `shift` adds what is left of
+ * the zero. */
 struct lut_scaling {
   float scale, shift;
-  int center; /* from the middle of the codes */
+  int center; /* in half codes, from the middle of the codes */
 };
 
-/* Of row g (half 0) or g + 8; fixed zeros are in the sums already. */
+/* Of row g (half 0) or g + 8 (half 1). Fixed zeros are in the chunk's sums already. */
 __device__ inline lut_scaling scaling_of(const chunk_scales_args &a, const raw_scales<false> &raw, int half) {
   const __half2 two = *(const __half2 *)&raw.scales;
   const float scale = half ? __high2float(two) : __low2float(two);
@@ -147,7 +149,7 @@ __device__ inline lut_scaling scaling_of(const chunk_scales_args &a, const raw_s
   return {scale * step, shift, (int)(center - middle)};
 }
 
-/* What is found in the tables of a chunk, for all rows. */
+/* What one chunk's tables give for all rows of a lane. */
 template <class T>
 struct lut_sums {
   int found[T::lane_rows];
@@ -163,7 +165,8 @@ struct lut_sums {
     }
   }
 
-  /* Of all lanes of a row. Lane t gets those of its own rows: the lanes halve what they have, twice. */
+  /* Adds up the four lanes of a row. Lane t gets its own rows' sums: twice the lanes exchange half of what they
+   * have. */
   __device__ void add_lanes(int t, int (&sum)[T::own_rows]) const {
     int half[T::lane_rows / 2];
 #pragma unroll
@@ -178,7 +181,7 @@ struct lut_sums {
   }
 };
 
-/* A warp's sums for the lane's own rows of a super tile: rows g and g + 8 of one row tile, or one of both. */
+/* A lane's sums for its own rows of a super tile: rows g and g + 8 of one row tile, or one of them. */
 template <class T>
 struct own_sums {
   float total[T::own_rows];
@@ -203,10 +206,10 @@ struct own_sums {
     }
   }
 
-  __device__ void store(float *slot, int lane, float factor) const {
+  __device__ void store(float *partial, int lane, float factor) const {
 #pragma unroll
     for (int i = 0; i < T::own_rows; i++) {
-      slot[(lane % 4 * T::own_rows + i) * (LPG_TILE_ROWS / 2) + lane / 4] = total[i] * factor;
+      partial[(lane % 4 * T::own_rows + i) * (LPG_TILE_ROWS / 2) + lane / 4] = total[i] * factor;
     }
   }
 };
@@ -218,24 +221,24 @@ __global__ void __launch_bounds__(T::threads, 1) lut_kernel(const __grid_constan
   extern __shared__ __align__(1024) uint8_t memory[];
   const lpg_lut_gpu_plan &p = a.plan;
   pdl_launch_next();
-  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
+  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads device_alpha */
   const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-  const warp_part share(p, T::warps, warp, reads_product(a.epilogue));
-  const int first_chunk = share.first_block * T::chunks, chunks = share.blocks * T::chunks;
-  int left = share.left, tile = share.tile, block = share.block;
+  const warp_part part(p, T::warps, warp, reads_product(a.epilogue));
+  const int first_chunk = part.first_block * T::chunks, chunks = part.blocks * T::chunks;
+  int left = part.left, tile = part.tile, block = part.block;
 
-  if (p.split_k > 1) cluster_arrive(); /* before the others may write here */
+  if (p.split_k > 1) cluster_arrive(); /* others may write partials here from now on */
   pdl_wait();
   table_task<T> task;
   if (warp < 2 * chunks) task.load(a, warp, first_chunk, lane);
   block_words<T> next = {};
-  block_stream<T> stream(a, share, lane);
+  block_stream<T> stream(a, part, lane);
   stream.load(next);
   make_tables<T>(a, task, first_chunk, chunks, warp, lane, memory);
   __syncthreads();
 
   const uint32_t tables = shared_address(memory) + lane * 4;
-  const chunk_sums *const scale_data = (const chunk_sums *)(memory + p.scale_data);
+  const chunk_sums *const x_sums = (const chunk_sums *)(memory + p.scale_data);
   const float factor = T::General ? 1.0f : 0.5f * a.scale_data.step;
   own_sums<T> rows;
   rows.clear();
@@ -243,25 +246,25 @@ __global__ void __launch_bounds__(T::threads, 1) lut_kernel(const __grid_constan
   for (; left > 0; left--, block++) {
     block_words<T> words = next;
     stream.load(next);
-    const uint32_t at = keep(tables + block * (T::chunks * LPG_LUT_GPU_TABLES)); /* lookups come after those loads */
+    const uint32_t at = keep(tables + block * (T::chunks * LPG_LUT_GPU_TABLES)); /* lookups stay behind those loads */
 #pragma unroll
     for (int c = 0; c < T::chunks; c++) {
       const int chunk = block * T::chunks + c;
       int sum[T::own_rows];
       if (!T::ahead)
-        own_scales<T>(a, share.first_tile + tile, lane).load(a, first_chunk + chunk, lane, words.scale_data[c]);
+        own_scales<T>(a, part.first_tile + tile, lane).load(a, first_chunk + chunk, lane, words.scale_data[c]);
       lut_sums<T>(words, c, at + c * LPG_LUT_GPU_TABLES).add_lanes(lane % 4, sum);
-      rows.add(a.scale_data, words.scale_data[c], scale_data[chunk], lane % 4, sum);
+      rows.add(a.scale_data, words.scale_data[c], x_sums[chunk], lane % 4, sum);
     }
-    if (block < share.blocks - 1 && left > 1) continue;
+    if (block < part.blocks - 1 && left > 1) continue;
     rows.store((float *)(memory + p.slots + (tile + warp) * p.slot_bytes), lane, factor);
     rows.clear();
     block = -1;
     tile++;
   }
-  if (p.split_k > 1) cluster_wait(); /* the others have started */
+  if (p.split_k > 1) cluster_wait(); /* all CTAs of the cluster have started */
   __syncthreads();
-  combine_sums<T>(a, share, memory, [](int, int, float sum) { return sum; });
+  combine_sums<T>(a, part, memory, [](int, int, float sum) { return sum; });
 }
 
 }  // namespace

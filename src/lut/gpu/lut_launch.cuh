@@ -1,35 +1,15 @@
-/* The lookup kernels from the host: arguments, plan, launch. */
+/* Table lookup on the GPU, from the host: plan -> arguments -> launch. */
 #pragma once
 
-#include "../../cuda/cuda.h"
+#include "../../kernels/launch/launch.cuh"
 #include "lut.cuh"
-#include "lut_limits.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The plan, made once a problem. */
-static lpgemm_status_t find_lut_plan(const lpg_call &call, lpg_lut_gpu_plan &plan) {
-  static_assert(sizeof plan <= sizeof call.memo->words, "a memo is too small for a plan");
-  if (call.memo && call.memo->filled) {
-    memcpy(&plan, call.memo->words, sizeof plan);
-    return LPGEMM_SUCCESS;
-  }
-  double cost;
-  LPG_CHECK(lpg_lut_gpu_make_plan(call.problem.weights, call.device, &plan, &cost), LPGEMM_INTERNAL_ERROR,
-            "a kernel was chosen that has no plan for k = %lld on %s", (long long)call.problem.weights->desc.k,
-            call.device->name);
-  if (call.memo) {
-    memcpy(call.memo->words, &plan, sizeof plan);
-    call.memo->filled = 1;
-  }
-  return LPGEMM_SUCCESS;
-}
-
 template <class T>
 static lpgemm_status_t launch_lut(const lpg_call &call, const lut_args &a) {
-  return launch_cluster((const void *)lut_kernel<T>, dim3((unsigned)(a.plan.split_k * a.plan.clusters)), a.plan.split_k,
-                        T::threads, (size_t)a.plan.shared_bytes, call.stream, a, true);
+  return launch_planned(call, (const void *)lut_kernel<T>, a, true);
 }
 
 /* Row after row, each of which reads the weights again. */
@@ -37,7 +17,7 @@ template <int Bits>
 static lpgemm_status_t run_lut(const lpg_call &call) {
   const lpg_packed &weights = *call.problem.weights;
   lut_args a = {};
-  LPG_TRY(find_lut_plan(call, a.plan));
+  a.plan = plan_of<lpg_lut_gpu_plan>(call);
   set_chunk_scales(call, a.scale_data);
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = (int32_t)(weights.k_tiles * lpg_tile_bytes(weights.bits));
@@ -51,7 +31,7 @@ static lpgemm_status_t run_lut(const lpg_call &call) {
   a.x = (const uint8_t *)call.x;
   a.x_type = call.problem.x_type;
   a.epilogue = make_epilogue(call);
-  const bool common = lpgemm_i_lut_gpu_is_common(&weights);
+  const bool common = lpg_lut_gpu_is_common(&weights);
   for (int64_t row = 0; row < call.problem.m; row++) {
     const lpgemm_status_t status =
         common ? launch_lut<lut_traits<Bits, false>>(call, a) : launch_lut<lut_traits<Bits, true>>(call, a);
@@ -63,14 +43,8 @@ static lpgemm_status_t run_lut(const lpg_call &call) {
 }
 
 template <int Bits>
-static lpgemm_status_t prepare_lut() {
-  const void *const kernels[] = {(const void *)lut_kernel<lut_traits<Bits, false>>,
-                                 (const void *)lut_kernel<lut_traits<Bits, true>>};
-  int device, bytes;
-  LPG_CUDA(cudaGetDevice(&device));
-  LPG_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  for (const void *kernel : kernels) LPG_TRY(allow_shared(kernel, (size_t)bytes));
-  return LPGEMM_SUCCESS;
+static lpgemm_status_t load_lut(const lpg_device *device) {
+  return load_kernels(device, lut_kernel<lut_traits<Bits, false>>, lut_kernel<lut_traits<Bits, true>>);
 }
 
 }  // namespace
@@ -79,4 +53,4 @@ static lpgemm_status_t prepare_lut() {
 /* A line of a generated file. */
 #define LPG_LUT_GPU(symbol, bits)                                                               \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_lut<bits>(*call); } \
-  extern "C" lpgemm_status_t symbol##_prepare(void) { return lpg::prepare_lut<bits>(); }
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) { return lpg::load_lut<bits>(device); }

@@ -1,5 +1,5 @@
-/* X on its way to shared memory: fixed point, then tables (lookup_table.h). A warp takes half of the tables of a chunk
- * at a time; every lane writes those that it will read, into its own bank. */
+/* X to shared memory: fixed point, then tables (lut_table.h). A warp makes half of the tables of a chunk at a time;
+ * every lane writes the copy that it will read, in its own bank. */
 #pragma once
 
 #include "../../kernels/prim/async.cuh"
@@ -18,11 +18,11 @@ __device__ inline float x_value(const lut_args &a, int64_t at) {
   }
 }
 
-/* Lane (g, t) brings the four activations of table g of lanes t. */
+/* Half of the tables of a chunk. Lane 4 g + t loads the four elements of X of table g of lanes t. */
 template <class T>
 struct table_task {
   float x[4];
-  int chunk, half; /* of the slice */
+  int chunk, half; /* chunk: of the CTA's part of K */
 
   __device__ void load(const lut_args &a, int task, int first_chunk, int lane) {
     chunk = task / 2;
@@ -75,7 +75,7 @@ struct table_task {
   }
 };
 
-/* The tasks that follow the warp's first one, which was loaded before. */
+/* The warp's tasks; its first one is loaded already. */
 template <class T>
 __device__ inline void make_tables(const lut_args &a, table_task<T> &task, int first_chunk, int chunks, int warp,
                                    int lane, uint8_t *memory) {

@@ -1,10 +1,9 @@
-/* What a table of the lookup kernels has, and how packed words select from it (docs/lut.md): plain arithmetic, for C
+/* What the tables of the GPU's lut hold, and how packed words select from them (docs/lut.md). Plain arithmetic for C
  * and CUDA.
  *
- * Tables belong to chunks of 128 columns. The 32 columns of a chunk that one lane t of the packed form holds make a
- * plane of 32 bits for each bit of the weights; each of its eight nibbles is that bit of four columns, and selects one
- * of 16 sums of these activations as integers: entry e is the sum of +q where e has a one and of -q where it has none.
- */
+ * Tables belong to chunks of 128 k. The 32 k of a chunk that lane t of the packed form holds make a bit plane of 32
+ * bits for each bit of the weights. Each of its eight nibbles has that bit of four k, and selects one of 16 sums of
+ * these elements of X as integers: entry e is the sum of +q where e has a one and of -q where it has a zero. */
 #ifndef LPG_LUT_GPU_TABLE_H
 #define LPG_LUT_GPU_TABLE_H
 
@@ -12,33 +11,33 @@
 
 enum {
   LPG_TABLE_ENTRIES = 16,
-  LPG_TABLES = 8,        /* of a lane and chunk: one a nibble */
-  LPG_TABLE_COARSE = 20, /* digits with which the magnitudes of a chunk are added up, to find its unit */
-  LPG_TABLE_LEAST = -126 /* exponent of a unit: a normal number of fp32 */
+  LPG_TABLES = 8,        /* of a lane t and a chunk: one a nibble */
+  LPG_TABLE_COARSE = 20, /* bits of precision with which the magnitudes of a chunk are added up, to find its unit */
+  LPG_TABLE_LEAST = -126 /* least exponent of a unit: a normal number of fp32 */
 };
 
-/* Magnitudes of a chunk add up to at most 2^digits units, and half a unit for each for rounding: then products with
- * codes, counted in halves of a code from any zero among them, add up to less than 2^31. */
+/* The magnitudes of a chunk add up to at most 2^digits units, plus half a unit each for rounding. Then products with
+ * codes, counted in half codes from any zero among them, add up to less than 2^31. */
 LPG_FN int lpg_table_digits(int bits) { return 30 - bits; }
 
-/* The exponent of the unit of a chunk whose magnitudes are below 2^e: sum is what they add up to in units of
- * 2^(e - LPG_TABLE_COARSE), each rounded up, as the bits of fp32. */
+/* The exponent of the unit of a chunk whose magnitudes are below 2^e. sum: what they add up to, in units of 2^(e -
+ * LPG_TABLE_COARSE), each rounded up, as fp32 bits. */
 LPG_FN int lpg_table_unit(int bits, int e, uint32_t sum) {
   const int unit = e - LPG_TABLE_COARSE + lpg_fixed_exponent(sum) - lpg_table_digits(bits);
   return unit > LPG_TABLE_LEAST ? unit : LPG_TABLE_LEAST;
 }
 
-/* Fields of twice `shift` bits exchange halves: low gets the lower halves (mask) of both, its own below those of high,
- * and high the upper ones. */
+/* In fields of 2 * shift bits: `low` gets the lower halves (mask) of both words, its own below those of `high`; `high`
+ * gets the upper halves. */
 LPG_FN void lpg_exchange_halves(uint32_t *low, uint32_t *high, int shift, uint32_t mask) {
   const uint32_t a = *low, b = *high;
   *low = (a & mask) | (b << shift & ~mask);
   *high = (a >> shift & mask) | (b & ~mask);
 }
 
-/* A lane's words of a row for a chunk, in their order, become its planes, the lowest bit's first. */
+/* Turns a lane's words of a row for a chunk, in their order, into its bit planes, the lowest bit first. */
 LPG_FN void lpg_words_to_planes(int bits, uint32_t *word) {
-  if (bits == 3) { /* bit 3i + j of a half word is of field i of word j, bit 15 of the pair that is spread out */
+  if (bits == 3) { /* bit 3i + j of a half word is of field i of word j; bit 15 of the pair that is spread out */
     const uint32_t first = 0x12491249u, second = first << 1, third = 0x49244924u, last = 0x80008000u;
     const uint32_t a = word[0], b = word[1], c = word[2];
     word[0] = (a & (first | last)) | (b << 1 & second) | (c << 2 & third);
@@ -54,9 +53,9 @@ LPG_FN void lpg_words_to_planes(int bits, uint32_t *word) {
   if (bits > 1) lpg_exchange_halves(&word[0], &word[1], 1, 0x55555555u);
 }
 
-/* The column of a chunk whose bits are bit i of nibble `nibble` of lane t's planes. Of each half word, bit `at` comes
- * from word at % bits: from the field that begins at bit at - at % bits, with 3 bits from the field number at / 3, and
- * bit 15 from a pair of its own. */
+/* The k, within its chunk, of bit i of nibble `nibble` of lane t's planes. In each half word bit `at` comes from word
+ * at % bits: from the field that begins at bit at - at % bits; with 3 bits from field at / 3, and bit 15 from a pair of
+ * its own. */
 LPG_FN int lpg_table_column(int bits, int nibble, int t, int i) {
   const int odd = nibble / 4, at = nibble % 4 * 4 + i, word = at % bits, field = at - word;
   const int pair = bits != 3 ? 2 * (field % 8 / bits) + field / 8 : at == 15 ? 15 : 5 * word + at / 3;

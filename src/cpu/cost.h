@@ -1,0 +1,27 @@
+/* What kernels of the CPU cost, and the planners that follow from it: there is one way to run each. */
+#ifndef LPG_CPU_COST_H
+#define LPG_CPU_COST_H
+
+#include "../internal.h"
+
+/* start: microseconds of a call that does next to nothing. dequantise, multiply: weights that a thread dequantises, and
+ * products that it adds up, a microsecond. tile_n, tile_m: rows of W and of X that a thread takes together; with fewer
+ * such tiles than threads the others wait; 0: no matter. */
+typedef struct lpg_cpu_cost {
+  double start, dequantise, multiply, tile_n, tile_m;
+} lpg_cpu_cost;
+
+int lpgemm_i_cpu_cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
+                     double *ns);
+void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
+                         const void *plan, double ns, lpg_launch *launch);
+
+/* Defines lpgemm_i_NAME_planner with such a cost; what follows are more fields of it. */
+#define LPG_CPU_PLANNER(name, costs, ...)         \
+  static const lpg_cpu_cost name##_cost = costs;  \
+  const lpg_planner lpgemm_i_##name##_planner = { \
+      .cut = lpgemm_i_cpu_cut, .finish = lpgemm_i_cpu_finish, .no_plan = "", .cost = &name##_cost, __VA_ARGS__};
+#define LPG_CPU_COST(...) \
+  { __VA_ARGS__ }
+
+#endif

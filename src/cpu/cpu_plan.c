@@ -1,0 +1,39 @@
+#include <math.h>
+
+#include "cost.h"
+#include "cpu.h"
+
+int lpgemm_i_cpu_cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
+                     double *ns) {
+  (void)problem, (void)device, (void)least, (void)state, (void)plan;
+  *ns = 0.0;
+  return i > 0 ? LPG_NO_MORE : LPG_CANDIDATE;
+}
+
+void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
+                         const void *plan, double ns, lpg_launch *launch) {
+  const lpg_cpu_cost *cost = self->cost;
+  const double n = (double)problem->weights->desc.n, k = (double)problem->weights->desc.k;
+  double m = (double)problem->m, threads = device->threads > 0 ? (double)device->threads : 1.0;
+  (void)plan, (void)ns;
+  if (cost->tile_n > 0) { /* whole tiles */
+    threads = fmin(threads, fmax(1.0, ceil(n / cost->tile_n) * ceil(m / cost->tile_m)));
+    m = ceil(m / cost->tile_m) * cost->tile_m;
+  }
+  launch->threads = (int32_t)threads;
+  launch->mode = -1;
+  launch->us = cost->start + n * k * (1.0 / cost->dequantise + m / cost->multiply) / threads;
+}
+
+/* Measured 2026-11-23 on one thread of an AMD EPYC (family 26), a shared virtual machine, gcc 12; fp16 by u4 (lut: by
+ * the width of the row) with groups of 128, 512 x 4096, m = 1 to 32; start at 16 x 16, m = 1. The best of many runs:
+ * right to a third, no better. What multiplies of blocked.avx512 and of lut's vbmi: 4096 x 4096, m = 1 to 256, one run,
+ * right to a tenth. */
+LPG_CPU_PLANNER(blocked_avx512, LPG_CPU_COST(0.5, 6300.0, 107000.0), .refuses = NULL)
+LPG_CPU_PLANNER(blocked_avx2, LPG_CPU_COST(0.5, 3100.0, 69000.0), .refuses = NULL)
+LPG_CPU_PLANNER(blocked_base, LPG_CPU_COST(0.5, 1900.0, 23000.0), .refuses = NULL)
+/* The same on one thread of the Xeon beside an H200, 4096 x 4096, m = 1 to 1024; there blocked.avx512 has 3900 and
+ * 70000, and lut.u4.vbmi 42000 products. */
+LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 8000.0, 200000.0, 32, 32), .refuses = lpgemm_i_cpu_tiles_refuses)
+LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm_i_cpu_tiles_refuses)
+LPG_CPU_PLANNER(reference, LPG_CPU_COST(20.0, 67.0, 2300.0), .refuses = NULL)

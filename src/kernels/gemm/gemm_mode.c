@@ -1,0 +1,209 @@
+/* How gemm scales weights: which mode a problem takes, and what that mode cannot do. */
+#include "gemm_mode.h"
+
+#include <math.h>
+
+/* ---- what is multiplied by a scale ---- */
+
+/* Powers of two that bound it, as the kernel has it: magnitudes of at most 2^top, and 0 or at least 2^low. */
+typedef struct magnitudes {
+  int top, low;
+} magnitudes;
+
+/* The smallest t with x <= 2^t. */
+static int power_above(double x) {
+  int e = ilogb(x);
+  return ldexp(1.0, e) < x ? e + 1 : e;
+}
+
+/* Integers less their zeros, which are integers. A group's zero is one of the codes or one above. */
+static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d) {
+  const int bits = lpg_bits(d->type);
+  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
+  const double least = lpg_integer_offset(d->type), most = least + lpg_integer_step(d->type) * (ldexp(1.0, bits) - 1.0);
+  const double reach = fmax(fabs(least - zero), fabs(most - zero));
+  magnitudes m = {bits, 0};
+  if (reach > 0.0 && power_above(reach) > m.top) m.top = power_above(reach);
+  return m;
+}
+
+/* fp16 leaves floats but e4m3 where they lie in its own fields, off by the ratio of the biases, and brings codebooks'
+ * largest value near 2^15; with bf16 floats are themselves, and the largest value is below 1. */
+static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  const int bf16 = x_type == LPGEMM_BF16;
+  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14};
+  if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
+    const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1;
+    const int off = bf16 || d->type == LPGEMM_E4M3 ? 0 : 15 - bias;
+    m.top = (1 << e) - bias - off;
+    m.low = 1 - bias - off - lpg_low_field(d->type);
+    return m;
+  }
+  double most = 0.0, least = INFINITY;
+  for (int i = 0; i < 1 << lpg_bits(d->type); i++) {
+    const double magnitude = fabs((double)d->codebook[i]);
+    if (magnitude > most) most = magnitude;
+    if (magnitude > 0.0 && magnitude < least) least = magnitude;
+  }
+  if (most > 0.0) m.low = m.top - 1 - ilogb(most) + ilogb(least);
+  return m;
+}
+
+static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d) : real_magnitudes(d, x_type);
+}
+
+/* ---- scales ---- */
+
+/* fp16: products with the largest scale stay below 2^15. */
+static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  const int top = magnitudes_of(d, x_type).top;
+  return x_type == LPGEMM_BF16 ? 0 : top < 0 ? 14 : 14 - top;
+}
+
+/* The largest difference of the exponents of a row's scales with which no scaled weight falls below the normal numbers
+ * of X's type, and with which, where a scale is the sum of two numbers, the products with the second one are known to
+ * an eighth of that rounding. */
+static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  const int exponent = scale_exponent(d, x_type), product = magnitudes_of(d, x_type).low + exponent;
+  const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;
+  if (d->scale_type == x_type) return product - least;
+  const int products = product - least - 4, rests = exponent - least - digits + 8;
+  return products < rests ? products : rests;
+}
+
+/* The stored integer that stands for zero. */
+static double center_of(const lpgemm_weight_desc_t *d) {
+  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
+  return (zero - lpg_integer_offset(d->type)) / lpg_integer_step(d->type);
+}
+
+/* 1 if some code stands for exactly the zero, so that it is taken off the codes. */
+static int takes_zero_off(const lpgemm_weight_desc_t *d) {
+  const double center = center_of(d);
+  return floor(center) == center && center >= 0.0 && center <= ldexp(1.0, lpg_bits(d->type));
+}
+
+/* Zeros that slots have room for: bytes. */
+static int small_zeros(const lpgemm_weight_desc_t *d) {
+  if (d->zero == LPGEMM_ZERO_PER_GROUP) return d->zero_type == LPGEMM_U8;
+  return takes_zero_off(d) && center_of(d) < 256.0;
+}
+
+static lpg_gemm_scales form_of(const lpg_packed *weights, lpgemm_dtype_t x_type, int on_rows) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type);
+  const int is_integer = kind == LPG_GEMM_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
+  const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
+  lpg_gemm_scales form = LPG_GEMM_SCALES_PREPARED;
+  if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return form;
+  if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return form;
+  if (on_rows || d->scale_type == x_type) {
+    form = large                    ? zeros ? LPG_GEMM_SCALES_ZEROS : LPG_GEMM_SCALES_GROUP
+           : weights->group.k >= 32 ? LPG_GEMM_SCALES_SMALL
+                                    : LPG_GEMM_SCALES_PREPARED;
+  } else if (d->scale_type == LPGEMM_E4M3) {
+    form = LPG_GEMM_SCALES_E4M3;
+  } else if (d->scale_type == LPGEMM_E8M0 && (large || weights->group.k >= 32)) {
+    form = LPG_GEMM_SCALES_E8M0;
+  } else if (d->scale_type == LPGEMM_F16 && large) {
+    form = LPG_GEMM_SCALES_SPLIT;
+  }
+  if (lpg_gemm_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_GEMM_SCALES_PREPARED;
+  const int rows = form == LPG_GEMM_SCALES_GROUP && on_rows;
+  if (rows && lpg_gemm_scales_exist(LPG_GEMM_SCALES_ROW, bf16, kind, bits)) return LPG_GEMM_SCALES_ROW;
+  return lpg_gemm_scales_exist(form, bf16, kind, bits) ? form : LPG_GEMM_SCALES_PREPARED;
+}
+
+/* Scales of a row between 2^10 and 2^16: weights that dequantiser.cuh scales at once are rounded once then, as the
+ * center's product is exact. */
+enum { NEAR_EXPONENT = 15, NEAR_SPAN = NEAR_EXPONENT - 10 };
+
+static int is_near(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int is_integer = lpg_is_integer_kind(d->type);
+  if (!is_integer ||
+      !lpg_gemm_scales_exist(LPG_GEMM_SCALES_NEAR, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits))
+    return 0;
+  const int center = (int)center_of(d);
+  return (center & (center - 1)) == 0 && scale_span <= NEAR_SPAN;
+}
+
+lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t activations, uint32_t scale_span) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const lpgemm_dtype_t x_type = lpg_half_type(activations);
+  lpg_gemm_scaling s;
+  s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
+  s.exponent = scale_exponent(d, x_type);
+  s.form = form_of(weights, x_type, s.on_rows);
+  if (s.form == LPG_GEMM_SCALES_GROUP && is_near(weights, x_type, scale_span)) {
+    s.form = LPG_GEMM_SCALES_NEAR;
+    s.exponent = NEAR_EXPONENT;
+  }
+  if (s.form == LPG_GEMM_SCALES_PREPARED) s.on_rows = 0;
+  return s;
+}
+
+/* ---- refusals ---- */
+
+/* Digits of a number, and of a product of two. */
+static int digits_of(lpgemm_dtype_t type, lpgemm_dtype_t super_type) {
+  int digits = 0;
+  const lpgemm_dtype_t types[] = {type, super_type};
+  for (int i = 0; i < 2; i++) {
+    digits += types[i] == 0                   ? 0
+              : types[i] == LPGEMM_F32        ? 24
+              : types[i] == LPGEMM_F16        ? 11
+              : types[i] == LPGEMM_BF16       ? 8
+              : lpg_is_integer_kind(types[i]) ? lpg_bits(types[i])
+                                              : 4; /* e4m3; e8m0 has fewer */
+  }
+  return digits;
+}
+
+int lpgemm_i_gemm_lost_digits(const lpg_packed *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  if (d->zero != LPGEMM_ZERO_PER_GROUP || !lpg_is_integer_kind(d->zero_type)) return 0;
+  const int digits = digits_of(d->scale_type, d->super_scale_type), held = digits < 24 ? digits : 24;
+  return held + weights->bits > 24 ? held + weights->bits - 24 : 0;
+}
+
+/* Lines: a weight is rounded once in fp32, and once more to X's type, if its rest is exact or, as what a fixed zero
+ * leaves, no larger than itself. */
+static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_type, uint32_t scale_span) {
+  const lpgemm_weight_desc_t *d = &packed->desc;
+  const int scale_digits = digits_of(d->scale_type, d->super_scale_type);
+  if (d->zero == LPGEMM_ZERO_PER_GROUP || d->zero == LPGEMM_ZERO_MINIMUM) {
+    if (lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR) return "it takes no zeros of groups of bipolar weights";
+    const int digits = d->zero == LPGEMM_ZERO_MINIMUM      ? digits_of(d->zero_type, d->super_zero_type)
+                       : lpg_is_integer_kind(d->zero_type) ? 0
+                                                           : digits_of(d->zero_type, 0) + scale_digits;
+    if (digits > 24 || (d->zero == LPGEMM_ZERO_MINIMUM && scale_digits > 24)) {
+      return "its scales and zeros have too many digits for fp32";
+    }
+    if (lpgemm_i_gemm_lost_digits(packed) > 0 && d->k < LPG_BLOCK_K)
+      return "so short rows need all digits of their scales";
+  }
+  if (lpg_gemm_lines_bytes(packed) > LPG_GEMM_MOST_LINE_BYTES) return "its scales and zeros take too much workspace";
+  const lpg_values *v = &packed->values;
+  int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
+  if (d->super_scale_type &&
+      lpg_gemm_scale_groups(packed) > LPG_GEMM_LINES_KEPT) { /* it takes the largest codes for granted */
+    room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
+  }
+  if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {
+    return "the scales of a row are too far apart to be multiplied in the type of X";
+  }
+  return NULL;
+}
+
+const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem) {
+  const lpg_packed *weights = problem->weights;
+  const lpgemm_dtype_t x_type = lpg_half_type(problem->x_type);
+  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(weights, x_type, problem->scale_span);
+  if (scaling.form == LPG_GEMM_SCALES_PREPARED) return refuses_prepared(weights, x_type, problem->scale_span);
+  if (!scaling.on_rows && (int)problem->scale_span > span_limit(&weights->desc, x_type)) {
+    return "the scales of a row are too far apart to be multiplied in the type of X";
+  }
+  return NULL;
+}

@@ -1,0 +1,34 @@
+/* How gemm scales weights. */
+#ifndef LPG_KERNELS_GEMM_MODE_H
+#define LPG_KERNELS_GEMM_MODE_H
+
+#include "gemm_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lpg_gemm_scaling {
+  int on_rows;  /* one scale a row, on its sums */
+  int exponent; /* else the largest scale of a row is brought near 2^exponent */
+  lpg_gemm_scales form;
+} lpg_gemm_scaling;
+
+/* scale_span: of the weights' content, as in lpg_problem. */
+lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t activations, uint32_t scale_span);
+
+/* NULL, or why scales and zeros are not for it. */
+const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem);
+
+/* Digits that scales give away so that products with integer zeros of groups are exact in fp32. */
+int lpgemm_i_gemm_lost_digits(const lpg_packed *weights);
+
+/* The mode PREPARED: makes lines of scales and zeros, and the factors that take rows' sums back from them. */
+lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, void *lines);
+lpgemm_status_t lpgemm_i_cuda_prepare_gemm_lines(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

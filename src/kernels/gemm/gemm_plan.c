@@ -1,0 +1,380 @@
+/* The planner of gemm: work tiles, split-K, multicast of X, and what they cost. */
+#include "gemm_plan.h"
+
+#include <math.h>
+
+#include "../operand/limits.h"
+#include "../operand/x_copy.h"
+#include "gemm_mode.h"
+
+/* ---- what candidates cost, and where their things lie in shared memory ---- */
+
+/* Lays out shared memory; 0 if it does not fit. A stage of weights is for several of X where tiles are long. One of X
+ * that is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go
+ * through the stages in turn, a k block each. */
+static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t shared_memory) {
+  const int each = lpg_gemm_stage_steps(kind->bits, kind->stage_k) * LPG_STEP_K / kind->stage_k;
+  const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
+  const int lines = kind->form == LPG_GEMM_SCALES_PREPARED;
+  p->table = LPG_GEMM_BARRIER_BYTES;
+  p->factors = p->table + kind->table_bytes;
+  p->sums = p->factors + 2 * LPG_GEMM_TILE_N * 4;
+  p->scales = p->sums;
+  if (p->at_once == 1) { /* a warp's sums of a few rows of X; of parts they lie where the stages were */
+    p->scales +=
+        kind->tile.teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, kind->tile.row_tiles * LPG_TILE_ROWS);
+  }
+  const int most = lpg_gemm_most_blocks(kind->tile.tile_m) * block_stages;
+  p->slots = 1 + kind->tile.teams + (most - 2) / block_stages;                              /* as below */
+  p->x_ring = lpg_round_up_to(p->scales + (lines ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
+  const int64_t room = shared_memory - p->x_ring;
+  const int stage_bytes = kind->x_stage_bytes + (lines ? kind->slot_bytes : 0);
+  p->x_stages = 0;
+  for (int32_t w_stages = 2; w_stages <= most; w_stages++) {
+    const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / stage_bytes;
+    const int32_t bound = each == 1 ? w_stages : 1 + each * (w_stages - 1) - others;
+    int32_t x_stages = left < bound ? (int32_t)left : bound;
+    if (x_stages > most) x_stages = most;
+    if (x_stages <= p->x_stages) continue;
+    p->x_stages = x_stages;
+    p->w_stages = w_stages;
+  }
+  /* A producer warp brings one stage of each block; with fewer, or where what it sees release is of two teams in
+   * turn, it could take a stage's next turn but one for its next. */
+  if (p->x_stages < others + block_stages) return 0;
+  p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
+  p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;
+  if (lines) { /* a slot belongs to a stage of X */
+    p->slots = p->x_stages;
+    p->scales = p->shared_bytes;
+    p->shared_bytes += p->slots * kind->slot_bytes;
+  }
+  if (p->at_once > 1) {
+    const int sums_bytes = kind->tile.teams * p->runs * lpg_sums_bytes(kind->tile.tile_m, kind->tile_n);
+    p->sums = p->x_ring;
+    if (p->shared_bytes < p->sums + sums_bytes) return 0;
+  }
+  return 1;
+}
+
+/* How much longer dequantising takes in a form than in the plain one. */
+static double slower_by_mode(lpg_gemm_scales form) {
+  switch (form) {
+    case LPG_GEMM_SCALES_ROW:
+    case LPG_GEMM_SCALES_NEAR: return 0.8;
+    case LPG_GEMM_SCALES_GROUP: return 1.0;
+    case LPG_GEMM_SCALES_ZEROS: return 1.1;
+    case LPG_GEMM_SCALES_SMALL:
+    case LPG_GEMM_SCALES_E8M0:
+    case LPG_GEMM_SCALES_SPLIT: return 1.4;
+    case LPG_GEMM_SCALES_E4M3: return 2.0;
+    default: return 2.2;
+  }
+}
+
+/* Nanoseconds in which a CTA adds up the sums of a work tile's parts out of the others' shared memory, beyond
+ * what storing takes anyway (H200). In clusters of eight with 256 rows to add up it is the most of a small matrix
+ * (2026-11-22: 1024 x 4096 to 3072 x 6144 with 4 to 128 rows of X). Work tiles of 128 rows of X take longer to store
+ * whole as well, so less comes on top (2026-11-23: 4096 x 4096 to 8192 x 28672 with 128 and 256 rows); of 256 rows of X
+ * each block reads 128 KB, one other block's after the other (the same day, the suite regret). */
+static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
+  const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams >= LPG_GEMM_TILE_N;
+  if (p->at_once == 1) return 0.0;
+  if (kind->tile.tile_m == LPG_GEMM_TILE_M) return 1250.0 * p->split_k;
+  return (p->split_k > 1 && kind->tile.tile_m < 128 ? 1500.0 : 700.0) +
+         (many ? kind->tile.tile_m * (kind->tile.tile_m > 32 ? 75.0 : 35.0) : 0.0);
+}
+
+/* Nanoseconds of 128 rows by a k block of 4-bit integers in the plain form: measured on the H200 with each
+ * work tile forced, 32 to 2048 rows of X, four shapes, 2026-11-23 (docs/log/2026-11.md). */
+enum {
+  LPG_GEMM_DEQUANT_NS = 830,         /* to decode them, in work tiles of up to 128 rows of X */
+  LPG_GEMM_MULTIPLY_NS = 11,         /* to multiply them by a row of X */
+  LPG_GEMM_EXPOSED_DEQUANT_NS = 350, /* with 256 rows of X: what of dequantising is not hidden, */
+  LPG_GEMM_LOAD_NS = 440,            /* by the warps that load a block: as long as work tiles of few rows of X take */
+  LPG_GEMM_TILE_NS = 1800,           /* of a work tile beside its blocks, */
+  LPG_GEMM_LARGE_TILE_NS = 1200,     /* with 256 rows of X, */
+  LPG_GEMM_START_NS = 1500           /* and of a call */
+};
+
+/* Nanoseconds of a k block and of a work tile, and how many times as long as that all takes. */
+typedef struct gemm_costs {
+  double block, half_block, tile, slower;
+} gemm_costs;
+
+/* A k block, at the speed of dequantising and multiplying or of its share of the memory. */
+static double block_ns(const lpg_gemm_kind *kind, double tile_m) {
+  const double share = kind->tile_n / 128.0;
+  /* Of what a work tile reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23).
+   */
+  const double codes = kind->tile_n * 32.0 * kind->bits, x = tile_m * 512.0 / kind->multicast;
+  const double read = fmax(codes / 30.0, (codes + x) / 48.0);
+  const double slower = slower_by_mode(kind->form);
+  const double crowded =
+      kind->tile.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
+  /* Decoding and multiplying overlap, the better the more one of them takes. */
+  const double decode = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
+  const double both = tile_m >= LPG_GEMM_TILE_M ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m
+                                                : cbrt(decode * decode * decode + multiply * multiply * multiply);
+  /* 128 rows by 128 rows of X overlap less (128 to 512 rows of X, five shapes: H200, 2026-11-23). */
+  const double small = tile_m == 128 && kind->tile.row_tiles == 1 ? 1.1 : 1.0;
+  return fmax(fmax(read, LPG_GEMM_LOAD_NS), both * crowded * small);
+}
+
+static gemm_costs costs_of(const lpg_gemm_kind *kind, double slower_dequantiser) {
+  const int tile_m = kind->tile.tile_m, most = tile_m == LPG_GEMM_TILE_M;
+  const gemm_costs costs = {block_ns(kind, tile_m), lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m) : 0.0,
+                            (double)(most ? LPG_GEMM_LARGE_TILE_NS : LPG_GEMM_TILE_NS), slower_dequantiser};
+  return costs;
+}
+
+/* Nanoseconds that the plan may take: work tiles in turn. */
+static double cost_of(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const gemm_costs *costs) {
+  const int rounds = (p->whole + p->clusters - 1) / p->clusters, halves = p->whole < p->n_tiles * p->m_tiles;
+  const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams;
+  return (rounds * (blocks * costs->block + costs->tile + parts_cost(p, kind)) +
+          halves * (blocks * costs->half_block + costs->tile) + LPG_GEMM_START_NS) *
+         costs->slower;
+}
+
+/* What a plan of the kind has however K is cut; 0 if there is none. */
+static int make_frame(const lpg_gemm_kind *kind, const lpg_packed *weights, int64_t m, lpg_gemm_plan *p) {
+  const lpg_gemm_plan none = {0};
+  *p = none;
+  p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
+  p->multicast = kind->multicast;
+  p->n_tiles = (int32_t)((weights->desc.n + kind->tile_n * kind->multicast - 1) / (kind->tile_n * kind->multicast));
+  p->m_tiles = (int32_t)((m + kind->tile.tile_m - 1) / kind->tile.tile_m);
+  return (int64_t)p->n_tiles * p->m_tiles <= INT32_MAX;
+}
+
+/* Cuts K for clusters of so many blocks into so many parts (0: one for each team); 0 if it has no so many parts, or the
+ * device no such clusters that run at once. */
+static int split(const lpg_gemm_kind *kind, int64_t m, const lpg_device *device, int split_k_log2, int parts,
+                 lpg_gemm_plan *p) {
+  if (kind->multicast > 1 && split_k_log2 > 0) return 0;
+  const int cluster = kind->multicast << split_k_log2;
+  const int32_t most = cluster > 1 ? device->clusters[cluster] : device->sms;
+  const int32_t tiles = p->n_tiles * p->m_tiles;
+  p->split_k = 1 << split_k_log2;
+  p->at_once = p->split_k * kind->tile.teams;
+  p->runs = parts > 0 ? parts / p->at_once : 1;
+  p->parts = p->at_once * p->runs;
+  if (parts > 0 && p->parts != parts) return 0;
+  if (p->runs > 1 && !lpg_gemm_has_runs(kind->tile.tile_m, kind->tile.row_tiles)) return 0;
+  if (p->runs > 2 && p->at_once > 1) return 0; /* each part's sums stay by themselves */
+  if (most <= 0 || (p->parts > 1 && p->parts > p->blocks)) return 0;
+  p->clusters = tiles < 1 ? 1 : tiles < most ? tiles : most;
+  p->whole = p->parts == 1 && lpg_gemm_has_halves(kind->tile.tile_m)
+                 ? lpg_whole_tiles(tiles, p->clusters, m, kind->tile.tile_m)
+                 : tiles;
+  p->part = lpg_partition_of(p->blocks, p->parts);
+  return 1;
+}
+
+/* How much longer work tiles take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at
+ * 8192 x 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200,
+ * 2026-11-22; 2 bits and e4m3 2026-11-23). */
+static double slower_of_128(const lpgemm_weight_desc_t *d, int64_t m) {
+  const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < 128;
+  if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return few ? 1.1 : 1.15;
+  switch (bits) {
+    case 1: return few ? 0.87 : 0.92;
+    case 2: return few ? 1.0 : 0.98;
+    case 3:
+    case 4: return 1.0;
+    case 5: return 1.1;
+    case 6: return few ? 1.03 : 1.07;
+    case 7: return few ? 1.18 : 1.26;
+    default: return is_integer || d->type == LPGEMM_E4M3 ? 1.08 : few ? 1.2 : 1.24;
+  }
+}
+
+/* With 256 rows of X weights are dequantised half as often, and that is hidden (H200, 2026-11-23). */
+static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, int tile_m) {
+  const double slower = slower_of_128(d, m);
+  return tile_m == LPG_GEMM_TILE_M ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
+}
+
+/* ---- candidates ---- */
+
+static const lpg_gemm_tile work_tiles[] = {
+#define TILE(tile_m, row_tiles, teams, warps) {tile_m, row_tiles, teams, warps},
+    LPG_GEMM_TILES(TILE)
+#undef TILE
+};
+
+typedef struct gemm_state {
+  lpg_gemm_scales mode;
+  int parts;          /* of K; 0: any number */
+  int x_is_mapped;    /* TMA can read X */
+  lpg_gemm_kind kind; /* of the work tile at hand */
+  lpg_gemm_plan frame;
+  gemm_costs costs;
+  int32_t tile;
+} gemm_state;
+
+static lpg_gemm_kind kind_of(const lpg_problem *problem, const lpg_gemm_planned *p) {
+  const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).form;
+  return lpg_gemm_kind_of(problem->weights, work_tiles[p->tile], mode, p->plan.multicast);
+}
+
+static void begin_parts(const lpg_problem *problem, int parts, gemm_state *s) {
+  s->mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).form;
+  s->parts = parts;
+  s->x_is_mapped = !problem->x_unaligned || lpg_x_copy_bytes(problem, 2) > 0;
+}
+
+/* CTAs that share X come first: of equals they read less. */
+static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
+  const lpg_packed *weights = problem->weights;
+  const int at = i / LPG_GEMM_MOST_MULTICAST, multicast = LPG_GEMM_MOST_MULTICAST - i % LPG_GEMM_MOST_MULTICAST;
+  gemm_state *s = state;
+  (void)device;
+  if (at >= (int)(sizeof work_tiles / sizeof work_tiles[0])) return LPG_NO_MORE;
+  const lpg_gemm_tile t = work_tiles[at];
+  if (!lpg_gemm_has(s->mode, weights->bits, t.tile_m, t.row_tiles, t.teams, t.teams * t.warps)) return LPG_HOLE;
+  if (!lpg_gemm_has_multicast(t.tile_m, t.row_tiles, multicast) || (multicast > 1 && !s->x_is_mapped)) return LPG_HOLE;
+  if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
+  /* all rows of a work tile are multiplied, there or not */
+  if (t.tile_m == LPG_GEMM_TILE_M && problem->m <= LPG_GEMM_TILE_M / 2) return LPG_HOLE;
+  s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
+  s->costs = costs_of(&s->kind, slower_by_dequantiser(&weights->desc, problem->m, t.tile_m));
+  s->tile = at;
+  return make_frame(&s->kind, weights, problem->m, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
+}
+
+static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
+               double *ns) {
+  const gemm_state *s = state;
+  lpg_gemm_planned *p = plan;
+  (void)least;
+  if (i >= LPG_CLUSTER_SIZES) return LPG_NO_MORE;
+  p->plan = s->frame;
+  p->tile = s->tile;
+  if (!split(&s->kind, problem->m, device, i, s->parts, &p->plan)) return LPG_HOLE;
+  *ns = cost_of(&p->plan, &s->kind, &s->costs);
+  return LPG_CANDIDATE;
+}
+
+static int lay_out(const lpg_device *device, const void *state, void *plan) {
+  return place(&((lpg_gemm_planned *)plan)->plan, &((const gemm_state *)state)->kind, device->shared_memory);
+}
+
+/* ---- batch invariance: the parts of K must not depend on M ---- */
+
+static void begin_with_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
+                             void *state) {
+  (void)device;
+  begin_parts(problem, self->tile_n, state);
+}
+
+static void finish_with_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
+                              const void *plan, double ns, lpg_launch *launch) {
+  (void)self, (void)problem, (void)device, (void)plan;
+  launch->us = ns / 1000.0;
+}
+
+/* Nanoseconds of the best plan with so many parts. */
+static double cost_with_parts(const lpg_problem *problem, const lpg_device *device, int parts) {
+  const lpg_planner with_parts = {.begin = begin_with_parts,
+                                  .tile = tile,
+                                  .cut = cut,
+                                  .lay_out = lay_out,
+                                  .finish = finish_with_parts,
+                                  .no_plan = "",
+                                  .plan_bytes = sizeof(lpg_gemm_planned),
+                                  .tile_n = parts};
+  lpg_planned planned;
+  return lpgemm_i_plan(&with_parts, problem, device, &planned) ? HUGE_VAL : planned.launch.us * 1000.0;
+}
+
+/* The number that is the least wrong from a few rows to many, by how many times as long as the best plan it takes. */
+static int invariant_parts(const lpg_problem *problem, const lpg_device *device) {
+  enum { CHOICES = LPG_CLUSTER_SIZES + 1 }; /* powers of two: CTAs of a cluster by one or two teams */
+  static const int64_t rows[] = {16, 64, 256, 2048};
+  double worst[CHOICES] = {0.0};
+  for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+    double cost[CHOICES], best = HUGE_VAL;
+    lpg_problem p = *problem;
+    p.m = rows[r];
+    p.x_unaligned = 0; /* nor on where X lies */
+    for (int i = 0; i < CHOICES; i++) {
+      cost[i] = cost_with_parts(&p, device, 1 << i);
+      if (cost[i] < best) best = cost[i];
+    }
+    for (int i = 0; i < CHOICES; i++) worst[i] = fmax(worst[i], cost[i] / best);
+  }
+  int least = 0;
+  for (int i = 1; i < CHOICES; i++) {
+    if (worst[i] < worst[least]) least = i;
+  }
+  return 1 << least;
+}
+
+static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
+  (void)self;
+  begin_parts(problem, problem->batch_invariant ? invariant_parts(problem, device) : 0, state);
+}
+
+/* ---- refusals, the time of a call, the workspace ---- */
+
+static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  const char *reason = lpgemm_i_dequantisers_refuse(problem);
+  (void)self, (void)device;
+  if (!reason) reason = lpgemm_i_gemm_scales_refuse(problem);
+  if (reason) return reason;
+  return problem->m > INT32_MAX / 2 ? "it takes no matrix as large as this" : NULL;
+}
+
+/* Microseconds that preparing scales takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
+ * 2026-11-23). */
+static double prepare_us(const lpg_packed *weights) {
+  const double twice = lpg_gemm_scale_groups(weights) > LPG_GEMM_LINES_KEPT ? 1.85 : 1.0;
+  return 3.0 + (double)lpg_gemm_lines_bytes(weights) / 2.5e6 * twice;
+}
+
+static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
+                   double ns, lpg_launch *launch) {
+  const lpg_gemm_plan *p = &((const lpg_gemm_planned *)plan)->plan;
+  const lpg_gemm_kind kind = kind_of(problem, plan);
+  const int cluster = p->split_k * p->multicast;
+  (void)self;
+  launch->tile_n = kind.tile_n;
+  launch->tile_m = kind.tile.tile_m;
+  launch->split_k = p->split_k;
+  launch->multicast = p->multicast;
+  launch->clusters = p->clusters;
+  launch->at_once = cluster > 1 ? device->clusters[cluster] : device->sms;
+  launch->work_tiles = (int64_t)p->n_tiles * p->m_tiles;
+  launch->passes = 1;
+  launch->threads = 32 * (kind.tile.teams * kind.tile.warps + LPG_GEMM_PRODUCER_WARPS);
+  launch->shared_bytes = p->shared_bytes;
+  launch->stages = p->x_stages;
+  launch->mode = (int32_t)kind.form;
+  /* 1.5 us: the costs compare plans, and leave out what all of them take on small matrices. */
+  launch->us = 1.5 + lpg_x_copy_us(problem, 2) +
+               (kind.form == LPG_GEMM_SCALES_PREPARED ? prepare_us(problem->weights) : 0.0) + ns / 1000.0;
+}
+
+static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span);
+  const int prepared = scaling.form == LPG_GEMM_SCALES_PREPARED;
+  (void)self, (void)device;
+  return lpg_x_copy_bytes(problem, 2) + (prepared ? (size_t)lpg_gemm_lines_bytes(problem->weights) : 0);
+}
+
+static const char *const modes[] = {"row", "group", "near", "zeros", "small", "e4m3", "e8m0", "split", "prepared"};
+const lpg_planner lpgemm_i_gemm_planner = {.refuses = refuses,
+                                           .begin = begin,
+                                           .tile = tile,
+                                           .cut = cut,
+                                           .lay_out = lay_out,
+                                           .finish = finish,
+                                           .workspace = workspace,
+                                           .no_plan = "the GPU has too little shared memory for it",
+                                           .modes = modes,
+                                           .state_bytes = sizeof(gemm_state),
+                                           .plan_bytes = sizeof(lpg_gemm_planned),
+                                           .mma = LPG_WGMMA_F16,
+                                           .dequantises = LPG_DEQUANT_PER_TILE};

@@ -1,0 +1,227 @@
+/* gemm: the kernel that prepares scales and zeros of any type and level, so that gemm reads one kind only: for each
+ * row and group a pair of fp32 (scale, rest), weight = d * scale + rest, where d is what the dequantiser gives.
+ *
+ *   a CTA has a row tile, a thread rows g and g + 8 of every 32nd group:
+ *     pass 1: read the packed scales and zeros, find a bound of each row's weights
+ *     pass 2: multiply by the power of two that brings the bound near 2^top, store; its inverse is the row's factor
+ *   Up to LPG_GEMM_LINES_KEPT groups a row stay in registers between the passes; longer rows are read twice. Where such
+ *   rows have two levels, the bound comes from the upper level alone, with the largest value of the lower one. */
+#include "../../cuda/cuda.h"
+#include "../operand/operand_args.cuh"
+#include "../prim/pdl.cuh"
+#include "gemm_mode.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+constexpr int batch = 8, sweep = LPG_GEMM_LINES_KEPT / batch, prepare_threads = sweep * 8;
+
+struct prepare_args {
+  scale_section section[scale_roles]; /* values NULL: there is none */
+  int groups, super_each;             /* groups of a row; groups of a super-group, 0: all */
+  zero_mode mode;
+  float step; /* the value of a code, less a fixed zero, is step * d + base */
+  float base;
+  float most;                  /* the largest magnitude of a value less a fixed zero */
+  int lost_bits;               /* mantissa bits that scales lose */
+  int supers;                  /* super-groups of a row, if the bound comes from them; else 0 */
+  float most_scale, most_zero; /* the largest magnitudes of the lower level */
+  int top;
+  float *factors;
+  float4 *prepared;
+};
+
+/* The packed scales and zeros of a row tile and `batch` groups. */
+struct packed_scales {
+  uint2 packed[scale_roles][batch]; /* rows g and g + 8, as they are packed */
+
+  __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
+#pragma unroll
+    for (int role = 0; role < scale_roles; role++) {
+      const scale_section &s = a.section[role];
+      if (s.values == nullptr) continue;
+      const uint8_t *const row = s.values + (int64_t)row_tile * s.row_bytes;
+      const bool super = role == role_super_scale || role == role_super_zero;
+      const auto each = [&](auto use) {
+#pragma unroll
+        for (int j = 0; j < batch; j++) {
+          const int group = min(first + j * sweep, a.groups - 1);
+          const int index = !super ? group : a.super_each ? (unsigned)group / (unsigned)a.super_each : 0;
+          packed[role][j].y = 0;
+          use(packed[role][j], row + (int64_t)index * s.slot_bytes);
+        }
+      };
+      switch (s.slot_bytes) {
+        case 64: each([=](uint2 &to, const uint8_t *at) { to = ((const uint2 *)at)[g]; }); break;
+        case 32: each([=](uint2 &to, const uint8_t *at) { to.x = ((const uint32_t *)at)[g]; }); break;
+        case 16: each([=](uint2 &to, const uint8_t *at) { to.x = ((const uint16_t *)at)[g]; }); break;
+        default: each([=](uint2 &to, const uint8_t *at) { to.x = at[g]; }); break;
+      }
+    }
+  }
+
+  /* Calls use(j, values) for the values of a role, if it has any. */
+  template <class Use>
+  __device__ void each(const prepare_args &a, scale_role role, Use use) const {
+    if (a.section[role].values == nullptr) return;
+    with_reader(a.section[role].type, [&](auto read) {
+#pragma unroll
+      for (int j = 0; j < batch; j++) use(j, read((const uint8_t *)&packed[role][j], 0));
+    });
+  }
+};
+
+/* x rounded to `lost` mantissa bits fewer. */
+__device__ inline float without_bits(float x, int lost) {
+  return lpg_bits_f32((lpg_f32_bits(x) + (1u << lost >> 1)) & ~0u << lost);
+}
+
+/* The largest magnitudes that the weights of two rows may have. */
+__device__ inline float2 bound_of(const prepare_args &a, float2 scale, float2 zero) {
+  const auto bound = [&](float scale, float zero) {
+    return a.mode == zero_minimum ? a.most * fabsf(scale) + fabsf(zero) : (a.most + fabsf(zero)) * fabsf(scale);
+  };
+  return make_float2(bound(scale.x, zero.x), bound(scale.y, zero.y));
+}
+
+__device__ inline float2 larger(float2 a, float2 b) { return make_float2(fmaxf(a.x, b.x), fmaxf(a.y, b.y)); }
+
+/* Scales and rests of `batch` groups, before the row's power of two. */
+struct prepared_scales {
+  float2 scale[batch], rest[batch]; /* rest: a zero is not yet multiplied by the scale */
+
+  __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
+    packed_scales scale_data;
+    scale_data.load(a, row_tile, first, g);
+#pragma unroll
+    for (int j = 0; j < batch; j++) {
+      scale[j] = make_float2(1.0f, 1.0f);
+      rest[j] = make_float2(0.0f, 0.0f);
+    }
+    const auto times = [](float2 &x, float2 y) {
+      x.x *= y.x;
+      x.y *= y.y;
+    };
+    scale_data.each(a, role_scale, [&](int j, float2 x) { scale[j] = x; });
+    scale_data.each(a, role_super_scale, [&](int j, float2 x) { times(scale[j], x); });
+    scale_data.each(a, role_zero, [&](int j, float2 x) { rest[j] = x; });
+    scale_data.each(a, role_super_zero, [&](int j, float2 x) { times(rest[j], x); });
+#pragma unroll
+    for (int j = 0; j < batch; j++) {
+      scale[j].x = without_bits(scale[j].x, a.lost_bits);
+      scale[j].y = without_bits(scale[j].y, a.lost_bits);
+    }
+  }
+
+  __device__ void bound(const prepare_args &a, float2 &most) const {
+#pragma unroll
+    for (int j = 0; j < batch; j++) most = larger(most, bound_of(a, scale[j], rest[j]));
+  }
+};
+
+/* A bound of the weights of a super-group. */
+__device__ inline float2 super_bound(const prepare_args &a, int row_tile, int super, int g) {
+  float2 value[2] = {make_float2(1.0f, 1.0f), make_float2(0.0f, 0.0f)};
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    const scale_section &s = a.section[i ? role_super_zero : role_super_scale];
+    if (s.values == nullptr) continue;
+    const float most = i ? a.most_zero : a.most_scale;
+    with_reader(s.type, [&](auto read) {
+      const float2 two = read(s.values + (int64_t)row_tile * s.row_bytes + (int64_t)super * s.slot_bytes, g);
+      value[i] = make_float2(two.x * most, two.y * most);
+    });
+  }
+  return bound_of(a, value[0], value[1]);
+}
+
+/* Scale and rest. With a zero, their product is exact: the scale has lost bits enough, see lpgemm_i_gemm_lost_digits().
+ */
+__device__ inline float2 prepare(const prepare_args &a, float scale, float zero, float power) {
+  const float s = scale * power;
+  if (a.mode == zero_minimum) return make_float2(s * a.step, fmaf(a.base, s, zero * power));
+  return make_float2(s * a.step, (a.base - zero) * s);
+}
+
+static __global__ void __launch_bounds__(prepare_threads, 2)
+    gemm_prepare_kernel(const __grid_constant__ prepare_args a) {
+  __shared__ int most_bits[LPG_TILE_ROWS]; /* fp32 values that are not negative are in order as integers */
+  const int row_tile = blockIdx.x, g = threadIdx.x % 8;
+  pdl_launch_next();
+  if (threadIdx.x < LPG_TILE_ROWS) most_bits[threadIdx.x] = 0;
+  __syncthreads();
+  pdl_wait();
+  prepared_scales scales;
+  float2 most = make_float2(0.0f, 0.0f);
+  for (int super = threadIdx.x / 8; super < a.supers; super += sweep) {
+    most = larger(most, super_bound(a, row_tile, super, g));
+  }
+#pragma unroll 1
+  for (int first = threadIdx.x / 8; a.supers == 0 && first < a.groups; first += sweep * batch) {
+    scales.load(a, row_tile, first, g);
+    scales.bound(a, most);
+  }
+  atomicMax(&most_bits[g], __float_as_int(most.x));
+  atomicMax(&most_bits[g + 8], __float_as_int(most.y));
+  __syncthreads();
+  const auto power_of = [&](int row) {
+    const float bound = __int_as_float(most_bits[row]);
+    const int e = bound > 0.0f ? a.top - (bound < INFINITY ? ilogbf(bound) : 127) : 0;
+    return max(min(e, 126), -126);
+  };
+  if (threadIdx.x < LPG_TILE_ROWS) {
+    a.factors[row_tile * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -power_of(threadIdx.x));
+  }
+  const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
+  const bool again = a.groups > LPG_GEMM_LINES_KEPT;
+  float4 *const out = a.prepared + (int64_t)row_tile * a.groups * 8 + g;
+#pragma unroll 1
+  for (int first = threadIdx.x / 8; first < a.groups; first += sweep * batch) {
+    if (again) scales.load(a, row_tile, first, g);
+#pragma unroll
+    for (int j = 0; j < batch; j++) {
+      const int group = first + j * sweep;
+      const float2 one = prepare(a, scales.scale[j].x, scales.rest[j].x, power);
+      const float2 two = prepare(a, scales.scale[j].y, scales.rest[j].y, other);
+      if (group < a.groups) out[group * 8] = make_float4(one.x, one.y, two.x, two.y);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lpg
+
+lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, void *prepared) {
+  const lpg_packed &weights = *call->problem.weights;
+  const lpgemm_weight_desc_t &d = weights.desc;
+  if (call->skip_product || weights.row_tiles == 0 || d.k == 0) return LPGEMM_SUCCESS;
+  lpg::dequantiser_args dequantiser = {};
+  lpg::scales_args scale_data = {};
+  lpg::set_gemm_dequantiser(*call, dequantiser, scale_data);
+  lpg::add_sections(*call, 1, 1, scale_data);
+  lpg::prepare_args a = {};
+  for (int role = 0; role < lpg::scale_roles; role++) {
+    if (scale_data.which[role] >= 0) a.section[role] = scale_data.section[scale_data.which[role]];
+  }
+  a.groups = (int)lpg_gemm_scale_groups(&weights);
+  a.super_each = weights.super.count > 1 ? (int)(weights.super.k / weights.group.k) : 0;
+  a.mode = scale_data.mode;
+  a.step = scale_data.factor;
+  a.base = scale_data.fixed_shift;
+  a.most = (float)weights.values.most;
+  if (a.groups > LPG_GEMM_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
+    a.supers = weights.super.count > 1 ? (int)weights.super.count : 1;
+    a.most_scale = (float)lpgemm_i_largest_value(d.scale_type, NULL);
+    if (d.zero_type) a.most_zero = (float)lpgemm_i_largest_value(d.zero_type, NULL);
+  }
+  a.lost_bits = lpgemm_i_gemm_lost_digits(&weights);
+  a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;
+  a.factors = factors;
+  a.prepared = (float4 *)prepared;
+  return lpg::launch_cluster((const void *)lpg::gemm_prepare_kernel, dim3((unsigned)weights.row_tiles), 1,
+                             lpg::prepare_threads, 0, call->stream, a, true);
+}
+
+lpgemm_status_t lpgemm_i_cuda_prepare_gemm_lines(void) {
+  return lpg::allow_shared((const void *)lpg::gemm_prepare_kernel, 0);
+}

@@ -1,0 +1,219 @@
+/* gemm: scales and zeros as they are packed: producer warps copy them to shared memory a k block at a time, consumer
+ * warps make the scale and centre of each scale group from them.
+ *
+ * A stage of scales holds, for every row tile of the work tile: the scales of each scale group, its zeros, and the
+ * rows' exponents (scales_layout()). What is the same in all stages is written once by the consumer warps. Prepared
+ * scales are copied as they are, a stage of X at a time. */
+#pragma once
+
+#include "gemm_scales.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* ---- to shared memory ---- */
+
+/* What a lane copies of one section for each k block of a work tile: Bytes of each scale group. Groups that are
+ * larger than a scale group are repeated. Addresses are computed once a work tile, since the whole CTA waits for the
+ * producer warps. Row tiles and groups beyond the matrix are zero. */
+template <int RowTiles, int ScaleGroups, int Bytes>
+struct section_copier {
+  static constexpr int pieces = Bytes / 16, each = ScaleGroups * pieces; /* pieces of 16 bytes; each: of a row tile */
+  static constexpr int all = RowTiles * each, step = 32 / each; /* step: row tiles that a warp copies at once */
+  static_assert(32 % each == 0, "lanes have whole row tiles");
+  const uint8_t *values;     /* the lane's first piece, in k block 0 */
+  int left, rows;            /* from there on: bytes of a row tile, and row tiles */
+  int block_bytes, row_step; /* from a k block to the next, and from a row tile to the lane's next */
+
+  __device__ void set_rows(const scale_section &s, int row_tile, int row_tiles, int lane) {
+    const int piece = lane % each, first = row_tile + lane / each;
+    const int in_block = piece / pieces * s.groups / ScaleGroups * s.slot_bytes + piece % pieces * 16;
+    values = s.values + (int64_t)first * s.row_bytes + in_block;
+    left = s.row_bytes - in_block;
+    rows = row_tiles - first;
+    block_bytes = s.blocks_each ? s.block_bytes : 0;
+    row_step = step * s.row_bytes;
+  }
+
+  __device__ void copy(uint32_t to, int block, int lane) const {
+    const int block_at = block * block_bytes;
+    const uint8_t *from = values + block_at;
+    const bool there = block_at < left;
+    if (all < 32 && lane >= all) return;
+#pragma unroll
+    for (int i = 0; i * 32 < all; i++, from += row_step) {
+      copy16_async(to + (i * 32 + lane) * 16, from, there && i * step < rows);
+    }
+  }
+};
+
+/* Copies the prepared scales of a stage: stage_groups groups of each row tile, from group `first` on. */
+template <class T>
+__device__ inline void copy_prepared_scales(const gemm_args &a, uint32_t to, int row_tile, int first, int lane) {
+  constexpr int row_tiles = row_tiles_of<T>, pieces = LPG_GEMM_LINE_BYTES / 16;
+  const int each = a.stage_groups * pieces, log2 = __ffs(each) - 1;
+  const uint8_t *const from = a.lines + (int64_t)first * LPG_GEMM_LINE_BYTES;
+  const int there = (a.line_groups - first) * pieces; /* pieces of the row left; beyond it: zero */
+#pragma unroll 4
+  for (int i = lane; i < row_tiles << log2; i += 32) {
+    const int piece = i & (each - 1), row = min(row_tile + (i >> log2), a.row_tiles - 1);
+    copy16_async(to + i * 16, from + ((int64_t)row * a.line_groups * pieces + piece) * 16, piece < there);
+  }
+}
+
+/* The scales and zeros of a work tile, a k block at a time. */
+template <class T>
+struct scales_copier {
+  static constexpr lpg_gemm_slot layout = T::scales_layout();
+  section_copier<row_tiles_of<T>, layout.scale_groups, layout.scale_bytes> scales;
+  section_copier<row_tiles_of<T>, layout.scale_groups, 16> zeros;
+  int row_tile;
+
+  static_assert(layout.zero_bytes == 0 || layout.zero_bytes == 16, "a zero is a byte");
+  __device__ static bool has_scales(const gemm_args &a) { return !a.scale_data.scale_on_rows; }
+  __device__ static bool has_zeros(const gemm_args &a) { return T::reads_zeros && a.scale_data.mode == zero_per_group; }
+  __device__ static const scale_section &section(const gemm_args &a, scale_role role) {
+    return a.scale_data.section[a.scale_data.which[role]];
+  }
+
+  __device__ void set_rows(const gemm_args &a, int row_tile_, int lane) {
+    row_tile = row_tile_;
+    if (has_scales(a)) scales.set_rows(section(a, role_scale), row_tile, a.row_tiles, lane);
+    if (has_zeros(a)) zeros.set_rows(section(a, role_zero), row_tile, a.row_tiles, lane);
+  }
+
+  /* first: a team's first block of the work tile; the consumers read the rows' exponents from there only. */
+  __device__ void copy(const gemm_args &a, uint32_t to, int block, bool first, int lane) const {
+    if (has_scales(a)) {
+      scales.copy(to, block, lane);
+      if (first && lane < row_tiles_of<T>) {
+        copy16_async(to + layout.exponents + lane * LPG_TILE_ROWS,
+                     a.exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
+      }
+    }
+    if (has_zeros(a)) zeros.copy(to + layout.zeros, block, lane);
+  }
+};
+
+/* Fills what scales_copier does not write (it runs at the same time): scales of 1 where the scale goes on the sums,
+ * and the zero that all groups have. */
+template <class T>
+__device__ inline void fill_scales(const gemm_args &a, uint8_t *scales) {
+  constexpr lpg_gemm_slot layout = T::scales_layout();
+  const uint32_t one = T::X::round(1.0f);
+  const uint32_t zero = (uint32_t)a.dequantiser.center * 0x01010101u;
+  const int first = a.scale_data.scale_on_rows ? 0 : layout.zeros / 4;
+  const int end = T::reads_zeros && a.scale_data.mode != zero_per_group ? layout.exponents / 4 : layout.zeros / 4;
+  if (first >= end) return;
+  for (int s = 0; s < a.plan.slots; s++) {
+    uint32_t *const words = (uint32_t *)(scales + s * layout.bytes);
+    for (int i = first + threadIdx.x; i < end; i += 32 * T::warps) words[i] = i < layout.zeros / 4 ? one : zero;
+  }
+}
+
+/* ---- to registers ---- */
+
+/* 2^(code - 127 + exponent) in both halves; what is too small is 0, and code 255 is NaN. */
+template <class X>
+__device__ inline uint32_t power_of_code(uint32_t code, int exponent) {
+  const uint32_t field = (uint32_t)max((int)code + exponent - 127 + X::bias, 0);
+  return code == 255 ? both(0x7fff) : field * both(1u << X::mantissa);
+}
+
+template <class X>
+__device__ inline float2 widen_two(uint32_t pair) {
+  return X::mantissa == 10 ? __half22float2(*(const __half2 *)&pair)
+                           : make_float2(lpg_bits_f32(pair << 16), lpg_bits_f32(pair & 0xffff0000u));
+}
+
+/* The scales, zeros and centres of rows g and g + 8 of a row tile (g = lane / 4), for one scale group. */
+template <class T>
+struct row_scales_of {
+  uint32_t scale[2], scale_low[2]; /* scale_low: where a scale is the sum of two numbers, the second */
+  float2 prepared[2];              /* prepared scales: weight = d * x + y */
+  uint32_t power[2];               /* the power of two on scales, as two factors of X's type; halves: rows g, g + 8 */
+  int exponent[2];                 /* log2 of it */
+  typename T::Dequantiser::rows rows[2];
+  typename scaled_dequantiser<T::Bits>::rows near[2];
+
+  __device__ void set_centers(uint32_t of_g, uint32_t of_other) {
+    T::Dequantiser::set_center(rows[0], of_g);
+    T::Dequantiser::set_center(rows[1], of_other);
+  }
+
+  /* exponents: of the row tile's rows. */
+  __device__ void set_power(const scales_args &a, const int8_t *exponents, int g) {
+    for (int half = 0; half < 2; half++) {
+      exponent[half] = a.scale_on_rows ? 0 : taken_power<T>(a, exponents[g + 8 * half]);
+    }
+    const auto bits = [](int e) { return (uint32_t)(T::X::bias + e) << T::X::mantissa; };
+    power[0] = bits(exponent[0] / 2) | bits(exponent[1] / 2) << 16;
+    power[1] = bits(exponent[0] - exponent[0] / 2) | bits(exponent[1] - exponent[1] / 2) << 16;
+  }
+
+  /* Each half of `two` to both halves of a word. */
+  __device__ static void spread(uint32_t two, uint32_t (&to)[2]) {
+    to[0] = __byte_perm(two, 0, 0x1010);
+    to[1] = __byte_perm(two, 0, 0x3232);
+  }
+
+  /* From the packed scales and zeros of a scale group. There are no branches here, and none between the start and
+   * the wait of a wgmma: at a branch the compiler would wait for the wgmma in flight. */
+  __device__ void load(const scaled_dequantiser<T::Bits> &dequantiser, const uint8_t *scales, const uint8_t *zeros,
+                       int g) {
+    if constexpr (T::Scales == LPG_GEMM_SCALES_E8M0) {
+      const uint32_t two = ((const uint16_t *)scales)[g];
+      scale[0] = power_of_code<typename T::X>(two & 255, exponent[0]);
+      scale[1] = power_of_code<typename T::X>(two >> 8, exponent[1]);
+    } else if constexpr (T::Scales == LPG_GEMM_SCALES_SPLIT) {
+      const float2 two = __half22float2(((const __half2 *)scales)[g]);
+      const uint2 high_low = two_parts<typename T::X>(times_power(two.x, exponent[0]), times_power(two.y, exponent[1]));
+      spread(high_low.x, scale);
+      spread(high_low.y, scale_low);
+    } else {
+      uint32_t two;
+      if constexpr (T::Scales == LPG_GEMM_SCALES_E4M3) {
+        const uint32_t codes = ((const uint16_t *)scales)[g];
+        two = T::X::round_two(e4m3_value(codes & 255), e4m3_value(codes >> 8));
+      } else {
+        two = ((const uint32_t *)scales)[g];
+      }
+      spread(T::X::multiply(T::X::multiply(two, power[0]), power[1]), scale);
+      if constexpr (T::near) {
+        for (int half = 0; half < 2; half++) dequantiser.set_scale(near[half], scale[half]);
+      }
+    }
+    if constexpr (T::reads_zeros) {
+      const uint32_t two = ((const uint16_t *)zeros)[g];
+      set_centers(T::X::small_integer(two & 255), T::X::small_integer(two >> 8));
+    }
+  }
+
+  /* From prepared scales. */
+  __device__ void load(const float4 &four) {
+    prepared[0] = make_float2(four.x, four.y);
+    prepared[1] = make_float2(four.z, four.w);
+  }
+
+  /* Two weights of row g + 8 half. */
+  __device__ uint32_t weights(const typename T::Dequantiser &dequantiser, int half, const uint32_t *unit,
+                              int pair) const {
+    if constexpr (T::near) return scaled_dequantiser<T::Bits>::decode(near[half], unit, pair);
+    return scaled(dequantiser.decode(rows[half], unit, pair), half);
+  }
+
+  /* d, as the dequantiser gives it, times the scale. */
+  __device__ uint32_t scaled(uint32_t d, int half) const {
+    if constexpr (T::prepared) {
+      const float2 two = widen_two<typename T::Codes>(d);
+      return T::X::round_two(fmaf(two.x, prepared[half].x, prepared[half].y),
+                             fmaf(two.y, prepared[half].x, prepared[half].y));
+    }
+    if (T::Scales == LPG_GEMM_SCALES_ROW) return d;
+    if (T::Scales != LPG_GEMM_SCALES_SPLIT) return T::X::multiply(d, scale[half]);
+    return T::X::fma(d, scale[half], T::X::multiply(d, scale_low[half]));
+  }
+};
+
+}  // namespace
+}  // namespace lpg

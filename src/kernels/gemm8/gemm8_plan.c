@@ -1,0 +1,268 @@
+/* The planner of gemm8: what it refuses, work tiles and split-K, what they cost. */
+#include "gemm8_plan.h"
+
+#include <math.h>
+
+#include "../operand/x_copy.h"
+
+/* ---- refusals ---- */
+
+/* The largest magnitude of a weight, whatever the zero of its row is: from 0 to 2^bits where rows have one each. */
+static int64_t largest_weight(const lpgemm_weight_desc_t *d) {
+  const int64_t low = lpg_integer_offset(d->type), high = low + (1 << lpg_bits(d->type)) - 1;
+  const int64_t constant = d->zero == LPGEMM_ZERO_CONSTANT ? (int64_t)d->zero_constant : 0;
+  const int64_t most = d->zero == LPGEMM_ZERO_PER_GROUP ? (int64_t)1 << lpg_bits(d->type) : constant;
+  const int64_t above = high - constant, below = most - low;
+  return above > below ? above : below;
+}
+
+/* NULL, or why scales and zeros that come with the stages are not for them. */
+static const char *refuses_groups(const lpg_problem *problem, lpg_gemm8_mode mode) {
+  const lpg_packed *packed = problem->weights;
+  const lpgemm_weight_desc_t *d = &packed->desc;
+  if (d->scale_type != LPGEMM_F16 && d->scale_type != LPGEMM_BF16)
+    return "it takes scales of groups as fp16 and bf16 only";
+  if (packed->group.count > 1 &&
+      (packed->group.k % LPG_GEMM8_X_K != 0 || (packed->group.k & (packed->group.k - 1)) != 0)) {
+    return "it takes groups of 128, 256, 512 ... columns and whole rows only";
+  }
+  if (mode.by_e4m3 || mode.become == LPG_GEMM8_CENTERED) return NULL;
+  const int bytes = d->zero == LPGEMM_ZERO_PER_GROUP
+                        ? d->zero_type == LPGEMM_U8 && lpg_kind(d->type) == LPGEMM_KIND_UINT
+                        : lpg_gemm8_zero(d) >= 0 && lpg_gemm8_zero(d) <= 128;
+  return bytes && packed->bits < 8 ? NULL : "the weights of groups less their zeros are no signed bytes";
+}
+
+/* NULL, or why the weights less their zeros are not for e4m3. */
+static const char *refuses_e4m3(const lpg_packed *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  static const char *const zeros = "with e4m3 it takes zeros of unsigned weights from 0 to 16 only";
+  if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
+    if (d->zero != LPGEMM_ZERO_NONE) return "it takes zeros of integer weights only";
+    const int fits = lpg_exponent_bits(d->type) <= 4 && lpg_low_field(d->type) <= 3;
+    return fits && (weights->bits < 8 || d->type == LPGEMM_E4M3) ? NULL : "the weights' values are not exact in e4m3";
+  }
+  if (weights->bits > 4) return "the weights' values are not exact in e4m3";
+  if (d->zero == LPGEMM_ZERO_PER_GROUP) {
+    return d->zero_type == LPGEMM_U8 && lpg_kind(d->type) == LPGEMM_KIND_UINT ? NULL : zeros;
+  }
+  return lpg_gemm8_zero(d) >= 0 && lpg_gemm8_zero(d) <= 16 ? NULL : zeros;
+}
+
+static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_packed *packed = problem->weights;
+  const lpgemm_weight_desc_t *d = &packed->desc;
+  (void)self, (void)device;
+  if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
+  if (d->zero == LPGEMM_ZERO_CONSTANT &&
+      !(fabsf(d->zero_constant) <= 65536.0f && floorf(d->zero_constant) == d->zero_constant)) {
+    return "the weights' zeros are no integers";
+  }
+  const lpg_gemm8_mode mode = lpg_gemm8_mode_of(packed, problem->x_type);
+  if (!mode.by_e4m3 && !lpg_x_is_int8(problem->x_type)) return "the activations' codes are not the numbers as int8";
+  if (lpg_kind(d->type) == LPGEMM_KIND_BIPOLAR) return "it takes no bipolar weights";
+  if (d->zero == LPGEMM_ZERO_MINIMUM || (d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_real(d->zero_type))) {
+    return "the weights' zeros are no integers";
+  }
+  if (lpg_gemm8_promotes(mode) && problem->batch_invariant) return "its sums may depend on the number of rows";
+  const char *reason = mode.by_e4m3 ? refuses_e4m3(packed) : NULL;
+  if (!reason && mode.grouped) reason = refuses_groups(problem, mode);
+  if (reason) return reason;
+  if (packed->n_padded > INT32_MAX / 2 || packed->k_padded > INT32_MAX / 4 || problem->m > INT32_MAX / 2) {
+    return "it takes no matrix as large as this";
+  }
+  if (!lpg_gemm8_promotes(mode) && d->k > INT32_MAX / (128 * largest_weight(d)))
+    return "sums of so many columns may not be int32";
+  return NULL;
+}
+
+/* ---- candidates ---- */
+
+/* Lays out shared memory; 0 if it does not fit. */
+static int place(lpg_gemm8_plan *p, lpg_gemm8_tile tile, int64_t shared_memory) {
+  p->factors = LPG_GEMM8_BARRIER_BYTES;
+  p->sums = p->factors + LPG_GEMM8_TILE_N * 4;
+  p->x_ring = p->sums;
+  if (p->split_k == 1) { /* a warp's sums of a few rows of X; of parts of K they lie where the stages were */
+    p->x_ring += LPG_GEMM8_WARPS * lpg_sums_bytes(LPG_PASS_ROWS, tile.row_tiles * LPG_TILE_ROWS);
+  }
+  p->x_ring = lpg_round_up_to(p->x_ring, 1024); /* swizzled rows */
+  p->stages = (int32_t)((shared_memory - p->x_ring) / (p->x_bytes + p->w_bytes + p->scales_bytes));
+  if (p->stages > LPG_GEMM8_MOST_STAGES) p->stages = LPG_GEMM8_MOST_STAGES;
+  if (p->stages < 2) return 0;
+  p->w_ring = p->x_ring + p->stages * p->x_bytes;
+  p->scales_ring = p->w_ring + p->stages * p->w_bytes;
+  p->shared_bytes = p->scales_ring + p->stages * p->scales_bytes;
+  if (p->split_k > 1) {
+    p->sums = p->x_ring;
+    if (p->scales_ring < p->sums + lpg_sums_bytes(tile.tile_m, lpg_gemm8_tile_n(tile.row_tiles))) return 0;
+  }
+  return 1;
+}
+
+/* Nanoseconds that a stage of so many rows of X of a work tile may take, at the speed of the tensor cores or of its
+ * share of the memory (measured on the H200, docs/performance.md). */
+static double stage_ns(lpg_gemm8_tile tile, lpg_gemm8_mode mode, int tile_m) {
+  const int bits = mode.bits, rows = lpg_gemm8_tile_n(tile.row_tiles);
+  const double columns = lpg_gemm8_stage_k(bits, tile.tile_m, tile.row_tiles) / 128.0, share = rows / 256.0;
+  const double read = rows * 16.0 * bits / 36.0;
+  const int zeros_take = mode.become == LPG_GEMM8_LESS_ZERO && (mode.grouped || !mode.by_e4m3);
+  const double zeros = !zeros_take ? 0.0 : mode.by_e4m3 ? 60.0 : lpg_is_pow2_width(bits) ? 130.0 : 280.0;
+  const double scales = mode.by_e4m3 && mode.grouped ? 100.0 : 0.0;
+  const int promotes = lpg_gemm8_promotes(mode);
+  const double work =
+      promotes ? 130.0 + share * (140.0 + 3.85 * tile_m + scales + zeros) : 30.0 + share * (220.0 + 2.9 * tile_m);
+  return columns * (read > work ? read : work);
+}
+
+/* Nanoseconds of a stage, and of outputs, whole or added up over parts of K; and of work tiles of half the rows of X.
+ */
+typedef struct gemm8_costs {
+  double stage, store, add, half_stage, half_store;
+} gemm8_costs;
+
+static gemm8_costs costs_of(lpg_gemm8_tile tile, lpg_gemm8_mode mode) {
+  const double share = lpg_gemm8_tile_n(tile.row_tiles) / 256.0, store = share * 13.0 * tile.tile_m;
+  const gemm8_costs costs = {stage_ns(tile, mode, tile.tile_m), 800.0 + store,
+                             1000.0 + share * (lpg_gemm8_promotes(mode) ? 60.0 : 45.0) * tile.tile_m,
+                             stage_ns(tile, mode, tile.tile_m / 2), 800.0 + store / 2.0};
+  return costs;
+}
+
+/* Nanoseconds that the plan may take: work tiles in turn. */
+static double cost_of(const lpg_gemm8_plan *p, const gemm8_costs *costs) {
+  const int rounds = (p->whole + p->clusters - 1) / p->clusters, halves = p->whole < p->n_tiles * p->m_tiles;
+  const int stages = p->part.each + (p->part.more > 0);
+  return rounds * (stages * costs->stage + (p->split_k > 1 ? costs->add : costs->store)) +
+         halves * (stages * costs->half_stage + costs->half_store) + 1500.0;
+}
+
+/* What a plan with such work tiles has however they are cut; 0 if there are none of them. */
+static int make_frame(const lpg_packed *weights, lpg_gemm8_mode mode, int64_t m, lpg_gemm8_tile tile,
+                      lpg_gemm8_plan *p) {
+  const lpg_gemm8_plan none = {0};
+  const int stage_k = lpg_gemm8_stage_k(weights->bits, tile.tile_m, tile.row_tiles),
+            rows = lpg_gemm8_tile_n(tile.row_tiles);
+  *p = none;
+  p->k_stages = (int32_t)((weights->desc.k + stage_k - 1) / stage_k);
+  p->n_tiles = (int32_t)((weights->desc.n + rows - 1) / rows);
+  p->m_tiles = (int32_t)((m + tile.tile_m - 1) / tile.tile_m);
+  p->x_bytes = tile.tile_m * stage_k;
+  p->w_bytes = rows * stage_k / 8 * weights->bits;
+  p->scales_bytes = mode.grouped ? lpg_gemm8_scales_bytes(rows, stage_k) : 0;
+  return lpg_gemm8_has_tile(lpg_gemm8_promotes(mode), mode.bits, tile.tile_m, tile.row_tiles) &&
+         (int64_t)p->n_tiles * p->m_tiles <= INT32_MAX;
+}
+
+/* Cuts K into parts of K for clusters of so many blocks; 0 if it has no so many, or the device none that run at once.
+ */
+static int split(const lpg_device *device, lpg_gemm8_tile tile, int64_t m, int split_k_log2, lpg_gemm8_plan *p) {
+  const int32_t most = split_k_log2 > 0 ? device->clusters[1 << split_k_log2] : device->sms;
+  const int32_t tiles = p->n_tiles * p->m_tiles;
+  p->split_k = 1 << split_k_log2;
+  if (most <= 0 || p->split_k > p->k_stages) return 0;
+  p->clusters = tiles < 1 ? 1 : tiles < most ? tiles : most;
+  p->whole = p->split_k == 1 && lpg_gemm8_has_halves(tile.tile_m, tile.row_tiles)
+                 ? lpg_whole_tiles(tiles, p->clusters, m, tile.tile_m)
+                 : tiles;
+  p->part = lpg_partition_of(p->k_stages, p->split_k);
+  return 1;
+}
+
+static const lpg_gemm8_tile work_tiles[] = {
+#define TILE(tile_m, row_tiles) {tile_m, row_tiles},
+    LPG_GEMM8_TILES(TILE)
+#undef TILE
+};
+
+typedef struct gemm8_state {
+  lpg_gemm8_mode mode;
+  lpg_gemm8_plan frame; /* of the work tile at hand, and its costs */
+  gemm8_costs costs;
+  int32_t tile;
+} gemm8_state;
+
+static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
+  (void)self, (void)device;
+  ((gemm8_state *)state)->mode = lpg_gemm8_mode_of(problem->weights, problem->x_type);
+}
+
+static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
+  gemm8_state *s = state;
+  (void)device;
+  if (i >= (int)(sizeof work_tiles / sizeof work_tiles[0])) return LPG_NO_MORE;
+  s->tile = i;
+  s->costs = costs_of(work_tiles[i], s->mode);
+  return make_frame(problem->weights, s->mode, problem->m, work_tiles[i], &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
+}
+
+static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
+               double *ns) {
+  const gemm8_state *s = state;
+  lpg_gemm8_planned *p = plan;
+  (void)least;
+  if (i >= LPG_CLUSTER_SIZES) return LPG_NO_MORE;
+  p->plan = s->frame;
+  p->tile = s->tile;
+  if (!split(device, work_tiles[s->tile], problem->m, i, &p->plan)) return LPG_HOLE;
+  *ns = cost_of(&p->plan, &s->costs);
+  return LPG_CANDIDATE;
+}
+
+static int lay_out(const lpg_device *device, const void *state, void *plan) {
+  lpg_gemm8_planned *p = plan;
+  (void)state;
+  return place(&p->plan, work_tiles[p->tile], device->shared_memory);
+}
+
+/* ---- the time of a call ---- */
+
+static double estimate(const lpg_problem *problem, const lpg_device *device, double ns) {
+  const int promotes = lpg_gemm8_promotes(lpg_gemm8_mode_of(problem->weights, problem->x_type));
+  const double sms = device->sms > 0 ? device->sms : 1.0;
+  const double x = (double)problem->m * (double)problem->weights->desc.k / (sms * 12000.0);
+  const double few = problem->m <= 8 ? 1.12 : 1.0;              /* there gemv takes up to so much less than it says */
+  const double slow = 1.0 + 0.28 * (ns < 3e5 ? ns / 3e5 : 1.0); /* of what is long: clocks fall */
+  return (4.0 + x + ns / 1000.0 * (promotes ? slow : 1.0)) * few;
+}
+
+static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
+                   double ns, lpg_launch *launch) {
+  const lpg_gemm8_planned *planned = plan;
+  const lpg_gemm8_plan *p = &planned->plan;
+  const lpg_gemm8_tile work_tile = work_tiles[planned->tile];
+  (void)self;
+  launch->tile_n = lpg_gemm8_tile_n(work_tile.row_tiles);
+  launch->tile_m = work_tile.tile_m;
+  launch->split_k = p->split_k;
+  launch->multicast = 1;
+  launch->clusters = p->clusters;
+  launch->at_once = p->split_k > 1 ? device->clusters[p->split_k] : device->sms;
+  launch->work_tiles = (int64_t)p->n_tiles * p->m_tiles;
+  launch->passes = 1;
+  launch->threads = 32 * (LPG_GEMM8_WARPS + LPG_GEMM8_PRODUCER_WARPS);
+  launch->shared_bytes = p->shared_bytes;
+  launch->stages = p->stages;
+  launch->mode = (int32_t)lpg_gemm8_mode_of(problem->weights, problem->x_type).grouped;
+  launch->us = estimate(problem, device, ns);
+}
+
+static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  (void)self, (void)device;
+  return (size_t)lpg_gemm8_workspace_of(problem->weights, problem->m).bytes;
+}
+
+static const char *const modes[] = {"row", "group"};
+const lpg_planner lpgemm_i_gemm8_planner = {.refuses = refuses,
+                                            .begin = begin,
+                                            .tile = tile,
+                                            .cut = cut,
+                                            .lay_out = lay_out,
+                                            .finish = finish,
+                                            .workspace = workspace,
+                                            .no_plan = "it does not fit shared memory",
+                                            .modes = modes,
+                                            .state_bytes = sizeof(gemm8_state),
+                                            .plan_bytes = sizeof(lpg_gemm8_planned),
+                                            .mma = LPG_WGMMA_8,
+                                            .dequantises = LPG_DEQUANT_PER_TILE};

@@ -1,0 +1,240 @@
+/* The planner of gemv: what it refuses, the ways to cut a problem, what they cost. */
+#include "gemv_plan.h"
+
+#include <math.h>
+
+#include "../operand/center.h"
+#include "../operand/limits.h"
+#include "../plan/rates.h"
+
+typedef struct gemv_state {
+  lpg_gemv_kind kind;
+  lpg_gemv_plan frame; /* of the split-K at hand */
+  int rounds, step;    /* the candidate at hand */
+  int64_t m;
+} gemv_state;
+
+static lpg_gemv_kind kind_of(const lpg_planner *self, const lpg_problem *problem) {
+  const lpg_center center = lpg_center_of(&problem->weights->desc);
+  return lpg_gemv_kind_of(problem->weights, self->tile_m, lpg_has_shift(&center), center.per_group);
+}
+
+/* ---- candidates ---- */
+
+static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
+  gemv_state *s = state;
+  (void)device;
+  s->kind = kind_of(self, problem);
+  s->m = problem->m;
+}
+
+/* K in 2^i parts, one for each CTA of a cluster. */
+static int split(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m, const lpg_device *device, int i,
+                 lpg_gemv_plan *p) {
+  const int32_t most = i > 0 ? device->clusters[1 << i] : device->sms;
+  const lpg_gemv_plan none = {0};
+  *p = none;
+  p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
+  p->super_tiles = (int32_t)((weights->row_tiles + kind->row_tiles - 1) / kind->row_tiles);
+  p->split_k = 1 << i;
+  p->clusters = most < p->super_tiles ? most : p->super_tiles;
+  if (p->clusters <= 0 || (i > 0 && p->split_k > p->blocks)) return 0;
+  p->k_part = lpg_partition_of(p->blocks, p->split_k);
+  p->n_part = lpg_partition_of(p->super_tiles, p->clusters);
+  p->x_rows = (int32_t)(m < kind->tile_m ? m : kind->tile_m);
+  return 1;
+}
+
+static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
+  gemv_state *s = state;
+  if (i >= LPG_CLUSTER_SIZES) return LPG_NO_MORE;
+  return split(&s->kind, problem->weights, s->m, device, i, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
+}
+
+/* Phases of candidate i: 1, 2, 4 and so on up to one for each k block; 0: there is none. */
+static int phases_at(int blocks, int i) {
+  if (i > 0 && 1 << (i - 1) >= blocks) return 0;
+  return i == 0 || 1 << i < blocks ? 1 << i : blocks;
+}
+
+static void divide(lpg_gemv_plan *p, const lpg_gemv_kind *kind, int rounds, int phases) {
+  p->round_tiles = (lpg_gemv_cluster_tiles(p) + rounds - 1) / rounds;
+  p->phase_blocks = (lpg_gemv_part_blocks(p) + phases - 1) / phases;
+  p->slot_bytes = kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4;
+}
+
+/* Nanoseconds that the plan may take: the slowest CTA reads its weights at its share of the memory, after it has loaded
+ * the first phase of X from L2, and in the end adds up sums. */
+static double cost_of(const lpg_gemv_plan *p, const lpg_gemv_kind *kind) {
+  const int tiles = lpg_gemv_cluster_tiles(p), blocks = lpg_gemv_part_blocks(p);
+  const int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
+  const int phases = p->phase_blocks > 0 ? (blocks + p->phase_blocks - 1) / p->phase_blocks : 1;
+  const int units = p->round_tiles * (p->phase_blocks + !p->phase_blocks),
+            most = (units + kind->warps - 1) / kind->warps;
+  const double uneven = (double)most * kind->warps / units;
+  const double weights = (double)tiles * blocks * kind->block_bytes / 34.0 * (0.5 + 0.5 * uneven);
+  const double sums = (double)tiles * p->slot_bytes * (0.15 / 4) / (p->split_k > 1 ? 1 : 2);
+  const double row = 512.0 * p->x_rows / 40.0, later = row * blocks * (phases > 1 ? rounds : 1) * 0.3;
+  return weights + row * p->phase_blocks * 0.7 + later + sums + rounds * (p->split_k > 1 ? 900.0 : 400.0) +
+         (rounds * phases - 1) * 700.0;
+}
+
+/* One round in all numbers of phases, then two; more, each in all phases, are for matrices of millions of rows, where
+ * nothing else fits. */
+static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
+               double *ns) {
+  gemv_state *s = state;
+  lpg_gemv_plan *p = plan;
+  const int blocks = lpg_gemv_part_blocks(&s->frame);
+  (void)problem, (void)device;
+  s->step = i == 0 ? 0 : s->step + 1;
+  if (i == 0) s->rounds = 1;
+  if (!phases_at(blocks, s->step)) s->rounds++, s->step = 0;
+  if (s->rounds > lpg_gemv_cluster_tiles(&s->frame) || (s->rounds > 2 && least < HUGE_VAL)) return LPG_NO_MORE;
+  *p = s->frame;
+  divide(p, &s->kind, s->rounds, phases_at(blocks, s->step));
+  *ns = cost_of(p, &s->kind);
+  return LPG_CANDIDATE;
+}
+
+static int place(const lpg_gemv_kind *kind, int64_t shared_memory, lpg_gemv_plan *p) {
+  const int tiles = lpg_gemv_cluster_tiles(p), blocks = lpg_gemv_part_blocks(p);
+  p->scale_table_bytes = kind->scale_table_bytes;
+  p->warp_bytes = kind->scale_table_bytes + kind->raw_bytes;
+  const int places = p->phase_blocks < blocks ? 2 : 1;
+  const int peer_areas = p->split_k > 1 ? (p->round_tiles < tiles ? 2 : 1) * p->split_k : 0;
+  p->x_stride = p->phase_blocks * LPG_BLOCK_K * 2 + 16; /* 16: rows begin in different banks */
+  const int64_t scale_groups = (int64_t)p->phase_blocks * LPG_BLOCK_K / kind->scale_group_k;
+  const int64_t sums = kind->has_sums ? scale_groups * kind->tile_m * 4 : 0;
+  const int64_t x_place = (int64_t)p->x_rows * p->x_stride;
+  const int64_t slots = (int64_t)(p->round_tiles + kind->warps - 1) * p->slot_bytes;
+  const int64_t peers = (p->round_tiles + p->split_k - 1) / p->split_k * (int64_t)p->slot_bytes;
+  const int64_t own = (int64_t)kind->warps * p->warp_bytes;
+  if (kind->table_bytes + places * x_place + sums + slots + peer_areas * peers + own > shared_memory) return 0;
+  p->x = kind->table_bytes;
+  p->x_place = (int)x_place;
+  p->sums = p->x + places * p->x_place;
+  p->slots = p->sums + (int)sums;
+  p->peers = p->slots + (int)slots;
+  p->peer_bytes = (int)peers;
+  p->warp = p->peers + peer_areas * (int)peers;
+  p->shared_bytes = p->warp + (int)own;
+  return 1;
+}
+
+static int lay_out(const lpg_device *device, const void *state, void *plan) {
+  return place(&((const gemv_state *)state)->kind, device->shared_memory, plan);
+}
+
+/* ---- refusals ---- */
+
+/* Without split-K, in as many rounds and phases as there can be: what needs the least shared memory. */
+static int fits(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m, const lpg_device *device) {
+  lpg_gemv_plan p;
+  if (!split(kind, weights, m, device, 0, &p)) return 0;
+  divide(&p, kind, lpg_gemv_cluster_tiles(&p), p.blocks > 0 ? p.blocks : 1);
+  return place(kind, device->shared_memory, &p);
+}
+
+static const char no_plan[] = "the GPU has too little shared memory for it";
+
+static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_gemv_kind kind = kind_of(self, problem);
+  const char *reason = lpgemm_i_dequantisers_refuse(problem);
+  if (reason || problem->weights->row_tiles == 0) return reason;
+  return fits(&kind, problem->weights, self->tile_m, device) ? NULL : no_plan;
+}
+
+/* ---- the time of a call ----
+ *
+ * Fitted to the suite sweep and to bench/results/h200-decode.json (H200, 2026-11-22; every type, 2048 x 2048 to 57344 x
+ * 8192, m = 1 to 16 a pass). A pass starts in some microseconds, more of them with more rows; of each weight an SM
+ * reads the bytes or dequantises the code, which takes longer counts, and behind that the products with the rows of X
+ * are hidden in part. */
+enum { BYTES = 39500, MULTIPLY = 760000 }; /* of an SM, a microsecond */
+
+/* Weights that an SM dequantises in a microsecond; integers of more than 4 bits are read more slowly than that. */
+static double dequant_rate(lpgemm_dtype_t type) {
+  const int bits = lpg_bits(type);
+  if (lpg_kind(type) == LPGEMM_KIND_FLOAT) {
+    return bits <= 4 ? 54500.0 : bits <= 6 ? 44000.0 : bits == 7 ? 36000.0 : 29500.0;
+  }
+  if (lpg_kind(type) == LPGEMM_KIND_CODEBOOK && bits > 1) return 47000.0;
+  return bits == 1 ? 88000.0 : bits == 2 ? 79000.0 : bits == 3 ? 66000.0 : 62000.0;
+}
+
+static int has_group_shift(const lpg_packed *weights) {
+  return weights->desc.zero == LPGEMM_ZERO_PER_GROUP || weights->desc.zero == LPGEMM_ZERO_MINIMUM;
+}
+
+/* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels. */
+static double slower_by_scales(const lpg_packed *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int steps = lpg_gemv_scale_steps(weights);
+  const double groups = steps == 1 ? 0.45 : steps == 2 ? 0.18 : 0.0;
+  const double zeros = !has_group_shift(weights) || steps > 2 ? 0.0 : d->super_zero_type ? 0.25 : 0.7;
+  return 1.0 + groups + zeros + (d->super_scale_type ? 0.6 : 0.0);
+}
+
+/* Microseconds of a pass of so many rows, beside its weights. */
+static double start_of(const lpg_problem *problem, double pass_rows, int tile_m) {
+  const double filled = (pass_rows - 1.0) / (0.4 * tile_m);
+  return 4.4 + 1.1 * fmin(1.0, filled) + (lpg_bytes(problem->x_type) == 1 ? 0.1 * pass_rows : 0.0) +
+         (has_group_shift(problem->weights) ? 2.0 : 0.0);
+}
+
+/* How much longer weights take: bipolar ones, for which a product more is added up, and where rows are few and long, in
+ * parts of K that have sums to add (60 random problems of them, H200, 2026-11-23). */
+static double slower_by_kind(const lpgemm_weight_desc_t *d, int tile_m) {
+  const double bipolar = lpg_kind(d->type) != LPGEMM_KIND_BIPOLAR ? 1.0 : tile_m > 8 ? 1.45 : 1.25;
+  const double long_rows = log2(fmax(1.0, (double)d->k) / (8.0 * fmax(1.0, (double)d->n)));
+  return bipolar * (1.0 + 0.08 * fmax(0.0, long_rows));
+}
+
+static double estimate(const lpg_problem *problem, const lpg_device *device, int tile_m) {
+  const lpg_packed *w = problem->weights;
+  const double speed = tile_m > 8 ? 0.83 : 1.0; /* at which weights come, of that with 8 rows */
+  const double sms = device->sms > 0 ? device->sms : 1.0, m = (double)problem->m, passes = ceil(m / tile_m);
+  const double weights = (double)w->desc.n * (double)w->desc.k / sms;
+  const double read = (double)w->total_bytes / sms / (BYTES * lpgemm_i_dram_speed(device));
+  const double dequantise = weights / (dequant_rate(w->desc.type) * lpgemm_i_alu_speed(device));
+  const double slower = slower_by_scales(w), slowest = read > dequantise * slower ? read : dequantise * slower;
+  const double both = passes * slowest * slower_by_kind(&w->desc, tile_m) * (has_group_shift(w) ? 1.2 : 1.0) / speed;
+  return passes * start_of(problem, passes > 0 ? m / passes : 1.0, tile_m) +
+         hypot(both, m * weights / (MULTIPLY * lpgemm_i_mma_speed(device)));
+}
+
+static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
+                   double ns, lpg_launch *launch) {
+  const lpg_gemv_kind kind = kind_of(self, problem);
+  const lpg_gemv_plan *p = plan;
+  (void)ns;
+  launch->tile_n = kind.row_tiles * LPG_TILE_ROWS;
+  launch->tile_m = self->tile_m;
+  launch->split_k = p->split_k;
+  launch->multicast = 1;
+  launch->clusters = p->clusters;
+  launch->at_once = p->split_k > 1 ? device->clusters[p->split_k] : device->sms;
+  launch->work_tiles = p->super_tiles;
+  launch->passes = (int32_t)lpg_ceil_div(problem->m, self->tile_m);
+  launch->threads = 32 * kind.warps;
+  launch->shared_bytes = p->shared_bytes;
+  launch->mode = -1;
+  launch->us = estimate(problem, device, self->tile_m);
+}
+
+#define PLANNER(rows)                                                                      \
+  const lpg_planner lpgemm_i_gemv_##rows##_planner = {.refuses = refuses,                  \
+                                                      .begin = begin,                      \
+                                                      .tile = tile,                        \
+                                                      .cut = cut,                          \
+                                                      .lay_out = lay_out,                  \
+                                                      .finish = finish,                    \
+                                                      .no_plan = no_plan,                  \
+                                                      .state_bytes = sizeof(gemv_state),   \
+                                                      .plan_bytes = sizeof(lpg_gemv_plan), \
+                                                      .mma = LPG_MMA_SYNC_F16,             \
+                                                      .dequantises = LPG_DEQUANT_PER_TILE, \
+                                                      .tile_m = rows};
+PLANNER(8)
+PLANNER(16)

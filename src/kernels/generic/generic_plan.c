@@ -1,0 +1,49 @@
+/* The planner of generic, which takes every legal problem. There is one way to cut a problem. */
+#include <math.h>
+
+#include "../plan/rates.h"
+
+/* H200, 2026-11-20, u4 with groups of 128, m = 1 and 4096: microseconds of a call that does next to nothing; weights
+ * that an SM dequantises and products that it adds up, a microsecond. */
+typedef struct generic_cost {
+  double start, dequantise, multiply;
+} generic_cost;
+static const generic_cost small_tiles = {4.0, 4000.0, 9000.0}, large_tiles = {4.0, 800.0, 77000.0};
+
+static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
+               double *ns) {
+  (void)problem, (void)device, (void)least, (void)state, (void)plan;
+  *ns = 0.0;
+  return i > 0 ? LPG_NO_MORE : LPG_CANDIDATE;
+}
+
+static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
+                   double ns, lpg_launch *launch) {
+  const generic_cost *cost = self->cost;
+  const double n = (double)problem->weights->desc.n, k = (double)problem->weights->desc.k;
+  const double n_tiles = ceil(n / self->tile_n), m_tiles = ceil((double)problem->m / self->tile_m);
+  const double sms = fmin(device->sms > 0 ? device->sms : 1.0, fmax(1.0, n_tiles * m_tiles));
+  (void)plan, (void)ns;
+  launch->tile_n = self->tile_n;
+  launch->tile_m = self->tile_m;
+  launch->split_k = launch->multicast = launch->passes = 1;
+  launch->work_tiles = (int64_t)(n_tiles * m_tiles);
+  launch->clusters = (int32_t)fmin(n_tiles * fmin(m_tiles, 65535.0), INT32_MAX);
+  launch->at_once = device->sms;
+  launch->threads = 256;
+  launch->mode = -1;
+  launch->us = cost->start + n * k * (1.0 / cost->dequantise + m_tiles * self->tile_m / cost->multiply) /
+                                 (sms * lpgemm_i_alu_speed(device));
+}
+
+#define PLANNER(rows_w, rows_x, costs)                                                                     \
+  const lpg_planner lpgemm_i_generic_##rows_w##x##rows_x##_planner = {.cut = cut,                          \
+                                                                      .finish = finish,                    \
+                                                                      .no_plan = "",                       \
+                                                                      .mma = LPG_MMA_NONE,                 \
+                                                                      .dequantises = LPG_DEQUANT_PER_TILE, \
+                                                                      .tile_n = rows_w,                    \
+                                                                      .tile_m = rows_x,                    \
+                                                                      .cost = &costs};
+PLANNER(16, 8, small_tiles)
+PLANNER(64, 64, large_tiles)

@@ -249,7 +249,7 @@ check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	@rm -rf $(STAGE)
 	$(SUBMAKE) install DESTDIR=$(STAGE) PREFIX=/opt/lpgemm LIBDIR=/opt/lpgemm/lib INCLUDEDIR=/opt/lpgemm/include \
 	  BINDIR=/opt/lpgemm/bin >/dev/null
-	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' \
+	@$(PYTHON) tools/tally.py $(BUILD)/lpgemm-tests '$(PYTHON) tests/lint_layers.py' '$(PYTHON) tests/lint_layers.py --selftest' \
 	  '$(PYTHON) tools/gen_kernels.py --selftest' \
 	  '$(PYTHON) tools/bench_tables.py --selftest' \
 	  '$(PYTHON) tools/sass.py --selftest' \

@@ -6,38 +6,6 @@
 #include "dispatch/dispatch.h"
 #include "internal.h"
 
-/* ---- arguments ---- */
-
-lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, const void *from, const char *name) {
-  size_t size;
-  memcpy(&size, from, sizeof size);
-  LPG_CHECK(size >= known && size <= 65536, LPGEMM_INVALID_STRUCT,
-            "%s.size is %zu; set it to the struct's sizeof, %zu in this version", name, size, known);
-  const uint8_t *bytes = from;
-  for (size_t i = known; i < size; i++) {
-    LPG_CHECK(bytes[i] == 0, LPGEMM_INVALID_STRUCT,
-              "%s has %zu bytes, and byte %zu, which this version does not know, is not 0", name, size, i);
-  }
-  memcpy(to, from, known);
-  return LPGEMM_SUCCESS;
-}
-
-lpgemm_status_t lpgemm_i_check_reserved(const uint32_t *reserved, int count, const char *name) {
-  for (int i = 0; i < count; i++) {
-    LPG_CHECK(reserved[i] == 0, LPGEMM_INVALID_STRUCT, "%s.reserved[%d] is %u; it must be 0", name, i,
-              (unsigned)reserved[i]);
-  }
-  return LPGEMM_SUCCESS;
-}
-
-lpgemm_status_t lpgemm_i_check_ld(const char *name, int64_t ld, const char *what, int64_t columns, int64_t rows) {
-  LPG_CHECK(ld >= columns, LPGEMM_INVALID_SIZE, "%s is %lld; it must be at least %s = %lld", name, (long long)ld, what,
-            (long long)columns);
-  LPG_CHECK(ld <= LPG_MOST_ELEMENTS / (rows + 1), LPGEMM_SIZE_OVERFLOW,
-            "%s is %lld; %lld such rows cannot be addressed", name, (long long)ld, (long long)rows);
-  return LPGEMM_SUCCESS;
-}
-
 /* ---- backends ---- */
 
 const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend) {

@@ -356,12 +356,6 @@ lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_
   return LPGEMM_SUCCESS;
 }
 
-lpgemm_status_t lpgemm_i_check_m_max(int64_t m_max) {
-  LPG_CHECK(m_max >= 0 && m_max <= INT32_MAX, m_max < 0 ? LPGEMM_INVALID_SIZE : LPGEMM_SIZE_OVERFLOW,
-            "m_max is %lld; it must be 0 to %d", (long long)m_max, INT32_MAX);
-  return LPGEMM_SUCCESS;
-}
-
 /* Types and options of a caller who gives no data: the handle's defaults if args is NULL. */
 static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpgemm_weights_t weights,
                                     int64_t m, request *r) {

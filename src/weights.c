@@ -5,27 +5,11 @@
 #include "internal.h"
 #include "pack/pack.h"
 
-lpgemm_status_t lpgemm_i_read_desc(const lpgemm_weight_desc_t *desc, lpg_packed *packed) {
-  LPG_CHECK(desc, LPGEMM_NULL_POINTER, "desc is NULL");
-  lpgemm_weight_desc_t d;
-  LPG_TRY(lpgemm_i_copy_struct(&d, sizeof d, desc, "desc"));
-  return lpgemm_i_make_packed(&d, packed);
-}
-
 lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *bytes) {
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
   lpg_packed packed;
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
   *bytes = (size_t)packed.total_bytes;
-  return LPGEMM_SUCCESS;
-}
-
-lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t weights) {
-  LPG_TRY(lpgemm_i_check_handle(handle));
-  LPG_TRY(lpgemm_i_check_weights(weights));
-  LPG_CHECK(weights->backend == handle->device.backend && weights->device == handle->device.index, LPGEMM_WRONG_DEVICE,
-            "weights live on backend %d device %d, but the handle works on backend %d device %d", (int)weights->backend,
-            weights->device, (int)handle->device.backend, handle->device.index);
   return LPGEMM_SUCCESS;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The rules of the house that a compiler does not know: who may include whom, names, sizes. No argument, no output file;
-the last line counts the rules, and the exit code is 1 if one is broken."""
+the last line counts the rules, and the exit code is 1 if one is broken. --selftest: feeds it what it must refuse."""
 
 import fnmatch
 import os
@@ -10,12 +10,14 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_LINES = {"": 500, "tests/": 1000, "include/": 1000}  # of a file: a suite stands in one, and so does the manual
 
-# Folder or file (the deepest that fits counts, one without * first): what its files may include besides files of the same folder. A name that ends
-# in / is a folder. Nothing may include a .c file. The references of the tests stand for themselves: nothing from src/.
+# Folder or file (the deepest that fits counts, one without * first): what its files may include besides files of the
+# same folder. A name that ends in / is a folder. Nothing may include a .c file. The references of the tests stand for
+# themselves: nothing from src/.
 PUBLIC = ["include/lpgemm.h"]
-PART = PUBLIC + ["src/internal.h", "src/status.h", "src/layouts/"]
+PART = PUBLIC + ["src/internal.h", "src/plan.h", "src/status.h", "src/layouts/"]
 CUDA = PART + ["src/cuda/cuda.h"]
-SHARED = ["src/kernels/" + room + "/" for room in ("prim", "plan", "operand", "epilogue", "launch")]  # never a prefix of all
+SHARED = ["src/kernels/" + room + "/" for room in
+          ("prim", "plan", "operand", "epilogue", "launch")]  # never all of src/kernels/: no family sees another
 ALLOWED = {
     "include/": [],
     "src/": PUBLIC + ["src/"],
@@ -25,7 +27,7 @@ ALLOWED = {
     "src/cpu/": PART + ["src/pack/activation.h", "src/pack/sections.h"],
     "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
     "src/dispatch/": PART,
-    "src/lut/": PART + ["src/cpu/cpu.h", "src/cpu/epilogue_rows.h", "src/cpu/weight.h"],
+    "src/lut/": PART + ["src/cpu/cost.h", "src/cpu/cpu.h", "src/cpu/epilogue_rows.h", "src/cpu/weight.h"],
     "src/kernels/prim/": [],
     "src/kernels/plan/": PART,
     "src/kernels/operand/": CUDA + ["src/kernels/prim/", "src/kernels/plan/"],
@@ -161,6 +163,46 @@ def links(_):
                 yield f"{path}: {target}"
 
 
+# A made-up include for each sort of room, and whether the table lets it stand.
+TRIALS = [
+    ("src/kernels/gemm/gemm.cuh", "src/kernels/gemv/gemv_plan.h", False),  # a family another one
+    ("src/kernels/gemv/gemv.cuh", "src/bitserial/gemv1_plan.h", False),
+    ("src/bitserial/gemm1_plan.c", "src/kernels/gemm8/gemm8_plan.h", False),
+    ("src/lut/gpu/lut.cuh", "src/bitserial/gemv1_plan.h", False),
+    ("src/lut/gpu/lut.cuh", "src/lut/lut.h", False),  # the GPU's lookup the CPU's
+    ("src/kernels/prim/mma.cuh", "src/internal.h", False),  # a room what stands above it
+    ("src/kernels/plan/search.c", "src/kernels/gemm/gemm_plan.h", False),
+    ("src/kernels/plan/rates.c", "src/cuda/cuda.h", False),
+    ("src/kernels/operand/limits.c", "src/kernels/epilogue/sums.h", False),
+    ("src/kernels/epilogue/store.cuh", "src/kernels/operand/scales.cuh", False),
+    ("src/kernels/launch/launch.cuh", "src/kernels/operand/dequant.cuh", False),
+    ("src/dispatch/choose.c", "src/kernels/plan/rates.h", False),  # the choice a kernel
+    ("src/layouts/packed.c", "src/internal.h", False),
+    ("src/pack/pack.c", "src/dispatch/dispatch.h", False),
+    ("src/cpu/blocked.c", "src/dispatch/dispatch.h", False),
+    ("src/cuda/backend.c", "src/kernels/plan/rates.h", False),
+    ("tests/ref/gemm_ref.c", "src/internal.h", False),  # a user or a reference the inside
+    ("cli/info.c", "src/internal.h", False),
+    ("bench/run.c", "src/internal.h", False),
+    ("examples/block/block.c", "src/internal.h", False),
+    ("src/kernels/gemm/gemm.cuh", "src/kernels/epilogue/store.cuh", True),
+    ("src/bitserial/gemv1.cuh", "src/kernels/operand/scales_chunk.cuh", True),
+    ("src/kernels/operand/scales.cuh", "src/kernels/plan/scheduler.cuh", True),
+]
+
+
+def selftest():
+    for path, target, stands in TRIALS:
+        assert os.path.isfile(os.path.join(ROOT, path)) and os.path.isfile(os.path.join(ROOT, target)), (path, target)
+        breaches = list(includes({path: f'#include "{os.path.relpath(target, os.path.dirname(path))}"\n'}))
+        assert breaches == ([] if stands else [f"{path} may not include {target}"]), (path, target, breaches)
+    assert list(assembly({"src/kernels/gemm/gemm.cuh": 'asm volatile("nop;");'})) == ["src/kernels/gemm/gemm.cuh"]
+    rooms = {os.path.dirname(p) + "/" for p in files() if is_source(p) and p.startswith("src/")}
+    unknown = [r for r in rooms if not any(fnmatch.fnmatch(r, f) for f in ALLOWED)]
+    assert not unknown, f"rooms without a line in the table: {unknown}"
+    print("lint_layers.py: selftest passed")
+
+
 def main():
     sources = {path: read(path) for path in files() if is_source(path)}
     failed = 0
@@ -176,4 +218,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:] == ["--selftest"]:
+        selftest()
+    else:
+        sys.exit(main())

@@ -1,14 +1,45 @@
 #include "made_up.h"
 
-static size_t workspace_of_rows(const lpg_problem *problem, const lpg_device *device) {
-  (void)device;
+/* ---- planners: made-up costs, fast and slow ---- */
+
+static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
+               double *ns) {
+  (void)problem, (void)device, (void)least, (void)state, (void)plan;
+  *ns = 0.0;
+  return i > 0 ? LPG_NO_MORE : LPG_CANDIDATE;
+}
+
+static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
+                   double ns, lpg_launch *launch) {
+  const double m = (double)problem->m, weights = (double)problem->weights->desc.n * (double)problem->weights->desc.k;
+  const double *speed = self->cost; /* weights and products, a microsecond and SM or thread */
+  (void)plan, (void)ns;
+  launch->mode = -1;
+  launch->us = 1.0 + weights * (1.0 / speed[0] + m / speed[1]) / (device->sms > 0 ? device->sms : device->threads);
+}
+
+static size_t workspace_of_rows(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  (void)self, (void)device;
   return (size_t)problem->m * 256;
 }
 
-static size_t workspace_fixed(const lpg_problem *problem, const lpg_device *device) {
-  (void)problem;
+static size_t workspace_fixed(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  (void)self, (void)problem;
   return (size_t)device->sms * 64;
 }
+
+#define PLANNER(name, dequantised, multiplied, bytes)             \
+  static const double name##_speed[] = {dequantised, multiplied}; \
+  static const lpg_planner name = {                               \
+      .cut = cut, .finish = finish, .workspace = bytes, .no_plan = "", .cost = name##_speed};
+PLANNER(fast, 6300.0, 107000.0, NULL)
+PLANNER(fast_by_rows, 6300.0, 107000.0, workspace_of_rows)
+PLANNER(fast_with_memory, 6300.0, 107000.0, workspace_fixed)
+PLANNER(middle, 3100.0, 69000.0, NULL)
+PLANNER(slow, 1900.0, 23000.0, NULL)
+PLANNER(slowest, 67.0, 2300.0, NULL)
+
+/* ---- kernels ---- */
 
 #define REALS (LPG_Y_F16 | LPG_Y_BF16 | LPG_Y_F32)
 #define INTEGERS (LPG_W_UINT | LPG_W_INT | LPG_W_BIPOLAR)
@@ -20,7 +51,6 @@ static size_t workspace_fixed(const lpg_problem *problem, const lpg_device *devi
   .scales = LPG_S_F16 | LPG_S_BF16 | LPG_S_NONE, .zeros = LPG_Z_NONE | LPG_Z_CONSTANT | LPG_Z_INTEGER,        \
   .groups = LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW
 
-/* The rows of the cost table stand for fast and slow here, whatever they were measured on. */
 const lpg_kernel made_up[MADE_UP] = {
     [DECODE] = {.name = "gemv.u4.f16.16x8.sm90a",
                 .family = "gemv",
@@ -29,74 +59,71 @@ const lpg_kernel made_up[MADE_UP] = {
                 FAST_U4(LPG_X_F16),
                 .m_max = 16,
                 .flags = LPG_K_BATCH_INVARIANT,
-                .cost = "blocked.avx512",
-                .workspace = workspace_of_rows},
+                .planner = &fast_by_rows},
     [PREFILL] = {.name = "prefill.u4.f16.128x256.sm90a",
                  .family = "prefill",
                  .arch = 90,
                  .arch_exact = 1,
                  FAST_U4(LPG_X_F16),
-                 .cost = "blocked.avx512",
-                 .workspace = workspace_fixed},
+                 .planner = &fast_with_memory},
     [MMA] = {.name = "mma.u4.f16.64x64.sm80",
              .family = "mma",
              .arch = 80,
              FAST_U4(LPG_X_F16),
              .flags = LPG_K_BATCH_INVARIANT,
-             .cost = "blocked.avx2"},
+             .planner = &middle},
     [FP8] = {.name = "fp8.u4.e4m3.64x64.sm89",
              .family = "fp8",
              .arch = 89,
              FAST_U4(LPG_X_E4M3),
              .flags = LPG_K_BATCH_INVARIANT,
-             .cost = "blocked.avx2"},
+             .planner = &middle},
     [LUT] = {.name = "table.u4.f16.4.sm80",
              .family = "table",
              .arch = 80,
              FAST_U4(LPG_X_F16),
              .flags = LPG_K_FAST | LPG_K_TABLES,
-             .cost = "blocked.avx512",
-             .workspace = workspace_fixed},
+             .planner = &fast_with_memory},
     [PROBE] = {.name = "probe.any.any.1x1.sm80",
                .family = "probe",
                .backend = LPGEMM_BACKEND_CUDA,
                .arch = 80,
                EVERYTHING,
                .flags = LPG_K_FORCE_ONLY,
-               .cost = "blocked.avx512"},
+               .planner = &fast},
     [GENERIC] = {.name = "generic.any.any.1x1.sm80",
                  .family = "generic",
                  .backend = LPGEMM_BACKEND_CUDA,
                  .arch = 80,
                  EVERYTHING,
                  .flags = LPG_K_BATCH_INVARIANT,
-                 .cost = "reference"},
+                 .planner = &slowest},
     [AVX512] = {.name = "blocked.any.any.16x16.avx512",
                 .family = "blocked",
                 .backend = LPGEMM_BACKEND_CPU,
                 .isa = LPG_ISA_AVX512,
                 EVERYTHING,
                 .flags = LPG_K_BATCH_INVARIANT,
-                .cost = "blocked.avx512"},
+                .planner = &fast},
     [AVX2] = {.name = "blocked.any.any.16x16.avx2",
               .family = "blocked",
               .backend = LPGEMM_BACKEND_CPU,
               .isa = LPG_ISA_AVX2,
               EVERYTHING,
               .flags = LPG_K_BATCH_INVARIANT,
-              .cost = "blocked.avx2"},
+              .planner = &middle},
     [BASE] = {.name = "blocked.any.any.16x16.base",
               .family = "blocked",
               .backend = LPGEMM_BACKEND_CPU,
               EVERYTHING,
               .flags = LPG_K_BATCH_INVARIANT,
-              .cost = "blocked.base"},
+              .planner = &slow},
     [REFERENCE] = {.name = "reference.any.any.1x1.cpu",
                    .family = "reference",
                    .backend = LPGEMM_BACKEND_CPU,
                    EVERYTHING,
                    .flags = LPG_K_BATCH_INVARIANT,
-                   .cost = "reference"},
+                   .planner = &slowest},
 };
 
 /* ---- problems ---- */
@@ -128,10 +155,10 @@ void make_simple(problem *q, lpgemm_dtype_t type, lpgemm_dtype_t x_type, int64_t
 }
 
 const char *choose(const problem *q, const lpg_device *device, const lpg_tuning *tuning, const char *forced) {
-  const lpg_kernel *chosen = NULL;
-  lpgemm_status_t status = lpgemm_i_select(made_up, COUNT(made_up), &q->p, device, tuning, forced, &chosen);
-  CHECK((status == LPGEMM_SUCCESS) == (chosen != NULL));
-  return chosen ? chosen->name : "none";
+  lpg_choice choice = {.kernel = NULL};
+  lpgemm_status_t status = lpgemm_i_select(made_up, COUNT(made_up), &q->p, device, tuning, forced, &choice);
+  CHECK((status == LPGEMM_SUCCESS) == (choice.kernel != NULL));
+  return choice.kernel ? choice.kernel->name : "none";
 }
 
 void check_text(const char *file, int line, const char *got, const char *want) {

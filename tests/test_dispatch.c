@@ -61,14 +61,14 @@ static void test_batch_invariance(void) {
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, m);
     q.p.batch_invariant = 1;
     CHECK_TEXT(choose(&q, &sm90, NULL, NULL), made_up[MMA].name);
-    const lpg_kernel *chosen = NULL, *first = NULL;
+    lpg_choice chosen = {.kernel = NULL}, first = {.kernel = NULL};
     q.p.m = 1;
     CHECK_STATUS(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &q.p, &cpu_avx512, NULL, NULL, &first),
                  LPGEMM_SUCCESS);
     q.p.m = m;
     CHECK_STATUS(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &q.p, &cpu_avx512, NULL, NULL, &chosen),
                  LPGEMM_SUCCESS);
-    CHECK(chosen == first);
+    CHECK(chosen.kernel == first.kernel);
   }
 }
 
@@ -154,12 +154,12 @@ static void test_reasons(void) {
 
 static void test_none(void) {
   problem q;
-  const lpg_kernel *chosen = &made_up[0];
+  lpg_choice chosen = {.kernel = &made_up[0]};
   if (test_case("dispatch/none")) {
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_BF16, 3);
     q.p.tables = 1;
     CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, NULL, &chosen), LPGEMM_NOT_SUPPORTED);
-    CHECK(chosen == NULL);
+    CHECK(chosen.kernel == NULL);
     CHECK_HAS(lpgemm_last_error(), "u4 (n 4096, k 4096) by bf16 (m 3) to f16 on NVIDIA A100-SXM4-80GB");
     CHECK_HAS(lpgemm_last_error(), "it does not read lookup tables");
     CHECK_STATUS(lpgemm_i_select(made_up, REFERENCE, &q.p, &sm80, NULL, NULL, &chosen), LPGEMM_NOT_SUPPORTED);
@@ -173,18 +173,18 @@ static void test_none(void) {
 static void test_forced(void) {
   problem q;
   if (!test_case("dispatch/forced")) return;
-  const lpg_kernel *chosen = NULL;
+  lpg_choice chosen = {.kernel = NULL};
   make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 1);
   CHECK_TEXT(choose(&q, &sm90, NULL, made_up[GENERIC].name), made_up[GENERIC].name);
   CHECK_TEXT(choose(&q, &sm90, NULL, made_up[PROBE].name), made_up[PROBE].name); /* FORCE_ONLY */
   CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, made_up[DECODE].name, &chosen),
                LPGEMM_NOT_SUPPORTED);
-  CHECK(chosen == NULL);
+  CHECK(chosen.kernel == NULL);
   CHECK_HAS(lpgemm_last_error(), made_up[DECODE].name);
   CHECK_HAS(lpgemm_last_error(), "it runs only on another GPU architecture");
   CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, "generic.any.any.1x1.sm90", &chosen),
                LPGEMM_INVALID_ARGUMENT);
-  CHECK(chosen == NULL);
+  CHECK(chosen.kernel == NULL);
   CHECK_HAS(lpgemm_last_error(), "closest name is \"generic.any.any.1x1.sm80\"");
   CHECK_HAS(lpgemm_last_error(), "lpgemm_list_kernels()");
   CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, "gemv", &chosen), LPGEMM_INVALID_ARGUMENT);
@@ -247,9 +247,12 @@ static void test_explain(void) {
       if (i == PREFILL) {
         snprintf(want, sizeof want, "%s: chosen, the cheapest by the cost model, about %.1f us", made_up[i].name, us);
       } else if (i == PROBE) {
-        snprintf(want, sizeof want, "%s: possible when forced by name, about %.1f us", made_up[i].name, us);
-      } else if (reason) {
-        snprintf(want, sizeof want, "%s: not possible, %s", made_up[i].name, reason);
+        snprintf(want, sizeof want, "%s: possible when forced by name, about %.1f us; it is for tests", made_up[i].name,
+                 us);
+      } else if (reason) { /* grouped: kernels that share a reason have a line together */
+        snprintf(want, sizeof want, "\nnot possible, %s: ", reason);
+        CHECK_HAS(text, want);
+        continue;
       } else {
         snprintf(want, sizeof want, "%s: possible%s, about %.1f us", made_up[i].name, i == MMA ? ", the runner-up" : "",
                  us);
@@ -271,7 +274,22 @@ static void test_explain(void) {
     CHECK_STATUS(lpgemm_i_explain(made_up, COUNT(made_up), &q.p, &sm90, NULL, NULL, text, sizeof text),
                  LPGEMM_NOT_SUPPORTED);
     CHECK(strncmp(text, "none: no kernel multiplies u4", 29) == 0);
-    CHECK(line_of(text, made_up[GENERIC].name, line, sizeof line) != NULL);
+    CHECK_HAS(text, "not possible, it does not read lookup tables");
+  }
+  if (test_case("dispatch/explain/grouped")) { /* a line a reason, and every kernel counts once */
+    make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 20);
+    CHECK_STATUS(lpgemm_i_explain(made_up, COUNT(made_up), &q.p, &sm90, NULL, NULL, text, sizeof text), LPGEMM_SUCCESS);
+    int kernels = 0, lines = 0;
+    for (const char *at = text; (at = strstr(at, "not possible, ")); at++) {
+      const char *counted = strstr(at, ": ");
+      kernels += counted ? atoi(counted + 2) : 0;
+      lines++;
+    }
+    int refused = 0;
+    for (int i = 0; i < COUNT(made_up); i++) refused += lpgemm_i_infeasible(&made_up[i], &q.p, &sm90) != NULL;
+    CHECK_INT(kernels, refused);
+    CHECK(lines > 1 && lines < refused);
+    CHECK_HAS(text, "not possible, it is for another backend: 4 kernels, blocked.any.any.16x16.avx512 ...");
   }
   if (test_case("dispatch/explain/cut")) {
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 20);

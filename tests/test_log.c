@@ -78,6 +78,7 @@ void suite_log(void) {
   if (test_case("log/dispatch")) {
     run_logged("dispatch", multiply);
     CHECK_INT(count("lpgemm: u4 (n 32, k 64) by f32 (m 3) to f32: "), 2);
+    CHECK_INT(count(" thread"), 2); /* the plan */
     CHECK_INT(count("m is -1"), 1);
     CHECK_INT(count("profile,"), 0);
   }

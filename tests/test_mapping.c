@@ -2,6 +2,7 @@
  * tests/golden/mapping.txt, and every kernel is chosen for something. Estimates are plain C, and the devices made up.
  *
  * LPGEMM_TEST_GOLDEN=write in the environment (`make golden`) writes the file instead of comparing with it. */
+#include "kernels/plan/rates.h"
 #include "made_up.h"
 
 #define GOLDEN "tests/golden/mapping.txt"
@@ -41,11 +42,11 @@ static void make_kind(problem *q, const kind *k, int64_t n, int64_t columns, int
 }
 
 static const char *choice(const problem *q, const lpg_device *device) {
-  const lpg_kernel *chosen = NULL;
+  lpg_choice chosen = {.kernel = NULL};
   lpgemm_status_t status =
       lpgemm_i_select(test_every_kernel, test_every_kernel_count, &q->p, device, NULL, NULL, &chosen);
   CHECK_STATUS(status, LPGEMM_SUCCESS);
-  return chosen ? chosen->name : "none";
+  return chosen.kernel ? chosen.kernel->name : "none";
 }
 
 /* ---- the golden file ---- */
@@ -150,24 +151,34 @@ static void test_golden(void) {
 
 /* ---- the table of GPUs ---- */
 
-static lpg_pace pace_of(const char *name, int32_t arch) {
+static lpg_device gpu(const char *name, int32_t arch) {
   lpg_device device = {.backend = LPGEMM_BACKEND_CUDA, .arch = arch};
   snprintf(device.name, sizeof device.name, "%s", name);
   lpgemm_i_set_rates(&device);
-  return device.pace;
+  return device;
 }
 
-static void test_pace(void) {
-  if (!test_case("dispatch/mapping/pace")) return;
-  lpg_pace a100 = pace_of("NVIDIA A100-SXM4-80GB", 80), a10 = pace_of("NVIDIA A10", 86);
-  CHECK(a100.read > 0.53 && a100.read < 0.55 && a100.mma > 0.69 && a100.mma < 0.70); /* of an SM of an H200 */
-  CHECK(pace_of("NVIDIA A100-SXM4-40GB", 80).read < a100.read);
-  CHECK(a10.read < a100.read && a10.mma < a100.mma && a10.alu > a100.alu); /* "A10" is no A100 */
-  CHECK(pace_of("NVIDIA GeForce RTX 4090", 89).mma < pace_of("NVIDIA L40S", 89).mma);
-  CHECK(pace_of("NVIDIA RTX A6000", 86).read == a10.read); /* the first of the architecture */
-  CHECK(pace_of("NVIDIA H200", 90).read == 0.0 && pace_of("NVIDIA H100 80GB HBM3", 90).read == 0.0);
-  CHECK(pace_of("NVIDIA GeForce RTX 5090", 120).read == 0.0); /* not in the table */
-  CHECK(lpg_pace_of(0.0) == 1.0 && lpg_pace_of(0.5) == 0.5);
+static double dram(const char *name, int32_t arch) {
+  const lpg_device device = gpu(name, arch);
+  return lpg_dram_rate(lpgemm_i_rates_of(&device));
+}
+
+static double mma(const char *name, int32_t arch) {
+  const lpg_device device = gpu(name, arch);
+  return lpgemm_i_mma_speed(&device);
+}
+
+static void test_rates(void) {
+  if (!test_case("dispatch/mapping/rates")) return;
+  const double h200 = dram("NVIDIA H200", 90), a100 = dram("NVIDIA A100-SXM4-80GB", 80);
+  CHECK(h200 > 34.9 && h200 < 35.0); /* bytes that an SM reads in a nanosecond */
+  CHECK(dram("NVIDIA H100 80GB HBM3", 90) < h200 && dram("NVIDIA H100 PCIe", 90) < dram("NVIDIA H100 80GB HBM3", 90));
+  CHECK(a100 > 18.8 && a100 < 18.9 && dram("NVIDIA A100-SXM4-40GB", 80) < a100);
+  CHECK(dram("NVIDIA A10", 86) < a100 && mma("NVIDIA A10", 86) < mma("NVIDIA A100-SXM4-80GB", 80)); /* it is no A100 */
+  CHECK(mma("NVIDIA GeForce RTX 4090", 89) < mma("NVIDIA L40S", 89));
+  CHECK(dram("NVIDIA RTX A6000", 86) == dram("NVIDIA A10", 86)); /* the first of the architecture */
+  CHECK(dram("NVIDIA GeForce RTX 5090", 120) > 10.0 && dram("NVIDIA GeForce RTX 5090", 120) < 11.0);
+  CHECK(gpu("NVIDIA of tomorrow", 130).rates == NULL && dram("NVIDIA of tomorrow", 130) == h200);
 }
 
 /* ---- every kernel is chosen for something ---- */
@@ -184,12 +195,12 @@ static void sweep_problem(problem *q, const lpg_device *device) {
   const int tables = device->backend == LPGEMM_BACKEND_CPU && lpg_is_integer_kind(q->weights.desc.type) &&
                      q->weights.bits <= 4 && lpg_bits(q->p.x_type) > 8;
   for (int i = 0; i < 2 + tables; i++) {
-    const lpg_kernel *chosen = NULL;
+    lpg_choice chosen = {.kernel = NULL};
     q->p.workspace = i == 0 ? SIZE_MAX : 0;
     q->p.tables = i == 2;
     CHECK_STATUS(lpgemm_i_select(test_every_kernel, test_every_kernel_count, &q->p, device, NULL, NULL, &chosen),
                  LPGEMM_SUCCESS);
-    if (chosen) chosen_once[chosen - test_every_kernel] = 1;
+    if (chosen.kernel) chosen_once[chosen.kernel - test_every_kernel] = 1;
   }
 }
 
@@ -237,6 +248,6 @@ static void test_every(void) {
 
 void dispatch_mapping(void) {
   test_golden();
-  test_pace();
+  test_rates();
   test_every();
 }

@@ -95,11 +95,11 @@ static void test_registry(void) {
     if (!test_case("dispatch/registry/%s", k->name)) continue;
     check_name(k);
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 16);
-    /* Its row of the cost table exists, or a plan of its own. */
+    CHECK(k->planner && k->planner->cut && k->planner->finish && k->planner->no_plan);
     CHECK(isfinite(lpgemm_i_estimate(k, &q.p, k->backend == LPGEMM_BACKEND_CPU ? &cpu_base : &sm90)));
     CHECK(lpgemm_i_find_kernel(test_every_kernel, test_every_kernel_count, k->name) == k); /* no name twice */
     const lpg_kernel *built = lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, k->name);
-    CHECK(!built || built->run);
+    CHECK(!built || built->launch);
   }
   if (test_case("dispatch/registry/subset")) { /* a build has no kernel that is not in the whole table */
     for (int i = 0; i < lpgemm_i_registry_count; i++) {
@@ -124,7 +124,7 @@ static void test_support(void) {
     if (!test_case("dispatch/support/%s", lpgemm_dtype_name(types[t]))) continue;
     for (int i = 0; i < COUNT(x_types) * COUNT(y_types) * COUNT(groups) * 4; i++) {
       lpgemm_weight_desc_t d = desc_of(types[t], 100, 300);
-      const lpg_kernel *chosen = NULL;
+      lpg_choice chosen;
       problem q;
       d.group_k = groups[i / 4 % COUNT(groups)];
       d.zero = (lpgemm_zero_t)(i % 4);

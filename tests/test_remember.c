@@ -5,6 +5,8 @@
 #include "dispatch/dispatch.h"
 #include "test.h"
 
+#define MARK (-1.0) /* no plan takes so long: what was remembered is found again */
+
 static uint8_t codes[64 * 64], scales[64 * 2];
 
 static lpgemm_weights_t pack(lpgemm_handle_t handle) {
@@ -34,16 +36,16 @@ void suite_remember(void) {
   lpgemm_weights_t weights = pack(handle);
   if (test_case("remember/same_problem")) {
     lpg_remembered *first = remember(handle, weights, 3, LPGEMM_F16);
-    CHECK(first->kernel != NULL && !first->memo.filled);
-    first->memo.filled = 1;
-    CHECK(remember(handle, weights, 3, LPGEMM_F16) == first && first->memo.filled);
+    CHECK(first->kernel != NULL && first->planned.launch.us > 0);
+    first->planned.launch.us = MARK;
+    CHECK(remember(handle, weights, 3, LPGEMM_F16) == first && first->planned.launch.us == MARK);
   }
   if (test_case("remember/other_problem")) { /* same place, so that it takes it over */
-    remember(handle, weights, 3, LPGEMM_F16)->memo.filled = 1;
-    CHECK(!remember(handle, weights, 3, LPGEMM_F32)->memo.filled);
-    remember(handle, weights, 3, LPGEMM_F16)->memo.filled = 1;
-    CHECK(!remember(handle, weights, 3 + LPG_REMEMBERED, LPGEMM_F16)->memo.filled);
-    CHECK(!remember(handle, weights, 3, LPGEMM_F16)->memo.filled);
+    remember(handle, weights, 3, LPGEMM_F16)->planned.launch.us = MARK;
+    CHECK(remember(handle, weights, 3, LPGEMM_F32)->planned.launch.us != MARK);
+    remember(handle, weights, 3, LPGEMM_F16)->planned.launch.us = MARK;
+    CHECK(remember(handle, weights, 3 + LPG_REMEMBERED, LPGEMM_F16)->planned.launch.us != MARK);
+    CHECK(remember(handle, weights, 3, LPGEMM_F16)->planned.launch.us != MARK);
   }
   if (test_case("remember/tuning")) {
     const lpg_kernel *untuned = remember(handle, weights, 4, LPGEMM_F16)->kernel;
@@ -51,10 +53,10 @@ void suite_remember(void) {
     CHECK(other != NULL);
     lpg_remembered *r = remember(handle, weights, 4, LPGEMM_F16);
     lpg_problem problem = r->problem;
-    r->memo.filled = 1;
+    r->planned.launch.us = MARK;
     CHECK_STATUS(lpgemm_i_tuning_put(handle->tuning, &problem, other, 1.0), LPGEMM_SUCCESS);
     CHECK(other && strcmp(remember(handle, weights, 4, LPGEMM_F16)->kernel->name, other) == 0);
-    CHECK(!r->memo.filled);
+    CHECK(r->planned.launch.us != MARK);
     CHECK_STATUS(lpgemm_tuning_clear(handle), LPGEMM_SUCCESS);
     CHECK(remember(handle, weights, 4, LPGEMM_F16)->kernel == untuned);
   }
@@ -65,8 +67,8 @@ void suite_remember(void) {
       CHECK(others->number > before);
       before = others->number;
       lpg_remembered *r = remember(handle, others, 1, LPGEMM_F16);
-      CHECK(!r->memo.filled);
-      r->memo.filled = 1;
+      CHECK(r->planned.launch.us != MARK);
+      r->planned.launch.us = MARK;
       CHECK_STATUS(lpgemm_weights_destroy(others), LPGEMM_SUCCESS);
     }
   }

@@ -172,7 +172,7 @@ static void test_tuning_round_trip(void) {
   int entries = put_many(t), used = -1, refused = -1;
   CHECK_STATUS(lpgemm_i_tuning_save(t, &cpu_avx512, path), LPGEMM_SUCCESS);
   size_t length = read_whole(path, text, sizeof text);
-  CHECK(strncmp(text, "# lpgemm tuning 1\n# version ", 28) == 0);
+  CHECK(strncmp(text, "# lpgemm tuning 2\n# version ", 28) == 0);
   CHECK_HAS(text, "\n# device CPU of 2020\n# weights group scale zero x y mode n k m kernel us\n");
   CHECK_STATUS(lpgemm_i_tuning_load(u, &cpu_avx512, path, &used, &refused), LPGEMM_SUCCESS);
   CHECK_INT(used, entries);
@@ -205,7 +205,7 @@ static void test_tuning_round_trip(void) {
 #define TEXT_(number) #number
 #define TEXT(number) TEXT_(number)
 #define VERSION TEXT(LPGEMM_VERSION_MAJOR) "." TEXT(LPGEMM_VERSION_MINOR) "." TEXT(LPGEMM_VERSION_PATCH)
-#define HEAD "# lpgemm tuning 1\n# version " VERSION "\n# device CPU of 2020\n"
+#define HEAD "# lpgemm tuning 2\n# version " VERSION "\n# device CPU of 2020\n"
 #define KEY "u4 128 f16 constant f16 f16 exact 4096 4096 16 "
 
 static void test_tuning_refusals(void) {
@@ -221,17 +221,18 @@ static void test_tuning_refusals(void) {
       {HEAD "  u4\t128 f16 constant f16 f16 exact  4096 4096 16 " KERNEL " 0 \n", LPGEMM_SUCCESS, 1, 0, NULL},
       {HEAD "# a comment\n\n" KEY KERNEL " 5.\n", LPGEMM_SUCCESS, 0, 1, "line 6 is refused: column us is not"},
       {"", LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
-      {"# lpgemm tuning 2\n", LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
-      {"# lpgemm tuning 1", LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
-      {"# lpgemm tuning 10\n", LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
+      {"# lpgemm tuning 1\n# version " VERSION "\n", LPGEMM_VERSION_MISMATCH, 0, 0, "is of version 1, whose kernels had other names"},
+      {"# lpgemm tuning 3\n", LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
+      {"# lpgemm tuning 2", LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
+      {"# lpgemm tuning 20\n", LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
       {"\x7f"
        "ELF",
        LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
-      {"# lpgemm tuning 1\n# version 0.0.9\n# device CPU of 2020\n" KEY KERNEL " 1\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS,
+      {"# lpgemm tuning 2\n# version 0.0.9\n# device CPU of 2020\n" KEY KERNEL " 1\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS,
        0, 2, "line 4 is refused: it was measured with lpgemm 0.0.9; this is " VERSION " (2 of 2 lines are)"},
-      {"# lpgemm tuning 1\n# version " VERSION "\n# device CPU of 2015\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 0, 1,
+      {"# lpgemm tuning 2\n# version " VERSION "\n# device CPU of 2015\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 0, 1,
        "it was measured on \"CPU of 2015\"; this is \"CPU of 2020\""},
-      {"# lpgemm tuning 1\n# device CPU of 2020\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 0, 1, "(not said)"},
+      {"# lpgemm tuning 2\n# device CPU of 2020\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 0, 1, "(not said)"},
       {HEAD KEY KERNEL " 1\n# device CPU of 2015\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 1, 1, "line 6 is refused"},
       {HEAD KEY "nobody.any.any.1x1.cpu 1\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 1, 1,
        "kernel nobody.any.any.1x1.cpu is not in this build"},
@@ -272,7 +273,7 @@ static void test_tuning_refusals(void) {
     lpgemm_i_tuning_destroy(t);
   }
   if (test_case("dispatch/tuning/file/other-backend")) {
-    static const char text[] = "# lpgemm tuning 1\n# version " VERSION "\n# device NVIDIA H200\n" KEY KERNEL " 1\n";
+    static const char text[] = "# lpgemm tuning 2\n# version " VERSION "\n# device NVIDIA H200\n" KEY KERNEL " 1\n";
     lpg_tuning *t = lpgemm_i_tuning_create();
     int used = -1, refused = -1;
     CHECK_STATUS(lpgemm_i_tuning_parse(t, &sm90, text, strlen(text), &used, &refused), LPGEMM_SUCCESS);
@@ -305,7 +306,7 @@ static void test_tuning_hostile(void) {
       int used = -1, refused = -1;
       memcpy(copy + 1, good, length);
       lpgemm_status_t status = lpgemm_i_tuning_parse(t, &cpu_avx512, copy + 1, length, &used, &refused);
-      CHECK_INT(status, length > strlen("# lpgemm tuning 1") ? LPGEMM_SUCCESS : LPGEMM_CORRUPT_DATA);
+      CHECK_INT(status, length > strlen("# lpgemm tuning 2") ? LPGEMM_SUCCESS : LPGEMM_CORRUPT_DATA);
       int lines = 0, rest = 0; /* entry lines that are whole, and one that is not */
       for (size_t i = strlen(HEAD); i < length; i++) lines += good[i] == '\n';
       rest = length > strlen(HEAD) && good[length - 1] != '\n';
@@ -335,7 +336,7 @@ static void test_tuning_hostile(void) {
       char *junk = test_alloc(length + 18);
       lpg_tuning *t = lpgemm_i_tuning_create();
       int used = -1, refused = -1;
-      memcpy(junk, "# lpgemm tuning 1\n", 18);
+      memcpy(junk, "# lpgemm tuning 2\n", 18);
       for (size_t j = 0; j < length; j++) junk[18 + j] = (char)test_random();
       CHECK_STATUS(lpgemm_i_tuning_parse(t, &cpu_avx512, junk, length + 18, &used, &refused), LPGEMM_SUCCESS);
       CHECK_INT(used, 0);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "../kernels/operand/limits.h"
+#include "../kernels/plan/rates.h"
 
 /* Below 33 rows of X images never pay; refusing here keeps lpgemm_workspace_size() small. */
 enum { LEAST_ROWS = 33 };
@@ -43,11 +44,11 @@ static double chunk_us(const lpg_gemm1_plan *p, int32_t n_tiles, double sms) {
 
 static double estimate(const lpg_problem *problem, const lpg_device *device, const lpg_gemm1_plan *p) {
   const double sms = device->sms > 0 ? device->sms : 1.0;
-  const double x = (double)problem->m * (double)problem->weights->desc.k;
+  const double x = (double)problem->m * (double)problem->weights->desc.k, alu = lpgemm_i_alu_speed(device);
   const int32_t chunks = p->chunk_tiles > 0 ? p->n_tiles / p->chunk_tiles : 0;
   const int32_t left = p->n_tiles - chunks * p->chunk_tiles;
-  return 3.0 + x * (1.0 + 0.15 * p->q) / (sms * 27000.0) + chunks * chunk_us(p, p->chunk_tiles, sms) +
-         (left > 0 ? chunk_us(p, left, sms) : 0.0);
+  return 3.0 + x * (1.0 + 0.15 * p->q) / (sms * 27000.0 * alu) +
+         (chunks * chunk_us(p, p->chunk_tiles, sms) + (left > 0 ? chunk_us(p, left, sms) : 0.0)) / alu;
 }
 
 static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,

@@ -3,18 +3,24 @@
 
 #include <math.h>
 
+#include "../kernels/plan/rates.h"
+
 /* ---- candidates: K in 1, 2, 4, 8 parts ---- */
 
 void lpgemm_i_gemv1_begin(lpg_gemv1_mode_fn *mode_of, const lpg_problem *problem, void *state) {
   *(lpg_gemv1_mode *)state = mode_of(problem->weights->bits, problem->m);
 }
 
-/* Nanoseconds: units of work, before them planes of X, in the end the sums of the parts of K. */
-static double cost_of(const lpg_gemv1_plan *p, const lpg_gemv1_mode *mode) {
+/* Nanoseconds: units of work, or reading the weights; before them planes of X, in the end the sums of the parts of K.
+ */
+static double cost_of(const lpg_gemv1_plan *p, const lpg_gemv1_mode *mode, const lpg_packed *weights,
+                      const lpg_device *device) {
   const int tiles = p->n_part.each + (p->n_part.more > 0), blocks = p->k_part.each + (p->k_part.more > 0);
   const double units = (double)lpg_round_up((int64_t)tiles * blocks, LPG_GEMV1_WARPS);
   const double together = p->split_k > 4 ? 1200.0 : p->split_k > 2 ? 800.0 : p->split_k > 1 ? 400.0 : 0.0;
-  return 4000.0 + units * mode->unit + blocks * mode->planes + together;
+  const double read = (double)weights->total_bytes / lpgemm_i_rates_of(device)->dram;
+  const double work = (units * mode->unit + blocks * mode->planes) / lpgemm_i_alu_speed(device);
+  return 4000.0 + fmax(read, work) + together;
 }
 
 int lpgemm_i_gemv1_cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state,
@@ -35,7 +41,7 @@ int lpgemm_i_gemv1_cut(const lpg_problem *problem, const lpg_device *device, int
   if (p->clusters <= 0 || (i > 0 && p->split_k > p->blocks)) return LPG_HOLE;
   p->k_part = lpg_partition_of(p->blocks, p->split_k);
   p->n_part = lpg_partition_of(p->super_tiles, p->clusters);
-  *ns = cost_of(p, mode);
+  *ns = cost_of(p, mode, weights, device);
   return LPG_CANDIDATE;
 }
 
@@ -118,7 +124,6 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
                    double ns, lpg_launch *launch) {
   (void)self;
   lpgemm_i_gemv1_finish(problem, device, plan, ns, launch);
-  if (!lpg_gemv1_is_common(problem->weights)) launch->us *= 0.9; /* seven were timed, H200, 2026-11-23 */
 }
 
 const lpg_planner lpgemm_i_gemv1_planner = {.refuses = refuses,

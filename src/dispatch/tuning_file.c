@@ -1,6 +1,6 @@
 /* Measured choices as a text file that a person can read and compare.
  *
- *     # lpgemm tuning 1
+ *     # lpgemm tuning 2
  *     # version 0.1.0
  *     # device NVIDIA H200
  *     # weights group scale zero x y mode n k m kernel us
@@ -24,7 +24,8 @@ enum {
   LINE_BYTES = 256, /* of an entry, with its final 0 */
   PATH_BYTES = 4096
 };
-#define MAGIC "# lpgemm tuning 1"
+#define MAGIC "# lpgemm tuning 2"
+#define OLD_MAGIC "# lpgemm tuning 1" /* its kernels had other names */
 #define MAX_SIZE INT64_C(0x7fffffff)
 #define MAX_ROWS (INT64_C(1) << 62)
 
@@ -260,6 +261,8 @@ lpgemm_status_t lpgemm_i_tuning_parse(lpg_tuning *tuning, const lpg_device *devi
   int taken = 0, left = 0;
   LPG_CHECK(bytes <= MAX_FILE_BYTES, LPGEMM_CORRUPT_DATA, "a tuning file has at most %d bytes", MAX_FILE_BYTES);
   size_t magic = strlen(MAGIC);
+  LPG_CHECK(bytes < magic || memcmp(text, OLD_MAGIC, magic) != 0, LPGEMM_VERSION_MISMATCH,
+            "this tuning file is of version 1, whose kernels had other names: tune again");
   LPG_CHECK(bytes > magic && memcmp(text, MAGIC, magic) == 0 && (text[magic] == '\n' || text[magic] == '\r'),
             LPGEMM_CORRUPT_DATA, "this is no tuning file: its first line must be \"" MAGIC "\"");
   lpg_said version = {"(not said)", 10}, name = {"(not said)", 10};

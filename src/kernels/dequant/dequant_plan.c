@@ -14,6 +14,7 @@ enum { MOST_SPLIT_K = 8, MOST_MULTICAST = 2 };
 typedef struct dequant_state {
   lpg_dequant_plan frame; /* of the multicast and split-K at hand */
   int is_there, wgmma;
+  double slower; /* a stage takes so much longer than one of fp16 */
   int32_t sums, most_tiles, most_split_k;
   int64_t m_tiles; /* of one CTA */
 } dequant_state;
@@ -52,13 +53,6 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
 
 /* ---- what a plan has whatever shares the weights and cuts K ---- */
 
-/* How much longer weights take to dequantise than integers with one level of scales. */
-static double slowness(const lpg_packed *weights, lpg_expand_scaling scaling) {
-  const lpgemm_weight_desc_t *d = &weights->desc;
-  const int by_table = !lpg_is_integer_kind(d->type) || lpg_integer_step(d->type) != 1;
-  return 1.0 + 0.35 * by_table + 0.15 * (d->super_scale_type != 0) + 0.2 * scaling.finds + 0.2 * scaling.in_table;
-}
-
 /* 0 if the workspace or shared memory does not do. */
 static int make_frame(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
                       lpg_dequant_plan *p) {
@@ -71,8 +65,6 @@ static int make_frame(const lpg_planner *self, const lpg_problem *problem, const
   p->n_tiles = (int32_t)lpg_ceil_div(weights->desc.n, LPG_DEQUANT_TILE_N);
   p->scale_data = scaling.finds ? 1 : scaling.in_table ? p->k_stages : 0;
   p->spare = problem->m * weights->desc.k * x_bytes;
-  p->expand_slower = slowness(weights, scaling);
-  p->slower = x_bytes == 1 ? 1.19 : scaling.in_table ? 1.3 : 1.0;
   p->factors = LPG_DEQUANT_BARRIER_BYTES;
   p->sums = p->factors + LPG_DEQUANT_TILE_N * 4;
   /* without wgmma the sums take the ring's place */
@@ -92,6 +84,7 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   const int table = lpgemm_i_expand_scaling(problem, self->type).in_table;
   s->is_there = make_frame(self, problem, device, &s->frame);
   s->wgmma = self->wgmma;
+  s->slower = lpg_bytes(self->type) == 1 ? 1.19 : table ? 1.3 : 1.0;
   s->sums = s->frame.sums;
   s->most_tiles = s->is_there ? lpg_dequant_most_tiles(&s->frame) : 0;
   s->most_split_k = s->wgmma && (lpg_bytes(self->type) == 2 || table) ? MOST_SPLIT_K : 1; /* integers stay integers */
@@ -126,22 +119,24 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
 
 /* Nanoseconds that a chunk of so many work tiles of rows may take (measured on the H200, docs/log/2026-11.md). A stage
  * takes longer the more CTAs work, or as long as it takes to load X and the CTA's part of the weights. */
-static double chunk_cost(const lpg_dequant_plan *p, int32_t n_tiles, const lpg_device *device) {
+static double chunk_cost(const lpg_dequant_plan *p, int32_t n_tiles, double slower, const lpg_device *device) {
   const double sms = device->sms > 0 ? device->sms : 1.0, bytes = (double)(n_tiles * lpg_dequant_tile_bytes(p));
   const int64_t tiles = (int64_t)n_tiles * p->m_tiles, rounds = (tiles + p->clusters - 1) / p->clusters;
   const double busy = (double)((tiles < p->clusters ? tiles : p->clusters) * p->cluster) / sms;
-  const double loaded = busy * (LPG_DEQUANT_X_BYTES + (double)LPG_DEQUANT_W_BYTES / p->multicast) / 66.0;
-  const double multiplied = (550.0 + 165.0 * busy) * p->slower;
+  const double loaded = busy * (LPG_DEQUANT_X_BYTES + (double)LPG_DEQUANT_W_BYTES / p->multicast) /
+                        lpg_copy_rate(lpgemm_i_rates_of(device));
+  const double multiplied = (550.0 + 165.0 * busy) * slower;
   const int32_t stages = (p->k_stages + p->split_k - 1) / p->split_k;
   const double sums = p->split_k > 1 ? 3000.0 : 0.0;
-  return LPG_DEQUANT_CHUNK_NS + bytes * p->expand_slower / (sms * 20.0) +
+  return LPG_DEQUANT_CHUNK_NS + bytes / (sms * 20.0) +
          (double)rounds * (stages * (loaded > multiplied ? loaded : multiplied) + 2500.0 + sums);
 }
 
-static double cost_of(const lpg_dequant_plan *p, const lpg_device *device) {
+static double cost_of(const lpg_dequant_plan *p, double slower, const lpg_device *device) {
   const int32_t chunks = p->chunk_tiles > 0 ? p->n_tiles / p->chunk_tiles : 0;
   const int32_t left = p->n_tiles - chunks * p->chunk_tiles;
-  return chunks * chunk_cost(p, p->chunk_tiles, device) + (left > 0 ? chunk_cost(p, left, device) : 0.0);
+  return chunks * chunk_cost(p, p->chunk_tiles, slower, device) +
+         (left > 0 ? chunk_cost(p, left, slower, device) : 0.0);
 }
 
 /* The fewest chunks that the workspace allows, and some more. */
@@ -156,7 +151,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   if (i > 0 && tiles == p->chunk_tiles) return LPG_HOLE;
   if (tiles > 0 && (double)p->n_tiles / (double)tiles * LPG_DEQUANT_CHUNK_NS >= least) return LPG_NO_MORE;
   p->chunk_tiles = tiles;
-  *ns = cost_of(p, device);
+  *ns = cost_of(p, s->slower, device);
   if (*ns >= 1.5 * least) return LPG_NO_MORE; /* no number of chunks makes up for that */
   *(lpg_dequant_plan *)plan = *p;
   return LPG_CANDIDATE;

@@ -47,7 +47,6 @@ typedef struct lpg_dequant_plan {
   int32_t n_tiles, chunk_tiles, m_tiles; /* of the matrix and, the most, of a chunk; token_items: of a cluster */
   int64_t spare;                         /* bytes for numbers beside the images' workspace: those of X */
   int32_t multicast, split_k;            /* CTAs with the same weights; parts of K */
-  double expand_slower, slower;          /* than what the costs say: to expand, and to multiply a stage */
   int32_t persistent;                    /* clusters take work tiles in turn; else every work tile has its own */
   int32_t cluster, clusters;             /* CTAs of a cluster; clusters that run at once */
   int32_t stages;

@@ -5,6 +5,7 @@
 
 #include "../operand/limits.h"
 #include "../operand/x_copy.h"
+#include "../plan/rates.h"
 #include "gemm_mode.h"
 
 /* ---- what candidates cost, and where their things lie in shared memory ---- */
@@ -97,33 +98,36 @@ enum {
   LPG_GEMM_START_NS = 1500           /* and of a call */
 };
 
+/* The GPU's rates, and the clock of its SMs against the one of the GPU that costs were fitted to. */
+typedef struct gemm_speed {
+  const lpg_rates *rates;
+  double alu;
+} gemm_speed;
+
 /* Nanoseconds of a k block and of a work tile, and how many times as long as that all takes. */
 typedef struct gemm_costs {
   double block, half_block, tile, slower;
 } gemm_costs;
 
 /* A k block, at the speed of dequantising and multiplying or of its share of the memory. */
-static double block_ns(const lpg_gemm_kind *kind, double tile_m) {
+static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_speed *speed) {
   const double share = kind->tile_n / 128.0;
   /* Of what a work tile reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23).
    */
   const double codes = kind->tile_n * 32.0 * kind->bits, x = tile_m * 512.0 / kind->multicast;
-  const double read = fmax(codes / 30.0, (codes + x) / 48.0);
+  const double read = fmax(codes / lpg_dram_rate(speed->rates), (codes + x) / lpg_l2_rate(speed->rates));
   const double slower = slower_by_mode(kind->form);
-  const double crowded =
-      kind->tile.warps == 16 && kind->bits == 7 ? 1.8 : 1.0; /* 7 bits by 16 warps: H200, 2026-11-22 */
   /* Decoding and multiplying overlap, the better the more one of them takes. */
   const double decode = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
   const double both = tile_m >= LPG_GEMM_TILE_M ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m
                                                 : cbrt(decode * decode * decode + multiply * multiply * multiply);
-  /* 128 rows by 128 rows of X overlap less (128 to 512 rows of X, five shapes: H200, 2026-11-23). */
-  const double small = tile_m == 128 && kind->tile.row_tiles == 1 ? 1.1 : 1.0;
-  return fmax(fmax(read, LPG_GEMM_LOAD_NS), both * crowded * small);
+  return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
-static gemm_costs costs_of(const lpg_gemm_kind *kind, double slower_dequantiser) {
+static gemm_costs costs_of(const lpg_gemm_kind *kind, double slower_dequantiser, const gemm_speed *speed) {
   const int tile_m = kind->tile.tile_m, most = tile_m == LPG_GEMM_TILE_M;
-  const gemm_costs costs = {block_ns(kind, tile_m), lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m) : 0.0,
+  const gemm_costs costs = {block_ns(kind, tile_m, speed),
+                            lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0,
                             (double)(most ? LPG_GEMM_LARGE_TILE_NS : LPG_GEMM_TILE_NS), slower_dequantiser};
   return costs;
 }
@@ -206,8 +210,9 @@ static const lpg_gemm_tile work_tiles[] = {
 
 typedef struct gemm_state {
   lpg_gemm_scales mode;
-  int parts;          /* of K; 0: any number */
-  int x_is_mapped;    /* TMA can read X */
+  int parts;       /* of K; 0: any number */
+  int x_is_mapped; /* TMA can read X */
+  gemm_speed speed;
   lpg_gemm_kind kind; /* of the work tile at hand */
   lpg_gemm_plan frame;
   gemm_costs costs;
@@ -219,7 +224,9 @@ static lpg_gemm_kind kind_of(const lpg_problem *problem, const lpg_gemm_planned 
   return lpg_gemm_kind_of(problem->weights, work_tiles[p->tile], mode, p->plan.multicast);
 }
 
-static void begin_parts(const lpg_problem *problem, int parts, gemm_state *s) {
+static void begin_parts(const lpg_problem *problem, const lpg_device *device, int parts, gemm_state *s) {
+  s->speed.rates = lpgemm_i_rates_of(device);
+  s->speed.alu = lpgemm_i_alu_speed(device);
   s->mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).form;
   s->parts = parts;
   s->x_is_mapped = !problem->x_unaligned || lpg_x_copy_bytes(problem, 2) > 0;
@@ -239,7 +246,7 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   /* all rows of a work tile are multiplied, there or not */
   if (t.tile_m == LPG_GEMM_TILE_M && problem->m <= LPG_GEMM_TILE_M / 2) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
-  s->costs = costs_of(&s->kind, slower_by_dequantiser(&weights->desc, problem->m, t.tile_m));
+  s->costs = costs_of(&s->kind, slower_by_dequantiser(&weights->desc, problem->m, t.tile_m), &s->speed);
   s->tile = at;
   return make_frame(&s->kind, weights, problem->m, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }
@@ -265,8 +272,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 
 static void begin_with_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
                              void *state) {
-  (void)device;
-  begin_parts(problem, self->tile_n, state);
+  begin_parts(problem, device, self->tile_n, state);
 }
 
 static void finish_with_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
@@ -314,7 +320,7 @@ static int invariant_parts(const lpg_problem *problem, const lpg_device *device)
 
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
   (void)self;
-  begin_parts(problem, problem->batch_invariant ? invariant_parts(problem, device) : 0, state);
+  begin_parts(problem, device, problem->batch_invariant ? invariant_parts(problem, device) : 0, state);
 }
 
 /* ---- refusals, the time of a call, the workspace ---- */
@@ -329,10 +335,7 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
 
 /* Microseconds that preparing scales takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
  * 2026-11-23). */
-static double prepare_us(const lpg_packed *weights) {
-  const double twice = lpg_gemm_scale_groups(weights) > LPG_GEMM_LINES_KEPT ? 1.85 : 1.0;
-  return 3.0 + (double)lpg_gemm_lines_bytes(weights) / 2.5e6 * twice;
-}
+static double prepare_us(const lpg_packed *weights) { return 3.0 + (double)lpg_gemm_lines_bytes(weights) / 2.5e6; }
 
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "../operand/x_copy.h"
+#include "../plan/rates.h"
 
 /* ---- refusals ---- */
 
@@ -101,18 +102,14 @@ static int place(lpg_gemm8_plan *p, lpg_gemm8_tile tile, int64_t shared_memory) 
 }
 
 /* Nanoseconds that a stage of so many rows of X of a work tile may take, at the speed of the tensor cores or of its
- * share of the memory (measured on the H200, docs/performance.md). */
-static double stage_ns(lpg_gemm8_tile tile, lpg_gemm8_mode mode, int tile_m) {
-  const int bits = mode.bits, rows = lpg_gemm8_tile_n(tile.row_tiles);
-  const double columns = lpg_gemm8_stage_k(bits, tile.tile_m, tile.row_tiles) / 128.0, share = rows / 256.0;
-  const double read = rows * 16.0 * bits / 36.0;
-  const int zeros_take = mode.become == LPG_GEMM8_LESS_ZERO && (mode.grouped || !mode.by_e4m3);
-  const double zeros = !zeros_take ? 0.0 : mode.by_e4m3 ? 60.0 : lpg_is_pow2_width(bits) ? 130.0 : 280.0;
-  const double scales = mode.by_e4m3 && mode.grouped ? 100.0 : 0.0;
-  const int promotes = lpg_gemm8_promotes(mode);
+ * share of the memory (measured on the H200, docs/log/2026-11.md). */
+static double stage_ns(lpg_gemm8_tile tile, lpg_gemm8_mode mode, int tile_m, const lpg_device *device) {
+  const int rows = lpg_gemm8_tile_n(tile.row_tiles);
+  const double columns = lpg_gemm8_stage_k(mode.bits, tile.tile_m, tile.row_tiles) / 128.0, share = rows / 256.0;
+  const double read = rows * 16.0 * mode.bits / lpg_dram_rate(lpgemm_i_rates_of(device));
   const double work =
-      promotes ? 130.0 + share * (140.0 + 3.85 * tile_m + scales + zeros) : 30.0 + share * (220.0 + 2.9 * tile_m);
-  return columns * (read > work ? read : work);
+      lpg_gemm8_promotes(mode) ? 130.0 + share * (140.0 + 3.85 * tile_m) : 30.0 + share * (220.0 + 2.9 * tile_m);
+  return columns * fmax(read, work / lpgemm_i_alu_speed(device));
 }
 
 /* Nanoseconds of a stage, and of outputs, whole or added up over parts of K; and of work tiles of half the rows of X.
@@ -121,11 +118,11 @@ typedef struct gemm8_costs {
   double stage, store, add, half_stage, half_store;
 } gemm8_costs;
 
-static gemm8_costs costs_of(lpg_gemm8_tile tile, lpg_gemm8_mode mode) {
+static gemm8_costs costs_of(lpg_gemm8_tile tile, lpg_gemm8_mode mode, const lpg_device *device) {
   const double share = lpg_gemm8_tile_n(tile.row_tiles) / 256.0, store = share * 13.0 * tile.tile_m;
-  const gemm8_costs costs = {stage_ns(tile, mode, tile.tile_m), 800.0 + store,
+  const gemm8_costs costs = {stage_ns(tile, mode, tile.tile_m, device), 800.0 + store,
                              1000.0 + share * (lpg_gemm8_promotes(mode) ? 60.0 : 45.0) * tile.tile_m,
-                             stage_ns(tile, mode, tile.tile_m / 2), 800.0 + store / 2.0};
+                             stage_ns(tile, mode, tile.tile_m / 2, device), 800.0 + store / 2.0};
   return costs;
 }
 
@@ -189,10 +186,9 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
 
 static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
   gemm8_state *s = state;
-  (void)device;
   if (i >= (int)(sizeof work_tiles / sizeof work_tiles[0])) return LPG_NO_MORE;
   s->tile = i;
-  s->costs = costs_of(work_tiles[i], s->mode);
+  s->costs = costs_of(work_tiles[i], s->mode, device);
   return make_frame(problem->weights, s->mode, problem->m, work_tiles[i], &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }
 
@@ -218,12 +214,9 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 /* ---- the time of a call ---- */
 
 static double estimate(const lpg_problem *problem, const lpg_device *device, double ns) {
-  const int promotes = lpg_gemm8_promotes(lpg_gemm8_mode_of(problem->weights, problem->x_type));
   const double sms = device->sms > 0 ? device->sms : 1.0;
-  const double x = (double)problem->m * (double)problem->weights->desc.k / (sms * 12000.0);
-  const double few = problem->m <= 8 ? 1.12 : 1.0;              /* there gemv takes up to so much less than it says */
-  const double slow = 1.0 + 0.28 * (ns < 3e5 ? ns / 3e5 : 1.0); /* of what is long: clocks fall */
-  return (4.0 + x + ns / 1000.0 * (promotes ? slow : 1.0)) * few;
+  const double x = (double)problem->m * (double)problem->weights->desc.k / (sms * 12000.0 * lpgemm_i_alu_speed(device));
+  return 4.0 + x + ns / 1000.0;
 }
 
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "../operand/limits.h"
+#include "../plan/rates.h"
 
 static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   (void)self, (void)device;
@@ -12,18 +13,19 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
 
 /* Nanoseconds of a k block when all groups of warps have one: making bytes of words, multiplying, and waiting for
  * words, or as long as it takes to load them. Work tiles of the same rows of W that run at once read them from L2. */
-static double block_cost(int bits, int tile_m, int32_t m_tiles) {
-  const double load = 115.0 * bits * (1.0 + 1.0 / m_tiles);
+static double block_cost(int bits, int tile_m, int32_t m_tiles, const lpg_device *device) {
+  const double bytes = LPG_SKINNY8_GROUPS * LPG_SKINNY8_TILE_N * LPG_SKINNY8_BLOCK_K / 8.0 * bits;
+  const double load = bytes * (0.5 + 0.5 / m_tiles) / lpg_dram_rate(lpgemm_i_rates_of(device));
   const double unpack = (bits & (bits - 1)) == 0 ? 510.0 : 880.0; /* fields at the same place of every word, or not */
   const double multiply = tile_m > 32 ? 200.0 : tile_m > 16 ? 120.0 : tile_m > 8 ? 70.0 : 0.0;
   const double all = unpack + multiply + 110.0 * bits / m_tiles;
-  return load > all ? load : all;
+  return fmax(load, all / lpgemm_i_alu_speed(device));
 }
 
 /* Nanoseconds, measured on an H200, 2026-11-22: 1, 2 and 3 bits by 1 and 64 rows, 1k x 1k to 14k x 4k, with each
  * split-K and number of parts. */
-static double cost_of(const lpg_skinny8_plan *p, int bits, int tile_m, int32_t at_once) {
-  const double block = block_cost(bits, tile_m, p->m_tiles), sums = 20.0 * tile_m;
+static double cost_of(const lpg_skinny8_plan *p, int bits, int tile_m, int32_t at_once, const lpg_device *device) {
+  const double block = block_cost(bits, tile_m, p->m_tiles, device), sums = 20.0 * tile_m;
   const double together = p->split_k > 1 ? 300.0 + 50.0 * tile_m : 0.0; /* sums go through the cluster */
   const int32_t waves = (p->clusters * p->m_tiles + at_once - 1) / at_once;
   const double rounds = p->rounds * (p->part_blocks * block + sums + together) + (p->rounds - 1) * 1500.0;
@@ -63,7 +65,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   p->pitch = p->share + 4;
   p->x_at = (LPG_SKINNY8_HEAD_BYTES + p->split_k * p->parts * tile_m * p->pitch * 4 + 1023) / 1024 * 1024;
   p->shared_bytes = p->x_at + p->slice_blocks * LPG_SKINNY8_BLOCK_K * tile_m;
-  *ns = cost_of(p, problem->weights->bits, tile_m, all);
+  *ns = cost_of(p, problem->weights->bits, tile_m, all, device);
   return LPG_CANDIDATE;
 }
 
@@ -72,14 +74,10 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
   return ((const lpg_skinny8_plan *)plan)->shared_bytes <= device->shared_memory;
 }
 
-/* What the cost leaves out, the same for all plans. Storing: 4096 x 4096 by 64 rows, 1 and 2 bits
- * (bench/results/h200-planes.json), more by rows of Y at odd places; and rows of X at odd places, which come byte by
- * byte (both: seven problems of bench/results/h200-regret.json). */
-static double outside_us(const lpg_problem *problem, int tile_m) {
-  const lpgemm_weight_desc_t *d = &problem->weights->desc;
-  const double store = (d->n % 4 ? 7.5e-6 : 2.5e-6) * (double)problem->m * (double)d->n;
-  const double tile_rows = problem->m < tile_m ? (double)problem->m : (double)tile_m;
-  return store + (d->k % 16 ? 4e-5 * tile_rows * (double)d->k : 0.0);
+/* Storing, which the cost leaves out since it is the same for all plans: 4096 x 4096 by 64 rows, 1 and 2 bits
+ * (bench/results/h200-planes.json). */
+static double store_us(const lpg_problem *problem) {
+  return 2.5e-6 * (double)problem->m * (double)problem->weights->desc.n;
 }
 
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
@@ -96,7 +94,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->threads = LPG_SKINNY8_GROUPS * 128;
   launch->shared_bytes = p->shared_bytes;
   launch->mode = -1;
-  launch->us = ns / 1000.0 + outside_us(problem, self->tile_m);
+  launch->us = ns / 1000.0 + store_us(problem);
 }
 
 #define PLANNER(rows)                                                                                          \

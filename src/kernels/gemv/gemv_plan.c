@@ -12,6 +12,7 @@ typedef struct gemv_state {
   lpg_gemv_plan frame; /* of the split-K at hand */
   int rounds, step;    /* the candidate at hand */
   int64_t m;
+  const lpg_rates *rates;
 } gemv_state;
 
 static lpg_gemv_kind kind_of(const lpg_planner *self, const lpg_problem *problem) {
@@ -23,7 +24,7 @@ static lpg_gemv_kind kind_of(const lpg_planner *self, const lpg_problem *problem
 
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
   gemv_state *s = state;
-  (void)device;
+  s->rates = lpgemm_i_rates_of(device);
   s->kind = kind_of(self, problem);
   s->m = problem->m;
 }
@@ -65,14 +66,14 @@ static void divide(lpg_gemv_plan *p, const lpg_gemv_kind *kind, int rounds, int 
 
 /* Nanoseconds that the plan may take: the slowest CTA reads its weights at its share of the memory, after it has loaded
  * the first phase of X from L2, and in the end adds up sums. */
-static double cost_of(const lpg_gemv_plan *p, const lpg_gemv_kind *kind) {
+static double cost_of(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_rates *rates) {
   const int tiles = lpg_gemv_cluster_tiles(p), blocks = lpg_gemv_part_blocks(p);
   const int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
   const int phases = p->phase_blocks > 0 ? (blocks + p->phase_blocks - 1) / p->phase_blocks : 1;
   const int units = p->round_tiles * (p->phase_blocks + !p->phase_blocks),
             most = (units + kind->warps - 1) / kind->warps;
   const double uneven = (double)most * kind->warps / units;
-  const double weights = (double)tiles * blocks * kind->block_bytes / 34.0 * (0.5 + 0.5 * uneven);
+  const double weights = (double)tiles * blocks * kind->block_bytes / lpg_dram_rate(rates) * (0.5 + 0.5 * uneven);
   const double sums = (double)tiles * p->slot_bytes * (0.15 / 4) / (p->split_k > 1 ? 1 : 2);
   const double row = 512.0 * p->x_rows / 40.0, later = row * blocks * (phases > 1 ? rounds : 1) * 0.3;
   return weights + row * p->phase_blocks * 0.7 + later + sums + rounds * (p->split_k > 1 ? 900.0 : 400.0) +
@@ -93,7 +94,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   if (s->rounds > lpg_gemv_cluster_tiles(&s->frame) || (s->rounds > 2 && least < HUGE_VAL)) return LPG_NO_MORE;
   *p = s->frame;
   divide(p, &s->kind, s->rounds, phases_at(blocks, s->step));
-  *ns = cost_of(p, &s->kind);
+  *ns = cost_of(p, &s->kind, s->rates);
   return LPG_CANDIDATE;
 }
 
@@ -151,7 +152,7 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
  * 8192, m = 1 to 16 a pass). A pass starts in some microseconds, more of them with more rows; of each weight an SM
  * reads the bytes or dequantises the code, which takes longer counts, and behind that the products with the rows of X
  * are hidden in part. */
-enum { BYTES = 39500, MULTIPLY = 760000 }; /* of an SM, a microsecond */
+enum { MULTIPLY = 760000 }; /* products of an SM, a microsecond */
 
 /* Weights that an SM dequantises in a microsecond; integers of more than 4 bits are read more slowly than that. */
 static double dequant_rate(lpgemm_dtype_t type) {
@@ -196,7 +197,7 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const double speed = tile_m > 8 ? 0.83 : 1.0; /* at which weights come, of that with 8 rows */
   const double sms = device->sms > 0 ? device->sms : 1.0, m = (double)problem->m, passes = ceil(m / tile_m);
   const double weights = (double)w->desc.n * (double)w->desc.k / sms;
-  const double read = (double)w->total_bytes / sms / (BYTES * lpgemm_i_dram_speed(device));
+  const double read = (double)w->total_bytes / sms / (1000.0 * lpg_dram_rate(lpgemm_i_rates_of(device)));
   const double dequantise = weights / (dequant_rate(w->desc.type) * lpgemm_i_alu_speed(device));
   const double slower = slower_by_scales(w), slowest = read > dequantise * slower ? read : dequantise * slower;
   const double both = passes * slowest * slower_by_kind(&w->desc, tile_m) * (has_group_shift(w) ? 1.2 : 1.0) / speed;

@@ -4,7 +4,7 @@
 
 static const lpg_rates table[] = {
     /* clang-format off */
-    /* name             arch  sms  dram    l2   tma  mma wgmma  wg8     b1  int float book clock */
+    /* name             arch  sms  dram    l2  copy  mma wgmma  wg8     b1  int float book clock */
     /* Measured, 2026-11-22: what lpgemm-bench reads; mma.sync from the published 989 of wgmma, by the two forms of
      * dequant; wgmma of 8 and of 1 bit, and what is dequantised, by kernels that do nothing else. */
     {"NVIDIA H200",       90, 132, 4610, 6336, 8712, 550,  900, 1700, 15000, 62.0, 45.0, 47.0, 1980},
@@ -14,14 +14,14 @@ static const lpg_rates table[] = {
     {"H100 NVL",          90, 132, 3938, 5712, 7854, 496,  811, 1533, 13523, 55.9, 40.6, 42.4, 1785},
     {"H100",              90, 132, 3350, 6336, 8712, 550,  900, 1700, 15000, 62.0, 45.0, 47.0, 1980},
     {"B200",             100, 148, 8000, 7050, 9694, 612,    0,    0,     0, 61.5, 44.7, 46.6, 1965},
-    {"RTX 5090",         120, 170, 1792, 9930,    0, 210,    0,    0,     0, 75.5, 54.8, 57.2, 2410},
-    {"L40S",              89, 142,  864, 8675,    0, 362,    0,    0,     0, 78.9, 57.3, 59.8, 2520},
-    {"RTX 4090",          89, 128, 1008, 7820,    0, 165,    0,    0,     0, 78.9, 57.3, 59.8, 2520},
-    {"A100-SXM4-40",      80, 108, 1555, 3692,    0, 312,    0,    0,     0, 44.2, 32.0, 33.5, 1410},
-    {"A100-PCIE-40",      80, 108, 1555, 3692,    0, 312,    0,    0,     0, 44.2, 32.0, 33.5, 1410},
-    {"A100 80GB PCIe",    80, 108, 1935, 3692,    0, 312,    0,    0,     0, 44.2, 32.0, 33.5, 1410},
-    {"A100",              80, 108, 2039, 3692,    0, 312,    0,    0,     0, 44.2, 32.0, 33.5, 1410},
-    {"A10",               86,  72,  600, 2958,    0, 125,    0,    0,     0, 53.1, 38.5, 40.2, 1695},
+    {"RTX 5090",         120, 170, 1792, 9930, 13657, 210,    0,    0,     0, 75.5, 54.8, 57.2, 2410},
+    {"L40S",              89, 142,  864, 8675, 11928, 362,    0,    0,     0, 78.9, 57.3, 59.8, 2520},
+    {"RTX 4090",          89, 128, 1008, 7820, 10752, 165,    0,    0,     0, 78.9, 57.3, 59.8, 2520},
+    {"A100-SXM4-40",      80, 108, 1555, 3692, 5076, 312,    0,    0,     0, 44.2, 32.0, 33.5, 1410},
+    {"A100-PCIE-40",      80, 108, 1555, 3692, 5076, 312,    0,    0,     0, 44.2, 32.0, 33.5, 1410},
+    {"A100 80GB PCIe",    80, 108, 1935, 3692, 5076, 312,    0,    0,     0, 44.2, 32.0, 33.5, 1410},
+    {"A100",              80, 108, 2039, 3692, 5076, 312,    0,    0,     0, 44.2, 32.0, 33.5, 1410},
+    {"A10",               86,  72,  600, 2958, 4068, 125,    0,    0,     0, 53.1, 38.5, 40.2, 1695},
     /* clang-format on */
 };
 enum { ROWS = sizeof table / sizeof table[0] };
@@ -37,10 +37,6 @@ void lpgemm_i_set_rates(lpg_device *device) {
 }
 
 const lpg_rates *lpgemm_i_rates_of(const lpg_device *device) { return device->rates ? device->rates : &table[0]; }
-
-double lpgemm_i_dram_speed(const lpg_device *device) {
-  return lpg_dram_rate(lpgemm_i_rates_of(device)) / lpg_dram_rate(&table[0]);
-}
 
 double lpgemm_i_alu_speed(const lpg_device *device) { return lpgemm_i_rates_of(device)->clock / table[0].clock; }
 

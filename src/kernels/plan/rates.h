@@ -13,7 +13,7 @@ struct lpg_rates {
   const char *name; /* a part of CUDA's name; the first row that fits counts, then the first of the architecture */
   int32_t arch;
   double sms;
-  double dram, l2, tma;                   /* GB/s: of memory, of L2 to registers, of L2 by TMA to shared memory */
+  double dram, l2, copy;                  /* GB/s: of memory, of L2 to registers, of L2 to shared memory by copies */
   double mma_f16, wgmma_f16, wgmma_8, b1; /* dense TFLOP/s: mma.sync and wgmma, fp32 sums; binary. 0: it has none */
   double dequant_int, dequant_float, codebook; /* weights of 4 bits that an SM dequantises in a nanosecond */
   double clock;                                /* MHz, the highest */
@@ -22,13 +22,12 @@ struct lpg_rates {
 /* The row of a device; for one that is not in the table the row that all costs were fitted to. */
 const lpg_rates *lpgemm_i_rates_of(const lpg_device *device);
 
-/* Bytes that an SM reads from memory, from L2 and by TMA in a nanosecond, all SMs reading. */
+/* Bytes that an SM reads from memory, from L2, and copies from there to shared memory in a nanosecond, all at once. */
 static inline double lpg_dram_rate(const lpg_rates *r) { return r->dram / r->sms; }
 static inline double lpg_l2_rate(const lpg_rates *r) { return r->l2 / r->sms; }
-static inline double lpg_tma_rate(const lpg_rates *r) { return r->tma / r->sms; }
+static inline double lpg_copy_rate(const lpg_rates *r) { return r->copy / r->sms; }
 
 /* How fast an SM calculates, and multiplies by mma.sync, one of the GPU that costs were fitted to being 1. */
-double lpgemm_i_dram_speed(const lpg_device *device);
 double lpgemm_i_alu_speed(const lpg_device *device);
 double lpgemm_i_mma_speed(const lpg_device *device);
 

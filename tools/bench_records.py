@@ -74,7 +74,9 @@ def check_case(case, commit, generator, root=ROOT):
         kernel = generator.parse(generator.FAMILIES, case["kernel"])
     except ValueError as error:
         raise Refused(f"{case['name']}: in commit {commit}, {error}") from None
-    file = "src/" + generator.FAMILIES[kernel.family].header
+    table = generator.FAMILIES  # commits before 2026-11-24 have a dictionary, later ones a list of (family, row)
+    row = table[kernel.family] if isinstance(table, dict) else generator.row_of(table, kernel)
+    file = "src/" + row.header
     if not has_file(commit, file, root):
         raise Refused(f"{case['name']}: commit {commit} has no {file}")
 

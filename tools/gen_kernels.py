@@ -20,8 +20,15 @@ import tempfile
 
 # ---- axes: every word that may stand in a name ----
 
-# Kinds of weights, the LPG_W_ members of src/dispatch/dispatch.h, and their widths.
-KINDS = {"UINT": range(1, 9), "INT": range(2, 9), "BIPOLAR": range(1, 9), "CODEBOOK": range(1, 5), "FLOAT": range(3, 9)}
+def read_kinds():
+    """{kind: widths} from the list that the C sources expand: src/layouts/kinds.h."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "layouts", "kinds.h")
+    with open(path, encoding="utf-8") as f:
+        return {name: range(int(least), int(most) + 1)
+                for name, least, most in re.findall(r"\bKIND\((\w+), (\d), (\d)\)", f.read())}
+
+
+KINDS = read_kinds()
 # Words for weights, with a letter and a width: kinds that share a dequantiser. The packed form stores integers alike.
 INTEGERS = ("UINT", "INT", "BIPOLAR")
 LETTERS = {"w": tuple(KINDS), "u": INTEGERS, "c": ("CODEBOOK",), "f": ("FLOAT",)}
@@ -38,7 +45,7 @@ CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
              "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
              "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_AMX)"), "neon": ("NEON", "defined(__aarch64__)")}
 # Word of a CUDA architecture: how its tensor cores multiply. sm80 runs on every later GPU, a word with `a` on that one.
-CUDA_ARCHS = {"sm80": "mma.sync", "sm90a": "wgmma"}
+ARCHS = {"sm80": "mma.sync", "sm90a": "wgmma"}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
 
 WORD, TILE, ARCH = "([a-z][a-z0-9]*)", "([0-9]+(?:x[0-9]+)*)", "(" + "|".join(CPU_ARCHS) + "|sm[0-9]+a?)"
@@ -144,7 +151,7 @@ def only_on(kernel, families, archs):
 
 def archs_of(row):
     """The words for architectures that a row's kernels are made for."""
-    return list(row.archs) or [word for need in row.needs for word, way in CUDA_ARCHS.items() if way == need]
+    return list(row.archs) or [word for need in row.needs for word, way in ARCHS.items() if way == need]
 
 
 def row_of(families, kernel):
@@ -210,7 +217,7 @@ def filled(kernel, text):
     table_dequantiser = {"f": "float", "c": "codebook"}.get(letter, "integer")
     dequantiser = "integer" if width == "1" else table_dequantiser  # to whom a codebook of two is a line
     return text.format(symbol="lpgemm_i_" + kernel.name.replace(".", "_"), tile_list=kernel.tile.replace("x", ", "),
-                       wgmma=int(CUDA_ARCHS.get(kernel.arch) == "wgmma"), width=width, dequantiser=dequantiser, table_dequantiser=table_dequantiser,
+                       wgmma=int(ARCHS.get(kernel.arch) == "wgmma"), width=width, dequantiser=dequantiser, table_dequantiser=table_dequantiser,
                        tile_m=kernel.tile.split("x")[-1], **kernel._asdict())
 
 
@@ -322,12 +329,11 @@ def write_all(directory, families, archs, only=None, experiments=False):
 # ---- the test of this file ----
 
 def check_members():
-    """The kinds here are those of the C sources: a set that knows more is a kind without words or without a row."""
+    """The types of X here are those of the C sources: one more there would have no word."""
     header = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "dispatch", "dispatch.h")
     with open(header, encoding="utf-8") as f:
         text = f.read()
-    for prefix, known in (("LPG_W_", KINDS), ("LPG_X_", X_TYPES)):
-        assert re.findall(rf"\b{prefix}(?!ANY\b)(\w+) =", text) == list(known), prefix
+    assert re.findall(r"\bLPG_X_(?!ANY\b)(\w+) =", text) == list(X_TYPES)
 
 
 def selftest():

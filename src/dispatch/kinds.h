@@ -4,9 +4,8 @@
 
 #include "dispatch.h"
 
-/* ---- the kinds: one line each, in the order of the members; what follows from them is checked by the compiler ---- */
-
-#define LPG_WEIGHT_KINDS(KIND) KIND(UINT) KIND(INT) KIND(BIPOLAR) KIND(CODEBOOK) KIND(FLOAT)
+/* ---- kinds of scales and zeros: one line each, in the order of the members; what follows is checked by the compiler
+ * ---- */
 
 /* Scales: the word in tuning files, and the type of the scales. */
 #define LPG_TWO_LEVELS 0xffffffffu /* in place of a type: no type has this number */
@@ -40,12 +39,9 @@ enum { LPG_ZERO_KINDS(LPG_ZERO_LINE_) LPG_ZERO_LINES };
 LPG_ZERO_KINDS(LPG_ZERO_CHECK_)
 _Static_assert(LPG_Z_ANY == (1 << LPG_ZERO_LINES) - 1, "every LPG_Z_ member needs a line in LPG_ZERO_KINDS");
 
-#define LPG_WEIGHT_OR_(name) | LPG_W_##name
-_Static_assert(LPG_W_ANY == (0 LPG_WEIGHT_KINDS(LPG_WEIGHT_OR_)), "every LPG_W_ member must be in LPG_WEIGHT_KINDS");
-
 /* ---- the member of a type; 0, which no kernel takes, if it has none ---- */
 
-#define LPG_WEIGHT_CASE_(name) \
+#define LPG_WEIGHT_CASE_(name, least, most) \
   case LPGEMM_KIND_##name: return LPG_W_##name;
 static inline uint32_t lpg_weight_member(lpgemm_dtype_t type) {
   switch (lpg_kind(type)) {

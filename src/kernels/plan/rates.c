@@ -79,8 +79,8 @@ void lpgemm_i_describe_bounds(const lpg_planner *planner, const lpg_problem *pro
   const double dequantise = weights * passes / (dequant_rate(r, d->type) * r->sms) / 1e3;
   const double planes = planner->mma == LPG_WGMMA_B1 ? (double)problem->weights->bits * lpg_bits(problem->x_type) : 1.0;
   const double multiply = rate > 0.0 ? 2.0 * m_tiles * l->tile_m * weights * planes / rate / 1e6 : 0.0;
-  const char *bound = read >= dequantise && read >= multiply ? "memory"
+  const char *bound = read >= dequantise && read >= multiply ? "reading"
                       : dequantise >= multiply               ? "dequantising"
-                                                             : "multiplying";
-  snprintf(text, bytes, "read %.1f, dequantise %.1f, multiply %.1f us: bound by %s", read, dequantise, multiply, bound);
+                                                             : "mma";
+  snprintf(text, bytes, "read %.1f, dequantise %.1f, mma %.1f us: bound by %s", read, dequantise, multiply, bound);
 }

@@ -66,16 +66,13 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   (void)self, (void)ns;
   launch->tile_n = LPG_GEMM1_TILE_N;
   launch->tile_m = LPG_GEMM1_TILE_M * p->cluster;
-  launch->split_k = 1;
   launch->multicast = p->cluster;
   launch->clusters = (int32_t)(tiles < p->clusters ? tiles : p->clusters);
-  launch->at_once = p->clusters;
   launch->work_tiles = tiles;
   launch->passes = p->chunk_tiles > 0 ? (p->n_tiles + p->chunk_tiles - 1) / p->chunk_tiles : 0;
   launch->threads = 32 * (LPG_GEMM1_WARPS + 4);
   launch->shared_bytes = LPG_GEMM1_SHARED;
   launch->stages = LPG_GEMM1_STAGES;
-  launch->mode = -1;
   launch->us = estimate(problem, device, p);
 }
 

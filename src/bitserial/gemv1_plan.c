@@ -71,19 +71,14 @@ int lpgemm_i_gemv1_lay_out(const lpg_device *device, const void *state, void *pl
 void lpgemm_i_gemv1_finish(const lpg_problem *problem, const lpg_device *device, const void *plan, double ns,
                            lpg_launch *launch) {
   const lpg_gemv1_plan *p = plan;
-  launch->tile_n =
-      (int32_t)(problem->weights->row_tiles > 0 ? lpg_ceil_div(problem->weights->row_tiles, p->super_tiles) : 1) *
-      LPG_TILE_ROWS;
+  (void)device;
+  launch->tile_n = (int32_t)lpg_ceil_div(problem->weights->row_tiles, p->super_tiles) * LPG_TILE_ROWS;
   launch->tile_m = p->tile_m;
   launch->split_k = p->split_k;
-  launch->multicast = 1;
   launch->clusters = p->clusters;
-  launch->at_once = p->split_k > 1 ? device->clusters[p->split_k] : device->sms;
   launch->work_tiles = p->super_tiles;
-  launch->passes = 1;
   launch->threads = 32 * LPG_GEMV1_WARPS;
   launch->shared_bytes = p->shared_bytes;
-  launch->mode = -1;
   launch->us = ns / 1000.0;
 }
 

@@ -21,7 +21,6 @@ void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, co
     m = ceil(m / cost->tile_m) * cost->tile_m;
   }
   launch->threads = (int32_t)threads;
-  launch->mode = -1;
   launch->us = cost->start + n * k * (1.0 / cost->dequantise + m / cost->multiply) / threads;
 }
 

@@ -177,13 +177,11 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->split_k = p->split_k;
   launch->multicast = p->multicast;
   launch->clusters = (int32_t)(p->persistent && tiles > p->clusters ? p->clusters : tiles);
-  launch->at_once = p->clusters;
   launch->work_tiles = tiles;
   launch->passes = p->chunk_tiles > 0 ? (p->n_tiles + p->chunk_tiles - 1) / p->chunk_tiles : 0;
   launch->threads = 32 * (LPG_DEQUANT_WARPS + (self->wgmma ? LPG_DEQUANT_PRODUCER_WARPS : 0));
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->stages;
-  launch->mode = -1;
   launch->us =
       lpg_x_copy_us(problem, (int)lpg_bytes(self->type)) + ns * slower_than_planned(self->type, p) * slower / 1000.0;
 }

@@ -341,16 +341,13 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
                    double ns, lpg_launch *launch) {
   const lpg_gemm_plan *p = &((const lpg_gemm_planned *)plan)->plan;
   const lpg_gemm_kind kind = kind_of(problem, plan);
-  const int cluster = p->split_k * p->multicast;
-  (void)self;
+  (void)self, (void)device;
   launch->tile_n = kind.tile_n;
   launch->tile_m = kind.tile.tile_m;
   launch->split_k = p->split_k;
   launch->multicast = p->multicast;
   launch->clusters = p->clusters;
-  launch->at_once = cluster > 1 ? device->clusters[cluster] : device->sms;
   launch->work_tiles = (int64_t)p->n_tiles * p->m_tiles;
-  launch->passes = 1;
   launch->threads = 32 * (kind.tile.teams * kind.tile.warps + LPG_GEMM_PRODUCER_WARPS);
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->x_stages;

@@ -228,11 +228,8 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->tile_n = lpg_gemm8_tile_n(work_tile.row_tiles);
   launch->tile_m = work_tile.tile_m;
   launch->split_k = p->split_k;
-  launch->multicast = 1;
   launch->clusters = p->clusters;
-  launch->at_once = p->split_k > 1 ? device->clusters[p->split_k] : device->sms;
   launch->work_tiles = (int64_t)p->n_tiles * p->m_tiles;
-  launch->passes = 1;
   launch->threads = 32 * (LPG_GEMM8_WARPS + LPG_GEMM8_PRODUCER_WARPS);
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->stages;

@@ -83,17 +83,14 @@ static double store_us(const lpg_problem *problem) {
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
   const lpg_skinny8_plan *p = plan;
+  (void)device;
   launch->tile_n = LPG_SKINNY8_TILE_N;
   launch->tile_m = self->tile_m;
   launch->split_k = p->split_k;
-  launch->multicast = 1;
   launch->clusters = p->clusters * p->m_tiles;
-  launch->at_once = device->clusters[p->split_k];
   launch->work_tiles = (int64_t)p->tiles * p->m_tiles;
-  launch->passes = 1;
   launch->threads = LPG_SKINNY8_GROUPS * 128;
   launch->shared_bytes = p->shared_bytes;
-  launch->mode = -1;
   launch->us = ns / 1000.0 + store_us(problem);
 }
 

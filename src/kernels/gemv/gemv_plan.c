@@ -213,14 +213,11 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->tile_n = kind.row_tiles * LPG_TILE_ROWS;
   launch->tile_m = self->tile_m;
   launch->split_k = p->split_k;
-  launch->multicast = 1;
   launch->clusters = p->clusters;
-  launch->at_once = p->split_k > 1 ? device->clusters[p->split_k] : device->sms;
   launch->work_tiles = p->super_tiles;
   launch->passes = (int32_t)lpg_ceil_div(problem->m, self->tile_m);
   launch->threads = 32 * kind.warps;
   launch->shared_bytes = p->shared_bytes;
-  launch->mode = -1;
   launch->us = estimate(problem, device, self->tile_m);
 }
 

@@ -26,12 +26,9 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   (void)plan, (void)ns;
   launch->tile_n = self->tile_n;
   launch->tile_m = self->tile_m;
-  launch->split_k = launch->multicast = launch->passes = 1;
   launch->work_tiles = (int64_t)(n_tiles * m_tiles);
   launch->clusters = (int32_t)fmin(n_tiles * fmin(m_tiles, 65535.0), INT32_MAX);
-  launch->at_once = device->sms;
   launch->threads = 256;
-  launch->mode = -1;
   launch->us = cost->start + n * k * (1.0 / cost->dequantise + m_tiles * self->tile_m / cost->multiply) /
                                  (sms * lpgemm_i_alu_speed(device));
 }

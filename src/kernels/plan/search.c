@@ -27,6 +27,11 @@ const char *lpgemm_i_plan(const lpg_planner *planner, const lpg_problem *problem
     }
   }
   if (least == HUGE_VAL) return planner->no_plan;
-  planner->finish(planner, problem, device, best->words, least, &best->launch);
+  lpg_launch *launch = &best->launch;
+  launch->split_k = launch->multicast = launch->passes = 1;
+  launch->mode = -1;
+  planner->finish(planner, problem, device, best->words, least, launch);
+  const int cluster = launch->split_k * launch->multicast;
+  launch->at_once = cluster > 1 ? device->clusters[cluster] : device->sms;
   return NULL;
 }

@@ -83,14 +83,11 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->tile_n = lpg_lut_gpu_row_tiles(bits) * LPG_TILE_ROWS;
   launch->tile_m = 1;
   launch->split_k = p->split_k;
-  launch->multicast = 1;
   launch->clusters = p->clusters;
-  launch->at_once = p->split_k > 1 ? device->clusters[p->split_k] : device->sms;
   launch->work_tiles = p->super_tiles;
   launch->passes = (int32_t)problem->m;
   launch->threads = 32 * lpg_lut_gpu_warps(bits);
   launch->shared_bytes = p->shared_bytes;
-  launch->mode = -1;
   launch->us = (double)problem->m * ns / 1000.0;
 }
 

@@ -82,8 +82,8 @@ static lpgemm_status_t load_dequant(const lpg_device *device) {
 }  // namespace lpg
 
 /* A line of a generated file. wgmma: 1 on sm_90a. */
-#define LPG_DEQUANT(symbol, x, wgmma)                                                                                 \
+#define LPG_DEQUANT(symbol, x, wgmma)                                                                                \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_dequant<lpg::x##_types, wgmma>(*call); } \
-  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                                                \
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                                               \
     return lpg::load_dequant<lpg::x##_types, wgmma>(device);                                                         \
   }

@@ -148,7 +148,7 @@ __device__ inline void multiply_stages(const dequant_args &a, const dequant_work
   const lpg_dequant_plan &p = a.plan;
   float *const factors = (float *)(memory + p.factors);
   typename T::Types::sum of_stage[T::TileM / 2] = {}; /* the same registers for all stages */
-  int ring = 0, before = -1; /* stages of the ring; before: the one that a wgmma still reads */
+  int ring = 0, before = -1;                          /* stages of the ring; before: the one that a wgmma still reads */
   uint32_t parity = 0;
   const auto release = [&](int stage) {
     if (stage >= 0 && lane < p.multicast) arrive_remote(barriers.empty(stage), w.sharer(lane));

@@ -162,7 +162,7 @@ __device__ inline void load_factors(const dequant_args &a, const dequant_work &w
   const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
   factors[row] = w.k_stages == 0 ? 0.0f
                                  : row_factor<typename T::Types>(a, w.n_tile(tile) * T::tile_n + row,
-                                                                  w.bands.n_tile(tile) * T::tile_n + row);
+                                                                 w.bands.n_tile(tile) * T::tile_n + row);
   __syncwarp();
 }
 static_assert(2 * LPG_TILE_ROWS == 32, "a lane has a row");

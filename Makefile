@@ -60,7 +60,7 @@ endif
 # ---- sources ----
 
 # Goals that compile nothing themselves need no generated sources.
-COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz demo lint,$(or $(MAKECMDGOALS),all))
+COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz demo regret lint,$(or $(MAKECMDGOALS),all))
 ifneq ($(COMPILES),)
 include $(BUILD)/gen/rules.mk
 endif
@@ -82,13 +82,13 @@ CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:
 SRCS := $(filter-out src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%) $(if $(filter 1,$(EXPERIMENTAL)),,src/lut/gpu/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
   $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
-TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
+TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block cli fuzzers check gpu-check demo bench lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block cli fuzzers check gpu-check demo regret bench lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -199,6 +199,10 @@ $(BUILD)/lpgemm-tests: $(TEST_OBJS) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 
+$(BUILD)/replay: $(OBJ)/tests/replay.o $(OBJ)/tests/devices.o $(OBJ)/gen/every_kernel.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
 $(BUILD)/examples/%: $(OBJ)/examples/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
@@ -245,7 +249,7 @@ $(BENCH): $(BENCH_OBJS) $(LIB)
 # ---- targets that run something ----
 
 STAGE = $(abspath $(BUILD))/stage
-check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
+check: lib tests examples $(BUILD)/replay $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	@rm -rf $(STAGE)
 	$(SUBMAKE) install DESTDIR=$(STAGE) PREFIX=/opt/lpgemm LIBDIR=/opt/lpgemm/lib INCLUDEDIR=/opt/lpgemm/include \
 	  BINDIR=/opt/lpgemm/bin >/dev/null
@@ -253,6 +257,7 @@ check: lib tests examples $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	  '$(PYTHON) tools/gen_kernels.py --selftest' \
 	  '$(PYTHON) tools/bench_tables.py --selftest' \
 	  '$(PYTHON) tools/sass.py --selftest' \
+	  '$(PYTHON) tools/regret.py $(BUILD)/replay --selftest' \
 	  'CC="$(CC)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
 
 # One program, small enough to be carried to the machine with the GPU.
@@ -264,11 +269,15 @@ $(GPU_TESTS): $(BUILD)/lpgemm-tests
 	$(call say,STRIP,$@)
 	$(Q)strip -o $@ $<
 
-DEMO = $(BUILD)$(if $(HAVE_CUDA),/cpu)
+CPU_BUILD = $(BUILD)$(if $(HAVE_CUDA),/cpu)
 demo: ## pack and run one layer of every kind of weight and print a table (compiles nothing for CUDA)
-	$(SUBMAKE) CUDA=0 BUILD=$(DEMO) $(DEMO)/examples/demo
-	@$(DEMO)/examples/demo
+	$(SUBMAKE) CUDA=0 BUILD=$(CPU_BUILD) $(CPU_BUILD)/examples/demo
+	@$(CPU_BUILD)/examples/demo
 	@echo 'A whole decoder block, on the GPU inside CUDA graphs and beside cuBLAS: make block'
+
+regret: ## replay the choice of kernels over recorded times: perhaps RECORDS='file ...' (compiles nothing for CUDA)
+	$(SUBMAKE) CUDA=0 BUILD=$(CPU_BUILD) $(CPU_BUILD)/replay
+	@$(PYTHON) tools/regret.py $(CPU_BUILD)/replay $(RECORDS)
 
 bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, RECORD=file (needs Google Benchmark)
 	@$< --suite $(or $(SUITE),$(error SUITE is needed: one of $(basename $(notdir $(wildcard bench/suites/*.txt))))) \

@@ -23,20 +23,24 @@ typedef struct candidates {
 
 /* ---- which ---- */
 
-/* "gemv.u4.f16.16x8.sm80: chosen, the cheapest by the cost model, about 12.3 us"; the lines of kernels that cannot do
- * it, or only when forced, are no candidates. */
+static bench_error add_candidate(candidates *all, bench_candidate c) {
+  BENCH_CHECK(all->count < BENCH_CANDIDATES, "more than %d kernels can do it", (int)BENCH_CANDIDATES);
+  all->item[all->count++] = c;
+  return NULL;
+}
+
+/* "gemv.u4.f16.16x8.sm80: chosen, the cheapest by the cost model, about 12.3 us"; the plan below it, and the
+ * lines of kernels that cannot do it, or only when forced, are no candidates. */
 static bench_error read_line(const char *line, candidates *all) {
   const char *colon = strchr(line, ':'), *about = strstr(line, "about ");
   if (!colon || !about) return NULL;
   const int chosen = strncmp(colon, ": chosen,", 9) == 0;
   if (!chosen && strncmp(colon, ": possible, ", 12) != 0) return NULL; /* not "when forced", "with a workspace" */
-  BENCH_CHECK(all->count < BENCH_CANDIDATES, "more than %d kernels can do it", (int)BENCH_CANDIDATES);
-  bench_candidate *c = &all->item[all->count++];
-  *c = (bench_candidate){.us = -1};
-  snprintf(c->name, sizeof c->name, "%.*s", (int)(colon - line), line);
-  BENCH_CHECK(sscanf(about, "about %lf", &c->estimate) == 1, "no estimate in '%s'", line);
-  if (chosen) memcpy(all->chosen, c->name, sizeof all->chosen);
-  return NULL;
+  bench_candidate c = {.us = -1};
+  snprintf(c.name, sizeof c.name, "%.*s", (int)(colon - line), line);
+  BENCH_CHECK(sscanf(about, "about %lf", &c.estimate) == 1, "no estimate in '%s'", line);
+  if (chosen) memcpy(all->chosen, c.name, sizeof all->chosen);
+  return add_candidate(all, c);
 }
 
 static int by_estimate(const void *a, const void *b) {
@@ -111,7 +115,8 @@ static bench_error time_all(bench_operands *o, const bench_case *c, candidates *
   return NULL;
 }
 
-/* Tunes for this number of rows, and forgets it again. A kernel that was skipped or only tried above is timed now. */
+/* Tunes for this number of rows, and forgets it again. A kernel that was skipped or only tried above, or that only
+ * tuning may take, is timed now. */
 static bench_error time_tuned(bench_operands *o, candidates *all, bench_result *r) {
   lpgemm_autotune_options_t options = {.size = sizeof options};
   lpgemm_run_args_t args = o->args;
@@ -122,8 +127,8 @@ static bench_error time_tuned(bench_operands *o, candidates *all, bench_result *
   bench_error error = find_candidates(o, &tuned);
   BENCH_LPGEMM(lpgemm_tuning_clear(o->machine->handle));
   BENCH_TRY(error);
+  if (!find(all, tuned.chosen)) BENCH_TRY(add_candidate(all, *find(&tuned, tuned.chosen)));
   bench_candidate *chosen = find(all, tuned.chosen);
-  BENCH_CHECK(chosen, "tuning chose %s, which was not possible before", tuned.chosen);
   if (chosen->us < 0 || chosen->replays == 1) BENCH_TRY(time_candidate(o, chosen, 0, &time));
   if (chosen->us < r->regret.best_us) set_best(&r->regret, chosen);
   snprintf(r->regret.tuned, sizeof r->regret.tuned, "%s", chosen->name);

@@ -12,13 +12,14 @@ const char cli_program[] = "lpgemm-info";
 static const char help[] =
     "usage: lpgemm-info [--json] [--backend cpu|cuda]\n"
     "       lpgemm-info --kernels [PATTERN] [--json] [--backend cpu|cuda]\n"
-    "       lpgemm-info --explain N K TYPE M [options]\n"
+    "       lpgemm-info --explain N K TYPE M [--all] [options]\n"
     "       lpgemm-info --supports N K TYPE M [options]\n"
     "\n"
     "Without an option: the version, the backends and devices that can be used here, kernels by family.\n"
     "  --kernels           names of kernels; PATTERN is a part of them, or matches them if it has * ? [\n"
-    "  --explain           the kernel for N x K weights of TYPE (u4, i8, b2, e2m1, nf4, ...) by M rows, and why not\n"
-    "                      each other one\n"
+    "  --explain           the kernel for N x K weights of TYPE (u4, i8, b2, e2m1, nf4, ...) by M rows, how it is\n"
+    "                      launched, the others that could do it, and why the rest cannot\n"
+    "  --all               a line for each kernel, also for those that cannot do it\n"
     "  --supports          whether there is one; the exit code is 0 if so, else 1\n"
     "  --json              the same as JSON\n"
     "  --backend cpu|cuda  this backend only; for --explain and --supports the default is CUDA where there is a GPU\n"
@@ -34,7 +35,8 @@ typedef struct options {
   const char *named; /* the option that said so */
   const char *pattern;
   lpgemm_backend_t backend;
-  int json, layered; /* layered: an option that only --explain and --supports have */
+  int json, all;
+  int layered; /* an option that only --explain and --supports have */
   int64_t n, k, m;
   cli_layer layer;
 } options;
@@ -62,6 +64,8 @@ static void read_option(options *o, cli_words *words) {
     exit(cli_finish(CLI_OK));
   } else if (strcmp(option, "--json") == 0) {
     o->json = 1;
+  } else if (strcmp(option, "--all") == 0) {
+    o->all = 1;
   } else if (strcmp(option, "--backend") == 0) {
     o->backend = cli_backend(cli_next(words, option, "cpu or cuda"));
   } else if (strcmp(option, "--kernels") == 0) {
@@ -84,6 +88,7 @@ static void read_options(int argc, char **argv, options *o) {
   for (cli_words words = {argv, argc, 1}; words.at < argc; words.at++) read_option(o, &words);
   int has_layer = o->command == EXPLAIN || o->command == SUPPORTS;
   if (o->layered && !has_layer) cli_usage("options of a layer, such as --group, need --explain or --supports");
+  if (o->all && o->command != EXPLAIN) cli_usage("--all needs --explain");
   if (has_layer) cli_layer_finish(&o->layer);
 }
 
@@ -94,7 +99,7 @@ typedef struct kernels {
   size_t count;
 } kernels;
 
-static kernels list_kernels(const options *o) {
+static kernels list_kernels(lpgemm_backend_t backend) {
   kernels all = {NULL, 0};
   size_t count, kept = 0;
   cli_check(lpgemm_list_kernels(NULL, 0, &count));
@@ -102,7 +107,7 @@ static kernels list_kernels(const options *o) {
   for (size_t i = 0; i < count; i++) all.list[i].size = sizeof *all.list;
   cli_check(lpgemm_list_kernels(all.list, count, &count));
   for (size_t i = 0; i < count; i++) {
-    if (o->backend == LPGEMM_BACKEND_AUTO || all.list[i].backend == o->backend) all.list[kept++] = all.list[i];
+    if (backend == LPGEMM_BACKEND_AUTO || all.list[i].backend == backend) all.list[kept++] = all.list[i];
   }
   all.count = kept;
   return all;
@@ -114,7 +119,7 @@ static int fits(const char *name, const char *pattern) {
 }
 
 static int show_kernels(const options *o) {
-  kernels all = list_kernels(o);
+  kernels all = list_kernels(o->backend);
   size_t shown = 0;
   if (o->json) printf("{\"kernels\": [");
   for (size_t i = 0; i < all.count; i++) {
@@ -172,7 +177,7 @@ static int show_backends(const options *o) {
 
 /* Kernels of a family stand together in the registry. */
 static void show_families(const options *o) {
-  kernels all = list_kernels(o);
+  kernels all = list_kernels(o->backend);
   if (!o->json) printf("%-12s %-8s %8s %12s\n", "family", "backend", "kernels", "usable here");
   for (size_t i = 0, end; i < all.count; i = end) {
     const lpgemm_kernel_info_t *first = &all.list[i];
@@ -213,36 +218,90 @@ static void start_product(const options *o, lpgemm_handle_t handle) {
   cli_layer_json(&o->layer);
 }
 
-/* Lines "kernel: what about it"; the first is the chosen one, or "none: why". */
+/* Cuts a line in two where its last ": " is; the second part. */
+static char *cut_last(char *line) {
+  char *last = line + strlen(line);
+  for (char *next = line; (next = strstr(next, ": ")); next++) last = next;
+  if (!*last) return last;
+  *last = 0;
+  return last + 2;
+}
+
+static void print_says(const char *kernel, const char *says) {
+  printf("\"kernel\": ");
+  cli_json_text(kernel);
+  printf(", \"says\": ");
+  cli_json_text(says);
+}
+
+/* "NAME: what about it", or "none: why"; "  plan: ..." and the like, which belong to the line before; and for kernels
+ * that share a reason "not possible, REASON: N kernels, NAME ...". */
+static void print_line(char *line, int is_first) {
+  if (*line == ' ') {
+    char *word = line + strspn(line, " "), *colon = strstr(word, ": ");
+    if (!colon) return;
+    printf(", \"%.*s\": ", (int)(colon - word), word);
+    cli_json_text(colon + 2);
+    return;
+  }
+  printf("%s\n  {", is_first ? "" : "},");
+  if (strncmp(line, "not possible, ", strlen("not possible, ")) == 0) {
+    char name[64] = "";
+    int count = 0;
+    sscanf(cut_last(line), "%d %*s %63s", &count, name);
+    print_says(name, line);
+    printf(", \"kernels\": %d", count);
+  } else {
+    char *colon = strstr(line, ": ");
+    if (colon) *colon = 0;
+    print_says(strcmp(line, "none") == 0 ? NULL : line, colon ? colon + 2 : "");
+  }
+}
+
 static void print_lines(const options *o, lpgemm_handle_t handle, size_t workspace, char *text) {
   start_product(o, handle);
   printf(", \"workspace_bytes\": %zu, \"lines\": [", workspace);
-  int count = 0;
-  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-    char *colon = strstr(line, ": ");
-    if (!colon) continue;
-    *colon = 0;
-    printf("%s\n  {\"kernel\": ", count++ ? "," : "");
-    cli_json_text(strcmp(line, "none") == 0 ? NULL : line);
-    printf(", \"says\": ");
-    cli_json_text(colon + 2);
-    putchar('}');
+  int is_first = 1;
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), is_first = 0) print_line(line, is_first);
+  printf("}\n]}\n");
+}
+
+/* Puts a line for each kernel that cannot do it in the place of one for each reason. */
+static void name_all(lpgemm_handle_t handle, lpgemm_run_args_t args, char *text, size_t bytes) {
+  const char *device = lpgemm_device_name(handle);
+  kernels all = list_kernels(lpgemm_get_backend(handle));
+  char *reasons = strstr(text, "\nnot possible, "); /* they come last */
+  if (reasons) reasons[1] = 0;
+  size_t used = strlen(text);
+  for (size_t i = 0; i < all.count; i++) {
+    char first[256];
+    args.kernel = all.list[i].name;
+    const lpgemm_status_t status = lpgemm_explain(handle, &args, first, sizeof first);
+    if (status == LPGEMM_SUCCESS) continue; /* it is possible and has its line */
+    if (status != LPGEMM_NOT_SUPPORTED) cli_check(status);
+    const char *reason = lpgemm_last_error(), *at = strstr(reason, device); /* "... on DEVICE: REASON" */
+    if (at) reason = at + strlen(device) + strlen(": ");
+    used += (size_t)snprintf(text + used, bytes - used, "%s: not possible, %s\n", args.kernel, reason);
   }
-  printf("\n]}\n");
+  free(all.list);
 }
 
 static int explain(const options *o) {
-  enum { LINE_BYTES = 512 };
+  enum { LINE_BYTES = 1024 };
   lpgemm_handle_t handle = cli_open(o->backend);
   lpgemm_weights_t weights = cli_layer_make(&o->layer, handle, o->n, o->k);
   lpgemm_run_args_t args = cli_layer_args(&o->layer, weights, o->m);
   size_t workspace = 0, count;
   cli_check(lpgemm_list_kernels(NULL, 0, &count));
-  size_t bytes = (count + 1) * LINE_BYTES;
+  size_t bytes = (count + 4) * LINE_BYTES; /* and the chosen one's plan and time */
   char *text = cli_allocate(bytes);
   lpgemm_status_t status = cli_layer_explain(handle, &args, &workspace, text, bytes);
   if (status / 10 == 1) cli_check(status);
-  if (!text[0]) snprintf(text, bytes, "none: %s\n", lpgemm_last_error());
+  if (!text[0]) {
+    snprintf(text, bytes, "none: %s\n", lpgemm_last_error());
+  } else if (o->all) {
+    name_all(handle, args, text, bytes);
+  }
   if (o->json) {
     print_lines(o, handle, workspace, text);
   } else {

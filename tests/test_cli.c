@@ -105,7 +105,7 @@ static void check_json(const char *command, int want, const char *part) {
 
 /* ---- lpgemm-info ---- */
 
-static void check_kernel_names(void) {
+static int count_cpu_kernels(void) {
   size_t count;
   int cpu = 0;
   CHECK_STATUS(lpgemm_list_kernels(NULL, 0, &count), LPGEMM_SUCCESS);
@@ -114,13 +114,34 @@ static void check_kernel_names(void) {
   CHECK_STATUS(lpgemm_list_kernels(list, count, &count), LPGEMM_SUCCESS);
   for (size_t i = 0; list && i < count; i++) cpu += list[i].backend == LPGEMM_BACKEND_CPU;
   free(list);
+  return cpu;
+}
+
+static void check_kernel_names(void) {
   check_run("info --kernels --backend cpu", 0, "reference.any.any.1x1.cpu\n");
-  CHECK_INT(count_lines("."), cpu);
+  CHECK_INT(count_lines("."), count_cpu_kernels());
   check_run("info --kernels blocked --backend cpu", 0, "blocked.any.any.16x16.base");
   CHECK_INT(count_lines("blocked"), count_lines("."));
   check_run("info --backend cpu --kernels 'reference.*.1x1.*'", 0, "reference");
   CHECK_INT(count_lines("."), 1);
   check_run("info --kernels nothing.like.it", 1, "fits 'nothing.like.it'");
+}
+
+/* Reasons are counted, or with --all each kernel has its line, once. */
+static void check_all_kernels(void) {
+  static const char product[] = "--backend cpu --explain 64 128 u4 3 --group 64 --scale f16";
+  static const char narrow[] = "lut.u1.any.4.base";
+  char command[256], part[256];
+  snprintf(command, sizeof command, "info %s", product);
+  snprintf(part, sizeof part, "not possible, it does not take weights of this many bits: ");
+  check_run(command, 0, part);
+  CHECK_INT(count_lines(part), 1);
+  snprintf(command, sizeof command, "info --all %s", product);
+  snprintf(part, sizeof part, "\n%s: not possible, it does not take weights of this many bits\n", narrow);
+  check_run(command, 0, part);
+  CHECK_INT(count_lines(narrow), 1);
+  CHECK_INT(count_lines(": chosen, "), 1);
+  CHECK_INT(count_lines(": "), count_cpu_kernels() + 1); /* and the plan */
 }
 
 static void check_info(void) {
@@ -133,8 +154,11 @@ static void check_info(void) {
   if (test_case("cli/info/kernels")) check_kernel_names();
   if (test_case("cli/info/explain")) {
     check_run("info --backend cpu --explain 64 128 u4 3 --group 64 --scale f16 --zero 8", 0, ": chosen, ");
+    CHECK(strstr(output, "\n  plan: "));
     check_run("info --backend cpu --explain 64 128 u4 3 --scale f16 --x i8 --y i32", 1, "none: y_type is i32");
+    check_run("info --backend cpu --explain 64 128 u4 3 --scale f16 --x i8 --y i32 --all", 1, "none: y_type is i32");
   }
+  if (test_case("cli/info/explain/all")) check_all_kernels();
   if (test_case("cli/info/supports")) {
     check_run("info --backend cpu --supports 64 128 u4 3 --x i8 --y i32", 0, "supported\n");
     check_run("info --backend cpu --supports 64 128 u4 3 --y i32", 1, "not supported: y_type is i32");
@@ -159,6 +183,10 @@ static void check_info(void) {
     check_json("info --json --backend cpu", 0, "\"device\": \"");
     check_json("info --json --kernels lut --backend cpu", 0, "\"family\": \"lut\"");
     check_json("info --json --backend cpu --explain 64 128 nf4 3 --group 64 --scale f16", 0, "\"weights\": \"nf4\"");
+    check_json("info --json --backend cpu --explain 64 128 nf4 3 --group 64 --scale f16", 0, ", \"plan\": \"");
+    CHECK(strstr(output, ", \"says\": \"not possible, ") && strstr(output, ", \"kernels\": "));
+    check_json("info --json --backend cpu --explain 64 128 nf4 3 --all", 0, ", \"plan\": \"");
+    CHECK(strstr(output, ", \"says\": \"not possible, ") && !strstr(output, ", \"kernels\": "));
     check_json("info --json --backend cpu --explain 64 128 u4 3 --y i32 --x i8 --scale f16", 1, "\"kernel\": null");
     check_json("info --json --backend cpu --supports 64 128 u4 3 --zero 1.5", 0, "\"supported\": true");
     check_json("info --json --backend cpu --supports 64 128 u4 3 --y i32", 1, "\"supported\": false");
@@ -253,6 +281,7 @@ void suite_cli(void) {
       {"info --backend", "--backend has no value"},
       {"info --group 32", "need --explain or --supports"},
       {"info --kernels --explain 1 1 u4 1", "--kernels and --explain exclude each other"},
+      {"info --supports 64 64 u4 1 --all", "--all needs --explain"},
       {"info --explain 64 64 u4", "four values, N K TYPE M"},
       {"info --explain 0 64 u4 1", "N is '0'; it must be a whole number from 1"},
       {"info --explain 64 64k u4 1", "K is '64k'"},

@@ -242,6 +242,10 @@ static void test_explain(void) {
     CHECK_STATUS(lpgemm_i_explain(made_up, COUNT(made_up), &q.p, &sm90, NULL, NULL, text, sizeof text), LPGEMM_SUCCESS);
     CHECK(strncmp(text, made_up[PREFILL].name, strlen(made_up[PREFILL].name)) == 0);
     for (int i = 0; i < COUNT(made_up); i++) {
+      if (made_up[i].backend != sm90.backend) { /* nobody asked */
+        CHECK(strstr(text, made_up[i].name) == NULL);
+        continue;
+      }
       const char *reason = lpgemm_i_infeasible(&made_up[i], &q.p, &sm90);
       double us = lpgemm_i_estimate(&made_up[i], &q.p, &sm90);
       if (i == PREFILL) {
@@ -286,10 +290,11 @@ static void test_explain(void) {
       lines++;
     }
     int refused = 0;
-    for (int i = 0; i < COUNT(made_up); i++) refused += lpgemm_i_infeasible(&made_up[i], &q.p, &sm90) != NULL;
+    for (int i = 0; i < COUNT(made_up); i++) {
+      refused += made_up[i].backend == sm90.backend && lpgemm_i_infeasible(&made_up[i], &q.p, &sm90);
+    }
     CHECK_INT(kernels, refused);
-    CHECK(lines > 1 && lines < refused);
-    CHECK_HAS(text, "not possible, it is for another backend: 4 kernels, blocked.any.any.16x16.avx512 ...");
+    CHECK(lines > 1 && lines <= refused);
   }
   if (test_case("dispatch/explain/cut")) {
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 20);

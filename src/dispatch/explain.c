@@ -44,8 +44,7 @@ static void add_possible(lpg_text *out, const lpg_kernel *kernel, const lpg_laun
   add(out, reason ? "; %s\n" : "\n", reason);
 }
 
-/* Those of the backend that share the reason of kernel `first`, if it is the first of them. Names of kernels of another
- * backend help nobody. */
+/* Those that share the reason of kernel `first`, if it is the first of them. */
 static void add_reason(lpg_text *out, const lpg_kernel *kernels, const char *const *reasons, int count, int first) {
   int of_reason = 0;
   for (int i = 0; i < first; i++) {
@@ -73,7 +72,7 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
   }
   for (int i = 0; i < count && i < MOST_KERNELS; i++) {
     lpg_planned planned;
-    if (status == LPGEMM_SUCCESS && &kernels[i] == choice.kernel) continue;
+    if (kernels[i].backend != device->backend || &kernels[i] == choice.kernel) continue;
     reasons[i] = lpgemm_i_plan_kernel(&kernels[i], problem, device, &planned);
     if (!reasons[i]) {
       add_possible(&out, &kernels[i], &planned.launch, &kernels[i] == second.kernel, problem, device);

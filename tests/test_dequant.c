@@ -1,17 +1,18 @@
-/* Kernels that expand the weights first.
+/* Kernels that dequantise the weights first (src/kernels/dequant/).
  *
- *   dense/scaling   how the scales meet the weights, or why not
- *   dense/plan      few tokens are multiplied in parts of K, which leave no half of the GPU idle
- *   dense/slices    parts of K, by every dense kernel that takes the problem
- *   dense/spread    floats whose values are too far apart to be scaled in fp16
- *   dense/items     more items than the GPU has clusters for
- *   dense/halves    zeros between the codes, whose differences fp8 holds
- *   dense/turns     the same with parts of K: an item that was done twice would add C in place twice */
+ *   dequant/scaling   how the scales meet the weights, or why not
+ *   dequant/plan      few rows of X are multiplied with split-K, which leaves no half of the GPU idle
+ *   dequant/slices    parts of K, by every kernel of the family that takes the problem
+ *   dequant/spread    floats whose values are too far apart to be scaled in fp16
+ *   dequant/tiles     more work tiles than the GPU has clusters for
+ *   dequant/halves    zeros between the codes, whose differences fp8 holds
+ *   dequant/turns     the same with split-K: a work tile that was done twice would add C in place twice */
 #include <string.h>
 
 #include "devices.h"
 #include "kernels/dequant/dequant_expand.h"
 #include "layouts/number.h"
+#include "plans.h"
 #include "problem.h"
 #include "sample.h"
 #include "test.h"
@@ -104,25 +105,30 @@ static void check_scaling(void) {
 
 /* What the H200 shall do with 8192 columns. */
 static void check_plan(void) {
-  static const lpg_expand_scaling finds = {.finds = 1};
   lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .n = 8192, .k = 8192};
+  desc.scale_type = desc.zero_type = LPGEMM_F16;
+  desc.zero = LPGEMM_ZERO_PER_GROUP;
+  desc.group_k = 128;
   lpg_packed w;
   CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
   for (int64_t m = 33; m <= 8192; m += m / 8) {
     lpg_dequant_plan p = {0};
-    CHECK(lpg_dequant_make_plan(&w, m, 2, finds, 1, &sm90, &p));
-    /* numbers of rows do not keep the sixteenth row item out */
+    lpg_problem problem = plan_problem(&w, LPGEMM_F16, m);
+    problem.scale_span = 0;
+    CHECK(lpgemm_i_expand_scaling(&problem, LPGEMM_F16).finds);
+    CHECK(plan_of(&lpgemm_i_dequant_f16_sm90a_planner, &problem, &sm90, &p));
+    /* numbers of rows do not keep the sixteenth tile of rows out */
     CHECK(lpg_dequant_most_tiles(&p) == 16);
     CHECK(m > 256 || p.split_k > 1);
     /* at least half of the units work at once */
-    const int64_t items = (int64_t)p.chunk_tiles * p.m_tiles, at_once = items < p.clusters ? items : p.clusters;
+    const int64_t tiles = (int64_t)p.chunk_tiles * p.m_tiles, at_once = tiles < p.clusters ? tiles : p.clusters;
     CHECK(at_once * p.cluster * 2 >= sm90.sms);
   }
 }
 
 /* ---- on a GPU ---- */
 
-/* How many dense kernels took it. */
+/* How many kernels of the family took it. */
 static int check_spec(const problem_spec *spec) {
   int took = 0;
   problem p;
@@ -154,7 +160,7 @@ static problem_spec draw(void) {
   return s;
 }
 
-/* Rows so long, and tokens so few, that K is cut; zeros and minima, on two levels too. */
+/* Rows so long, and rows of X so few, that K is cut; zeros and minima, on two levels too. */
 static void check_slices(void) {
   problem_spec s = draw();
   const int integer = lpg_is_integer_kind(s.desc.type);
@@ -195,8 +201,8 @@ static void check_spread(void) {
   check_spec(&s);
 }
 
-/* Clusters take several items in turn. */
-static void check_items(void) {
+/* Clusters take several work tiles in turn. */
+static void check_tiles(void) {
   problem_spec s = draw();
   s.m = test_between(1000, 1200);
   s.desc.n = test_between(4700, 5200);
@@ -221,7 +227,8 @@ static void check_halves(void) {
   }
 }
 
-/* 80 items in two slices, 30 clusters at once on the H200. All sums are exact, so any two kernels agree to the bit. */
+/* 80 work tiles with split-K 2, 30 clusters at once on the H200. All sums are exact, so any two kernels agree to the
+ * bit. */
 static void check_turns(lpgemm_dtype_t x_type) {
   problem_spec s = {.desc = {.size = sizeof s.desc, .type = LPGEMM_UINT(4), .n = 4096, .k = 2048},
                     .m = 1088,
@@ -269,7 +276,7 @@ void suite_dequant(void) {
     if (test_case("dequant/spread/%03d", i)) check_spread();
   }
   for (int i = 0; i < 3; i++) {
-    if (test_case("dequant/items/%03d", i)) check_items();
+    if (test_case("dequant/tiles/%03d", i)) check_tiles();
   }
   if (test_case("dequant/halves")) check_halves();
   if (test_case("dequant/turns/f16")) check_turns(LPGEMM_F16);

@@ -1,14 +1,15 @@
-/* X of 8 bits by weights that become bytes (src/kernels/octets/): products so large that every size of
- * item is taken, in one slice of K and in several, which the drawn problems of test_gemm.c are too small for.
+/* X of 8 bits by weights that become bytes (src/kernels/gemm8/): products so large that every work tile is taken, with
+ * split-K and without, which the drawn problems of test_gemm.c are too small for.
  *
- *   octets/items    the shapes below reach every item, and halves of some, by the plan for an H200
- *   octets/shape    each of them, for a few types of weights and outputs, by the kernel of the weights' width
- *   octets/groups   the same with scales of groups, and zeros
- *   octets/e4m3     by e4m3: integers and floats, a scale a row or of groups, zeros, NaN in X */
+ *   gemm8/tiles    the shapes below reach every work tile, and halves of some, by the plan for an H200
+ *   gemm8/shape    each of them, for a few types of weights and outputs, by the kernel of the weights' width
+ *   gemm8/groups   the same with scales of groups, and zeros
+ *   gemm8/e4m3     by e4m3: integers and floats, a scale a row or of groups, zeros, NaN in X */
 #include <string.h>
 
 #include "devices.h"
 #include "kernels/gemm8/gemm8_plan.h"
+#include "plans.h"
 #include "problem.h"
 #include "test.h"
 
@@ -27,30 +28,33 @@ static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UI
 static const lpgemm_dtype_t e4m3_types[] = {LPGEMM_UINT(4), LPGEMM_FLOAT(2, 1), LPGEMM_INT(2), LPGEMM_E4M3,
                                             LPGEMM_UINT(1), LPGEMM_FLOAT(3, 2), LPGEMM_INT(4), LPGEMM_UINT(2)};
 
-/* Every item that there is in one slice, and at least two (int8: three) in several; group_k: 0 or that of all weights.
- */
-static void check_items(lpgemm_dtype_t x_type, int64_t group_k) {
-  LPG_GEMM8_LIST(items);
-  int whole[COUNT(items)] = {0}, sliced[COUNT(items)] = {0}, several = 0, halves = 0;
+static const lpg_gemm8_tile tiles[] = {
+#define TILE(tile_m, row_tiles) {tile_m, row_tiles},
+    LPG_GEMM8_TILES(TILE)
+#undef TILE
+};
+
+/* Every work tile that there is, and at least two (int8: three) with split-K; group_k: 0 or that of all weights. */
+static void check_tiles(lpgemm_dtype_t x_type, int64_t group_k) {
+  int whole[COUNT(tiles)] = {0}, sliced[COUNT(tiles)] = {0}, several = 0, halves = 0;
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     const int shape = i / 3;
     lpgemm_weight_desc_t d = {.size = sizeof d, .n = shapes[shape].n, .k = shapes[shape].k};
     lpg_packed weights;
-    lpg_gemm8_plan p = {0};
-    int item = 0;
-    double ns = 0;
+    lpg_gemm8_planned p = {0};
     d.type = x_type == LPGEMM_I8 ? types[(shape + i % 3) % COUNT(types)] : e4m3_types[i % COUNT(e4m3_types)];
     d.group_k = group_k;
     d.scale_type = group_k ? LPGEMM_F16 : 0;
     CHECK_STATUS(lpgemm_i_make_packed(&d, &weights), LPGEMM_SUCCESS);
-    CHECK(lpg_gemm8_choose(&weights, x_type, shapes[shape].m, &sm90, &p, &item, &ns));
-    *(p.split_k > 1 ? &sliced[item] : &whole[item]) = 1;
-    halves += p.whole < p.n_tiles * p.m_tiles;
+    const lpg_problem problem = plan_problem(&weights, x_type, shapes[shape].m);
+    CHECK(plan_of(&lpgemm_i_gemm8_planner, &problem, &sm90, &p));
+    *(p.plan.split_k > 1 ? &sliced[p.tile] : &whole[p.tile]) = 1;
+    halves += p.plan.whole < p.plan.n_tiles * p.plan.m_tiles;
   }
   const int promotes = x_type == LPGEMM_E4M3 || group_k > 0;
-  for (int i = 0; i < COUNT(items); i++) {
-    if (!whole[i] && lpg_gemm8_has_tile(promotes, 4, items[i].tile_m, items[i].row_tiles))
-      test_fail(__FILE__, __LINE__, "no shape takes %d tokens by %d row tiles", items[i].tile_m, items[i].row_tiles);
+  for (int i = 0; i < COUNT(tiles); i++) {
+    if (!whole[i] && lpg_gemm8_has_tile(promotes, 4, tiles[i].tile_m, tiles[i].row_tiles))
+      test_fail(__FILE__, __LINE__, "no shape takes %d rows of X by %d row tiles", tiles[i].tile_m, tiles[i].row_tiles);
     several += sliced[i];
   }
   CHECK(several >= (x_type == LPGEMM_I8 ? 3 : 2));
@@ -145,9 +149,9 @@ static void check_e4m3(lpgemm_handle_t handle, int shape, int which) {
 }
 
 void suite_gemm8(void) {
-  if (test_case("gemm8/items/row")) check_items(LPGEMM_I8, 0);
-  if (test_case("gemm8/items/128")) check_items(LPGEMM_I8, 128);
-  if (test_case("gemm8/items/e4m3")) check_items(LPGEMM_E4M3, 0);
+  if (test_case("gemm8/tiles/row")) check_tiles(LPGEMM_I8, 0);
+  if (test_case("gemm8/tiles/128")) check_tiles(LPGEMM_I8, 128);
+  if (test_case("gemm8/tiles/e4m3")) check_tiles(LPGEMM_E4M3, 0);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(0);
   for (int i = 0; i < COUNT(shapes) * 3; i++) {

@@ -1,9 +1,10 @@
-/* How the wide kernels read scales and zeros (src/kernels/wide/wide_limits.h): which form weights take, and that what a
- * form takes for granted is so. And, on a GPU, the items whose X is shared, which take more rows than the drawn
- * problems of test_gemm.c have. */
+/* How gemm scales weights (src/kernels/gemm/gemm_mode.c): which mode weights take, and that what a mode takes for
+ * granted is so. And, on a GPU, multicast of X, which takes more rows than the drawn problems of test_gemm.c have. */
 #include "devices.h"
-#include "kernels/gemm/gemm_limits.h"
+#include "kernels/gemm/gemm_mode.h"
+#include "kernels/operand/x_copy.h"
 #include "layouts/packed.h"
+#include "plans.h"
 #include "problem.h"
 #include "sample.h"
 #include "test.h"
@@ -137,14 +138,13 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
   lpg_problem problem = {.weights = &w, .m = test_between(17, 600), .x_type = x_type, .y_type = x_type};
   problem.scale_span = (uint32_t)test_between(0, 8);
-  if (lpgemm_i_gemm_refuses(&problem, &sm90)) return 0;
+  const lpg_planner *planner = &lpgemm_i_gemm_planner;
+  if (planner->refuses(planner, &problem, &sm90)) return 0;
   const lpg_gemm_scaling s = lpgemm_i_gemm_scaling(&w, x_type, problem.scale_span);
   const int is_integer = lpg_is_integer_kind(d.type);
   CHECK(lpg_gemm_scales_exist(s.form, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d.type), w.bits));
-  lpg_gemm_plan plan;
-  int item = -1;
-  double cost = 0;
-  CHECK(lpgemm_i_gemm_choose(&w, problem.m, s.form, &sm90, -1, 1, &plan, &item, &cost) && item >= 0);
+  lpg_gemm_planned plan;
+  CHECK(plan_of(planner, &problem, &sm90, &plan));
   if (s.form == LPG_GEMM_SCALES_PREPARED || s.form == LPG_GEMM_SCALES_ROW) return 1;
   const lpg_gemm_slot slot = lpg_gemm_slot_of(s.form, is_integer, 8, 128);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.scale_groups, slot.scale_bytes);
@@ -156,10 +156,10 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   return 1;
 }
 
-/* ---- items of 256 tokens ---- */
+/* ---- work tiles of 256 rows of X ---- */
 
 /* Odd everywhere: rows without a neighbour that shares X, columns that end in a block, a stage, a step. Of some the
- * last items come in halves, and of one K is cut, so that nothing is shared. */
+ * last work tiles come in halves, and of one K is cut, so that nothing is shared. */
 static const struct {
   int64_t m, n, k;
   int halves, shares;
@@ -216,15 +216,16 @@ static problem_spec shared_spec(int i) {
 static void check_shared_plan(int i) {
   const problem_spec s = shared_spec(i);
   lpg_packed w;
-  lpg_gemm_plan p;
-  int item = -1;
-  double ns = 0;
+  lpg_gemm_planned planned;
   CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
-  const lpg_gemm_scales form = lpgemm_i_gemm_scaling(&w, s.x_type, 255).form;
-  CHECK(lpgemm_i_gemm_choose(&w, s.m, form, &sm90, 0, 1, &p, &item, &ns));
+  lpg_problem problem = plan_problem(&w, s.x_type, s.m);
+  CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
+  const lpg_gemm_plan p = planned.plan;
   CHECK(large[i % COUNT(large)].shares ? p.multicast == 2 : p.split_k > 1 && p.m_tiles == (s.m + 255) / 256);
   CHECK((p.whole < p.n_tiles * p.m_tiles) == large[i % COUNT(large)].halves);
-  CHECK(lpgemm_i_gemm_choose(&w, s.m, form, &sm90, 0, 0, &p, &item, &ns) && p.multicast == 1);
+  problem.x_unaligned = 1;
+  CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
+  CHECK(planned.plan.multicast == 1 || lpg_x_copy_bytes(&problem, 2) > 0); /* unless X is copied */
 }
 
 static void check_shared(lpgemm_handle_t handle, int i) {

@@ -5,7 +5,8 @@
 
 #include "bitserial/gemv1_fixed.h"
 #include "bitserial/gemv1_plan.h"
-#include "gemv1_plans.h"
+#include "devices.h"
+#include "plans.h"
 #include "problem.h"
 #include "ref/gemm_ref.h"
 #include "test.h"
@@ -190,16 +191,11 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
   s.beta = 0.5f;
   s.bias_type = LPGEMM_F32;
   s.pad_x = i;
-  static const lpg_device device = {.backend = LPGEMM_BACKEND_CUDA,
-                                    .arch = 90,
-                                    .sms = 132,
-                                    .shared_memory = 232448,
-                                    .clusters = {[1] = 132, [2] = 66, [3] = 39, [4] = 30, [6] = 17, [8] = 15}};
   lpg_packed weights;
-  lpg_gemv1_plan plan = {0};
-  double cost = 0;
+  lpg_gemv1_plan plan;
   CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &weights), LPGEMM_SUCCESS);
-  CHECK(lpg_gemv1_make_plan(&weights, lpg_gemv1_mode_of(weights.bits, s.m), &device, &plan, &cost) && plan.split_k > 1);
+  const lpg_problem sized = plan_problem(&weights, s.x_type, s.m);
+  CHECK(plan_of(&lpgemm_i_gemv1_planner, &sized, &sm90, &plan) && plan.split_k > 1);
   const char *names[PROBLEM_KERNELS];
   const int count = problem_kernels(names);
   problem p;
@@ -217,7 +213,7 @@ static void check_sliced(lpgemm_handle_t handle, int i) {
 void suite_gemv1(void) {
   test_fixed_point();
   test_gemm1();
-  check_gemv1_plans("gemv1", LPG_GEMV1_MOST_X, lpg_gemv1_mode_of, check_plan);
+  check_gemv1_plans("gemv1", &lpgemm_i_gemv1_planner, LPGEMM_F16, LPG_GEMV1_MOST_X, check_plan);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   static const lpgemm_dtype_t types[] = {LPGEMM_UINT(1), LPGEMM_BIPOLAR(1), LPGEMM_UINT(2), LPGEMM_INT(2),
                                          LPGEMM_BIPOLAR(2)};

@@ -1,9 +1,9 @@
-/* The counts kernels (src/bitserial/counts.cuh): bytes as planes of bits beside packed words, how problems are cut into
- * pieces, and on a GPU that what has no scales is exact. */
+/* gemv1 with int8 X (src/bitserial/gemv1_i8.cuh): bytes as planes of bits beside packed words, how problems are cut
+ * into pieces, and on a GPU that what has no scales is exact. */
 #include <math.h>
 
 #include "bitserial/gemv1_i8_plan.h"
-#include "gemv1_plans.h"
+#include "plans.h"
 #include "problem.h"
 #include "test.h"
 
@@ -107,7 +107,7 @@ static void check_product(lpgemm_handle_t handle, int i) {
 
 void suite_gemv1_i8(void) {
   test_gemm1();
-  check_gemv1_plans("gemv1-i8", LPG_GEMV1_I8_MOST_X, lpg_gemv1_i8_mode_of, check_plan);
+  check_gemv1_plans("gemv1_i8", &lpgemm_i_gemv1_i8_planner, LPGEMM_I8, LPG_GEMV1_I8_MOST_X, check_plan);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(1);
   for (int i = 0; i < (int)(sizeof products / sizeof products[0]); i++) {

@@ -568,7 +568,8 @@ static void options(void) {
   for (size_t i = 0; i < sizeof no_y / sizeof no_y[0]; i++) {
     REFUSE_OPTION(run_args(), args.y_type = no_y[i], LPGEMM_INVALID_TYPE, "y_type");
   }
-  REFUSE_OPTION(run_args(), args.activation = (lpgemm_activation_t)LPG_ACTIVATION_COUNT, LPGEMM_INVALID_ARGUMENT, "activation");
+  REFUSE_OPTION(run_args(), args.activation = (lpgemm_activation_t)LPG_ACTIVATION_COUNT, LPGEMM_INVALID_ARGUMENT,
+                "activation");
   REFUSE_OPTION(run_args(), args.activation = (lpgemm_activation_t)-1, LPGEMM_INVALID_ARGUMENT, "activation");
   REFUSE_OPTION(run_args(), args.x_scale_mode = (lpgemm_x_scale_t)3, LPGEMM_INVALID_ARGUMENT, "x_scale_mode");
   REFUSE_OPTION(run_args(), args.x_scale_mode = LPGEMM_X_SCALE_ROW, LPGEMM_INVALID_ARGUMENT, "x_scale_mode");

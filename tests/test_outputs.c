@@ -1,15 +1,16 @@
 /* From sums to outputs by the kernels of many rows, which have short ways for outputs that lie in whole pieces of 16
  * bytes, or 8, with nothing but scales, C and a bias, and a long one for all else. The problems of other tests are
- * mostly too small for whole items. */
+ * mostly too small for whole work tiles. */
 #include "devices.h"
-#include "kernels/gemm/gemm_limits.h"
+#include "kernels/gemm/gemm_plan.h"
+#include "plans.h"
 #include "problem.h"
 #include "test.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-/* Few rows of X; K in slices; items of 128 and of 256 tokens, the last ones with fewer; where X cannot be shared, of
- * 256 and of 128 tokens, and of 256 rows by 128 tokens. Rows of weights in whole items and not. */
+/* Few rows of X; split-K; work tiles of 128 and of 256 rows of X, the last ones with fewer; where TMA cannot read X, of
+ * 256 and of 128 rows of X, and of 256 rows of W by 128 of X. Rows of W in whole work tiles and not. */
 static const struct {
   int64_t m, n, k;
   int pad_x;
@@ -80,18 +81,18 @@ static void check_by(lpgemm_handle_t handle, int kernel, int shape, const struct
   problem_free(&p);
 }
 
-/* On an H200 `wide` takes every sort of item for them. */
-static void check_items(void) {
+/* On an H200 gemm takes every sort of work tile for them. */
+static void check_tiles(void) {
   int sliced = 0, whole = 0, shared = 0, tall = 0;
   for (int i = 0; i < COUNT(shapes); i++) {
     const problem_spec s = spec_of(0, i, &ways[0]);
     lpg_packed w;
-    lpg_gemm_plan p = LPG_ZERO;
-    int item = -1;
-    double ns = 0;
-    const int map = s.pad_x == 0;
+    lpg_gemm_planned planned = LPG_ZERO;
     CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
-    CHECK(lpgemm_i_gemm_choose(&w, s.m, lpgemm_i_gemm_scaling(&w, s.x_type, 255).form, &sm90, 0, map, &p, &item, &ns));
+    lpg_problem problem = plan_problem(&w, s.x_type, s.m);
+    problem.x_unaligned = s.pad_x != 0;
+    CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
+    const lpg_gemm_plan p = planned.plan;
     sliced += p.split_k > 1;
     whole += p.parts == 1 && p.multicast == 1;
     shared += p.multicast > 1;
@@ -101,7 +102,7 @@ static void check_items(void) {
 }
 
 void suite_outputs(void) {
-  if (test_case("outputs/items")) check_items();
+  if (test_case("outputs/tiles")) check_tiles();
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(1);
   for (int k = 0; k < COUNT(kernels); k++) {

@@ -1,16 +1,13 @@
-/* How problems are cut into pieces (src/kernels/decode/decode_plan.h, wide_plan.h), on made-up GPUs: what is said to
- * fit has a plan, the pieces are the whole, and everything lies in shared memory, aligned and apart. */
-#include "kernels/dequant/dequant_plan.h"
-#include "kernels/epilogue/sums.h"
-#include "kernels/gemm/gemm_limits.h"
-#include "kernels/gemm/gemm_plan.h"
+/* Plans (src/kernels/plan/search.c, NAME_plan.c) on made-up GPUs: what is not refused has a plan, the pieces are the
+ * whole, and everything lies in shared memory, aligned and apart. Which plans they are is written down in
+ * tests/golden/plans.txt. */
+#include "kernels/dequant/dequant_expand.h"
+#include "kernels/gemm/gemm_mode.h"
 #include "kernels/gemm8/gemm8_plan.h"
-#include "kernels/gemv/gemv_limits.h"
 #include "kernels/gemv/gemv_plan.h"
-#include "kernels/operand/limits.h"
-
-#include "devices.h"
-#include "test.h"
+#include "kernels/operand/center.h"
+#include "made_up.h"
+#include "plans.h"
 
 static const lpg_device *const devices[] = {&sm90, &h100_pcie, &sm80, &sm86};
 
@@ -33,26 +30,21 @@ static lpgemm_weight_desc_t draw_desc(void) {
   return d;
 }
 
-/* The parts of `count` things are all of them, and differ by one at most. */
-static void check_shares(lpg_partition s, int parts, int count) {
-  CHECK(s.each * parts + s.more == count);
-  CHECK(s.more >= 0 && s.more < parts);
-}
-
-static void check_plan(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_packed *w, int64_t m,
+static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_packed *w, int64_t m,
                        const lpg_device *device) {
   int slice_blocks = p->k_part.each + (p->k_part.more > 0), tiles = p->n_part.each + (p->n_part.more > 0);
   int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
   CHECK(p->split_k == 1 || p->split_k == 2 || p->split_k == 4 || p->split_k == 8);
   CHECK(p->clusters <= (p->split_k == 1 ? device->sms : device->clusters[p->split_k]));
-  check_shares(p->k_part, p->split_k, p->blocks);
-  check_shares(p->n_part, p->clusters, p->super_tiles);
+  check_parts(p->k_part, p->split_k, p->blocks);
+  check_parts(p->n_part, p->clusters, p->super_tiles);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
   CHECK((int64_t)p->super_tiles * kind->row_tiles >= w->row_tiles);
   CHECK(p->x_rows == (m < kind->tile_m ? m : kind->tile_m));
   CHECK(p->n_part.each >= 1 && p->phase_blocks >= 1 && p->phase_blocks <= slice_blocks);
 
-  /* in the order in which they lie: the dequantiser's table, X, its sums, slots, inboxes, what each warp has */
+  /* in the order in which they lie: the dequantiser's table, X, its sums, those of warps and of peers, what each warp
+   * has */
   CHECK(p->x >= kind->table_bytes && p->x % 16 == 0 && p->x_stride % 16 == 0);
   CHECK(p->x_stride >= p->phase_blocks * LPG_BLOCK_K * 2);
   CHECK(p->x_place >= p->x_rows * p->x_stride && p->x_place % 16 == 0);
@@ -61,47 +53,53 @@ static void check_plan(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   CHECK(p->slots >= p->sums + (kind->has_sums ? sum_bytes : 0) && p->slots % 16 == 0 && p->slot_bytes % 16 == 0);
   CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4);
   CHECK(p->peers >= p->slots + (p->round_tiles + kind->warps - 1) * p->slot_bytes && p->peers % 16 == 0);
-  int inboxes = p->split_k > 1 ? (rounds > 1 ? 2 : 1) * p->split_k : 0;
-  if (inboxes) CHECK(p->peer_bytes * p->split_k >= p->round_tiles * p->slot_bytes && p->peer_bytes % 16 == 0);
-  CHECK(p->warp >= p->peers + inboxes * p->peer_bytes && p->warp % 16 == 0);
+  int areas = p->split_k > 1 ? (rounds > 1 ? 2 : 1) * p->split_k : 0;
+  if (areas) CHECK(p->peer_bytes * p->split_k >= p->round_tiles * p->slot_bytes && p->peer_bytes % 16 == 0);
+  CHECK(p->warp >= p->peers + areas * p->peer_bytes && p->warp % 16 == 0);
   CHECK(p->scale_table_bytes % 128 == 0 && kind->raw_bytes % 16 == 0 && p->warp_bytes % 16 == 0);
   CHECK(p->warp_bytes == kind->scale_table_bytes + kind->raw_bytes);
   CHECK(p->shared_bytes == p->warp + kind->warps * p->warp_bytes);
   CHECK(p->shared_bytes <= device->shared_memory);
 }
 
-static int fitted, split, halved; /* plans that fit, and those of them with parts of K, and with halves of items */
+static int fitted, split, halved; /* plans that fit, and those of them with parts of K, and with halves of work tiles */
 
-static void check_drawn(const lpg_device *device) {
-  for (int i = 0; i < 200; i++) {
-    lpgemm_weight_desc_t desc = draw_desc();
-    lpg_packed w;
-    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
-    int columns = test_between(0, 1) ? 8 : 16;
-    int64_t m = test_between(1, columns);
-    static const int shifted[] = {0, 1, 1}, differ[] = {0, 0, 1}; /* what zeros may ask for */
-    for (int flags = 0; flags < 3; flags++) {
-      lpg_gemv_kind kind = lpg_gemv_kind_of(&w, columns, shifted[flags], differ[flags]);
-      lpg_gemv_plan p = {0};
-      int fits = lpg_gemv_fits(&kind, &w, columns, device);
-      int found = lpg_gemv_make_plan(&kind, &w, m, device, &p);
-      fitted += fits;
-      CHECK(found || !fits);
-      if (found) check_plan(&p, &kind, &w, m, device);
-    }
+static int refuses(const lpg_planner *planner, const lpg_problem *problem, const lpg_device *device) {
+  return planner->refuses(planner, problem, device) != NULL;
+}
+
+static lpg_packed draw_packed(void) {
+  const lpgemm_weight_desc_t desc = draw_desc();
+  lpg_packed w;
+  CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
+  return w;
+}
+
+static void check_gemv_drawn(const lpg_device *device) {
+  for (int i = 0; i < 600; i++) {
+    const lpg_packed w = draw_packed();
+    const lpg_planner *planner = test_between(0, 1) ? &lpgemm_i_gemv_8_planner : &lpgemm_i_gemv_16_planner;
+    const lpg_problem problem = plan_problem(&w, LPGEMM_F16, test_between(1, planner->tile_m));
+    const lpg_center center = lpg_center_of(&w.desc);
+    const lpg_gemv_kind kind = lpg_gemv_kind_of(&w, planner->tile_m, lpg_has_shift(&center), center.per_group);
+    lpg_gemv_plan p;
+    const int fits = !refuses(planner, &problem, device), found = plan_of(planner, &problem, device, &p);
+    fitted += fits;
+    CHECK(found || !fits || w.row_tiles == 0);
+    if (found) check_gemv(&p, &kind, &w, problem.m, device);
   }
 }
 
 /* Halves: one a cluster at the most, each with rows of X. */
-static void check_whole(int whole, int items, int groups, int tokens, int64_t m) {
-  if (whole == items) return;
+static void check_whole(int whole, int tiles, int clusters, int tile_m, int64_t m) {
+  if (whole == tiles) return;
   halved++;
-  CHECK(whole > 0 && whole < items && whole % groups == 0 && 2 * (items - whole) <= groups);
-  CHECK((m - 1) % tokens + 1 > tokens / 2);
+  CHECK(whole > 0 && whole < tiles && whole % clusters == 0 && 2 * (tiles - whole) <= clusters);
+  CHECK((m - 1) % tile_m + 1 > tile_m / 2);
 }
 
-static void check_wide_plan(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_packed *w, int64_t m,
-                            const lpg_device *device) {
+static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_packed *w, int64_t m,
+                       const lpg_device *device) {
   const int stage_k = kind->stage_k, each = lpg_gemm_stage_steps(kind->bits, stage_k) * LPG_STEP_K / stage_k;
   const int cluster = p->split_k * p->multicast; /* the blocks of one have parts of K, or the same tokens */
   CHECK(cluster == 1 || cluster == 2 || cluster == 4 || cluster == 8);
@@ -114,7 +112,7 @@ static void check_wide_plan(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, c
   CHECK(p->clusters >= 1 && (p->clusters == 1 || p->clusters <= p->n_tiles * p->m_tiles));
   CHECK(p->whole == p->n_tiles * p->m_tiles || (p->parts == 1 && lpg_gemm_has_halves(kind->tile.tile_m)));
   check_whole(p->whole, p->n_tiles * p->m_tiles, p->clusters, kind->tile.tile_m, m);
-  check_shares(p->part, p->parts, p->blocks);
+  check_parts(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
   CHECK((int64_t)p->n_tiles * kind->tile_n * p->multicast >= w->desc.n && (int64_t)p->m_tiles * kind->tile.tile_m >= m);
 
@@ -151,63 +149,58 @@ static void check_wide_plan(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, c
   CHECK(p->shared_bytes <= device->shared_memory);
 }
 
-static void check_wide_drawn(const lpg_device *device) {
-#define ITEM(tokens, row_tiles, teams, warps) {tokens, row_tiles, teams, warps},
-  static const lpg_gemm_tile items[] = {LPG_GEMM_TILES(ITEM)};
-#undef ITEM
-  for (int i = 0; i < 200; i++) {
-    lpgemm_weight_desc_t desc = draw_desc();
-    lpg_packed w;
-    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
-    int64_t m = test_between(0, test_between(0, 1) ? 300 : 9000);
-    for (int item = 0; item < (int)(sizeof items / sizeof items[0]); item++) {
-      for (int form = LPG_GEMM_SCALES_ROW; form <= LPG_GEMM_SCALES_PREPARED; form++) {
-        const int tokens = items[item].tile_m, row_tiles = items[item].row_tiles;
-        int share = (int)test_between(1, 2);
-        if (!lpg_gemm_has_multicast(tokens, row_tiles, share)) share = 3 - share;
-        CHECK(lpg_gemm_has_multicast(tokens, row_tiles, share));
-        lpg_gemm_kind kind = lpg_gemm_kind_of(&w, items[item], (lpg_gemm_scales)form, share);
-        lpg_gemm_plan p = {0};
-        double cost = HUGE_VAL;
-        int parts = 1 << test_between(0, 4) & ~1;
-        int found = lpg_gemm_make_plan(&kind, &w, m, device, parts, 1.0, &p, &cost);
-        fitted += found;
-        const int smallest = tokens == 32 && items[item].warps == 8 && items[item].teams == 1;
-        CHECK(found || !smallest || parts > 1 ||
-              device->shared_memory < 232448); /* on the H200, whatever the weights */
-        if (!found) continue;
-        CHECK(cost > 0 && (parts == 0 || p.parts == parts));
-        check_wide_plan(&p, &kind, &w, m, device);
-      }
-    }
+static const lpg_gemm_tile gemm_tiles[] = {
+#define TILE(tile_m, row_tiles, teams, warps) {tile_m, row_tiles, teams, warps},
+    LPG_GEMM_TILES(TILE)
+#undef TILE
+};
+
+static void check_gemm_drawn(const lpg_device *device) {
+  char taken[COUNT(gemm_tiles)] = {0};
+  for (int i = 0; i < 1500; i++) {
+    const lpg_packed w = draw_packed();
+    lpg_problem problem = plan_problem(&w, test_between(0, 1) ? LPGEMM_F16 : LPGEMM_BF16, 0);
+    problem.m = test_between(0, test_between(0, 1) ? 300 : 9000);
+    problem.scale_span = (uint32_t)test_between(0, 1) * 255;
+    problem.x_unaligned = (int)test_between(0, 1);
+    problem.batch_invariant = test_between(0, 3) == 0;
+    lpg_gemm_planned p;
+    const int found = plan_of(&lpgemm_i_gemm_planner, &problem, device, &p);
+    fitted += found;
+    CHECK(found || device->shared_memory < 232448); /* on the H200, whatever the weights */
+    if (!found) continue;
+    const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(&w, problem.x_type, problem.scale_span).form;
+    const lpg_gemm_kind kind = lpg_gemm_kind_of(&w, gemm_tiles[p.tile], mode, p.plan.multicast);
+    CHECK(lpg_gemm_has_multicast(kind.tile.tile_m, kind.tile.row_tiles, p.plan.multicast));
+    check_gemm(&p.plan, &kind, &w, problem.m, device);
+    taken[p.tile] = 1;
+  }
+  for (int i = 0; i < COUNT(gemm_tiles); i++) { /* two teams that dequantise ask for all of an H200's shared memory */
+    CHECK(taken[i] || device->shared_memory < 232448);
   }
 }
 
-/* Calls whose rows must not depend on M: there is a plan of those parts, whatever M is. */
-static void check_wide_invariant(const lpg_device *device) {
-  static const int64_t rows[] = {0, 1, 32, 257, 5000};
-  for (int i = 0; i < 200; i++) {
-    lpgemm_weight_desc_t desc = draw_desc();
-    lpg_packed w;
-    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
-    for (int form = LPG_GEMM_SCALES_ROW; form <= LPG_GEMM_SCALES_PREPARED; form++) {
-      lpg_gemm_plan p = {0};
-      int item = 0, parts = lpgemm_i_gemm_invariant_parts(&w, (lpg_gemm_scales)form, device);
-      double cost = 0;
-      if (!lpgemm_i_gemm_choose(&w, 32, (lpg_gemm_scales)form, device, 0, 0, &p, &item, &cost))
-        continue; /* there is none */
-      for (int m = 0; m < 5; m++) {
-        fitted++;
-        const int has_map = (int)test_between(0, 1);
-        CHECK(lpgemm_i_gemm_choose(&w, rows[m], (lpg_gemm_scales)form, device, parts, has_map, &p, &item, &cost));
-        CHECK(p.parts == parts);
-      }
+/* Calls whose rows must not depend on M: the parts of K are the same, whatever M is. */
+static void check_gemm_invariant(const lpg_device *device) {
+  static const int64_t rows[] = {1, 32, 257, 5000};
+  for (int i = 0; i < 300; i++) {
+    const lpg_packed w = draw_packed();
+    lpg_problem problem = plan_problem(&w, LPGEMM_F16, 0);
+    problem.batch_invariant = 1;
+    problem.scale_span = (uint32_t)test_between(0, 1) * 255;
+    lpg_gemm_planned first, p;
+    if (!plan_of(&lpgemm_i_gemm_planner, &problem, device, &first)) continue;
+    for (int m = 0; m < COUNT(rows); m++) {
+      problem.m = rows[m];
+      problem.x_unaligned = (int)test_between(0, 1);
+      fitted++;
+      CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, device, &p) && p.plan.parts == first.plan.parts);
     }
   }
 }
 
 /* The matrix of invariant/parts (test_invariant.c), which needs as many, with all that is drawn there. */
-static void check_wide_four_parts(const lpg_device *device) {
+static void check_gemm_four_parts(const lpg_device *device) {
   static const lpgemm_dtype_t types[] = {LPGEMM_UINT(2),     LPGEMM_UINT(3), LPGEMM_UINT(4),
                                          LPGEMM_FLOAT(2, 1), LPGEMM_UINT(8), LPGEMM_E4M3};
   for (int i = 0; i < 6 * 8; i++) {
@@ -221,25 +214,33 @@ static void check_wide_four_parts(const lpg_device *device) {
     lpg_packed w;
     CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
     for (uint32_t span = 3; span <= 255; span += 252) { /* near one another, and not */
-      const lpg_gemm_scales form = lpgemm_i_gemm_scaling(&w, LPGEMM_F16, span).form;
-      CHECK_INT(lpgemm_i_gemm_invariant_parts(&w, form, device), 4);
+      lpg_problem problem = plan_problem(&w, LPGEMM_F16, 40);
+      lpg_gemm_planned p;
+      problem.scale_span = span;
+      problem.batch_invariant = 1;
+      CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, device, &p) && p.plan.parts == 4);
     }
   }
 }
 
-static void check_dense_drawn(const lpg_device *device) {
-  for (int i = 0; i < 400; i++) {
-    lpgemm_weight_desc_t desc = draw_desc();
-    lpg_packed w;
-    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
-    int64_t m = test_between(33, test_between(0, 1) ? 300 : 9000);
-    int x_bytes = (int)test_between(1, 2), wgmma = (int)test_between(0, 1);
-    lpg_expand_scaling scaling = {0};
-    if (test_between(0, 1)) *(x_bytes == 1 || test_between(0, 1) ? &scaling.in_table : &scaling.finds) = 1;
-    lpg_dequant_plan p = {0};
-    int found = lpg_dequant_make_plan(&w, m, x_bytes, scaling, wgmma, device, &p);
+static void check_dequant_drawn(const lpg_device *device) {
+  static const lpg_planner *const planners[] = {
+      &lpgemm_i_dequant_f16_sm90a_planner,  &lpgemm_i_dequant_bf16_sm90a_planner, &lpgemm_i_dequant_i8_sm90a_planner,
+      &lpgemm_i_dequant_e4m3_sm90a_planner, &lpgemm_i_dequant_f16_sm80_planner,   &lpgemm_i_dequant_i8_sm80_planner};
+  for (int i = 0; i < 1200; i++) {
+    const lpg_packed w = draw_packed();
+    const lpgemm_weight_desc_t desc = w.desc;
+    const lpg_planner *planner = planners[i % COUNT(planners)];
+    const int x_bytes = (int)lpg_bytes(planner->type), wgmma = planner->wgmma;
+    const int64_t m = test_between(33, test_between(0, 1) ? 300 : 9000);
+    lpg_problem problem = plan_problem(&w, planner->type, m);
+    problem.scale_span = (uint32_t)test_between(0, 1) * 255;
+    if (refuses(planner, &problem, device)) continue;
+    const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(&problem, planner->type);
+    lpg_dequant_plan p;
+    const int found = plan_of(planner, &problem, device, &p);
     fitted += found;
-    CHECK(found || device->shared_memory < 232448 || desc.k * x_bytes > 130000 || desc.k == 0);
+    CHECK(found || device->shared_memory < 232448 || desc.k * x_bytes > 130000);
     if (!found) continue;
     CHECK((int64_t)p.k_stages * LPG_DEQUANT_STAGE_BYTES >= desc.k * x_bytes);
     CHECK((int64_t)p.n_tiles * LPG_DEQUANT_TILE_N >= desc.n && p.chunk_tiles >= (desc.n > 0) &&
@@ -273,130 +274,148 @@ static void check_dense_drawn(const lpg_device *device) {
   }
 }
 
-static void check_octets_drawn(const lpg_device *device) {
-  LPG_GEMM8_LIST(items);
+static const lpg_gemm8_tile gemm8_tiles[] = {
+#define TILE(tile_m, row_tiles) {tile_m, row_tiles},
+    LPG_GEMM8_TILES(TILE)
+#undef TILE
+};
+
+static void check_gemm8_drawn(const lpg_device *device) {
   for (int i = 0; i < 400; i++) {
-    lpgemm_weight_desc_t desc = draw_desc();
-    lpg_packed w;
-    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
-    const int64_t m = test_between(1, test_between(0, 1) ? 300 : 9000);
-    lpg_gemm8_plan p = {0};
-    int item = 0;
-    double cost = 0;
+    const lpg_packed w = draw_packed();
+    const lpgemm_weight_desc_t desc = w.desc;
     const lpgemm_dtype_t x_type = i % 3 ? LPGEMM_I8 : LPGEMM_E4M3;
-    int found = desc.k > 0 && lpg_gemm8_choose(&w, x_type, m, device, &p, &item, &cost);
+    const int64_t m = test_between(1, test_between(0, 1) ? 300 : 9000);
+    const lpg_problem problem = plan_problem(&w, x_type, m);
+    lpg_gemm8_planned planned;
+    if (desc.k == 0) continue; /* refused */
+    const int found = plan_of(&lpgemm_i_gemm8_planner, &problem, device, &planned);
     fitted += found;
-    CHECK(found || desc.k == 0 || device->shared_memory < 232448);
+    CHECK(found || device->shared_memory < 232448);
     if (!found) continue;
-    const int tokens = items[item].tile_m, rows = lpg_gemm8_tile_n(items[item].row_tiles);
-    const int stage_k = lpg_gemm8_stage_k(w.bits, items[item].tile_m, items[item].row_tiles);
-    CHECK(cost > 0 && stage_k % lpg_tile_k(w.bits) == 0 && stage_k % LPG_GEMM8_X_K == 0);
+    const lpg_gemm8_plan p = planned.plan;
+    const lpg_gemm8_tile tile = gemm8_tiles[planned.tile];
+    const int tile_m = tile.tile_m, tile_n = lpg_gemm8_tile_n(tile.row_tiles);
+    const int stage_k = lpg_gemm8_stage_k(w.bits, tile_m, tile.row_tiles);
+    CHECK(stage_k % lpg_tile_k(w.bits) == 0 && stage_k % LPG_GEMM8_X_K == 0);
     CHECK((int64_t)p.k_stages * stage_k >= desc.k && (int64_t)(p.k_stages - 1) * stage_k < desc.k);
-    CHECK((int64_t)p.n_tiles * rows >= desc.n && (int64_t)p.m_tiles * tokens >= m);
+    CHECK((int64_t)p.n_tiles * tile_n >= desc.n && (int64_t)p.m_tiles * tile_m >= m);
     CHECK(p.clusters >= 1 && p.split_k >= 1 && p.split_k <= 8);
     CHECK(p.clusters <= (p.split_k == 1 ? device->sms : device->clusters[p.split_k]));
     CHECK(p.whole == p.n_tiles * p.m_tiles || p.split_k == 1);
-    check_whole(p.whole, p.n_tiles * p.m_tiles, p.clusters, tokens, m);
-    check_shares(p.part, p.split_k, p.k_stages);
+    check_whole(p.whole, p.n_tiles * p.m_tiles, p.clusters, tile_m, m);
+    check_parts(p.part, p.split_k, p.k_stages);
     CHECK(p.part.each >= 1);
 
-    /* in the workspace too: the image, sums of tokens, numbers of rows; those of a whole item may be read */
+    /* in the workspace too: the image, sums of X, numbers of rows; those of a whole work tile may be read */
     const lpg_gemm8_workspace at = lpg_gemm8_workspace_of(&w, m);
     CHECK(at.x_sums >= (int64_t)p.k_stages * stage_k * m && at.x_sums % (8 * LPG_GEMM8_X_K) == 0);
-    CHECK(at.factors >= at.x_sums + (int64_t)p.m_tiles * tokens * 4 && at.factors % 16 == 0);
-    CHECK(at.offsets >= at.factors + (int64_t)p.n_tiles * rows * 4);
-    CHECK(at.bytes >= at.offsets + (int64_t)p.n_tiles * rows * 4);
+    CHECK(at.factors >= at.x_sums + (int64_t)p.m_tiles * tile_m * 4 && at.factors % 16 == 0);
+    CHECK(at.offsets >= at.factors + (int64_t)p.n_tiles * tile_n * 4);
+    CHECK(at.bytes >= at.offsets + (int64_t)p.n_tiles * tile_n * 4);
     CHECK(at.bytes >= lpg_gemm8_workspace_of(&w, m - 1).bytes);
 
     /* in the order in which they lie; sums of slices take the rings' place */
     CHECK(p.factors >= 16 * LPG_GEMM8_MOST_STAGES && p.factors % 16 == 0 && p.sums % 16 == 0);
     CHECK(p.sums >= p.factors + LPG_GEMM8_TILE_N * 4 && p.x_ring % 1024 == 0);
     CHECK(p.stages >= 2 && p.stages <= LPG_GEMM8_MOST_STAGES);
-    CHECK(p.x_bytes == tokens * stage_k && p.x_bytes % 1024 == 0);
-    CHECK(p.w_bytes == rows / LPG_TILE_ROWS * lpg_tile_bytes(w.bits) * (stage_k / lpg_tile_k(w.bits)));
+    CHECK(p.x_bytes == tile_m * stage_k && p.x_bytes % 1024 == 0);
+    CHECK(p.w_bytes == tile_n / LPG_TILE_ROWS * lpg_tile_bytes(w.bits) * (stage_k / lpg_tile_k(w.bits)));
     CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.scales_ring == p.w_ring + p.stages * p.w_bytes);
     const int grouped = lpg_gemm8_mode_of(&w, x_type).grouped;
-    CHECK(p.scales_bytes == (grouped ? lpg_gemm8_scales_bytes(rows, stage_k) : 0));
+    CHECK(p.scales_bytes == (grouped ? lpg_gemm8_scales_bytes(tile_n, stage_k) : 0));
     CHECK(p.scales_ring % 16 == 0 && p.shared_bytes == p.scales_ring + p.stages * p.scales_bytes);
     CHECK(p.shared_bytes <= device->shared_memory);
     if (p.split_k == 1) {
-      CHECK(p.x_ring >=
-            p.sums + LPG_GEMM8_WARPS * lpg_sums_bytes(LPG_PASS_ROWS, items[item].row_tiles * LPG_TILE_ROWS));
+      CHECK(p.x_ring >= p.sums + LPG_GEMM8_WARPS * lpg_sums_bytes(LPG_PASS_ROWS, tile.row_tiles * LPG_TILE_ROWS));
     } else {
-      CHECK(p.sums >= p.x_ring && p.shared_bytes >= p.sums + lpg_sums_bytes(tokens, rows));
+      CHECK(p.sums >= p.x_ring && p.shared_bytes >= p.sums + lpg_sums_bytes(tile_m, tile_n));
     }
+  }
+}
+
+/* ---- plans that are too small for some numbers, and that there must be ---- */
+
+static void check_refused(void) { /* numbers of 32 bits would not do */
+  static const struct {
+    int64_t n, k;
+    lpgemm_dtype_t scale;
+    int refused;
+  } cases[] = {{1, INT32_MAX / 4 - 300, LPGEMM_F16, 0},
+               {16, INT64_C(1) << 29, LPGEMM_F32, 1},
+               {1, INT64_C(1073741760), LPGEMM_F16, 1},
+               {INT32_MAX / 2 + INT64_C(17), 64, LPGEMM_F16, 1}};
+  for (int i = 0; i < COUNT(cases) * COUNT(devices); i++) {
+    lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .group_k = 16};
+    desc.n = cases[i % COUNT(cases)].n;
+    desc.k = cases[i % COUNT(cases)].k;
+    desc.scale_type = cases[i % COUNT(cases)].scale;
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
+    const lpg_problem problem = plan_problem(&w, LPGEMM_F16, 1);
+    CHECK_INT(refuses(&lpgemm_i_gemv_8_planner, &problem, devices[i / COUNT(cases)]), cases[i % COUNT(cases)].refused);
+  }
+}
+
+static void check_llama(void) { /* what the H200 must not refuse */
+  for (uint32_t bits = 1; bits <= 8; bits++) {
+    for (int64_t m = 1; m <= 16; m++) {
+      lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(bits), .n = 57344, .k = 8192};
+      desc.group_k = 128;
+      desc.scale_type = LPGEMM_F16;
+      lpg_packed w;
+      lpg_gemv_plan p;
+      CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
+      const lpg_problem problem = plan_problem(&w, LPGEMM_F16, m);
+      CHECK(plan_of(m > 8 ? &lpgemm_i_gemv_16_planner : &lpgemm_i_gemv_8_planner, &problem, &sm90, &p));
+      CHECK(p.x_rows == m);
+    }
+  }
+}
+
+/* The search keeps states and plans in arrays of this size. */
+static void check_sizes(void) {
+  for (int i = 0; i < test_every_kernel_count; i++) {
+    const lpg_planner *planner = test_every_kernel[i].planner;
+    CHECK(planner->state_bytes <= 512 && planner->plan_bytes <= (int)sizeof((lpg_planned *)0)->words);
+    CHECK(planner->finish != NULL && planner->cut != NULL);
   }
 }
 
 void suite_plan(void) {
   static const char *const names[] = {"h200", "h100_pcie", "a100", "a10"};
   for (int d = 0; d < 4; d++) {
-    if (!test_case("plan/drawn/%s", names[d])) continue;
+    if (!test_case("plan/gemv/%s", names[d])) continue;
     fitted = 0;
-    check_drawn(devices[d]);
+    check_gemv_drawn(devices[d]);
     CHECK(fitted > 300); /* else the checks above say little */
   }
   for (int d = 0; d < 3; d++) { /* the last has too little shared memory */
-    if (!test_case("plan/wide/%s", names[d])) continue;
-    fitted = halved = 0;
-    check_wide_drawn(devices[d]);
-    CHECK(fitted > 300 && (halved > 10 || devices[d]->arch < 90));
-    if (!test_case("plan/invariant/%s", names[d])) continue;
-    fitted = 0;
-    check_wide_invariant(devices[d]);
-    CHECK(fitted > 300);
+    if (test_case("plan/gemm/%s", names[d])) {
+      fitted = halved = 0;
+      check_gemm_drawn(devices[d]);
+      CHECK(fitted > 300 && (halved > 10 || devices[d]->arch < 90));
+    }
+    if (test_case("plan/invariant/%s", names[d])) {
+      fitted = 0;
+      check_gemm_invariant(devices[d]);
+      CHECK(fitted > 300);
+    }
   }
-  if (test_case("plan/invariant/parts")) check_wide_four_parts(devices[0]);
+  if (test_case("plan/invariant/parts")) check_gemm_four_parts(&sm90);
   for (int d = 0; d < 2; d++) {
-    if (!test_case("plan/octets/%s", names[d])) continue;
+    if (!test_case("plan/gemm8/%s", names[d])) continue;
     fitted = halved = 0;
-    check_octets_drawn(devices[d]);
+    check_gemm8_drawn(devices[d]);
     CHECK(fitted > 300 && halved > 5);
   }
   for (int d = 0; d < 4; d++) {
-    if (!test_case("plan/dense/%s", names[d])) continue;
+    if (!test_case("plan/dequant/%s", names[d])) continue;
     fitted = split = 0;
-    check_dense_drawn(devices[d]);
+    check_dequant_drawn(devices[d]);
     CHECK(fitted > 100 && (split > 20 || devices[d]->clusters[1] == 0));
   }
-  if (test_case("plan/refused")) { /* numbers of 32 bits would not do */
-    static const struct {
-      int64_t n, k;
-      lpgemm_dtype_t scale;
-      int refused;
-    } cases[] = {{1, INT32_MAX / 4 - 300, LPGEMM_F16, 0},
-                 {16, INT64_C(1) << 29, LPGEMM_F32, 1},
-                 {1, INT64_C(1073741760), LPGEMM_F16, 1},
-                 {INT32_MAX / 2 + INT64_C(17), 64, LPGEMM_F16, 1}};
-    for (int i = 0; i < 4; i++) {
-      lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .group_k = 16};
-      desc.n = cases[i].n;
-      desc.k = cases[i].k;
-      desc.scale_type = cases[i].scale;
-      lpg_packed w;
-      CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
-      lpg_problem problem = {.weights = &w, .m = 1, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
-      for (int d = 0; d < 4; d++) {
-        CHECK((lpgemm_i_gemv_8_refuses(&problem, devices[d]) != NULL) == cases[i].refused);
-      }
-    }
-  }
-  if (test_case("plan/llama")) { /* what the H200 must not refuse */
-    for (uint32_t bits = 1; bits <= 8; bits++) {
-      for (int64_t m = 1; m <= 16; m++) {
-        lpgemm_weight_desc_t desc = {.size = sizeof desc};
-        desc.n = 57344;
-        desc.k = 8192;
-        desc.type = LPGEMM_UINT(bits);
-        desc.group_k = 128;
-        desc.scale_type = LPGEMM_F16;
-        lpg_packed w;
-        lpg_gemv_plan p = {0};
-        CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
-        lpg_gemv_kind kind = lpg_gemv_kind_of(&w, m > 8 ? 16 : 8, 0, 0);
-        CHECK(lpg_gemv_make_plan(&kind, &w, m, devices[0], &p));
-        CHECK(p.x_rows == m);
-      }
-    }
-  }
+  if (test_case("plan/refused")) check_refused();
+  if (test_case("plan/llama")) check_llama();
+  if (test_case("plan/sizes")) check_sizes();
 }

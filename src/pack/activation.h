@@ -14,9 +14,11 @@ LPG_BITS_FN int lpg_activation_top(lpgemm_dtype_t type) {
 }
 
 /* The scale that takes `most`, the largest magnitude (unsigned codes: the largest number), to the largest number of the
- * type; NaN stays NaN. Where it is below fp32's normal range it is rounded up, so that it is never 0 and nothing is
- * clipped. Zeros get 1, but bipolar numbers are never zero: there it is the scale that is. */
+ * type; of a NaN the one NaN that every processor writes with the same bits. Where it is below fp32's normal range it
+ * is rounded up, so that it is never 0 and nothing is clipped. Zeros get 1, but bipolar numbers are never zero: there
+ * it is the scale that is. */
 LPG_BITS_FN float lpg_activation_scale(double most, lpgemm_dtype_t type) {
+  if (!(most == most)) return lpg_bits_f32(0x7fc00000u); /* a GPU's arithmetic makes 0x7fffffff */
   if (most == 0.0) return lpg_kind(type) == LPGEMM_KIND_BIPOLAR ? 0.0f : 1.0f;
   double scale = most / (double)lpg_activation_top(type);
   if (scale < (double)FLT_MIN) scale = ceil(ldexp(scale, 149)) * ldexp(1.0, -149);

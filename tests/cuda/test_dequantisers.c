@@ -1,17 +1,13 @@
-/* Every code of every type through the dequantisers that the decode kernels call, on the host: at every place of a unit
+/* Every code of every type through the dequantisers that gemv calls, on the host: at every place of a unit
  * of packed words, with other codes around it, for fp16 and bf16 X, and for every zero of integers; e4m3 through that
- * of the wide kernels as well. */
+ * of gemm as well. */
 #include <math.h>
 
 #include "../problem.h"
 #include "../test.h"
 #include "dequantisers.h"
-#include "kernels/gemv/gemv_limits.h"
 #include "kernels/operand/limits.h"
 #include "layouts/unit.h"
-
-static const lpg_device device = {
-    .backend = LPGEMM_BACKEND_CUDA, .arch = 90, .units = 132, .shared_memory = 232448, .clusters = {132, 66, 30, 15}};
 
 /* d = value of the stored code - zero; exact but for codebooks of 4 values and more, which are rounded to X's type. */
 static void check_value(const lpg_packed *packed, lpgemm_dtype_t x_type, uint32_t code, double got) {
@@ -61,7 +57,7 @@ static void check_type(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
     lpg_packed packed;
     CHECK_STATUS(lpgemm_i_make_packed(&desc, &packed), LPGEMM_SUCCESS);
     lpg_problem problem = {.weights = &packed, .m = 1, .x_type = x_type, .y_type = LPGEMM_F32};
-    if (lpgemm_i_gemv_8_refuses(&problem, &device)) return;
+    if (lpgemm_i_dequantisers_refuse(&problem)) return;
     check_codes(&packed, x_type);
   }
 }
@@ -88,7 +84,7 @@ static void check_scaled(int bits) {
   }
 }
 
-void suite_decoders(void) {
+void suite_dequantisers(void) {
   static const int scaled[] = {2, 3, 4, 8};
   for (int i = 0; i < 4; i++) {
     if (test_case("dequantisers/scaled/%d", scaled[i])) check_scaled(scaled[i]);

@@ -303,9 +303,9 @@ typedef enum lpgemm_order {
   LPGEMM_COLUMN_MAJOR = 1 /* [group][n], as in GPTQ and AWQ */
 } lpgemm_order_t;
 
-/* Where the parts of a weight matrix lie before packing. Every pointer comes with its byte count, and the library
- * reads no byte beyond it. Host or device memory on the CUDA backend, host memory on the CPU backend. Scales and
- * zeros are dense arrays of their type (codes of UINT(4) and UINT(6) take one byte each here). */
+/* Where the parts of a weight matrix lie before packing. Every pointer comes with its byte count; the library reads no
+ * byte beyond it. Host or device memory on the CUDA backend (beside arrays on the device those on the host are copied
+ * there), host memory on the CPU backend. Scales and zeros are dense arrays, codes of UINT(4) and UINT(6) in bytes. */
 typedef struct lpgemm_weight_source {
   size_t size;
   lpgemm_code_layout_t code_layout;
@@ -434,10 +434,10 @@ typedef enum lpgemm_x_scale {
  *   EXACT  |y - y64| <= eps(Y) |y64| + (a few K 2^-23 + eps(X)) sum |x||w|: products of the stored numbers, fp32
  *          accumulation (int32 for integer times integer), at most one rounding of each scaled weight to X's type, one
  *          rounding at the end. What automatic choice uses. docs/numerics.md has what some kernels add: codebooks under
- *          scales of groups may be rounded twice; fp8 X counts with eps(X) = 2^-8 where products are added by fp8
- *          tensor cores; weights of 1 and 2 bits may meet X as fixed point of P = 24 and 22 bits, which adds
- *          2^(1-P) max |x| sum |w| for every 128 columns.
- *   FAST   may use 8-bit lookup tables and shorter fixed point: relative errors from 1e-4 to 2.5e-2 (docs/lut.md). */
+ *          scales of groups may be rounded twice; fp8 X counts with eps(X) = 2^-8 where its products are added in fp8;
+ *          weights of 1 and 2 bits may meet X in P = 24 and 22 bits: 2^(1-P) max |x| sum |w| more for 128 columns.
+ *   FAST   may use 8-bit lookup tables and shorter fixed point: relative errors from 1e-4 to 2.5e-2 (docs/lut.md).
+ *          The error is one of X times codes, so weights that are all 0 may give small noise instead of 0. */
 typedef enum lpgemm_level { LPGEMM_LEVEL_EXACT = 0, LPGEMM_LEVEL_FAST = 1 } lpgemm_level_t;
 
 typedef struct lpgemm_run_args {

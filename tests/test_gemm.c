@@ -808,7 +808,8 @@ static void check_int32_refused(int32_misuse what) {
       p.args.x_scale_mode = LPGEMM_X_SCALE_TENSOR;
     }
     memset(p.y, 0x5a, problem_y_bytes(&p));
-    CHECK_STATUS(lpgemm_run(all.handle, &p.args), LPGEMM_NOT_SUPPORTED);
+    const int is_scalar = what == ALPHA || what == BETA; /* an argument's fault, not the weights' */
+    CHECK_STATUS(lpgemm_run(all.handle, &p.args), is_scalar ? LPGEMM_INVALID_ARGUMENT : LPGEMM_NOT_SUPPORTED);
     for (size_t i = 0; i < problem_y_bytes(&p); i++) CHECK_INT(((uint8_t *)p.y)[i], 0x5a);
   }
   problem_free(&p);

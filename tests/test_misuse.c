@@ -641,8 +641,8 @@ static void pointers(void) {
   REFUSED(lpgemm_matmul(w.handle, w.weights, M, NULL, 0, w.out, 0), LPGEMM_NULL_POINTER, "x is");
   REFUSED(lpgemm_matmul(w.handle, w.weights, M, w.in, 0, NULL, 0), LPGEMM_NULL_POINTER, "y is");
   const float half = 0.5f;
-  REFUSE_RUN(integer_args(), args.alpha = &half, LPGEMM_NOT_SUPPORTED, "alpha");
-  REFUSE_RUN(integer_args(), (args.beta = &half, args.c = w.in), LPGEMM_NOT_SUPPORTED, "beta");
+  REFUSE_RUN(integer_args(), args.alpha = &half, LPGEMM_INVALID_ARGUMENT, "alpha");
+  REFUSE_RUN(integer_args(), (args.beta = &half, args.c = w.in), LPGEMM_INVALID_ARGUMENT, "beta");
   REFUSE_RUN(integer_args(), (args.bias = w.in, args.bias_type = LPGEMM_F32), LPGEMM_NOT_SUPPORTED, "y_type");
 }
 

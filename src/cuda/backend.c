@@ -102,32 +102,57 @@ static int is_capturing(lpgemm_handle_t handle) {
 
 /* ---- weights: on the GPU if the data is there, else on the host, with the same bytes ---- */
 
-/* 1 if every array of the source lies in device memory, 0 if every one lies on the host, -1 if they are mixed. */
-static int source_on_device(int32_t device, const lpgemm_weight_source_t *source) {
-  const void *arrays[] = {source->codes, source->scales, source->zeros, source->super_scales, source->super_zeros};
-  int on_device = 0, on_host = 0;
-  for (int i = 0; i < 5; i++) {
-    if (!arrays[i]) continue;
-    if (is_on_device(device, arrays[i])) {
-      on_device = 1;
-    } else {
-      on_host = 1;
-    }
-  }
-  return on_device && on_host ? -1 : on_device;
+enum { SOURCE_ARRAYS = LPG_SECTION_SUPER_ZEROS + 1 };
+
+static const void **source_array(lpgemm_weight_source_t *source, int id) {
+  const void **const arrays[SOURCE_ARRAYS] = {[LPG_SECTION_CODES] = &source->codes,
+                                              [LPG_SECTION_SCALES] = &source->scales,
+                                              [LPG_SECTION_ZEROS] = &source->zeros,
+                                              [LPG_SECTION_SUPER_SCALES] = &source->super_scales,
+                                              [LPG_SECTION_SUPER_ZEROS] = &source->super_zeros};
+  return arrays[id];
 }
 
+/* Copies an array of the source into device memory, which the caller releases. */
+static lpgemm_status_t bring_over(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_weight_source_t *source,
+                                  int id, void **brought) {
+  const uint64_t bytes =
+      id == LPG_SECTION_CODES ? lpgemm_i_codes_bytes(packed, source) : lpgemm_i_part_bytes(packed, (lpg_section_id)id);
+  const void **array = source_array(source, id);
+  LPG_TRY(allocate(handle->device.index, (size_t)bytes, brought));
+  LPG_TRY(copy(handle, *brought, *array, (size_t)bytes));
+  *array = *brought;
+  return LPGEMM_SUCCESS;
+}
+
+/* From device memory if one array of the source lies there: those on the host are brought over. */
 static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_packed *packed, const lpgemm_weight_source_t *source,
                             uint8_t *blob, lpg_content *content) {
-  int on_device = source_on_device(handle->device.index, source);
-  LPG_CHECK(on_device >= 0, LPGEMM_INVALID_ARGUMENT,
-            "the arrays of source lie partly in host and partly in device memory; bring them to one side");
-  if (on_device) return lpgemm_i_cuda_pack(packed, source, blob, content, handle->scratch, stream_of(handle));
-  uint8_t *staged = malloc((size_t)packed->total_bytes);
-  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)packed->total_bytes);
-  lpgemm_status_t status = lpgemm_i_pack_host(packed, source, staged, content);
-  if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)packed->total_bytes);
-  free(staged);
+  lpgemm_weight_source_t here = *source;
+  void *brought[SOURCE_ARRAYS] = {0};
+  int there[SOURCE_ARRAYS], any = 0;
+  for (int id = 0; id < SOURCE_ARRAYS; id++) {
+    there[id] = is_on_device(handle->device.index, *source_array(&here, id));
+    any |= there[id];
+  }
+  if (!any) {
+    uint8_t *staged = malloc((size_t)packed->total_bytes);
+    LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)packed->total_bytes);
+    lpgemm_status_t status = lpgemm_i_pack_host(packed, source, staged, content);
+    if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)packed->total_bytes);
+    free(staged);
+    return status;
+  }
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  for (int id = 0; id < SOURCE_ARRAYS && status == LPGEMM_SUCCESS; id++) {
+    if (*source_array(&here, id) && !there[id]) status = bring_over(handle, packed, &here, id, &brought[id]);
+  }
+  if (status == LPGEMM_SUCCESS) {
+    status = lpgemm_i_cuda_pack(packed, &here, blob, content, handle->scratch, stream_of(handle));
+  }
+  for (int id = 0; id < SOURCE_ARRAYS; id++) {
+    if (brought[id]) release(handle->device.index, brought[id]);
+  }
   return status;
 }
 

@@ -33,12 +33,16 @@ static lpgemm_status_t check_bytes(const char *name, const void *data, uint64_t 
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t check_codes(const lpg_packed *packed, const lpgemm_weight_source_t *source) {
-  int64_t n = packed->desc.n, k = packed->desc.k, ld = source->codes_ld;
-  LPG_TRY(lpgemm_i_check_ld("source.codes_ld", ld, "desc.k", k, n));
-  uint64_t codes = n > 0 && k > 0 ? (uint64_t)((n - 1) * ld + k) : 0;
+uint64_t lpgemm_i_codes_bytes(const lpg_packed *packed, const lpgemm_weight_source_t *source) {
+  int64_t n = packed->desc.n, k = packed->desc.k;
+  uint64_t codes = n > 0 && k > 0 ? (uint64_t)((n - 1) * source->codes_ld + k) : 0;
   uint64_t bits = source->code_layout == LPGEMM_CODES_BITS ? (uint64_t)packed->bits : 8;
-  return check_bytes("codes", source->codes, source->codes_bytes, (codes * bits + 7) / 8);
+  return (codes * bits + 7) / 8;
+}
+
+static lpgemm_status_t check_codes(const lpg_packed *packed, const lpgemm_weight_source_t *source) {
+  LPG_TRY(lpgemm_i_check_ld("source.codes_ld", source->codes_ld, "desc.k", packed->desc.k, packed->desc.n));
+  return check_bytes("codes", source->codes, source->codes_bytes, lpgemm_i_codes_bytes(packed, source));
 }
 
 static lpgemm_status_t check_part(const lpg_packed *packed, const lpgemm_weight_source_t *source, lpg_section_id id) {

@@ -13,6 +13,9 @@ extern "C" {
  * may lie anywhere: no byte of it is read. codes_ld is resolved, as lpgemm_pack_weights() does. */
 lpgemm_status_t lpgemm_i_check_source(const lpg_packed *packed, const lpgemm_weight_source_t *source);
 
+/* The bytes of a checked source's codes that packing reads. */
+uint64_t lpgemm_i_codes_bytes(const lpg_packed *packed, const lpgemm_weight_source_t *source);
+
 /* Writes the whole blob (plan->total_bytes, header included) after checking every code. On failure nothing is written.
  */
 lpgemm_status_t lpgemm_i_pack_host(const lpg_packed *packed, const lpgemm_weight_source_t *source, uint8_t *blob,

@@ -72,13 +72,13 @@ static int make_desc(lpgemm_dtype_t type, int i, lpgemm_weight_desc_t *desc) {
   return 1;
 }
 
-/* ---- sources: the same arrays on the host or on the GPU ---- */
+/* ---- sources: the same arrays on the host, on the GPU, or some here and some there ---- */
 
-typedef enum place { ON_HOST, ON_GPU } place;
+typedef enum place { ON_HOST, ON_GPU, ON_BOTH } place;
 
 typedef struct placed {
   lpgemm_weight_source_t source;
-  place place;
+  int on_gpu[5];
   void *memory[5];
 } placed;
 
@@ -90,14 +90,16 @@ static const void **array_of(lpgemm_weight_source_t *source, int i) {
 
 /* skip: bytes in front of the codes, which need no alignment. */
 static placed put(const lpgemm_weight_source_t *from, place where, size_t skip) {
-  placed p = {.source = *from, .place = where};
+  placed p = {.source = *from};
+  const int odd = (int)(test_random() % 2);
   const size_t sizes[] = {from->codes_bytes, from->scales_bytes, from->zeros_bytes, from->super_scales_bytes,
                           from->super_zeros_bytes};
   for (int i = 0; i < 5; i++) {
     const void **array = array_of(&p.source, i);
     size_t offset = i == 0 ? skip : 0;
     if (!*array) continue;
-    p.memory[i] = where == ON_GPU ? gpu_alloc(offset + sizes[i], 0xff) : malloc(offset + sizes[i] + 1);
+    p.on_gpu[i] = where == ON_BOTH ? i % 2 == odd : where == ON_GPU;
+    p.memory[i] = p.on_gpu[i] ? gpu_alloc(offset + sizes[i], 0xff) : malloc(offset + sizes[i] + 1);
     if (!p.memory[i]) abort();
     GPU(cudaMemcpy((char *)p.memory[i] + offset, *array, sizes[i], cudaMemcpyDefault));
     *array = (char *)p.memory[i] + offset;
@@ -107,7 +109,7 @@ static placed put(const lpgemm_weight_source_t *from, place where, size_t skip) 
 
 static void take_away(placed *p) {
   for (int i = 0; i < 5; i++) {
-    if (p->place == ON_GPU) {
+    if (p->on_gpu[i]) {
       gpu_free(p->memory[i]);
     } else {
       free(p->memory[i]);
@@ -144,6 +146,7 @@ static void check_equal(lpgemm_weights_t want, lpgemm_weights_t got, const char 
 
 /* Packs on the GPU from one place, into memory of the library or of the caller. */
 static void check_packed(const sample *s, lpgemm_weights_t want, place where, int own_memory) {
+  static const char *const places[] = {"from the host", "from the GPU", "from both"};
   size_t bytes = info_of(want).packed_bytes;
   placed p = put(&s->source, where, test_random() % 3);
   void *memory = own_memory ? gpu_alloc(bytes, 0xCD) : NULL;
@@ -152,7 +155,7 @@ static void check_packed(const sample *s, lpgemm_weights_t want, place where, in
   take_away(&p); /* the bytes are final */
   if (weights) {
     CHECK(!memory || info_of(weights).memory == memory);
-    check_equal(want, weights, where == ON_GPU ? "from the GPU" : "from the host");
+    check_equal(want, weights, places[where]);
   }
   CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
   gpu_free(memory);
@@ -172,6 +175,7 @@ static void pack_kinds(lpgemm_dtype_t type, lpgemm_code_layout_t layout, lpgemm_
       check_packed(&s, want, ON_GPU, 0);
       check_packed(&s, want, ON_GPU, 1);
       check_packed(&s, want, ON_HOST, i % 2);
+      check_packed(&s, want, ON_BOTH, i % 2);
     }
     CHECK_STATUS(lpgemm_weights_destroy(want), LPGEMM_SUCCESS);
     sample_free(&s);
@@ -266,20 +270,6 @@ static void refuse_numbers(lpgemm_weight_desc_t desc, lpgemm_part_t part, uint32
   }
 }
 
-static void refuse_mixed(void) {
-  lpgemm_weight_desc_t desc = sample_desc(20, 64, LPGEMM_UINT(4), 32, LPGEMM_F16);
-  sample s;
-  sample_make(&s, &desc);
-  placed here = put(&s.source, ON_HOST, 0), there = put(&s.source, ON_GPU, 0);
-  lpgemm_weights_t weights = NULL;
-  there.source.scales = here.source.scales;
-  CHECK_STATUS(lpgemm_pack_weights(gpu, &desc, &there.source, NULL, 0, &weights), LPGEMM_INVALID_ARGUMENT);
-  CHECK(strstr(lpgemm_last_error(), "partly") != NULL && weights == NULL);
-  take_away(&here);
-  take_away(&there);
-  sample_free(&s);
-}
-
 static void refusals(void) {
   for (uint32_t bits = 1; bits < 8; bits++) {
     if (test_case("device/refused/code/%u", (unsigned)bits)) refuse_codes(bits);
@@ -300,7 +290,6 @@ static void refusals(void) {
       refuse_numbers(sample_desc_zeros(20, 300, type, 32, LPGEMM_F16, LPGEMM_U16), LPGEMM_PART_ZEROS, (1u << bits) + 1);
     }
   }
-  if (test_case("device/refused/mixed")) refuse_mixed();
 }
 
 /* ---- unpacking ---- */

@@ -4,11 +4,13 @@
 #include "../plan/rates.h"
 
 /* H200, 2026-11-20, u4 with groups of 128, m = 1 and 4096: microseconds of a call that does next to nothing; weights
- * that an SM dequantises and products that it adds up, a microsecond. */
+ * that an SM dequantises and products that it adds up, a microsecond. And the products of a CTA that has an SM to
+ * itself, 2026-11-24, e6m1, 33 and 36 work tiles of 18k to 21k columns: it waits for what it reads, since nobody else
+ * has work meanwhile. */
 typedef struct generic_cost {
-  double start, dequantise, multiply;
+  double start, dequantise, multiply, alone;
 } generic_cost;
-static const generic_cost small_tiles = {4.0, 4000.0, 9000.0}, large_tiles = {4.0, 800.0, 77000.0};
+static const generic_cost small_tiles = {4.0, 4000.0, 9000.0, 9000.0}, large_tiles = {4.0, 800.0, 77000.0, 30000.0};
 
 static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
                double *ns) {
@@ -29,8 +31,8 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->work_tiles = (int64_t)(n_tiles * m_tiles);
   launch->clusters = (int32_t)fmin(n_tiles * fmin(m_tiles, 65535.0), INT32_MAX);
   launch->threads = 256;
-  launch->us = cost->start + n * k * (1.0 / cost->dequantise + m_tiles * self->tile_m / cost->multiply) /
-                                 (sms * lpgemm_i_alu_speed(device));
+  const double all = n * k * (1.0 / cost->dequantise + m_tiles * self->tile_m / cost->multiply) / sms;
+  launch->us = cost->start + fmax(all, k * self->tile_n * self->tile_m / cost->alone) / lpgemm_i_alu_speed(device);
 }
 
 #define PLANNER(rows_w, rows_x, costs)                                                                     \

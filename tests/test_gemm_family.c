@@ -13,14 +13,14 @@
 
 /* ---- what common checkpoints take ---- */
 
-static const struct form_case {
+static const struct mode_case {
   const char *name;
   lpgemm_dtype_t type, scale, zero_type;
   int64_t group;
   lpgemm_zero_t zero;
   float constant;
   lpgemm_dtype_t super, x;
-  lpg_gemm_scales form;
+  lpg_gemm_scales mode;
 } cases[] = {
     {"symmetric", LPGEMM_UINT(4), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_F16, LPG_GEMM_SCALES_GROUP},
     {"row", LPGEMM_INT(8), LPGEMM_F32, 0, 0, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_GEMM_SCALES_ROW},
@@ -47,7 +47,7 @@ static const struct form_case {
      LPG_GEMM_SCALES_PREPARED},
 };
 
-static void check_case(const struct form_case *c) {
+static void check_case(const struct mode_case *c) {
   lpgemm_weight_desc_t d = {.size = sizeof d, .type = c->type, .n = 512, .k = 1024, .group_k = c->group};
   d.scale_type = c->scale;
   d.super_scale_type = c->super;
@@ -57,7 +57,7 @@ static void check_case(const struct form_case *c) {
   d.zero_constant = c->constant;
   lpg_packed w;
   CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
-  CHECK(lpgemm_i_gemm_scaling(&w, c->x, 255).form == c->form);
+  CHECK(lpgemm_i_gemm_scaling(&w, c->x, 255).mode == c->mode);
 }
 
 /* Integers are scaled as they are dequantised if the scales of a row are near one another and the product of the zero
@@ -67,7 +67,7 @@ static void check_near(void) {
     lpgemm_dtype_t type, x;
     float zero;
     uint32_t span;
-    lpg_gemm_scales form;
+    lpg_gemm_scales mode;
   } near[] = {
       {LPGEMM_UINT(4), LPGEMM_F16, 8, 5, LPG_GEMM_SCALES_NEAR},
       {LPGEMM_UINT(4), LPGEMM_F16, 8, 6, LPG_GEMM_SCALES_GROUP},
@@ -84,7 +84,7 @@ static void check_near(void) {
     d.zero_constant = near[i].zero;
     lpg_packed w;
     CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
-    CHECK(lpgemm_i_gemm_scaling(&w, near[i].x, near[i].span).form == near[i].form);
+    CHECK(lpgemm_i_gemm_scaling(&w, near[i].x, near[i].span).mode == near[i].mode);
   }
 }
 
@@ -142,14 +142,14 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   if (planner->refuses(planner, &problem, &sm90)) return 0;
   const lpg_gemm_scaling s = lpgemm_i_gemm_scaling(&w, x_type, problem.scale_span);
   const int is_integer = lpg_is_integer_kind(d.type);
-  CHECK(lpg_gemm_scales_exist(s.form, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d.type), w.bits));
+  CHECK(lpg_gemm_scales_exist(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d.type), w.bits));
   lpg_gemm_planned plan;
   CHECK(plan_of(planner, &problem, &sm90, &plan));
-  if (s.form == LPG_GEMM_SCALES_PREPARED || s.form == LPG_GEMM_SCALES_ROW) return 1;
-  const lpg_gemm_slot slot = lpg_gemm_slot_of(s.form, is_integer, 8, 128);
+  if (s.mode == LPG_GEMM_SCALES_PREPARED || s.mode == LPG_GEMM_SCALES_ROW) return 1;
+  const lpg_gemm_slot slot = lpg_gemm_slot_of(s.mode, is_integer, 8, 128);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.scale_groups, slot.scale_bytes);
   if (d.zero == LPGEMM_ZERO_PER_GROUP) {
-    CHECK(lpg_gemm_reads_zeros(s.form, is_integer));
+    CHECK(lpg_gemm_reads_zeros(s.mode, is_integer));
     check_section(&w, LPG_SECTION_ZEROS, slot.scale_groups, slot.zero_bytes);
   }
   CHECK(slot.zeros % 16 == 0 && slot.exponents % 16 == 0 && slot.bytes == slot.exponents + 8 * LPG_TILE_ROWS);
@@ -181,14 +181,14 @@ static const struct shared_case {
     {"small", LPGEMM_CODEBOOK(4), LPGEMM_F16, 64, LPGEMM_F16, LPGEMM_F32, 0, 0, 0, 0},
     {"zeros", LPGEMM_UINT(3), LPGEMM_F16, 128, LPGEMM_F16, LPGEMM_F16, 1, 8, 2, 0},
     {"split", LPGEMM_UINT(8), LPGEMM_F16, 128, LPGEMM_BF16, LPGEMM_BF16, 1, 1, 6, 0},
-    {"lines", LPGEMM_BIPOLAR(4), LPGEMM_F16, 128, LPGEMM_F16, LPGEMM_F16, 0, 0, 0, 0},
+    {"prepared", LPGEMM_BIPOLAR(4), LPGEMM_F16, 128, LPGEMM_F16, LPGEMM_F16, 0, 0, 0, 0},
     {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32, LPGEMM_F16, LPGEMM_F16, 0, 5, 3, 0},
     {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 16, LPGEMM_BF16, LPGEMM_F32, 0, 0, 0, 0},
     {"int8", LPGEMM_UINT(2), LPGEMM_F16, 32, LPGEMM_INT(8), LPGEMM_F16, 0, 0, 6, 1},
     {"bf16", LPGEMM_UINT(6), LPGEMM_BF16, 128, LPGEMM_BF16, LPGEMM_BF16, 0, 0, 6, 0},
 };
 
-/* Of case i: shape i modulo their number, so that each shape meets several forms. */
+/* Of case i: shape i modulo their number, so that each shape meets several modes. */
 static problem_spec shared_spec(int i) {
   const struct shared_case *c = &shared[i];
   problem_spec s = {.desc = {.size = sizeof s.desc}, .m = large[i % COUNT(large)].m, .alpha = 1};
@@ -267,7 +267,7 @@ void suite_gemm_family(void) {
     if (test_case("gemm_family/plan/%s", shared[i].name)) check_shared_plan(i);
   }
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    if (test_case("gemm_family/form/%s", cases[i].name)) check_case(&cases[i]);
+    if (test_case("gemm_family/mode/%s", cases[i].name)) check_case(&cases[i]);
   }
   if (test_case("gemm_family/near")) check_near();
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};

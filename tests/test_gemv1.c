@@ -1,6 +1,5 @@
-/* The bits kernels (src/bitserial/bits.cuh) as far as they are arithmetic: fixed-point activations, their planes beside
- * packed words, and how problems are cut into pieces. The kernels themselves are in the suite gemm, and here on data
- * with outliers. */
+/* gemv1 (src/bitserial/gemv1.cuh), what is plain arithmetic: fixed-point activations, their planes beside packed words,
+ * plans. The suite gemm runs the kernels; here they meet data with outliers. */
 #include <math.h>
 
 #include "bitserial/gemv1_fixed.h"

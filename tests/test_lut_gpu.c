@@ -1,4 +1,4 @@
-/* The lookup kernels of the GPU (src/kernels/lookup/): as far as they are arithmetic, planes of packed words, tables
+/* Table lookup on the GPU (src/lut/gpu/): what is plain arithmetic, planes of packed words, tables
  * and their sums against the model of the instruction; plans; on a GPU matrices of several super tiles and parts of K.
  * test_gemm.c runs the kernels over the whole matrix of types and shapes. */
 #include <math.h>

@@ -122,8 +122,8 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   CHECK(p->x_stages >= others + block_stages);
   CHECK(each == 1 ? p->x_stages == p->w_stages || (others == 0 && p->x_stages < p->w_stages)
                   : p->x_stages <= 1 + each * (p->w_stages - 1) - others);
-  const int lines = kind->form == LPG_GEMM_SCALES_PREPARED;
-  CHECK(lines ? p->slots == p->x_stages : p->x_stages <= 1 + block_stages * (p->slots - kind->tile.teams));
+  const int prepared = kind->mode == LPG_GEMM_SCALES_PREPARED;
+  CHECK(prepared ? p->slots == p->x_stages : p->x_stages <= 1 + block_stages * (p->slots - kind->tile.teams));
 
   /* in the order in which they lie */
   const int warps = kind->tile.teams * kind->tile.warps;
@@ -137,14 +137,14 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
     CHECK(p->sums >= p->x_ring);
     CHECK(p->shared_bytes >= p->sums + kind->tile.teams * p->runs * kind->tile.tile_m * (kind->tile_n + 4) * 4);
   }
-  CHECK(p->x_ring >= (lines ? factors_end : p->scales + p->slots * kind->slot_bytes) && p->x_ring % 1024 == 0);
+  CHECK(p->x_ring >= (prepared ? factors_end : p->scales + p->slots * kind->slot_bytes) && p->x_ring % 1024 == 0);
   CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->tile.tile_m * stage_k * 2);
   CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 128 == 0);
   CHECK(kind->w_stage_bytes ==
         kind->tile_n / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * stage_k / lpg_tile_k(kind->bits)));
   const int rings_end = p->w_ring + p->w_stages * kind->w_stage_bytes;
-  CHECK(!lines || p->scales == rings_end);
-  CHECK(p->shared_bytes == rings_end + (lines ? p->slots * kind->slot_bytes : 0));
+  CHECK(!prepared || p->scales == rings_end);
+  CHECK(p->shared_bytes == rings_end + (prepared ? p->slots * kind->slot_bytes : 0));
   CHECK(p->shared_bytes <= device->shared_memory);
 }
 
@@ -168,7 +168,7 @@ static void check_gemm_drawn(const lpg_device *device) {
     fitted += found;
     CHECK(found || device->shared_memory < 232448); /* on the H200, whatever the weights */
     if (!found) continue;
-    const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(&w, problem.x_type, problem.scale_span).form;
+    const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(&w, problem.x_type, problem.scale_span).mode;
     const lpg_gemm_kind kind = lpg_gemm_kind_of(&w, gemm_tiles[p.tile], mode, p.plan.multicast);
     CHECK(lpg_gemm_has_multicast(kind.tile.tile_m, kind.tile.row_tiles, p.plan.multicast));
     check_gemm(&p.plan, &kind, &w, problem.m, device);

@@ -1,7 +1,7 @@
 /* How integer weights meet integer activations of few bits: plain arithmetic, for C and CUDA.
  *
- * Both are loaded to images that the tensor cores of sm_90a read from shared memory: rows of 128 bytes, of which
- * 16-byte piece i is at i ^ (row % 8). A stage is 128 bytes of 256 rows of W or of 128 rows of X (rows of X): 1024
+ * Both are written to images that the tensor cores of sm_90a read from shared memory: rows of 128 bytes, of which
+ * 16-byte piece i is at i ^ (row % 8). A stage is 128 bytes of 256 rows of W or of 128 rows of X: 1024
  * columns of one plane of bits, or 128 columns of bytes. With p planes of W and q of X a work tile's sums are
  *
  *     sum over i < p, j < q of 2^(i + j) * (number of columns where plane i of W and plane j of X both have a bit)

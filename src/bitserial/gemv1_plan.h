@@ -12,7 +12,7 @@
 enum {
   LPG_GEMV1_WARPS = 16, /* of a CTA */
   LPG_GEMV1_CUTS = 4,   /* 1, 2, 4, 8 parts of K */
-  LPG_GEMV1_MOST_X = 2  /* rows of X: 4 and 8 were slower than dequantising (docs/performance.md) */
+  LPG_GEMV1_MOST_X = 2  /* rows of X: 4 and 8 were slower than gemv (docs/log/2026-11.md) */
 };
 
 /* 32-bit words that a row of X takes in shared memory for a k block: its planes, in the lanes' order, and
@@ -70,7 +70,7 @@ void lpgemm_i_gemv1_finish(const lpg_problem *problem, const lpg_device *device,
                            lpg_launch *launch);
 enum { LPG_GEMV1_STATE_BYTES = sizeof(lpg_gemv1_mode) };
 
-/* 1 for weights whose scales are fp16 or none and whose zero is fixed: the fast form of the kernels. */
+/* 1 for weights whose scales are fp16 or none and whose zero is fixed: the kernels of fewer instructions. */
 static inline int lpg_gemv1_is_common(const lpg_packed *weights) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   return (d->scale_type == 0 || d->scale_type == LPGEMM_F16) &&

@@ -18,7 +18,7 @@ static inline code_stream stream_from(const lpg_packed *packed, const uint8_t *c
 }
 
 /* Asks the second cache for the next bytes, in the order in which they lie, whatever the order of their use: asked for
- * by row tiles in turn, weights of 2 bits took up to twice as long (docs/lut.md). */
+ * by row tiles in turn, weights of 2 bits took up to twice as long (docs/log/2026-11.md). */
 static inline void fetch(code_stream *s, int bytes) {
   if (s->bytes < bytes) return;
   for (int i = 0; i < bytes; i += 64) __builtin_prefetch(s->next + i, 0, 2);

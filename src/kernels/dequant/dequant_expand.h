@@ -1,5 +1,5 @@
-/* Weights of any kind loaded to the type that the dense kernels multiply them in: fp16, bf16, int8 or e4m3, they read
- * them (dense_plan.h). */
+/* Weights of any kind dequantised to the type that they are multiplied in, fp16, bf16, int8 or e4m3, in the order in
+ * which the tensor cores read them (dequant_plan.h). */
 #ifndef LPG_KERNELS_EXPAND_H
 #define LPG_KERNELS_EXPAND_H
 

@@ -1,10 +1,10 @@
-/* How expanded weights are multiplied: plain arithmetic, for C and CUDA.
+/* How dequantised weights are multiplied: plain arithmetic, for C and CUDA.
  *
- * Weights are loaded to X's type a chunk of rows at a time, into an image in the workspace: for every 256 rows (a row
- * work tile) and every stage of 128 bytes of their columns, rows of 128 bytes of which 16-byte piece i is at i ^ (row %
- * 8), as the tensor cores of sm_90a read them. A work tile is 256 rows by 128 rows of X (rows of X). Of the CTAs of a
- * cluster `share` have the same rows and columns, of which each brings a part for all of them, and other rows of X;
- * where work tiles are too few for the GPU, K is cut into parts of K, and the cluster has such blocks for each of them.
+ * Weights are dequantised to X's type, a chunk of rows at a time, to an image in the workspace: for 256 rows (the rows
+ * of a work tile) and every stage of 128 bytes of their columns, rows of 128 bytes of which 16-byte piece i is at
+ * i ^ (row % 8), as the tensor cores of sm_90a read them. A work tile is 256 rows of W by 128 rows of X. Multicast: two
+ * CTAs of a cluster have the same rows of W, of which each copies a half for both, and different rows of X. Split-K:
+ * where work tiles are too few for the GPU, K is cut, and the cluster has such CTAs for each part of K.
  */
 #ifndef LPG_KERNELS_DEQUANT_PLAN_H
 #define LPG_KERNELS_DEQUANT_PLAN_H
@@ -17,7 +17,7 @@ enum {
   LPG_DEQUANT_TILE_M = 128,
   LPG_DEQUANT_WARPS = 8,          /* that multiply, each two row tiles */
   LPG_DEQUANT_PRODUCER_WARPS = 4, /* sm_90a: each brings every fourth stage */
-  LPG_DEQUANT_BAND = 12,          /* work tiles of a band, of rows */
+  LPG_DEQUANT_BAND = 12,          /* work tiles of a band along N */
   LPG_DEQUANT_STAGE_BYTES = 128,  /* of a row */
   LPG_DEQUANT_W_BYTES = LPG_DEQUANT_TILE_N * LPG_DEQUANT_STAGE_BYTES,
   LPG_DEQUANT_X_BYTES = LPG_DEQUANT_TILE_M * LPG_DEQUANT_STAGE_BYTES,
@@ -30,7 +30,7 @@ enum {
   LPG_DEQUANT_WORKSPACE = 64 << 20 /* the most for images */
 };
 
-/* How scales meet weights when these are loaded to the type that they are multiplied in. */
+/* How scales meet weights when these become the type that they are multiplied in. */
 typedef struct lpg_expand_scaling {
   int on_rows; /* one scale a row, or none: it goes on the row's sums, and the weights are as they are */
   /* 8 bits, and fp16 where scaled weights would be too far apart for it: the groups' scales, which go on the sums of
@@ -44,9 +44,9 @@ typedef struct lpg_expand_scaling {
 typedef struct lpg_dequant_plan {
   int32_t k_stages;                      /* of a row */
   int32_t scale_data;                    /* of a row, that are found while its weights are expanded */
-  int32_t n_tiles, chunk_tiles, m_tiles; /* of the matrix and, the most, of a chunk; token_items: of a cluster */
+  int32_t n_tiles, chunk_tiles, m_tiles; /* work tiles along N, of a chunk at most; along M, for a cluster */
   int64_t spare;                         /* bytes for numbers beside the images' workspace: those of X */
-  int32_t multicast, split_k;            /* CTAs with the same weights; parts of K */
+  int32_t multicast, split_k;            /* CTAs with the same rows of W; parts of K */
   int32_t persistent;                    /* clusters take work tiles in turn; else every work tile has its own */
   int32_t cluster, clusters;             /* CTAs of a cluster; clusters that run at once */
   int32_t stages;

@@ -62,7 +62,7 @@ struct warp_weights {
         lane(lane),
         lane_codes(row_tile * T::w_vectors * 512 + lane * 16),
         stage_groups(a.stage_groups),
-        prepared_bytes(a.stage_groups * LPG_GEMM_LINE_BYTES) {
+        prepared_bytes(a.stage_groups * LPG_GEMM_PREPARED_BYTES) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       rows[r].set_centers(T::Codes::round(a.dequantiser.center), T::Codes::round(a.dequantiser.center));
@@ -96,7 +96,7 @@ struct warp_weights {
   __device__ void load_scales(const uint8_t *scale_data, int r, int step) {
     if constexpr (T::prepared) {
       const uint32_t group = step % layout.steps * stage_groups / layout.steps;
-      const uint8_t *const prepared = scale_data + (row_tile + r) * prepared_bytes + group * LPG_GEMM_LINE_BYTES;
+      const uint8_t *const prepared = scale_data + (row_tile + r) * prepared_bytes + group * LPG_GEMM_PREPARED_BYTES;
       rows[r].load(((const float4 *)prepared)[lane / 4]);
     } else {
       const int scale_group = (row_tile + r) * layout.scale_groups + step % layout.steps / T::ScaleSteps;

@@ -92,18 +92,18 @@ static lpgemm_status_t load_mode(const lpg_device *device) {
 }
 
 /* In the workspace, behind the copy of X. */
-static lpgemm_status_t make_lines(const lpg_call &call, gemm_args &a) {
+static lpgemm_status_t prepare_scales(const lpg_call &call, gemm_args &a) {
   const lpg_packed &weights = *call.problem.weights;
   float *const factors = (float *)((uint8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2));
   a.line_factors = factors;
-  a.lines = (const uint8_t *)(factors + weights.n_padded);
+  a.prepared = (const uint8_t *)(factors + weights.n_padded);
   a.line_groups = (int32_t)lpg_gemm_scale_groups(&weights);
   a.block_groups = lpg_block_groups(&weights.group);
-  return lpgemm_i_cuda_gemm_lines(&call, factors, factors + weights.n_padded);
+  return lpgemm_i_cuda_gemm_prepare(&call, factors, factors + weights.n_padded);
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t run_form(lpg_call call) {
+static lpgemm_status_t run_mode(lpg_call call) {
   const lpg_gemm_scaling scaling =
       lpgemm_i_gemm_scaling(call.problem.weights, call.problem.x_type, call.problem.scale_span);
   gemm_args a = {};
@@ -113,11 +113,11 @@ static lpgemm_status_t run_form(lpg_call call) {
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
   const lpg_gemm_planned planned = plan_of<lpg_gemm_planned>(call);
   a.plan = planned.plan;
-  if (scaling.form == LPG_GEMM_SCALES_PREPARED) LPG_TRY(make_lines(call, a));
-#define LPG_FORM(form) run_tile<X, Dequantiser, Bits, form>,
-  lpgemm_status_t (*const run[])(const lpg_call &, gemm_args &, int) = {LPG_GEMM_EACH_SCALES(LPG_FORM)};
-#undef LPG_FORM
-  return run[scaling.form](call, a, planned.tile);
+  if (scaling.mode == LPG_GEMM_SCALES_PREPARED) LPG_TRY(prepare_scales(call, a));
+#define LPG_RUN(mode) run_tile<X, Dequantiser, Bits, mode>,
+  lpgemm_status_t (*const run[])(const lpg_call &, gemm_args &, int) = {LPG_GEMM_EACH_SCALES(LPG_RUN)};
+#undef LPG_RUN
+  return run[scaling.mode](call, a, planned.tile);
 }
 
 /* Of floats of 8 bits e4m3 has a dequantiser of its own. */
@@ -127,9 +127,9 @@ constexpr bool has_e4m3 = Bits == 8 && weights_of<Dequantiser<X, Bits>> == LPG_G
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t run_gemm_any(const lpg_call &call) {
   if constexpr (has_e4m3<X, Dequantiser, Bits>) {
-    if (call.problem.weights->desc.type == LPGEMM_E4M3) return run_form<X, e4m3_dequantiser, Bits>(call);
+    if (call.problem.weights->desc.type == LPGEMM_E4M3) return run_mode<X, e4m3_dequantiser, Bits>(call);
   }
-  return run_form<X, Dequantiser, Bits>(call);
+  return run_mode<X, Dequantiser, Bits>(call);
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
@@ -139,7 +139,7 @@ static lpgemm_status_t load_gemm_any(const lpg_device *device) {
   if constexpr (has_e4m3<X, Dequantiser, Bits>) LPG_TRY((load_mode<X, e4m3_dequantiser, Bits, mode>(device)));
   LPG_GEMM_EACH_SCALES(LPG_MODE)
 #undef LPG_MODE
-  LPG_TRY(lpgemm_i_cuda_prepare_gemm_lines());
+  LPG_TRY(lpgemm_i_cuda_load_gemm_prepare());
   return lpgemm_i_cuda_prepare_copy_x();
 }
 

@@ -85,7 +85,7 @@ struct producer_warp {
         from(a.x, a.ldx, a.m, a.k),
         place(a.plan, barriers, stage),
         scales(barriers.base + a.plan.scales, a.plan.slots,
-               T::prepared ? row_tiles_of<T> * a.stage_groups * LPG_GEMM_LINE_BYTES : T::scales_layout().bytes),
+               T::prepared ? row_tiles_of<T> * a.stage_groups * LPG_GEMM_PREPARED_BYTES : T::scales_layout().bytes),
         early(0) {
     place.has_codes &= loads_weights;
     if (T::prepared) scales.advance(stage);

@@ -90,32 +90,32 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
   return takes_zero_off(d) && center_of(d) < 256.0;
 }
 
-static lpg_gemm_scales form_of(const lpg_packed *weights, lpgemm_dtype_t x_type, int on_rows) {
+static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type, int on_rows) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type);
   const int is_integer = kind == LPG_GEMM_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
   const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
-  lpg_gemm_scales form = LPG_GEMM_SCALES_PREPARED;
-  if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return form;
-  if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return form;
+  lpg_gemm_scales mode = LPG_GEMM_SCALES_PREPARED;
+  if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return mode;
+  if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return mode;
   if (on_rows || d->scale_type == x_type) {
-    form = large                    ? zeros ? LPG_GEMM_SCALES_ZEROS : LPG_GEMM_SCALES_GROUP
+    mode = large                    ? zeros ? LPG_GEMM_SCALES_ZEROS : LPG_GEMM_SCALES_GROUP
            : weights->group.k >= 32 ? LPG_GEMM_SCALES_SMALL
                                     : LPG_GEMM_SCALES_PREPARED;
   } else if (d->scale_type == LPGEMM_E4M3) {
-    form = LPG_GEMM_SCALES_E4M3;
+    mode = LPG_GEMM_SCALES_E4M3;
   } else if (d->scale_type == LPGEMM_E8M0 && (large || weights->group.k >= 32)) {
-    form = LPG_GEMM_SCALES_E8M0;
+    mode = LPG_GEMM_SCALES_E8M0;
   } else if (d->scale_type == LPGEMM_F16 && large) {
-    form = LPG_GEMM_SCALES_SPLIT;
+    mode = LPG_GEMM_SCALES_SPLIT;
   }
-  if (lpg_gemm_reads_zeros(form, is_integer) && !small_zeros(d)) return LPG_GEMM_SCALES_PREPARED;
-  const int rows = form == LPG_GEMM_SCALES_GROUP && on_rows;
+  if (lpg_gemm_reads_zeros(mode, is_integer) && !small_zeros(d)) return LPG_GEMM_SCALES_PREPARED;
+  const int rows = mode == LPG_GEMM_SCALES_GROUP && on_rows;
   if (rows && lpg_gemm_scales_exist(LPG_GEMM_SCALES_ROW, bf16, kind, bits)) return LPG_GEMM_SCALES_ROW;
-  return lpg_gemm_scales_exist(form, bf16, kind, bits) ? form : LPG_GEMM_SCALES_PREPARED;
+  return lpg_gemm_scales_exist(mode, bf16, kind, bits) ? mode : LPG_GEMM_SCALES_PREPARED;
 }
 
-/* Scales of a row between 2^10 and 2^16: weights that dequantiser.cuh scales at once are rounded once then, as the
+/* Scales of a row between 2^10 and 2^16: weights that dequant.cuh scales at once are rounded once then, as the
  * center's product is exact. */
 enum { NEAR_EXPONENT = 15, NEAR_SPAN = NEAR_EXPONENT - 10 };
 
@@ -135,12 +135,12 @@ lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t
   lpg_gemm_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
-  s.form = form_of(weights, x_type, s.on_rows);
-  if (s.form == LPG_GEMM_SCALES_GROUP && is_near(weights, x_type, scale_span)) {
-    s.form = LPG_GEMM_SCALES_NEAR;
+  s.mode = mode_of(weights, x_type, s.on_rows);
+  if (s.mode == LPG_GEMM_SCALES_GROUP && is_near(weights, x_type, scale_span)) {
+    s.mode = LPG_GEMM_SCALES_NEAR;
     s.exponent = NEAR_EXPONENT;
   }
-  if (s.form == LPG_GEMM_SCALES_PREPARED) s.on_rows = 0;
+  if (s.mode == LPG_GEMM_SCALES_PREPARED) s.on_rows = 0;
   return s;
 }
 
@@ -184,11 +184,11 @@ static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_t
     if (lpgemm_i_gemm_lost_digits(packed) > 0 && d->k < LPG_BLOCK_K)
       return "so short rows need all digits of their scales";
   }
-  if (lpg_gemm_lines_bytes(packed) > LPG_GEMM_MOST_LINE_BYTES) return "its scales and zeros take too much workspace";
+  if (lpg_gemm_prepared_bytes(packed) > LPG_GEMM_MOST_PREPARED) return "its scales and zeros take too much workspace";
   const lpg_values *v = &packed->values;
   int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
   if (d->super_scale_type &&
-      lpg_gemm_scale_groups(packed) > LPG_GEMM_LINES_KEPT) { /* it takes the largest codes for granted */
+      lpg_gemm_scale_groups(packed) > LPG_GEMM_PREPARED_KEPT) { /* it takes the largest codes for granted */
     room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
   }
   if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {
@@ -201,7 +201,7 @@ const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem) {
   const lpg_packed *weights = problem->weights;
   const lpgemm_dtype_t x_type = lpg_half_type(problem->x_type);
   const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(weights, x_type, problem->scale_span);
-  if (scaling.form == LPG_GEMM_SCALES_PREPARED) return refuses_prepared(weights, x_type, problem->scale_span);
+  if (scaling.mode == LPG_GEMM_SCALES_PREPARED) return refuses_prepared(weights, x_type, problem->scale_span);
   if (!scaling.on_rows && (int)problem->scale_span > span_limit(&weights->desc, x_type)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }

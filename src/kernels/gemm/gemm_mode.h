@@ -11,7 +11,7 @@ extern "C" {
 typedef struct lpg_gemm_scaling {
   int on_rows;  /* one scale a row, on its sums */
   int exponent; /* else the largest scale of a row is brought near 2^exponent */
-  lpg_gemm_scales form;
+  lpg_gemm_scales mode;
 } lpg_gemm_scaling;
 
 /* scale_span: of the weights' content, as in lpg_problem. */
@@ -23,9 +23,9 @@ const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem);
 /* Digits that scales give away so that products with integer zeros of groups are exact in fp32. */
 int lpgemm_i_gemm_lost_digits(const lpg_packed *weights);
 
-/* The mode PREPARED: makes lines of scales and zeros, and the factors that take rows' sums back from them. */
-lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, void *lines);
-lpgemm_status_t lpgemm_i_cuda_prepare_gemm_lines(void);
+/* The mode PREPARED: prepares scales and zeros, and the factors that take rows' sums back from them. */
+lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors, void *prepared);
+lpgemm_status_t lpgemm_i_cuda_load_gemm_prepare(void);
 
 #ifdef __cplusplus
 }

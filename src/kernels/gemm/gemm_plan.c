@@ -16,7 +16,7 @@
 static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t shared_memory) {
   const int each = lpg_gemm_stage_steps(kind->bits, kind->stage_k) * LPG_STEP_K / kind->stage_k;
   const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
-  const int lines = kind->form == LPG_GEMM_SCALES_PREPARED;
+  const int prepared = kind->mode == LPG_GEMM_SCALES_PREPARED;
   p->table = LPG_GEMM_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
   p->sums = p->factors + 2 * LPG_GEMM_TILE_N * 4;
@@ -26,10 +26,10 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t shared_mem
         kind->tile.teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, kind->tile.row_tiles * LPG_TILE_ROWS);
   }
   const int most = lpg_gemm_most_blocks(kind->tile.tile_m) * block_stages;
-  p->slots = 1 + kind->tile.teams + (most - 2) / block_stages;                              /* as below */
-  p->x_ring = lpg_round_up_to(p->scales + (lines ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
+  p->slots = 1 + kind->tile.teams + (most - 2) / block_stages;                                 /* as below */
+  p->x_ring = lpg_round_up_to(p->scales + (prepared ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
-  const int stage_bytes = kind->x_stage_bytes + (lines ? kind->slot_bytes : 0);
+  const int stage_bytes = kind->x_stage_bytes + (prepared ? kind->slot_bytes : 0);
   p->x_stages = 0;
   for (int32_t w_stages = 2; w_stages <= most; w_stages++) {
     const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / stage_bytes;
@@ -45,7 +45,7 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t shared_mem
   if (p->x_stages < others + block_stages) return 0;
   p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
   p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;
-  if (lines) { /* a slot belongs to a stage of X */
+  if (prepared) { /* a slot belongs to a stage of X */
     p->slots = p->x_stages;
     p->scales = p->shared_bytes;
     p->shared_bytes += p->slots * kind->slot_bytes;
@@ -58,9 +58,9 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t shared_mem
   return 1;
 }
 
-/* How much longer dequantising takes in a form than in the plain one. */
-static double slower_by_mode(lpg_gemm_scales form) {
-  switch (form) {
+/* How much longer dequantising takes in a mode than in the plain one. */
+static double slower_by_mode(lpg_gemm_scales mode) {
+  switch (mode) {
     case LPG_GEMM_SCALES_ROW:
     case LPG_GEMM_SCALES_NEAR: return 0.8;
     case LPG_GEMM_SCALES_GROUP: return 1.0;
@@ -86,10 +86,10 @@ static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
          (many ? kind->tile.tile_m * (kind->tile.tile_m > 32 ? 75.0 : 35.0) : 0.0);
 }
 
-/* Nanoseconds of 128 rows by a k block of 4-bit integers in the plain form: measured on the H200 with each
+/* Nanoseconds of 128 rows by a k block of 4-bit integers in the plain mode: measured on the H200 with each
  * work tile forced, 32 to 2048 rows of X, four shapes, 2026-11-23 (docs/log/2026-11.md). */
 enum {
-  LPG_GEMM_DEQUANT_NS = 830,         /* to decode them, in work tiles of up to 128 rows of X */
+  LPG_GEMM_DEQUANT_NS = 830,         /* to dequantise them, in work tiles of up to 128 rows of X */
   LPG_GEMM_MULTIPLY_NS = 11,         /* to multiply them by a row of X */
   LPG_GEMM_EXPOSED_DEQUANT_NS = 350, /* with 256 rows of X: what of dequantising is not hidden, */
   LPG_GEMM_LOAD_NS = 440,            /* by the warps that load a block: as long as work tiles of few rows of X take */
@@ -116,11 +116,12 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
    */
   const double codes = kind->tile_n * 32.0 * kind->bits, x = tile_m * 512.0 / kind->multicast;
   const double read = fmax(codes / lpg_dram_rate(speed->rates), (codes + x) / lpg_l2_rate(speed->rates));
-  const double slower = slower_by_mode(kind->form);
+  const double slower = slower_by_mode(kind->mode);
   /* Decoding and multiplying overlap, the better the more one of them takes. */
-  const double decode = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
-  const double both = tile_m >= LPG_GEMM_TILE_M ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m
-                                                : cbrt(decode * decode * decode + multiply * multiply * multiply);
+  const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
+  const double both = tile_m >= LPG_GEMM_TILE_M
+                          ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m
+                          : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
@@ -220,14 +221,14 @@ typedef struct gemm_state {
 } gemm_state;
 
 static lpg_gemm_kind kind_of(const lpg_problem *problem, const lpg_gemm_planned *p) {
-  const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).form;
+  const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
   return lpg_gemm_kind_of(problem->weights, work_tiles[p->tile], mode, p->plan.multicast);
 }
 
 static void begin_parts(const lpg_problem *problem, const lpg_device *device, int parts, gemm_state *s) {
   s->speed.rates = lpgemm_i_rates_of(device);
   s->speed.alu = lpgemm_i_alu_speed(device);
-  s->mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).form;
+  s->mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
   s->parts = parts;
   s->x_is_mapped = !problem->x_unaligned || lpg_x_copy_bytes(problem, 2) > 0;
 }
@@ -335,7 +336,7 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
 
 /* Microseconds that preparing scales takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
  * 2026-11-23). */
-static double prepare_us(const lpg_packed *weights) { return 3.0 + (double)lpg_gemm_lines_bytes(weights) / 2.5e6; }
+static double prepare_us(const lpg_packed *weights) { return 3.0 + (double)lpg_gemm_prepared_bytes(weights) / 2.5e6; }
 
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
@@ -351,17 +352,17 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->threads = 32 * (kind.tile.teams * kind.tile.warps + LPG_GEMM_PRODUCER_WARPS);
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->x_stages;
-  launch->mode = (int32_t)kind.form;
+  launch->mode = (int32_t)kind.mode;
   /* 1.5 us: the costs compare plans, and leave out what all of them take on small matrices. */
   launch->us = 1.5 + lpg_x_copy_us(problem, 2) +
-               (kind.form == LPG_GEMM_SCALES_PREPARED ? prepare_us(problem->weights) : 0.0) + ns / 1000.0;
+               (kind.mode == LPG_GEMM_SCALES_PREPARED ? prepare_us(problem->weights) : 0.0) + ns / 1000.0;
 }
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span);
-  const int prepared = scaling.form == LPG_GEMM_SCALES_PREPARED;
+  const int prepared = scaling.mode == LPG_GEMM_SCALES_PREPARED;
   (void)self, (void)device;
-  return lpg_x_copy_bytes(problem, 2) + (prepared ? (size_t)lpg_gemm_lines_bytes(problem->weights) : 0);
+  return lpg_x_copy_bytes(problem, 2) + (prepared ? (size_t)lpg_gemm_prepared_bytes(problem->weights) : 0);
 }
 
 static const char *const modes[] = {"row", "group", "near", "zeros", "small", "e4m3", "e8m0", "split", "prepared"};

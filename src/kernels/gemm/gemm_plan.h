@@ -1,11 +1,11 @@
-/* How a problem of many rows is cut into pieces: plain arithmetic, for C and CUDA.
+/* How a problem of many rows is cut into work tiles and parts of K: plain arithmetic, for C and CUDA.
  *
- * A work tile is a tile of 64, 128 or 256 rows of weights by 16 to 256 rows of X (rows of X). K is cut into parts of
- * whole k blocks, a part for each team of warps of each CTA of a cluster, and all parts' sums are added up. Where the
- * number of parts is given, a team may have several, one after the other. Or K is not cut among teams, and the CTAs of
- * a cluster share X, with 128 and 256 rows of X if that is faster: they have the same rows of X and different rows.
- * Clusters take work tiles in turn, in bands of row tiles, so that those that run at the same time read the same
- * weights and X; the last ones may come in halves of their rows of X. */
+ * A work tile is 64, 128 or 256 rows of W by 16 to 256 rows of X. Split-K: K is cut into parts of whole k blocks, one
+ * for each team of warps of each CTA of a cluster, and the sums of all parts are added up. Where the number of parts is
+ * given, a team may have several, one after the other. Multicast: K is not cut, and the CTAs of a cluster have the same
+ * rows of X and different rows of W, with 128 and 256 rows of X if that is faster.
+ * Clusters take work tiles in turn, in bands along N, so that those that run at the same time read the same weights and
+ * X. The last work tiles may be halves, with half of the rows of X. */
 #ifndef LPG_KERNELS_GEMM_PLAN_H
 #define LPG_KERNELS_GEMM_PLAN_H
 
@@ -62,8 +62,8 @@ LPG_FN int lpg_gemm_has_halves(int tile_m) { return tile_m == LPG_GEMM_TILE_M; }
 
 LPG_FN int lpg_gemm_tile_n(int row_tiles, int warps) { return row_tiles * warps * LPG_TILE_ROWS; }
 
-/* How weights get their scales and zeros. In all forms but the last they are read as they are packed, and scales are of
- * X's type but where said. For the last a kernel makes lines of them first: weight = code * scale + rest, in fp32. */
+/* How weights get their scales and zeros. In all modes but the last they are read as they are packed, and scales are of
+ * X's type but where said. For the last a kernel prepares them first: weight = code * scale + rest, in fp32. */
 typedef enum lpg_gemm_scales {
   LPG_GEMM_SCALES_ROW,     /* scales go on the rows' sums alone, or there are none; one zero for all */
   LPG_GEMM_SCALES_GROUP,   /* groups of at least 128 columns, one zero for all */
@@ -75,14 +75,14 @@ typedef enum lpg_gemm_scales {
   LPG_GEMM_SCALES_SPLIT,   /* groups of at least 128, scales of fp16 for X of bf16: the sum of two numbers */
   LPG_GEMM_SCALES_PREPARED /* all others, groups of 16 and more */
 } lpg_gemm_scales;
-#define LPG_GEMM_EACH_SCALES(form)                                                                                  \
-  form(LPG_GEMM_SCALES_ROW) form(LPG_GEMM_SCALES_GROUP) form(LPG_GEMM_SCALES_NEAR) form(LPG_GEMM_SCALES_ZEROS)      \
-      form(LPG_GEMM_SCALES_SMALL) form(LPG_GEMM_SCALES_E4M3) form(LPG_GEMM_SCALES_E8M0) form(LPG_GEMM_SCALES_SPLIT) \
-          form(LPG_GEMM_SCALES_PREPARED)
+#define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
+  mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
+      mode(LPG_GEMM_SCALES_SMALL) mode(LPG_GEMM_SCALES_E4M3) mode(LPG_GEMM_SCALES_E8M0) mode(LPG_GEMM_SCALES_SPLIT) \
+          mode(LPG_GEMM_SCALES_PREPARED)
 
 /* Steps that share a scale. */
-LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales form) {
-  switch (form) {
+LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales mode) {
+  switch (mode) {
     case LPG_GEMM_SCALES_SMALL:
     case LPG_GEMM_SCALES_E8M0: return 2;
     case LPG_GEMM_SCALES_E4M3:
@@ -92,9 +92,9 @@ LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales form) {
 }
 
 /* Whether zeros are read a group, be they the same or not. */
-LPG_FN int lpg_gemm_reads_zeros(lpg_gemm_scales form, int is_integer) {
+LPG_FN int lpg_gemm_reads_zeros(lpg_gemm_scales mode, int is_integer) {
   return is_integer &&
-         (form == LPG_GEMM_SCALES_ZEROS || form == LPG_GEMM_SCALES_SMALL || form == LPG_GEMM_SCALES_SPLIT);
+         (mode == LPG_GEMM_SCALES_ZEROS || mode == LPG_GEMM_SCALES_SMALL || mode == LPG_GEMM_SCALES_SPLIT);
 }
 
 /* Weights as dequantisers tell them apart. */
@@ -112,7 +112,7 @@ LPG_FN lpg_gemm_weights lpg_gemm_weights_of(lpgemm_dtype_t type) {
                                                : LPG_GEMM_CODEBOOKS;
 }
 
-/* What quantisers write; to build all forms for the others as well takes too long. */
+/* What quantisers write; to build all modes for the others as well takes too long. */
 LPG_FN int lpg_gemm_common(lpg_gemm_weights weights, int bits) {
   switch (weights) {
     case LPG_GEMM_INTEGERS: return bits == 2 || bits == 3 || bits == 4 || bits == 8;
@@ -122,11 +122,11 @@ LPG_FN int lpg_gemm_common(lpg_gemm_weights weights, int bits) {
   }
 }
 
-/* Which forms weights have kernels of: the special scales belong to floats. */
-LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales form, int bf16, lpg_gemm_weights weights, int bits) {
+/* Which modes weights have kernels of: the special scales belong to floats. */
+LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weights weights, int bits) {
   const int common = lpg_gemm_common(weights, bits), is_integer = weights == LPG_GEMM_INTEGERS;
   const int is_float = weights == LPG_GEMM_FLOATS || weights == LPG_GEMM_E4M3_WEIGHTS;
-  switch (form) {
+  switch (mode) {
     case LPG_GEMM_SCALES_ROW: return common;
     case LPG_GEMM_SCALES_NEAR: return common && is_integer && !bf16;
     case LPG_GEMM_SCALES_ZEROS: return common && is_integer;
@@ -138,43 +138,43 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales form, int bf16, lpg_gemm_weight
   }
 }
 
-/* Which work tiles a form has: 16 warps, and two row tiles a warp, only where registers do, and for the form LINES the
+/* Which work tiles a mode has: 16 warps, and two row tiles a warp, only if the registers do; the mode PREPARED has the
  * best of each number of rows of X. */
-LPG_FN int lpg_gemm_has(lpg_gemm_scales form, int bits, int tile_m, int row_tiles, int teams, int all_warps) {
+LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int bits, int tile_m, int row_tiles, int teams, int all_warps) {
   if (row_tiles == 2 && bits > 4 && bits < 8) return 0;
   if (tile_m < 32) return 1;
-  if (form == LPG_GEMM_SCALES_PREPARED) return tile_m >= 128 || teams == 2;
-  if (form == LPG_GEMM_SCALES_ROW || form == LPG_GEMM_SCALES_GROUP || form == LPG_GEMM_SCALES_NEAR)
+  if (mode == LPG_GEMM_SCALES_PREPARED) return tile_m >= 128 || teams == 2;
+  if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR)
     return all_warps == 16 || tile_m >= 128;
   return all_warps == 8;
 }
 
-/* A slot in shared memory: scales of a work tile's rows, zeros, and, for a team's first block of a work tile, the rows'
- * exponents, each by row tiles, in these by scale group. It is of a k block; in the form LINES of a stage of X,
- * and holds lines instead: of each row tile those of the groups that the stage's columns lie in, 8 pieces of 16 bytes,
- * each the lines of rows g and g + 8. */
+/* A slot of the ring of scales in shared memory. It belongs to a k block and holds the scales of a work tile's rows,
+ * their zeros, and, for a team's first k block of a work tile, the rows' exponents: by row tile, then by scale group.
+ * In the mode PREPARED it belongs to a stage of X and holds prepared scales: for each row tile those of the groups that
+ * the stage's columns lie in, as 8 pieces of 16 bytes, piece g for rows g and g + 8. */
 enum {
-  LPG_GEMM_LINE_BYTES = 128,                  /* of a row tile and group */
-  LPG_GEMM_LINES_KEPT = 256,                  /* groups of a row that are read once */
-  LPG_GEMM_MOST_LINE_BYTES = 64 * 1024 * 1024 /* bytes of all that a call may make */
+  LPG_GEMM_PREPARED_BYTES = 128,            /* of a row tile and group */
+  LPG_GEMM_PREPARED_KEPT = 256,             /* groups of a row that are read once */
+  LPG_GEMM_MOST_PREPARED = 64 * 1024 * 1024 /* bytes of all that a call may make */
 };
 typedef struct lpg_gemm_slot {
   int steps, scale_groups, scale_bytes, zero_bytes; /* of a row tile; bytes of a scale group */
   int zeros, exponents, bytes;                      /* where they begin, and the whole */
 } lpg_gemm_slot;
 
-LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales form, int is_integer, int row_tiles, int stage_k) {
+LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales mode, int is_integer, int row_tiles, int stage_k) {
   lpg_gemm_slot s = LPG_ZERO;
-  const int lines = form == LPG_GEMM_SCALES_PREPARED,
-            bytes = form == LPG_GEMM_SCALES_E4M3 || form == LPG_GEMM_SCALES_E8M0 ? 1 : 2;
-  s.steps = (lines ? stage_k : (int)LPG_BLOCK_K) / LPG_STEP_K;
-  s.scale_groups = s.steps / lpg_gemm_scale_steps(form);
-  s.scale_bytes = lines ? (int)LPG_GEMM_LINE_BYTES : bytes * LPG_TILE_ROWS;
-  s.zero_bytes = lpg_gemm_reads_zeros(form, is_integer) ? LPG_TILE_ROWS : 0;
-  if (form == LPG_GEMM_SCALES_ROW) return s;
+  const int prepared = mode == LPG_GEMM_SCALES_PREPARED,
+            bytes = mode == LPG_GEMM_SCALES_E4M3 || mode == LPG_GEMM_SCALES_E8M0 ? 1 : 2;
+  s.steps = (prepared ? stage_k : (int)LPG_BLOCK_K) / LPG_STEP_K;
+  s.scale_groups = s.steps / lpg_gemm_scale_steps(mode);
+  s.scale_bytes = prepared ? (int)LPG_GEMM_PREPARED_BYTES : bytes * LPG_TILE_ROWS;
+  s.zero_bytes = lpg_gemm_reads_zeros(mode, is_integer) ? LPG_TILE_ROWS : 0;
+  if (mode == LPG_GEMM_SCALES_ROW) return s;
   s.zeros = row_tiles * s.scale_groups * s.scale_bytes;
   s.exponents = s.zeros + row_tiles * s.scale_groups * s.zero_bytes;
-  s.bytes = s.exponents + (lines ? 0 : row_tiles * LPG_TILE_ROWS);
+  s.bytes = s.exponents + (prepared ? 0 : row_tiles * LPG_TILE_ROWS);
   return s;
 }
 
@@ -184,24 +184,24 @@ static inline int lpg_gemm_stage_groups(const lpg_packed *weights, int stage_k) 
   return groups > 1 ? groups : 1;
 }
 
-/* The form LINES: lines of a row tile, and of all of them the bytes in the workspace, with the factor of each row. */
+/* The mode PREPARED: groups of a row, and the bytes of all prepared scales in the workspace, with a factor a row. */
 static inline int64_t lpg_gemm_scale_groups(const lpg_packed *weights) {
   return weights->group.count <= 1 ? 1 : weights->group.padded;
 }
-static inline int64_t lpg_gemm_lines_bytes(const lpg_packed *weights) {
-  return weights->row_tiles * (lpg_gemm_scale_groups(weights) * LPG_GEMM_LINE_BYTES + LPG_TILE_ROWS * 4);
+static inline int64_t lpg_gemm_prepared_bytes(const lpg_packed *weights) {
+  return weights->row_tiles * (lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4);
 }
 
 typedef struct lpg_gemm_kind {
   lpg_gemm_tile tile;
   int bits, tile_n, multicast, stage_k;
-  lpg_gemm_scales form;
+  lpg_gemm_scales mode;
   int table_bytes; /* the dequantiser's, in shared memory */
   int slot_bytes;  /* of scales and zeros */
   int x_stage_bytes, w_stage_bytes;
 } lpg_gemm_kind;
 
-static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm_tile tile, lpg_gemm_scales form,
+static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm_tile tile, lpg_gemm_scales mode,
                                              int multicast) {
   const int bits = weights->bits, row_tiles = tile.row_tiles;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
@@ -213,11 +213,11 @@ static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm
   kind.stage_k = lpg_gemm_stage_k(tile.tile_m);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
-  kind.form = form;
+  kind.mode = mode;
   kind.slot_bytes =
-      form == LPG_GEMM_SCALES_PREPARED
-          ? kind.tile_n / LPG_TILE_ROWS * lpg_gemm_stage_groups(weights, kind.stage_k) * LPG_GEMM_LINE_BYTES
-          : lpg_gemm_slot_of(form, is_integer, kind.tile_n / LPG_TILE_ROWS, kind.stage_k).bytes;
+      mode == LPG_GEMM_SCALES_PREPARED
+          ? kind.tile_n / LPG_TILE_ROWS * lpg_gemm_stage_groups(weights, kind.stage_k) * LPG_GEMM_PREPARED_BYTES
+          : lpg_gemm_slot_of(mode, is_integer, kind.tile_n / LPG_TILE_ROWS, kind.stage_k).bytes;
   kind.x_stage_bytes = tile.tile_m * kind.stage_k * 2;
   kind.w_stage_bytes = kind.tile_n * lpg_gemm_stage_steps(bits, kind.stage_k) * LPG_STEP_K / 8 * bits;
   return kind;
@@ -227,9 +227,9 @@ static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm
 
 typedef struct lpg_gemm_plan {
   int32_t blocks;                       /* of 256 columns */
-  int32_t n_tiles, m_tiles;             /* tiles of rows, of all blocks that share rows of X, and of rows of X */
-  int32_t whole;                        /* work tiles; those that are left come in halves, last */
-  int32_t split_k, multicast, clusters; /* CTAs of a cluster: parts of K, or those that share; clusters */
+  int32_t n_tiles, m_tiles;             /* work tiles along N (of all CTAs with the same rows of X) and along M */
+  int32_t whole;                        /* whole work tiles; the others come last, as halves */
+  int32_t split_k, multicast, clusters; /* CTAs of a cluster: parts of K, or with the same X; clusters */
   int32_t at_once, runs; /* parts of K that have their own teams, and that a team does one after the other */
   int32_t parts;         /* of K: both together */
   lpg_partition part;    /* blocks of one */

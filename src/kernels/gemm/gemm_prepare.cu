@@ -4,8 +4,8 @@
  *   a CTA has a row tile, a thread rows g and g + 8 of every 32nd group:
  *     pass 1: read the packed scales and zeros, find a bound of each row's weights
  *     pass 2: multiply by the power of two that brings the bound near 2^top, store; its inverse is the row's factor
- *   Up to LPG_GEMM_LINES_KEPT groups a row stay in registers between the passes; longer rows are read twice. Where such
- *   rows have two levels, the bound comes from the upper level alone, with the largest value of the lower one. */
+ *   Up to LPG_GEMM_PREPARED_KEPT groups a row stay in registers between the passes; longer rows are read twice. Where
+ * such rows have two levels, the bound comes from the upper level alone, with the largest value of the lower one. */
 #include "../../cuda/cuda.h"
 #include "../operand/operand_args.cuh"
 #include "../prim/pdl.cuh"
@@ -14,7 +14,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int batch = 8, sweep = LPG_GEMM_LINES_KEPT / batch, prepare_threads = sweep * 8;
+constexpr int batch = 8, sweep = LPG_GEMM_PREPARED_KEPT / batch, prepare_threads = sweep * 8;
 
 struct prepare_args {
   scale_section section[scale_roles]; /* values NULL: there is none */
@@ -173,7 +173,7 @@ static __global__ void __launch_bounds__(prepare_threads, 2)
     a.factors[row_tile * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -power_of(threadIdx.x));
   }
   const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
-  const bool again = a.groups > LPG_GEMM_LINES_KEPT;
+  const bool again = a.groups > LPG_GEMM_PREPARED_KEPT;
   float4 *const out = a.prepared + (int64_t)row_tile * a.groups * 8 + g;
 #pragma unroll 1
   for (int first = threadIdx.x / 8; first < a.groups; first += sweep * batch) {
@@ -191,7 +191,7 @@ static __global__ void __launch_bounds__(prepare_threads, 2)
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, void *prepared) {
+lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors, void *prepared) {
   const lpg_packed &weights = *call->problem.weights;
   const lpgemm_weight_desc_t &d = weights.desc;
   if (call->skip_product || weights.row_tiles == 0 || d.k == 0) return LPGEMM_SUCCESS;
@@ -209,7 +209,7 @@ lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, v
   a.step = scale_data.factor;
   a.base = scale_data.fixed_shift;
   a.most = (float)weights.values.most;
-  if (a.groups > LPG_GEMM_LINES_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
+  if (a.groups > LPG_GEMM_PREPARED_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
     a.supers = weights.super.count > 1 ? (int)weights.super.count : 1;
     a.most_scale = (float)lpgemm_i_largest_value(d.scale_type, NULL);
     if (d.zero_type) a.most_zero = (float)lpgemm_i_largest_value(d.zero_type, NULL);
@@ -222,6 +222,6 @@ lpgemm_status_t lpgemm_i_cuda_gemm_lines(const lpg_call *call, float *factors, v
                              lpg::prepare_threads, 0, call->stream, a, true);
 }
 
-lpgemm_status_t lpgemm_i_cuda_prepare_gemm_lines(void) {
+lpgemm_status_t lpgemm_i_cuda_load_gemm_prepare(void) {
   return lpg::allow_shared((const void *)lpg::gemm_prepare_kernel, 0);
 }

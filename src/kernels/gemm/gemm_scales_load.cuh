@@ -50,9 +50,9 @@ struct section_copier {
 /* Copies the prepared scales of a stage: stage_groups groups of each row tile, from group `first` on. */
 template <class T>
 __device__ inline void copy_prepared_scales(const gemm_args &a, uint32_t to, int row_tile, int first, int lane) {
-  constexpr int row_tiles = row_tiles_of<T>, pieces = LPG_GEMM_LINE_BYTES / 16;
+  constexpr int row_tiles = row_tiles_of<T>, pieces = LPG_GEMM_PREPARED_BYTES / 16;
   const int each = a.stage_groups * pieces, log2 = __ffs(each) - 1;
-  const uint8_t *const from = a.lines + (int64_t)first * LPG_GEMM_LINE_BYTES;
+  const uint8_t *const from = a.prepared + (int64_t)first * LPG_GEMM_PREPARED_BYTES;
   const int there = (a.line_groups - first) * pieces; /* pieces of the row left; beyond it: zero */
 #pragma unroll 4
   for (int i = lane; i < row_tiles << log2; i += 32) {

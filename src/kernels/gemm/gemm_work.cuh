@@ -24,7 +24,8 @@ struct gemm_args {
   dequantiser_args dequantiser;
   scales_args scale_data;
   const int8_t *exponents; /* of each row's power of two; NULL: all 0 */
-  const uint8_t *lines;    /* prepared scales: LPG_GEMM_LINE_BYTES for each row tile and group; and each row's factor */
+  const uint8_t
+      *prepared; /* prepared scales: LPG_GEMM_PREPARED_BYTES for each row tile and group; and each row's factor */
   const float *line_factors;
   int32_t line_groups, block_groups, stage_groups; /* scale groups of a row, a k block, a stage of X */
   int32_t row_tiles, n, m, k;

@@ -50,7 +50,7 @@ __device__ inline void load_tiles(const gemm8_args &a, const Work &w, gemm8_ring
   constexpr int row_tiles = T::tile_n / LPG_TILE_ROWS, x_parts = T::stage_k / LPG_GEMM8_X_K;
   for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) {
     const int x_row = w.m_tile(tile) * T::TileM, row_tile = w.n_tile(tile) * row_tiles;
-    const int x_rows = min(T::TileM, a.image_tokens - x_row);
+    const int x_rows = min(T::TileM, a.image_rows - x_row);
     const uint8_t *image = a.image + (int64_t)x_row * LPG_GEMM8_X_K + (int64_t)w.first * x_parts * a.image_stage;
     for (int stage = w.first; stage < w.first + w.stages; stage++) {
       if (T::grouped || warp == 0) wait_barrier(ring.full + 8, ring.parity);

@@ -1,11 +1,11 @@
-/* How many rows of X of 8 bits by weights that become bytes are cut into pieces: plain arithmetic, for C and CUDA.
+/* How X of 8 bits by weights that become bytes is cut into work tiles and parts of K: plain arithmetic, C and CUDA.
  *
- * A work tile is 128 or 256 rows of weights by 32 to 256 rows of X (rows of X). K is cut into stages, and these into
- * parts of K, one for each CTA of a cluster, whose sums are added up. Clusters take work tiles in turn, of which
- * the last may come in halves of their rows of X.
+ * A work tile is 128 or 256 rows of W by 32 to 256 rows of X. K is cut into stages; with split-K each CTA of a cluster
+ * has a part of the stages, and the sums of the parts are added up. Clusters take work tiles in turn; the last may be
+ * halves, with half of the rows of X.
  *
- * X is loaded to an image first: for every 128 columns all rows of X after one another, 128 bytes each, as the tensor
- * cores read them: of every 16 columns in the order of packed weights, and 16-byte piece i at i ^ (row of X % 8). */
+ * X is written to an image first: for every 128 columns all rows of X one after another, 128 bytes each, as the tensor
+ * cores read them: every 16 columns in the order of packed weights, and 16-byte piece i at i ^ (row of X % 8). */
 #ifndef LPG_KERNELS_GEMM8_PLAN_H
 #define LPG_KERNELS_GEMM8_PLAN_H
 
@@ -82,7 +82,7 @@ static inline lpg_gemm8_mode lpg_gemm8_mode_of(const lpg_packed *weights, lpgemm
 }
 
 /* Whether the sums of 128 columns become fp32, with or without scales: gemm8_units.cuh. */
-LPG_FN int lpg_gemm8_promotes(lpg_gemm8_mode form) { return form.by_e4m3 || form.grouped; }
+LPG_FN int lpg_gemm8_promotes(lpg_gemm8_mode mode) { return mode.by_e4m3 || mode.grouped; }
 
 /* Which work tiles there are: what fits registers and shared memory, and pays. */
 LPG_FN int lpg_gemm8_has_tile(int promotes, int bits, int tile_m, int row_tiles) {
@@ -93,10 +93,10 @@ LPG_FN int lpg_gemm8_has_tile(int promotes, int bits, int tile_m, int row_tiles)
 
 typedef struct lpg_gemm8_plan {
   int32_t k_stages;          /* of a row */
-  int32_t n_tiles, m_tiles;  /* tiles of rows and of rows of X */
-  int32_t whole;             /* work tiles; those that are left come in halves, last */
+  int32_t n_tiles, m_tiles;  /* work tiles along N and along M */
+  int32_t whole;             /* whole work tiles; the others come last, as halves */
   int32_t split_k, clusters; /* CTAs of a cluster; clusters */
-  lpg_partition part;        /* stages of a slice */
+  lpg_partition part;        /* stages of a part of K */
   int32_t stages;            /* in shared memory */
   int32_t x_bytes, w_bytes;  /* of a stage */
   int32_t scales_bytes;      /* of a stage, with scales of groups */
@@ -104,7 +104,7 @@ typedef struct lpg_gemm8_plan {
   int32_t factors, sums, x_ring, w_ring, scales_ring, shared_bytes;
 } lpg_gemm8_plan;
 
-/* Tokens that the image has room for. */
+/* Rows of X that the image has room for. */
 static inline int64_t lpg_gemm8_x_rows(int64_t m) { return (m + 7) / 8 * 8; }
 
 /* What a call makes in its workspace, where it begins: the image, the sums of rows of X, and of rows of weights the

@@ -32,7 +32,7 @@ struct gemm8_args {
   int32_t row_tiles, n, m;
   const uint8_t *image;   /* the X image */
   int64_t image_stage;    /* bytes of 128 k of all rows of X */
-  int32_t image_tokens;   /* rows of X in the image */
+  int32_t image_rows;     /* rows of X in the image */
   const int32_t *x_sums;  /* sum of each row of X */
   const float *factors;   /* scale of each row of W */
   const int32_t *offsets; /* offset less zero of each row of W */

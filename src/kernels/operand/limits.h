@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* NULL, or why the dequantisers (dequantiser.cuh) are not for the weights and X. */
+/* NULL, or why the dequantisers (dequant.cuh) are not for the weights and X. */
 const char *lpgemm_i_dequantisers_refuse(const lpg_problem *problem);
 
 /* NULL, or why no kernel for integers by integers takes it: sums must be int32, scaled once. */

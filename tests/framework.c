@@ -46,15 +46,15 @@ static void host_unmap(void *pages, size_t bytes) { munmap(pages, bytes); }
 
 static const test_device host = {host_allocate, free, host_wait, host_map, host_lock, host_unlock, host_unmap};
 
-typedef struct test_gemv1_i8 {
+typedef struct test_counts {
   int passed, failed, skipped;
-} test_gemv1_i8;
+} test_counts;
 
 static struct {
   const char *program, *filter, *only;
   int list;
   uint64_t seed;
-  test_gemv1_i8 total;
+  test_counts total;
   char name[256]; /* the open case; "" = none */
   int failed, skipped;
   uint64_t random;
@@ -284,7 +284,7 @@ int test_main(int argc, char **argv, const test_suite *suites, int count) {
   if (!has_backend()) return 1;
   for (int i = 0; i < count; i++) {
     if (!(suites[i].backends & (run.backend == LPGEMM_BACKEND_CUDA ? TEST_ON_CUDA : TEST_ON_CPU))) continue;
-    test_gemv1_i8 before = run.total;
+    test_counts before = run.total;
     double start = seconds();
     if (suites[i].run) {
       suites[i].run();
@@ -296,7 +296,7 @@ int test_main(int argc, char **argv, const test_suite *suites, int count) {
       }
     }
     close_case();
-    test_gemv1_i8 own = {run.total.passed - before.passed, run.total.failed - before.failed,
+    test_counts own = {run.total.passed - before.passed, run.total.failed - before.failed,
                          run.total.skipped - before.skipped};
     if (own.passed + own.failed + own.skipped == 0) continue;
     printf("%-12s %5d passed, %d failed, %d skipped  %6.1f s\n", suites[i].name, own.passed, own.failed, own.skipped,

@@ -304,7 +304,7 @@ fuzz: ## fuzz blobs and tuning files, FUZZ_SECONDS each (needs clang)
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
 
 .PHONY: golden
-golden: tests ## write tests/golden/mapping.txt anew: which kernel six GPUs take for what
+golden: tests ## write tests/golden/ anew: which kernels GPUs that are not here take for what, and their plans
 	LPGEMM_TEST_GOLDEN=write $(BUILD)/lpgemm-tests dispatch/mapping/golden
 
 # ---- packaging ----

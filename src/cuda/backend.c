@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "../kernels/operand/x_gather.h"
 #include "../pack/pack.h"
 
 /* ---- the device ---- */
@@ -237,6 +238,16 @@ static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, i
                                             stream_of(handle));
 }
 
+static lpgemm_status_t gather(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
+                              int64_t ldx, const int32_t *order, void *out, int64_t ldo) {
+  return lpgemm_i_cuda_gather_x(&handle->device, m, k, x, x_type, ldx, order, out, ldo, handle->stream);
+}
+
+static lpgemm_status_t prepare(void) {
+  LPG_TRY(lpgemm_i_cuda_prepare_activations());
+  return lpgemm_i_cuda_load_gather_x();
+}
+
 static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
                                  int64_t ldx, void *tables) {
   (void)handle, (void)m, (void)k, (void)x, (void)x_type, (void)ldx, (void)tables;
@@ -248,7 +259,7 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .open = open_device,
     .enter = enter,
     .leave = leave,
-    .prepare = lpgemm_i_cuda_prepare_activations,
+    .prepare = prepare,
     .allocate = allocate,
     .release = release,
     .can_read = is_on_device,
@@ -263,5 +274,6 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .unpack = unpack,
     .unpack_part = unpack_part,
     .quantize_activations = quantize_activations,
+    .gather = gather,
     .lut_build = lut_build,
 };

@@ -1,6 +1,7 @@
 /* Scales and zeros of groups, of any types, for kernels that write dequantised weights to memory. */
 #pragma once
 
+#include "../operand/limits.h"
 #include "../operand/scales.cuh"
 
 namespace lpg {
@@ -83,7 +84,7 @@ inline expand_sections make_sections(const lpg_call &call) {
   const lpg_packed &weights = *call.problem.weights;
   expand_sections a = {};
   a.zero_constant = weights.desc.zero_constant;
-  a.row_shift = weights.row_shift;
+  a.row_shift = lpg_scale_shift(&weights);
   a.group_k = (int)(weights.group.k < INT32_MAX ? weights.group.k : INT32_MAX);
   a.groups_each = weights.super.count > 1 ? (int)(weights.super.k / a.group_k) : INT32_MAX;
   for (int i = 0; i < 4; i++) {

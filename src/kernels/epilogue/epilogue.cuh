@@ -33,7 +33,7 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.c = call.c;
   e.bias = call.bias;
   e.x_scale = call.x_scale;
-  e.row_scales = (const float *)call.section[LPG_SECTION_ROW_SCALES];
+  e.row_scales = call.row_scales;
   e.ldy = call.ldy;
   e.ldc = call.ldc;
   e.y_type = call.problem.y_type;

@@ -74,8 +74,8 @@ static lpgemm_status_t gather(const lpg_device *device, const x_gather_args &a, 
 }
 
 template <class T>
-static lpgemm_status_t load(const lpg_device *device) {
-  LPG_TRY(allow_shared((const void *)x_gather_kernel<T, true>, (size_t)device->shared_memory));
+static lpgemm_status_t load(int shared_memory) {
+  LPG_TRY(allow_shared((const void *)x_gather_kernel<T, true>, (size_t)shared_memory));
   return allow_shared((const void *)x_gather_kernel<T, false>, 0);
 }
 
@@ -93,8 +93,11 @@ lpgemm_status_t lpgemm_i_cuda_gather_x(const lpg_device *device, int64_t m, int6
   }
 }
 
-lpgemm_status_t lpgemm_i_cuda_load_gather_x(const lpg_device *device) {
-  LPG_TRY(lpg::load<uint8_t>(device));
-  LPG_TRY(lpg::load<uint16_t>(device));
-  return lpg::load<uint32_t>(device);
+lpgemm_status_t lpgemm_i_cuda_load_gather_x(void) {
+  int device, shared_memory;
+  LPG_CUDA(cudaGetDevice(&device));
+  LPG_CUDA(cudaDeviceGetAttribute(&shared_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  LPG_TRY(lpg::load<uint8_t>(shared_memory));
+  LPG_TRY(lpg::load<uint16_t>(shared_memory));
+  return lpg::load<uint32_t>(shared_memory);
 }

@@ -13,7 +13,8 @@ extern "C" {
 lpgemm_status_t lpgemm_i_cuda_gather_x(const lpg_device *device, int64_t m, int64_t k, const void *x,
                                        lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out,
                                        int64_t pitch, lpgemm_stream_t stream);
-lpgemm_status_t lpgemm_i_cuda_load_gather_x(const lpg_device *device);
+/* Loads the kernels on the current device. */
+lpgemm_status_t lpgemm_i_cuda_load_gather_x(void);
 
 #ifdef __cplusplus
 }

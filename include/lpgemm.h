@@ -151,7 +151,9 @@ enum {
   LPGEMM_KIND_CODEBOOK = 4,
   LPGEMM_KIND_FLOAT = 5,
   LPGEMM_KIND_REAL = 6,
-  LPGEMM_KIND_SCALE = 7
+  LPGEMM_KIND_SCALE = 7,
+  LPGEMM_KIND_STORED = 8, /* of tensors in files only */
+  LPGEMM_KIND_GGML = 9
 };
 
 /* Weight types, 1 to 8 bits. A code is the number's bits, right-aligned in a byte, upper bits zero.
@@ -182,6 +184,20 @@ enum {
 #define LPGEMM_I32 LPGEMM_INT(32)
 #define LPGEMM_U8 LPGEMM_UINT(8)
 #define LPGEMM_U16 LPGEMM_UINT(16)
+
+/* Types that only tensors of files have. GGML: a block type of GGUF by its number; GGUF's plain types are F32, F16, ...
+ * BLOB: a packed matrix in a container of lpgemm-convert. */
+#define LPGEMM_I16 LPGEMM_INT(16)
+#define LPGEMM_I64 LPGEMM_INT(64)
+#define LPGEMM_U32 LPGEMM_UINT(32)
+#define LPGEMM_U64 LPGEMM_UINT(64)
+#define LPGEMM_F64 LPGEMM_DTYPE_(6, 11, 52)
+#define LPGEMM_BOOL LPGEMM_DTYPE_(8, 0, 8)
+#define LPGEMM_C64 LPGEMM_DTYPE_(8, 0, 64)
+#define LPGEMM_BLOB LPGEMM_DTYPE_(8, 1, 8)
+#define LPGEMM_E4M3FNUZ LPGEMM_DTYPE_(8, 2, 8)
+#define LPGEMM_E5M2FNUZ LPGEMM_DTYPE_(8, 3, 8)
+#define LPGEMM_GGML(number) LPGEMM_DTYPE_(9, 0, number)
 
 /* "u4", "i8", "b2", "c4", "e3m2", "f16", "bf16", "f32", "e8m0", "i32", "u16" -> the code; also "fp16", "fp32", "half",
  * "float", "int8" and "uint4" style names. Anything else: LPGEMM_INVALID_TYPE, *type untouched. */
@@ -261,6 +277,11 @@ typedef enum lpgemm_zero {
   LPGEMM_ZERO_MINIMUM = 3    /* an additive minimum a group, of zero_type */
 } lpgemm_zero_t;
 
+/* In which order columns are packed. ORDERED: packed column c is column column_order[c] of the source (GPTQ's
+ * act-order: columns of a group become neighbours; groups are of packed columns). A run gathers X by the same order,
+ * and lpgemm_unpack_weights() gives the order of the source: the caller never sees it. */
+typedef enum lpgemm_columns { LPGEMM_COLUMNS_PLAIN = 0, LPGEMM_COLUMNS_ORDERED = 1 } lpgemm_columns_t;
+
 /* The value of a weight is exact real arithmetic on what is stored:
  *
  *     w = (value(code) - zero) * scale * global_scale
@@ -290,7 +311,14 @@ typedef struct lpgemm_weight_desc {
   float zero_constant;
   float global_scale; /* 0 = 1 */
   float codebook[16]; /* LPGEMM_CODEBOOK(b): the first 2^b entries, the others 0 */
-  uint32_t reserved[4];
+  uint32_t reserved[2];
+  lpgemm_columns_t columns;
+  lpgemm_dtype_t row_scales; /* F32: a factor a row, times all that is above; 0 = none */
+  /* appended since 0.1.0: a struct that ends here is accepted */
+  int64_t group_n; /* rows that share scales, zeros and minima: 0 = 1, or a multiple of 16 (FP8 blocks: 128); the last
+                      of them may be fewer. Arrays of these have ceil(n / group_n) rows then */
+  int64_t x_k;     /* ORDERED: columns of X and of the source, of which column_order names k: a rank's part of a matrix
+                      that is cut by columns; 0 = k */
 } lpgemm_weight_desc_t;
 
 typedef enum lpgemm_code_layout {
@@ -322,6 +350,14 @@ typedef struct lpgemm_weight_source {
   const void *super_zeros;
   size_t super_zeros_bytes;
   uint32_t reserved[4];
+  /* appended since 0.1.0: a struct that ends here is accepted */
+  const int32_t *column_order; /* ORDERED: [k], host memory: packed column c is the source's column column_order[c] */
+  size_t column_order_bytes;
+  const int32_t *row_order; /* [rows], host memory: packed row i is the source's row row_order[i]; NULL = i */
+  size_t row_order_bytes;
+  const void *row_scales; /* F32 [n] */
+  size_t row_scales_bytes;
+  int64_t scales_ld, super_ld; /* numbers from one row (COLUMN_MAJOR: group) to the next; 0 = dense */
 } lpgemm_weight_source_t;
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -340,6 +376,22 @@ lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *byt
 lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
                                     const lpgemm_weight_source_t *source, void *memory, size_t memory_bytes,
                                     lpgemm_weights_t *weights);
+
+/* Packing in pieces, for matrices whose codes should not all be in memory at once, and for joined ones (q, k and v;
+ * gate and up). lpgemm_weights_create() takes memory as lpgemm_pack_weights() does; then lpgemm_pack_rows() packs rows
+ * first_row .. first_row + rows - 1 from a source that has just these rows (its column_order, needed with ORDERED, must
+ * be the same every time; expert is 0), in any order, each row once; a piece begins and ends at a multiple of 16 rows,
+ * and of group_n, or at the last row. lpgemm_weights_finish() completes header and hash, and says which rows are
+ * missing. Until then no other call but lpgemm_weights_destroy() takes the weights. */
+lpgemm_status_t lpgemm_weights_create(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, void *memory,
+                                      size_t memory_bytes, lpgemm_weights_t *weights);
+lpgemm_status_t lpgemm_pack_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
+                                 int64_t rows, const lpgemm_weight_source_t *source);
+lpgemm_status_t lpgemm_weights_finish(lpgemm_handle_t handle, lpgemm_weights_t weights);
+
+/* The order for GPTQ's g_idx: group_of[c] is the group of column c. Columns of a group become neighbours and keep their
+ * order. INVALID_ARGUMENT unless every group but the last has group_k columns. Pure, host memory. */
+lpgemm_status_t lpgemm_column_order(const int32_t *group_of, int64_t k, int64_t group_k, int32_t *order);
 
 typedef enum lpgemm_quantize_method {
   LPGEMM_QUANTIZE_ABSMAX = 0, /* the largest magnitude of a group becomes the largest code */
@@ -379,12 +431,133 @@ typedef enum lpgemm_part {
   LPGEMM_PART_SCALES = 1,
   LPGEMM_PART_ZEROS = 2,
   LPGEMM_PART_SUPER_SCALES = 3,
-  LPGEMM_PART_SUPER_ZEROS = 4
+  LPGEMM_PART_SUPER_ZEROS = 4,
+  LPGEMM_PART_ROW_SCALES = 5,  /* F32 [n] */
+  LPGEMM_PART_COLUMN_ORDER = 6 /* int32_t [k] */
 } lpgemm_part_t;
 
 /* Gives back scales or zeros exactly as they were packed, row-major and dense, in host memory. */
 lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_part_t part, void *out,
                                    size_t out_bytes);
+
+/* Slices over ranks (tensor parallelism). ROWS: each rank has some outputs (column-parallel); COLUMNS: each rank has
+ * some inputs, and its Y is a part of a sum (row-parallel). */
+typedef enum lpgemm_shard_by { LPGEMM_SHARD_ROWS = 0, LPGEMM_SHARD_COLUMNS = 1 } lpgemm_shard_by_t;
+typedef struct lpgemm_shard {
+  size_t size;
+  lpgemm_shard_by_t by;
+  int32_t rank, ranks;
+  int64_t unit; /* rows or columns that stay together; 0 = 1. Groups always stay together */
+  uint32_t reserved[4];
+} lpgemm_shard_t;
+
+/* The rank's part: its description, and its first row or column. Units are dealt out evenly, the first ranks have one
+ * more; an empty part has n or k = 0. Pure. ORDERED weights are cut by columns in packed order, at edges of groups. */
+lpgemm_status_t lpgemm_shard_desc(const lpgemm_weight_desc_t *desc, const lpgemm_shard_t *shard,
+                                  lpgemm_weight_desc_t *part, int64_t *first);
+
+/* The rank's part of a source of the whole matrix, as pointers and leading dimensions for lpgemm_pack_weights(). Pure:
+ * copies nothing. NOT_SUPPORTED where the part begins inside a byte of a bit stream or inside group_n rows. */
+lpgemm_status_t lpgemm_shard_source(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source,
+                                    const lpgemm_shard_t *shard, lpgemm_weight_source_t *part);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Weights: from a checkpoint
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* How a checkpoint arranges a matrix. docs/formats.md is the specification of each. */
+typedef enum lpgemm_format {
+  LPGEMM_FORMAT_GPTQ = 1,    /* qweight, qzeros, scales, g_idx; zeros stored less one (checkpoint_format "gptq") */
+  LPGEMM_FORMAT_GPTQ_V2 = 2, /* the same, zeros as they are */
+  LPGEMM_FORMAT_AWQ = 3,     /* version "gemm" */
+  LPGEMM_FORMAT_AWQ_GEMV = 4,
+  LPGEMM_FORMAT_AWQ_GEMV_FAST = 5,
+  LPGEMM_FORMAT_PACK_QUANTIZED = 6, /* compressed-tensors: weight_packed, weight_scale, weight_shape, ... */
+  LPGEMM_FORMAT_INT8_FP8 = 7, /* weight as I8 or E4M3, weight_scale or weight_scale_inv: a number, one a row, blocks */
+  LPGEMM_FORMAT_NVFP4 = 8, /* weight_global_scale divides (compressed-tensors), weight_scale_2 multiplies (ModelOpt) */
+  LPGEMM_FORMAT_MXFP = 9,  /* MXFP4, 6 and 8 of compressed-tensors; gpt-oss's blocks and scales */
+  LPGEMM_FORMAT_BITSANDBYTES = 10, /* NF4 and FP4, nested too */
+  LPGEMM_FORMAT_HQQ = 11,
+  LPGEMM_FORMAT_BITNET = 12,
+  LPGEMM_FORMAT_GGUF = 13 /* one tensor, named "weight", of type LPGEMM_GGML(number); "scale" beside NVFP4 */
+} lpgemm_format_t;
+
+/* A tensor as it lies in the file, in host or device memory. */
+typedef struct lpgemm_tensor {
+  const char *name;    /* what follows the layer's name: "qweight", "weight_scale", "g_idx" */
+  lpgemm_dtype_t type; /* as stored; sub-byte types (FLOAT(2, 1)) count numbers, not bytes, in shape */
+  int32_t dims;        /* 0 to 4 */
+  int64_t shape[4];    /* in the file's order; GGUF: as other formats have it, rows first */
+  const void *data;
+  size_t bytes; /* must be what type and shape say */
+} lpgemm_tensor_t;
+
+/* One matrix of a checkpoint. */
+typedef struct lpgemm_import {
+  size_t size;
+  lpgemm_format_t format;
+  const lpgemm_tensor_t *tensors;
+  size_t count;
+  int32_t bits;    /* what the tensors cannot say; 0 = they do */
+  int64_t group_k; /* 0 = from the shapes */
+  int64_t expert;  /* of a stack of experts [E][...]: which one; 0 for a plain matrix */
+  int64_t n0, n1;  /* rows to take; n1 = 0: all */
+  int64_t k0, k1;  /* columns to take, of the packed order; k1 = 0: all */
+  uint32_t reserved[4];
+} lpgemm_import_t;
+
+/* What the parts, stacked along N, become. Pure: reads shapes, and small tensors (settings, shapes, g_idx, global
+ * scales), which must lie in host memory. */
+lpgemm_status_t lpgemm_import_desc(const lpgemm_import_t *parts, size_t count, lpgemm_weight_desc_t *desc);
+
+/* Packs them: one matrix, or q, k and v, or gate and up, in one call. Parts must have one format, K, group and column
+ * order; different global scales become row_scales. Memory as lpgemm_pack_weights(), of lpgemm_packed_size(desc) bytes.
+ * Tensors may lie in host memory or, on the CUDA backend, in device memory; scratch of 64 MiB at most. */
+lpgemm_status_t lpgemm_import_weights(lpgemm_handle_t handle, const lpgemm_import_t *parts, size_t count, void *memory,
+                                      size_t memory_bytes, lpgemm_weights_t *weights);
+
+/* The same for one part into weights of lpgemm_weights_create(), as lpgemm_pack_rows(): rows first_row ... are the
+ * part's (n0 .. n1 of it). The description must be what lpgemm_import_desc() says of the part but for n, row_scales
+ * and global_scale. */
+lpgemm_status_t lpgemm_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
+                                   const lpgemm_import_t *part);
+
+/* Writes weights as GGUF blocks of type `ggml` (Q4_0 is 2, Q8_0 is 8, ...): n rows of k / block blocks, where the type
+ * holds just these numbers; otherwise NOT_SUPPORTED says why. An import of GGUF blocks comes back byte for byte, but
+ * for types that are expanded (IQ1 to IQ3, TQ1_0), which are refused. out is host memory. */
+lpgemm_status_t lpgemm_export(lpgemm_handle_t handle, lpgemm_weights_t weights, int ggml, void *out, size_t out_bytes);
+lpgemm_status_t lpgemm_export_size(lpgemm_weights_t weights, int ggml, size_t *bytes);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Checkpoint files
+ *
+ * safetensors (one file, or a model folder with its index and config.json), GGUF (split files too), and containers of
+ * lpgemm-convert, mapped and not copied. Files may come from anywhere: every offset is checked, nothing is believed.
+ * No GPU and no handle is needed.
+ * ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct lpgemm_file *lpgemm_file_t;
+
+/* path: a .safetensors file, a model folder, a .gguf file (of split ones the first), or a container. */
+lpgemm_status_t lpgemm_file_open(const char *path, lpgemm_file_t *file);
+
+/* The same for one file that is in memory, which outlives `file` and does not change. */
+lpgemm_status_t lpgemm_file_parse(const void *bytes, size_t size, lpgemm_file_t *file);
+lpgemm_status_t lpgemm_file_close(lpgemm_file_t file); /* NULL is allowed */
+
+/* How many tensors it has, and how many of the layers whose weights lpgemm can take. Either pointer may be NULL. */
+lpgemm_status_t lpgemm_file_counts(lpgemm_file_t file, size_t *tensors, size_t *layers);
+
+/* Tensor i, in the file's order, with its whole name; or the one of this name. Data and names live as long as `file`.
+ */
+lpgemm_status_t lpgemm_file_tensor(lpgemm_file_t file, size_t i, lpgemm_tensor_t *tensor);
+lpgemm_status_t lpgemm_file_find(lpgemm_file_t file, const char *name, lpgemm_tensor_t *tensor);
+
+/* The name of layer i ("model.layers.0.self_attn.q_proj"; an expert of a stack: "...experts.gate_up_proj.3"), and all
+ * tensors and settings of the layer of a name, for lpgemm_import_weights(). NOT_SUPPORTED, with what and why, for a
+ * layer that is quantised in a way that is not read (bitsandbytes int8, EXL2, AQLM, torchao). */
+lpgemm_status_t lpgemm_file_layer_name(lpgemm_file_t file, size_t i, const char **name);
+lpgemm_status_t lpgemm_file_layer(lpgemm_file_t file, const char *name, lpgemm_import_t *import);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Weights: files

@@ -56,7 +56,8 @@ enum {                            /* flags */
        LPG_K_TABLES = 2,          /* reads lookup tables; where it needs workspace to make them it is chosen
                                      automatically only when the call brings them */
        LPG_K_FAST = 4,            /* holds only the FAST level */
-       LPG_K_FORCE_ONLY = 8       /* never chosen automatically */
+       LPG_K_FORCE_ONLY = 8,      /* never chosen automatically */
+       LPG_K_OWN_ROWS = 16        /* takes no scales and zeros that rows share (group_n) */
 };
 
 enum { LPG_KERNEL_NAME_BYTES = 64 }; /* room for any name, with its final 0 */

@@ -30,6 +30,7 @@ static const char *weights_reason(const lpg_kernel *k, const lpg_packed *packed)
   if (!(k->scales & lpg_scale_member(d))) return "it does not take scales of this type";
   if (!(k->zeros & lpg_zero_member(d))) return "it does not take this kind of zeros";
   if (!(k->groups & lpg_group_member(packed))) return "it does not take groups of this size";
+  if (d->group_n && k->flags & LPG_K_OWN_ROWS) return "it does not take scales that rows share";
   return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* Scales and zeros of groups, of any types, for kernels that write dequantised weights to memory. */
 #pragma once
 
+#include "../operand/limits.h"
 #include "../operand/scales.cuh"
 
 namespace lpg {
@@ -20,6 +21,7 @@ struct expand_sections {
   expand_section level[2][2]; /* [zeros][upper] */
   float zero_constant;
   int group_k, groups_each; /* k's of a group; groups of a super-group */
+  int row_shift;            /* 2^this row tiles share them */
 
   /* Prefetches to L2 what a CTA reads of the lower level: it lies together. */
   __device__ void prefetch(int row_tile, int thread, int threads) const {
@@ -27,7 +29,7 @@ struct expand_sections {
       const expand_section &s = level[zeros][0];
       if (s.type == 0) continue;
       for (int at = thread * 128; at < s.row_bytes; at += threads * 128) {
-        prefetch_to_l2(s.values + (int64_t)row_tile * s.row_bytes + at);
+        prefetch_to_l2(s.values + (int64_t)(row_tile >> row_shift) * s.row_bytes + at);
       }
     }
   }
@@ -49,7 +51,7 @@ static __device__ __noinline__ void load_scales(const expand_sections &a, int ro
     for (int upper = 0; upper < 2; upper++) {
       const expand_section &s = a.level[zeros][upper];
       if (s.type == 0) continue;
-      const uint8_t *const values = s.values + (int64_t)row_tile * s.row_bytes;
+      const uint8_t *const values = s.values + (int64_t)(row_tile >> a.row_shift) * s.row_bytes;
       int place[passes];
 #pragma unroll
       for (int i = 0; i < passes; i++) {
@@ -82,6 +84,7 @@ inline expand_sections make_sections(const lpg_call &call) {
   const lpg_packed &weights = *call.problem.weights;
   expand_sections a = {};
   a.zero_constant = weights.desc.zero_constant;
+  a.row_shift = lpg_scale_shift(&weights);
   a.group_k = (int)(weights.group.k < INT32_MAX ? weights.group.k : INT32_MAX);
   a.groups_each = weights.super.count > 1 ? (int)(weights.super.k / a.group_k) : INT32_MAX;
   for (int i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
-/* The epilogue of all CUDA kernels: Y = activation(alpha * x_scale * global_scale * sum + beta * C + bias), computed in
- * fp32 and rounded once. */
+/* The epilogue of all CUDA kernels: Y = activation(alpha * x_scale * row_scale * global_scale * sum + beta * C + bias),
+ * computed in fp32 and rounded once. */
 #pragma once
 
 #include <cuda_bf16.h>
@@ -15,6 +15,7 @@ struct epilogue_args {
   const void *c; /* NULL: beta is 0 */
   const void *bias;
   const float *x_scale;
+  const float *row_scales; /* of rows of W; NULL: none */
   int64_t ldy, ldc;
   lpgemm_dtype_t y_type, bias_type, scalar_type;
   lpgemm_activation_t activation;
@@ -32,6 +33,7 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.c = call.c;
   e.bias = call.bias;
   e.x_scale = call.x_scale;
+  e.row_scales = call.row_scales;
   e.ldy = call.ldy;
   e.ldc = call.ldc;
   e.y_type = call.problem.y_type;
@@ -45,8 +47,8 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.global_scale = call.problem.weights->desc.global_scale;
   e.device_alpha = call.device_alpha;
   e.device_beta = call.device_beta;
-  e.only_sums =
-      !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f && e.activation == LPGEMM_ACTIVATION_NONE;
+  e.only_sums = !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f &&
+                e.activation == LPGEMM_ACTIVATION_NONE && !e.row_scales;
   e.only_scales = e.only_sums && !e.c && !e.bias;
   return e;
 }
@@ -112,10 +114,11 @@ __device__ inline float x_scale_of(const epilogue_args &e, int64_t m) {
 struct column_epilogue {
   const epilogue_args &e;
   int64_t n;
-  float alpha, beta, bias;
+  float alpha, beta, bias, scale; /* scale: of the whole matrix and of the row of W */
   bool product, adds_c;
 
-  __device__ column_epilogue(const epilogue_args &e, int64_t n) : e(e), n(n), alpha(e.alpha), beta(0.0f), bias(0.0f) {
+  __device__ column_epilogue(const epilogue_args &e, int64_t n)
+      : e(e), n(n), alpha(e.alpha), beta(0.0f), bias(0.0f), scale(e.global_scale) {
     product = true;
     adds_c = false;
     if (e.only_scales) return;
@@ -124,13 +127,14 @@ struct column_epilogue {
     product = !e.skip_product && alpha != 0.0f;
     adds_c = e.c && beta != 0.0f;
     if (e.bias) bias = load_real(e.bias_type, e.bias, n);
+    if (e.row_scales) scale *= e.row_scales[n];
   }
 
   __device__ float read_c(int64_t m) const { return adds_c ? load_real(e.y_type, e.c, m * e.ldc + n) : 0.0f; }
 
   /* No multiplication is fused with an addition except beta * C, so all kernels give the same bits. */
   __device__ void store(int64_t m, float sum, float c) const {
-    float v = product ? __fmul_rn(__fmul_rn(alpha, sum * e.global_scale), x_scale_of(e, m)) : 0.0f;
+    float v = product ? __fmul_rn(__fmul_rn(alpha, sum * scale), x_scale_of(e, m)) : 0.0f;
     if (adds_c) v = fmaf(beta, c, v);
     if (e.bias) v += bias;
     store_rounded(e.y_type, e.y, m * e.ldy + n, activate(v, e.activation));

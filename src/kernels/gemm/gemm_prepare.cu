@@ -40,7 +40,7 @@ struct packed_scales {
     for (int role = 0; role < scale_roles; role++) {
       const scale_section &s = a.section[role];
       if (s.values == nullptr) continue;
-      const uint8_t *const row = s.values + (int64_t)row_tile * s.row_bytes;
+      const uint8_t *const row = s.values + (int64_t)(row_tile >> s.row_shift) * s.row_bytes;
       const bool super = role == role_super_scale || role == role_super_zero;
       const auto each = [&](auto use) {
 #pragma unroll
@@ -128,7 +128,8 @@ __device__ inline float2 super_bound(const prepare_args &a, int row_tile, int su
     if (s.values == nullptr) continue;
     const float most = i ? a.most_zero : a.most_scale;
     with_reader(s.type, [&](auto read) {
-      const float2 two = read(s.values + (int64_t)row_tile * s.row_bytes + (int64_t)super * s.slot_bytes, g);
+      const float2 two =
+          read(s.values + (int64_t)(row_tile >> s.row_shift) * s.row_bytes + (int64_t)super * s.slot_bytes, g);
       value[i] = make_float2(two.x * most, two.y * most);
     });
   }

@@ -8,6 +8,15 @@
 extern "C" {
 #endif
 
+/* log2 of the row tiles that share scales and zeros, for kernels that shift; all of them: a shift by 31. -1: it is no
+ * power of two. */
+static inline int lpg_scale_shift(const lpg_packed *packed) {
+  if (packed->tiles_a_scale >= packed->row_tiles && packed->tiles_a_scale > 1) return 31;
+  int shift = 0;
+  while (INT64_C(1) << shift < packed->tiles_a_scale) shift++;
+  return INT64_C(1) << shift == packed->tiles_a_scale ? shift : -1;
+}
+
 /* NULL, or why the dequantisers (dequant.cuh) are not for the weights and X. */
 const char *lpgemm_i_dequantisers_refuse(const lpg_problem *problem);
 

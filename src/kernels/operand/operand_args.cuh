@@ -4,6 +4,7 @@
 #include "../plan/scheduler.cuh"
 #include "center.h"
 #include "dequant.cuh"
+#include "limits.h"
 #include "scales.cuh"
 
 namespace lpg {
@@ -112,6 +113,7 @@ static void add_section(const lpg_call &call, lpg_section_id id, scale_role role
   s.type = lpg_section_type(&weights.desc, id);
   s.slot_bytes = lpg_slot_bytes(s.type);
   s.row_bytes = (int)axis.padded * s.slot_bytes;
+  s.row_shift = lpg_scale_shift(&weights);
   s.groups = lpg_block_groups(&axis);
   s.block_bytes = s.groups * s.slot_bytes;
   s.blocks_each = axis.count <= 1 ? 0 : axis.k < block_k ? 1 : (int)(axis.k / block_k);

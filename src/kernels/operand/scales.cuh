@@ -17,7 +17,8 @@ struct scale_section {
   const uint8_t *values;
   lpgemm_dtype_t type;
   int slot_bytes;  /* bytes of the 16 values of a row tile and scale group */
-  int row_bytes;   /* of all scale groups of a row tile */
+  int row_bytes;   /* of all scale groups of a row tile, or of as many as share them */
+  int row_shift;   /* 2^this row tiles share scales */
   int groups;      /* scale groups of a k block, at least one */
   int block_bytes; /* bytes of these groups */
   int blocks_each; /* k blocks that share a group; 0: all of them */
@@ -70,7 +71,7 @@ __device__ inline void copy_all(const scales_args &a, int lane, int row_tile, in
         const int group = s.blocks_each ? (unsigned)(block + in_chunk) / (unsigned)s.blocks_each : 0;
         first = group * s.block_bytes + in_block;
       }
-      const uint8_t *from = s.values + (int64_t)min(row_tile + r, row_tiles - 1) * s.row_bytes + first;
+      const uint8_t *from = s.values + (int64_t)(min(row_tile + r, row_tiles - 1) >> s.row_shift) * s.row_bytes + first;
       const uint32_t to = raw + s.offset + r * s.bytes + at;
       if (size == 16) {
         copy16_async(to, from, first < s.row_bytes);
@@ -97,7 +98,7 @@ __device__ inline void copy_one(const scale_section &s, int lane, int row_tile, 
   if (at >= chunk_bytes) return;
   const int first =
       s.blocks_each ? block * s.block_bytes + at : at & (s.block_bytes - 1); /* all blocks share a group */
-  const uint8_t *from = s.values + (int64_t)min(row_tile + r, row_tiles - 1) * s.row_bytes + first;
+  const uint8_t *from = s.values + (int64_t)(min(row_tile + r, row_tiles - 1) >> s.row_shift) * s.row_bytes + first;
   copy16_async(raw + s.offset + r * s.bytes + at, from, first < s.row_bytes);
 }
 

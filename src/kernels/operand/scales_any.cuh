@@ -10,6 +10,7 @@ struct groups_args {
   lpgemm_dtype_t scale_type, super_scale_type, zero_type, super_zero_type;
   lpgemm_zero_t zero;
   float zero_constant;
+  int tiles_a_scale; /* row tiles that share scales and zeros */
   lpg_axis group, super;
   const uint8_t *section[LPG_SECTIONS];
 };
@@ -17,8 +18,8 @@ struct groups_args {
 inline groups_args make_groups(const lpg_call &call) {
   const lpg_packed &weights = *call.problem.weights;
   const lpgemm_weight_desc_t &d = weights.desc;
-  groups_args a = {d.scale_type,  d.super_scale_type, d.zero_type, d.super_zero_type, d.zero, d.zero_constant,
-                   weights.group, weights.super,      {}};
+  groups_args a = {d.scale_type,    d.super_scale_type,         d.zero_type,   d.super_zero_type, d.zero,
+                   d.zero_constant, (int)weights.tiles_a_scale, weights.group, weights.super,     {}};
   for (int i = 0; i < LPG_SECTIONS; i++) a.section[i] = call.section[i];
   return a;
 }
@@ -27,7 +28,9 @@ inline groups_args make_groups(const lpg_call &call) {
 __device__ inline uint32_t section_bits(const groups_args &a, lpg_section_id id, lpgemm_dtype_t type,
                                         const lpg_axis &axis, int64_t row, int64_t k) {
   if (type == 0) return 0;
-  const uint8_t *at = a.section[id] + lpg_value_offset(type, axis.padded, row, (uint32_t)k / (uint32_t)axis.k);
+  const uint32_t tile = (uint32_t)(row / LPG_TILE_ROWS) / (uint32_t)a.tiles_a_scale;
+  const int64_t slot_row = (int64_t)tile * LPG_TILE_ROWS + row % LPG_TILE_ROWS;
+  const uint8_t *at = a.section[id] + lpg_value_offset(type, axis.padded, slot_row, (uint32_t)k / (uint32_t)axis.k);
   if (type == LPGEMM_UINT(4)) return *at >> (row % LPG_TILE_ROWS < 8 ? 0 : 4) & 15;
   switch (lpg_bytes(type)) {
     case 4: return *(const uint32_t *)at;

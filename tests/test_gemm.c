@@ -47,8 +47,10 @@ static void check_all_kernels(problem *p) {
 }
 
 static void check_spec(const problem_spec *spec) {
+  problem_spec s = *spec;
   problem p;
-  if (problem_make(&p, all.handle, spec)) check_all_kernels(&p);
+  problem_draw_version_2(&s);
+  if (problem_make(&p, all.handle, &s)) check_all_kernels(&p);
   problem_free(&p);
 }
 

@@ -176,7 +176,7 @@ static void *draw_matrix(lpgemm_dtype_t type, int64_t rows, int64_t columns, int
 
 /* ---- weights ---- */
 
-void problem_draw_version_2(problem_spec *spec) {
+static void draw_version_2(problem_spec *spec) {
   static const int64_t shared[] = {16, 32, 128, 4096};
   lpgemm_weight_desc_t *d = &spec->desc;
   if (test_backend() != LPGEMM_BACKEND_CPU || test_between(0, 3) != 0) return;
@@ -430,6 +430,12 @@ int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec) {
   p->fixed = p->rounded + s->m * n;
   p->summed = p->fixed + s->m * n;
   return p->weights != NULL;
+}
+
+int problem_make_drawn(problem *p, lpgemm_handle_t handle, const problem_spec *spec) {
+  problem_spec s = *spec;
+  draw_version_2(&s);
+  return problem_make(p, handle, &s);
 }
 
 void problem_repack(problem *p, lpgemm_handle_t handle) {

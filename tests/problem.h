@@ -32,12 +32,12 @@ typedef struct problem {
   double *want, *bound, *rounded, *fixed, *summed; /* [m][n] */
 } problem;
 
-/* Gives some problems what only blobs of version 2 have: an order of columns, factors of rows, rows that share scales.
- */
-void problem_draw_version_2(problem_spec *spec);
-
 /* Draws the operands and packs the weights; 0 if that failed, which fails the case. */
 int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec);
+
+/* The same, but some problems get what only blobs of version 2 have: an order of columns, factors of rows, rows that
+ * share scales. */
+int problem_make_drawn(problem *p, lpgemm_handle_t handle, const problem_spec *spec);
 
 /* Packs the weights again, after the test changed the source. */
 void problem_repack(problem *p, lpgemm_handle_t handle);

@@ -585,7 +585,8 @@ static void far_scales(void) {
     problem p;
     if (problem_make(&p, handle, &s)) {
       const float scale = i ? 0x1p126f : 0x1p-140f, factor = i ? 0x1p-130f : 0x1p120f;
-      for (int64_t j = 0; j < 33 * 10; j++) ((float *)(uintptr_t)p.source.scales)[j] = scale * (1.0f + (float)(j % 3) / 2);
+      for (int64_t j = 0; j < 33 * 10; j++)
+        ((float *)(uintptr_t)p.source.scales)[j] = scale * (1.0f + (float)(j % 3) / 2);
       for (int64_t j = 0; j < 33; j++) ((float *)(uintptr_t)p.source.row_scales)[j] = factor * (float)(1 + j % 5);
       problem_repack(&p, handle);
       problem_expect(&p);

@@ -48,7 +48,7 @@ static void check_all_kernels(problem *p) {
 
 static void check_spec(const problem_spec *spec) {
   problem p;
-  if (problem_make(&p, all.handle, spec)) check_all_kernels(&p);
+  if (problem_make_drawn(&p, all.handle, spec)) check_all_kernels(&p);
   problem_free(&p);
 }
 

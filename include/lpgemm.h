@@ -473,8 +473,9 @@ typedef enum lpgemm_format {
   LPGEMM_FORMAT_MXFP = 9,  /* MXFP4, 6 and 8 of compressed-tensors; gpt-oss's blocks and scales */
   LPGEMM_FORMAT_BITSANDBYTES = 10, /* NF4 and FP4, nested too */
   LPGEMM_FORMAT_HQQ = 11,
-  LPGEMM_FORMAT_BITNET = 12,
-  LPGEMM_FORMAT_GGUF = 13 /* one tensor, named "weight", of type LPGEMM_GGML(number); "scale" beside NVFP4 */
+  LPGEMM_FORMAT_BITNET = 12, /* weight_scale divides (linear_class "bitlinear"); without one, 1 */
+  LPGEMM_FORMAT_GGUF = 13, /* one tensor, named "weight", of type LPGEMM_GGML(number); "scale" beside NVFP4 */
+  LPGEMM_FORMAT_BITNET_AUTO = 14 /* weight_scale multiplies (linear_class "autobitlinear") */
 } lpgemm_format_t;
 
 /* A tensor as it lies in the file, in host or device memory. */

@@ -27,6 +27,7 @@ ALLOWED = {
     "src/cpu/": PART + ["src/pack/activation.h", "src/pack/sections.h"],
     "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
     "src/dispatch/": PART,
+    "src/import/": PART + ["src/pack/pack.h", "src/cpu/cpu.h"],  # reads and packs bands on the pool's threads
     "src/lut/": PART + ["src/cpu/cost.h", "src/cpu/cpu.h", "src/cpu/epilogue_rows.h", "src/cpu/weight.h"],
     "src/kernels/prim/": [],
     "src/kernels/plan/": PART,
@@ -185,6 +186,7 @@ TRIALS = [
     ("cli/info.c", "src/internal.h", False),
     ("bench/run.c", "src/internal.h", False),
     ("examples/block/block.c", "src/internal.h", False),
+    ("src/import/gptq.c", "src/dispatch/dispatch.h", False),  # a format a kernel
     ("src/kernels/gemm/gemm.cuh", "src/kernels/epilogue/store.cuh", True),
     ("src/bitserial/gemv1.cuh", "src/kernels/operand/scales_chunk.cuh", True),
     ("src/kernels/operand/scales.cuh", "src/kernels/plan/scheduler.cuh", True),

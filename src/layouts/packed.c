@@ -108,7 +108,7 @@ static lpgemm_status_t check_desc(const lpgemm_weight_desc_t *d) {
   LPG_TRY(check_zeros(d));
   LPG_TRY(check_codebook(d));
   LPG_CHECK(isfinite(d->global_scale), LPGEMM_INVALID_ARGUMENT, "desc.global_scale is not finite");
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 2; i++) {
     LPG_CHECK(d->reserved[i] == 0, LPGEMM_INVALID_STRUCT, "desc.reserved[%d] is not 0", i);
   }
   return LPGEMM_SUCCESS;

@@ -233,17 +233,15 @@ static lpgemm_status_t open_gguf(const lpgemm_import_t *import, lpg_part *part) 
   part->desc.k = k;
   part->codes = weight;
   part->code_data = matrix ? (const uint8_t *)weight->data + (uint64_t)import->expert * matrix : NULL;
-  part->expert = import->expert;
   part->variant = type->number;
-  part->global = scale;
   if (scale) {
     float factor, own = type->desc.global_scale != 0.0f ? type->desc.global_scale : 1.0f;
     LPG_TRY(read_scale(scale, import->expert, experts, &factor));
     part->desc.global_scale = factor * own;
+    part->global_name = "scale";
     LPG_CHECK(part->desc.global_scale * (1.0f / own) == factor, LPGEMM_INVALID_ARGUMENT,
               "scale is %g, which times the %g of %s is no exact f32", (double)factor, (double)own, type->name);
   }
-  part->global_scale = part->desc.global_scale != 0.0f ? part->desc.global_scale : 1.0f;
   return LPGEMM_SUCCESS;
 }
 

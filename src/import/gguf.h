@@ -31,6 +31,8 @@ typedef struct lpg_ggml {
   lpgemm_weight_desc_t desc; /* of the weights, but for n and k */
 } lpg_ggml;
 
+enum { LPG_GGML_NVFP4 = 40 };
+
 /* The type of that number, read or not; NULL if no number of GGUF. */
 const lpg_ggml *lpgemm_i_ggml(int number);
 

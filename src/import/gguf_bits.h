@@ -3,20 +3,7 @@
 #ifndef LPG_IMPORT_GGUF_BITS_H
 #define LPG_IMPORT_GGUF_BITS_H
 
-#include <stdint.h>
-#include <string.h>
-
-static inline uint32_t lpg_get16(const uint8_t *from) {
-  uint16_t word;
-  memcpy(&word, from, sizeof word);
-  return word;
-}
-
-static inline uint32_t lpg_get32(const uint8_t *from) {
-  uint32_t word;
-  memcpy(&word, from, sizeof word);
-  return word;
-}
+#include "bits.h"
 
 static inline uint64_t lpg_get64(const uint8_t *from) {
   uint64_t word;
@@ -40,14 +27,6 @@ static inline uint64_t lpg_spread1(uint32_t byte) {
 
 /* Back: bit 0 of byte i becomes bit i. The other bits of the bytes are 0. */
 static inline uint32_t lpg_gather1(uint64_t bytes) { return (uint32_t)(bytes * UINT64_C(0x0102040810204080) >> 56); }
-
-/* Field i of 2 bits becomes byte i. */
-static inline uint64_t lpg_spread2(uint32_t word) {
-  uint64_t x = word;
-  x = (x | x << 24) & UINT64_C(0x000000ff000000ff);
-  x = (x | x << 12) & UINT64_C(0x000f000f000f000f);
-  return (x | x << 6) & UINT64_C(0x0303030303030303);
-}
 
 /* Nibbles of `count` bytes: the low ones, then the high ones. */
 static inline void lpg_nibbles(const uint8_t *restrict from, int count, uint8_t *restrict to) {

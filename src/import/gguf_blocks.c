@@ -127,7 +127,7 @@ static int q1_0_write(const lpg_block *from, uint8_t *block) {
 
 static void q2_0_codes(const uint8_t *blocks, int64_t count, uint8_t *codes) {
   for (; count > 0; count--, blocks += Q2_0, codes += 64) {
-    for (int i = 0; i < 8; i++) lpg_put64(codes + 8 * i, lpg_spread2(lpg_get16(blocks + 2 + 2 * i)));
+    for (int i = 0; i < 8; i++) lpg_put64(codes + 8 * i, lpg_spread(lpg_get16(blocks + 2 + 2 * i), 2));
   }
 }
 

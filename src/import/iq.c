@@ -16,15 +16,11 @@ static uint32_t with_parity(uint32_t seven) {
 
 /* Eight codes of 3 bits: c3 has the negatives of its first four entries in the last four. */
 static void put_signed(uint8_t *codes, uint32_t vector, uint32_t signs) {
-  lpg_put64(codes, lpg_spread2(vector) | lpg_spread1(signs) << 2);
+  lpg_put64(codes, lpg_spread(vector, 2) | lpg_spread1(signs) << 2);
 }
 
-/* Two vectors of four 3-bit fields into eight bytes. */
-static uint64_t spread3(uint32_t low, uint32_t high) {
-  uint64_t x = low | (uint64_t)high << 32;
-  x = (x | x << 10) & UINT64_C(0x003f003f003f003f);
-  return (x | x << 5) & UINT64_C(0x0707070707070707);
-}
+/* Eight magnitudes of 3 bits from two vectors of four. */
+static uint64_t two_fours(uint32_t low, uint32_t high) { return lpg_spread(low | high << 12, 3); }
 
 /* The odd scales 2 s + 1 of groups of 16 or 32, s in nibbles, the low one first. */
 static void nibble_scales(const uint8_t *from, int count, uint8_t *numbers) {
@@ -88,7 +84,7 @@ static void iq3_xxs_codes(const uint8_t *blocks, int64_t count, uint8_t *codes) 
     for (int i = 0; i < 8; i++) {
       uint32_t signs = lpg_get32(blocks + 66 + 4 * i);
       for (int l = 0; l < 4; l++, codes += 8, index += 2, signs >>= 7) {
-        uint64_t magnitudes = spread3(lpgemm_i_grid_iq3_xxs[index[0]], lpgemm_i_grid_iq3_xxs[index[1]]);
+        uint64_t magnitudes = two_fours(lpgemm_i_grid_iq3_xxs[index[0]], lpgemm_i_grid_iq3_xxs[index[1]]);
         lpg_put64(codes, magnitudes | lpg_spread1(with_parity(signs & 127)) << 3);
       }
     }
@@ -108,8 +104,8 @@ static void iq3_s_codes(const uint8_t *blocks, int64_t count, uint8_t *codes) {
     for (int i = 0; i < 32; i++, codes += 8) {
       const uint8_t *index = blocks + 2 + 2 * i;
       uint32_t high = (uint32_t)blocks[66 + i / 4] >> 2 * (i % 4);
-      uint64_t magnitudes = spread3(lpgemm_i_grid_iq3_s[index[0] | (high & 1) << 8],
-                                    lpgemm_i_grid_iq3_s[index[1] | (high >> 1 & 1) << 8]);
+      uint64_t magnitudes = two_fours(lpgemm_i_grid_iq3_s[index[0] | (high & 1) << 8],
+                                      lpgemm_i_grid_iq3_s[index[1] | (high >> 1 & 1) << 8]);
       lpg_put64(codes, (magnitudes | UINT64_C(0x0808080808080808)) ^ lpg_spread1(blocks[74 + i]) * 15);
     }
   }
@@ -126,7 +122,7 @@ static void iq1_s_codes(const uint8_t *blocks, int64_t count, uint8_t *codes) {
   for (; count > 0; count--, blocks += IQ1_S) {
     for (int v = 0; v < 32; v++, codes += 8) {
       uint32_t h = lpg_get16(blocks + 34 + 2 * (v / 4));
-      uint64_t trits = lpg_spread2(lpgemm_i_grid_iq1[blocks[2 + v] | (h >> 3 * (v % 4) & 7) << 8]);
+      uint64_t trits = lpg_spread(lpgemm_i_grid_iq1[blocks[2 + v] | (h >> 3 * (v % 4) & 7) << 8], 2);
       lpg_put64(codes, trits | (h >> 15) * UINT64_C(0x0404040404040404));
     }
   }
@@ -143,7 +139,7 @@ static void iq1_m_codes(const uint8_t *blocks, int64_t count, uint8_t *codes) {
   for (; count > 0; count--, blocks += IQ1_M) {
     for (int v = 0; v < 32; v++, codes += 8) {
       uint32_t h = (uint32_t)blocks[32 + v / 2] >> 4 * (v % 2);
-      uint64_t trits = lpg_spread2(lpgemm_i_grid_iq1[blocks[v] | (h & 7) << 8]);
+      uint64_t trits = lpg_spread(lpgemm_i_grid_iq1[blocks[v] | (h & 7) << 8], 2);
       lpg_put64(codes, trits | (h >> 3 & 1) * UINT64_C(0x0404040404040404));
     }
   }

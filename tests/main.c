@@ -27,6 +27,7 @@ enum {
   SUITE(device, CUDA)       \
   SUITE(format, BOTH)       \
   SUITE(pack, BOTH)         \
+  SUITE(import_gguf, BOTH)  \
   SUITE(blob, BOTH)         \
   SUITE(quantize, BOTH)     \
   SUITE(dispatch, CPU)      \

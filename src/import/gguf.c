@@ -195,23 +195,24 @@ static lpgemm_status_t check_shape(const lpgemm_import_t *import, const lpgemm_t
   return LPGEMM_SUCCESS;
 }
 
-/* The tensor `scale`: one number, or one for each expert. */
-static lpgemm_status_t read_scale(const lpgemm_tensor_t *t, int64_t expert, int64_t experts, float *scale) {
-  LPG_CHECK(t->type == LPGEMM_F32, LPGEMM_INVALID_TYPE, "scale is %s; it must be f32", lpgemm_dtype_name(t->type));
-  int64_t count = t->dims == 0 ? 1 : t->shape[0];
-  LPG_CHECK(t->dims >= 0 && t->dims <= 1 && (count == 1 || count == experts), LPGEMM_INVALID_SIZE,
+/* The tensor `scale` beside a matrix: one number, or one for each expert. */
+static lpgemm_status_t read_scale(const lpgemm_tensor_t *t, int64_t expert, int64_t experts, lpg_part *part) {
+  int64_t count = lpgemm_i_elements(t);
+  LPG_CHECK(t->dims <= 1 && (count == 1 || count == experts), LPGEMM_INVALID_SIZE,
             "scale must be one number, or one for each of the %lld matrices of weight", (long long)experts);
-  LPG_CHECK(t->bytes == (uint64_t)count * 4, LPGEMM_INVALID_SIZE, "scale has %zu bytes; %lld numbers need %llu",
-            t->bytes, (long long)count, (unsigned long long)count * 4);
-  LPG_CHECK(t->data, LPGEMM_NULL_POINTER, "scale has no data");
-  memcpy(scale, (const uint8_t *)t->data + (count == 1 ? 0 : expert * 4), 4);
-  LPG_CHECK(isfinite(*scale) && *scale != 0.0f, LPGEMM_INVALID_ARGUMENT, "scale is %g; it must be finite and not 0",
-            (double)*scale);
+  double factor = lpgemm_i_real(t, count == 1 ? 0 : expert);
+  LPG_CHECK(isfinite(factor) && factor != 0.0, LPGEMM_CORRUPT_DATA, "scale is %g; it must be finite and not 0", factor);
+  double product = factor * (part->desc.global_scale != 0.0f ? (double)part->desc.global_scale : 1.0);
+  part->desc.global_scale = (float)product;
+  part->global_name = t->name;
+  LPG_CHECK((double)part->desc.global_scale == product, LPGEMM_NOT_SUPPORTED,
+            "scale is %g: times the factor %g of the block's type it is no f32", factor, product / factor);
   return LPGEMM_SUCCESS;
 }
 
 static lpgemm_status_t open_gguf(const lpgemm_import_t *import, lpg_part *part) {
-  const lpgemm_tensor_t *weight = lpgemm_i_tensor(import, "weight"), *scale = lpgemm_i_tensor(import, "scale");
+  static const lpgemm_dtype_t scale_types[] = {LPGEMM_F32, 0};
+  const lpgemm_tensor_t *weight = lpgemm_i_tensor(import, "weight"), *scale;
   LPG_CHECK(weight, LPGEMM_INVALID_ARGUMENT, "there is no tensor weight: a matrix of GGUF is one tensor of that name");
   LPG_CHECK(LPGEMM_DTYPE_KIND(weight->type) == LPGEMM_KIND_GGML, LPGEMM_INVALID_TYPE,
             "weight is %s (0x%x); a quantised matrix of GGUF has a type LPGEMM_GGML(number)",
@@ -234,15 +235,8 @@ static lpgemm_status_t open_gguf(const lpgemm_import_t *import, lpg_part *part) 
   part->codes = weight;
   part->code_data = matrix ? (const uint8_t *)weight->data + (uint64_t)import->expert * matrix : NULL;
   part->variant = type->number;
-  if (scale) {
-    float factor, own = type->desc.global_scale != 0.0f ? type->desc.global_scale : 1.0f;
-    LPG_TRY(read_scale(scale, import->expert, experts, &factor));
-    part->desc.global_scale = factor * own;
-    part->global_name = "scale";
-    LPG_CHECK(part->desc.global_scale * (1.0f / own) == factor, LPGEMM_INVALID_ARGUMENT,
-              "scale is %g, which times the %g of %s is no exact f32", (double)factor, (double)own, type->name);
-  }
-  return LPGEMM_SUCCESS;
+  LPG_TRY(lpgemm_i_may_have_tensor(import, "scale", scale_types, &scale));
+  return scale ? read_scale(scale, import->expert, experts, part) : LPGEMM_SUCCESS;
 }
 
 /* Rows follow one another, so that many of them are one run of blocks. */

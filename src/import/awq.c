@@ -60,8 +60,8 @@ static lpgemm_status_t set_padded_group(const lpgemm_import_t *import, int64_t s
             (long long)stored, fit ? "more than one" : "no", (long long)k);
   int64_t groups = lpg_ceil_div(k, found), need = padded_words(groups, found);
   LPG_CHECK(need == stored, LPGEMM_INVALID_SIZE,
-            "qzeros has %lld words a row, but %lld columns in groups of %lld need %lld: check group_k", (long long)stored,
-            (long long)k, (long long)found, (long long)need);
+            "qzeros has %lld words a row, but %lld columns in groups of %lld need %lld: check group_k",
+            (long long)stored, (long long)k, (long long)found, (long long)need);
   lpgemm_import_t with_group = *import;
   with_group.group_k = found;
   return lpgemm_i_set_group(&with_group, groups, "scales", part);
@@ -169,5 +169,5 @@ static void read_numbers(const lpg_part *part, lpg_section_id id, int64_t row, i
 
 const lpg_reader lpgemm_i_read_awq = {LPGEMM_FORMAT_AWQ, "AWQ", open_gemm, read_codes, read_numbers};
 const lpg_reader lpgemm_i_read_awq_gemv = {LPGEMM_FORMAT_AWQ_GEMV, "AWQ gemv", open_gemv, read_codes, read_numbers};
-const lpg_reader lpgemm_i_read_awq_gemv_fast = {LPGEMM_FORMAT_AWQ_GEMV_FAST, "AWQ gemv_fast", open_gemv_fast, read_codes,
-                                                read_numbers};
+const lpg_reader lpgemm_i_read_awq_gemv_fast = {LPGEMM_FORMAT_AWQ_GEMV_FAST, "AWQ gemv_fast", open_gemv_fast,
+                                                read_codes, read_numbers};

@@ -19,9 +19,10 @@ static lpgemm_status_t find_bits(const lpgemm_import_t *import, int64_t n, const
   for (int b = 8; *bits == 0 && b >= 2; b--) {
     if (is_width(b) && zeros->dims == 2 && zeros->shape[1] == lpg_ceil_div(n * b, 32)) *bits = b;
   }
-  LPG_CHECK(is_width(*bits), LPGEMM_NOT_SUPPORTED,
-            *bits ? "bits is %d; GPTQ has 2, 3, 4 and 8" : "bits is %d, and qzeros do not say it: set it to 2, 3, 4 or 8",
-            *bits);
+  LPG_CHECK(
+      is_width(*bits), LPGEMM_NOT_SUPPORTED,
+      *bits ? "bits is %d; GPTQ has 2, 3, 4 and 8" : "bits is %d, and qzeros do not say it: set it to 2, 3, 4 or 8",
+      *bits);
   LPG_CHECK(*bits != 3 || n % 32 == 0, LPGEMM_INVALID_SIZE, "qweight has N = %lld; 3 bits need a multiple of 32",
             (long long)n);
   return LPGEMM_SUCCESS;
@@ -32,8 +33,8 @@ static lpgemm_status_t find_columns(const lpgemm_tensor_t *qweight, const lpgemm
   int64_t words = qweight->shape[0], most = words * 32 / bits;
   *k = g_idx ? lpgemm_i_elements(g_idx) : most;
   LPG_CHECK(lpg_ceil_div(*k * bits, 32) == words, LPGEMM_INVALID_SIZE,
-            "qweight has %lld rows of words, but %d bits and the %lld columns of g_idx need %lld", (long long)words, bits,
-            (long long)*k, (long long)lpg_ceil_div(*k * bits, 32));
+            "qweight has %lld rows of words, but %d bits and the %lld columns of g_idx need %lld", (long long)words,
+            bits, (long long)*k, (long long)lpg_ceil_div(*k * bits, 32));
   LPG_CHECK(bits != 3 || *k % 32 == 0, LPGEMM_INVALID_SIZE,
             "qweight has %lld rows of words, %lld columns; 3 bits need a multiple of 32 columns", (long long)words,
             (long long)*k);

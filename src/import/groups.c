@@ -60,8 +60,8 @@ static lpgemm_status_t check_counts(const lpgemm_tensor_t *g_idx, int64_t k, int
   for (int64_t g = 0; g < groups; g++) {
     int last = g == groups - 1;
     LPG_CHECK(columns[g] == size || (last && columns[g] > 0 && columns[g] < size), LPGEMM_NOT_SUPPORTED,
-              "%s puts %lld columns into group %lld and %lld into the others: groups must have equal sizes", g_idx->name,
-              (long long)columns[g], (long long)g, (long long)size);
+              "%s puts %lld columns into group %lld and %lld into the others: groups must have equal sizes",
+              g_idx->name, (long long)columns[g], (long long)g, (long long)size);
   }
   *group_k = size;
   return LPGEMM_SUCCESS;

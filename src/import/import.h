@@ -11,7 +11,7 @@ typedef struct lpg_reader lpg_reader;
 /* One matrix of a checkpoint after its check: sizes and pointers that a reader may use without looking again. */
 typedef struct lpg_part {
   const lpg_reader *reader;
-  lpgemm_weight_desc_t desc; /* of the whole matrix in the file, in packed column order; global_scale 0 or 1: none */
+  lpgemm_weight_desc_t desc;    /* of the whole matrix in the file, in packed column order; global_scale 0 or 1: none */
   const lpgemm_tensor_t *codes; /* the tensors by what they hold; NULL where absent */
   const lpgemm_tensor_t *scales, *zeros;
   const uint8_t *code_data; /* of this expert; in host memory when codes() and numbers() are called */
@@ -32,21 +32,21 @@ struct lpg_reader {
    * most LPG_BAND. Called by several threads at once. */
   void (*codes)(const lpg_part *part, int64_t row, int64_t rows, uint8_t *codes);
   /* Numbers of a section of those rows, in packed order and the section's type: dense [rows][count of the axis]. Rows
-   * of group_n that share numbers are each asked for. out is aligned to 8 bytes. */
+   * of group_n that share numbers are each asked for. out is aligned to its type. */
   void (*numbers)(const lpg_part *part, lpg_section_id id, int64_t row, int64_t rows, void *out);
 };
 
 enum { LPG_BAND = 64 }; /* rows read at once */
 
-extern const lpg_reader lpgemm_i_read_gptq, lpgemm_i_read_gptq_v2;                                    /* gptq.c */
-extern const lpg_reader lpgemm_i_read_awq, lpgemm_i_read_awq_gemv, lpgemm_i_read_awq_gemv_fast;       /* awq.c */
-extern const lpg_reader lpgemm_i_read_compressed;                                                     /* compressed.c */
-extern const lpg_reader lpgemm_i_read_scaled;                                                         /* scaled.c */
-extern const lpg_reader lpgemm_i_read_nvfp4, lpgemm_i_read_mxfp;                                      /* fp4.c */
-extern const lpg_reader lpgemm_i_read_bitsandbytes;                                                   /* bitsandbytes.c */
-extern const lpg_reader lpgemm_i_read_hqq;                                                            /* hqq.c */
-extern const lpg_reader lpgemm_i_read_bitnet, lpgemm_i_read_bitnet_auto;                              /* bitnet.c */
-extern const lpg_reader lpgemm_i_read_gguf;                                                           /* gguf.c */
+extern const lpg_reader lpgemm_i_read_gptq, lpgemm_i_read_gptq_v2;                              /* gptq.c */
+extern const lpg_reader lpgemm_i_read_awq, lpgemm_i_read_awq_gemv, lpgemm_i_read_awq_gemv_fast; /* awq.c */
+extern const lpg_reader lpgemm_i_read_compressed;                                               /* compressed.c */
+extern const lpg_reader lpgemm_i_read_scaled;                                                   /* scaled.c */
+extern const lpg_reader lpgemm_i_read_nvfp4, lpgemm_i_read_mxfp;                                /* fp4.c */
+extern const lpg_reader lpgemm_i_read_bitsandbytes;                                             /* bitsandbytes.c */
+extern const lpg_reader lpgemm_i_read_hqq;                                                      /* hqq.c */
+extern const lpg_reader lpgemm_i_read_bitnet, lpgemm_i_read_bitnet_auto;                        /* bitnet.c */
+extern const lpg_reader lpgemm_i_read_gguf;                                                     /* gguf.c */
 
 /* ---- parts to a description: parts.c ---- */
 
@@ -72,7 +72,8 @@ void lpgemm_i_close_parts(lpg_joined *joined);
 const lpgemm_tensor_t *lpgemm_i_tensor(const lpgemm_import_t *import, const char *name);
 
 /* Checks that a tensor is there, has one of the types (0 ends the list), is not empty and has exactly `bytes` as shape
- * and type say (of GGUF's block types the reader checks the bytes). No dimension is above 2^40, and the numbers fit 2^58.
+ * and type say (of GGUF's block types the reader checks the bytes). No dimension is above 2^40, and the numbers fit
+ * 2^58.
  */
 lpgemm_status_t lpgemm_i_need_tensor(const lpgemm_import_t *import, const char *name, const lpgemm_dtype_t *types,
                                      const lpgemm_tensor_t **tensor);
@@ -99,8 +100,10 @@ int64_t lpgemm_i_elements(const lpgemm_tensor_t *tensor);
 int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i);
 double lpgemm_i_real(const lpgemm_tensor_t *tensor, int64_t i);
 
-/* A tensor with one number, which must be finite and not 0, as a scale; its inverse if `divides`. */
-lpgemm_status_t lpgemm_i_global_scale(const lpgemm_tensor_t *tensor, int divides, lpg_part *part);
+/* A tensor with one number, or one for each of `experts`, which must be finite and not 0, as desc.global_scale; its
+ * inverse if `divides`. */
+lpgemm_status_t lpgemm_i_global_scale(const lpgemm_tensor_t *tensor, int64_t expert, int64_t experts, int divides,
+                                      lpg_part *part);
 
 /* ---- groups and orders: groups.c ---- */
 

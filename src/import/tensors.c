@@ -65,7 +65,8 @@ static lpgemm_status_t check_tensor(const lpgemm_tensor_t *t, const lpgemm_dtype
   size_t length = 0;
   for (int i = 0; types[i]; i++) {
     fits |= types[i] == t->type;
-    length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", lpgemm_dtype_name(types[i]));
+    length +=
+        (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", lpgemm_dtype_name(types[i]));
     if (length >= sizeof names) length = sizeof names - 1;
   }
   LPG_CHECK(fits, LPGEMM_INVALID_TYPE, "%s is of type %s; it must be of one of these: %s", t->name,
@@ -91,8 +92,8 @@ lpgemm_status_t lpgemm_i_may_have_tensor(const lpgemm_import_t *import, const ch
 lpgemm_status_t lpgemm_i_need_tensor(const lpgemm_import_t *import, const char *name, const lpgemm_dtype_t *types,
                                      const lpgemm_tensor_t **tensor) {
   LPG_TRY(lpgemm_i_may_have_tensor(import, name, types, tensor));
-  LPG_CHECK(*tensor, LPGEMM_INVALID_ARGUMENT, "there is no tensor %s among the %zu of this layer, and its format needs it",
-            name, import->count);
+  LPG_CHECK(*tensor, LPGEMM_INVALID_ARGUMENT,
+            "there is no tensor %s among the %zu of this layer, and its format needs it", name, import->count);
   return LPGEMM_SUCCESS;
 }
 
@@ -139,14 +140,16 @@ double lpgemm_i_real(const lpgemm_tensor_t *tensor, int64_t i) {
   }
 }
 
-lpgemm_status_t lpgemm_i_global_scale(const lpgemm_tensor_t *tensor, int divides, lpg_part *part) {
+lpgemm_status_t lpgemm_i_global_scale(const lpgemm_tensor_t *tensor, int64_t expert, int64_t experts, int divides,
+                                      lpg_part *part) {
   char shape[LPG_SHAPE_TEXT];
-  LPG_CHECK(lpgemm_i_elements(tensor) == 1, LPGEMM_INVALID_SIZE, "%s is %s; it must be one number", tensor->name,
-            lpgemm_i_shape_text(tensor, shape));
-  double value = lpgemm_i_real(tensor, 0);
+  const int64_t elements = lpgemm_i_elements(tensor);
+  LPG_CHECK(elements == 1 || elements == experts, LPGEMM_INVALID_SIZE, "%s is %s; it must be one number%s",
+            tensor->name, lpgemm_i_shape_text(tensor, shape), experts > 1 ? ", or one an expert" : "");
+  double value = lpgemm_i_real(tensor, elements == 1 ? 0 : expert);
   float scale = (float)(divides ? 1.0 / value : value);
-  LPG_CHECK(isfinite(scale) && scale != 0.0f, LPGEMM_CORRUPT_DATA, "%s is %g; it must be finite and not 0", tensor->name,
-            value);
+  LPG_CHECK(isfinite(scale) && scale != 0.0f, LPGEMM_CORRUPT_DATA, "%s is %g; it must be finite and not 0",
+            tensor->name, value);
   part->desc.global_scale = scale;
   part->global_name = tensor->name;
   return LPGEMM_SUCCESS;

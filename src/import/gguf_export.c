@@ -19,6 +19,9 @@ static lpgemm_status_t same_size(const lpg_ggml *type, const char *field, int64_
   return LPGEMM_SUCCESS;
 }
 
+/* Columns of a group, where 0 and what is beyond the row stand for the whole row. */
+static int64_t columns_of(int64_t group, int64_t k) { return group == 0 || group > k ? k : group; }
+
 static lpgemm_status_t same_number(const lpg_ggml *type, const char *field, float has, float needs) {
   LPG_CHECK(has == needs, LPGEMM_NOT_SUPPORTED, "desc.%s of these weights is %g, but %s has %g", field, (double)has,
             type->name, (double)needs);
@@ -34,8 +37,11 @@ static lpgemm_status_t check_fit(const lpgemm_weight_desc_t *d, int number, cons
   LPG_TRY(same_type(type, "type", d->type, needs->type));
   LPG_TRY(same_type(type, "scale_type", d->scale_type, needs->scale_type));
   LPG_TRY(same_type(type, "super_scale_type", d->super_scale_type, needs->super_scale_type));
-  LPG_TRY(same_size(type, "group_k", d->group_k, needs->group_k));
-  LPG_TRY(same_size(type, "super_k", d->super_k, needs->super_k));
+  LPG_CHECK(d->k % type->block == 0, LPGEMM_NOT_SUPPORTED,
+            "these weights have %lld columns, but %s has blocks of %d: k must be a multiple", (long long)d->k,
+            type->name, type->block);
+  if (d->k > 0) LPG_TRY(same_size(type, "group_k", columns_of(d->group_k, d->k), needs->group_k));
+  if (d->k > 0 && needs->super_k) LPG_TRY(same_size(type, "super_k", columns_of(d->super_k, d->k), needs->super_k));
   LPG_TRY(same_size(type, "zero", (int64_t)d->zero, (int64_t)needs->zero));
   LPG_TRY(same_type(type, "zero_type", d->zero_type, needs->zero_type));
   LPG_TRY(same_type(type, "super_zero_type", d->super_zero_type, needs->super_zero_type));
@@ -52,9 +58,6 @@ static lpgemm_status_t check_fit(const lpgemm_weight_desc_t *d, int number, cons
             "the columns of these weights are ordered, and GGUF keeps no order");
   LPG_TRY(same_type(type, "row_scales", d->row_scales, 0));
   LPG_TRY(same_size(type, "group_n", d->group_n, 0));
-  LPG_CHECK(d->k % type->block == 0, LPGEMM_NOT_SUPPORTED,
-            "these weights have %lld columns, but %s has blocks of %d: k must be a multiple", (long long)d->k,
-            type->name, type->block);
   return LPGEMM_SUCCESS;
 }
 

@@ -12,7 +12,7 @@ static const lpg_reader *const readers[] = {
     &lpgemm_i_read_gptq,          &lpgemm_i_read_gptq_v2,      &lpgemm_i_read_awq,    &lpgemm_i_read_awq_gemv,
     &lpgemm_i_read_awq_gemv_fast, &lpgemm_i_read_compressed,   &lpgemm_i_read_scaled, &lpgemm_i_read_nvfp4,
     &lpgemm_i_read_mxfp,          &lpgemm_i_read_bitsandbytes, &lpgemm_i_read_hqq,    &lpgemm_i_read_bitnet,
-    &lpgemm_i_read_bitnet_auto};
+    &lpgemm_i_read_bitnet_auto,   &lpgemm_i_read_gguf};
 
 static const lpg_reader *reader_of(lpgemm_format_t format) {
   for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {

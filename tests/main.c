@@ -29,6 +29,7 @@ enum {
   SUITE(pack, BOTH)         \
   SUITE(blob, BOTH)         \
   SUITE(quantize, BOTH)     \
+  SUITE(import, CPU)        \
   SUITE(dispatch, CPU)      \
   SUITE(plan, CPU)          \
   SUITE(gemm_family, BOTH)  \

@@ -314,8 +314,11 @@ typedef struct lpgemm_weight_desc {
   uint32_t reserved[2];
   lpgemm_columns_t columns;
   lpgemm_dtype_t row_scales; /* F32: a factor a row, times all that is above; 0 = none */
-  int64_t group_n;           /* rows that share scales, zeros and minima: 0 = 1, or a multiple of 16 (FP8 blocks: 128);
-                                the last of them may be fewer. Appended since 0.1.0: a struct without it is accepted */
+  /* appended since 0.1.0: a struct that ends here is accepted */
+  int64_t group_n; /* rows that share scales, zeros and minima: 0 = 1, or a multiple of 16 (FP8 blocks: 128); the last
+                      of them may be fewer. Arrays of these have ceil(n / group_n) rows then */
+  int64_t x_k;     /* ORDERED: columns of X and of the source, of which column_order names k: a rank's part of a matrix
+                      that is cut by columns; 0 = k */
 } lpgemm_weight_desc_t;
 
 typedef enum lpgemm_code_layout {
@@ -428,7 +431,9 @@ typedef enum lpgemm_part {
   LPGEMM_PART_SCALES = 1,
   LPGEMM_PART_ZEROS = 2,
   LPGEMM_PART_SUPER_SCALES = 3,
-  LPGEMM_PART_SUPER_ZEROS = 4
+  LPGEMM_PART_SUPER_ZEROS = 4,
+  LPGEMM_PART_ROW_SCALES = 5,  /* F32 [n] */
+  LPGEMM_PART_COLUMN_ORDER = 6 /* int32_t [k] */
 } lpgemm_part_t;
 
 /* Gives back scales or zeros exactly as they were packed, row-major and dense, in host memory. */

@@ -25,6 +25,7 @@ ALLOWED = {
     "src/pack/": CUDA,
     "src/cuda/": PART + ["src/pack/pack.h", "src/pack/activation.h", "src/kernels/prim/"],
     "src/cpu/": PART + ["src/pack/activation.h", "src/pack/sections.h"],
+    "src/cpu/packing.c": PART + ["src/pack/pack.h"],
     "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
     "src/dispatch/": PART,
     "src/import/": PART + ["src/pack/pack.h", "src/cpu/cpu.h"],  # reads and packs bands on the pool's threads

@@ -83,6 +83,9 @@ static lpgemm_status_t open_hqq(const lpgemm_import_t *import, lpg_part *part) {
   LPG_TRY(read_setting(import, "axis", 1, &axis));
   LPG_CHECK(axis == 1, LPGEMM_NOT_SUPPORTED, "HQQ with axis %g has groups down the columns: quantise with axis = 1",
             axis);
+  LPG_CHECK(!lpgemm_i_tensor(import, "scale_q") && !lpgemm_i_tensor(import, "zero_q"), LPGEMM_NOT_SUPPORTED,
+            "scale_q or zero_q: HQQ whose scales or zeros are quantised themselves is not read; quantise with "
+            "quant_scale and quant_zero off");
   LPG_TRY(read_setting(import, "nbits", import->bits, &bits));
   LPG_TRY(read_setting(import, "group_size", (double)import->group_k, &group));
   if (bits == 1.58) bits = 2; /* ternary codes are stored in 2 bits */

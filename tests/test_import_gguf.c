@@ -2,8 +2,8 @@
  * the values that ggml computed; export as the inverse of import; and what is refused. */
 #include <math.h>
 
-#include "sample.h"
 #include "import/iq.h"
+#include "sample.h"
 #include "test.h"
 
 static lpgemm_handle_t handle;
@@ -148,6 +148,8 @@ static const kind kinds[] = {
     {"q2_0", 42, 64, 18, 1, q2_0},
 };
 enum { KINDS = (int)(sizeof kinds / sizeof kinds[0]) };
+
+static int has_grid(const kind *type) { return strncmp(type->name, "iq", 2) == 0 && !type->lossless; }
 
 static const kind *kind_of(const char *name) {
   for (int i = 0; i < KINDS; i++) {
@@ -306,6 +308,48 @@ static void grids(void) {
     }
     CHECK(hash == grid[g].hash);
   }
+}
+
+/* ---- the values that ggml computed ---- */
+
+/* Compares with n x k little-endian fp32 numbers of a file. */
+static void check_expected(const char *name, lpgemm_weights_t weights, int64_t numbers) {
+  char path[256];
+  snprintf(path, sizeof path, "tests/golden/formats/%s.w.f32", name);
+  float *want = test_alloc((size_t)numbers * sizeof *want), *got = test_alloc((size_t)numbers * sizeof *got);
+  FILE *file = fopen(path, "rb");
+  CHECK(file && fread(want, sizeof *want, (size_t)numbers, file) == (size_t)numbers);
+  if (file) fclose(file);
+  CHECK_STATUS(lpgemm_unpack_weights(handle, weights, LPGEMM_F32, got, 0), LPGEMM_SUCCESS);
+  test_wait();
+  int64_t i = 0;
+  while (i < numbers && same(got[i], (double)want[i])) i++;
+  if (i < numbers) {
+    test_fail(__FILE__, __LINE__, "number %lld is %a, not %a", (long long)i, (double)got[i], (double)want[i]);
+  }
+  test_free(want);
+  test_free(got);
+}
+
+/* Blocks by ggml's own quantiser, or random bits under plausible scales. */
+static void golden(const kind *type, const char *blocks) {
+  if (!test_case("import_gguf/golden/%s/%s", type->name, blocks)) return;
+  char name[64];
+  snprintf(name, sizeof name, "gguf-%s-%s", type->name, blocks);
+  lpgemm_file_t file = NULL;
+  lpgemm_tensor_t tensor = {0};
+  CHECK_STATUS(lpgemm_file_open("tests/golden/formats/all_types.gguf", &file), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_file_find(file, name, &tensor), LPGEMM_SUCCESS);
+  tensor.name = "weight";
+  lpgemm_import_t part = {.size = sizeof part};
+  part.format = LPGEMM_FORMAT_GGUF;
+  part.tensors = &tensor;
+  part.count = 1;
+  lpgemm_weights_t weights = NULL;
+  CHECK_STATUS(lpgemm_import_weights(handle, &part, 1, NULL, 0, &weights), LPGEMM_SUCCESS);
+  if (weights) check_expected(name, weights, tensor.shape[0] * tensor.shape[1]);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_file_close(file), LPGEMM_SUCCESS);
 }
 
 /* ---- export ---- */
@@ -518,9 +562,14 @@ void suite_import_gguf(void) {
   grids();
   for (int i = 0; i < KINDS; i++) random_blocks(&kinds[i]);
   for (int i = 0; i < KINDS; i++) {
-    if (strncmp(kinds[i].name, "iq", 2) == 0 && !kinds[i].lossless) every_index(&kinds[i]);
+    if (has_grid(&kinds[i])) every_index(&kinds[i]);
   }
   for (int i = 0; i < KINDS; i++) slices(&kinds[i]);
+  for (int i = 0; i < KINDS; i++) {
+    int no_quantiser = kinds[i].number == 41 || kinds[i].number == 42; /* types that are newer than the vectors */
+    if (!no_quantiser) golden(&kinds[i], "quantised");
+    if (!no_quantiser && !has_grid(&kinds[i])) golden(&kinds[i], "bits");
+  }
   for (int i = 0; i < KINDS; i++) {
     if (kinds[i].lossless) round_trip(&kinds[i]);
   }

@@ -28,8 +28,10 @@ enum {
   SUITE(format, BOTH)       \
   SUITE(pack, BOTH)         \
   SUITE(pieces, CPU)        \
+  SUITE(import_gguf, BOTH)  \
   SUITE(blob, BOTH)         \
   SUITE(quantize, BOTH)     \
+  SUITE(import, CPU)        \
   SUITE(dispatch, CPU)      \
   SUITE(plan, CPU)          \
   SUITE(gemm_family, BOTH)  \

@@ -29,6 +29,9 @@ enum {
   SUITE(pack, BOTH)         \
   SUITE(blob, BOTH)         \
   SUITE(quantize, BOTH)     \
+  SUITE(files, CPU)         \
+  SUITE(files_hostile, CPU) \
+  SUITE(container, CPU)     \
   SUITE(dispatch, CPU)      \
   SUITE(plan, CPU)          \
   SUITE(gemm_family, BOTH)  \

@@ -1,8 +1,9 @@
-/* Writes what the fuzzers start from: seeds BLOB_DIRECTORY TUNING_DIRECTORY. */
+/* Writes what the fuzzers start from: seeds DIRECTORY, which has a folder fuzz_NAME for each of them. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lpgemm.h"
+#include "seeds_files.h"
 
 enum { N = 18, K = 80 };
 
@@ -49,7 +50,7 @@ static void save(lpgemm_handle_t handle, lpgemm_weights_t weights, const char *d
   lpgemm_weights_info_t info = {.size = sizeof info};
   check(lpgemm_weights_info(weights, &info));
   char path[512];
-  snprintf(path, sizeof path, "%s/%zu.blob", directory, number);
+  snprintf(path, sizeof path, "%s/fuzz_validate/%zu.blob", directory, number);
   void *bytes = malloc(info.packed_bytes);
   check(lpgemm_serialize(handle, weights, bytes, info.packed_bytes));
   FILE *file = fopen(path, "wb");
@@ -90,10 +91,11 @@ static lpgemm_weights_t pack_version_2(lpgemm_handle_t handle) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    fprintf(stderr, "usage: seeds BLOB_DIRECTORY TUNING_DIRECTORY\n");
+  if (argc != 2) {
+    fprintf(stderr, "usage: seeds DIRECTORY\n");
     return 2;
   }
+  char path[512];
   lpgemm_config_t config = {.size = sizeof config};
   config.backend = LPGEMM_BACKEND_CPU;
   config.num_threads = 1;
@@ -113,15 +115,19 @@ int main(int argc, char **argv) {
     lpgemm_weights_t weights;
     check(lpgemm_quantize_weights(handle, &desc, LPGEMM_QUANTIZE_ABSMAX, w, LPGEMM_F32, 0, NULL, 0, &weights));
     save(handle, weights, argv[1], i);
+    if (i == 0) {
+      snprintf(path, sizeof path, "%s/fuzz_container/small.lpg", argv[1]);
+      check(seeds_container(path, handle, weights));
+    }
     if (i % 4 == 0) check(lpgemm_autotune(handle, weights, rows, 3, &options));
     check(lpgemm_weights_destroy(weights));
   }
   lpgemm_weights_t version_2 = pack_version_2(handle);
   save(handle, version_2, argv[1], sizeof matrices / sizeof matrices[0]);
   check(lpgemm_weights_destroy(version_2));
-  char path[512];
-  snprintf(path, sizeof path, "%s/measured.txt", argv[2]);
+  snprintf(path, sizeof path, "%s/fuzz_tuning/measured.txt", argv[1]);
   check(lpgemm_tuning_save(handle, path));
   check(lpgemm_destroy(handle));
+  seeds_files(argv[1]);
   return 0;
 }

@@ -4,7 +4,12 @@
 
 #include "import.h"
 
-enum { MOST_PARTS = 1024, LARGEST_GROUP_N = 128 /* of rows, so that a band of them stays small */ };
+enum {
+  MOST_PARTS = 1024,
+  LARGEST_GROUP_N = 128, /* of rows, so that a band of them stays small */
+  MOST_GROWTH = 4,       /* no format needs so much: the types that are expanded double */
+  SMALL_BYTES = 64 << 20
+};
 
 /* ---- one part ---- */
 
@@ -167,6 +172,24 @@ static lpgemm_status_t join(lpg_joined *joined) {
   return LPGEMM_SUCCESS;
 }
 
+/* Rows are padded to 16 and columns to a tile: a matrix that is much longer than wide, or the other way round, could
+ * make memory of many times its file. */
+static lpgemm_status_t check_growth(const lpg_joined *joined) {
+  lpg_packed packed;
+  LPG_TRY(lpgemm_i_make_packed(&joined->desc, &packed));
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < joined->count; i++) {
+    const lpgemm_tensor_t *scales = joined->part[i].scales;
+    bytes += joined->part[i].codes->bytes + (scales ? scales->bytes : 0);
+  }
+  LPG_CHECK(packed.total_bytes <= SMALL_BYTES || (packed.total_bytes - SMALL_BYTES) / MOST_GROWTH <= bytes,
+            LPGEMM_NOT_SUPPORTED,
+            "%lld rows of %lld columns have %llu bytes and would become %llu, nearly all of them padding",
+            (long long)joined->desc.n, (long long)joined->desc.k, (unsigned long long)bytes,
+            (unsigned long long)packed.total_bytes);
+  return LPGEMM_SUCCESS;
+}
+
 lpgemm_status_t lpgemm_i_open_parts(const lpgemm_import_t *parts, size_t count, lpg_joined *joined) {
   memset(joined, 0, sizeof *joined);
   LPG_CHECK(parts, LPGEMM_NULL_POINTER, "parts is NULL");
@@ -180,8 +203,7 @@ lpgemm_status_t lpgemm_i_open_parts(const lpgemm_import_t *parts, size_t count, 
     LPG_TRY(open_part(&parts[i], &joined->part[i], &joined->slice[i]));
   }
   LPG_TRY(join(joined));
-  lpg_packed packed; /* whatever is left to be wrong with a description */
-  return lpgemm_i_make_packed(&joined->desc, &packed);
+  return check_growth(joined);
 }
 
 void lpgemm_i_close_parts(lpg_joined *joined) {

@@ -8,7 +8,7 @@
 
 enum { TEXT = 512 };
 
-lpgemm_status_t lpgemm_i_refuse(lpg_memory *memory, const char **refusal, const char *format, ...) {
+lpgemm_status_t lpgemm_i_refuse_layer(lpg_memory *memory, const char **refusal, const char *format, ...) {
   char text[400];
   va_list args;
   va_start(args, format);
@@ -168,9 +168,9 @@ static lpgemm_status_t refuse_listed(lpg_config *config, const char *layer, lpg_
     int listed;
     LPG_TRY(is_listed(config, lists[i], layer, &listed));
     if (listed) {
-      return lpgemm_i_refuse(config->memory, &settings->refusal,
-                             "the config has it in \"%s\", but its tensors are quantised; one of them is wrong",
-                             lists[i]);
+      return lpgemm_i_refuse_layer(config->memory, &settings->refusal,
+                                   "the config has it in \"%s\", but its tensors are quantised; one of them is wrong",
+                                   lists[i]);
     }
   }
   return LPGEMM_SUCCESS;
@@ -223,7 +223,7 @@ static lpgemm_status_t gptq_format(lpg_config *config, lpg_settings *s) {
     snprintf(format, sizeof format, "marlin");
   }
   if (!*format || strcmp(format, "gptq") == 0 || s->format == LPGEMM_FORMAT_GPTQ_V2) return LPGEMM_SUCCESS;
-  return lpgemm_i_refuse(
+  return lpgemm_i_refuse_layer(
       config->memory, &s->refusal,
       "checkpoint_format is \"%.60s\"; \"gptq\" and \"gptq_v2\" are read: save the model as one of them", format);
 }
@@ -236,12 +236,12 @@ static lpgemm_status_t awq_format(lpg_config *config, lpg_settings *s) {
   if (strcmp(version, "gemv") == 0) s->format = LPGEMM_FORMAT_AWQ_GEMV;
   if (strcmp(version, "gemv_fast") == 0) s->format = LPGEMM_FORMAT_AWQ_GEMV_FAST;
   if (strcmp(backend, "llm-awq") == 0) {
-    return lpgemm_i_refuse(config->memory, &s->refusal,
-                           "backend is \"llm-awq\"; \"autoawq\" is read: convert the model with AutoAWQ");
+    return lpgemm_i_refuse_layer(config->memory, &s->refusal,
+                                 "backend is \"llm-awq\"; \"autoawq\" is read: convert the model with AutoAWQ");
   }
   if (!*version || strcmp(version, "gemm") == 0 || s->format != LPGEMM_FORMAT_AWQ) return LPGEMM_SUCCESS;
-  return lpgemm_i_refuse(config->memory, &s->refusal,
-                         "version is \"%.60s\"; \"gemm\", \"gemv\" and \"gemv_fast\" are read", version);
+  return lpgemm_i_refuse_layer(config->memory, &s->refusal,
+                               "version is \"%.60s\"; \"gemm\", \"gemv\" and \"gemv_fast\" are read", version);
 }
 
 static lpgemm_status_t auto_round_format(lpg_config *config, lpg_settings *s) {
@@ -250,10 +250,11 @@ static lpgemm_status_t auto_round_format(lpg_config *config, lpg_settings *s) {
   if (!*packing) word(config->quantization, "backend", packing, sizeof packing);
   s->format = strstr(packing, "auto_awq") ? LPGEMM_FORMAT_AWQ : LPGEMM_FORMAT_GPTQ;
   if (strstr(packing, "auto_awq") || strstr(packing, "auto_gptq")) return LPGEMM_SUCCESS;
-  return lpgemm_i_refuse(config->memory, &s->refusal,
-                         "packing_format is \"%.60s\"; \"auto_round:auto_gptq\" and \"auto_round:auto_awq\" are read: "
-                         "export the model as one of them",
-                         packing);
+  return lpgemm_i_refuse_layer(
+      config->memory, &s->refusal,
+      "packing_format is \"%.60s\"; \"auto_round:auto_gptq\" and \"auto_round:auto_awq\" are read: "
+      "export the model as one of them",
+      packing);
 }
 
 lpgemm_status_t lpgemm_i_config_qweight(lpg_config *config, const char *layer, lpg_settings *s) {
@@ -273,13 +274,14 @@ lpgemm_status_t lpgemm_i_config_qweight(lpg_config *config, const char *layer, l
       dense = integer(own, "bits", 0) >= 16;
       break;
     case LPG_METHOD_NONE:
-      return lpgemm_i_refuse(config->memory, &s->refusal,
-                             "it has qweight, and whether that is GPTQ or AWQ only a config says; put the model's "
-                             "config.json beside the file");
+      return lpgemm_i_refuse_layer(
+          config->memory, &s->refusal,
+          "it has qweight, and whether that is GPTQ or AWQ only a config says; put the model's "
+          "config.json beside the file");
     default:
-      return lpgemm_i_refuse(config->memory, &s->refusal,
-                             "quant_method is \"%s\", whose qweight is not read; gptq, awq and auto-round are",
-                             config->method_name);
+      return lpgemm_i_refuse_layer(config->memory, &s->refusal,
+                                   "quant_method is \"%s\", whose qweight is not read; gptq, awq and auto-round are",
+                                   config->method_name);
   }
   s->bits = (int32_t)integer(own, "bits", integer(all, "bits", integer(all, "w_bit", 0)));
   s->group_k = group_of(own, "group_size", integer(all, "group_size", integer(all, "q_group_size", 0)));
@@ -287,8 +289,8 @@ lpgemm_status_t lpgemm_i_config_qweight(lpg_config *config, const char *layer, l
   if (!order.at) order = lpgemm_i_json_member(all, "desc_act");
   s->without_order = lpgemm_i_json_kind(order) == 'f';
   if (dense && !s->refusal) {
-    return lpgemm_i_refuse(config->memory, &s->refusal,
-                           "the config says that it is not quantised, but its tensors are; one of them is wrong");
+    return lpgemm_i_refuse_layer(config->memory, &s->refusal,
+                                 "the config says that it is not quantised, but its tensors are; one of them is wrong");
   }
   return s->refusal ? LPGEMM_SUCCESS : refuse_listed(config, layer, s);
 }
@@ -355,9 +357,9 @@ static lpgemm_status_t read_blocks(lpg_config *config, lpg_json blocks, lpg_sett
   }
   s->group_k = sides[1];
   if (count == 2 && sides[0] == sides[1] && sides[0] > 0) return LPGEMM_SUCCESS;
-  return lpgemm_i_refuse(config->memory, &s->refusal,
-                         "its scales belong to blocks of %lld rows and %lld columns; only square blocks are read",
-                         (long long)sides[0], (long long)sides[1]);
+  return lpgemm_i_refuse_layer(config->memory, &s->refusal,
+                               "its scales belong to blocks of %lld rows and %lld columns; only square blocks are read",
+                               (long long)sides[0], (long long)sides[1]);
 }
 
 static lpgemm_status_t compressed(lpg_config *config, const char *layer, lpg_settings *s) {
@@ -365,16 +367,17 @@ static lpgemm_status_t compressed(lpg_config *config, const char *layer, lpg_set
   lpg_json group;
   LPG_TRY(find_group(config, layer, &group));
   if (!group.at) {
-    return lpgemm_i_refuse(config->memory, &s->refusal, "no target in config_groups of the config means it");
+    return lpgemm_i_refuse_layer(config->memory, &s->refusal, "no target in config_groups of the config means it");
   }
   word(group, "format", format, sizeof format);
   if (!*format) word(config->quantization, "format", format, sizeof format);
   s->format = compressed_format(format);
   if (!s->format) {
-    return lpgemm_i_refuse(config->memory, &s->refusal,
-                           "format is \"%.60s\", which is not read; pack-quantized, int-, float- and naive-quantized, "
-                           "nvfp4-, mxfp4- and mxfp6-pack-quantized and mxfp8-quantized are",
-                           format);
+    return lpgemm_i_refuse_layer(
+        config->memory, &s->refusal,
+        "format is \"%.60s\", which is not read; pack-quantized, int-, float- and naive-quantized, "
+        "nvfp4-, mxfp4- and mxfp6-pack-quantized and mxfp8-quantized are",
+        format);
   }
   const lpg_json weights = lpgemm_i_json_member(group, "weights");
   s->bits = (int32_t)integer(weights, "num_bits", 0);
@@ -387,9 +390,9 @@ lpgemm_status_t lpgemm_i_config_packed(lpg_config *config, const char *layer, lp
   *s = (lpg_settings){0};
   if (config->method == LPG_METHOD_COMPRESSED_TENSORS) return compressed(config, layer, s);
   if (config->method == LPG_METHOD_NONE) return LPGEMM_SUCCESS; /* tensors may be enough */
-  return lpgemm_i_refuse(config->memory, &s->refusal,
-                         "it has weight_packed, but quant_method is \"%s\"; compressed-tensors is expected",
-                         config->method_name);
+  return lpgemm_i_refuse_layer(config->memory, &s->refusal,
+                               "it has weight_packed, but quant_method is \"%s\"; compressed-tensors is expected",
+                               config->method_name);
 }
 
 lpgemm_status_t lpgemm_i_config_scaled(lpg_config *config, const char *layer, lpg_settings *s) {
@@ -402,10 +405,11 @@ lpgemm_status_t lpgemm_i_config_scaled(lpg_config *config, const char *layer, lp
     case LPG_METHOD_NONE:
     case LPG_METHOD_MODELOPT: return LPGEMM_SUCCESS;
     default:
-      return lpgemm_i_refuse(config->memory, &s->refusal,
-                             "it has a weight of 8 bits with scales, but quant_method is \"%s\"; fp8, fbgemm_fp8, "
-                             "modelopt and compressed-tensors are read",
-                             config->method_name);
+      return lpgemm_i_refuse_layer(
+          config->memory, &s->refusal,
+          "it has a weight of 8 bits with scales, but quant_method is \"%s\"; fp8, fbgemm_fp8, "
+          "modelopt and compressed-tensors are read",
+          config->method_name);
   }
 }
 
@@ -415,6 +419,6 @@ lpgemm_status_t lpgemm_i_config_bitnet(lpg_config *config, lpg_settings *s) {
   const int multiplies = strcmp(linear, "autobitlinear") == 0;
   *s = (lpg_settings){.format = multiplies ? LPGEMM_FORMAT_BITNET_AUTO : LPGEMM_FORMAT_BITNET, .bits = 2};
   if (!*linear || multiplies || strcmp(linear, "bitlinear") == 0) return LPGEMM_SUCCESS;
-  return lpgemm_i_refuse(config->memory, &s->refusal,
-                         "linear_class is \"%.60s\"; \"bitlinear\" and \"autobitlinear\" are read", linear);
+  return lpgemm_i_refuse_layer(config->memory, &s->refusal,
+                               "linear_class is \"%.60s\"; \"bitlinear\" and \"autobitlinear\" are read", linear);
 }

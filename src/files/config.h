@@ -51,6 +51,7 @@ lpgemm_status_t lpgemm_i_config_scaled(lpg_config *config, const char *layer, lp
 lpgemm_status_t lpgemm_i_config_bitnet(lpg_config *config, lpg_settings *settings);
 
 /* Keeps a sentence. */
-lpgemm_status_t lpgemm_i_refuse(lpg_memory *memory, const char **refusal, const char *format, ...) LPG_PRINTF(3, 4);
+lpgemm_status_t lpgemm_i_refuse_layer(lpg_memory *memory, const char **refusal, const char *format, ...)
+    LPG_PRINTF(3, 4);
 
 #endif

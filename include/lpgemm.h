@@ -315,8 +315,11 @@ typedef struct lpgemm_weight_desc {
   uint32_t reserved[2];
   lpgemm_columns_t columns;
   lpgemm_dtype_t row_scales; /* F32: a factor a row, times all that is above; 0 = none */
-  int64_t group_n;           /* rows that share scales, zeros and minima: 0 = 1, or a multiple of 16 (FP8 blocks: 128);
-                                the last of them may be fewer. Appended since 0.1.0: a struct without it is accepted */
+  /* appended since 0.1.0: a struct that ends here is accepted */
+  int64_t group_n; /* rows that share scales, zeros and minima: 0 = 1, or a multiple of 16 (FP8 blocks: 128); the last
+                      of them may be fewer. Arrays of these have ceil(n / group_n) rows then */
+  int64_t x_k;     /* ORDERED: columns of X and of the source, of which column_order names k: a rank's part of a matrix
+                      that is cut by columns; 0 = k */
 } lpgemm_weight_desc_t;
 
 typedef enum lpgemm_code_layout {
@@ -429,7 +432,9 @@ typedef enum lpgemm_part {
   LPGEMM_PART_SCALES = 1,
   LPGEMM_PART_ZEROS = 2,
   LPGEMM_PART_SUPER_SCALES = 3,
-  LPGEMM_PART_SUPER_ZEROS = 4
+  LPGEMM_PART_SUPER_ZEROS = 4,
+  LPGEMM_PART_ROW_SCALES = 5,  /* F32 [n] */
+  LPGEMM_PART_COLUMN_ORDER = 6 /* int32_t [k] */
 } lpgemm_part_t;
 
 /* Gives back scales or zeros exactly as they were packed, row-major and dense, in host memory. */
@@ -503,8 +508,8 @@ typedef struct lpgemm_import {
   uint32_t reserved[4];
 } lpgemm_import_t;
 
-/* What the parts, stacked along N, become. Pure: reads shapes, and small tensors (settings, shapes, g_idx, global
- * scales), which must lie in host memory. */
+/* What the parts, stacked along N, become. Set desc->size first. Pure: reads shapes, and small tensors (settings,
+ * shapes, g_idx, global scales), which must lie in host memory. */
 lpgemm_status_t lpgemm_import_desc(const lpgemm_import_t *parts, size_t count, lpgemm_weight_desc_t *desc);
 
 /* Packs them: one matrix, or q, k and v, or gate and up, in one call. Parts must have one format, K, group and column
@@ -521,7 +526,8 @@ lpgemm_status_t lpgemm_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weig
 
 /* Writes weights as GGUF blocks of type `ggml` (Q4_0 is 2, Q8_0 is 8, ...): n rows of k / block blocks, where the type
  * holds just these numbers; otherwise NOT_SUPPORTED says why. An import of GGUF blocks comes back byte for byte, but
- * for types that are expanded (IQ1 to IQ3, TQ1_0), which are refused. out is host memory. */
+ * for types that are expanded (IQ1 to IQ3, TQ1_0), which are refused. Blocks have no place for global_scale: only NVFP4
+ * takes one, which then belongs into the tensor beside the blocks. out is host memory. */
 lpgemm_status_t lpgemm_export(lpgemm_handle_t handle, lpgemm_weights_t weights, int ggml, void *out, size_t out_bytes);
 lpgemm_status_t lpgemm_export_size(lpgemm_weights_t weights, int ggml, size_t *bytes);
 

@@ -33,7 +33,7 @@ static lpgemm_status_t prepare_trial(lpgemm_handle_t handle, trial *t) {
   /* 0.8125 and the like in every type: the bytes 0x3a and 0x3b are ordinary numbers in all of them */
   static const uint8_t pattern[8] = {0x3a, 0x3b, 0x3b, 0x3a, 0x3a, 0x3a, 0x3b, 0x3b};
   size_t m = (size_t)t->args.m, workspace_bytes = 0;
-  size_t x_bytes = m * (size_t)packed->desc.k * (size_t)lpg_bytes(t->args.x_type);
+  size_t x_bytes = m * (size_t)packed->x_k * (size_t)lpg_bytes(t->args.x_type);
   size_t y_bytes = m * (size_t)packed->desc.n * (size_t)lpg_bytes(t->args.y_type);
   LPG_TRY(fill(handle, x_bytes, pattern, sizeof pattern, &t->x));
   LPG_TRY(fill(handle, y_bytes, pattern, sizeof pattern, &t->y));
@@ -130,8 +130,8 @@ static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_autotun
                                     lpgemm_autotune_options_t *options, lpgemm_run_args_t *args) {
   memset(options, 0, sizeof *options);
   memset(args, 0, sizeof *args);
-  if (from) LPG_TRY(lpgemm_i_copy_struct(options, sizeof *options, from, "options"));
-  if (options->args) LPG_TRY(lpgemm_i_copy_struct(args, sizeof *args, options->args, "args"));
+  if (from) LPG_TRY(lpgemm_i_copy_struct(options, sizeof *options, sizeof *options, from, "options"));
+  if (options->args) LPG_TRY(lpgemm_i_copy_struct(args, sizeof *args, sizeof *args, options->args, "args"));
   args->size = sizeof *args;
   args->ldx = args->ldy = args->ldc = 0;
   args->kernel = NULL;

@@ -82,7 +82,7 @@ static lpgemm_status_t read_forced_kernel(const char **forced) {
 static lpgemm_status_t read_config(const lpgemm_config_t *from, lpgemm_config_t *config) {
   memset(config, 0, sizeof *config);
   LPG_TRY(read_log_level()); /* first, so that the checks below are logged */
-  if (from) LPG_TRY(lpgemm_i_copy_struct(config, sizeof *config, from, "config"));
+  if (from) LPG_TRY(lpgemm_i_copy_struct(config, sizeof *config, sizeof *config, from, "config"));
   LPG_TRY(lpgemm_i_check_reserved(config->reserved, 3, "config"));
   LPG_CHECK((int)config->backend >= 0 && config->backend <= LPGEMM_BACKEND_CUDA, LPGEMM_INVALID_ARGUMENT,
             "config.backend is %d; it must be an LPGEMM_BACKEND_ value", (int)config->backend);
@@ -103,6 +103,7 @@ static lpgemm_status_t open_device(lpgemm_config_t *config, lpg_device *device) 
 }
 
 static void release(lpgemm_handle_t handle) {
+  if (handle->ordered_x) handle->backend->release(handle->device.index, handle->ordered_x);
   if (handle->scratch) handle->backend->release(handle->device.index, handle->scratch);
   lpgemm_i_pool_destroy(handle->pool);
   lpgemm_i_tuning_destroy(handle->tuning);
@@ -114,6 +115,7 @@ static lpgemm_status_t fill(lpgemm_handle_t handle, const lpgemm_config_t *confi
     handle->pool = lpgemm_i_pool_create(config->num_threads);
     LPG_CHECK(handle->pool, LPGEMM_OUT_OF_MEMORY, "no memory for %d threads", handle->device.threads);
     handle->device.threads = lpgemm_i_pool_threads(handle->pool);
+    LPG_TRY(handle->backend->allocate(handle->device.index, LPG_ORDERED_BYTES, &handle->ordered_x));
   } else {
     LPG_TRY(handle->backend->allocate(handle->device.index, LPG_HANDLE_SCRATCH, &handle->scratch));
   }

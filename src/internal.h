@@ -81,6 +81,7 @@ typedef struct lpg_call {
   lpg_problem problem;
   int skip_product;                     /* alpha is 0: neither X nor W may be read */
   const uint8_t *section[LPG_SECTIONS]; /* the weights' sections, NULL where absent */
+  const float *row_scales;              /* [n_padded], what the sums of a row of W are multiplied by; NULL: 1 */
   const void *x;
   int64_t ldx;
   const float *x_scale; /* NULL with LPGEMM_X_SCALE_NONE */
@@ -120,6 +121,8 @@ typedef struct lpg_tuning lpg_tuning;
 
 /* ---- what a backend does: one table each, src/cpu/backend.c and the CUDA one; arguments are checked ---- */
 
+typedef struct lpg_source lpg_source; /* src/pack/pack.h */
+
 typedef struct lpg_backend {
   /* Describes device `index`; LPGEMM_NO_BACKEND with a sentence if it is not there. threads: CPU only. */
   lpgemm_status_t (*open)(int32_t index, int32_t threads, lpg_device *device);
@@ -135,11 +138,19 @@ typedef struct lpg_backend {
   int (*can_read)(int32_t device, const void *memory);
   lpgemm_status_t (*copy_in)(lpgemm_handle_t handle, void *to, const void *from_host, size_t bytes);
   lpgemm_status_t (*copy_out)(lpgemm_handle_t handle, void *to_host, const void *from, size_t bytes);
+  /* 1 if memory of the backend's kind holds what memory of the host does. */
+  int (*equals)(lpgemm_handle_t handle, const void *memory, const void *host, size_t bytes);
   lpgemm_status_t (*synchronize)(lpgemm_handle_t handle);
   /* 1 while the handle's stream is captured, when it cannot be waited for. NULL: never. */
   int (*is_capturing)(lpgemm_handle_t handle);
-  lpgemm_status_t (*pack)(lpgemm_handle_t handle, const lpg_packed *packed, const lpgemm_weight_source_t *source,
-                          uint8_t *blob, lpg_content *content);
+  /* NULL: it takes every matrix. Else refuses, with a sentence, those that it does not. */
+  lpgemm_status_t (*takes)(const lpg_packed *packed);
+  /* A blob is begun, gets its rows, with the column order in place, and is finished (src/pack/pack.h). NULL for begin
+   * and finish: packing all rows does it. */
+  lpgemm_status_t (*begin)(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob);
+  lpgemm_status_t (*pack_rows)(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_source *source,
+                               int64_t first_row, uint8_t *blob, lpg_content *content);
+  lpgemm_status_t (*finish)(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob, lpg_content *content);
   lpgemm_status_t (*quantize)(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_quantize_method_t method,
                               const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content);
   lpgemm_status_t (*unpack)(lpgemm_handle_t handle, const lpg_packed *packed, const uint8_t *blob,
@@ -149,6 +160,10 @@ typedef struct lpg_backend {
   lpgemm_status_t (*quantize_activations)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                           lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                           int64_t ldo, float *scale, lpgemm_x_scale_t mode);
+  /* Brings `k` columns of each row of X into an order, which is memory of the backend's kind: out[i][j] =
+   * x[i][order[j]], rows of out ldo apart. Elements of 1, 2 or 4 bytes. NULL: weights with an order are not taken. */
+  lpgemm_status_t (*gather)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
+                            int64_t ldx, const int32_t *order, void *out, int64_t ldo);
   lpgemm_status_t (*lut_build)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
                                int64_t ldx, void *tables);
 } lpg_backend;
@@ -161,7 +176,7 @@ const lpg_backend *lpgemm_i_backend(lpgemm_backend_t backend);
 
 /* ---- the objects behind the public handles ---- */
 
-enum { LPG_HANDLE_SCRATCH = 8192 };
+enum { LPG_HANDLE_SCRATCH = 8192, LPG_ORDERED_BYTES = 2 << 20 };
 
 struct lpgemm_handle {
   lpg_device device;
@@ -171,8 +186,10 @@ struct lpgemm_handle {
   void *workspace;
   size_t workspace_bytes;
   lpgemm_pointer_mode_t pointer_mode;
-  void *scratch;  /* CUDA backend: LPG_HANDLE_SCRATCH bytes of device memory for packing to report in */
-  lpg_pool *pool; /* CPU backend */
+  void *scratch;   /* CUDA backend: LPG_HANDLE_SCRATCH bytes of device memory for packing to report in */
+  lpg_pool *pool;  /* CPU backend */
+  void *ordered_x; /* CPU backend: LPG_ORDERED_BYTES for rows of X in the order of columns, where the workspace has no
+                      room for them; not touched, so no memory of the machine's, before the first such run */
   lpg_tuning *tuning;
   const char *forced_kernel; /* LPGEMM_KERNEL; NULL: none */
   lpg_remembered remembered[LPG_REMEMBERED];
@@ -184,9 +201,26 @@ struct lpgemm_weights {
   lpg_content content;
   lpgemm_backend_t backend;
   int32_t device;
-  uint8_t *memory;  /* the blob, in memory of the backend's kind */
-  void *allocation; /* what to free, NULL if the memory is the caller's */
+  uint8_t *memory;           /* the blob, in memory of the backend's kind */
+  void *allocation;          /* what to free, NULL if the memory is the caller's */
+  struct lpg_pieces *pieces; /* which rows are packed; NULL: all, and the blob is finished */
 };
+
+/* ---- making weights: open, fill the memory, then publish or release ---- */
+
+lpgemm_status_t lpgemm_i_open_weights(lpgemm_handle_t handle, const lpg_packed *packed, void *memory,
+                                      lpgemm_weights_t *out);
+void lpgemm_i_release_weights(lpgemm_weights_t weights);
+/* Publishes weights whose filling ended with `status`, or releases them. */
+lpgemm_status_t lpgemm_i_close_weights(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_status_t status,
+                                       lpgemm_weights_t *out);
+
+/* What lpgemm_pack_rows() consists of, for rows that come from elsewhere: that the rows may be packed, and are not yet;
+ * the order, which is put in place with the first rows and compared with the others'; and, when the rows are in the
+ * blob, that they are. One thread at a time, while any number of them packs. */
+lpgemm_status_t lpgemm_i_check_rows(lpgemm_weights_t weights, int64_t first_row, int64_t rows);
+lpgemm_status_t lpgemm_i_take_order(lpgemm_handle_t handle, lpgemm_weights_t weights, const int32_t *order);
+void lpgemm_i_add_rows(lpgemm_weights_t weights, int64_t first_row, int64_t rows, const lpg_content *content);
 
 /* Chooses a kernel for weights and a problem with them, or finds what was chosen before. */
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
@@ -198,11 +232,13 @@ void lpgemm_i_leave(lpgemm_handle_t handle, int32_t before);
 
 /* ---- live objects: a handle that was destroyed, or never was one, is recognised without touching it ---- */
 
+/* PIECES: weights that are not finished. CONTAINER: one that is written. */
 typedef enum lpg_object {
   LPG_OBJECT_HANDLE = 1,
   LPG_OBJECT_WEIGHTS = 2,
-  LPG_OBJECT_FILE = 3,
-  LPG_OBJECT_CONTAINER = 4 /* that is written */
+  LPG_OBJECT_PIECES = 3,
+  LPG_OBJECT_FILE = 4,
+  LPG_OBJECT_CONTAINER = 5
 } lpg_object;
 
 lpgemm_status_t lpgemm_i_live_add(const void *object, lpg_object kind);
@@ -218,7 +254,11 @@ void lpgemm_i_retire(void *object);
 lpgemm_status_t lpgemm_i_check_handle(lpgemm_handle_t handle);
 lpgemm_status_t lpgemm_i_check_weights(lpgemm_weights_t weights);
 
-/* Both are live and on the same device. */
+/* The same for weights that are being packed, on the handle's device. */
+lpgemm_status_t lpgemm_i_check_pieces(lpgemm_handle_t handle, lpgemm_weights_t weights);
+
+/* Live objects that are on the same device; and both. */
+lpgemm_status_t lpgemm_i_check_device(lpgemm_handle_t handle, lpgemm_weights_t weights);
 lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t weights);
 
 /* Bits of one number of a tensor of a file; 0 for block types of GGUF and for a number that is no type. No call takes
@@ -227,9 +267,9 @@ int lpgemm_i_stored_bits(lpgemm_dtype_t type);
 
 /* ---- arguments ---- */
 
-/* Copies a caller's struct, which starts with its size: refuses a size below what the library knows, and a non-zero
- * tail beyond it. */
-lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, const void *from, const char *name);
+/* Copies a caller's struct, which starts with its size: refuses a size below `least`, what it had in 0.1.0, and a
+ * non-zero tail beyond what the library knows. Fields that the caller's struct does not have read as zero. */
+lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, size_t least, const void *from, const char *name);
 
 /* Lookup tables of m rows of k columns, and that they do not overlap a matrix of as many rows. */
 lpgemm_status_t lpgemm_i_check_tables(const void *tables, size_t tables_bytes, int64_t m, int64_t k, const char *name,

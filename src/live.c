@@ -104,6 +104,8 @@ lpgemm_status_t lpgemm_i_check_handle(lpgemm_handle_t handle) {
 
 lpgemm_status_t lpgemm_i_check_weights(lpgemm_weights_t weights) {
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; make them with lpgemm_pack_weights()");
+  LPG_CHECK(!lpgemm_i_is_live(weights, LPG_OBJECT_PIECES), LPGEMM_INVALID_HANDLE,
+            "weights %p are not complete; call lpgemm_weights_finish() when all rows are packed", (void *)weights);
   LPG_CHECK(lpgemm_i_is_live(weights, LPG_OBJECT_WEIGHTS), LPGEMM_INVALID_HANDLE,
             "weights %p are no live weights: they were destroyed, or never made", (void *)weights);
   return LPGEMM_SUCCESS;

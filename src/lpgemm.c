@@ -7,12 +7,21 @@
 #include "lut/lut.h"
 
 /* Arguments as they came in, checked and with defaults resolved, and what they need of the workspace in front of the
- * kernel's own part. */
+ * kernel's own part.
+ *
+ * Weights with an order of columns multiply a copy of X in that order: one step in front of any kernel, so that no
+ * kernel knows of it, and X is read in disorder once and not once for every tile of W. The copy lies in the workspace.
+ * Where that has no room for it, the CPU backend, which often gets no workspace at all, multiplies some rows after the
+ * others, with their copy in memory that the handle has had from the start. */
 typedef struct request {
   lpgemm_run_args_t args;
   lpg_call call;
   const char *forced;
   size_t quantized_bytes, scale_bytes; /* of X quantised inside */
+  size_t ordered_bytes;                /* of X in the order of columns; 0: it stays where it is */
+  int64_t ordered_ld;                  /* whole vectors of 16 bytes */
+  int in_handle;                       /* 1: that is memory of the handle */
+  int64_t rows_at_once;                /* of X; 0: there is no room for the copy of one */
 } request;
 
 static size_t align256(size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -53,7 +62,7 @@ static lpgemm_status_t check_sizes(const request *r, const lpg_packed *packed) {
   const lpgemm_run_args_t *a = &r->args;
   LPG_CHECK(a->m >= 0, LPGEMM_INVALID_SIZE, "m is %lld; it must be 0 or more", (long long)a->m);
   LPG_CHECK(a->m <= INT32_MAX, LPGEMM_SIZE_OVERFLOW, "m is %lld; at most %d rows fit", (long long)a->m, INT32_MAX);
-  LPG_TRY(lpgemm_i_check_ld("ldx", a->ldx, "k", packed->desc.k, a->m));
+  LPG_TRY(lpgemm_i_check_ld("ldx", a->ldx, packed->desc.x_k ? "x_k" : "k", packed->x_k, a->m));
   LPG_TRY(lpgemm_i_check_ld("ldy", a->ldy, "n", packed->desc.n, a->m));
   return lpgemm_i_check_ld("ldc", a->ldc, "n", packed->desc.n, a->m);
 }
@@ -76,9 +85,13 @@ static lpgemm_status_t check_int32(const request *r, const lpg_packed *packed) {
   LPG_CHECK(lpg_is_integer_kind(a->x_type) && a->x_scale_mode == LPGEMM_X_SCALE_NONE, LPGEMM_NOT_SUPPORTED,
             "y_type is i32, but x is %s%s; int32 output needs integer X without scales", lpgemm_dtype_name(a->x_type),
             a->x_scale_mode != LPGEMM_X_SCALE_NONE ? " with scales" : "");
-  LPG_CHECK(lpg_is_integer_kind(d->type) && d->scale_type == 0 && d->global_scale == 1.0f, LPGEMM_NOT_SUPPORTED,
+  LPG_CHECK(lpg_is_integer_kind(d->type) && d->scale_type == 0 && d->global_scale == 1.0f && d->row_scales == 0,
+            LPGEMM_NOT_SUPPORTED,
             "y_type is i32, but the weights are %s with %s scales; int32 output needs integer weights without scales",
-            lpgemm_dtype_name(d->type), d->scale_type ? lpgemm_dtype_name(d->scale_type) : "global");
+            lpgemm_dtype_name(d->type),
+            d->scale_type   ? lpgemm_dtype_name(d->scale_type)
+            : d->row_scales ? "row"
+                            : "global");
   LPG_CHECK(d->zero == LPGEMM_ZERO_NONE ||
                 (d->zero == LPGEMM_ZERO_CONSTANT && fabsf(d->zero_constant) <= 256.0f &&
                  d->zero_constant == (float)(int)d->zero_constant) ||
@@ -103,9 +116,9 @@ static lpgemm_status_t check_pointer(const char *name, const void *pointer, lpge
 /* Whether one of the two begins in the other, where that one's rows leave no gaps: rows of both may take turns. */
 static int overlap(const lpgemm_run_args_t *a, const lpg_packed *packed) {
   const uintptr_t x = (uintptr_t)a->x, y = (uintptr_t)a->y;
-  const uint64_t k = (uint64_t)packed->desc.k, n = (uint64_t)packed->desc.n, m = (uint64_t)a->m;
+  const uint64_t k = (uint64_t)packed->x_k, n = (uint64_t)packed->desc.n, m = (uint64_t)a->m;
   if (k == 0 || n == 0 || m == 0) return 0;
-  const int in_x = a->ldx == packed->desc.k && y >= x && y - x < m * k * (uint64_t)lpg_bytes(a->x_type);
+  const int in_x = a->ldx == packed->x_k && y >= x && y - x < m * k * (uint64_t)lpg_bytes(a->x_type);
   const int in_y = a->ldy == packed->desc.n && x >= y && x - y < m * n * (uint64_t)lpg_bytes(a->y_type);
   return x == y || in_x || in_y;
 }
@@ -177,7 +190,7 @@ static lpgemm_status_t read_args(lpgemm_handle_t handle, const lpgemm_run_args_t
   memset(r, 0, sizeof *r);
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(args, LPGEMM_NULL_POINTER, "args is NULL");
-  LPG_TRY(lpgemm_i_copy_struct(&r->args, sizeof r->args, args, "args"));
+  LPG_TRY(lpgemm_i_copy_struct(&r->args, sizeof r->args, sizeof r->args, args, "args"));
   LPG_TRY(lpgemm_i_check_reserved(r->args.reserved, 4, "args"));
   return LPGEMM_SUCCESS;
 }
@@ -186,6 +199,7 @@ static lpgemm_status_t read_args(lpgemm_handle_t handle, const lpgemm_run_args_t
 static int x_is_unaligned(const request *r) {
   const lpgemm_run_args_t *a = &r->args;
   const int64_t k = r->call.problem.weights->desc.k;
+  if (r->ordered_bytes) return 0;
   if (a->quantize_x) return k % 16 != 0;
   return (uintptr_t)a->x % 16 != 0 || a->ldx * lpg_bytes(a->x_type) % 16 != 0 || a->ldx >= INT64_C(1) << 39;
 }
@@ -196,7 +210,7 @@ static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lp
   if (a->x_type == 0) a->x_type = handle->default_type;
   if (a->y_type == 0) a->y_type = handle->default_type;
   if (a->bias_type == 0) a->bias_type = a->y_type;
-  if (a->ldx == 0) a->ldx = packed->desc.k;
+  if (a->ldx == 0) a->ldx = packed->x_k;
   if (a->ldy == 0) a->ldy = packed->desc.n;
   if (a->ldc == 0) a->ldc = packed->desc.n;
   LPG_TRY(check_types(r));
@@ -212,13 +226,20 @@ static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lp
   p->level = a->level;
   p->batch_invariant = a->batch_invariant;
   p->tables = a->tables != NULL;
-  p->x_unaligned = x_is_unaligned(r);
   p->workspace = SIZE_MAX;
   r->forced = a->kernel ? a->kernel : handle->forced_kernel;
+  r->rows_at_once = a->m;
   if (a->quantize_x) {
-    r->quantized_bytes = align256((size_t)a->m * (size_t)packed->desc.k);
+    r->quantized_bytes = align256((size_t)a->m * (size_t)packed->x_k);
     r->scale_bytes = align256((size_t)a->m * sizeof(float));
   }
+  if (packed->desc.columns) {
+    LPG_CHECK(!a->tables, LPGEMM_NOT_SUPPORTED,
+              "tables are given, but the columns of the weights have an order of their own; those need x itself");
+    r->ordered_ld = lpg_round_up(packed->desc.k, 16 / lpg_bytes(p->x_type));
+    r->ordered_bytes = align256((size_t)a->m * (size_t)r->ordered_ld * (size_t)lpg_bytes(p->x_type));
+  }
+  p->x_unaligned = x_is_unaligned(r);
   return LPGEMM_SUCCESS;
 }
 
@@ -227,9 +248,20 @@ static lpgemm_status_t choose(lpgemm_handle_t handle, const request *r, lpg_choi
                          r->forced, choice);
 }
 
-/* What the handle's workspace leaves for a kernel. */
+/* What stands in front of the kernel's part of the workspace. */
+static size_t own_bytes(const request *r) {
+  return r->quantized_bytes + r->scale_bytes + (r->in_handle ? 0 : r->ordered_bytes);
+}
+
+/* Where X in the order of columns goes, and what the handle's workspace leaves for a kernel. */
 static void set_workspace(lpgemm_handle_t handle, request *r) {
-  size_t own = r->quantized_bytes + r->scale_bytes, all = handle->workspace_bytes;
+  const size_t all = handle->workspace_bytes;
+  r->in_handle = all < own_bytes(r) && r->ordered_bytes > 0 && handle->ordered_x;
+  if (r->in_handle) {
+    const size_t row = (size_t)r->ordered_ld * (size_t)lpg_bytes(r->call.problem.x_type);
+    r->rows_at_once = (int64_t)(LPG_ORDERED_BYTES / row);
+  }
+  const size_t own = own_bytes(r);
   r->call.problem.workspace = all > own ? all - own : 0;
 }
 
@@ -256,6 +288,7 @@ static void fill_call(lpgemm_handle_t handle, request *r) {
   for (int i = 0; i < LPG_SECTIONS; i++) {
     call->section[i] = w->packed.section[i].bytes ? w->memory + w->packed.section[i].offset : NULL;
   }
+  call->row_scales = (const float *)(const void *)call->section[LPG_SECTION_ROW_SCALES];
   call->x = a->x;
   call->ldx = a->ldx;
   call->x_scale = a->x_scale;
@@ -276,12 +309,36 @@ static lpgemm_status_t quantize_inside(lpgemm_handle_t handle, request *r) {
   const lpgemm_run_args_t *a = &r->args;
   uint8_t *codes = handle->workspace;
   float *scale = (float *)(void *)(codes + r->quantized_bytes);
-  LPG_TRY(handle->backend->quantize_activations(handle, a->m, r->call.problem.weights->desc.k, a->x, a->x_type, a->ldx,
-                                                a->quantize_x, codes, r->call.problem.weights->desc.k, scale,
-                                                LPGEMM_X_SCALE_ROW));
+  const int64_t k = r->call.problem.weights->x_k;
+  LPG_TRY(handle->backend->quantize_activations(handle, a->m, k, a->x, a->x_type, a->ldx, a->quantize_x, codes, k,
+                                                scale, LPGEMM_X_SCALE_ROW));
   r->call.x = codes;
-  r->call.ldx = r->call.problem.weights->desc.k;
+  r->call.ldx = k;
   r->call.x_scale = scale;
+  return LPGEMM_SUCCESS;
+}
+
+/* X in the order of columns, all rows of it or some after the others. */
+static lpgemm_status_t multiply_ordered(lpgemm_handle_t handle, const request *r, const lpg_kernel *kernel) {
+  const lpg_call *whole = &r->call;
+  const lpg_packed *packed = whole->problem.weights;
+  const int64_t x_bytes = lpg_bytes(whole->problem.x_type), y_bytes = lpg_bytes(whole->problem.y_type);
+  const int32_t *order = (const int32_t *)(const void *)whole->section[LPG_SECTION_COLUMN_ORDER];
+  uint8_t *ordered = r->in_handle ? handle->ordered_x : (uint8_t *)handle->workspace + own_bytes(r) - r->ordered_bytes;
+  for (int64_t row = 0; row < whole->problem.m; row += r->rows_at_once) {
+    lpg_call call = *whole;
+    const int64_t left = whole->problem.m - row;
+    call.problem.m = left < r->rows_at_once ? left : r->rows_at_once;
+    LPG_TRY(handle->backend->gather(handle, call.problem.m, packed->desc.k,
+                                    (const uint8_t *)whole->x + row * whole->ldx * x_bytes, whole->problem.x_type,
+                                    whole->ldx, order, ordered, r->ordered_ld));
+    call.x = ordered;
+    call.ldx = r->ordered_ld;
+    if (whole->problem.x_scale_mode == LPGEMM_X_SCALE_ROW) call.x_scale = whole->x_scale + row;
+    call.y = (uint8_t *)whole->y + row * whole->ldy * y_bytes;
+    if (whole->c) call.c = (const uint8_t *)whole->c + row * whole->ldc * y_bytes;
+    LPG_TRY(kernel->launch(&call));
+  }
   return LPGEMM_SUCCESS;
 }
 
@@ -291,7 +348,10 @@ static lpgemm_status_t launch(lpgemm_handle_t handle, request *r, const lpg_kern
   LPG_TRY(lpgemm_i_enter(handle, &before));
   lpgemm_status_t status = lpgemm_i_profile_start(handle, &start);
   if (status == LPGEMM_SUCCESS && r->args.quantize_x && !r->call.skip_product) status = quantize_inside(handle, r);
-  if (status == LPGEMM_SUCCESS) status = kernel->launch(&r->call);
+  if (status == LPGEMM_SUCCESS) {
+    const int is_ordered = r->ordered_bytes > 0 && !r->call.skip_product;
+    status = is_ordered ? multiply_ordered(handle, r, kernel) : kernel->launch(&r->call);
+  }
   if (status == LPGEMM_SUCCESS) status = lpgemm_i_profile_end(handle, &r->call.problem, kernel->name, start);
   lpgemm_i_leave(handle, before);
   return status;
@@ -311,7 +371,11 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   if (r.args.m == 0 || packed->desc.n == 0) return LPGEMM_SUCCESS;
   LPG_TRY(read_scalars(&r, handle, scalars));
   LPG_TRY(check_pointers(&r, packed));
-  size_t own = r.quantized_bytes + r.scale_bytes;
+  size_t own = own_bytes(&r);
+  LPG_CHECK(r.rows_at_once > 0, LPGEMM_WORKSPACE_TOO_SMALL,
+            "the workspace has %zu bytes, but X in the order of the weights' %lld columns needs %zu; see "
+            "lpgemm_workspace_size() and lpgemm_set_workspace()",
+            handle->workspace_bytes, (long long)packed->desc.k, own + r.ordered_bytes);
   size_t needed = own + lpgemm_i_workspace_of(kernel, &r.call.problem, &handle->device);
   LPG_CHECK(handle->workspace_bytes >= needed, LPGEMM_WORKSPACE_TOO_SMALL,
             "the workspace has %zu bytes, but kernel %s needs %zu; see lpgemm_workspace_size() and "
@@ -378,7 +442,7 @@ lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t w
   if (r.forced && *r.forced) {
     LPG_TRY(lpgemm_i_name_kernel(lpgemm_i_registry, lpgemm_i_registry_count, "kernel", r.forced, &forced));
   }
-  *bytes = r.quantized_bytes + r.scale_bytes +
+  *bytes = own_bytes(&r) +
            lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, r.forced);
   return LPGEMM_SUCCESS;
 }
@@ -394,6 +458,7 @@ lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc
   LPG_TRY(read_args(handle, &args, &r));
   lpg_packed packed;
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
+  if (handle->backend->takes) LPG_TRY(handle->backend->takes(&packed));
   LPG_TRY(make_problem(handle, &r, &packed, 255));
   return choose(handle, &r, &choice);
 }
@@ -420,7 +485,7 @@ lpgemm_status_t lpgemm_list_kernels(lpgemm_kernel_info_t *list, size_t capacity,
   lpgemm_kernel_info_t info;
   for (size_t i = 0; i < filled; i++) {
     const uint8_t *at = (const uint8_t *)list + i * stride;
-    LPG_TRY(lpgemm_i_copy_struct(&info, sizeof info, at, "list"));
+    LPG_TRY(lpgemm_i_copy_struct(&info, sizeof info, sizeof info, at, "list"));
     LPG_CHECK(info.size == stride, LPGEMM_INVALID_STRUCT, "list[%zu].size is %zu, but list[0].size is %zu", i,
               info.size, stride);
   }

@@ -1,17 +1,9 @@
-/* Weights: packing, unpacking, files. Checks arguments and leaves the work to the backend. */
+/* Weights: their life, what they hold, files. Checks arguments and leaves the work to the backend. */
 #include <stdlib.h>
 
 #include "dispatch/dispatch.h"
 #include "internal.h"
 #include "pack/pack.h"
-
-lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *bytes) {
-  LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
-  lpg_packed packed;
-  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
-  *bytes = (size_t)packed.total_bytes;
-  return LPGEMM_SUCCESS;
-}
 
 lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max) {
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
@@ -30,20 +22,9 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
 
 /* ---- making weights: open, fill the memory, then publish or abandon ---- */
 
-static lpgemm_status_t check_memory(const lpg_packed *packed, const void *memory, size_t memory_bytes) {
-  if (!memory) {
-    LPG_CHECK(memory_bytes == 0, LPGEMM_NULL_POINTER, "memory is NULL, but memory_bytes is %zu", memory_bytes);
-    return LPGEMM_SUCCESS;
-  }
-  LPG_CHECK((uintptr_t)memory % 256 == 0, LPGEMM_MISALIGNED, "memory is %p; it must be 256-byte aligned", memory);
-  LPG_CHECK(memory_bytes >= packed->total_bytes, LPGEMM_BUFFER_TOO_SMALL,
-            "memory_bytes is %zu; lpgemm_packed_size() says %llu", memory_bytes,
-            (unsigned long long)packed->total_bytes);
-  return LPGEMM_SUCCESS;
-}
-
-static lpgemm_status_t open_weights(lpgemm_handle_t handle, const lpg_packed *packed, void *memory,
-                                    lpgemm_weights_t *out) {
+lpgemm_status_t lpgemm_i_open_weights(lpgemm_handle_t handle, const lpg_packed *packed, void *memory,
+                                      lpgemm_weights_t *out) {
+  if (handle->backend->takes) LPG_TRY(handle->backend->takes(packed));
   lpgemm_weights_t w = calloc(1, sizeof *w);
   LPG_CHECK(w, LPGEMM_OUT_OF_MEMORY, "no memory for a weights object");
   static _Atomic uint64_t weights_made;
@@ -64,17 +45,17 @@ static lpgemm_status_t open_weights(lpgemm_handle_t handle, const lpg_packed *pa
   return LPGEMM_SUCCESS;
 }
 
-static void release(lpgemm_weights_t w) {
+void lpgemm_i_release_weights(lpgemm_weights_t w) {
+  free(w->pieces);
   if (w->allocation) lpgemm_i_backend(w->backend)->release(w->device, w->allocation);
   lpgemm_i_retire(w);
 }
 
-/* Publishes weights whose filling ended with `status`, or frees them. */
-static lpgemm_status_t close_weights(lpgemm_handle_t handle, lpgemm_weights_t w, lpgemm_status_t status,
-                                     lpgemm_weights_t *out) {
+lpgemm_status_t lpgemm_i_close_weights(lpgemm_handle_t handle, lpgemm_weights_t w, lpgemm_status_t status,
+                                       lpgemm_weights_t *out) {
   if (status == LPGEMM_SUCCESS) status = lpgemm_i_live_add(w, LPG_OBJECT_WEIGHTS);
   if (status != LPGEMM_SUCCESS) {
-    release(w);
+    lpgemm_i_release_weights(w);
     return status;
   }
   status = lpgemm_prepare(handle, w, INT32_MAX);
@@ -86,76 +67,50 @@ static lpgemm_status_t close_weights(lpgemm_handle_t handle, lpgemm_weights_t w,
   return LPGEMM_SUCCESS;
 }
 
-lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
-                                    const lpgemm_weight_source_t *source, void *memory, size_t memory_bytes,
-                                    lpgemm_weights_t *weights) {
-  LPG_TRY(lpgemm_i_check_handle(handle));
-  LPG_CHECK(source, LPGEMM_NULL_POINTER, "source is NULL");
-  LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
-  lpg_packed packed;
-  lpgemm_weight_source_t s;
-  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
-  LPG_TRY(lpgemm_i_copy_struct(&s, sizeof s, source, "source"));
-  LPG_TRY(lpgemm_i_check_reserved(s.reserved, 4, "source"));
-  if (s.codes_ld == 0) s.codes_ld = packed.desc.k;
-  LPG_TRY(lpgemm_i_check_source(&packed, &s));
-  LPG_TRY(check_memory(&packed, memory, memory_bytes));
-  int32_t before;
-  lpgemm_weights_t w;
-  LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = open_weights(handle, &packed, memory, &w);
-  if (status == LPGEMM_SUCCESS) {
-    status = close_weights(handle, w, handle->backend->pack(handle, &packed, &s, w->memory, &w->content), weights);
-  }
-  lpgemm_i_leave(handle, before);
-  return status;
-}
-
-lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
-                                        lpgemm_quantize_method_t method, const void *w, lpgemm_dtype_t w_type,
-                                        int64_t ldw, void *memory, size_t memory_bytes, lpgemm_weights_t *weights) {
-  LPG_TRY(lpgemm_i_check_handle(handle));
-  LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
-  lpg_packed packed;
-  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
-  LPG_CHECK((int)method >= 0 && method <= LPGEMM_QUANTIZE_MSE, LPGEMM_INVALID_ARGUMENT,
-            "method is %d; it must be an LPGEMM_QUANTIZE_ value", (int)method);
-  LPG_CHECK(lpg_is_real(w_type), LPGEMM_INVALID_TYPE, "w_type is %s; it must be f32, f16 or bf16",
-            lpgemm_dtype_name(w_type));
-  LPG_CHECK(w || packed.desc.n == 0 || packed.desc.k == 0, LPGEMM_NULL_POINTER, "w is NULL");
-  LPG_CHECK((uintptr_t)w % (uintptr_t)lpg_bytes(w_type) == 0, LPGEMM_MISALIGNED,
-            "w is %p; it must be aligned to its element type %s", w, lpgemm_dtype_name(w_type));
-  if (ldw == 0) ldw = packed.desc.k;
-  LPG_TRY(lpgemm_i_check_ld("ldw", ldw, "k", packed.desc.k, packed.desc.n));
-  LPG_TRY(check_memory(&packed, memory, memory_bytes));
-  int32_t before;
-  lpgemm_weights_t made;
-  LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = open_weights(handle, &packed, memory, &made);
-  if (status == LPGEMM_SUCCESS) {
-    status = handle->backend->quantize(handle, &packed, method, w, w_type, ldw, made->memory, &made->content);
-    status = close_weights(handle, made, status, weights);
-  }
-  lpgemm_i_leave(handle, before);
-  return status;
-}
-
 lpgemm_status_t lpgemm_weights_destroy(lpgemm_weights_t weights) {
   if (!weights) return LPGEMM_SUCCESS;
-  LPG_CHECK(lpgemm_i_live_remove(weights, LPG_OBJECT_WEIGHTS), LPGEMM_INVALID_HANDLE,
-            "weights %p are no live weights: they were destroyed before, or never made", (void *)weights);
-  release(weights);
+  LPG_CHECK(lpgemm_i_live_remove(weights, LPG_OBJECT_WEIGHTS) || lpgemm_i_live_remove(weights, LPG_OBJECT_PIECES),
+            LPGEMM_INVALID_HANDLE, "weights %p are no live weights: they were destroyed before, or never made",
+            (void *)weights);
+  lpgemm_i_release_weights(weights);
   return LPGEMM_SUCCESS;
 }
 
 /* ---- looking at weights ---- */
 
+/* The struct of 0.1.0, whose description ended before group_n: who compiled against that gets his answer in it. */
+typedef struct info_0_1 {
+  size_t size;
+  uint8_t desc[offsetof(lpgemm_weight_desc_t, group_n)];
+  lpgemm_backend_t backend;
+  int32_t device;
+  uint32_t layout_id;
+  const void *memory;
+  size_t packed_bytes;
+  uint64_t payload_hash;
+} info_0_1;
+
+static void write_old_info(const lpgemm_weights_info_t *from, info_0_1 *to) {
+  memset(to, 0, sizeof *to);
+  to->size = sizeof *to;
+  memcpy(to->desc, &from->desc, sizeof to->desc);
+  const size_t desc_size = sizeof to->desc;
+  memcpy(to->desc, &desc_size, sizeof desc_size);
+  to->backend = from->backend;
+  to->device = from->device;
+  to->layout_id = from->layout_id;
+  to->memory = from->memory;
+  to->packed_bytes = from->packed_bytes;
+  to->payload_hash = from->payload_hash;
+}
+
 lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_info_t *info) {
   LPG_TRY(lpgemm_i_check_weights(weights));
   LPG_CHECK(info, LPGEMM_NULL_POINTER, "info is NULL");
   lpgemm_weights_info_t i;
-  LPG_TRY(lpgemm_i_copy_struct(&i, sizeof i, info, "info"));
-  size_t size = i.size;
+  const int is_old = info->size == sizeof(info_0_1);
+  if (!is_old) LPG_TRY(lpgemm_i_copy_struct(&i, sizeof i, sizeof i, info, "info"));
+  size_t size = info->size;
   memset(&i, 0, sizeof i);
   i.size = size;
   i.desc = weights->packed.desc;
@@ -165,7 +120,11 @@ lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_inf
   i.memory = weights->memory;
   i.packed_bytes = (size_t)weights->packed.total_bytes;
   i.payload_hash = weights->content.payload_hash;
-  *info = i;
+  if (is_old) {
+    write_old_info(&i, (info_0_1 *)(void *)info);
+  } else {
+    *info = i;
+  }
   return LPGEMM_SUCCESS;
 }
 
@@ -175,8 +134,8 @@ lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t w
   const lpg_packed *packed = &weights->packed;
   LPG_CHECK(out_type == LPGEMM_U8 || lpg_is_real(out_type), LPGEMM_INVALID_TYPE,
             "out_type is %s; it must be u8 (codes), f32, f16 or bf16 (values)", lpgemm_dtype_name(out_type));
-  if (ldo == 0) ldo = packed->desc.k;
-  LPG_TRY(lpgemm_i_check_ld("ldo", ldo, "k", packed->desc.k, packed->desc.n));
+  if (ldo == 0) ldo = packed->x_k;
+  LPG_TRY(lpgemm_i_check_ld("ldo", ldo, packed->desc.x_k ? "x_k" : "k", packed->x_k, packed->desc.n));
   if (packed->desc.n == 0 || packed->desc.k == 0) return LPGEMM_SUCCESS;
   LPG_CHECK(out, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK((uintptr_t)out % (uintptr_t)lpg_bytes(out_type) == 0, LPGEMM_MISALIGNED,
@@ -191,10 +150,21 @@ lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t w
 lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_part_t part, void *out,
                                    size_t out_bytes) {
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
-  LPG_CHECK((int)part >= LPGEMM_PART_SCALES && part <= LPGEMM_PART_SUPER_ZEROS, LPGEMM_INVALID_ARGUMENT,
+  LPG_CHECK((int)part >= LPGEMM_PART_SCALES && part <= LPGEMM_PART_COLUMN_ORDER, LPGEMM_INVALID_ARGUMENT,
             "part is %d; it must be an LPGEMM_PART_ value", (int)part);
-  lpg_section_id id = (lpg_section_id)((int)LPG_SECTION_SCALES + (int)part - LPGEMM_PART_SCALES);
-  lpgemm_dtype_t type = lpg_section_type(&weights->packed.desc, id);
+  const lpgemm_weight_desc_t *d = &weights->packed.desc;
+  static const lpg_section_id sections[] = {
+      [LPGEMM_PART_SCALES] = LPG_SECTION_SCALES,
+      [LPGEMM_PART_ZEROS] = LPG_SECTION_ZEROS,
+      [LPGEMM_PART_SUPER_SCALES] = LPG_SECTION_SUPER_SCALES,
+      [LPGEMM_PART_SUPER_ZEROS] = LPG_SECTION_SUPER_ZEROS,
+      [LPGEMM_PART_ROW_SCALES] = LPG_SECTION_ROW_SCALES,
+      [LPGEMM_PART_COLUMN_ORDER] = LPG_SECTION_COLUMN_ORDER,
+  };
+  const lpg_section_id id = sections[part];
+  lpgemm_dtype_t type = lpg_section_type(d, id);
+  if (part == LPGEMM_PART_ROW_SCALES) type = d->row_scales;
+  if (part == LPGEMM_PART_COLUMN_ORDER && d->columns) type = LPGEMM_I32;
   LPG_CHECK(type, LPGEMM_INVALID_ARGUMENT, "part is %d, but these weights have no such part", (int)part);
   uint64_t bytes = lpgemm_i_part_bytes(&weights->packed, id);
   LPG_CHECK(out_bytes >= bytes, LPGEMM_BUFFER_TOO_SMALL, "out_bytes is %zu; this part has %llu", out_bytes,
@@ -259,8 +229,8 @@ lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, si
   LPG_TRY(view ? check_view(handle, bytes, size, skip, &packed, &content)
                : lpgemm_i_check_blob(bytes, size, skip, &packed, &content));
   lpgemm_weights_t w;
-  LPG_TRY(open_weights(handle, &packed, view ? (void *)(uintptr_t)bytes : NULL, &w));
+  LPG_TRY(lpgemm_i_open_weights(handle, &packed, view ? (void *)(uintptr_t)bytes : NULL, &w));
   w->content = content;
-  return close_weights(handle, w, view ? LPGEMM_SUCCESS : handle->backend->copy_in(handle, w->memory, bytes, size),
-                       weights);
+  return lpgemm_i_close_weights(
+      handle, w, view ? LPGEMM_SUCCESS : handle->backend->copy_in(handle, w->memory, bytes, size), weights);
 }

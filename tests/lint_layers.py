@@ -25,8 +25,10 @@ ALLOWED = {
     "src/pack/": CUDA,
     "src/cuda/": PART + ["src/pack/pack.h", "src/pack/activation.h", "src/kernels/prim/"],
     "src/cpu/": PART + ["src/pack/activation.h", "src/pack/sections.h"],
+    "src/cpu/packing.c": PART + ["src/pack/pack.h"],
     "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
     "src/dispatch/": PART,
+    "src/import/": PART + ["src/pack/pack.h", "src/cpu/cpu.h"],  # reads and packs bands on the pool's threads
     "src/files/": PART,  # nothing of handles' insides, no GPU: what the public calls take
     "src/lut/": PART + ["src/cpu/cost.h", "src/cpu/cpu.h", "src/cpu/epilogue_rows.h", "src/cpu/weight.h"],
     "src/kernels/prim/": [],
@@ -187,6 +189,7 @@ TRIALS = [
     ("cli/info.c", "src/internal.h", False),
     ("bench/run.c", "src/internal.h", False),
     ("examples/block/block.c", "src/internal.h", False),
+    ("src/import/gptq.c", "src/dispatch/dispatch.h", False),  # a format a kernel
     ("src/kernels/gemm/gemm.cuh", "src/kernels/epilogue/store.cuh", True),
     ("src/bitserial/gemv1.cuh", "src/kernels/operand/scales_chunk.cuh", True),
     ("src/kernels/operand/scales.cuh", "src/kernels/plan/scheduler.cuh", True),

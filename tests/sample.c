@@ -66,6 +66,8 @@ lpgemm_dtype_t sample_part_type(const lpgemm_weight_desc_t *desc, lpgemm_part_t 
     case LPGEMM_PART_ZEROS: return desc->zero_type;
     case LPGEMM_PART_SUPER_SCALES: return desc->super_scale_type;
     case LPGEMM_PART_SUPER_ZEROS: return desc->super_zero_type;
+    case LPGEMM_PART_ROW_SCALES: return desc->row_scales;
+    case LPGEMM_PART_COLUMN_ORDER: return desc->columns ? LPGEMM_I32 : 0;
   }
   return 0;
 }

@@ -276,7 +276,8 @@ static void contradictions(void) {
   } rows[] = {
       {"header bytes", 8, 4, 513, LPGEMM_CORRUPT_DATA},
       {"version 0", 12, 4, 0, LPGEMM_VERSION_MISMATCH},
-      {"version 2", 12, 4, 2, LPGEMM_VERSION_MISMATCH},
+      {"version 2 of what is plain", 12, 4, 2, LPGEMM_CORRUPT_DATA},
+      {"version 3", 12, 4, 3, LPGEMM_VERSION_MISMATCH},
       {"layout 0", 16, 4, 0, LPGEMM_LAYOUT_MISMATCH},
       {"layout 2", 16, 4, 2, LPGEMM_LAYOUT_MISMATCH},
       {"unnamed byte 20", 20, 1, 1, LPGEMM_CORRUPT_DATA},

@@ -399,7 +399,7 @@ static void descriptions(void) {
   REFUSE_DESC(plain, desc.codebook[0] = 1.0f, LPGEMM_INVALID_ARGUMENT, "codebook");
   REFUSE_DESC(book, desc.codebook[4] = 1.0f, LPGEMM_INVALID_ARGUMENT, "codebook");
   REFUSE_DESC(book, desc.codebook[3] = NAN, LPGEMM_INVALID_ARGUMENT, "codebook");
-  for (int i = 0; i < 4; i++) REFUSE_DESC(plain, desc.reserved[i] = 1, LPGEMM_INVALID_STRUCT, "reserved");
+  for (int i = 0; i < 2; i++) REFUSE_DESC(plain, desc.reserved[i] = 1, LPGEMM_INVALID_STRUCT, "reserved");
 }
 
 /* Structs of a later version of the header: larger, with a tail that this library does not know. */

@@ -300,10 +300,10 @@ static int all_fill(const uint8_t *memory, size_t bytes) {
   return 1;
 }
 
-/* What memory holds after a refusal: what it held before, or after a bad code, which the GPU finds while it packs, no
+/* What memory holds after a refusal: what it held before, or after a bad code, which packing finds on the way, no
  * header. */
 static int is_refused(const uint8_t *memory, size_t bytes, lpgemm_status_t status) {
-  if (test_backend() != LPGEMM_BACKEND_CUDA || status != LPGEMM_INVALID_CODE) return all_fill(memory, bytes);
+  if (status != LPGEMM_INVALID_CODE) return all_fill(memory, bytes);
   for (size_t i = 0; i < 512; i++) {
     if (memory[i] != 0) return all_fill(memory, bytes);
   }

@@ -54,10 +54,21 @@ static lpgemm_status_t synchronize(lpgemm_handle_t handle) {
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_packed *packed, const lpgemm_weight_source_t *source,
-                            uint8_t *blob, lpg_content *content) {
+static int equals(lpgemm_handle_t handle, const void *memory, const void *host, size_t bytes) {
   (void)handle;
-  return lpgemm_i_pack_host(packed, source, blob, content);
+  return memcmp(memory, host, bytes) == 0;
+}
+
+static lpgemm_status_t begin(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob) {
+  (void)handle;
+  lpgemm_i_begin_host(packed, blob);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t finish(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob, lpg_content *content) {
+  (void)handle;
+  lpgemm_i_finish_host(packed, blob, content);
+  return LPGEMM_SUCCESS;
 }
 
 static lpgemm_status_t quantize(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_quantize_method_t method,
@@ -111,11 +122,15 @@ const lpg_backend lpgemm_i_cpu_backend = {
     .can_read = can_read,
     .copy_in = copy,
     .copy_out = copy,
+    .equals = equals,
     .synchronize = synchronize,
-    .pack = pack,
+    .begin = begin,
+    .pack_rows = lpgemm_i_pack_rows_parallel,
+    .finish = finish,
     .quantize = quantize,
     .unpack = unpack,
     .unpack_part = unpack_part,
     .quantize_activations = quantize_activations,
+    .gather = lpgemm_i_gather_host,
     .lut_build = lut_build,
 };

@@ -52,12 +52,15 @@ typedef struct scratch {
   double row[CHUNK_K];
   uint32_t words[LPG_MAX_WORDS];
   float scale[LPG_TILE_ROWS], zero[LPG_TILE_ROWS]; /* of the current group, in slot order */
+  double factor[WIDTH];                            /* of the rows of a panel, in slot order */
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
 
 /* What the tasks of a call share. */
 typedef struct job {
   unpacker from;
+  lpg_call call; /* without row scales: they are in the sums */
+  const float *row_scales;
   int64_t block_rows, block_tiles; /* the block of Y of a task */
   int64_t row_blocks;
   int span;                   /* columns that are summed in fp32 */
@@ -143,11 +146,13 @@ static int needs_fp64(const lpg_packed *packed) {
   return !FUSED || packed->desc.super_scale_type == LPGEMM_F32 || packed->desc.super_zero_type == LPGEMM_F32;
 }
 
-/* Any weights, slowly, and with the global scale, which may be what brings them into fp32's range. */
+/* Any weights, slowly, and with the global scale and that of the row, which may be what brings them into fp32's range.
+ */
 static void decode_fp64(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
   for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
     int64_t row = row_tile * LPG_TILE_ROWS + lpg_slot_row(slot);
-    lpg_weight_row(j->from.packed, j->from.call->section, row, k, columns, s->row);
+    lpg_weight_row(j->from.packed, j->from.call->section, row, k, columns, j->row_scales ? j->row_scales[row] : 1.0f,
+                   s->row);
     for (int i = 0; i < columns; i++) panel[i * WIDTH + slot] = (float)s->row[i];
   }
 }
@@ -157,8 +162,16 @@ static void decode_fp64(const job *j, int64_t row_tile, int64_t k, int columns, 
 /* A panel, and what the sums of its products are multiplied by. */
 typedef struct operand {
   const float *panel;
-  double factor[PANEL_TILES];
+  const double *factor;
 } operand;
+
+/* What panels leave out, for a row tile. */
+static void set_factors(const job *j, int64_t row_tile, double *factor) {
+  for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
+    factor[slot] = (double)j->from.packed->desc.global_scale;
+    if (j->row_scales) factor[slot] *= (double)j->row_scales[row_tile * LPG_TILE_ROWS + lpg_slot_row(slot)];
+  }
+}
 
 /* sums[tile][row] += X[row] . w[tile] over `columns` columns. */
 INLINE void multiply_rows(int rows, int columns, const float *x, const operand *w, double *sums, int64_t tile_stride) {
@@ -175,7 +188,7 @@ INLINE void multiply_rows(int rows, int columns, const float *x, const operand *
   for (int r = 0; r < rows; r++) {
     for (int i = 0; i < VECTORS; i++) {
       int tile = i * V / LPG_TILE_ROWS;
-      add(sum[r][i], w->factor[tile], sums + tile * tile_stride + r * LPG_TILE_ROWS + i * V % LPG_TILE_ROWS);
+      add(sum[r][i], w->factor + i * V, sums + tile * tile_stride + r * LPG_TILE_ROWS + i * V % LPG_TILE_ROWS);
     }
   }
 }
@@ -228,13 +241,14 @@ static void multiply_tiles(const job *j, int64_t tile, int64_t tiles, x_part par
   for (int64_t c = 0; c < part.chunks; c++) {
     int64_t k = part.first_k + c * CHUNK_K, left = j->from.packed->desc.k - k;
     int columns = (int)(left < CHUNK_K ? left : CHUNK_K);
-    operand w = {s->panel[0], {0.0}};
+    operand w = {s->panel[0], s->factor};
     for (int64_t i = 0; i < tiles; i++) {
       float *panel = s->panel[0] + i * LPG_TILE_ROWS;
-      w.factor[i] = (double)j->from.packed->desc.global_scale;
+      double *factor = s->factor + i * LPG_TILE_ROWS;
+      set_factors(j, tile + i, factor);
       if (fp64 || !decode(j, tile + i, k, columns, s, panel)) {
         decode_fp64(j, tile + i, k, columns, s, panel);
-        w.factor[i] = 1.0;
+        for (int slot = 0; slot < LPG_TILE_ROWS; slot++) factor[slot] = 1.0;
       }
     }
     int64_t groups = lpg_ceil_div(part.rows, MAX_ROWS), rows;
@@ -274,6 +288,7 @@ static void run_block(void *context, int64_t index, void *memory) {
           chunks_at_once = X_CHUNKS / rows;
   memset(s->sums, 0, (size_t)(rows * lpg_round_up(tiles, PANEL_TILES)) * sizeof s->sums[0]);
   memset(s->panel, 0, sizeof s->panel); /* half of it stays unused if the number of tiles is odd */
+  memset(s->factor, 0, sizeof s->factor);
   for (int64_t c = 0; c < chunks; c += chunks_at_once) {
     x_part part = {rows, c * CHUNK_K, least(chunks_at_once, chunks - c)};
     load_x(j, row, part, s);
@@ -326,7 +341,10 @@ lpgemm_status_t NAME(LPG_BLOCKED)(const lpg_call *call) {
   if (call->problem.m == 0 || call->problem.weights->desc.n == 0) return LPGEMM_SUCCESS;
   j.span = choose_span(call);
   if (j.span == 0) return lpgemm_i_cpu_reference(call); /* a single product may be too large for fp32 */
-  fill_tables(call, &j.from);
+  j.call = *call;
+  j.row_scales = call->row_scales;
+  j.call.row_scales = NULL;
+  fill_tables(&j.call, &j.from);
   lpg_choose_ranges(j.from.packed, &j.scale, &j.zero);
   choose_blocks(&j);
   lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.packed->row_tiles, j.block_tiles), run_block, &j);

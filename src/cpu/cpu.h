@@ -26,6 +26,13 @@ int lpgemm_i_cpu_isa(void);
 /* Fills a lpg_device for the CPU backend with `threads` threads. */
 void lpgemm_i_cpu_device(int threads, lpg_device *device);
 
+/* ---- work on the pool: packing rows, X in the order of columns (lpg_backend) ---- */
+
+lpgemm_status_t lpgemm_i_pack_rows_parallel(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_source *source,
+                                            int64_t first_row, uint8_t *blob, lpg_content *content);
+lpgemm_status_t lpgemm_i_gather_host(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
+                                     int64_t ldx, const int32_t *order, void *out, int64_t ldo);
+
 /* ---- kernels: the rows of the registry ---- */
 
 /* The oracle: plain loops, products summed in fp64, one rounding. Any type, any shape. */

@@ -32,6 +32,7 @@ void lpgemm_i_epilogue(const lpg_call *call, int64_t m, int64_t n, double sum) {
     return;
   }
   double v = call->skip_product ? 0.0 : lpg_factor_of_row(call, m) * sum;
+  if (call->row_scales && !call->skip_product) v *= (double)call->row_scales[n];
   if (call->beta != 0.0f) v += (double)call->beta * (double)lpg_load(y_type, call->c, m * call->ldc + n);
   if (call->bias) v += (double)lpg_load(call->bias_type, call->bias, n);
   v = activate(call->activation, v);

@@ -40,6 +40,11 @@ static inline void lpg_epilogue_tile(const lpg_call *call, int64_t m, int64_t n,
   uint32_t bits[LPG_TILE_ROWS];
   uint16_t half[LPG_TILE_ROWS];
   const double factor = lpg_factor_of_row(call, m);
+  double scaled[LPG_TILE_ROWS];
+  if (call->row_scales) { /* of whole row tiles, padding included */
+    for (int i = 0; i < LPG_TILE_ROWS; i++) scaled[i] = sums[i] * (double)call->row_scales[n + i];
+    sums = scaled;
+  }
   char *y = (char *)call->y + (m * call->ldy + n) * (call->problem.y_type == LPGEMM_F32 ? 4 : 2);
   if (call->problem.y_type == LPGEMM_F32) {
     for (int i = 0; i < LPG_TILE_ROWS; i++) {

@@ -10,9 +10,10 @@ static int fits_bf16(const lpgemm_weight_desc_t *d) {
   return 1;
 }
 
-/* Scales and zeros that fp32 holds only together with the global scale. */
+/* Scales and zeros that fp32 holds only together with the global scale or those of rows. */
 static int may_need_global(const lpgemm_weight_desc_t *d) {
-  for (int i = 0; i < LPG_SECTIONS && d->global_scale != 1.0f; i++) {
+  const int has_factor = d->global_scale != 1.0f || d->row_scales;
+  for (int i = 0; i < LPG_SECTIONS && has_factor; i++) {
     const lpgemm_dtype_t type = lpg_section_type(d, (lpg_section_id)i);
     if (type == LPGEMM_F32 || type == LPGEMM_BF16 || type == LPGEMM_E8M0) return 1;
   }
@@ -37,6 +38,6 @@ const char *lpgemm_i_cpu_tiles_refuses(const lpg_planner *self, const lpg_proble
       (d->super_zero_type && d->super_zero_type != LPGEMM_F16)) {
     return "of two levels it takes fp16 as the upper one only";
   }
-  if (may_need_global(d)) return "fp32 may hold the scales together with the global scale only";
+  if (may_need_global(d)) return "fp32 may hold the scales together with global or row scales only";
   return NULL;
 }

@@ -47,20 +47,21 @@ static inline lpg_magnitudes lpg_magnitudes_of_values(const lpg_packed *packed) 
 }
 
 /* The ranges are all of fp32 unless the global scale takes weights from beyond it into it: one above 1 the tiny ones,
- * one below 1 the huge ones. */
+ * one below 1 the huge ones; scales of rows may do both. */
 static inline void lpg_choose_ranges(const lpg_packed *packed, lpg_magnitudes *scale, lpg_magnitudes *zero) {
   int is_minimum = packed->desc.zero == LPGEMM_ZERO_MINIMUM;
   float global = fabsf(packed->desc.global_scale);
   lpg_magnitudes values = lpg_magnitudes_of_values(packed), all = {0.0f, FLT_MAX}, minima = {LPG_TINY, LPG_HUGE};
   lpg_magnitudes zeros = is_minimum ? minima : values;
   int is_huge = values.high > 0x1p100f; /* a value minus a zero may be beyond fp32 */
+  const int may_grow = global > 1.0f || packed->desc.row_scales, may_shrink = global < 1.0f || packed->desc.row_scales;
   *scale = *zero = all;
-  if (global > 1.0f) {
+  if (may_grow) {
     scale->low = LPG_TINY / values.low;
     zero->low = zeros.low;
   }
-  if (global < 1.0f || is_huge) scale->high = LPG_HUGE / values.high;
-  if (global < 1.0f || is_huge || !is_minimum) zero->high = zeros.high;
+  if (may_shrink || is_huge) scale->high = LPG_HUGE / values.high;
+  if (may_shrink || is_huge || !is_minimum) zero->high = zeros.high;
 }
 
 #endif

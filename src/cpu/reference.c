@@ -18,7 +18,7 @@ _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is
 static void add_columns(const lpg_call *call, int64_t row_tile, int64_t m0, int64_t m1, int64_t first, int64_t count,
                         scratch *s) {
   for (int r = 0; r < LPG_TILE_ROWS; r++) {
-    lpg_weight_row(call->problem.weights, call->section, row_tile * LPG_TILE_ROWS + r, first, count, s->row);
+    lpg_weight_row(call->problem.weights, call->section, row_tile * LPG_TILE_ROWS + r, first, count, 1.0f, s->row);
     for (int64_t k = 0; k < count; k++) s->w[k][r] = s->row[k];
   }
   for (int64_t m = m0; m < m1; m++) {

@@ -48,7 +48,8 @@ static void section_to_floats(const unpacker *u, lpg_section_id id, int64_t row_
   lpgemm_dtype_t type = lpg_section_type(&u->packed->desc, id);
   const lpg_axis *axis = lpg_section_axis(u->packed, id);
   const uint8_t *at =
-      u->call->section[id] + lpg_value_offset(type, axis->padded, row_tile * LPG_TILE_ROWS, k / axis->k);
+      u->call->section[id] +
+      lpg_value_offset(type, axis->padded, lpg_scale_row(u->packed, row_tile * LPG_TILE_ROWS), k / axis->k);
   if (type == LPGEMM_UINT(4)) {
     for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
     return;

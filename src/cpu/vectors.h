@@ -49,14 +49,15 @@ INLINE vfloat multiply_add(vfloat a, vfloat b, vfloat c) {
 }
 
 /* sums += v * factor, in fp64. */
-INLINE void add(vfloat v, double factor, double *sums) {
+INLINE void add(vfloat v, const double *factor, double *sums) {
   enum { FEW = V / 2 };
   vfew half[2];
   memcpy(half, &v, sizeof v);
   for (int i = 0; i < 2; i++) {
-    vdouble sum;
+    vdouble sum, factors;
     memcpy(&sum, sums + i * FEW, sizeof sum);
-    sum += __builtin_convertvector(half[i], vdouble) * factor;
+    memcpy(&factors, factor + i * FEW, sizeof factors);
+    sum += __builtin_convertvector(half[i], vdouble) * factors;
     memcpy(sums + i * FEW, &sum, sizeof sum);
   }
 }

@@ -39,9 +39,10 @@ static inline const uint8_t *lpg_blob_of(const lpg_packed *packed, const uint8_t
   return section[LPG_SECTION_CODES] - packed->section[LPG_SECTION_CODES].offset;
 }
 
-/* Weights of one row, columns [first, first + count), as lpg_weight_value() has them. first is a multiple of 16. */
+/* Weights of one row, stored columns [first, first + count), as lpg_weight_value() has them with that factor of the
+ * row: 1 where it goes on the sums. first is a multiple of 16. */
 static inline void lpg_weight_row(const lpg_packed *packed, const uint8_t *const *section, int64_t row, int64_t first,
-                                  int64_t count, double *out) {
+                                  int64_t count, float row_scale, double *out) {
   lpgemm_dtype_t type = packed->desc.type;
   int bits = packed->bits, tile_k = lpg_tile_k(bits);
   uint32_t flip = lpg_stored_flip(type);
@@ -51,6 +52,7 @@ static inline void lpg_weight_row(const lpg_packed *packed, const uint8_t *const
   for (int64_t step = 0; step < count; step += LPG_STEP_K) { /* groups are multiples of 16 columns */
     int64_t k = first + step, columns = count - step < LPG_STEP_K ? count - step : LPG_STEP_K;
     lpg_group_terms terms = lpg_terms_at(packed, lpg_blob_of(packed, section), row, k);
+    terms.row_scale = row_scale;
     const uint8_t *tile =
         section[LPG_SECTION_CODES] + lpg_tile_offset(bits, packed->k_tiles, row / LPG_TILE_ROWS, k / tile_k);
     for (int i = 0; i < columns; i++) {

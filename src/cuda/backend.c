@@ -89,6 +89,13 @@ static lpgemm_status_t copy(lpgemm_handle_t handle, void *to, const void *from, 
   return LPGEMM_SUCCESS;
 }
 
+static int equals(lpgemm_handle_t handle, const void *memory, const void *host, size_t bytes) {
+  void *staged = malloc(bytes + 1);
+  const int is_equal = staged && copy(handle, staged, memory, bytes) == LPGEMM_SUCCESS && !memcmp(staged, host, bytes);
+  free(staged);
+  return is_equal;
+}
+
 static lpgemm_status_t synchronize(lpgemm_handle_t handle) {
   LPG_CUDA(cudaStreamSynchronize(stream_of(handle)));
   return LPGEMM_SUCCESS;
@@ -114,25 +121,50 @@ static const void **source_array(lpgemm_weight_source_t *source, int id) {
 }
 
 /* Copies an array of the source into device memory, which the caller releases. */
-static lpgemm_status_t bring_over(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_weight_source_t *source,
-                                  int id, void **brought) {
-  const uint64_t bytes =
-      id == LPG_SECTION_CODES ? lpgemm_i_codes_bytes(packed, source) : lpgemm_i_part_bytes(packed, (lpg_section_id)id);
-  const void **array = source_array(source, id);
+static lpgemm_status_t bring_over(lpgemm_handle_t handle, const lpg_packed *packed, lpg_source *source, int id,
+                                  void **brought) {
+  const uint64_t bytes = id == LPG_SECTION_CODES ? lpgemm_i_codes_bytes(packed, source)
+                                                 : lpgemm_i_array_bytes(packed, source, (lpg_section_id)id);
+  const void **array = source_array(&source->arrays, id);
   LPG_TRY(allocate(handle->device.index, (size_t)bytes, brought));
   LPG_TRY(copy(handle, *brought, *array, (size_t)bytes));
   *array = *brought;
   return LPGEMM_SUCCESS;
 }
 
-/* From device memory if one array of the source lies there: those on the host are brought over. */
-static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_packed *packed, const lpgemm_weight_source_t *source,
-                            uint8_t *blob, lpg_content *content) {
-  lpgemm_weight_source_t here = *source;
+/* What kernels and packing on the GPU do not know yet: the one place that says so. */
+static lpgemm_status_t takes(const lpg_packed *packed) {
+  LPG_CHECK(lpg_format_version(&packed->desc) == LPG_FORMAT_PLAIN, LPGEMM_NOT_SUPPORTED,
+            "desc has columns %d, row_scales %s and group_n %lld; the CUDA backend takes weights where all are 0",
+            (int)packed->desc.columns, lpgemm_dtype_name(packed->desc.row_scales), (long long)packed->desc.group_n);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_whole(const lpg_packed *packed, const lpg_source *source) {
+  const lpgemm_weight_source_t *a = &source->arrays;
+  const int is_dense = a->order == LPGEMM_ROW_MAJOR
+                           ? a->scales_ld == packed->group.count && a->super_ld == packed->super.count
+                           : a->scales_ld == packed->desc.n && a->super_ld == packed->desc.n;
+  LPG_CHECK(
+      source->rows == packed->desc.n && is_dense && !a->row_order, LPGEMM_NOT_SUPPORTED,
+      "the source has %lld of %lld rows, leading dimensions of scales of %lld and %lld, and %s order of rows; the "
+      "CUDA backend packs whole matrices with dense scales in order",
+      (long long)source->rows, (long long)packed->desc.n, (long long)a->scales_ld, (long long)a->super_ld,
+      a->row_order ? "an" : "no");
+  return LPGEMM_SUCCESS;
+}
+
+/* All rows, to a finished blob. From device memory if one array of the source lies there: those on the host are brought
+ * over. */
+static lpgemm_status_t pack_rows(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_source *source,
+                                 int64_t first_row, uint8_t *blob, lpg_content *content) {
+  lpg_source here = *source;
+  (void)first_row;
   void *brought[SOURCE_ARRAYS] = {0};
   int there[SOURCE_ARRAYS], any = 0;
+  LPG_TRY(check_whole(packed, source));
   for (int id = 0; id < SOURCE_ARRAYS; id++) {
-    there[id] = is_on_device(handle->device.index, *source_array(&here, id));
+    there[id] = is_on_device(handle->device.index, *source_array(&here.arrays, id));
     any |= there[id];
   }
   if (!any) {
@@ -145,10 +177,10 @@ static lpgemm_status_t pack(lpgemm_handle_t handle, const lpg_packed *packed, co
   }
   lpgemm_status_t status = LPGEMM_SUCCESS;
   for (int id = 0; id < SOURCE_ARRAYS && status == LPGEMM_SUCCESS; id++) {
-    if (*source_array(&here, id) && !there[id]) status = bring_over(handle, packed, &here, id, &brought[id]);
+    if (*source_array(&here.arrays, id) && !there[id]) status = bring_over(handle, packed, &here, id, &brought[id]);
   }
   if (status == LPGEMM_SUCCESS) {
-    status = lpgemm_i_cuda_pack(packed, &here, blob, content, handle->scratch, stream_of(handle));
+    status = lpgemm_i_cuda_pack(packed, &here.arrays, blob, content, handle->scratch, stream_of(handle));
   }
   for (int id = 0; id < SOURCE_ARRAYS; id++) {
     if (brought[id]) release(handle->device.index, brought[id]);
@@ -222,9 +254,11 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .can_read = is_on_device,
     .copy_in = copy,
     .copy_out = copy,
+    .equals = equals,
     .synchronize = synchronize,
     .is_capturing = is_capturing,
-    .pack = pack,
+    .takes = takes,
+    .pack_rows = pack_rows,
     .quantize = quantize,
     .unpack = unpack,
     .unpack_part = unpack_part,

@@ -187,7 +187,7 @@ lpgemm_status_t lpgemm_file_layer(lpgemm_file_t file, const char *name, lpgemm_i
   LPG_CHECK(name, LPGEMM_NULL_POINTER, "name is NULL");
   LPG_CHECK(import, LPGEMM_NULL_POINTER, "import is NULL");
   lpgemm_import_t found;
-  LPG_TRY(lpgemm_i_copy_struct(&found, sizeof found, import, "import"));
+  LPG_TRY(lpgemm_i_copy_struct(&found, sizeof found, sizeof found, import, "import"));
   const lpg_layer *layer = lpgemm_i_look_up(file->layer_index, file->layer_count, name);
   LPG_CHECK(layer, LPGEMM_INVALID_ARGUMENT, "%.300s has no quantised layer \"%.200s\"%s", file->name, name,
             file->kind == LPG_FILE_CONTAINER ? ": a container has packed matrices, for lpgemm_deserialize()" : "");

@@ -24,6 +24,24 @@ static lpgemm_status_t check_sizes(const lpgemm_weight_desc_t *d) {
             (long long)MAX_SIZE);
   LPG_CHECK(d->group_k >= 0 && d->group_k % LPG_STEP_K == 0, LPGEMM_INVALID_ARGUMENT,
             "desc.group_k is %lld; it must be a multiple of 16, or 0 for the whole row", (long long)d->group_k);
+  LPG_CHECK(d->group_n == 0 || d->group_n == 1 || (d->group_n > 0 && d->group_n % LPG_TILE_ROWS == 0),
+            LPGEMM_INVALID_ARGUMENT, "desc.group_n is %lld; it must be a multiple of 16, or 0 for a row each",
+            (long long)d->group_n);
+  LPG_CHECK(d->group_n <= MAX_SIZE, LPGEMM_SIZE_OVERFLOW,
+            "desc.group_n is %lld; %lld is the largest, and n or more means the whole matrix", (long long)d->group_n,
+            (long long)(MAX_SIZE / LPG_TILE_ROWS * LPG_TILE_ROWS));
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_columns(const lpgemm_weight_desc_t *d) {
+  LPG_CHECK(d->columns == LPGEMM_COLUMNS_PLAIN || d->columns == LPGEMM_COLUMNS_ORDERED, LPGEMM_INVALID_ARGUMENT,
+            "desc.columns is %d; it must be LPGEMM_COLUMNS_PLAIN or LPGEMM_COLUMNS_ORDERED", (int)d->columns);
+  LPG_CHECK(d->x_k == 0 || d->columns == LPGEMM_COLUMNS_ORDERED, LPGEMM_INVALID_ARGUMENT,
+            "desc.x_k is %lld, but desc.columns is LPGEMM_COLUMNS_PLAIN; only an order takes some columns of X",
+            (long long)d->x_k);
+  LPG_CHECK(d->x_k == 0 || (d->x_k >= d->k && d->x_k <= MAX_SIZE), LPGEMM_INVALID_SIZE,
+            "desc.x_k is %lld; it must be desc.k = %lld to %lld, or 0 for desc.k", (long long)d->x_k, (long long)d->k,
+            (long long)MAX_SIZE);
   return LPGEMM_SUCCESS;
 }
 
@@ -104,11 +122,15 @@ static lpgemm_status_t check_desc(const lpgemm_weight_desc_t *d) {
             "desc.type is %s (0x%x); it must be a weight type of 1 to 8 bits", lpgemm_dtype_name(d->type),
             (unsigned)d->type);
   LPG_TRY(check_sizes(d));
+  LPG_TRY(check_columns(d));
   LPG_TRY(check_scales(d));
   LPG_TRY(check_zeros(d));
   LPG_TRY(check_codebook(d));
   LPG_CHECK(isfinite(d->global_scale), LPGEMM_INVALID_ARGUMENT, "desc.global_scale is not finite");
-  for (int i = 0; i < 4; i++) {
+  LPG_CHECK(d->row_scales == 0 || d->row_scales == LPGEMM_F32, LPGEMM_INVALID_TYPE,
+            "desc.row_scales is %s (0x%x); a factor a row is f32 or none", lpgemm_dtype_name(d->row_scales),
+            (unsigned)d->row_scales);
+  for (int i = 0; i < 2; i++) {
     LPG_CHECK(d->reserved[i] == 0, LPGEMM_INVALID_STRUCT, "desc.reserved[%d] is not 0", i);
   }
   return LPGEMM_SUCCESS;
@@ -129,9 +151,16 @@ static uint64_t section_bytes(const lpg_packed *packed, lpg_section_id id) {
   uint64_t row_tiles = (uint64_t)packed->row_tiles;
   if (id == LPG_SECTION_CODES) return row_tiles * (uint64_t)packed->k_tiles * (uint64_t)lpg_tile_bytes(packed->bits);
   if (id == LPG_SECTION_ROW_EXPONENTS) return packed->desc.scale_type ? row_tiles * LPG_TILE_ROWS : 0;
+  if (id == LPG_SECTION_COLUMN_ORDER) return packed->desc.columns ? (uint64_t)packed->desc.k * 4 : 0;
+  if (id == LPG_SECTION_ROW_SCALES) return packed->desc.row_scales ? row_tiles * LPG_TILE_ROWS * 4 : 0;
   lpgemm_dtype_t type = lpg_section_type(&packed->desc, id);
-  return type ? row_tiles * (uint64_t)lpg_section_axis(packed, id)->padded * (uint64_t)lpg_slot_bytes(type) : 0;
+  return type ? (uint64_t)packed->scale_tiles * (uint64_t)lpg_section_axis(packed, id)->padded *
+                    (uint64_t)lpg_slot_bytes(type)
+              : 0;
 }
+
+/* Rows share nothing where there is nothing a group. */
+static int has_numbers(const lpgemm_weight_desc_t *d) { return d->scale_type != 0 || d->zero_type != 0; }
 
 lpgemm_status_t lpgemm_i_make_packed(const lpgemm_weight_desc_t *desc, lpg_packed *packed) {
   LPG_TRY(check_desc(desc));
@@ -140,12 +169,18 @@ lpgemm_status_t lpgemm_i_make_packed(const lpgemm_weight_desc_t *desc, lpg_packe
   p.desc = *desc;
   p.desc.size = sizeof p.desc;
   if (p.desc.global_scale == 0.0f) p.desc.global_scale = 1.0f;
+  if (p.desc.group_n == 1 || !has_numbers(desc)) p.desc.group_n = 0;
+  if (p.desc.x_k == p.desc.k) p.desc.x_k = 0;
+  p.x_k = p.desc.x_k ? p.desc.x_k : p.desc.k;
   p.bits = lpg_bits(desc->type);
   int tile_k = lpg_tile_k(p.bits);
   p.n_padded = lpg_round_up(desc->n, LPG_TILE_ROWS);
   p.k_padded = lpg_round_up(desc->k, tile_k);
   p.row_tiles = p.n_padded / LPG_TILE_ROWS;
   p.k_tiles = p.k_padded / tile_k;
+  p.tiles_a_scale = p.desc.group_n ? p.desc.group_n / LPG_TILE_ROWS : 1;
+  p.scale_tiles = lpg_ceil_div(p.row_tiles, p.tiles_a_scale);
+  p.scale_rows = p.desc.group_n ? p.scale_tiles : desc->n;
   p.group = make_axis(desc->group_k, desc->k, p.k_padded);
   p.super = make_axis(desc->super_k, desc->k, p.k_padded);
   uint64_t offset = LPG_HEADER_BYTES;
@@ -187,7 +222,11 @@ enum { /* byte offsets; FORMAT.md has the same table */
        AT_GLOBAL_SCALE = 92,
        AT_CODEBOOK = 96,
        AT_SCALE_SPAN = 160,
+       AT_ROW_SCALES = 164,
+       AT_COLUMNS = 168,
+       AT_GROUP_N = 172,
        AT_SECTIONS = 176,
+       AT_X_K = 304,
        AT_PAYLOAD_HASH = 496,
        AT_HEADER_HASH = 504
 };
@@ -224,7 +263,7 @@ void lpgemm_i_write_header(const lpg_packed *packed, const lpg_content *content,
   uint8_t h[LPG_HEADER_BYTES] = {0};
   memcpy(h + AT_MAGIC, magic, sizeof magic);
   put32(h, AT_HEADER_BYTES, LPG_HEADER_BYTES);
-  put32(h, AT_VERSION, LPG_FORMAT_VERSION);
+  put32(h, AT_VERSION, (uint32_t)lpg_format_version(d));
   put32(h, AT_LAYOUT, LPG_LAYOUT_TILE16);
   put64(h, AT_TOTAL_BYTES, packed->total_bytes);
   put64(h, AT_N, (uint64_t)d->n);
@@ -241,6 +280,10 @@ void lpgemm_i_write_header(const lpg_packed *packed, const lpg_content *content,
   put32(h, AT_GLOBAL_SCALE, lpg_f32_bits(d->global_scale));
   for (int i = 0; i < 16; i++) put32(h, AT_CODEBOOK + 4 * i, lpg_f32_bits(d->codebook[i]));
   put32(h, AT_SCALE_SPAN, content->scale_span);
+  put32(h, AT_ROW_SCALES, d->row_scales);
+  put32(h, AT_COLUMNS, (uint32_t)d->columns);
+  put32(h, AT_GROUP_N, (uint32_t)d->group_n);
+  put64(h, AT_X_K, (uint64_t)d->x_k);
   for (int i = 0; i < LPG_SECTIONS; i++) {
     put64(h, AT_SECTIONS + 16 * i, packed->section[i].offset);
     put64(h, AT_SECTIONS + 16 * i + 8, packed->section[i].bytes);
@@ -266,6 +309,10 @@ static void read_desc(const uint8_t *h, lpgemm_weight_desc_t *d) {
   d->zero_constant = lpg_bits_f32(get32(h, AT_ZERO_CONSTANT));
   d->global_scale = lpg_bits_f32(get32(h, AT_GLOBAL_SCALE));
   for (int i = 0; i < 16; i++) d->codebook[i] = lpg_bits_f32(get32(h, AT_CODEBOOK + 4 * i));
+  d->row_scales = get32(h, AT_ROW_SCALES);
+  d->columns = get32(h, AT_COLUMNS) ? LPGEMM_COLUMNS_ORDERED : LPGEMM_COLUMNS_PLAIN;
+  d->group_n = (int64_t)get32(h, AT_GROUP_N);
+  d->x_k = (int64_t)get64(h, AT_X_K);
 }
 
 /* Everything in a header follows from the description, the content and the layout, so it is right exactly if writing it
@@ -275,9 +322,10 @@ lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_pa
             (unsigned long long)size, LPG_HEADER_BYTES);
   LPG_CHECK(memcmp(bytes, magic, sizeof magic) == 0, LPGEMM_CORRUPT_DATA,
             "the bytes do not start with the magic number of a packed matrix");
-  LPG_CHECK(get32(bytes, AT_VERSION) == LPG_FORMAT_VERSION, LPGEMM_VERSION_MISMATCH,
-            "the file has format version %u; this library reads version %d", (unsigned)get32(bytes, AT_VERSION),
-            LPG_FORMAT_VERSION);
+  const uint32_t version = get32(bytes, AT_VERSION);
+  LPG_CHECK(version >= LPG_FORMAT_PLAIN && version <= LPG_FORMAT_LATEST, LPGEMM_VERSION_MISMATCH,
+            "the file has format version %u; this library reads versions %d to %d", (unsigned)version, LPG_FORMAT_PLAIN,
+            LPG_FORMAT_LATEST);
   LPG_CHECK(get64(bytes, AT_HEADER_HASH) == lpgemm_i_hash(bytes, AT_HEADER_HASH), LPGEMM_CORRUPT_DATA,
             "the header's checksum is wrong: the file is damaged");
   LPG_CHECK(get32(bytes, AT_LAYOUT) == LPG_LAYOUT_TILE16, LPGEMM_LAYOUT_MISMATCH,

@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 enum {
-  LPG_FORMAT_VERSION = 1,
+  LPG_FORMAT_PLAIN = 1, /* what every reader reads: written wherever it says all */
+  LPG_FORMAT_LATEST = 2,
   LPG_LAYOUT_TILE16 = 1, /* tile.h */
   LPG_HEADER_BYTES = 512,
   LPG_SECTION_ALIGN = 256
@@ -25,6 +26,8 @@ typedef enum lpg_section_id {
   LPG_SECTION_SUPER_SCALES,
   LPG_SECTION_SUPER_ZEROS,
   LPG_SECTION_ROW_EXPONENTS,
+  LPG_SECTION_COLUMN_ORDER,
+  LPG_SECTION_ROW_SCALES,
   LPG_SECTIONS
 } lpg_section_id;
 
@@ -46,11 +49,14 @@ typedef struct lpg_values {
 
 /* Everything that follows from a description. */
 typedef struct lpg_packed {
-  lpgemm_weight_desc_t desc; /* normalised: size set, global_scale never 0 */
+  lpgemm_weight_desc_t desc; /* normalised: size set, global_scale never 0, what says nothing 0 (group_n, x_k) */
   int bits;
+  int64_t x_k;                /* columns of X, of which an ordered matrix may multiply some */
   int64_t n_padded, k_padded; /* multiples of 16 and of lpg_tile_k(bits) */
   int64_t row_tiles, k_tiles;
   lpg_axis group, super;
+  int64_t scale_rows, scale_tiles, tiles_a_scale; /* rows of arrays of scales; row tiles of their sections; and row
+                                                     tiles of the matrix to one of those: more than 1 with group_n */
   lpg_section section[LPG_SECTIONS];
   uint64_t total_bytes;
   lpg_values values;
@@ -86,11 +92,22 @@ LPG_FN lpgemm_dtype_t lpg_section_type(const lpgemm_weight_desc_t *desc, lpg_sec
                                           : 0;
 }
 
+/* The version that a matrix is written with. */
+LPG_FN int lpg_format_version(const lpgemm_weight_desc_t *desc) {
+  return desc->columns != LPGEMM_COLUMNS_PLAIN || desc->row_scales || desc->group_n ? LPG_FORMAT_LATEST
+                                                                                    : LPG_FORMAT_PLAIN;
+}
+
+/* The row whose place the scales and zeros of a row have in their sections: its own, but for rows that share them. */
+LPG_FN int64_t lpg_scale_row(const lpg_packed *packed, int64_t row) {
+  return row / LPG_TILE_ROWS / packed->tiles_a_scale * LPG_TILE_ROWS + row % LPG_TILE_ROWS;
+}
+
 /* Bytes of the 16 values that a row tile has for one group: 16 numbers, UINT(4) two to a byte. */
 LPG_FN int lpg_slot_bytes(lpgemm_dtype_t type) { return type == LPGEMM_UINT(4) ? 8 : LPG_TILE_ROWS * lpg_bytes(type); }
 
-/* Offset within its section of the value of (row, group index); UINT(4): of the byte, rows 8..15 of a tile in the high
- * half. */
+/* Offset within its section of the value of (lpg_scale_row(), group index); UINT(4): of the byte, rows 8..15 of a tile
+ * in the high half. */
 LPG_FN int64_t lpg_value_offset(lpgemm_dtype_t type, int64_t padded, int64_t row, int64_t group) {
   int64_t block = (row / LPG_TILE_ROWS * padded + group) * lpg_slot_bytes(type);
   int slot = lpg_row_slot((int)(row % LPG_TILE_ROWS));

@@ -48,9 +48,9 @@ typedef struct segment {
   int64_t group, super;
 } segment;
 
-/* A row tile, and the one whose values are fetched meanwhile. */
+/* A row tile, and the place of its scales and zeros in their sections, and that of the ones fetched meanwhile. */
 typedef struct tile_rows {
-  int64_t tile, next;
+  int64_t tile, scales, next;
 } tile_rows;
 
 /* Scales and zeros of a matrix. */
@@ -72,7 +72,7 @@ typedef struct group {
 /* The 16 values of a section for a row tile and a group, in the order of the sums. */
 INLINE void load_section(const section *from, const tile_rows *rows, int64_t index, double *values) {
   _Alignas(64) float slots[LPG_TILE_ROWS], sorted[LPG_TILE_ROWS];
-  const uint8_t *at = from->values + (rows->tile * from->padded + index) * from->block;
+  const uint8_t *at = from->values + (rows->scales * from->padded + index) * from->block;
   __builtin_prefetch(from->values + (rows->next * from->padded + index) * from->block, 0, 2);
 #if defined(__AVX512VBMI__)
   if (from->type == LPGEMM_F16) {

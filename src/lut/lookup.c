@@ -337,7 +337,7 @@ static void run_task(void *context, int64_t index, void *memory) {
   int64_t first_tile = index * TASK_TILES, left = j->packed->row_tiles - first_tile;
   int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
   const int64_t ahead = first_tile + j->ahead; /* the thread's next task, about */
-  code_stream next =
+  code_stream codes =
       stream_from(j->packed, j->call->section[LPG_SECTION_CODES], ahead < j->packed->row_tiles ? ahead : first_tile);
   part p;
   memset(s->sums, 0, (size_t)j->rows * sizeof s->sums[0]);
@@ -350,8 +350,9 @@ static void run_task(void *context, int64_t index, void *memory) {
       }
     }
     for (int64_t i = first_tile; i < first_tile + tiles; i++) {
-      const tile_rows rows = {i, i + j->ahead < j->packed->row_tiles ? i + j->ahead : j->packed->row_tiles - 1};
-      fetch(&next, p.bytes);
+      const int64_t next = i + j->ahead < j->packed->row_tiles ? i + j->ahead : j->packed->row_tiles - 1;
+      const tile_rows rows = {i, i / j->packed->tiles_a_scale, next / j->packed->tiles_a_scale};
+      fetch(&codes, p.bytes);
       multiply_part(j, &rows, &p, (int)(i - first_tile), s);
     }
   }

@@ -45,9 +45,32 @@ static lpgemm_status_t check_code_padding(const lpg_packed *packed, const uint8_
   return LPGEMM_SUCCESS;
 }
 
+/* Rows that share scales have the same ones in all 16 slots of a block. */
+static lpgemm_status_t check_shared(const lpg_packed *packed, const uint8_t *bytes, lpg_section_id id) {
+  const lpg_axis *axis = lpg_section_axis(packed, id);
+  const uint32_t largest = lpg_largest_number(packed, id);
+  for (int64_t block = 0; block < packed->scale_tiles; block++) {
+    const int64_t row = block * packed->desc.group_n;
+    const lpg_line first = lpg_line_of(packed, id, row);
+    for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
+      const lpg_line line = lpg_line_of(packed, id, row + slot);
+      for (int64_t j = 0; j < axis->padded; j++) {
+        const uint32_t number = lpg_get_number(&line, bytes, j), most = j < axis->count ? largest : 0;
+        LPG_CHECK(
+            number <= most && number == lpg_get_number(&first, bytes, j), LPGEMM_CORRUPT_DATA,
+            "section %d holds %u at row %lld, group %lld; at most %u is legal there, and the same for all rows of "
+            "the block",
+            (int)id, (unsigned)number, (long long)(row + slot), (long long)j, (unsigned)most);
+      }
+    }
+  }
+  return LPGEMM_SUCCESS;
+}
+
 /* Scales of padding are 0, the others in their range. */
 static lpgemm_status_t check_numbers(const lpg_packed *packed, const uint8_t *bytes, lpg_section_id id) {
   if (packed->section[id].bytes == 0) return LPGEMM_SUCCESS;
+  if (packed->desc.group_n) return check_shared(packed, bytes, id);
   const lpg_axis *axis = lpg_section_axis(packed, id);
   uint32_t largest = lpg_largest_number(packed, id);
   for (int64_t row = 0; row < packed->n_padded; row++) {
@@ -61,6 +84,21 @@ static lpgemm_status_t check_numbers(const lpg_packed *packed, const uint8_t *by
     }
   }
   return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_row_scales(const lpg_packed *packed, const uint8_t *bytes) {
+  const uint64_t real = (uint64_t)packed->desc.n * 4;
+  const lpg_section *section = &packed->section[LPG_SECTION_ROW_SCALES];
+  LPG_CHECK(section->bytes == 0 || all_zero(bytes + section->offset + real, section->bytes - real), LPGEMM_CORRUPT_DATA,
+            "the row scale of a padding row is not 0");
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_order(const lpg_packed *packed, const uint8_t *bytes) {
+  const lpg_section *section = &packed->section[LPG_SECTION_COLUMN_ORDER];
+  if (section->bytes == 0) return LPGEMM_SUCCESS;
+  lpgemm_status_t status = lpgemm_i_check_order("the column order", bytes + section->offset, packed);
+  return status == LPGEMM_INVALID_ARGUMENT ? LPGEMM_CORRUPT_DATA : status;
 }
 
 /* ---- what is derived from the scales ---- */
@@ -86,6 +124,7 @@ lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int ski
   lpg_packed p;
   lpg_content c;
   LPG_TRY(lpgemm_i_read_header(bytes, size, &p, &c));
+  LPG_TRY(check_order(&p, bytes)); /* always: it says where to read in X */
   if (!skip_checksum) {
     LPG_CHECK(lpgemm_i_hash(bytes + LPG_HEADER_BYTES, size - LPG_HEADER_BYTES) == c.payload_hash, LPGEMM_CORRUPT_DATA,
               "the payload's checksum is wrong: the file is damaged");
@@ -94,6 +133,7 @@ lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int ski
     for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
       LPG_TRY(check_numbers(&p, bytes, (lpg_section_id)id));
     }
+    LPG_TRY(check_row_scales(&p, bytes));
     LPG_TRY(check_row_exponents(&p, bytes, c.scale_span));
   }
   *packed = p;

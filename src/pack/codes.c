@@ -11,22 +11,16 @@
 #include "../layouts/unit.h"
 #include "pack.h"
 
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
-
 enum { STEP_LANES = 4, MAX_STEPS = 16 };
 
 /* Four bytes to four 16-bit numbers. */
-INLINE uint64_t spread(uint64_t x) {
+LPG_INLINE uint64_t spread(uint64_t x) {
   x = (x | x << 16) & 0x0000ffff0000ffffULL;
   return (x | x << 8) & 0x00ff00ff00ff00ffULL;
 }
 
 /* 16 codes, each XOR flip, to the quads of 4 lanes. */
-INLINE void codes_to_quads(const uint8_t *codes, uint32_t flip, uint32_t *quad) {
+LPG_INLINE void codes_to_quads(const uint8_t *codes, uint32_t flip, uint32_t *quad) {
   uint64_t low, high, flips = flip * 0x0101010101010101ULL;
   memcpy(&low, codes, 8);
   memcpy(&high, codes + 8, 8);
@@ -40,7 +34,7 @@ INLINE void codes_to_quads(const uint8_t *codes, uint32_t flip, uint32_t *quad) 
   quad[3] = (uint32_t)(second >> 32);
 }
 
-INLINE void quads_to_codes(const uint32_t *quad, uint32_t flip, uint8_t *codes) {
+LPG_INLINE void quads_to_codes(const uint32_t *quad, uint32_t flip, uint8_t *codes) {
   for (int t = 0; t < STEP_LANES; t++) {
     uint32_t q = quad[t] ^ flip * 0x01010101u;
     codes[2 * t] = (uint8_t)q;
@@ -51,29 +45,29 @@ INLINE void quads_to_codes(const uint32_t *quad, uint32_t flip, uint8_t *codes) 
 }
 
 /* Both codes of a pair, in the low byte of each half. */
-INLINE uint32_t pair_of(uint32_t quad, int second) { return quad >> 8 * second & 0x00ff00ffu; }
+LPG_INLINE uint32_t pair_of(uint32_t quad, int second) { return quad >> 8 * second & 0x00ff00ffu; }
 
 /* 1 if the two pairs of a step lie as they do in a quad, so that the quad moves as a whole. */
-INLINE int moves_whole(int bits, int step) {
+LPG_INLINE int moves_whole(int bits, int step) {
   lpg_field first = lpg_field_of(bits, 2 * step), second = lpg_field_of(bits, 2 * step + 1);
   return first.word >= 0 && first.word == second.word && first.shift + 8 == second.shift;
 }
 
-INLINE void put_pair(int bits, int pair, const uint32_t *quad, uint32_t word[][STEP_LANES]) {
+LPG_INLINE void put_pair(int bits, int pair, const uint32_t *quad, uint32_t word[][STEP_LANES]) {
   for (int t = 0; t < STEP_LANES; t++) {
     lpg_unit_put_pair(bits, &word[0][t], STEP_LANES, pair, pair_of(quad[t], pair % 2));
   }
 }
 
-INLINE void get_pair(int bits, int pair, uint32_t word[][STEP_LANES], uint32_t *quad) {
+LPG_INLINE void get_pair(int bits, int pair, uint32_t word[][STEP_LANES], uint32_t *quad) {
   for (int t = 0; t < STEP_LANES; t++) {
     quad[t] |= lpg_unit_pair(bits, &word[0][t], STEP_LANES, pair) << 8 * (pair % 2);
   }
 }
 
-INLINE int unit_steps(int bits) { return lpg_unit_codes(bits) / STEP_LANES; }
+LPG_INLINE int unit_steps(int bits) { return lpg_unit_codes(bits) / STEP_LANES; }
 
-INLINE void put_unit(int bits, uint32_t quad[][STEP_LANES], uint32_t word[][STEP_LANES]) {
+LPG_INLINE void put_unit(int bits, uint32_t quad[][STEP_LANES], uint32_t word[][STEP_LANES]) {
   for (int step = 0; step < unit_steps(bits); step++) {
     if (moves_whole(bits, step)) {
       lpg_field f = lpg_field_of(bits, 2 * step);
@@ -85,16 +79,16 @@ INLINE void put_unit(int bits, uint32_t quad[][STEP_LANES], uint32_t word[][STEP
   }
 }
 
-INLINE void get_unit(int bits, uint32_t word[][STEP_LANES], uint32_t quad[][STEP_LANES]) {
+LPG_INLINE void get_unit(int bits, uint32_t word[][STEP_LANES], uint32_t quad[][STEP_LANES]) {
   for (int pair = 0; pair < 2 * unit_steps(bits); pair++) get_pair(bits, pair, word, quad[pair / 2]);
 }
 
 /* Offset in a tile of word `word` of a unit, for the first of the four lanes that hold `row`. */
-INLINE int word_offset(int bits, int row, int unit, int word) {
+LPG_INLINE int word_offset(int bits, int row, int unit, int word) {
   return lpg_word_offset(row % 8 * STEP_LANES, 2 * (unit * lpg_unit_words(bits) + word) + row / 8);
 }
 
-INLINE void put_row(int bits, uint32_t flip, const uint8_t *codes, int row, uint8_t *tile) {
+LPG_INLINE void put_row(int bits, uint32_t flip, const uint8_t *codes, int row, uint8_t *tile) {
   int lane_bytes = lpg_word_offset(1, 0);
   for (int unit = 0; unit < lpg_lane_words(bits) / 2 / lpg_unit_words(bits); unit++) {
     uint32_t quad[MAX_STEPS][STEP_LANES], word[LPG_MAX_UNIT_WORDS][STEP_LANES] = {{0}};
@@ -109,7 +103,7 @@ INLINE void put_row(int bits, uint32_t flip, const uint8_t *codes, int row, uint
   }
 }
 
-INLINE void get_row(int bits, uint32_t flip, const uint8_t *tile, int row, uint8_t *codes) {
+LPG_INLINE void get_row(int bits, uint32_t flip, const uint8_t *tile, int row, uint8_t *codes) {
   int lane_bytes = lpg_word_offset(1, 0);
   for (int unit = 0; unit < lpg_lane_words(bits) / 2 / lpg_unit_words(bits); unit++) {
     uint32_t quad[MAX_STEPS][STEP_LANES] = {{0}}, word[LPG_MAX_UNIT_WORDS][STEP_LANES];
@@ -136,6 +130,10 @@ void lpgemm_i_put_codes(lpgemm_dtype_t type, const uint8_t *codes, int row, uint
     case 7: put_row(7, flip, codes, row, tile); break;
     default: put_row(8, flip, codes, row, tile); break;
   }
+}
+
+void lpgemm_i_put_tile(lpgemm_dtype_t type, const uint8_t *const codes[LPG_TILE_ROWS], uint8_t *tile) {
+  for (int row = 0; row < LPG_TILE_ROWS; row++) lpgemm_i_put_codes(type, codes[row], row, tile);
 }
 
 void lpgemm_i_get_codes(lpgemm_dtype_t type, const uint8_t *tile, int row, uint8_t *codes) {

@@ -54,7 +54,7 @@ lpgemm_status_t lpgemm_i_quantize_host(const lpg_packed *packed, lpgemm_quantize
   LPG_CHECK(x, LPGEMM_OUT_OF_MEMORY, "no memory for %zu bytes of scratch", k * sizeof *x + k_padded);
   uint8_t *codes = (uint8_t *)(x + k);
   memset(codes, lpg_padding_code(packed->desc.type), k_padded);
-  lpgemm_i_clear_numbers(packed, blob);
+  lpgemm_i_begin_host(packed, blob);
   for (int64_t row = 0; row < packed->desc.n; row++) {
     for (int64_t i = 0; i < packed->desc.k; i++) {
       x[i] = (double)lpg_load(w_type, w, row * ldw + i) / (double)packed->desc.global_scale;
@@ -68,6 +68,8 @@ lpgemm_status_t lpgemm_i_quantize_host(const lpg_packed *packed, lpgemm_quantize
   memset(codes, lpg_padding_code(packed->desc.type), k_padded);
   for (int64_t row = packed->desc.n; row < packed->n_padded; row++) put_row(packed, row, codes, blob);
   free(x);
-  lpgemm_i_seal(packed, blob, 0, 0, content);
+  content->scale_span = lpgemm_i_put_exponents(packed, 0, packed->desc.n, blob);
+  content->payload_hash = lpgemm_i_hash(blob + LPG_HEADER_BYTES, packed->section[LPG_SECTION_CODES].bytes);
+  lpgemm_i_finish_host(packed, blob, content);
   return LPGEMM_SUCCESS;
 }

@@ -26,8 +26,8 @@ typedef struct lpg_line {
 LPG_BITS_FN lpg_line lpg_line_of(const lpg_packed *packed, lpg_section_id id, int64_t row) {
   lpg_line line;
   line.type = lpg_section_type(&packed->desc, id);
-  line.offset =
-      (int64_t)packed->section[id].offset + lpg_value_offset(line.type, lpg_section_axis(packed, id)->padded, row, 0);
+  line.offset = (int64_t)packed->section[id].offset +
+                lpg_value_offset(line.type, lpg_section_axis(packed, id)->padded, lpg_scale_row(packed, row), 0);
   line.stride = lpg_slot_bytes(line.type);
   line.bytes = line.type == LPGEMM_UINT(4) ? 0 : lpg_bytes(line.type);
   line.shift = 4 * (lpg_row_slot((int)(row % LPG_TILE_ROWS)) % 2);
@@ -78,6 +78,7 @@ LPG_BITS_FN float lpg_line_value(const lpg_line *line, const uint8_t *blob, int6
 typedef struct lpg_group_terms {
   const lpgemm_weight_desc_t *desc;
   float scale, super_scale, zero, super_zero; /* zero: or the minimum */
+  float row_scale;
 } lpg_group_terms;
 
 LPG_BITS_FN float lpg_term(const lpg_packed *packed, const uint8_t *blob, lpg_section_id id, int64_t row,
@@ -87,6 +88,22 @@ LPG_BITS_FN float lpg_term(const lpg_packed *packed, const uint8_t *blob, lpg_se
   return lpg_line_value(&line, blob, column / lpg_section_axis(packed, id)->k);
 }
 
+/* The factor of a row. */
+LPG_BITS_FN float lpg_row_scale(const lpg_packed *packed, const uint8_t *blob, int64_t row) {
+  float scale = 1.0f;
+  if (packed->section[LPG_SECTION_ROW_SCALES].bytes == 0) return scale;
+  memcpy(&scale, blob + packed->section[LPG_SECTION_ROW_SCALES].offset + row * 4, sizeof scale);
+  return scale;
+}
+
+/* Where a stored column lies in the source and in X. */
+LPG_BITS_FN int64_t lpg_source_column(const lpg_packed *packed, const uint8_t *blob, int64_t column) {
+  int32_t at;
+  if (packed->section[LPG_SECTION_COLUMN_ORDER].bytes == 0) return column;
+  memcpy(&at, blob + packed->section[LPG_SECTION_COLUMN_ORDER].offset + column * 4, sizeof at);
+  return at;
+}
+
 LPG_BITS_FN lpg_group_terms lpg_terms_at(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t column) {
   lpg_group_terms g;
   g.desc = &packed->desc;
@@ -94,6 +111,7 @@ LPG_BITS_FN lpg_group_terms lpg_terms_at(const lpg_packed *packed, const uint8_t
   g.super_scale = lpg_term(packed, blob, LPG_SECTION_SUPER_SCALES, row, column, 1.0f);
   g.zero = lpg_term(packed, blob, LPG_SECTION_ZEROS, row, column, packed->desc.zero_constant);
   g.super_zero = lpg_term(packed, blob, LPG_SECTION_SUPER_ZEROS, row, column, 1.0f);
+  g.row_scale = lpg_row_scale(packed, blob, row);
   return g;
 }
 
@@ -106,6 +124,7 @@ LPG_BITS_FN double lpg_weight_value(const lpg_group_terms *g, uint32_t code) {
   if (g->super_scale != 1.0f) w = lpg_wide_times(w, g->super_scale);
   if (minimum) w = lpg_wide_plus(w, lpg_wide_add((double)g->zero * (double)g->super_zero, 0.0));
   if (g->desc->global_scale != 1.0f) w = lpg_wide_times(w, g->desc->global_scale);
+  if (g->row_scale != 1.0f) w = lpg_wide_times(w, g->row_scale);
   return lpg_wide_to_odd(w);
 }
 

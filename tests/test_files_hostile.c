@@ -63,6 +63,7 @@ static void headers(void) {
       {"no shape", "{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,4]}}", 4, LPGEMM_CORRUPT_DATA, "shape"},
       {"no dtype", "{\"a\":{\"shape\":[4],\"data_offsets\":[0,4]}}", 4, LPGEMM_CORRUPT_DATA, "dtype"},
       {"unknown dtype", "{" ENTRY("a", "F12", "[4]", "[0,4]") "}", 4, LPGEMM_NOT_SUPPORTED, "F12"},
+      {"dtype with an escape", "{" ENTRY("a", "\\u001b[2J", "[4]", "[0,4]") "}", 4, LPGEMM_NOT_SUPPORTED, "?[2J"},
       {"dtype twice", "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 4,
        LPGEMM_CORRUPT_DATA, "twice"},
       {"no object", "{\"a\":3}", 0, LPGEMM_CORRUPT_DATA, "no object"},

@@ -203,10 +203,11 @@ enum {
  * "float", "int8" and "uint4" style names. Anything else: LPGEMM_INVALID_TYPE, *type untouched. */
 lpgemm_status_t lpgemm_dtype_parse(const char *text, lpgemm_dtype_t *type);
 
-/* The name that lpgemm_dtype_parse() reads, "none" for 0, "invalid" for a number that is no type. Never NULL. */
+/* The name that lpgemm_dtype_parse() reads, "none" for 0, "invalid" for a number that is no type; for types that only
+ * tensors of files have a name for messages ("i64", "blob", "ggml:q4_k"), which it does not read. Never NULL. */
 const char *lpgemm_dtype_name(lpgemm_dtype_t type);
 
-/* Bits of one number of this type; 0 for none and for a number that is no type. */
+/* Bits of one number of this type; 0 for none, for types that only tensors have, and for a number that is no type. */
 int lpgemm_dtype_bits(lpgemm_dtype_t type);
 
 /* Fills the table of a known codebook: "nf4" (bitsandbytes NormalFloat4), "fp4" (bitsandbytes FP4), "iq4_nl"
@@ -478,8 +479,9 @@ typedef enum lpgemm_format {
   LPGEMM_FORMAT_MXFP = 9,  /* MXFP4, 6 and 8 of compressed-tensors; gpt-oss's blocks and scales */
   LPGEMM_FORMAT_BITSANDBYTES = 10, /* NF4 and FP4, nested too */
   LPGEMM_FORMAT_HQQ = 11,
-  LPGEMM_FORMAT_BITNET = 12,
-  LPGEMM_FORMAT_GGUF = 13 /* one tensor, named "weight", of type LPGEMM_GGML(number); "scale" beside NVFP4 */
+  LPGEMM_FORMAT_BITNET = 12,     /* weight_scale divides (linear_class "bitlinear"); without one, 1 */
+  LPGEMM_FORMAT_GGUF = 13,       /* one tensor, named "weight", of type LPGEMM_GGML(number); "scale" beside NVFP4 */
+  LPGEMM_FORMAT_BITNET_AUTO = 14 /* weight_scale multiplies (linear_class "autobitlinear") */
 } lpgemm_format_t;
 
 /* A tensor as it lies in the file, in host or device memory. */
@@ -524,7 +526,8 @@ lpgemm_status_t lpgemm_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weig
 
 /* Writes weights as GGUF blocks of type `ggml` (Q4_0 is 2, Q8_0 is 8, ...): n rows of k / block blocks, where the type
  * holds just these numbers; otherwise NOT_SUPPORTED says why. An import of GGUF blocks comes back byte for byte, but
- * for types that are expanded (IQ1 to IQ3, TQ1_0), which are refused. out is host memory. */
+ * for types that are expanded (IQ1 to IQ3, TQ1_0), which are refused. Blocks have no place for global_scale: only NVFP4
+ * takes one, which then belongs into the tensor beside the blocks. out is host memory. */
 lpgemm_status_t lpgemm_export(lpgemm_handle_t handle, lpgemm_weights_t weights, int ggml, void *out, size_t out_bytes);
 lpgemm_status_t lpgemm_export_size(lpgemm_weights_t weights, int ggml, size_t *bytes);
 
@@ -532,32 +535,52 @@ lpgemm_status_t lpgemm_export_size(lpgemm_weights_t weights, int ggml, size_t *b
  * Checkpoint files
  *
  * safetensors (one file, or a model folder with its index and config.json), GGUF (split files too), and containers of
- * lpgemm-convert, mapped and not copied. Files may come from anywhere: every offset is checked, nothing is believed.
- * No GPU and no handle is needed.
+ * lpgemm-convert, mapped and not copied. Files may come from anywhere: every offset is checked, nothing is believed,
+ * and what the library keeps of a file is at most the file's size and 64 MiB. Only a file that another program makes
+ * shorter while it is open ends the program, as it does for every mapped file. No GPU and no handle is needed; a file
+ * that is open may be used by many threads.
  * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct lpgemm_file *lpgemm_file_t;
 
-/* path: a .safetensors file, a model folder, a .gguf file (of split ones the first), or a container. */
+/* path: a .safetensors file (a config.json beside it is read), a model folder, a .gguf file (of split ones the first),
+ * or a container. */
 lpgemm_status_t lpgemm_file_open(const char *path, lpgemm_file_t *file);
 
-/* The same for one file that is in memory, which outlives `file` and does not change. */
+/* The same for one file that is in memory, which outlives `file` and does not change. There is no config then. */
 lpgemm_status_t lpgemm_file_parse(const void *bytes, size_t size, lpgemm_file_t *file);
 lpgemm_status_t lpgemm_file_close(lpgemm_file_t file); /* NULL is allowed */
 
-/* How many tensors it has, and how many of the layers whose weights lpgemm can take. Either pointer may be NULL. */
+/* How many tensors it has, and how many quantised layers, those that are not read among them. A container has none: its
+ * matrices are tensors of type BLOB, for lpgemm_deserialize(). Either pointer may be NULL. */
 lpgemm_status_t lpgemm_file_counts(lpgemm_file_t file, size_t *tensors, size_t *layers);
 
 /* Tensor i, in the file's order, with its whole name; or the one of this name. Data and names live as long as `file`.
- */
+ * Data need not be aligned. Of more than 4 dimensions the first ones have become one. */
 lpgemm_status_t lpgemm_file_tensor(lpgemm_file_t file, size_t i, lpgemm_tensor_t *tensor);
 lpgemm_status_t lpgemm_file_find(lpgemm_file_t file, const char *name, lpgemm_tensor_t *tensor);
 
 /* The name of layer i ("model.layers.0.self_attn.q_proj"; an expert of a stack: "...experts.gate_up_proj.3"), and all
- * tensors and settings of the layer of a name, for lpgemm_import_weights(). NOT_SUPPORTED, with what and why, for a
+ * tensors and settings of the layer of a name, for lpgemm_import_weights(). Set import->size first. A layer's tensors
+ * are those of its format; bias and input_scale are tensors of the file only. NOT_SUPPORTED, with what and why, for a
  * layer that is quantised in a way that is not read (bitsandbytes int8, EXL2, AQLM, torchao). */
 lpgemm_status_t lpgemm_file_layer_name(lpgemm_file_t file, size_t i, const char **name);
 lpgemm_status_t lpgemm_file_layer(lpgemm_file_t file, const char *name, lpgemm_import_t *import);
+
+/* Reads tensor i of a container and compares it with its hash: CORRUPT_DATA if a byte has changed. */
+lpgemm_status_t lpgemm_file_check(lpgemm_file_t file, size_t i);
+
+/* Writes a container: weights and plain tensors under their names, in the order of the calls. It is written beside
+ * path, and gets that name at lpgemm_container_finish(), whole; lpgemm_container_destroy() without that removes what
+ * was written. overwrite 0: a file that is there already is an IO_ERROR. After a call that failed while it wrote, only
+ * lpgemm_container_destroy() helps. docs/formats.md has the bytes. */
+typedef struct lpgemm_container *lpgemm_container_t;
+lpgemm_status_t lpgemm_container_create(const char *path, int overwrite, lpgemm_container_t *container);
+lpgemm_status_t lpgemm_container_add_weights(lpgemm_container_t container, const char *name, lpgemm_handle_t handle,
+                                             lpgemm_weights_t weights);
+lpgemm_status_t lpgemm_container_add_tensor(lpgemm_container_t container, const lpgemm_tensor_t *tensor);
+lpgemm_status_t lpgemm_container_finish(lpgemm_container_t container);
+lpgemm_status_t lpgemm_container_destroy(lpgemm_container_t container); /* NULL is allowed */
 
 /* ------------------------------------------------------------------------------------------------------------
  * Weights: files

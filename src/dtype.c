@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "internal.h"
+#include "layouts/ggml.h"
 
 static const struct {
   const char *name;
@@ -26,6 +27,21 @@ static const struct {
     {"int32", LPGEMM_I32},
 };
 enum { NAMED = sizeof named / sizeof named[0] };
+
+/* Types that only tensors of files have: they are named in messages, and no call takes them. */
+static const struct {
+  const char *name;
+  lpgemm_dtype_t type;
+  int bits; /* 0: of no fixed width */
+} stored[] = {{"i16", LPGEMM_I16, 16},          {"i64", LPGEMM_I64, 64},  {"u32", LPGEMM_U32, 32},
+              {"u64", LPGEMM_U64, 64},          {"f64", LPGEMM_F64, 64},  {"bool", LPGEMM_BOOL, 8},
+              {"c64", LPGEMM_C64, 64},          {"blob", LPGEMM_BLOB, 8}, {"e4m3fnuz", LPGEMM_E4M3FNUZ, 8},
+              {"e5m2fnuz", LPGEMM_E5M2FNUZ, 8},
+#define STORED_GGML(number, name, columns, bytes) {"ggml:" name, LPGEMM_GGML(number), 0},
+              LPG_GGML_TYPES(STORED_GGML)
+#undef STORED_GGML
+};
+enum { STORED = sizeof stored / sizeof stored[0] };
 
 static const struct {
   const char *prefix;
@@ -97,12 +113,22 @@ const char *lpgemm_dtype_name(lpgemm_dtype_t type) {
   for (int i = 0; i < NAMED; i++) {
     if (type == named[i].type) return named[i].name;
   }
+  for (int i = 0; i < STORED; i++) {
+    if (type == stored[i].type) return stored[i].name;
+  }
   if (!lpg_is_weight_type(type)) return "invalid";
   if (lpg_kind(type) == LPGEMM_KIND_FLOAT) return float_names[lpg_exponent_bits(type) - 1][lpg_low_field(type)];
   return integer_names[lpg_kind(type) - LPGEMM_KIND_UINT][lpg_bits(type) - 1];
 }
 
 int lpgemm_dtype_bits(lpgemm_dtype_t type) { return lpg_bits(type); }
+
+int lpgemm_i_stored_bits(lpgemm_dtype_t type) {
+  for (int i = 0; i < STORED; i++) {
+    if (type == stored[i].type) return stored[i].bits;
+  }
+  return lpg_bits(type);
+}
 
 /* NF4 is bitsandbytes' table of normal quantiles, FP4 its table in code order, IQ4_NL llama.cpp's. */
 static const struct {

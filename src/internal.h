@@ -232,8 +232,14 @@ void lpgemm_i_leave(lpgemm_handle_t handle, int32_t before);
 
 /* ---- live objects: a handle that was destroyed, or never was one, is recognised without touching it ---- */
 
-/* PIECES: weights that are not finished. */
-typedef enum lpg_object { LPG_OBJECT_HANDLE = 1, LPG_OBJECT_WEIGHTS = 2, LPG_OBJECT_PIECES = 3 } lpg_object;
+/* PIECES: weights that are not finished. CONTAINER: one that is written. */
+typedef enum lpg_object {
+  LPG_OBJECT_HANDLE = 1,
+  LPG_OBJECT_WEIGHTS = 2,
+  LPG_OBJECT_PIECES = 3,
+  LPG_OBJECT_FILE = 4,
+  LPG_OBJECT_CONTAINER = 5
+} lpg_object;
 
 lpgemm_status_t lpgemm_i_live_add(const void *object, lpg_object kind);
 /* 1 if the object was live: of two racing destroyers one wins. What it held may be freed then, but the object itself
@@ -254,6 +260,10 @@ lpgemm_status_t lpgemm_i_check_pieces(lpgemm_handle_t handle, lpgemm_weights_t w
 /* Live objects that are on the same device; and both. */
 lpgemm_status_t lpgemm_i_check_device(lpgemm_handle_t handle, lpgemm_weights_t weights);
 lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t weights);
+
+/* Bits of one number of a tensor of a file; 0 for block types of GGUF and for a number that is no type. No call takes
+ * a type for which lpgemm_dtype_bits() says 0. */
+int lpgemm_i_stored_bits(lpgemm_dtype_t type);
 
 /* ---- arguments ---- */
 

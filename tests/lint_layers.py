@@ -29,6 +29,8 @@ ALLOWED = {
     "src/cpu/packing.c": PART + ["src/pack/pack.h"],
     "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
     "src/dispatch/": PART,
+    "src/import/": PART + ["src/pack/pack.h", "src/cpu/cpu.h"],  # reads and packs bands on the pool's threads
+    "src/files/": PART,  # nothing of handles' insides, no GPU: what the public calls take
     "src/lut/": PART + ["src/cpu/cost.h", "src/cpu/cpu.h", "src/cpu/epilogue_rows.h", "src/cpu/weight.h"],
     "src/kernels/prim/": [],
     "src/kernels/plan/": PART,
@@ -183,10 +185,12 @@ TRIALS = [
     ("src/pack/pack.c", "src/dispatch/dispatch.h", False),
     ("src/cpu/blocked.c", "src/dispatch/dispatch.h", False),
     ("src/cuda/backend.c", "src/kernels/plan/rates.h", False),
+    ("src/files/file.c", "src/pack/pack.h", False),  # files what is made of their tensors
     ("tests/ref/gemm_ref.c", "src/internal.h", False),  # a user or a reference the inside
     ("cli/info.c", "src/internal.h", False),
     ("bench/run.c", "src/internal.h", False),
     ("examples/block/block.c", "src/internal.h", False),
+    ("src/import/gptq.c", "src/dispatch/dispatch.h", False),  # a format a kernel
     ("src/kernels/gemm/gemm.cuh", "src/kernels/epilogue/store.cuh", True),
     ("src/bitserial/gemv1.cuh", "src/kernels/operand/scales_chunk.cuh", True),
     ("src/kernels/operand/scales.cuh", "src/kernels/plan/scheduler.cuh", True),

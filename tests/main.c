@@ -27,8 +27,10 @@ enum {
   SUITE(device, CUDA)       \
   SUITE(format, BOTH)       \
   SUITE(pack, BOTH)         \
+  SUITE(import_gguf, BOTH)  \
   SUITE(blob, BOTH)         \
   SUITE(quantize, BOTH)     \
+  SUITE(import, CPU)        \
   SUITE(dispatch, CPU)      \
   SUITE(plan, CPU)          \
   SUITE(gemm_family, BOTH)  \

@@ -1,0 +1,311 @@
+/* Checkpoints: what lpgemm makes of the tensors of a file is what the format's own library computes from them. Golden
+ * vectors come from those libraries; larger ones are random words and a formula for one weight, written a second time
+ * here. Then slices, joins and pieces, and everything that can be wrong with the tensors. */
+#include <math.h>
+
+#include "checkpoint.h"
+#include "compare.h"
+#include "test.h"
+
+static lpgemm_handle_t handle;
+
+static float *unpack(lpgemm_weights_t weights, int64_t n, int64_t k) {
+  float *w = test_alloc((size_t)(n * k) * sizeof *w);
+  CHECK_STATUS(lpgemm_unpack_weights(handle, weights, LPGEMM_F32, w, 0), LPGEMM_SUCCESS);
+  return w;
+}
+
+/* The values of parts as fp32, NULL if they are refused; sizes into *n and *k. */
+static float *import_values(const lpgemm_import_t *parts, size_t count, int64_t *n, int64_t *k) {
+  lpgemm_weight_desc_t desc = {.size = sizeof desc};
+  lpgemm_weights_t weights;
+  CHECK_STATUS(lpgemm_import_desc(parts, count, &desc), LPGEMM_SUCCESS);
+  lpgemm_status_t status = lpgemm_import_weights(handle, parts, count, NULL, 0, &weights);
+  CHECK_STATUS(status, LPGEMM_SUCCESS);
+  if (status != LPGEMM_SUCCESS) return NULL;
+  lpgemm_weights_info_t info = {.size = sizeof info};
+  CHECK_STATUS(lpgemm_weights_info(weights, &info), LPGEMM_SUCCESS);
+  CHECK_INT(info.desc.n, desc.n);
+  CHECK_INT(info.desc.k, desc.k);
+  *n = desc.n, *k = desc.k;
+  float *w = unpack(weights, desc.n, desc.x_k ? desc.x_k : desc.k);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  return w;
+}
+
+/* ---- golden vectors ---- */
+
+typedef struct golden_case {
+  const char *name;
+  lpgemm_format_t format;
+  int bits;
+  int64_t group;        /* as a config would say it, where the tensors leave it open */
+  lpgemm_dtype_t round; /* to what the library rounds at the end; F32 if it does not */
+  int ulp;              /* of fp32 that the library's own rounding of scales may cost */
+} golden_case;
+
+#define F32 LPGEMM_F32
+static const golden_case golden[] = {
+    {"awq-gemm-128", LPGEMM_FORMAT_AWQ, 0, 0, F32, 0},
+    {"awq-gemm-64", LPGEMM_FORMAT_AWQ, 4, 64, F32, 0},
+    {"awq-gemv-128", LPGEMM_FORMAT_AWQ_GEMV, 4, 128, F32, 0},
+    {"awq-gemv-fast-128", LPGEMM_FORMAT_AWQ_GEMV_FAST, 4, 128, F32, 0},
+    {"bitnet-bf16", LPGEMM_FORMAT_BITNET, 0, 0, F32, 0},
+    {"bnb-fp4-64", LPGEMM_FORMAT_BITSANDBYTES, 0, 0, F32, 0},
+    {"bnb-nf4-128-cross-rows", LPGEMM_FORMAT_BITSANDBYTES, 0, 0, F32, 0},
+    {"bnb-nf4-64", LPGEMM_FORMAT_BITSANDBYTES, 0, 0, F32, 0},
+    {"bnb-nf4-64-bf16", LPGEMM_FORMAT_BITSANDBYTES, 0, 0, LPGEMM_BF16, 0},
+    {"bnb-nf4-64-nested", LPGEMM_FORMAT_BITSANDBYTES, 0, 0, F32, 0}, /* absmax in the library's own steps */
+    {"ct-fp8-block", LPGEMM_FORMAT_INT8_FP8, 0, 128, F32, 0},
+    {"ct-fp8-channel", LPGEMM_FORMAT_INT8_FP8, 0, 0, F32, 0},
+    {"ct-fp8-tensor", LPGEMM_FORMAT_INT8_FP8, 0, 0, F32, 0},
+    {"ct-int3-dense", LPGEMM_FORMAT_PACK_QUANTIZED, 3, 64, F32, 0},
+    {"ct-int4-asym-64", LPGEMM_FORMAT_PACK_QUANTIZED, 0, 0, F32, 0},
+    {"ct-int4-sym-128", LPGEMM_FORMAT_PACK_QUANTIZED, 4, 128, F32, 0},
+    {"ct-int8-channel", LPGEMM_FORMAT_PACK_QUANTIZED, 8, 0, F32, 0},
+    {"ct-mxfp4", LPGEMM_FORMAT_MXFP, 4, 32, F32, 0},
+    {"ct-mxfp6-e2m3", LPGEMM_FORMAT_MXFP, 0, 0, F32, 0},
+    {"ct-mxfp8", LPGEMM_FORMAT_MXFP, 0, 0, F32, 0},
+    {"ct-nvfp4", LPGEMM_FORMAT_NVFP4, 0, 0, F32, 2},
+    {"ct-old-int3", LPGEMM_FORMAT_PACK_QUANTIZED, 3, 64, F32, 0},
+    {"ct-old-int4-act-order", LPGEMM_FORMAT_PACK_QUANTIZED, 4, 64, F32, 0},
+    {"ct-w8a8-int-channel", LPGEMM_FORMAT_INT8_FP8, 0, 0, F32, 0},
+    {"fp8-scale-inv-128", LPGEMM_FORMAT_INT8_FP8, 0, 0, F32, 0},
+    {"gpt-oss-mxfp4", LPGEMM_FORMAT_MXFP, 0, 0, F32, 0},
+    {"gptq-2bit-v1", LPGEMM_FORMAT_GPTQ, 0, 0, F32, 0},
+    {"gptq-3bit-v1", LPGEMM_FORMAT_GPTQ, 0, 0, F32, 0},
+    {"gptq-4bit-v1", LPGEMM_FORMAT_GPTQ, 0, 0, F32, 0},
+    {"gptq-4bit-v1-act-order", LPGEMM_FORMAT_GPTQ, 4, 64, F32, 0},
+    {"gptq-4bit-v1-row", LPGEMM_FORMAT_GPTQ, 0, 0, F32, 0},
+    {"gptq-4bit-v1-sym", LPGEMM_FORMAT_GPTQ, 4, 128, F32, 0},
+    {"gptq-4bit-v1-zero-0", LPGEMM_FORMAT_GPTQ, 0, 0, F32, 0},
+    {"gptq-4bit-v2", LPGEMM_FORMAT_GPTQ_V2, 0, 0, F32, 0},
+    {"gptq-8bit-v1", LPGEMM_FORMAT_GPTQ, 0, 0, F32, 0},
+    {"hqq-1bit-64", LPGEMM_FORMAT_HQQ, 0, 0, F32, 0},
+    {"hqq-2bit-64", LPGEMM_FORMAT_HQQ, 0, 0, F32, 0},
+    {"hqq-3bit-64", LPGEMM_FORMAT_HQQ, 0, 0, F32, 0},
+    {"hqq-4bit-64", LPGEMM_FORMAT_HQQ, 0, 0, F32, 0},
+    {"hqq-8bit-64", LPGEMM_FORMAT_HQQ, 0, 0, F32, 0},
+    {"modelopt-nvfp4", LPGEMM_FORMAT_NVFP4, 0, 0, F32, 2},
+};
+
+enum { GOLDEN_TENSORS = 16, GOLDEN_BYTES = 1 << 19 };
+
+/* A model's file has one layer here: what follows "..._proj" is the tensor's name, after a point or an underscore. */
+static int golden_tensors(lpgemm_file_t file, lpgemm_format_t format, lpgemm_tensor_t *tensors) {
+  size_t count;
+  int taken = 0;
+  CHECK_STATUS(lpgemm_file_counts(file, &count, NULL), LPGEMM_SUCCESS);
+  for (size_t i = 0; i < count && i < GOLDEN_TENSORS; i++) {
+    CHECK_STATUS(lpgemm_file_tensor(file, i, &tensors[taken]), LPGEMM_SUCCESS);
+    const char *layer = strstr(tensors[taken].name, "_proj");
+    CHECK(layer != NULL);
+    if (layer) tensors[taken].name = layer + 6;
+    /* the library's values are the ternary numbers themselves */
+    taken += !(format == LPGEMM_FORMAT_BITNET && strcmp(tensors[taken].name, "weight_scale") == 0);
+  }
+  return taken;
+}
+
+static uint32_t bits_of(float f) {
+  uint32_t u;
+  memcpy(&u, &f, sizeof u);
+  return u;
+}
+
+static int is_close(float got, float want, const golden_case *g) {
+  uint32_t a = bits_of(got), b = bits_of(want);
+  if (g->round == LPGEMM_BF16) a = (a + 0x7fff + (a >> 16 & 1)) & 0xffff0000u;
+  if (((a | b) & 0x7fffffffu) == 0 || (isnan(got) && isnan(want))) return 1;
+  return (a > b ? a - b : b - a) <= (uint32_t)g->ulp;
+}
+
+static float *read_golden(const char *name, int64_t *numbers) {
+  char path[256];
+  snprintf(path, sizeof path, "tests/golden/formats/%s.w.f32", name);
+  FILE *file = fopen(path, "rb");
+  CHECK(file != NULL);
+  *numbers = 0;
+  if (!file) return NULL;
+  float *want = test_alloc(GOLDEN_BYTES);
+  *numbers = (int64_t)fread(want, sizeof *want, GOLDEN_BYTES / sizeof *want, file);
+  fclose(file);
+  return want;
+}
+
+static void check_golden(const golden_case *g) {
+  char path[256];
+  lpgemm_file_t file;
+  lpgemm_tensor_t tensors[GOLDEN_TENSORS];
+  int64_t numbers, n, k, done = 0;
+  float *want = read_golden(g->name, &numbers);
+  snprintf(path, sizeof path, "tests/golden/formats/%s.safetensors", g->name);
+  lpgemm_status_t status = lpgemm_file_open(path, &file);
+  CHECK_STATUS(status, LPGEMM_SUCCESS);
+  if (status != LPGEMM_SUCCESS || !want) return;
+  lpgemm_import_t part = {.size = sizeof part, .format = g->format, .bits = g->bits, .group_k = g->group};
+  part.tensors = tensors, part.count = (size_t)golden_tensors(file, g->format, tensors);
+  for (part.expert = 0; done < numbers; part.expert++) { /* a stack: one matrix under the other */
+    float *got = import_values(&part, 1, &n, &k);
+    if (!got) break;
+    for (int64_t i = 0; i < n * k; i++) {
+      if (done + i < numbers && is_close(got[i], want[done + i], g)) continue;
+      test_fail(__FILE__, __LINE__, "weight (%lld, %lld) of matrix %lld is %.9g, not %.9g", (long long)(i / k),
+                (long long)(i % k), (long long)part.expert, (double)got[i], (double)want[done + i]);
+      break;
+    }
+    test_free(got);
+    done += n * k;
+  }
+  CHECK_INT(done, numbers);
+  CHECK_STATUS(lpgemm_file_close(file), LPGEMM_SUCCESS);
+  test_free(want);
+}
+
+static void golden_vectors(void) {
+  for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+    if (test_case("import/golden/%s", golden[i].name)) check_golden(&golden[i]);
+  }
+}
+
+/* ---- random ones, whole and cut ---- */
+
+/* Rows n0 .. and columns of the file, in the order in which they are packed, against the formula. */
+static void check_values(const checkpoint *c, const float *got, int64_t n0, int64_t n, int64_t k) {
+  for (int64_t i = 0; i < n * k; i++) {
+    const float want = (float)checkpoint_value(c, n0 + i / k, i % k);
+    if (got[i] == want || (isnan(got[i]) && isnan(want))) continue;
+    test_fail(__FILE__, __LINE__, "weight (%lld, %lld) is %.9g, not %.9g", (long long)(n0 + i / k), (long long)(i % k),
+              (double)got[i], (double)want);
+    return;
+  }
+}
+
+static void check_whole(const checkpoint_spec *spec) {
+  checkpoint c;
+  int64_t n, k;
+  checkpoint_make(&c, spec);
+  float *got = import_values(&c.import, 1, &n, &k);
+  CHECK_INT(n, spec->n);
+  CHECK_INT(k, spec->k);
+  if (got) check_values(&c, got, 0, n, k);
+  test_free(got);
+  checkpoint_free(&c);
+}
+
+/* Rows anywhere: a few, some bands, the last one. */
+static void check_rows(const checkpoint_spec *spec) {
+  checkpoint c;
+  checkpoint_make(&c, spec);
+  for (int round = 0; round < 6; round++) {
+    int64_t n, k;
+    c.import.n0 = round == 0 ? spec->n - 1 : test_between(0, spec->n - 1);
+    c.import.n1 = round == 1 ? 0 : test_between(c.import.n0 + 1, spec->n);
+    float *got = import_values(&c.import, 1, &n, &k);
+    CHECK_INT(n, (c.import.n1 ? c.import.n1 : spec->n) - c.import.n0);
+    if (got) check_values(&c, got, c.import.n0, n, k);
+    test_free(got);
+  }
+  checkpoint_free(&c);
+}
+
+/* Columns between edges of groups. A slice of an ordered matrix unpacks to all columns of the file, 0 where the slice
+ * has none: the slices add up to the whole. */
+static void check_columns(const checkpoint_spec *spec) {
+  checkpoint c;
+  checkpoint_make(&c, spec);
+  const int64_t group = spec->group > 0 ? spec->group : 16, groups = (spec->k + group - 1) / group;
+  const int64_t cut = groups / 2 * group;
+  int64_t n, k, first = 0;
+  float *sum = calloc((size_t)(spec->n * spec->k), sizeof *sum);
+  for (int half = 0; half < 2; half++, first += k) {
+    c.import.k0 = half ? cut : 0, c.import.k1 = half ? 0 : cut;
+    float *got = import_values(&c.import, 1, &n, &k);
+    if (!got) break;
+    CHECK_INT(k, half ? spec->k - cut : cut);
+    const int64_t ld = spec->flags & ORDERED ? spec->k : k, from = spec->flags & ORDERED ? 0 : first;
+    for (int64_t i = 0; i < n * ld; i++) sum[i / ld * spec->k + from + i % ld] += got[i];
+    test_free(got);
+  }
+  check_values(&c, sum, 0, spec->n, spec->k);
+  free(sum);
+  checkpoint_free(&c);
+}
+
+/* import_rows() in pieces makes the bytes that import_weights() makes. */
+static void check_pieces(const checkpoint_spec *spec) {
+  checkpoint c;
+  lpgemm_weight_desc_t desc = {.size = sizeof desc};
+  lpgemm_weights_t whole, pieces;
+  size_t bytes;
+  checkpoint_make(&c, spec);
+  CHECK_STATUS(lpgemm_import_desc(&c.import, 1, &desc), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_packed_size(&desc, &bytes), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_import_weights(handle, &c.import, 1, NULL, 0, &whole), LPGEMM_SUCCESS);
+  uint8_t *memory = test_alloc(bytes), *a = test_alloc(bytes), *b = test_alloc(bytes);
+  CHECK_STATUS(lpgemm_weights_create(handle, &desc, memory, bytes, &pieces), LPGEMM_SUCCESS);
+  const int64_t step = desc.group_n ? desc.group_n : 48;
+  for (int64_t row = (spec->n - 1) / step * step; row >= 0; row -= step) { /* the last one first */
+    c.import.n0 = row, c.import.n1 = row + step < spec->n ? row + step : spec->n;
+    CHECK_STATUS(lpgemm_import_rows(handle, pieces, 0, row, &c.import), LPGEMM_SUCCESS);
+  }
+  CHECK_STATUS(lpgemm_weights_finish(handle, pieces), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_serialize(handle, whole, a, bytes), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_serialize(handle, pieces, b, bytes), LPGEMM_SUCCESS);
+  CHECK(memcmp(a, b, bytes) == 0);
+  CHECK_STATUS(lpgemm_validate(b, bytes), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_destroy(whole), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_destroy(pieces), LPGEMM_SUCCESS);
+  test_free(memory), test_free(a), test_free(b);
+  checkpoint_free(&c);
+}
+
+/* Three parts one under the other, with scales of their own, cut so that seams lie anywhere. */
+static void check_joined(const checkpoint_spec *spec) {
+  checkpoint c[3];
+  lpgemm_import_t parts[3];
+  int64_t n, k, row = 0;
+  for (int i = 0; i < 3; i++) {
+    checkpoint_make(&c[i], spec);
+    if (i && spec->flags & ORDERED) { /* parts of one X have one order */
+      const char *name = spec->kind == CHECKPOINT_GPTQ ? "g_idx" : "weight_g_idx";
+      lpgemm_tensor_t *to = checkpoint_tensor(&c[i], name);
+      memcpy((void *)(uintptr_t)to->data, checkpoint_tensor(&c[0], name)->data, to->bytes);
+    }
+    parts[i] = c[i].import;
+  }
+  parts[1].n0 = 5, parts[1].n1 = spec->n - 6;
+  float *got = import_values(parts, 3, &n, &k);
+  CHECK_INT(n, 3 * spec->n - 11);
+  for (int i = 0; i < 3 && got; i++) {
+    const int64_t rows = (parts[i].n1 ? parts[i].n1 : spec->n) - parts[i].n0;
+    check_values(&c[i], got + row * k, parts[i].n0, rows, k);
+    row += rows;
+  }
+  test_free(got);
+  for (int i = 0; i < 3; i++) checkpoint_free(&c[i]);
+}
+
+static void random_checkpoints(void) {
+  static const struct {
+    const char *name;
+    void (*check)(const checkpoint_spec *spec);
+  } checks[] = {{"whole", check_whole},
+                {"rows", check_rows},
+                {"columns", check_columns},
+                {"pieces", check_pieces},
+                {"joined", check_joined}};
+  for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+    for (int s = 0; s < checkpoint_spec_count; s++) {
+      if (test_case("import/%s/%s", checks[i].name, checkpoint_specs[s].name)) checks[i].check(&checkpoint_specs[s]);
+    }
+  }
+}
+
+void suite_import(void) {
+  lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CPU, .num_threads = 2};
+  CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
+  golden_vectors();
+  random_checkpoints();
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}

@@ -30,6 +30,7 @@ enum {
   SUITE(import_gguf, BOTH)  \
   SUITE(blob, BOTH)         \
   SUITE(quantize, BOTH)     \
+  SUITE(import_at, CPU)     \
   SUITE(import, CPU)        \
   SUITE(dispatch, CPU)      \
   SUITE(plan, CPU)          \

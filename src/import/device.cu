@@ -11,7 +11,8 @@ constexpr size_t most_scratch = 64 << 20;
 
 static const void *kernel_of(const lpg_at *at) {
   const void *(*const all[])(int, int) = {lpgemm_i_kernel_of_words, lpgemm_i_kernel_of_streams,
-                                          lpgemm_i_kernel_of_bytes, lpgemm_i_kernel_of_gguf, lpgemm_i_kernel_of_iq};
+                                          lpgemm_i_kernel_of_bytes, lpgemm_i_kernel_of_gguf,
+                                          lpgemm_i_kernel_of_k,     lpgemm_i_kernel_of_iq};
   for (const auto find : all) {
     const void *kernel = find(at->arrangement, at->bits);
     if (kernel) return kernel;

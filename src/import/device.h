@@ -24,6 +24,7 @@ const void *lpgemm_i_kernel_of_words(int arrangement, int bits);
 const void *lpgemm_i_kernel_of_streams(int arrangement, int bits);
 const void *lpgemm_i_kernel_of_bytes(int arrangement, int bits);
 const void *lpgemm_i_kernel_of_gguf(int arrangement, int bits);
+const void *lpgemm_i_kernel_of_k(int arrangement, int bits);
 const void *lpgemm_i_kernel_of_iq(int arrangement, int bits);
 
 #ifdef __cplusplus

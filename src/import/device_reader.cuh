@@ -8,12 +8,8 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-template <int Arrangement>
-struct file_codes;
-
 #define LPG_FILE_CODES(NAME, name)                                                                     \
-  template <>                                                                                          \
-  struct file_codes<LPG_AT_##NAME> {                                                                   \
+  struct name##_codes {                                                                                \
     static constexpr bool copies = LPG_AT_##NAME == LPG_AT_BYTES, has_numbers = true;                  \
     static constexpr bool rows_first = LPG_AT_##NAME == LPG_AT_GPTQ || LPG_AT_##NAME == LPG_AT_AWQ;    \
     template <int Bits>                                                                                \
@@ -47,13 +43,25 @@ struct block_codes {
   }
 };
 
+struct rows_kernel {
+  int arrangement, bits;
+  const void *kernel;
+};
+
+/* NULL: it is not among them. */
+template <int Count>
+static const void *find_kernel(const rows_kernel (&kernels)[Count], int arrangement, int bits) {
+  for (const rows_kernel &k : kernels) {
+    if (k.arrangement == arrangement && k.bits == bits) return k.kernel;
+  }
+  return NULL;
+}
+
 }  // namespace
 }  // namespace lpg
 
-/* In a function of device.h: the kernel of an arrangement and a width. */
-#define LPG_ROWS_KERNEL(NAME, width)                 \
-  if (arrangement == LPG_AT_##NAME && bits == width) \
-    return (const void *)lpg::pack_rows_kernel<lpg::file_codes<LPG_AT_##NAME>, width>;
-#define LPG_BLOCKS_KERNEL(type, width)                    \
-  if (arrangement == LPG_AT_GGML + type && bits == width) \
-    return (const void *)lpg::pack_rows_kernel<lpg::block_codes<type>, width>;
+/* One of the list that a function of device.h looks through. */
+#define LPG_ROWS_KERNEL(NAME, name, bits) \
+  { LPG_AT_##NAME, bits, (const void *)lpg::pack_rows_kernel<lpg::name##_codes, bits> }
+#define LPG_BLOCKS_KERNEL(type, bits) \
+  { LPG_AT_GGML + type, bits, (const void *)lpg::pack_rows_kernel<lpg::block_codes<type>, bits> }

@@ -2,13 +2,9 @@
 #include "device_reader.cuh"
 
 const void *lpgemm_i_kernel_of_streams(int arrangement, int bits) {
-  LPG_ROWS_KERNEL(STREAM, 1)
-  LPG_ROWS_KERNEL(STREAM, 2)
-  LPG_ROWS_KERNEL(STREAM, 3)
-  LPG_ROWS_KERNEL(STREAM, 4)
-  LPG_ROWS_KERNEL(STREAM, 5)
-  LPG_ROWS_KERNEL(STREAM, 6)
-  LPG_ROWS_KERNEL(STREAM, 7)
-  LPG_ROWS_KERNEL(STREAM, 8)
-  return NULL;
+  const lpg::rows_kernel kernels[] = {LPG_ROWS_KERNEL(STREAM, stream, 1), LPG_ROWS_KERNEL(STREAM, stream, 2),
+                                      LPG_ROWS_KERNEL(STREAM, stream, 3), LPG_ROWS_KERNEL(STREAM, stream, 4),
+                                      LPG_ROWS_KERNEL(STREAM, stream, 5), LPG_ROWS_KERNEL(STREAM, stream, 6),
+                                      LPG_ROWS_KERNEL(STREAM, stream, 7), LPG_ROWS_KERNEL(STREAM, stream, 8)};
+  return lpg::find_kernel(kernels, arrangement, bits);
 }

@@ -2,15 +2,10 @@
 #include "device_reader.cuh"
 
 const void *lpgemm_i_kernel_of_words(int arrangement, int bits) {
-  LPG_ROWS_KERNEL(GPTQ, 2)
-  LPG_ROWS_KERNEL(GPTQ, 3)
-  LPG_ROWS_KERNEL(GPTQ, 4)
-  LPG_ROWS_KERNEL(GPTQ, 8)
-  LPG_ROWS_KERNEL(AWQ, 4)
-  LPG_ROWS_KERNEL(AWQ_FAST, 4)
-  LPG_ROWS_KERNEL(WORDS, 3)
-  LPG_ROWS_KERNEL(WORDS, 5)
-  LPG_ROWS_KERNEL(WORDS, 6)
-  LPG_ROWS_KERNEL(WORDS, 7)
-  return NULL;
+  const lpg::rows_kernel kernels[] = {LPG_ROWS_KERNEL(GPTQ, gptq, 2),   LPG_ROWS_KERNEL(GPTQ, gptq, 3),
+                                      LPG_ROWS_KERNEL(GPTQ, gptq, 4),   LPG_ROWS_KERNEL(GPTQ, gptq, 8),
+                                      LPG_ROWS_KERNEL(AWQ, awq, 4),     LPG_ROWS_KERNEL(AWQ_FAST, awq_fast, 4),
+                                      LPG_ROWS_KERNEL(WORDS, words, 3), LPG_ROWS_KERNEL(WORDS, words, 5),
+                                      LPG_ROWS_KERNEL(WORDS, words, 6), LPG_ROWS_KERNEL(WORDS, words, 7)};
+  return lpg::find_kernel(kernels, arrangement, bits);
 }

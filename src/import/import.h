@@ -70,6 +70,8 @@ struct lpg_joined {
 lpgemm_status_t lpgemm_i_open_parts(const lpgemm_import_t *parts, size_t count, lpg_joined *joined);
 void lpgemm_i_close_parts(lpg_joined *joined);
 
+int lpgemm_i_same_codebook(const lpgemm_weight_desc_t *a, const lpgemm_weight_desc_t *b);
+
 /* ---- tensors: tensors.c ---- */
 
 /* The tensor of that name, NULL if there is none. */
@@ -84,6 +86,9 @@ lpgemm_status_t lpgemm_i_need_tensor(const lpgemm_import_t *import, const char *
 /* The same for one that may be absent: *tensor is NULL then. */
 lpgemm_status_t lpgemm_i_may_have_tensor(const lpgemm_import_t *import, const char *name, const lpgemm_dtype_t *types,
                                          const lpgemm_tensor_t **tensor);
+
+/* Of two tensors the one that is there, the first rather than the second; refuses if neither is. */
+lpgemm_status_t lpgemm_i_need_one_of(const lpgemm_import_t *import, const char *a, const char *b, const char **name);
 
 /* "[32][511]", "[]": for messages, in a buffer of the caller. */
 enum { LPG_SHAPE_TEXT = 96 };

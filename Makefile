@@ -143,7 +143,7 @@ LOCALIZE = objcopy -w -L '*__device_stub__*' $@
 $(OBJ)/src/layouts/packed.o: private FLAGS += -fno-tree-vectorize
 
 # These write the same bytes as their host counterparts: no product may be fused with a sum.
-$(OBJ)/src/pack/%.cu.o: private NVCC_FLAGS += -fmad=false
+$(OBJ)/src/pack/%.cu.o $(OBJ)/src/import/%.cu.o: private NVCC_FLAGS += -fmad=false
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 

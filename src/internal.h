@@ -121,6 +121,7 @@ typedef struct lpg_tuning lpg_tuning;
 /* ---- what a backend does: one table each, src/cpu/backend.c and the CUDA one; arguments are checked ---- */
 
 typedef struct lpg_source lpg_source; /* src/pack/pack.h */
+typedef struct lpg_joined lpg_joined; /* src/import/import.h */
 
 typedef struct lpg_backend {
   /* Describes device `index`; LPGEMM_NO_BACKEND with a sentence if it is not there. threads: CPU only. */
@@ -142,13 +143,14 @@ typedef struct lpg_backend {
   lpgemm_status_t (*synchronize)(lpgemm_handle_t handle);
   /* 1 while the handle's stream is captured, when it cannot be waited for. NULL: never. */
   int (*is_capturing)(lpgemm_handle_t handle);
-  /* NULL: it takes every matrix. Else refuses, with a sentence, those that it does not. */
-  lpgemm_status_t (*takes)(const lpg_packed *packed);
-  /* A blob is begun, gets its rows, with the column order in place, and is finished (src/pack/pack.h). NULL for begin
-   * and finish: packing all rows does it. */
+  /* A blob is begun, gets its rows, with the column order in place, and is finished (src/pack/pack.h). */
   lpgemm_status_t (*begin)(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob);
   lpgemm_status_t (*pack_rows)(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_source *source,
                                int64_t first_row, uint8_t *blob, lpg_content *content);
+  /* The same for rows of a checkpoint whose tensors lie in memory of the backend's kind. *done is 0 afterwards if they
+   * do not, or are not what the backend reads: then the host does it. NULL: the host always does. */
+  lpgemm_status_t (*import_rows)(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_joined *joined,
+                                 int64_t first_row, uint8_t *blob, lpg_content *content, int *done);
   lpgemm_status_t (*finish)(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob, lpg_content *content);
   lpgemm_status_t (*quantize)(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_quantize_method_t method,
                               const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content);

@@ -458,7 +458,6 @@ lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc
   LPG_TRY(read_args(handle, &args, &r));
   lpg_packed packed;
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
-  if (handle->backend->takes) LPG_TRY(handle->backend->takes(&packed));
   LPG_TRY(make_problem(handle, &r, &packed, 255));
   return choose(handle, &r, &choice);
 }

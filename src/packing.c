@@ -112,7 +112,7 @@ static lpgemm_status_t create(lpgemm_handle_t handle, const lpg_packed *packed, 
   const size_t words = (size_t)lpg_ceil_div(packed->row_tiles, WORD_TILES);
   w->pieces = calloc(1, sizeof *w->pieces + words * sizeof w->pieces->filled[0]);
   lpgemm_status_t status = w->pieces ? LPGEMM_SUCCESS : LPGEMM_OUT_OF_MEMORY;
-  if (status == LPGEMM_SUCCESS && handle->backend->begin) status = handle->backend->begin(handle, packed, w->memory);
+  if (status == LPGEMM_SUCCESS) status = handle->backend->begin(handle, packed, w->memory);
   if (status != LPGEMM_SUCCESS) lpgemm_i_release_weights(w);
   LPG_CHECK(status != LPGEMM_OUT_OF_MEMORY, status, "no memory for the list of %lld row tiles",
             (long long)packed->row_tiles);
@@ -123,7 +123,7 @@ static lpgemm_status_t create(lpgemm_handle_t handle, const lpg_packed *packed, 
 /* Rows of a source that was checked. */
 static lpgemm_status_t pack_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
                                  const lpg_source *source) {
-  lpg_content content = {0, 0};
+  lpg_content content = {0};
   LPG_TRY(lpgemm_i_take_order(handle, weights, source->arrays.column_order));
   LPG_TRY(handle->backend->pack_rows(handle, &weights->packed, source, first_row, weights->memory, &content));
   lpgemm_i_add_rows(weights, first_row, source->rows, &content);
@@ -132,7 +132,6 @@ static lpgemm_status_t pack_rows(lpgemm_handle_t handle, lpgemm_weights_t weight
 
 /* Completes the blob; nothing of it may be missing. */
 static lpgemm_status_t finish(lpgemm_handle_t handle, lpgemm_weights_t weights) {
-  if (!handle->backend->finish) return LPGEMM_SUCCESS;
   return handle->backend->finish(handle, &weights->packed, weights->memory, &weights->content);
 }
 

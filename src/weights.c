@@ -24,7 +24,6 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
 
 lpgemm_status_t lpgemm_i_open_weights(lpgemm_handle_t handle, const lpg_packed *packed, void *memory,
                                       lpgemm_weights_t *out) {
-  if (handle->backend->takes) LPG_TRY(handle->backend->takes(packed));
   lpgemm_weights_t w = calloc(1, sizeof *w);
   LPG_CHECK(w, LPGEMM_OUT_OF_MEMORY, "no memory for a weights object");
   static _Atomic uint64_t weights_made;

@@ -29,7 +29,7 @@ ALLOWED = {
     "src/cpu/packing.c": PART + ["src/pack/pack.h"],
     "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
     "src/dispatch/": PART,
-    "src/import/": PART + ["src/pack/pack.h", "src/cpu/cpu.h"],  # reads and packs bands on the pool's threads
+    "src/import/": CUDA + ["src/pack/", "src/cpu/cpu.h"],  # reads and packs bands on the pool's threads
     "src/files/": PART,  # nothing of handles' insides, no GPU: what the public calls take
     "src/lut/": PART + ["src/cpu/cost.h", "src/cpu/cpu.h", "src/cpu/epilogue_rows.h", "src/cpu/weight.h"],
     "src/kernels/prim/": [],

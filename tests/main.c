@@ -25,6 +25,7 @@ enum {
   SUITE(bench_clock, CPU)     \
   SUITE(capture, CUDA)        \
   SUITE(device, CUDA)         \
+  SUITE(import_device, CUDA)  \
   SUITE(format, BOTH)         \
   SUITE(pack, BOTH)           \
   SUITE(pieces, CPU)          \
@@ -33,6 +34,7 @@ enum {
   SUITE(files, CPU)           \
   SUITE(files_hostile, CPU)   \
   SUITE(container, CPU)       \
+  SUITE(import_at, CPU)       \
   SUITE(import, CPU)          \
   SUITE(import_refusals, CPU) \
   SUITE(import_gguf, BOTH)    \

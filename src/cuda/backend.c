@@ -110,81 +110,123 @@ static int is_capturing(lpgemm_handle_t handle) {
 
 /* ---- weights: on the GPU if the data is there, else on the host, with the same bytes ---- */
 
-enum { SOURCE_ARRAYS = LPG_SECTION_SUPER_ZEROS + 1 };
+static const lpg_section_id source_ids[] = {LPG_SECTION_CODES,        LPG_SECTION_SCALES,      LPG_SECTION_ZEROS,
+                                            LPG_SECTION_SUPER_SCALES, LPG_SECTION_SUPER_ZEROS, LPG_SECTION_ROW_SCALES};
 
-static const void **source_array(lpgemm_weight_source_t *source, int id) {
-  const void **const arrays[SOURCE_ARRAYS] = {[LPG_SECTION_CODES] = &source->codes,
-                                              [LPG_SECTION_SCALES] = &source->scales,
-                                              [LPG_SECTION_ZEROS] = &source->zeros,
-                                              [LPG_SECTION_SUPER_SCALES] = &source->super_scales,
-                                              [LPG_SECTION_SUPER_ZEROS] = &source->super_zeros};
-  return arrays[id];
+enum { SOURCE_ARRAYS = sizeof source_ids / sizeof source_ids[0] };
+
+static const void **source_array(lpgemm_weight_source_t *source, int i) {
+  const void **const arrays[SOURCE_ARRAYS] = {&source->codes,        &source->scales,      &source->zeros,
+                                              &source->super_scales, &source->super_zeros, &source->row_scales};
+  return arrays[i];
 }
 
 /* Copies an array of the source into device memory, which the caller releases. */
-static lpgemm_status_t bring_over(lpgemm_handle_t handle, const lpg_packed *packed, lpg_source *source, int id,
+static lpgemm_status_t bring_over(lpgemm_handle_t handle, const lpg_packed *packed, lpg_source *source, int i,
                                   void **brought) {
-  const uint64_t bytes = id == LPG_SECTION_CODES ? lpgemm_i_codes_bytes(packed, source)
-                                                 : lpgemm_i_array_bytes(packed, source, (lpg_section_id)id);
-  const void **array = source_array(&source->arrays, id);
+  const lpg_section_id id = source_ids[i];
+  const uint64_t bytes =
+      id == LPG_SECTION_CODES ? lpgemm_i_codes_bytes(packed, source) : lpgemm_i_array_bytes(packed, source, id);
+  const void **array = source_array(&source->arrays, i);
   LPG_TRY(allocate(handle->device.index, (size_t)bytes, brought));
   LPG_TRY(copy(handle, *brought, *array, (size_t)bytes));
   *array = *brought;
   return LPGEMM_SUCCESS;
 }
 
-/* What kernels and packing on the GPU do not know yet: the one place that says so. */
-static lpgemm_status_t takes(const lpg_packed *packed) {
-  LPG_CHECK(lpg_format_version(&packed->desc) == LPG_FORMAT_PLAIN, LPGEMM_NOT_SUPPORTED,
-            "desc has columns %d, row_scales %s and group_n %lld; the CUDA backend takes weights where all are 0",
-            (int)packed->desc.columns, lpgemm_dtype_name(packed->desc.row_scales), (long long)packed->desc.group_n);
+static lpgemm_status_t begin(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob) {
+  return lpgemm_i_cuda_begin(packed, blob, stream_of(handle));
+}
+
+static lpgemm_status_t finish(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob, lpg_content *content) {
+  return lpgemm_i_cuda_finish(packed, blob, content, handle->scratch, stream_of(handle));
+}
+
+enum { BAND_BYTES = 32 << 20 }; /* of packed rows on the host at once */
+
+/* Rows from `first` on of `rows` that are packed at once: a multiple of group_n if so many fit, else of 16, up to the
+ * next edge of a group. */
+static int64_t band_rows(const lpg_packed *packed, int64_t first, int64_t rows) {
+  const int64_t group = packed->desc.group_n ? packed->desc.group_n : LPG_TILE_ROWS;
+  const int64_t tile = (int64_t)(packed->total_bytes / (uint64_t)packed->row_tiles) + 1;
+  int64_t most = BAND_BYTES / tile * LPG_TILE_ROWS;
+  if (most < LPG_TILE_ROWS) most = LPG_TILE_ROWS;
+  most = most < group ? (most < group - first % group ? most : group - first % group) : most - most % group;
+  return most < rows - first ? most : rows - first;
+}
+
+/* Copies a packed band, which is a blob of its own, to its place. */
+static lpgemm_status_t copy_band(lpgemm_handle_t handle, const lpg_packed *packed, int64_t first_row,
+                                 const lpg_packed *band, const uint8_t *staged, uint8_t *blob) {
+  const int64_t tile = first_row / LPG_TILE_ROWS;
+  for (int i = 0; i < LPG_SECTIONS; i++) {
+    const lpg_section_id id = (lpg_section_id)i;
+    if (band->section[i].bytes == 0 || id == LPG_SECTION_COLUMN_ORDER) continue;
+    int64_t offset;
+    switch (id) {
+      case LPG_SECTION_CODES: offset = lpg_tile_offset(packed->bits, packed->k_tiles, tile, 0); break;
+      case LPG_SECTION_ROW_EXPONENTS: offset = first_row; break;
+      case LPG_SECTION_ROW_SCALES: offset = first_row * 4; break;
+      default:
+        offset = tile / packed->tiles_a_scale * lpg_section_axis(packed, id)->padded *
+                 lpg_slot_bytes(lpg_section_type(&packed->desc, id));
+        break;
+    }
+    LPG_TRY(copy(handle, blob + packed->section[i].offset + offset, staged + band->section[i].offset,
+                 (size_t)band->section[i].bytes));
+  }
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t check_whole(const lpg_packed *packed, const lpg_source *source) {
-  const lpgemm_weight_source_t *a = &source->arrays;
-  const int is_dense = a->order == LPGEMM_ROW_MAJOR
-                           ? a->scales_ld == packed->group.count && a->super_ld == packed->super.count
-                           : a->scales_ld == packed->desc.n && a->super_ld == packed->desc.n;
-  LPG_CHECK(
-      source->rows == packed->desc.n && is_dense && !a->row_order, LPGEMM_NOT_SUPPORTED,
-      "the source has %lld of %lld rows, leading dimensions of scales of %lld and %lld, and %s order of rows; the "
-      "CUDA backend packs whole matrices with dense scales in order",
-      (long long)source->rows, (long long)packed->desc.n, (long long)a->scales_ld, (long long)a->super_ld,
-      a->row_order ? "an" : "no");
+/* One band: packed on the host as a matrix of its own, copied, and hashed where it lies. */
+static lpgemm_status_t pack_band(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_source *source,
+                                 int64_t first_row, const lpg_band *band, uint8_t *blob, lpg_content *content) {
+  lpgemm_weight_desc_t desc = packed->desc;
+  lpg_packed own;
+  lpg_content part = {0}, hashed = {0};
+  lpg_refusal refusal;
+  desc.n = band->rows;
+  LPG_TRY(lpgemm_i_make_packed(&desc, &own));
+  uint8_t *staged = malloc((size_t)own.total_bytes);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)own.total_bytes);
+  lpgemm_i_begin_host(&own, staged);
+  lpgemm_status_t status = lpgemm_i_pack_band(&own, source, -band->first, band, staged, &part, &refusal)
+                               ? copy_band(handle, packed, first_row + band->first, &own, staged, blob)
+                               : lpgemm_i_refuse(packed, &refusal);
+  free(staged);
+  LPG_TRY(status);
+  LPG_TRY(lpgemm_i_cuda_hash_rows(packed, first_row + band->first, band->rows, blob, &hashed, handle->scratch,
+                                  stream_of(handle)));
+  part.payload_hash = hashed.payload_hash;
+  lpgemm_i_add_content(content, &part);
   return LPGEMM_SUCCESS;
 }
 
-/* All rows, to a finished blob. From device memory if one array of the source lies there: those on the host are brought
- * over. */
+/* From device memory if one array of the source lies there: those on the host are brought over. */
 static lpgemm_status_t pack_rows(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_source *source,
                                  int64_t first_row, uint8_t *blob, lpg_content *content) {
   lpg_source here = *source;
-  (void)first_row;
   void *brought[SOURCE_ARRAYS] = {0};
   int there[SOURCE_ARRAYS], any = 0;
-  LPG_TRY(check_whole(packed, source));
-  for (int id = 0; id < SOURCE_ARRAYS; id++) {
-    there[id] = is_on_device(handle->device.index, *source_array(&here.arrays, id));
-    any |= there[id];
+  *content = (lpg_content){0};
+  for (int i = 0; i < SOURCE_ARRAYS; i++) {
+    there[i] = is_on_device(handle->device.index, *source_array(&here.arrays, i));
+    any |= there[i];
   }
-  if (!any) {
-    uint8_t *staged = malloc((size_t)packed->total_bytes);
-    LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)packed->total_bytes);
-    lpgemm_status_t status = lpgemm_i_pack_host(packed, source, staged, content);
-    if (status == LPGEMM_SUCCESS) status = copy(handle, blob, staged, (size_t)packed->total_bytes);
-    free(staged);
-    return status;
+  for (lpg_band band = {0, 0}; !any && band.first < source->rows; band.first += band.rows) {
+    band.rows = band_rows(packed, band.first, source->rows);
+    LPG_TRY(pack_band(handle, packed, source, first_row, &band, blob, content));
   }
+  if (!any) return LPGEMM_SUCCESS;
   lpgemm_status_t status = LPGEMM_SUCCESS;
-  for (int id = 0; id < SOURCE_ARRAYS && status == LPGEMM_SUCCESS; id++) {
-    if (*source_array(&here.arrays, id) && !there[id]) status = bring_over(handle, packed, &here, id, &brought[id]);
+  for (int i = 0; i < SOURCE_ARRAYS && status == LPGEMM_SUCCESS; i++) {
+    if (*source_array(&here.arrays, i) && !there[i]) status = bring_over(handle, packed, &here, i, &brought[i]);
   }
   if (status == LPGEMM_SUCCESS) {
-    status = lpgemm_i_cuda_pack(packed, &here.arrays, blob, content, handle->scratch, stream_of(handle));
+    status = lpgemm_i_cuda_pack_rows(packed, &here, first_row, blob, content, handle->scratch, stream_of(handle));
   }
-  for (int id = 0; id < SOURCE_ARRAYS; id++) {
-    if (brought[id]) release(handle->device.index, brought[id]);
+  for (int i = 0; i < SOURCE_ARRAYS; i++) {
+    if (brought[i]) release(handle->device.index, brought[i]);
   }
   return status;
 }
@@ -268,8 +310,10 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .equals = equals,
     .synchronize = synchronize,
     .is_capturing = is_capturing,
-    .takes = takes,
+    .begin = begin,
     .pack_rows = pack_rows,
+    .import_rows = lpgemm_i_cuda_import_rows,
+    .finish = finish,
     .quantize = quantize,
     .unpack = unpack,
     .unpack_part = unpack_part,

@@ -12,10 +12,23 @@ extern "C" {
 
 /* ---- work on device memory, in stream order; arguments are checked. scratch is the handle's. ---- */
 
-lpgemm_status_t lpgemm_i_cuda_pack(const lpg_packed *packed, const lpgemm_weight_source_t *source, uint8_t *blob,
-                                   lpg_content *content, void *scratch, cudaStream_t stream);
-/* What packing consists of: the codes of rows first_row (a multiple of 16) and following, one a byte, into the blob;
- * and, when codes, scales and zeros are in place, row exponents, padding, hash and header. */
+/* A blob is begun, gets its column order and then its rows, in any number of pieces, each with its part of the content,
+ * and is finished (src/pack/pack.h). All arrays of a source lie in device memory but orders, which lie on the host. A
+ * piece of all rows hashes everything, so that finishing writes the header only. */
+lpgemm_status_t lpgemm_i_cuda_begin(const lpg_packed *packed, uint8_t *blob, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_pack_rows(const lpg_packed *packed, const lpg_source *source, int64_t first_row,
+                                        uint8_t *blob, lpg_content *content, void *scratch, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_finish(const lpg_packed *packed, uint8_t *blob, lpg_content *content, void *scratch,
+                                     cudaStream_t stream);
+/* The hash of the codes of rows that are in place. */
+lpgemm_status_t lpgemm_i_cuda_hash_rows(const lpg_packed *packed, int64_t first_row, int64_t rows, const uint8_t *blob,
+                                        lpg_content *content, void *scratch, cudaStream_t stream);
+/* Rows of a checkpoint: lpg_backend.import_rows. */
+lpgemm_status_t lpgemm_i_cuda_import_rows(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_joined *joined,
+                                          int64_t first_row, uint8_t *blob, lpg_content *content, int *done);
+
+/* For quantising: the codes of rows first_row (a multiple of 16) and following, one a byte, into the blob; and, when
+ * codes, scales and zeros of all rows are in place and the rest is 0, row exponents, hash and header. */
 lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_packed *packed, const uint8_t *codes, int64_t ld, int64_t first_row,
                                         int64_t rows, uint8_t *blob, cudaStream_t stream);
 lpgemm_status_t lpgemm_i_cuda_seal(const lpg_packed *packed, uint8_t *blob, lpg_content *content, void *scratch,

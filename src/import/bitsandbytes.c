@@ -4,15 +4,10 @@
 #include <stdlib.h>
 
 #include "bits.h"
+#include "bitsandbytes.h"
 #include "import.h"
 
 enum { ENTRIES = 16, NESTED_ENTRIES = 256, MOST_JSON = 4096 };
-
-typedef struct state {
-  int64_t block, nested_block; /* numbers that share an absmax; absmaxes that share a nested one */
-  const uint8_t *nested_absmax, *nested_map;
-  float nested_offset;
-} state;
 
 /* ---- the JSON of a quant_state: one flat object ---- */
 
@@ -117,18 +112,17 @@ static lpgemm_status_t need_numbers(const lpgemm_import_t *import, const char *n
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t open_nested(const lpgemm_import_t *import, const char *json, int64_t blocks, state *s) {
-  const lpgemm_tensor_t *absmax, *map;
+static lpgemm_status_t open_nested(const lpgemm_import_t *import, const char *json, int64_t blocks, lpg_quant_state *s,
+                                   const lpgemm_tensor_t **nested) {
   LPG_TRY(need_integer(json, "nested_blocksize", &s->nested_block));
   const char *offset = find_value(json, "nested_offset");
   double value = 0;
   LPG_CHECK(offset && read_real(offset, &value) && isfinite((float)value), LPGEMM_CORRUPT_DATA,
             "quant_state has no \"nested_offset\" that is a number");
   s->nested_offset = (float)value;
-  LPG_TRY(need_numbers(import, "weight.nested_absmax", LPGEMM_F32, lpg_ceil_div(blocks, s->nested_block), &absmax));
-  LPG_TRY(need_numbers(import, "weight.nested_quant_map", LPGEMM_F32, NESTED_ENTRIES, &map));
-  s->nested_absmax = absmax->data, s->nested_map = map->data;
-  return LPGEMM_SUCCESS;
+  LPG_TRY(need_numbers(import, "weight.nested_absmax", LPGEMM_F32, lpg_ceil_div(blocks, s->nested_block),
+                       &nested[LPG_NESTED_ABSMAX]));
+  return need_numbers(import, "weight.nested_quant_map", LPGEMM_F32, NESTED_ENTRIES, &nested[LPG_NESTED_MAP]);
 }
 
 static int64_t common_divisor(int64_t a, int64_t b) {
@@ -171,14 +165,14 @@ static lpgemm_status_t open_bitsandbytes(const lpgemm_import_t *import, lpg_part
   LPG_CHECK(lpgemm_i_elements(part->codes) == lpg_ceil_div(n * k, 2), LPGEMM_INVALID_SIZE,
             "weight is %s, but 4 bits of [%lld][%lld] need %lld bytes", lpgemm_i_shape_text(part->codes, text),
             (long long)n, (long long)k, (long long)lpg_ceil_div(n * k, 2));
-  state *s = part->own = calloc(1, sizeof *s);
+  lpg_quant_state *s = part->own = calloc(1, sizeof *s);
   LPG_CHECK(s, LPGEMM_OUT_OF_MEMORY, "no memory for the state of a layer");
   LPG_TRY(need_integer(json, "blocksize", &s->block));
   const int64_t blocks = lpg_ceil_div(n * k, s->block);
   LPG_CHECK(lpgemm_i_elements(part->scales) == blocks, LPGEMM_INVALID_SIZE,
             "weight.absmax is %s, but blocks of %lld of [%lld][%lld] are %lld", lpgemm_i_shape_text(part->scales, text),
             (long long)s->block, (long long)n, (long long)k, (long long)blocks);
-  if (part->scales->type == LPGEMM_U8) LPG_TRY(open_nested(import, json, blocks, s));
+  if (part->scales->type == LPGEMM_U8) LPG_TRY(open_nested(import, json, blocks, s, part->more));
   part->desc.type = LPGEMM_CODEBOOK(4);
   part->desc.scale_type = LPGEMM_F32;
   LPG_TRY(set_group(s->block, part));
@@ -198,15 +192,16 @@ static void read_codes(const lpg_part *part, int64_t row, int64_t rows, uint8_t 
 }
 
 /* Each step is rounded to fp32, as the library does it. */
-static float absmax_of(const lpg_part *part, const state *s, int64_t block) {
-  if (!s->nested_map) return lpg_bits_f32(lpg_get32(part->scale_data + block * 4));
-  const float entry = lpg_bits_f32(lpg_get32(s->nested_map + part->scale_data[block] * 4));
-  const float product = entry * lpg_bits_f32(lpg_get32(s->nested_absmax + block / s->nested_block * 4));
+static float absmax_of(const lpg_part *part, const lpg_quant_state *s, int64_t block) {
+  const uint8_t *nested = part->more_data[LPG_NESTED_ABSMAX], *map = part->more_data[LPG_NESTED_MAP];
+  if (!map) return lpg_bits_f32(lpg_get32(part->scale_data + block * 4));
+  const float entry = lpg_bits_f32(lpg_get32(map + part->scale_data[block] * 4));
+  const float product = entry * lpg_bits_f32(lpg_get32(nested + block / s->nested_block * 4));
   return product + s->nested_offset;
 }
 
 static void read_numbers(const lpg_part *part, lpg_section_id id, int64_t row, int64_t rows, void *out) {
-  const state *s = part->own;
+  const lpg_quant_state *s = part->own;
   const int64_t group = part->desc.group_k ? part->desc.group_k : part->desc.k, each = part->desc.k / group;
   (void)id; /* there are only scales */
   for (int64_t i = 0; i < rows * each; i++) {

@@ -35,7 +35,7 @@ static lpgemm_status_t bring(lpgemm_handle_t handle, const lpgemm_tensor_t *tens
   return LPGEMM_SUCCESS;
 }
 
-enum { TENSORS_OF_A_PART = 3 };
+enum { TENSORS_OF_A_PART = 3 + LPG_MORE };
 
 static lpgemm_status_t bring_all(lpgemm_handle_t handle, lpg_joined *joined, void **copies) {
   for (size_t i = 0; i < joined->count; i++) {
@@ -44,6 +44,7 @@ static lpgemm_status_t bring_all(lpgemm_handle_t handle, lpg_joined *joined, voi
     LPG_TRY(bring(handle, part->codes, &part->code_data, &copy[0]));
     LPG_TRY(bring(handle, part->scales, &part->scale_data, &copy[1]));
     LPG_TRY(bring(handle, part->zeros, &part->zero_data, &copy[2]));
+    for (int m = 0; m < LPG_MORE; m++) LPG_TRY(bring(handle, part->more[m], &part->more_data[m], &copy[3 + m]));
   }
   return LPGEMM_SUCCESS;
 }
@@ -52,13 +53,23 @@ static lpgemm_status_t bring_all(lpgemm_handle_t handle, lpg_joined *joined, voi
 static lpgemm_status_t import_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
                                    lpg_joined *joined) {
   const size_t count = joined->count * TENSORS_OF_A_PART;
+  int done = 0;
+  lpg_content content = {0};
   void **copies = calloc(count, sizeof *copies);
   LPG_CHECK(copies, LPGEMM_OUT_OF_MEMORY, "no memory for a list of %zu tensors", count);
   int32_t before;
   lpgemm_status_t status = lpgemm_i_enter(handle, &before);
   if (status == LPGEMM_SUCCESS) {
-    status = bring_all(handle, joined, copies);
-    if (status == LPGEMM_SUCCESS) status = lpgemm_i_import_rows(handle, weights, first_row, joined);
+    status = lpgemm_i_begin_rows(handle, weights, first_row, joined);
+    if (status == LPGEMM_SUCCESS && handle->backend->import_rows) {
+      status =
+          handle->backend->import_rows(handle, &weights->packed, joined, first_row, weights->memory, &content, &done);
+    }
+    if (status == LPGEMM_SUCCESS && !done) status = bring_all(handle, joined, copies);
+    if (status == LPGEMM_SUCCESS && !done) {
+      status = lpgemm_i_import_rows(handle, weights, first_row, joined, &content);
+    }
+    if (status == LPGEMM_SUCCESS) lpgemm_i_add_rows(weights, first_row, joined->desc.n, &content);
     lpgemm_i_leave(handle, before);
   }
   for (size_t i = 0; i < count; i++) free(copies[i]);

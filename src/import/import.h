@@ -8,6 +8,8 @@
 
 typedef struct lpg_reader lpg_reader;
 
+enum { LPG_MORE = 2 };
+
 /* One matrix of a checkpoint after its check: sizes and pointers that a reader may use without looking again. */
 typedef struct lpg_part {
   const lpg_reader *reader;
@@ -16,6 +18,8 @@ typedef struct lpg_part {
   const lpgemm_tensor_t *scales, *zeros;
   const uint8_t *code_data; /* of this expert; in host memory when codes() and numbers() are called */
   const uint8_t *scale_data, *zero_data;
+  const lpgemm_tensor_t *more[LPG_MORE]; /* others that numbers() reads */
+  const uint8_t *more_data[LPG_MORE];
   const char *global_name; /* the tensor that global_scale is from, for messages; NULL: none */
   int32_t variant;         /* the reader's own: which arrangement of its family */
   int32_t *column_order;   /* packed column -> column of the file; NULL: as they lie. import.c frees it */
@@ -55,12 +59,12 @@ typedef struct lpg_slice {
   int64_t n0, n1, k0, k1; /* resolved: rows of the file, packed columns */
 } lpg_slice;
 
-typedef struct lpg_joined {
+struct lpg_joined {
   size_t count;
   lpg_part *part;
   lpg_slice *slice;
   lpgemm_weight_desc_t desc;
-} lpg_joined;
+};
 
 /* Opens the parts and joins them; lpgemm_i_close_parts() frees what they hold, also after a failure. */
 lpgemm_status_t lpgemm_i_open_parts(const lpgemm_import_t *parts, size_t count, lpg_joined *joined);

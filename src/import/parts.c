@@ -80,6 +80,7 @@ static lpgemm_status_t open_part(const lpgemm_import_t *given, lpg_part *part, l
   if (!part->code_data) part->code_data = part->codes->data;
   if (part->scales && !part->scale_data) part->scale_data = part->scales->data;
   if (part->zeros && !part->zero_data) part->zero_data = part->zeros->data;
+  for (int i = 0; i < LPG_MORE; i++) part->more_data[i] = part->more[i] ? part->more[i]->data : NULL;
   if (part->desc.global_scale == 0.0f) part->desc.global_scale = 1.0f;
   return resolve_slice(&import, &part->desc, slice);
 }

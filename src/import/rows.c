@@ -167,7 +167,7 @@ static void pack_task(void *context, int64_t thread, void *unused) {
   uint8_t *memory = j->memory + thread * j->plan->bytes;
   (void)unused;
   for (int64_t index = atomic_fetch_add(&j->next, 1); index < bands; index = atomic_fetch_add(&j->next, 1)) {
-    lpg_content content = {0, 0};
+    lpg_content content = {0};
     lpg_refusal refusal;
     if (atomic_load(&j->refused) < index) return;
     if (!pack_one(j, index, memory, &content, &refusal)) {
@@ -225,7 +225,7 @@ static lpgemm_status_t pack_by_backend(lpgemm_handle_t handle, const plan *p, in
   LPG_CHECK(memory, LPGEMM_OUT_OF_MEMORY, "no memory for a band of %lld bytes", (long long)p->bytes);
   for (int64_t first = 0; first < rows && status == LPGEMM_SUCCESS; first += p->rows) {
     const int64_t count = rows - first < p->rows ? rows - first : p->rows;
-    lpg_content part = {0, 0};
+    lpg_content part = {0};
     lpg_source source;
     read_band(p, first, count, memory);
     set_source(p, count, memory, &source);
@@ -236,23 +236,20 @@ static lpgemm_status_t pack_by_backend(lpgemm_handle_t handle, const plan *p, in
   return status;
 }
 
-lpgemm_status_t lpgemm_i_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
-                                     const lpg_joined *joined) {
-  plan p;
-  lpg_content content = {0, 0};
-  const lpg_packed *packed = &weights->packed;
+lpgemm_status_t lpgemm_i_begin_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
+                                    const lpg_joined *joined) {
   LPG_TRY(lpgemm_i_check_rows(weights, first_row, joined->desc.n));
-  LPG_TRY(make_plan(joined, packed, &p));
-  if (packed->desc.columns) {
-    const int32_t *order = joined->part[0].column_order + p.k0;
-    LPG_TRY(lpgemm_i_check_order("the order of columns", order, packed));
-    LPG_TRY(lpgemm_i_take_order(handle, weights, order));
-  }
-  if (handle->device.backend == LPGEMM_BACKEND_CPU) {
-    LPG_TRY(pack_on_host(handle, &p, first_row, joined->desc.n, weights->memory, &content));
-  } else {
-    LPG_TRY(pack_by_backend(handle, &p, first_row, joined->desc.n, weights->memory, &content));
-  }
-  lpgemm_i_add_rows(weights, first_row, joined->desc.n, &content);
-  return LPGEMM_SUCCESS;
+  if (!weights->packed.desc.columns) return LPGEMM_SUCCESS;
+  const int32_t *order = joined->part[0].column_order + joined->slice[0].k0;
+  LPG_TRY(lpgemm_i_check_order("the order of columns", order, &weights->packed));
+  return lpgemm_i_take_order(handle, weights, order);
+}
+
+lpgemm_status_t lpgemm_i_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
+                                     const lpg_joined *joined, lpg_content *content) {
+  plan p;
+  LPG_TRY(make_plan(joined, &weights->packed, &p));
+  return handle->device.backend == LPGEMM_BACKEND_CPU
+             ? pack_on_host(handle, &p, first_row, joined->desc.n, weights->memory, content)
+             : pack_by_backend(handle, &p, first_row, joined->desc.n, weights->memory, content);
 }

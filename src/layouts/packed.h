@@ -67,6 +67,7 @@ typedef struct lpg_content {
   uint32_t scale_span; /* largest difference, within a row, between the binary exponents of two non-zero scales; 255 if
                           larger, not finite or outside the row exponent's range */
   uint64_t payload_hash;
+  int is_whole; /* 1: of the whole payload; 0: while rows are packed, of their codes */
 } lpg_content;
 
 /* What the codes of a type stand for (values.c). */

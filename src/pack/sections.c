@@ -25,6 +25,7 @@ uint32_t lpgemm_i_put_exponents(const lpg_packed *packed, int64_t first_row, int
 
 void lpgemm_i_add_content(lpg_content *sum, const lpg_content *part) {
   sum->payload_hash += part->payload_hash;
+  sum->is_whole |= part->is_whole;
   if (part->scale_span > sum->scale_span) sum->scale_span = part->scale_span;
 }
 

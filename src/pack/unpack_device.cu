@@ -21,6 +21,7 @@ struct unpack_args {
   lpgemm_dtype_t out_type;
   int64_t ldo;
   int64_t first_row_tile;
+  const int32_t *order; /* of columns, or NULL */
 };
 
 /* A chunk of 16 rows by 1024 columns: codes as the API has them, one a byte, in shared memory. A thread takes all that
@@ -62,7 +63,8 @@ __device__ inline void stage_codes(const unpack_args &a, int64_t row_tile, int64
 __device__ inline void store_values(const unpack_args &a, const uint8_t *codes, int64_t row, int64_t k, int count) {
   const lpg_group_terms g = lpg_terms_at(&a.packed, a.blob, row, k);
   for (int i = 0; i < count; i++) {
-    lpg_store_f64(a.out_type, a.out, row * a.ldo + k + i, lpg_weight_value(&g, codes[i]));
+    const int64_t column = a.order ? a.order[k + i] : k + i;
+    lpg_store_f64(a.out_type, a.out, row * a.ldo + column, lpg_weight_value(&g, codes[i]));
   }
 }
 
@@ -124,7 +126,12 @@ __device__ inline void store_fast(const unpack_args &a, const float *values, con
 __device__ inline void store_codes(const unpack_args &a, const uint8_t *codes, int64_t row, int64_t k, int count) {
   alignas(16) uint8_t code[16];
   *(uint4 *)code = *(const uint4 *)codes;
-  store_16((uint8_t *)a.out + row * a.ldo + k, code, count);
+  uint8_t *to = (uint8_t *)a.out + row * a.ldo;
+  if (!a.order) return store_16(to + k, code, count);
+#pragma unroll
+  for (int i = 0; i < 16; i++) {
+    if (i < count) to[a.order[k + i]] = code[i];
+  }
 }
 
 /* Scale and zero of every group of the chunk, [row][group from that of k0 on]. */
@@ -190,7 +197,8 @@ static bool is_exact_in_f32(const lpgemm_weight_desc_t &d, lpgemm_dtype_t out_ty
   const bool scales = out_type == LPGEMM_F32 || d.scale_type == 0 || d.scale_type == LPGEMM_F16 ||
                       d.scale_type == LPGEMM_E4M3 ||
                       (out_type == LPGEMM_F16 && d.scale_type != LPGEMM_F32); /* far below fp16 everything is 0 */
-  return narrow && zeros && scales && d.super_scale_type == 0 && d.global_scale == 1.0f;
+  const bool plain = d.columns == LPGEMM_COLUMNS_PLAIN && d.row_scales == 0;
+  return narrow && zeros && scales && plain && d.super_scale_type == 0 && d.global_scale == 1.0f;
 }
 
 template <output Output>
@@ -216,9 +224,16 @@ lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_packed *packed, const uint8_t *bl
                        : lpg::is_exact_in_f32(packed->desc, out_type) ? lpg::kernel_of<lpg::fast_out>(packed->bits)
                                                                       : lpg::kernel_of<lpg::values_out>(packed->bits);
   constexpr int64_t most = 65535; /* row tiles a launch */
+  const bool in_order = packed->desc.columns != LPGEMM_COLUMNS_PLAIN;
+  const int32_t *order = in_order ? (const int32_t *)(blob + packed->section[LPG_SECTION_COLUMN_ORDER].offset) : NULL;
+  if (packed->x_k > packed->desc.k) { /* columns that these weights do not have */
+    const size_t bytes = (size_t)lpg_bytes(out_type);
+    LPG_CUDA(
+        cudaMemset2DAsync(out, (size_t)ldo * bytes, 0, (size_t)packed->x_k * bytes, (size_t)packed->desc.n, stream));
+  }
   for (int64_t first = 0; first < packed->row_tiles; first += most) {
     const int64_t tiles = packed->row_tiles - first < most ? packed->row_tiles - first : most;
-    const lpg::unpack_args args = {*packed, blob, out, out_type, ldo, first};
+    const lpg::unpack_args args = {*packed, blob, out, out_type, ldo, first, order};
     LPG_TRY(lpg::launch(kernel, dim3((unsigned)lpg_ceil_div(packed->k_padded, lpg::chunk_k), (unsigned)tiles), 256, 0,
                         stream, args));
   }

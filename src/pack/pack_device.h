@@ -1,0 +1,115 @@
+/* Packing on the GPU, in the pieces of which lpgemm_pack_weights() and the import of checkpoints are made: rows, then
+ * what is derived from them. For CUDA C++. */
+#ifndef LPG_PACK_DEVICE_H
+#define LPG_PACK_DEVICE_H
+
+#include "../cuda/cuda.h"
+#include "at.h"
+#include "pack.h"
+
+enum { LPG_HASH_SUMS = 256 }; /* partial sums of the payload's hash, so that blocks do not queue for one */
+
+/* What the kernels report back, in device memory; it starts as zeros. */
+typedef struct lpg_pack_report {
+  unsigned long long hash[LPG_HASH_SUMS];
+  unsigned scale_span;
+  int any_bad; /* a code or a number is too large */
+  unsigned long long first_bad;
+} lpg_pack_report;
+
+/* Where numbers of a section go. */
+typedef struct lpg_numbers_to {
+  uint8_t *section; /* NULL: there are none, or others write them */
+  lpgemm_dtype_t type;
+  uint32_t group_k; /* columns that share a number */
+  int64_t count, padded, first_group;
+  uint32_t largest;
+} lpg_numbers_to;
+
+/* Rows of a source: row i is row row_order[i] of it, or first_source_row + i. */
+typedef struct lpg_rows_args {
+  lpg_at at;
+  const int32_t *row_order, *column_order; /* or NULL; in device memory */
+  int64_t first_source_row, first_column;
+  int each; /* columns are in an order, or first_column is no multiple of 16 */
+  int64_t rows, k, k_tiles;
+  int64_t first_row;  /* in the blob; a multiple of 16 */
+  uint32_t flip;      /* XORed with every code */
+  uint8_t *codes;     /* where those of the first row go */
+  int64_t first_byte; /* and where that is in the payload */
+  int64_t chunks;     /* of columns, that a block takes */
+  int shares;         /* rows share numbers */
+  int64_t tiles_a_scale;
+  lpg_numbers_to numbers[LPG_SECTIONS];
+  lpg_pack_report *found; /* or NULL: neither hash nor checks are wanted */
+} lpg_rows_args;
+
+LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_start_report(lpg_pack_report *report, cudaStream_t stream);
+
+/* What follows from the blob for `rows` rows from first_row on: args without a source. */
+LPG_EXTERN_C void lpgemm_i_cuda_rows_args(const lpg_packed *packed, int64_t first_row, int64_t rows, uint8_t *blob,
+                                          lpg_pack_report *found, lpg_rows_args *args);
+
+/* Launches pack_rows_kernel of an arrangement on them. */
+LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_args *args,
+                                                       cudaStream_t stream);
+
+/* Row scales: of an array in device memory, by row_order or from its start on; or one for all rows if it is NULL. */
+LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_put_row_scales(const lpg_packed *packed, int64_t first_row, int64_t rows,
+                                                          const float *scales, const int32_t *row_order, float one,
+                                                          uint8_t *blob, cudaStream_t stream);
+
+/* Row exponents of rows whose numbers are in place; waits for all of it and reads the report. If the rows are all rows,
+ * the rest of the payload is hashed too, and content->is_whole says so. *bad: something was too large, and the rows are
+ * not packed. */
+LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_end_rows(const lpg_packed *packed, int64_t first_row, int64_t rows,
+                                                    uint8_t *blob, lpg_pack_report *report, lpg_content *content,
+                                                    int *bad, cudaStream_t stream);
+
+#ifdef __CUDACC__
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+__device__ inline unsigned long long hash_vector(uint4 v, uint64_t index) {
+  return lpg_hash_word(v.x | (uint64_t)v.y << 32, index) + lpg_hash_word(v.z | (uint64_t)v.w << 32, index + 1);
+}
+
+/* Adds what the threads of a block found to one of the partial sums of the payload's hash. */
+__device__ inline void add_hash(unsigned long long *sums, unsigned long long sum) {
+  for (int offset = 16; offset; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
+  __shared__ unsigned long long of_warp[8];
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < 8; i++) sum += of_warp[i];
+  atomicAdd(&sums[(blockIdx.x + blockIdx.y * gridDim.x) % LPG_HASH_SUMS], sum); /* integers: in any order */
+}
+
+/* The numbers of rows g and g + 8 of a tile for one group, which UINT(4) keeps in one byte. */
+__device__ inline void put_numbers(const lpg_numbers_to &to, int64_t row_tile, int g, int64_t group, uint32_t first,
+                                   uint32_t second) {
+  uint8_t *at = to.section + lpg_value_offset(to.type, to.padded, row_tile * LPG_TILE_ROWS + g, group);
+  const int bytes = lpg_bytes(to.type);
+  if (to.type == LPGEMM_UINT(4)) {
+    *at = (uint8_t)(first | second << 4);
+  } else if (bytes == 1) {
+    *(uint16_t *)at = (uint16_t)(first | second << 8);
+  } else if (bytes == 2) {
+    *(uint32_t *)at = first | second << 16;
+  } else {
+    *(uint2 *)at = make_uint2(first, second);
+  }
+}
+
+static constexpr unsigned many_blocks = 132 * 16;
+
+static inline unsigned blocks_for(int64_t items, int64_t items_a_block) {
+  const int64_t blocks = lpg_ceil_div(items, items_a_block);
+  return (unsigned)(blocks < 1 ? 1 : blocks > many_blocks ? many_blocks : blocks);
+}
+
+}  // namespace
+}  // namespace lpg
+#endif
+
+#endif

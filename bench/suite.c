@@ -93,6 +93,14 @@ static bench_error set_super_scale(bench_case *c, const char *text) {
 static bench_error set_super_minimum(bench_case *c, const char *text) {
   return read_type(text, &c->desc.super_zero_type);
 }
+
+static bench_error set_columns(bench_case *c, const char *text) {
+  BENCH_CHECK(strcmp(text, "plain") == 0 || strcmp(text, "ordered") == 0, "columns is %s; it must be plain or ordered",
+              text);
+  if (*text == 'o') c->desc.columns = LPGEMM_COLUMNS_ORDERED;
+  return NULL;
+}
+
 static bench_error set_global(bench_case *c, const char *text) { return read_float(text, &c->desc.global_scale); }
 
 /* Y is as wide as X by default, and the baseline has X's type. */
@@ -177,6 +185,7 @@ static const struct {
     {"super_scale", NULL, set_super_scale},
     {"super_min", NULL, set_super_minimum},
     {"global", NULL, set_global},
+    {"columns", NULL, set_columns},
     {"from", "from-", set_from},
     {"to", "to-", set_to},
     {"x", "", set_x},
@@ -262,6 +271,7 @@ static void describe_weights(bench_case *c, const char *type) {
   if (d->zero == LPGEMM_ZERO_PER_GROUP) ADD(" z%s", lpgemm_dtype_name(d->zero_type));
   if (d->zero == LPGEMM_ZERO_MINIMUM) ADD(" min%s", lpgemm_dtype_name(d->zero_type));
   if (d->global_scale != 0.0f) ADD(" global");
+  if (d->columns) ADD(" ordered");
 #undef ADD
 }
 

@@ -102,6 +102,21 @@ static lpgemm_dtype_t code_type(lpgemm_dtype_t type) {
   return is_int ? LPGEMM_UINT((lpgemm_dtype_t)lpgemm_dtype_bits(type)) : type;
 }
 
+/* A random permutation, on the host. */
+static bench_error draw_order(bench_weights *w) {
+  const int64_t k = w->desc.k;
+  w->order = malloc((size_t)k * sizeof *w->order + 1);
+  BENCH_CHECK(w->order, "out of memory");
+  for (int64_t i = 0; i < k; i++) {
+    const int64_t at = (int64_t)(bench_random(SEED, (uint64_t)i) % (uint64_t)(i + 1));
+    w->order[i] = w->order[at];
+    w->order[at] = (int32_t)i;
+  }
+  w->source.column_order = w->order;
+  w->source.column_order_bytes = (size_t)k * sizeof *w->order;
+  return NULL;
+}
+
 bench_error bench_draw_weights(const bench_machine *machine, const lpgemm_weight_desc_t *desc, bench_weights *w) {
   memset(w, 0, sizeof *w);
   w->desc = *desc;
@@ -111,6 +126,7 @@ bench_error bench_draw_weights(const bench_machine *machine, const lpgemm_weight
   BENCH_TRY(machine->allocate(w->source.codes_bytes, &codes));
   w->source.codes = codes;
   BENCH_TRY(machine->fill(code_type(desc->type), codes, desc->n * desc->k, SEED));
+  if (desc->columns) BENCH_TRY(draw_order(w));
   return draw_parts(machine, w);
 }
 
@@ -186,12 +202,25 @@ void bench_weight_row(const bench_weights *w, int64_t row, uint8_t *codes, doubl
     if (w->part[i]) *array[i] = (const char *)w->part[i] + (size_t)row * w->row_bytes[i];
   }
   desc.n = 1;
-  ref_weight_row(&desc, &source, 0, value);
+  desc.columns = LPGEMM_COLUMNS_PLAIN;
+  if (!w->order) {
+    ref_weight_row(&desc, &source, 0, value);
+    return;
+  }
+  uint8_t *packed = malloc((size_t)desc.k); /* codes in the order in which groups count them, and values back */
+  double *of_packed = malloc((size_t)desc.k * sizeof *of_packed);
+  for (int64_t k = 0; packed && of_packed && k < desc.k; k++) packed[k] = codes[w->order[k]];
+  source.codes = packed;
+  if (packed && of_packed) ref_weight_row(&desc, &source, 0, of_packed);
+  for (int64_t k = 0; k < desc.k; k++) value[w->order[k]] = packed && of_packed ? of_packed[k] : NAN;
+  free(packed);
+  free(of_packed);
 }
 
 void bench_free_weights(const bench_machine *machine, bench_weights *w) {
   for (int64_t i = 0; w->copy && i < w->copies; i++) lpgemm_weights_destroy(w->copy[i]);
   free(w->copy);
+  free(w->order);
   const void *memory[] = {w->source.codes,       w->source.scales, w->source.zeros, w->source.super_scales,
                           w->source.super_zeros, w->slab,          w->norm};
   for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) machine->release((void *)(uintptr_t)memory[i]);

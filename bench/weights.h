@@ -10,6 +10,7 @@ typedef struct bench_weights {
   lpgemm_weight_desc_t desc;
   lpgemm_weight_source_t source; /* in the machine's memory, codes one a byte */
   void *part[BENCH_PARTS];       /* the scales and zeros on the host, row-major */
+  int32_t *order;                /* of columns, a random one; NULL: plain */
   size_t row_bytes[BENCH_PARTS]; /* of a row of them */
   lpgemm_weights_t *copy;        /* the packed matrix, `copies` times in different memory */
   int64_t copies;

@@ -67,7 +67,7 @@ void problem_suit_chunks(problem_spec *spec) {
 void problem_suit(problem_spec *spec, const char *kernel) {
   char family[16] = "", weights[8] = "", x[8] = ""; /* the words of a name: docs/kernels/README.md */
   int rows, columns = 0;
-  sscanf(kernel, "%15[a-z].%7[a-z0-9].%7[a-z0-9].%dx%d", family, weights, x, &rows, &columns);
+  sscanf(kernel, "%15[a-z0-9].%7[a-z0-9].%7[a-z0-9].%dx%d", family, weights, x, &rows, &columns);
   int several = weights[1] < '1' || weights[1] > '8';
   uint32_t bits = several ? 3 : (uint32_t)(weights[1] - '0');
   spec->desc.type = LPGEMM_UINT(bits);

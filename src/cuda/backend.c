@@ -250,10 +250,21 @@ static lpgemm_status_t unpack(lpgemm_handle_t handle, const lpg_packed *packed, 
   if (is_on_device(handle->device.index, out)) {
     return lpgemm_i_cuda_unpack(packed, blob, out_type, out, ldo, stream_of(handle));
   }
-  uint8_t *staged = malloc((size_t)packed->total_bytes);
-  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %llu bytes", (unsigned long long)packed->total_bytes);
-  lpgemm_status_t status = copy(handle, staged, blob, (size_t)packed->total_bytes);
-  if (status == LPGEMM_SUCCESS) lpgemm_i_unpack_host(packed, staged, out_type, out, ldo);
+  lpg_packed alone = *packed; /* its sections one after the other: a band of rows has them far apart */
+  size_t bytes = 0;
+  for (int id = 0; id < LPG_SECTIONS; id++) {
+    alone.section[id].offset = bytes;
+    bytes += (size_t)lpg_round_up((int64_t)packed->section[id].bytes, LPG_SECTION_ALIGN);
+  }
+  uint8_t *staged = malloc(bytes + 1);
+  LPG_CHECK(staged, LPGEMM_OUT_OF_MEMORY, "no host memory for %zu bytes", bytes);
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  for (int id = 0; id < LPG_SECTIONS && status == LPGEMM_SUCCESS; id++) {
+    const lpg_section *section = &packed->section[id];
+    if (section->bytes == 0) continue;
+    status = copy(handle, staged + alone.section[id].offset, blob + section->offset, (size_t)section->bytes);
+  }
+  if (status == LPGEMM_SUCCESS) lpgemm_i_unpack_host(&alone, staged, out_type, out, ldo);
   free(staged);
   return status;
 }

@@ -181,7 +181,7 @@ static const row rows[] = {
      .d = {.type = LPGEMM_FLOAT(2, 1), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1}},
     {TILES, "of two levels it takes fp16 as the upper one only", &cpu_base,
      .d = {.scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F32, .super_k = 256}},
-    {TILES, "fp32 may hold the scales together with the global scale only", &cpu_base,
+    {TILES, "fp32 may hold the scales together with global or row scales only", &cpu_base,
      .d = {.scale_type = LPGEMM_F32, .global_scale = 0.5f}},
 
     /* operand/limits.c, gemm1_plan.c */

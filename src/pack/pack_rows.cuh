@@ -177,10 +177,9 @@ __device__ inline void store_numbers(const lpg_rows_args &a, int64_t row0, uint3
 
 /* ---- the kernel ---- */
 
-/* Where threads read and take apart words themselves, four blocks of an SM hide what their loads wait for. */
+/* Four blocks of an SM hide what the loads of threads wait for. */
 template <class Reader, int Bits>
-__global__ void __launch_bounds__(256, Reader::copies ? 1 : 4)
-    pack_rows_kernel(const __grid_constant__ lpg_rows_args a) {
+__global__ void __launch_bounds__(256, 4) pack_rows_kernel(const __grid_constant__ lpg_rows_args a) {
   constexpr int buffers = Reader::copies ? 2 : 1;
   __shared__ alignas(16) uint8_t staged[buffers][LPG_TILE_ROWS * row_bytes];
   constexpr uint32_t too_high = 0xffffu & ~(((1u << Bits) - 1u) * 0x0101u); /* in two codes */

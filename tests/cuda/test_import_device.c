@@ -451,7 +451,7 @@ static void check_source(const lpgemm_weight_desc_t *desc, lpgemm_code_layout_t 
   CHECK_STATUS(lpgemm_pack_weights(gpu, desc, &a.source, NULL, 0, &from_host), LPGEMM_SUCCESS);
   check_equal(want, got, "from the GPU");
   check_equal(want, from_host, "from the host");
-  check_all_unpacked(want, got);
+  if (desc->n * desc->k < 1 << 20) check_all_unpacked(want, got);
   if (!in_order && layout == LPGEMM_CODES_BYTES && order == LPGEMM_ROW_MAJOR) {
     check_source_pieces(&a, &p.source, want, "in pieces from the GPU");
     check_source_pieces(&a, &a.source, want, "in pieces from the host");

@@ -219,7 +219,11 @@ $(CLI): $(BUILD)/bin/lpgemm-%: $(OBJ)/cli/%.o $(CLI_SHARED) $(LIB)
 	$(Q)$(LINK)
 
 $(FUZZERS:%=$(BUILD)/%): private LIBS = -fsanitize=fuzzer
-$(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds: $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(LIB)
+$(FUZZERS:%=$(BUILD)/%): $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+$(BUILD)/seeds: $(OBJ)/tests/fuzz/seeds.o $(OBJ)/tests/fuzz/seeds_files.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 
@@ -298,13 +302,13 @@ asan tsan:
 	$(SUBMAKE) CUDA=0 BUILD=$(BUILD)/$@ SAN=$(SANITIZERS) CFLAGS='-O2 -g' WERROR= tests
 	$(BUILD)/$@/lpgemm-tests $(if $(filter tsan,$@),threads)
 
-fuzz: ## fuzz blobs and tuning files, FUZZ_SECONDS each (needs clang)
+fuzz: ## fuzz blobs, tuning files and checkpoint files, FUZZ_SECONDS each (needs clang)
 	@command -v clang >/dev/null || { echo 'make fuzz needs clang with libFuzzer, and clang is not on PATH'; exit 1; }
 	$(SUBMAKE) CUDA=0 CC=clang BUILD=$(BUILD)/fuzz SAN=fuzzer-no-link,address,undefined CFLAGS='-O2 -g' fuzzers
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
 
 .PHONY: golden
-golden: tests ## write tests/golden/mapping.txt anew: which kernel six GPUs take for what
+golden: tests ## write tests/golden/ anew: which kernels GPUs that are not here take for what, and their plans
 	LPGEMM_TEST_GOLDEN=write $(BUILD)/lpgemm-tests dispatch/mapping/golden
 
 # ---- packaging ----

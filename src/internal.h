@@ -51,10 +51,9 @@ void lpgemm_i_set_rates(lpg_device *device);
 enum { LPG_ACTIVATION_COUNT = 0 LPG_ACTIVATIONS(LPG_ACTIVATION_ONE_) }; /* each place that computes them asserts it */
 
 /* No default: the compiler objects to a member of the enum that the list does not have. */
-#define LPG_ACTIVATION_CASE_(name) \
-  case LPGEMM_ACTIVATION_##name: return 1;
+#define LPG_ACTIVATION_CASE_(name) case LPGEMM_ACTIVATION_##name:
 static inline int lpg_is_activation(lpgemm_activation_t activation) {
-  switch (activation) { LPG_ACTIVATIONS(LPG_ACTIVATION_CASE_) }
+  switch (activation) { LPG_ACTIVATIONS(LPG_ACTIVATION_CASE_) return 1; }
   return 0;
 }
 

@@ -28,12 +28,16 @@ enum {
   SUITE(import_device, CUDA)  \
   SUITE(format, BOTH)         \
   SUITE(pack, BOTH)           \
-  SUITE(import_gguf, BOTH)    \
+  SUITE(pieces, CPU)          \
   SUITE(blob, BOTH)           \
   SUITE(quantize, BOTH)       \
+  SUITE(files, CPU)           \
+  SUITE(files_hostile, CPU)   \
+  SUITE(container, CPU)       \
   SUITE(import_at, CPU)       \
   SUITE(import, CPU)          \
   SUITE(import_refusals, CPU) \
+  SUITE(import_gguf, BOTH)    \
   SUITE(dispatch, CPU)        \
   SUITE(plan, CPU)            \
   SUITE(gemm_family, BOTH)    \

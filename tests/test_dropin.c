@@ -1,4 +1,5 @@
-/* The calls in place of cuBLAS, against column-major loops: C (m x n) = alpha * op(A) * B (k x n) + beta * C. */
+/* The calls in place of cuBLAS, against column-major loops: C (m x n) = alpha * op(A) * B (k x n) + beta * C; and
+ * lpgemm_matmul(). */
 #include <math.h>
 
 #include "compare.h"
@@ -265,7 +266,29 @@ static void check_refused(void) {
   free_matrix(&a);
 }
 
+/* ---- lpgemm_matmul() is lpgemm_run() with the handle's type ---- */
+
+static void check_matmul(lpgemm_dtype_t type) {
+  lpgemm_config_t config = {.size = sizeof config, .backend = test_backend(), .default_type = type};
+  lpgemm_handle_t own = NULL;
+  CHECK_STATUS(lpgemm_create(&own, &config), LPGEMM_SUCCESS);
+  problem_spec s = {.desc = {.size = sizeof s.desc, .n = 50, .k = 90, .type = LPGEMM_UINT(4)}};
+  s.desc.group_k = 32, s.desc.scale_type = LPGEMM_F16;
+  s.m = 6, s.x_type = s.y_type = type, s.alpha = 1, s.pad_x = 5, s.pad_y = 3;
+  problem p;
+  if (problem_make(&p, own, &s)) {
+    problem_expect(&p);
+    memset(p.y, 0xff, problem_y_bytes(&p));
+    CHECK_STATUS(lpgemm_matmul(own, p.weights, 6, p.x, 95, p.y, 53), LPGEMM_SUCCESS);
+    test_wait();
+    problem_check(&p, "lpgemm_matmul");
+  }
+  problem_free(&p);
+  CHECK_STATUS(lpgemm_destroy(own), LPGEMM_SUCCESS);
+}
+
 void suite_dropin(void) {
+  static const lpgemm_dtype_t real_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
   handle = problem_handle(2);
   if (test_case("dropin/hgemm")) check_products(&calls[0], 1);
   for (int i = 0; i < CALLS; i++) {
@@ -282,5 +305,8 @@ void suite_dropin(void) {
     }
   }
   if (test_case("dropin/refused")) check_refused();
+  for (int i = 0; i < 3; i++) {
+    if (test_case("dropin/matmul/%s", lpgemm_dtype_name(real_types[i]))) check_matmul(real_types[i]);
+  }
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -7,7 +7,7 @@
  *   gemm/few_rows  1 to 16 rows of fp16 and bf16, on the GPU; gemm/many_rows 17 to 300 rows of the same
  *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
  *   gemm/cancel    weights of which next to nothing is left; gemm/one_code  weights that fp32 can lose on the way
- *   gemm/int32, gemm/empty, gemm/unread, gemm/bad_scale, gemm/matmul: what their names say */
+ *   gemm/int32, gemm/empty, gemm/unread, gemm/bad_scale: what their names say */
 #include <math.h>
 
 #include "compare.h"
@@ -48,7 +48,7 @@ static void check_all_kernels(problem *p) {
 
 static void check_spec(const problem_spec *spec) {
   problem p;
-  if (problem_make(&p, all.handle, spec)) check_all_kernels(&p);
+  if (problem_make_drawn(&p, all.handle, spec)) check_all_kernels(&p);
   problem_free(&p);
 }
 
@@ -922,26 +922,6 @@ static void check_bad_scale(lpgemm_dtype_t scale_type, double bad) {
   problem_free(&p);
 }
 
-/* lpgemm_matmul() is lpgemm_run() with the handle's type. */
-static void check_matmul(lpgemm_dtype_t type) {
-  lpgemm_config_t config = {.size = sizeof config, .backend = test_backend(), .default_type = type};
-  lpgemm_handle_t handle = NULL;
-  CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
-  problem_spec s = plain_spec(6, 50, 90);
-  s.x_type = s.y_type = type;
-  s.bias_type = 0, s.beta = 0, s.pad_x = 5;
-  problem p;
-  if (problem_make(&p, handle, &s)) {
-    problem_expect(&p);
-    memset(p.y, 0xff, problem_y_bytes(&p));
-    CHECK_STATUS(lpgemm_matmul(handle, p.weights, 6, p.x, 95, p.y, 53), LPGEMM_SUCCESS);
-    test_wait();
-    problem_check(&p, "lpgemm_matmul");
-  }
-  problem_free(&p);
-  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
-}
-
 /* ---- the suite ---- */
 
 void suite_gemm(void) {
@@ -986,9 +966,6 @@ void suite_gemm(void) {
     const int has_infinity = LPGEMM_DTYPE_KIND(sample_scale[i]) == LPGEMM_KIND_REAL;
     if (test_case("gemm/bad_scale/%s/nan", type)) check_bad_scale(sample_scale[i], (double)NAN);
     if (has_infinity && test_case("gemm/bad_scale/%s/inf", type)) check_bad_scale(sample_scale[i], (double)INFINITY);
-  }
-  for (int i = 0; i < 3; i++) {
-    if (test_case("gemm/matmul/%s", lpgemm_dtype_name(real_types[i]))) check_matmul(real_types[i]);
   }
   if (test_case("gemm/coverage")) {
     for (int i = 0; i < all.kernels && !excluded; i++) {

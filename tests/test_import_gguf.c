@@ -2,7 +2,9 @@
  * the values that ggml computed; export as the inverse of import; and what is refused. */
 #include <math.h>
 
+#include "import/gguf.h"
 #include "import/iq.h"
+#include "layouts/ggml.h"
 #include "sample.h"
 #include "test.h"
 
@@ -352,6 +354,33 @@ static void golden(const kind *type, const char *blocks) {
   CHECK_STATUS(lpgemm_file_close(file), LPGEMM_SUCCESS);
 }
 
+/* What reads files and what reads blocks agree about the types. */
+static void tables(void) {
+  static const struct {
+    int number;
+    const char *name;
+    int block, bytes;
+  } in_files[] = {
+#define TYPE(number, name, block, bytes) {number, name, block, bytes},
+      LPG_GGML_TYPES(TYPE)
+#undef TYPE
+  };
+  int read = 0;
+  if (!test_case("import_gguf/tables")) return;
+  for (size_t i = 0; i < sizeof in_files / sizeof in_files[0]; i++) {
+    const kind *type = kind_of(in_files[i].name);
+    const lpg_ggml *known = lpgemm_i_ggml(in_files[i].number);
+    CHECK(known && (known->ops != NULL) == (type != NULL));
+    if (!type || !known) continue;
+    read++;
+    CHECK_INT(type->number, in_files[i].number);
+    CHECK_INT(known->block, in_files[i].block);
+    CHECK_INT(known->bytes, in_files[i].bytes);
+    CHECK_INT((known->ops->write != NULL), type->lossless);
+  }
+  CHECK_INT(read, KINDS);
+}
+
 /* ---- export ---- */
 
 static void check_export(const matrix *m, lpgemm_weights_t weights) {
@@ -559,6 +588,7 @@ static void refusals(void) {
 
 void suite_import_gguf(void) {
   handle = sample_handle();
+  tables();
   grids();
   for (int i = 0; i < KINDS; i++) random_blocks(&kinds[i]);
   for (int i = 0; i < KINDS; i++) {

@@ -1,11 +1,10 @@
 /* Which of all kernels there are, on GPUs that need not be there: what is chosen is written down in
- * tests/golden/mapping.txt, and every kernel is chosen for something. Estimates are plain C, and the devices made up.
+ * tests/golden/mapping.txt, with which plan in tests/golden/plans.txt, and every kernel is chosen for something.
+ * Planners are plain C, and the devices made up.
  *
- * LPGEMM_TEST_GOLDEN=write in the environment (`make golden`) writes the file instead of comparing with it. */
+ * LPGEMM_TEST_GOLDEN=write in the environment (`make golden`) writes the files instead of comparing with them. */
 #include "kernels/plan/rates.h"
 #include "made_up.h"
-
-#define GOLDEN "tests/golden/mapping.txt"
 
 /* ---- problems in words ---- */
 
@@ -41,15 +40,17 @@ static void make_kind(problem *q, const kind *k, int64_t n, int64_t columns, int
   if (lpg_bits(k->x) <= 8) q->p.x_scale_mode = LPGEMM_X_SCALE_ROW;
 }
 
-static const char *choice(const problem *q, const lpg_device *device) {
+static lpg_choice choice(const problem *q, const lpg_device *device) {
+  static const lpg_kernel none = {.name = "none"};
   lpg_choice chosen = {.kernel = NULL};
   lpgemm_status_t status =
       lpgemm_i_select(test_every_kernel, test_every_kernel_count, &q->p, device, NULL, NULL, &chosen);
   CHECK_STATUS(status, LPGEMM_SUCCESS);
-  return chosen.kernel ? chosen.kernel->name : "none";
+  if (!chosen.kernel) chosen.kernel = &none;
+  return chosen;
 }
 
-/* ---- the golden file ---- */
+/* ---- the golden files ---- */
 
 #define OFFSET(value) .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = value
 static const kind kinds[] = {
@@ -94,7 +95,7 @@ static void write_line(FILE *file, const lpg_device *device, const kind *k, cons
   for (int i = 0; i < COUNT(rows); i++) {
     problem q;
     make_kind(&q, k, shape[0], shape[1], rows[i]);
-    const char *name = choice(&q, &paced);
+    const char *name = choice(&q, &paced).kernel->name;
     if (strcmp(name, last) == 0) continue;
     fprintf(file, "%s %lld %s", *last ? "," : "", (long long)rows[i], name);
     last = name;
@@ -102,7 +103,7 @@ static void write_line(FILE *file, const lpg_device *device, const kind *k, cons
   fprintf(file, "\n");
 }
 
-static void write_golden(FILE *file) {
+static void write_mapping(FILE *file) {
   fprintf(file,
           "# Which kernel from how many rows on: tests/test_mapping.c writes and compares this; `make golden`.\n");
   for (int d = 0; d < COUNT(gpus); d++) {
@@ -112,37 +113,65 @@ static void write_golden(FILE *file) {
   }
 }
 
+/* "u4 g128 f16 by f16, 4096 x 4096, 64 rows: gemm.u4.f16.256x128.sm90a, work tile 128 x 32, ..." */
+static void write_plan(FILE *file, const lpg_device *device, const kind *k, const int64_t *shape, int64_t m) {
+  problem q;
+  char text[256];
+  make_kind(&q, k, shape[0], shape[1], m);
+  const lpg_choice chosen = choice(&q, device);
+  if (chosen.kernel->planner) {
+    lpgemm_i_describe_plan(chosen.kernel->planner, &chosen.planned.launch, text, sizeof text);
+    fprintf(file, "%s by %s, %lld x %lld, %lld rows: %s, %s\n", k->words, lpgemm_dtype_name(k->x), (long long)shape[0],
+            (long long)shape[1], (long long)m, chosen.kernel->name, text);
+  }
+}
+
+static void write_plans(FILE *file) {
+  static const lpg_device *const devices[] = {&sm90, &sm80, &sm89};
+  static const int64_t some_rows[] = {1, 16, 48, 128, 512, 2048};
+  fprintf(file, "# How what is chosen is launched: tests/test_mapping.c writes and compares this; `make golden`.\n");
+  for (int d = 0; d < COUNT(devices); d++) {
+    lpg_device device = *devices[d];
+    lpgemm_i_set_rates(&device);
+    fprintf(file, "\n%s\n", device.name);
+    for (int i = 0; i < COUNT(kinds) * COUNT(shapes) * COUNT(some_rows); i++) {
+      const int64_t *shape = shapes[i / COUNT(some_rows) % COUNT(shapes)];
+      write_plan(file, &device, &kinds[i / COUNT(some_rows) / COUNT(shapes)], shape, some_rows[i % COUNT(some_rows)]);
+    }
+  }
+}
+
 /* Compares up to the first line that differs. */
-static void compare_golden(FILE *golden, FILE *now) {
+static void compare_golden(const char *path, FILE *golden, FILE *now) {
   char want[1024], got[1024];
   for (int line = 1;; line++) {
     const char *w = fgets(want, sizeof want, golden), *g = fgets(got, sizeof got, now);
     if (!w && !g) return;
     if (w && g && strcmp(w, g) == 0) continue;
-    test_fail(__FILE__, __LINE__, GOLDEN ", line %d: now it is\n  %snot\n  %s(`make golden` writes it anew)", line,
+    test_fail(__FILE__, __LINE__, "%s, line %d: now it is\n  %snot\n  %s(`make golden` writes it anew)", path, line,
               g ? g : "its end\n", w ? w : "its end\n");
     return;
   }
 }
 
-static void test_golden(void) {
-  const char *what = getenv("LPGEMM_TEST_GOLDEN");
-  if (!test_case("dispatch/mapping/golden")) return;
-  int writes = what && strcmp(what, "write") == 0;
-  FILE *golden = fopen(GOLDEN, writes ? "w" : "r");
+static void test_golden(const char *what, const char *path, void (*write)(FILE *)) {
+  const char *mode = getenv("LPGEMM_TEST_GOLDEN");
+  if (!test_case("dispatch/mapping/golden/%s", what)) return;
+  int writes = mode && strcmp(mode, "write") == 0;
+  FILE *golden = fopen(path, writes ? "w" : "r");
   if (!golden) {
-    test_skip(GOLDEN " is not here: run the tests in the root of the repository");
+    test_skip("tests/golden/ is not here: run the tests in the root of the repository");
     return;
   }
   if (writes) {
-    write_golden(golden);
+    write(golden);
   } else {
     FILE *now = tmpfile();
     CHECK(now != NULL);
     if (now) {
-      write_golden(now);
+      write(now);
       rewind(now);
-      compare_golden(golden, now);
+      compare_golden(path, golden, now);
       fclose(now);
     }
   }
@@ -247,7 +276,8 @@ static void test_every(void) {
 }
 
 void dispatch_mapping(void) {
-  test_golden();
+  test_golden("kernels", "tests/golden/mapping.txt", write_mapping);
+  test_golden("plans", "tests/golden/plans.txt", write_plans);
   test_rates();
   test_every();
 }

@@ -54,6 +54,7 @@ static const row rows[] = {
     {PLANES, "it does not take this kind of zeros", .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16},
      .x = LPGEMM_UINT(4)},
     {WIDE, "it does not take groups of this size", .d.group_k = 48},
+    {OCTETS, "it does not take scales that rows share", .d.group_n = 128, .x = LPGEMM_I8},
     {WIDE, "it does not take activations of this type", .x = LPGEMM_F32},
     {WIDE, "it does not write outputs of this type", .y = LPGEMM_I32},
     {DENSE_I8, "int32 output needs integer weights, integer activations, integer zeros and no scales", .x = LPGEMM_I8,
@@ -74,6 +75,7 @@ static const row rows[] = {
      .d = {.type = LPGEMM_FLOAT(2, 1), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1}},
     {DECODE, "it takes super-groups of multiples of 256 columns only",
      .d = {.scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F16, .super_k = 384}},
+    {DECODE, "the number of rows that share scales is no power of two", .d.group_n = 48},
     {DECODE, "it takes no matrix as large as this", .d = {.n = INT64_C(1) << 30, .k = 256}},
     {DECODE, "the GPU has too little shared memory for it", &cramped},
 
@@ -181,7 +183,7 @@ static const row rows[] = {
      .d = {.type = LPGEMM_FLOAT(2, 1), .zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 1}},
     {TILES, "of two levels it takes fp16 as the upper one only", &cpu_base,
      .d = {.scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F32, .super_k = 256}},
-    {TILES, "fp32 may hold the scales together with the global scale only", &cpu_base,
+    {TILES, "fp32 may hold the scales together with global or row scales only", &cpu_base,
      .d = {.scale_type = LPGEMM_F32, .global_scale = 0.5f}},
 
     /* operand/limits.c, gemm1_plan.c */

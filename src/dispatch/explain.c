@@ -61,8 +61,9 @@ lpgemm_status_t lpgemm_i_explain(const lpg_kernel *kernels, int count, const lpg
                                  const lpg_device *device, const lpg_tuning *tuning, const char *forced, char *text,
                                  size_t text_bytes) {
   const char *reasons[MOST_KERNELS] = {NULL};
-  lpg_text out = {text, text_bytes};
+  lpg_text out = {.left = text_bytes};
   lpg_choice choice, second = {.kernel = NULL};
+  out.at = text;
   lpgemm_status_t status = lpgemm_i_choose(kernels, count, problem, device, tuning, forced, &choice);
   if (status == LPGEMM_SUCCESS) {
     add_chosen(&out, &choice, problem, device);

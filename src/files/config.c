@@ -6,7 +6,7 @@
 
 #include "pattern.h"
 
-enum { STEPS = 1 << 28, TEXT = 512 };
+enum { TEXT = 512 };
 
 lpgemm_status_t lpgemm_i_refuse_layer(lpg_memory *memory, const char **refusal, const char *format, ...) {
   char text[400];
@@ -29,6 +29,14 @@ static lpgemm_status_t read_json(lpgemm_file_t file, const char *folder, const c
   LPG_CHECK(map->size <= LPG_MOST_JSON, LPGEMM_SIZE_OVERFLOW, "%.300s has %zu bytes; a config has 100 MiB at most",
             path, map->size);
   return lpgemm_i_json_check(path, (const char *)map->bytes, map->size, value);
+}
+
+/* Small letters, and nothing that a terminal would obey: it may stand in a message. */
+static void make_small(char *text) {
+  for (char *c = text; *c; c++) {
+    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c | 32);
+    if ((uint8_t)*c < ' ' || *c == 0x7f) *c = '?';
+  }
 }
 
 static lpg_method method_of(const char *name) {
@@ -56,46 +64,43 @@ static lpg_method method_of(const char *name) {
   return LPG_METHOD_OTHER;
 }
 
+void lpgemm_i_use_config(lpg_config *config, lpg_json quantization, const char *method) {
+  config->quantization = quantization;
+  const lpg_json named = lpgemm_i_json_member(quantization, "quant_method");
+  if (lpgemm_i_json_text(named, config->method_name, sizeof config->method_name) < 0) {
+    snprintf(config->method_name, sizeof config->method_name, "%s", method);
+  }
+  make_small(config->method_name);
+  config->method = method_of(config->method_name);
+}
+
 lpgemm_status_t lpgemm_i_read_config(lpgemm_file_t file, const char *folder, lpg_config *config) {
-  *config = (lpg_config){.memory = &file->memory, .steps = STEPS};
+  static const struct {
+    const char *file, *member, *method; /* method: what it is where it does not say */
+  } others[] = {{"hf_quant_config.json", "quantization", "modelopt"},
+                {"quantize_config.json", NULL, "gptq"},
+                {"quant_config.json", NULL, "awq"}};
+  *config = (lpg_config){.memory = &file->memory, .steps = LPG_CONFIG_STEPS};
   if (!folder) return LPGEMM_SUCCESS;
-  lpg_json root, legacy, text_config;
+  lpg_json root;
   LPG_TRY(read_json(file, folder, "config.json", &root));
-  config->quantization = lpgemm_i_json_member(root, "quantization_config");
-  if (lpgemm_i_json_kind(config->quantization) != '{') {
-    config->quantization = lpgemm_i_json_member(root, "compression_config"); /* of old compressed-tensors */
-  }
-  if (lpgemm_i_json_kind(config->quantization) != '{') { /* models of text and images */
-    text_config = lpgemm_i_json_member(root, "text_config");
-    config->quantization = lpgemm_i_json_member(text_config, "quantization_config");
-  }
-  const char *method = NULL;
-  if (lpgemm_i_json_kind(config->quantization) != '{') {
-    LPG_TRY(read_json(file, folder, "hf_quant_config.json", &legacy));
-    config->quantization = lpgemm_i_json_member(legacy, "quantization");
-    method = "modelopt";
-  }
-  if (lpgemm_i_json_kind(config->quantization) != '{') {
-    LPG_TRY(read_json(file, folder, "quantize_config.json", &config->quantization));
-    method = "gptq";
-  }
-  if (lpgemm_i_json_kind(config->quantization) != '{') {
-    LPG_TRY(read_json(file, folder, "quant_config.json", &config->quantization));
-    method = "awq";
-  }
-  if (lpgemm_i_json_kind(config->quantization) != '{') {
-    config->quantization = (lpg_json){0};
+  const lpg_json places[] = {
+      lpgemm_i_json_member(root, "quantization_config"),
+      lpgemm_i_json_member(root, "compression_config"), /* of old compressed-tensors */
+      lpgemm_i_json_member(lpgemm_i_json_member(root, "text_config"), "quantization_config"), /* text and images */
+  };
+  for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    if (lpgemm_i_json_kind(places[i]) != '{') continue;
+    lpgemm_i_use_config(config, places[i], i == 1 ? "compressed-tensors" : "none");
     return LPGEMM_SUCCESS;
   }
-  const lpg_json named = lpgemm_i_json_member(config->quantization, "quant_method");
-  if (lpgemm_i_json_text(named, config->method_name, sizeof config->method_name) < 0) {
-    snprintf(config->method_name, sizeof config->method_name, "%s", method ? method : "none");
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    LPG_TRY(read_json(file, folder, others[i].file, &root));
+    if (others[i].member) root = lpgemm_i_json_member(root, others[i].member);
+    if (lpgemm_i_json_kind(root) != '{') continue;
+    lpgemm_i_use_config(config, root, others[i].method);
+    return LPGEMM_SUCCESS;
   }
-  for (char *c = config->method_name; *c; c++) {
-    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c | 32);
-    if ((uint8_t)*c < ' ' || *c == 0x7f) *c = '?'; /* it stands in messages */
-  }
-  config->method = method_of(config->method_name);
   return LPGEMM_SUCCESS;
 }
 
@@ -109,10 +114,7 @@ static int64_t integer(lpg_json object, const char *name, int64_t otherwise) {
 /* A word in small letters, "" if it is not there. */
 static void word(lpg_json object, const char *name, char *text, size_t size) {
   if (lpgemm_i_json_text(lpgemm_i_json_member(object, name), text, size) < 0) *text = 0;
-  for (char *c = text; *c; c++) {
-    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c | 32);
-    if ((uint8_t)*c < ' ' || *c == 0x7f) *c = '?';
-  }
+  make_small(text);
 }
 
 /* group_size of -1 or null, and of nothing: the whole row, or what the shapes say. */
@@ -121,13 +123,25 @@ static int64_t group_of(lpg_json object, const char *name, int64_t otherwise) {
   return group > 0 ? group : 0;
 }
 
+/* A pattern as a message may show it. */
+static const char *printable(const char *pattern, char shown[TEXT]) {
+  snprintf(shown, TEXT, "%s", pattern);
+  for (char *c = shown; *c; c++) {
+    if ((uint8_t)*c < ' ' || *c == 0x7f) *c = '?';
+  }
+  return shown;
+}
+
 static lpgemm_status_t matches(lpg_config *config, const char *pattern, const char *layer, lpg_pattern_mode mode,
                                int *yes) {
+  char shown[TEXT];
   const int found = lpgemm_i_pattern(pattern, layer, mode, &config->steps);
   LPG_CHECK(found != -1, LPGEMM_NOT_SUPPORTED,
-            "the config has the pattern \"%.200s\", which is not understood; write the layers' names instead", pattern);
+            "the config has a pattern that is not understood, or too long: \"%.200s\"; write the layers' names instead",
+            printable(pattern, shown));
   LPG_CHECK(found != -2, LPGEMM_NOT_SUPPORTED,
-            "the config's patterns take too long for the layers of this model; the last one is \"%.200s\"", pattern);
+            "the config's patterns take too long for the layers of this model; the last one is \"%.200s\"",
+            printable(pattern, shown));
   *yes = found;
   return LPGEMM_SUCCESS;
 }

@@ -35,6 +35,11 @@ typedef struct lpg_settings {
   const char *refusal; /* NULL: none */
 } lpg_settings;
 
+enum { LPG_CONFIG_STEPS = 1 << 28 };
+
+/* Takes an object of settings; method is what it is of where it does not say. */
+void lpgemm_i_use_config(lpg_config *config, lpg_json quantization, const char *method);
+
 /* Maps and checks the configs of a folder; NULL: there is none. */
 lpgemm_status_t lpgemm_i_read_config(lpgemm_file_t file, const char *folder, lpg_config *config);
 

@@ -204,6 +204,7 @@ lpg_json lpgemm_i_json_walk(lpg_json value) {
 }
 
 int lpgemm_i_json_next(lpg_json *walk, lpg_json *key, lpg_json *value) {
+  if (key) *key = (lpg_json){0};
   if (!walk->at) return 0;
   const char *end = walk->end, *p = skip_space(walk->at, end);
   if (*p == ',') p = skip_space(p + 1, end);

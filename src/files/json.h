@@ -21,8 +21,8 @@ lpgemm_status_t lpgemm_i_json_check(const char *file, const char *text, size_t b
 /* '{', '[', '"', '0' (any number), 't', 'f', 'n'; 0 for a value that is not there. */
 char lpgemm_i_json_kind(lpg_json value);
 
-/* Walks through an object or array: *walk is lpgemm_i_json_walk() of it; 0 at its end. key may be NULL, and is not set
- * for an array. */
+/* Walks through an object or array: *walk is lpgemm_i_json_walk() of it; 0 at its end. key may be NULL, and is none in
+ * an array. */
 lpg_json lpgemm_i_json_walk(lpg_json value);
 int lpgemm_i_json_next(lpg_json *walk, lpg_json *key, lpg_json *value);
 

@@ -82,8 +82,8 @@ static lpgemm_status_t scaled(lpg_finder *f, const lpgemm_tensor_t *scale) {
   if (weight->type != LPGEMM_E4M3 && weight->type != LPGEMM_E5M2 && weight->type != LPGEMM_I8) {
     const char *why;
     LPG_TRY(lpgemm_i_refuse_layer(&f->file->memory, &why,
-                            "it has a weight of type %s with scales; e4m3, e5m2, i8 and u8 are read",
-                            lpgemm_dtype_name(weight->type)));
+                                  "it has a weight of type %s with scales; e4m3, e5m2, i8 and u8 are read",
+                                  lpgemm_dtype_name(weight->type)));
     return lpgemm_i_add_refused(f, why);
   }
   lpg_settings s;

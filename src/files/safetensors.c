@@ -42,6 +42,9 @@ static lpgemm_status_t read_type(const char *file, const char *name, lpg_json va
       return LPGEMM_SUCCESS;
     }
   }
+  for (char *c = text; *c; c++) {
+    if ((uint8_t)*c < ' ' || *c == 0x7f) *c = '?';
+  }
   LPG_CHECK(0, LPGEMM_NOT_SUPPORTED,
             "%.300s: tensor \"%.200s\" has dtype \"%s\", which this version does not know; BOOL to F64 and the F8, F6 "
             "and F4 types are read",

@@ -25,10 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   lpg_packed packed;
   if (lpgemm_i_make_packed(&desc, &packed) != LPGEMM_SUCCESS) abort();
   lpg_problem problem = {.weights = &packed, .m = 3, .x_type = LPGEMM_F16, .y_type = LPGEMM_F16};
-  const lpg_kernel *chosen = NULL;
+  lpg_choice chosen = {0};
   if (lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, &problem, &device, tuning, NULL, &chosen) !=
           LPGEMM_SUCCESS ||
-      !chosen) {
+      !chosen.kernel) {
     abort();
   }
   lpgemm_i_tuning_clear(tuning);

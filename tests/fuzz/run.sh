@@ -5,12 +5,15 @@ set -eu
 directory=$1 seconds=$2
 shift 2
 
-mkdir -p "$directory/corpus/fuzz_validate" "$directory/corpus/fuzz_tuning"
-"$directory/seeds" "$directory/corpus/fuzz_validate" "$directory/corpus/fuzz_tuning"
+for name in "$@"; do mkdir -p "$directory/corpus/$name"; done
+"$directory/seeds" "$directory/corpus"
+formats=$(dirname "$0")/../golden/formats
+cp "$formats"/*.safetensors "$directory/corpus/fuzz_safetensors"
 
 failed=0
 for name in "$@"; do
-  if "$directory/$name" -max_total_time="$seconds" -max_len=8192 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+  if "$directory/$name" -max_total_time="$seconds" -max_len=8192 -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=256 \
+      -print_final_stats=1 \
       -artifact_prefix="$directory/$name-" "$directory/corpus/$name" >"$directory/$name.log" 2>&1; then
     echo "ok   $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$directory/$name.log") runs in $seconds s"
   else

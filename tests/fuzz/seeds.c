@@ -1,8 +1,9 @@
-/* Writes what the fuzzers start from: seeds BLOB_DIRECTORY TUNING_DIRECTORY. */
+/* Writes what the fuzzers start from: seeds DIRECTORY, which has a folder fuzz_NAME for each of them. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lpgemm.h"
+#include "seeds_files.h"
 
 enum { N = 18, K = 80 };
 
@@ -49,7 +50,7 @@ static void save(lpgemm_handle_t handle, lpgemm_weights_t weights, const char *d
   lpgemm_weights_info_t info = {.size = sizeof info};
   check(lpgemm_weights_info(weights, &info));
   char path[512];
-  snprintf(path, sizeof path, "%s/%zu.blob", directory, number);
+  snprintf(path, sizeof path, "%s/fuzz_validate/%zu.blob", directory, number);
   void *bytes = malloc(info.packed_bytes);
   check(lpgemm_serialize(handle, weights, bytes, info.packed_bytes));
   FILE *file = fopen(path, "wb");
@@ -60,11 +61,41 @@ static void save(lpgemm_handle_t handle, lpgemm_weights_t weights, const char *d
   free(bytes);
 }
 
+/* What quantising does not make: an order of columns, factors of rows, rows that share scales. */
+static lpgemm_weights_t pack_version_2(lpgemm_handle_t handle) {
+  enum { GROUPS = (K + 31) / 32, X_K = K + 8 };
+  static uint8_t codes[N * X_K];
+  static uint16_t scales[2 * GROUPS];
+  float row_scales[N];
+  int32_t order[K];
+  lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = N, .k = K, .group_k = 32, .type = LPGEMM_UINT(4)};
+  desc.scale_type = LPGEMM_F16;
+  desc.columns = LPGEMM_COLUMNS_ORDERED;
+  desc.x_k = X_K;
+  desc.row_scales = LPGEMM_F32;
+  desc.group_n = 16;
+  for (int i = 0; i < N * X_K; i++) codes[i] = (uint8_t)(i % 13);
+  for (int i = 0; i < 2 * GROUPS; i++) scales[i] = (uint16_t)(0x3c00 + 64 * i);
+  for (int i = 0; i < N; i++) row_scales[i] = 0.5f + (float)i;
+  for (int i = 0; i < K; i++) order[i] = X_K - 1 - i;
+  lpgemm_weight_source_t source = {.size = sizeof source, .codes = codes, .codes_bytes = sizeof codes};
+  source.scales = scales;
+  source.scales_bytes = sizeof scales;
+  source.row_scales = row_scales;
+  source.row_scales_bytes = sizeof row_scales;
+  source.column_order = order;
+  source.column_order_bytes = sizeof order;
+  lpgemm_weights_t weights;
+  check(lpgemm_pack_weights(handle, &desc, &source, NULL, 0, &weights));
+  return weights;
+}
+
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    fprintf(stderr, "usage: seeds BLOB_DIRECTORY TUNING_DIRECTORY\n");
+  if (argc != 2) {
+    fprintf(stderr, "usage: seeds DIRECTORY\n");
     return 2;
   }
+  char path[512];
   lpgemm_config_t config = {.size = sizeof config};
   config.backend = LPGEMM_BACKEND_CPU;
   config.num_threads = 1;
@@ -84,12 +115,19 @@ int main(int argc, char **argv) {
     lpgemm_weights_t weights;
     check(lpgemm_quantize_weights(handle, &desc, LPGEMM_QUANTIZE_ABSMAX, w, LPGEMM_F32, 0, NULL, 0, &weights));
     save(handle, weights, argv[1], i);
+    if (i == 0) {
+      snprintf(path, sizeof path, "%s/fuzz_container/small.lpg", argv[1]);
+      check(seeds_container(path, handle, weights));
+    }
     if (i % 4 == 0) check(lpgemm_autotune(handle, weights, rows, 3, &options));
     check(lpgemm_weights_destroy(weights));
   }
-  char path[512];
-  snprintf(path, sizeof path, "%s/measured.txt", argv[2]);
+  lpgemm_weights_t version_2 = pack_version_2(handle);
+  save(handle, version_2, argv[1], sizeof matrices / sizeof matrices[0]);
+  check(lpgemm_weights_destroy(version_2));
+  snprintf(path, sizeof path, "%s/fuzz_tuning/measured.txt", argv[1]);
   check(lpgemm_tuning_save(handle, path));
   check(lpgemm_destroy(handle));
+  seeds_files(argv[1]);
   return 0;
 }

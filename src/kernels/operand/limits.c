@@ -36,7 +36,7 @@ const char *lpgemm_i_dequantisers_refuse(const lpg_problem *problem) {
   }
   if (packed->n_padded > INT32_MAX / 2 || packed->k_padded > INT32_MAX / 4)
     return "it takes no matrix as large as this";
-  if (lpg_scale_shift(packed) < 0) return "as many rows share scales as are no power of two";
+  if (lpg_scale_shift(packed) < 0) return "the number of rows that share scales is no power of two";
   return NULL;
 }
 

@@ -15,7 +15,8 @@ typedef enum bench_operation {
   BENCH_CHOOSE,   /* what it costs the host to choose a kernel for a problem that the handle has not seen */
   BENCH_REGRET,   /* the automatic choice beside every kernel that may be chosen */
   BENCH_QUANTIZE, /* lpgemm_quantize_activations(), n rows of k columns */
-  BENCH_TABLES    /* lpgemm_lut_precompute() */
+  BENCH_TABLES,   /* lpgemm_lut_precompute() */
+  BENCH_IMPORT    /* lpgemm_import_weights() from memory of the backend's kind */
 } bench_operation;
 
 typedef struct bench_case {
@@ -34,6 +35,7 @@ typedef struct bench_case {
   lpgemm_dtype_t baseline;          /* type of the dense baseline's weights and activations, 0 = no baseline */
   int threads;                      /* CPU backend: 0 = all */
   lpgemm_code_layout_t code_layout; /* PACK */
+  char format[64];                  /* IMPORT: run_import.c has them */
   lpgemm_dtype_t out_type;          /* UNPACK, QUANTIZE */
   int64_t seed;                     /* REGRET: what the case was drawn with, 0 = it was written */
   double within;                    /* REGRET: kernels are tried up to so many times the least estimate */

@@ -78,7 +78,7 @@ static void put_clock(FILE *file, const char *of, const bench_time *time) {
 }
 
 static void put_case(FILE *file, const bench_machine *machine, const bench_case *c, const bench_result *r) {
-  int product = c->operation != BENCH_PACK && c->operation != BENCH_UNPACK;
+  int product = c->operation != BENCH_PACK && c->operation != BENCH_UNPACK && c->operation != BENCH_IMPORT;
   fputs("    {", file);
   put_text(file, "name", c->name, ", ");
   put_text(file, "operation", bench_operation_name(c->operation), ", ");

@@ -142,6 +142,7 @@ static bench_error set_from(bench_case *c, const char *text) {
   return NULL;
 }
 
+static bench_error set_format(bench_case *c, const char *text) { return read_name(text, c->format); }
 static bench_error set_to(bench_case *c, const char *text) { return read_type(text, &c->out_type); }
 static bench_error set_kernel(bench_case *c, const char *text) { return read_name(text, c->kernel); }
 static bench_error set_baseline(bench_case *c, const char *text) { return read_type(text, &c->baseline); }
@@ -187,6 +188,7 @@ static const struct {
     {"global", NULL, set_global},
     {"columns", NULL, set_columns},
     {"from", "from-", set_from},
+    {"format", "", set_format},
     {"to", "to-", set_to},
     {"x", "", set_x},
     {"y", "to-", set_y},
@@ -217,7 +219,7 @@ typedef struct suite_line {
 } suite_line;
 
 static const char *const operation_names[] = {"gemm",   "blas",   "pack",     "unpack", "call",
-                                              "choose", "regret", "quantize", "tables"};
+                                              "choose", "regret", "quantize", "tables", "import"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }
@@ -298,9 +300,14 @@ static bench_error make_case(const suite_line *line, const bench_shape *shape, i
   for (int i = 0; i < KEYS; i++) {
     if (line->key[i].count) BENCH_TRY(keys[i].set(c, line->key[i].item[chosen[i]]));
   }
-  const int no_weights = c->operation == BENCH_BLAS || c->operation == BENCH_QUANTIZE || c->operation == BENCH_TABLES;
+  const int is_import = c->operation == BENCH_IMPORT;
+  const int no_weights =
+      c->operation == BENCH_BLAS || c->operation == BENCH_QUANTIZE || c->operation == BENCH_TABLES || is_import;
   BENCH_CHECK(no_weights == (c->desc.type == 0), "%s",
-              no_weights ? "blas, quantize and tables take no w" : "w is missing");
+              no_weights ? "blas, quantize, tables and import take no w" : "w is missing");
+  BENCH_CHECK(is_import == (c->format[0] != 0), "%s",
+              is_import ? "import needs a format" : "only import takes a format");
+  if (is_import) snprintf(c->weights, sizeof c->weights, "%s", c->format);
   if (c->desc.type) describe_weights(c, line->key[0].item[chosen[0]]);
   if (c->operation == BENCH_BLAS && c->baseline == LPGEMM_I8) c->y_type = LPGEMM_I32;
   size_t at = (size_t)snprintf(c->name, sizeof c->name, "%s/%s", operation_names[c->operation], c->shape);

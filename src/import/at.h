@@ -109,8 +109,9 @@ LPG_FN int lpg_ggml_group(int type) {
 }
 
 LPG_BITS_FN lpg_codes16 lpg_gguf_codes(const lpg_at *a, int type, int64_t n, int64_t k) {
-  const int block = lpg_ggml_block(type), j = (int)(k % block), second = j / 16;
-  const uint8_t *b = a->codes + n * a->line + k / block * lpg_ggml_bytes(type);
+  const uint32_t block = (uint32_t)lpg_ggml_block(type), column = (uint32_t)k;
+  const int j = (int)(column % block), second = j / 16;
+  const uint8_t *b = a->codes + n * a->line + (int64_t)(column / block) * lpg_ggml_bytes(type);
   switch (type) {
     case 2:
     case 20: return lpg_half_nibbles(b + 2, 2, second);                                   /* Q4_0, IQ4_NL */
@@ -191,8 +192,9 @@ LPG_BITS_FN uint32_t lpg_gguf_zero(int type, const uint8_t *b, int i) {
 
 LPG_BITS_FN uint32_t lpg_gguf_number(const lpg_at *a, int type, lpg_section_id id, int64_t n, int64_t group) {
   const int is_super = id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS;
-  const int groups = is_super ? 1 : lpg_ggml_block(type) / lpg_ggml_group(type), i = (int)(group % groups);
-  const uint8_t *b = a->codes + n * a->line + group / groups * lpg_ggml_bytes(type);
+  const uint32_t groups = is_super ? 1u : (uint32_t)(lpg_ggml_block(type) / lpg_ggml_group(type));
+  const int i = (int)((uint32_t)group % groups);
+  const uint8_t *b = a->codes + n * a->line + (int64_t)((uint32_t)group / groups) * lpg_ggml_bytes(type);
   switch (id) {
     case LPG_SECTION_SCALES: return lpg_gguf_scale(type, b, i);
     case LPG_SECTION_ZEROS: return lpg_gguf_zero(type, b, i);

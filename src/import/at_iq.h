@@ -16,10 +16,19 @@ LPG_FN uint32_t lpg_eighth_sign(uint32_t seven) {
   return (seven & 127u) | ((x ^ x >> 1) & 1u) << 7;
 }
 
+/* A byte's four fields of 2 bits, one a byte. */
+LPG_FN uint32_t lpg_four_twos(uint32_t byte) {
+  const uint32_t two = (byte | byte << 12) & 0x000f000fu;
+  return (two | two << 6) & 0x03030303u;
+}
+
+/* Four signs become bit 2 of four bytes. */
+LPG_FN uint32_t lpg_four_signs(uint32_t four) { return (four & 15u) * 0x00810204u & 0x04040404u; }
+
 /* Eight fields of 2 bits, and eight signs at bit 2. */
 LPG_FN void lpg_put_eight(lpg_codes16 *c, int vector, uint32_t eight, uint32_t signs) {
-  c->word[2 * vector] = lpg_four_fields(eight & 255u, 2) | lpg_four_bits(signs) << 2;
-  c->word[2 * vector + 1] = lpg_four_fields(eight >> 8, 2) | lpg_four_bits(signs >> 4) << 2;
+  c->word[2 * vector] = lpg_four_twos(eight & 255u) | lpg_four_signs(signs);
+  c->word[2 * vector + 1] = lpg_four_twos(eight >> 8) | lpg_four_signs(signs >> 4);
 }
 
 LPG_BITS_FN lpg_codes16 lpg_iq2_xxs_codes(const lpg_at *a, const uint8_t *b, int j) {

@@ -6,8 +6,8 @@
 
 /* Field `index` of a stream of words that lie `line` words apart; it may straddle two of them. */
 LPG_BITS_FN uint32_t lpg_word_field(const uint8_t *words, int64_t line, int64_t index, int bits) {
-  const uint32_t in_run = (uint32_t)(index % 32) * (uint32_t)bits; /* 32 fields are `bits` words */
-  const uint8_t *at = words + (index / 32 * bits + in_run / 32) * line * 4;
+  const uint32_t run = (uint32_t)index / 32u, in_run = (uint32_t)index % 32u * (uint32_t)bits;
+  const uint8_t *at = words + (int64_t)(run * (uint32_t)bits + in_run / 32u) * line * 4; /* 32 fields: `bits` words */
   const int shift = (int)(in_run % 32);
   uint32_t field = lpg_load32(at) >> shift;
   if (shift + bits > 32) field |= lpg_load32(at + line * 4) << (32 - shift);
@@ -27,8 +27,8 @@ LPG_BITS_FN uint32_t lpg_at_gptq_code(const lpg_at *a, int bits, int64_t n, int6
 }
 
 LPG_BITS_FN lpg_codes16 lpg_at_gptq_codes(const lpg_at *a, int bits, int64_t n, int64_t k) {
-  const uint32_t bit = (uint32_t)(k % 32) * (uint32_t)bits;
-  const uint8_t *from = a->codes + ((k / 32 * bits + bit / 32) * a->line + n) * 4;
+  const uint32_t bit = (uint32_t)k % 32u * (uint32_t)bits, row = (uint32_t)k / 32u * (uint32_t)bits + bit / 32u;
+  const uint8_t *from = a->codes + ((int64_t)row * a->line + n) * 4;
   uint32_t word[5] = LPG_ZERO;
   for (int i = 0; i < (bits + 1) / 2; i++) word[i] = lpg_load32(from + i * a->line * 4);
   if (bits == 3 && bit % 32 != 0) { /* half a word on */
@@ -60,12 +60,13 @@ LPG_BITS_FN lpg_codes16 lpg_at_awq_codes(const lpg_at *a, int bits, int64_t n, i
  * word h has in field r column 8 r + h ---- */
 
 LPG_BITS_FN lpg_codes16 lpg_at_awq_fast_codes(const lpg_at *a, int bits, int64_t n, int64_t k) {
-  const int64_t at = n / 4 * a->k * 2 + k / 64 * 128 + n % 4 * 32 + k % 64 / 32 * 16;
+  const uint32_t column = (uint32_t)k, row = (uint32_t)n;
+  const int64_t at = (int64_t)(row / 4u) * a->k * 2 + column / 64u * 128u + row % 4u * 32u + column % 64u / 32u * 16u;
   const lpg_codes16 from = lpg_load16_bytes(a->codes + at, 16);
   lpg_codes16 c = LPG_ZERO;
   (void)bits;
   for (int i = 0; i < 4; i++) {
-    const int shift = (int)(k % 32) / 8 * 4 + i / 2 * 4;
+    const int shift = (int)(column % 32u / 8u) * 4 + i / 2 * 4;
     const uint32_t low = from.word[i % 2 * 2] >> shift & 0x000f000fu,
                    high = from.word[i % 2 * 2 + 1] >> shift & 0x000f000fu;
     c.word[i] = (low & 0xffu) | low >> 8 | (high & 0xffu) << 16 | (high & 0xff0000u) << 8;

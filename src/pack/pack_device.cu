@@ -339,10 +339,12 @@ void lpgemm_i_cuda_rows_args(const lpg_packed *packed, int64_t first_row, int64_
   for (int i = LPG_SECTION_SCALES; i <= LPG_SECTION_SUPER_ZEROS; i++) {
     const lpg_section_id id = (lpg_section_id)i;
     const lpg_axis *axis = lpg_section_axis(packed, id);
+    const lpgemm_dtype_t type = lpg_section_type(&packed->desc, id);
     lpg_numbers_to *to = &args->numbers[i];
     if (packed->section[i].bytes == 0) continue;
     to->section = blob + packed->section[i].offset;
-    to->type = lpg_section_type(&packed->desc, id);
+    to->bytes = type == LPGEMM_UINT(4) ? 0 : lpg_bytes(type);
+    to->slot_bytes = lpg_slot_bytes(type);
     to->group_k = (uint32_t)axis->k;
     to->count = axis->count;
     to->padded = axis->padded;

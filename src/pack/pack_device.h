@@ -20,10 +20,11 @@ typedef struct lpg_pack_report {
 /* Where numbers of a section go. */
 typedef struct lpg_numbers_to {
   uint8_t *section; /* NULL: there are none, or others write them */
-  lpgemm_dtype_t type;
+  int bytes;        /* of a number; 0: half of one */
+  int slot_bytes;   /* of the 16 numbers of a row tile */
   uint32_t group_k; /* columns that share a number */
-  int64_t count, padded, first_group;
   uint32_t largest;
+  int64_t count, padded, first_group;
 } lpg_numbers_to;
 
 /* Rows of a source: row i is row row_order[i] of it, or first_source_row + i. */
@@ -85,19 +86,18 @@ __device__ inline void add_hash(unsigned long long *sums, unsigned long long sum
   atomicAdd(&sums[(blockIdx.x + blockIdx.y * gridDim.x) % LPG_HASH_SUMS], sum); /* integers: in any order */
 }
 
-/* The numbers of rows g and g + 8 of a tile for one group, which UINT(4) keeps in one byte. */
+/* The numbers of rows g and g + 8 of a tile for one group, which lie side by side (packed.h). */
 __device__ inline void put_numbers(const lpg_numbers_to &to, int64_t row_tile, int g, int64_t group, uint32_t first,
                                    uint32_t second) {
-  uint8_t *at = to.section + lpg_value_offset(to.type, to.padded, row_tile * LPG_TILE_ROWS + g, group);
-  const int bytes = lpg_bytes(to.type);
-  if (to.type == LPGEMM_UINT(4)) {
-    *at = (uint8_t)(first | second << 4);
-  } else if (bytes == 1) {
-    *(uint16_t *)at = (uint16_t)(first | second << 8);
-  } else if (bytes == 2) {
-    *(uint32_t *)at = first | second << 16;
+  uint8_t *block = to.section + (row_tile * to.padded + group) * to.slot_bytes;
+  if (to.bytes == 0) {
+    block[g] = (uint8_t)(first | second << 4);
+  } else if (to.bytes == 1) {
+    ((uint16_t *)block)[g] = (uint16_t)(first | second << 8);
+  } else if (to.bytes == 2) {
+    ((uint32_t *)block)[g] = first | second << 16;
   } else {
-    *(uint2 *)at = make_uint2(first, second);
+    ((uint2 *)block)[g] = make_uint2(first, second);
   }
 }
 

@@ -30,8 +30,8 @@ __device__ inline int64_t source_column(const lpg_rows_args &a, int64_t k) {
   return a.column_order ? __ldg(a.column_order + k) : a.first_column + k;
 }
 
-/* 16 codes, code by code: columns in an order, or not at multiples of 16, or the last ones. What is no code reads as
- * stored 0. */
+/* 16 codes, code by code: columns in an order, or not at multiples of 16, or in the chunk of the last ones. What is no
+ * code reads as stored 0. */
 template <class Reader, int Bits>
 __device__ inline uint4 read_each(const lpg_rows_args &a, int64_t row, int64_t k) {
   uint32_t word[4];
@@ -61,8 +61,9 @@ __device__ inline void place_of(int i, int *row, int *column) {
 template <class Reader, int Bits>
 __device__ inline void stage_codes(const lpg_rows_args &a, int64_t row0, int64_t k0, uint8_t *staged) {
   constexpr int turns = LPG_TILE_ROWS * chunk_k / 16 / 256;
+  const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row0), columns = (int)min((int64_t)chunk_k, a.k - k0);
   int r, c;
-  if (a.each) {
+  if (a.each || columns % 16 != 0) {
 #pragma unroll 1
     for (int turn = 0; turn < turns; turn++) {
       place_of<Reader>(turn * 256 + threadIdx.x, &r, &c);
@@ -70,31 +71,26 @@ __device__ inline void stage_codes(const lpg_rows_args &a, int64_t row0, int64_t
     }
     return;
   }
+  const int64_t first_column = a.first_column + k0;
 #pragma unroll
   for (int turn = 0; turn < turns; turn++) {
     place_of<Reader>(turn * 256 + threadIdx.x, &r, &c);
-    const int64_t row = row0 + r, k = k0 + c;
     uint8_t *to = staged + r * row_bytes + c;
-    if (row >= a.rows || k >= a.k) {
+    if (r >= rows || c >= columns) {
       const uint32_t none = a.flip * 0x01010101u;
       *(uint4 *)to = make_uint4(none, none, none, none);
-    } else if (k + 16 <= a.k) {
-      const int64_t n = source_row(a, row), column = a.first_column + k;
-      if (Reader::copies) {
-        const uint8_t *from = a.at.codes + n * a.at.line + column;
-        if ((uintptr_t)from % 16 == 0) {
-          __pipeline_memcpy_async(to, from, 16);
-          continue;
-        }
-      }
-      const lpg_codes16 codes = Reader::template codes<Bits>(a.at, n, column);
-      *(uint4 *)to = make_uint4(codes.word[0], codes.word[1], codes.word[2], codes.word[3]);
-    } else {
-      for (int j = 0; j < 16; j++) {
-        to[j] = (uint8_t)(k + j < a.k ? Reader::template code<Bits>(a.at, source_row(a, row), a.first_column + k + j)
-                                      : a.flip);
+      continue;
+    }
+    const int64_t n = source_row(a, row0 + r), column = first_column + c;
+    if (Reader::copies) {
+      const uint8_t *from = a.at.codes + n * a.at.line + column;
+      if ((uintptr_t)from % 16 == 0) {
+        __pipeline_memcpy_async(to, from, 16);
+        continue;
       }
     }
+    const lpg_codes16 codes = Reader::template codes<Bits>(a.at, n, column);
+    *(uint4 *)to = make_uint4(codes.word[0], codes.word[1], codes.word[2], codes.word[3]);
   }
 }
 
@@ -177,10 +173,9 @@ __device__ inline void store_numbers(const lpg_rows_args &a, int64_t row0, uint3
 
 /* ---- the kernel ---- */
 
-/* Where threads read and take apart words themselves, four blocks of an SM hide what their loads wait for. */
+/* Four blocks of an SM hide what the loads of threads wait for. */
 template <class Reader, int Bits>
-__global__ void __launch_bounds__(256, Reader::copies ? 1 : 4)
-    pack_rows_kernel(const __grid_constant__ lpg_rows_args a) {
+__global__ void __launch_bounds__(256, 4) pack_rows_kernel(const __grid_constant__ lpg_rows_args a) {
   constexpr int buffers = Reader::copies ? 2 : 1;
   __shared__ alignas(16) uint8_t staged[buffers][LPG_TILE_ROWS * row_bytes];
   constexpr uint32_t too_high = 0xffffu & ~(((1u << Bits) - 1u) * 0x0101u); /* in two codes */

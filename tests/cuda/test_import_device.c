@@ -451,7 +451,7 @@ static void check_source(const lpgemm_weight_desc_t *desc, lpgemm_code_layout_t 
   CHECK_STATUS(lpgemm_pack_weights(gpu, desc, &a.source, NULL, 0, &from_host), LPGEMM_SUCCESS);
   check_equal(want, got, "from the GPU");
   check_equal(want, from_host, "from the host");
-  check_all_unpacked(want, got);
+  if (desc->n * desc->k < 1 << 20) check_all_unpacked(want, got);
   if (!in_order && layout == LPGEMM_CODES_BYTES && order == LPGEMM_ROW_MAJOR) {
     check_source_pieces(&a, &p.source, want, "in pieces from the GPU");
     check_source_pieces(&a, &a.source, want, "in pieces from the host");
@@ -477,7 +477,7 @@ static lpgemm_weight_desc_t make_desc(lpgemm_dtype_t type, int i) {
   if (i % 2) d.columns = LPGEMM_COLUMNS_ORDERED;
   if (i % 4 == 3) d.x_k = d.k + test_between(0, 300);
   if (i / 2 % 2) d.row_scales = LPGEMM_F32;
-  if (i / 4 % 2) d.group_n = 16 * test_between(1, 4);
+  if (i / 4 % 2 && (d.scale_type || d.zero_type)) d.group_n = 16 * test_between(1, 4);
   return d;
 }
 

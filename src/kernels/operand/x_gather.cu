@@ -1,18 +1,18 @@
-/* The kernel that gathers the columns of X by the weights' column order.
+/* The kernels that gather the columns of X by the weights' column order. A thread makes 16 bytes of a row of the
+ * output; it reads the order of its columns once, before it waits for the kernel before (the order is part of the
+ * weights).
  *
- *   a CTA has every `CTAs in y`-th row and a range of columns; a thread 16 bytes of the output:
- *     once: read the order of its columns, before it waits for the kernel before (the order is part of the weights)
- *     for each row: the row to shared memory, 16 bytes a thread; gather there; store
- * Rows that do not fit into shared memory are gathered from memory. */
+ *   few rows, and rows of which two do not fit shared memory: straight from memory, by many small CTAs
+ *   many rows: a CTA has 16 KB of every `CTAs in y`-th row; the whole of the row comes to shared memory by cp.async
+ * while the one before is gathered */
 #include "x_gather.h"
 
 #include "../../cuda/cuda.h"
+#include "../prim/async.cuh"
 #include "../prim/pdl.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-constexpr int gather_threads = 1024;
 
 struct x_gather_args {
   const uint8_t *x;
@@ -22,61 +22,96 @@ struct x_gather_args {
   uint8_t *out;
 };
 
-/* A row to shared memory: whole vectors where it is aligned. */
+/* What a thread makes of each row: 16 bytes of T, the unsigned integer that an element is as wide as. */
+template <class T>
+struct gathered {
+  static constexpr int each = 16 / sizeof(T);
+  int first, count, from[each];
+
+  __device__ gathered(const x_gather_args &a) {
+    first = (blockIdx.x * blockDim.x + threadIdx.x) * each;
+    count = min(a.k - first, each);
+#pragma unroll
+    for (int i = 0; i < each; i++) from[i] = i < count ? __ldg(a.order + first + i) : 0;
+  }
+
+  /* x: the row, in any memory. */
+  __device__ void store(const x_gather_args &a, int64_t row, const T *x) const {
+    if (count <= 0) return;
+    alignas(16) T value[each];
+#pragma unroll
+    for (int i = 0; i < each; i++) value[i] = i < count ? x[from[i]] : (T)0;
+    *(uint4 *)((T *)a.out + row * a.pitch + first) = *(const uint4 *)value;
+  }
+};
+
+template <class T>
+__device__ inline const T *row_of(const x_gather_args &a, int64_t row) {
+  return (const T *)a.x + row * a.ldx;
+}
+
+constexpr int few_threads = 128, many_threads = 1024;
+
+template <class T>
+static __global__ void __launch_bounds__(few_threads) gather_few_kernel(const x_gather_args a) {
+  pdl_launch_next();
+  const gathered<T> own(a);
+  pdl_wait();
+  for (int64_t row = blockIdx.y; row < a.m; row += gridDim.y) own.store(a, row, row_of<T>(a, row));
+}
+
+/* A row on its way to shared memory: whole vectors where it is aligned. */
 template <class T>
 __device__ inline void stage_row(const T *row, int k, T *staged) {
   constexpr int each = 16 / sizeof(T);
   int first = 0;
   if ((uintptr_t)row % 16 == 0) {
     first = k / each * each;
-    for (int i = threadIdx.x; i < k / each; i += gather_threads) ((uint4 *)staged)[i] = __ldg((const uint4 *)row + i);
+    for (int i = threadIdx.x; i < k / each; i += many_threads) {
+      copy16_async(shared_address(staged) + i * 16, (const uint8_t *)row + i * 16);
+    }
   }
-  for (int i = first + threadIdx.x; i < k; i += gather_threads) staged[i] = row[i];
+  for (int i = first + threadIdx.x; i < k; i += many_threads) staged[i] = row[i];
 }
 
-/* T: the unsigned integer that an element is as wide as. */
-template <class T, bool Staged>
-static __global__ void __launch_bounds__(gather_threads) x_gather_kernel(const x_gather_args a) {
-  constexpr int each = 16 / sizeof(T);
+template <class T>
+static __global__ void __launch_bounds__(many_threads) gather_many_kernel(const x_gather_args a) {
   extern __shared__ __align__(16) uint8_t memory[];
-  T *const staged = (T *)memory;
+  const int64_t row_bytes = lpg_round_up((int64_t)a.k * (int)sizeof(T), 16);
+  const auto buffer = [&](int i) { return (T *)(memory + i * row_bytes); };
   pdl_launch_next();
-  const int first = (blockIdx.x * gather_threads + threadIdx.x) * each;
-  int from[each];
-#pragma unroll
-  for (int i = 0; i < each; i++) from[i] = first + i < a.k ? __ldg(a.order + first + i) : 0;
+  const gathered<T> own(a);
   pdl_wait();
-  for (int64_t row = blockIdx.y; row < a.m; row += gridDim.y) {
-    const T *const x = (const T *)a.x + row * a.ldx;
-    if (Staged) {
-      __syncthreads(); /* nobody reads the row before any more */
-      stage_row(x, a.k, staged);
-      __syncthreads();
-    }
-    if (first >= a.k) continue;
-    alignas(16) T value[each];
-#pragma unroll
-    for (int i = 0; i < each; i++) value[i] = first + i < a.k ? (Staged ? staged[from[i]] : x[from[i]]) : (T)0;
-    *(uint4 *)((T *)a.out + row * a.pitch + first) = *(const uint4 *)value;
+  if (blockIdx.y < a.m) stage_row(row_of<T>(a, blockIdx.y), a.k, buffer(0));
+  commit_copies();
+  int now = 0;
+  for (int64_t row = blockIdx.y; row < a.m; row += gridDim.y, now ^= 1) {
+    const int64_t next = row + gridDim.y;
+    if (next < a.m) stage_row(row_of<T>(a, next), a.k, buffer(now ^ 1));
+    commit_copies();
+    wait_copies<1>();
+    __syncthreads();
+    own.store(a, row, buffer(now));
+    __syncthreads(); /* nobody reads the row any more */
   }
 }
 
 template <class T>
 static lpgemm_status_t gather(const lpg_device *device, const x_gather_args &a, void *stream) {
-  constexpr int64_t columns = gather_threads * 16 / (int64_t)sizeof(T); /* of a CTA */
-  const size_t row_bytes = (size_t)a.k * sizeof(T);
-  const bool fits = (int64_t)row_bytes <= device->shared_memory;
-  const int64_t x_blocks = lpg_ceil_div(a.k, columns), most = 4 * (int64_t)device->sms / x_blocks;
-  const int64_t rows = a.m < most ? a.m : most > 0 ? most : 1;
-  return launch_cluster(fits ? (const void *)x_gather_kernel<T, true> : (const void *)x_gather_kernel<T, false>,
-                        dim3((unsigned)x_blocks, (unsigned)(rows < 65535 ? rows : 65535)), 1, gather_threads,
-                        fits ? row_bytes : 0, stream, a, device->clusters[1] > 0);
+  constexpr int few_rows = 64;
+  const int64_t row_bytes = lpg_round_up((int64_t)a.k * (int64_t)sizeof(T), 16);
+  const bool many = a.m > few_rows && 2 * row_bytes <= device->shared_memory;
+  const int threads = many ? many_threads : few_threads;
+  const int64_t ctas = lpg_ceil_div(row_bytes, threads * 16), most = many ? lpg_ceil_div(2 * device->sms, ctas) : 65535;
+  return launch_cluster(many ? (const void *)gather_many_kernel<T> : (const void *)gather_few_kernel<T>,
+                        dim3((unsigned)ctas, (unsigned)(a.m < most ? a.m : most)), 1, threads,
+                        many ? (size_t)(2 * row_bytes) : 0, stream, a, device->clusters[1] > 0);
 }
 
 template <class T>
 static lpgemm_status_t load(int shared_memory) {
-  LPG_TRY(allow_shared((const void *)x_gather_kernel<T, true>, (size_t)shared_memory));
-  return allow_shared((const void *)x_gather_kernel<T, false>, 0);
+  LPG_TRY(allow_shared((const void *)gather_many_kernel<T>, (size_t)shared_memory));
+  return allow_shared((const void *)gather_few_kernel<T>, 0);
 }
 
 }  // namespace

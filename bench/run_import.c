@@ -138,7 +138,7 @@ static bench_error check(importing *p, lpgemm_handle_t host) {
   lpgemm_tensor_t tensor[TENSORS];
   lpgemm_import_t part = p->part;
   lpgemm_weights_t want = NULL;
-  uint64_t a, b = 0;
+  uint64_t a = 0, b = 0;
   part.tensors = tensor;
   for (size_t i = 0; i < part.count; i++) {
     tensor[i] = p->tensor[i];

@@ -28,7 +28,7 @@ enum {
   SUITE(import_device, CUDA)  \
   SUITE(format, BOTH)         \
   SUITE(pack, BOTH)           \
-  SUITE(pieces, CPU)          \
+  SUITE(pieces, BOTH)         \
   SUITE(blob, BOTH)           \
   SUITE(quantize, BOTH)       \
   SUITE(files, CPU)           \

@@ -409,7 +409,6 @@ static lpgemm_weight_desc_t desc_version_2(void) {
 }
 
 static void version_2(void) {
-  if (test_backend() != LPGEMM_BACKEND_CPU) return;
   if (test_case("blob/file/version_2")) {
     lpgemm_weight_desc_t desc = desc_version_2();
     check_file(&desc);

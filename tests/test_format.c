@@ -442,7 +442,7 @@ void suite_format(void) {
   scales();
   zeros();
   two_levels();
-  if (test_backend() == LPGEMM_BACKEND_CPU) version_2();
+  version_2();
   plain_stays_plain();
   empty();
   row_exponents();

@@ -275,7 +275,6 @@ static void double_rounding(void) {
 static void version_2(void) {
   static const int64_t shared[] = {0, 16, 48, 128};
   for (int features = 0; features < 8; features++) {
-    if (test_backend() != LPGEMM_BACKEND_CPU) return;
     for (int i = 0; i < 4; i++) {
       if (!test_case("pack/version_2/%d/%d", features, (int)shared[i])) continue;
       for (int t = 0; t < SAMPLE_TYPES; t += 11 + features + i) {

@@ -77,19 +77,14 @@ LPG_BITS_FN uint32_t lpg_at_number(const lpg_at *a, lpg_section_id id, int64_t n
 /* ---- GGUF ---- */
 
 /* Columns and bytes of a block, and columns of a group. */
-LPG_FN int lpg_ggml_block(int type) {
-#define LPG_COLUMNS(number, name, columns, bytes) \
-  case number: return columns;
-  switch (type) { LPG_GGML_TYPES(LPG_COLUMNS) default : return 256; }
+#define LPG_COLUMNS(number, name, columns, bytes) type == (number) ? (columns):
+#define LPG_BYTES(number, name, columns, bytes) type == (number) ? (bytes):
+/* clang-format off */
+LPG_FN int lpg_ggml_block(int type) { return LPG_GGML_TYPES(LPG_COLUMNS) 256; }
+LPG_FN int lpg_ggml_bytes(int type) { return LPG_GGML_TYPES(LPG_BYTES) 1; }
+/* clang-format on */
 #undef LPG_COLUMNS
-}
-
-LPG_FN int lpg_ggml_bytes(int type) {
-#define LPG_BYTES(number, name, columns, bytes) \
-  case number: return bytes;
-  switch (type) { LPG_GGML_TYPES(LPG_BYTES) default : return 1; }
 #undef LPG_BYTES
-}
 
 LPG_FN int lpg_ggml_group(int type) {
   switch (type) {

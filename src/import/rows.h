@@ -4,8 +4,8 @@
 
 #include "import.h"
 
-/* What comes before packing rows of the parts, from row first_row of the weights on: checks that they may be packed, and
- * puts the column order in place. The weights are of lpgemm_weights_create(), and their description is that of the
+/* What comes before packing rows of the parts, from row first_row of the weights on: checks that they may be packed,
+ * and puts the column order in place. The weights are of lpgemm_weights_create(), and their description is that of the
  * parts but for n, row_scales and global_scale. */
 lpgemm_status_t lpgemm_i_begin_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
                                     const lpg_joined *joined);

@@ -31,6 +31,9 @@ enum {
   SUITE(blob, BOTH)         \
   SUITE(quantize, BOTH)     \
   SUITE(import, CPU)        \
+  SUITE(files, CPU)         \
+  SUITE(files_hostile, CPU) \
+  SUITE(container, CPU)     \
   SUITE(dispatch, CPU)      \
   SUITE(plan, CPU)          \
   SUITE(gemm_family, BOTH)  \

@@ -18,45 +18,47 @@ enum {
 #endif
 
 /* On CUDA capturing comes first: it wants kernels that have never run. */
-#define SUITES              \
-  SUITE(compare, CPU)       \
-  SUITE(layouts, CPU)       \
-  SUITE(numbers, CPU)       \
-  SUITE(bench_clock, CPU)   \
-  SUITE(capture, CUDA)      \
-  SUITE(device, CUDA)       \
-  SUITE(format, BOTH)       \
-  SUITE(pack, BOTH)         \
-  SUITE(import_gguf, BOTH)  \
-  SUITE(blob, BOTH)         \
-  SUITE(quantize, BOTH)     \
-  SUITE(import, CPU)        \
-  SUITE(files, CPU)         \
-  SUITE(files_hostile, CPU) \
-  SUITE(container, CPU)     \
-  SUITE(dispatch, CPU)      \
-  SUITE(plan, CPU)          \
-  SUITE(gemm_family, BOTH)  \
-  SUITE(gemv1, BOTH)        \
-  SUITE(gemv1_i8, BOTH)     \
-  EXPERIMENTS               \
-  SUITE(dequantisers, NVCC) \
-  SUITE(remember, CPU)      \
-  SUITE(misuse, BOTH)       \
-  SUITE(log, CPU)           \
-  SUITE(gemm, BOTH)         \
-  SUITE(invariant, BOTH)    \
-  SUITE(epilogue, BOTH)     \
-  SUITE(outputs, BOTH)      \
-  SUITE(activations, BOTH)  \
-  SUITE(lut, CPU)           \
-  SUITE(gemm1, BOTH)        \
-  SUITE(gemm8, BOTH)        \
-  SUITE(dequant, BOTH)      \
-  SUITE(dropin, BOTH)       \
-  SUITE(cublas, CUDA)       \
-  SUITE(threads, BOTH)      \
-  SUITE(cli, CPU)
+#define SUITES                \
+  SUITE(compare, CPU)         \
+  SUITE(layouts, CPU)         \
+  SUITE(numbers, CPU)         \
+  SUITE(bench_clock, CPU)     \
+  SUITE(capture, CUDA)        \
+  SUITE(device, CUDA)         \
+  SUITE(format, BOTH)         \
+  SUITE(pack, BOTH)           \
+  SUITE(import_gguf, BOTH)    \
+  SUITE(blob, BOTH)           \
+  SUITE(quantize, BOTH)       \
+  SUITE(import, CPU)          \
+  SUITE(import_refusals, CPU) \
+  SUITE(files, CPU)           \
+  SUITE(files_hostile, CPU)   \
+  SUITE(container, CPU)       \
+  SUITE(dispatch, CPU)        \
+  SUITE(plan, CPU)            \
+  SUITE(gemm_family, BOTH)    \
+  SUITE(gemv1, BOTH)          \
+  SUITE(gemv1_i8, BOTH)       \
+  EXPERIMENTS                 \
+  SUITE(dequantisers, NVCC)   \
+  SUITE(remember, CPU)        \
+  SUITE(misuse, BOTH)         \
+  SUITE(log, CPU)             \
+  SUITE(gemm, BOTH)           \
+  SUITE(invariant, BOTH)      \
+  SUITE(epilogue, BOTH)       \
+  SUITE(outputs, BOTH)        \
+  SUITE(activations, BOTH)    \
+  SUITE(lut, CPU)             \
+  SUITE(gemm1, BOTH)          \
+  SUITE(gemm8, BOTH)          \
+  SUITE(dequant, BOTH)        \
+  SUITE(dropin, BOTH)         \
+  SUITE(cublas, CUDA)         \
+  SUITE(threads, BOTH)        \
+  SUITE(cli, CPU)             \
+  SUITE(convert, CPU)
 
 SUITES
 

@@ -168,6 +168,79 @@ static void golden_vectors(void) {
   }
 }
 
+/* ---- toy models: every layer that the file names, q, k and v as one ---- */
+
+/* To the bit, but for the sign of a zero. */
+static int are_equal(const float *a, const float *b, int64_t count) {
+  int64_t i = 0;
+  while (i < count && (a[i] == b[i] || (isnan(a[i]) && isnan(b[i])))) i++;
+  return i == count;
+}
+
+/* The expected values of a layer, under its name; NULL if there are none. */
+static const float *expected_of(lpgemm_file_t expected, const char *layer, int64_t numbers) {
+  char name[256];
+  lpgemm_tensor_t t;
+  if (lpgemm_file_find(expected, layer, &t) != LPGEMM_SUCCESS) {
+    snprintf(name, sizeof name, "%s.weight", layer);
+    CHECK_STATUS(lpgemm_file_find(expected, name, &t), LPGEMM_SUCCESS);
+  }
+  CHECK_INT(t.bytes, numbers * 4);
+  return t.bytes == (size_t)numbers * 4 ? t.data : NULL;
+}
+
+static void check_model(const char *path, const char *folder) {
+  char name[256], at[256];
+  lpgemm_file_t file, expected;
+  size_t layers;
+  snprintf(at, sizeof at, "tests/golden/formats/%s", path);
+  CHECK_STATUS(lpgemm_file_open(at, &file), LPGEMM_SUCCESS);
+  snprintf(at, sizeof at, "tests/golden/formats/%s/expected.safetensors", folder);
+  CHECK_STATUS(lpgemm_file_open(at, &expected), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_file_counts(file, NULL, &layers), LPGEMM_SUCCESS);
+  CHECK(layers > 0);
+  for (size_t i = 0; i < layers; i++) {
+    static const char *const joined[] = {"q_proj", "k_proj", "v_proj"};
+    const char *layer;
+    lpgemm_import_t parts[3] = {{.size = sizeof parts[0]}, {.size = sizeof parts[0]}, {.size = sizeof parts[0]}};
+    int64_t n, k, row = 0;
+    CHECK_STATUS(lpgemm_file_layer_name(file, i, &layer), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_file_layer(file, layer, &parts[0]), LPGEMM_SUCCESS);
+    float *got = import_values(parts, 1, &n, &k);
+    const float *want = got ? expected_of(expected, layer, n * k) : NULL;
+    CHECK(want && are_equal(got, want, n * k));
+    test_free(got);
+    const size_t stem = strlen(layer) - 6;
+    if (strcmp(layer + stem, joined[0]) != 0 || parts[0].format == LPGEMM_FORMAT_GGUF) continue;
+    for (int j = 0; j < 3; j++) {
+      snprintf(name, sizeof name, "%.*s%s", (int)stem, layer, joined[j]);
+      CHECK_STATUS(lpgemm_file_layer(file, name, &parts[j]), LPGEMM_SUCCESS);
+    }
+    lpgemm_weight_desc_t desc = {.size = sizeof desc};
+    if (lpgemm_import_desc(parts, 3, &desc) == LPGEMM_NOT_SUPPORTED) continue; /* each has an order of its own */
+    got = import_values(parts, 3, &n, &k);
+    for (int j = 0; j < 3; j++) {
+      CHECK_STATUS(lpgemm_import_desc(&parts[j], 1, &desc), LPGEMM_SUCCESS);
+      snprintf(name, sizeof name, "%.*s%s", (int)stem, layer, joined[j]);
+      want = expected_of(expected, name, desc.n * k);
+      CHECK(want && are_equal(got + row * k, want, desc.n * k));
+      row += desc.n;
+    }
+    CHECK_INT(row, n);
+    test_free(got);
+  }
+  CHECK_STATUS(lpgemm_file_close(file), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_file_close(expected), LPGEMM_SUCCESS);
+}
+
+static void toy_models(void) {
+  if (test_case("import/model/gptq")) check_model("model-gptq", "model-gptq");
+  if (test_case("import/model/compressed-tensors")) {
+    check_model("model-compressed-tensors", "model-compressed-tensors");
+  }
+  if (test_case("import/model/gguf")) check_model("model-gguf/model.gguf", "model-gguf");
+}
+
 /* ---- random ones, whole and cut ---- */
 
 /* Rows n0 .. and columns of the file, in the order in which they are packed, against the formula. */
@@ -306,6 +379,7 @@ void suite_import(void) {
   lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CPU, .num_threads = 2};
   CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
   golden_vectors();
+  toy_models();
   random_checkpoints();
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -53,10 +53,13 @@ static lpgemm_status_t open_nvfp4(const lpgemm_import_t *import, lpg_part *part)
   char text[LPG_SHAPE_TEXT];
   LPG_CHECK(!scale || scale->dims != 1, LPGEMM_NOT_SUPPORTED,
             "weight_scale is one-dimensional: this is a swizzled copy; convert the checkpoint before swizzling");
-  const int divides = lpgemm_i_tensor(import, "weight_packed") != NULL;
-  LPG_TRY(lpgemm_i_need_tensor(import, divides ? "weight_packed" : "weight", bytes_or_e2m1, &part->codes));
+  const char *codes, *factor;
+  LPG_TRY(lpgemm_i_need_one_of(import, "weight_packed", "weight", &codes));
+  LPG_TRY(lpgemm_i_need_one_of(import, "weight_global_scale", "weight_scale_2", &factor));
+  const int divides = strcmp(factor, "weight_global_scale") == 0;
+  LPG_TRY(lpgemm_i_need_tensor(import, codes, bytes_or_e2m1, &part->codes));
   LPG_TRY(lpgemm_i_need_tensor(import, "weight_scale", e4m3, &part->scales));
-  LPG_TRY(lpgemm_i_need_tensor(import, divides ? "weight_global_scale" : "weight_scale_2", real, &global));
+  LPG_TRY(lpgemm_i_need_tensor(import, factor, real, &global));
   const int64_t *shape;
   int64_t experts;
   LPG_TRY(find_expert(import, part->codes, 2, &shape, &experts));
@@ -74,16 +77,15 @@ static lpgemm_status_t open_nvfp4(const lpgemm_import_t *import, lpg_part *part)
 /* ---- MXFP ---- */
 
 /* gpt-oss: blocks [experts][N][K / 32][16]. */
-static lpgemm_status_t open_blocks(const lpgemm_import_t *import, const char *blocks, const char *scales,
-                                   lpg_part *part) {
+static lpgemm_status_t open_blocks(const lpgemm_import_t *import, lpg_part *part) {
   static const lpgemm_dtype_t bytes[] = {LPGEMM_U8, 0};
   char text[LPG_SHAPE_TEXT];
   const int64_t *shape;
   int64_t experts;
-  LPG_TRY(lpgemm_i_need_tensor(import, blocks, bytes, &part->codes));
-  LPG_TRY(lpgemm_i_need_tensor(import, scales, powers, &part->scales));
+  LPG_TRY(lpgemm_i_need_tensor(import, "blocks", bytes, &part->codes));
+  LPG_TRY(lpgemm_i_need_tensor(import, "scales", powers, &part->scales));
   LPG_TRY(find_expert(import, part->codes, 3, &shape, &experts));
-  LPG_CHECK(shape[2] == BLOCK_BYTES, LPGEMM_INVALID_SIZE, "%s is %s; blocks have 16 bytes", blocks,
+  LPG_CHECK(shape[2] == BLOCK_BYTES, LPGEMM_INVALID_SIZE, "blocks is %s; blocks have 16 bytes",
             lpgemm_i_shape_text(part->codes, text));
   part->desc.n = shape[0], part->desc.k = shape[1] * MX_GROUP;
   part->desc.type = LPGEMM_FLOAT(2, 1);
@@ -121,15 +123,16 @@ static lpgemm_status_t open_packed(const lpgemm_import_t *import, lpg_part *part
 }
 
 static lpgemm_status_t open_mxfp(const lpgemm_import_t *import, lpg_part *part) {
-  if (lpgemm_i_tensor(import, "blocks")) return open_blocks(import, "blocks", "scales", part);
-  if (lpgemm_i_tensor(import, "_blocks")) return open_blocks(import, "_blocks", "_scales", part);
+  if (lpgemm_i_tensor(import, "blocks") || lpgemm_i_tensor(import, "scales")) return open_blocks(import, part);
+  const char *codes;
+  LPG_TRY(lpgemm_i_need_one_of(import, "weight_packed", "weight", &codes));
   char text[LPG_SHAPE_TEXT];
   LPG_TRY(lpgemm_i_need_tensor(import, "weight_scale", powers, &part->scales));
   LPG_CHECK(part->scales->dims >= 2, LPGEMM_NOT_SUPPORTED,
             "weight_scale is %s: this is a swizzled copy; convert the checkpoint before swizzling",
             lpgemm_i_shape_text(part->scales, text));
   part->desc.scale_type = LPGEMM_E8M0;
-  if (lpgemm_i_tensor(import, "weight_packed")) return open_packed(import, part);
+  if (strcmp(codes, "weight_packed") == 0) return open_packed(import, part);
   const int64_t *shape;
   int64_t experts;
   LPG_TRY(lpgemm_i_need_tensor(import, "weight", e4m3, &part->codes));

@@ -81,6 +81,9 @@ lpgemm_status_t lpgemm_i_need_tensor(const lpgemm_import_t *import, const char *
 lpgemm_status_t lpgemm_i_may_have_tensor(const lpgemm_import_t *import, const char *name, const lpgemm_dtype_t *types,
                                          const lpgemm_tensor_t **tensor);
 
+/* Of two tensors the one that is there, the first rather than the second; refuses if neither is. */
+lpgemm_status_t lpgemm_i_need_one_of(const lpgemm_import_t *import, const char *a, const char *b, const char **name);
+
 /* "[32][511]", "[]": for messages, in a buffer of the caller. */
 enum { LPG_SHAPE_TEXT = 96 };
 const char *lpgemm_i_shape_text(const lpgemm_tensor_t *tensor, char *text);

@@ -77,7 +77,8 @@ static lpgemm_status_t open_scaled(const lpgemm_import_t *import, lpg_part *part
   char text[LPG_SHAPE_TEXT];
   LPG_TRY(lpgemm_i_need_tensor(import, "weight", codes, &part->codes));
   const lpgemm_tensor_t *weight = part->codes;
-  const char *name = lpgemm_i_tensor(import, "weight_scale_inv") ? "weight_scale_inv" : "weight_scale";
+  const char *name;
+  LPG_TRY(lpgemm_i_need_one_of(import, "weight_scale_inv", "weight_scale", &name));
   LPG_TRY(lpgemm_i_need_tensor(import, name, scales, &scale));
   LPG_TRY(lpgemm_i_may_have_tensor(import, "weight_zero_point", signed_bytes, &zeros));
   const int stack = weight->dims == 3;

@@ -16,20 +16,6 @@ const lpgemm_tensor_t *lpgemm_i_tensor(const lpgemm_import_t *import, const char
   return NULL;
 }
 
-/* Bits of a number as files store it; 0 for blocks and for what is no type. */
-static int stored_bits(lpgemm_dtype_t type) {
-  int low = lpg_low_field(type);
-  switch (lpg_kind(type)) {
-    case LPGEMM_KIND_UINT:
-    case LPGEMM_KIND_INT:
-    case LPGEMM_KIND_STORED: return low <= 64 ? low : 0;
-    case LPGEMM_KIND_FLOAT:
-    case LPGEMM_KIND_REAL:
-    case LPGEMM_KIND_SCALE: return type == LPGEMM_F64 ? 64 : lpg_bits(type);
-    default: return 0;
-  }
-}
-
 int64_t lpgemm_i_elements(const lpgemm_tensor_t *tensor) {
   int64_t elements = 1;
   for (int i = 0; i < tensor->dims; i++) elements *= tensor->shape[i];
@@ -51,7 +37,7 @@ static lpgemm_status_t check_shape(const lpgemm_tensor_t *t) {
   int64_t elements = 1;
   for (int i = 0; i < t->dims; i++) {
     int64_t size = t->shape[i];
-    LPG_CHECK(size > 0 && size <= MOST_OF_A_DIMENSION, size < 0 ? LPGEMM_INVALID_SIZE : LPGEMM_SIZE_OVERFLOW,
+    LPG_CHECK(size > 0 && size <= MOST_OF_A_DIMENSION, size <= 0 ? LPGEMM_INVALID_SIZE : LPGEMM_SIZE_OVERFLOW,
               "%s has %lld for its dimension %d; it must be 1 to 2^40", t->name, (long long)size, i);
     LPG_CHECK(elements <= LPG_MOST_ELEMENTS / size, LPGEMM_SIZE_OVERFLOW, "%s has more than 2^58 numbers", t->name);
     elements *= size;
@@ -72,7 +58,7 @@ static lpgemm_status_t check_tensor(const lpgemm_tensor_t *t, const lpgemm_dtype
   LPG_CHECK(fits, LPGEMM_INVALID_TYPE, "%s is of type %s; it must be of one of these: %s", t->name,
             lpgemm_dtype_name(t->type), names);
   LPG_TRY(check_shape(t));
-  int bits = stored_bits(t->type);
+  int bits = lpgemm_i_stored_bits(t->type);
   uint64_t bytes = ((uint64_t)lpgemm_i_elements(t) * (uint64_t)bits + 7) / 8;
   LPG_CHECK(bits == 0 || t->bytes == bytes, LPGEMM_INVALID_SIZE, "%s has %zu bytes, but %s of %s are %llu", t->name,
             t->bytes, lpgemm_i_shape_text(t, shape), lpgemm_dtype_name(t->type), (unsigned long long)bytes);
@@ -97,6 +83,14 @@ lpgemm_status_t lpgemm_i_need_tensor(const lpgemm_import_t *import, const char *
   return LPGEMM_SUCCESS;
 }
 
+lpgemm_status_t lpgemm_i_need_one_of(const lpgemm_import_t *import, const char *a, const char *b, const char **name) {
+  *name = lpgemm_i_tensor(import, a) ? a : b;
+  LPG_CHECK(lpgemm_i_tensor(import, *name), LPGEMM_INVALID_ARGUMENT,
+            "there is no tensor %s or %s among the %zu of this layer, and its format needs one of them", a, b,
+            import->count);
+  return LPGEMM_SUCCESS;
+}
+
 lpgemm_status_t lpgemm_i_need_matrix(const lpgemm_tensor_t *tensor, int64_t rows, int64_t columns, const char *why,
                                      ...) {
   if (lpg_is_matrix(tensor, rows, columns)) return LPGEMM_SUCCESS;
@@ -110,7 +104,7 @@ lpgemm_status_t lpgemm_i_need_matrix(const lpgemm_tensor_t *tensor, int64_t rows
 }
 
 int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i) {
-  const uint8_t *from = (const uint8_t *)tensor->data + i * (stored_bits(tensor->type) / 8);
+  const uint8_t *from = (const uint8_t *)tensor->data + i * (lpgemm_i_stored_bits(tensor->type) / 8);
   switch (tensor->type) {
     case LPGEMM_I64: {
       int64_t value;
@@ -125,7 +119,7 @@ int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i) {
 }
 
 double lpgemm_i_real(const lpgemm_tensor_t *tensor, int64_t i) {
-  const uint8_t *from = (const uint8_t *)tensor->data + i * (stored_bits(tensor->type) / 8);
+  const uint8_t *from = (const uint8_t *)tensor->data + i * (lpgemm_i_stored_bits(tensor->type) / 8);
   switch (tensor->type) {
     case LPGEMM_F64: {
       double value;

@@ -334,14 +334,14 @@ typedef enum lpgemm_order {
 
 /* Where the parts of a weight matrix lie before packing. Every pointer comes with its byte count; the library reads no
  * byte beyond it. Host or device memory on the CUDA backend (beside arrays on the device those on the host are copied
- * there), host memory on the CPU backend. Scales and zeros are dense arrays, codes of UINT(4) and UINT(6) in bytes. */
+ * there), host memory on the CPU backend. Scales and zeros of UINT(4) and UINT(6) come in bytes. */
 typedef struct lpgemm_weight_source {
   size_t size;
   lpgemm_code_layout_t code_layout;
   lpgemm_order_t order; /* of all the arrays below but codes */
   const void *codes;
   size_t codes_bytes;
-  int64_t codes_ld; /* codes from one row to the next; 0 = k */
+  int64_t codes_ld; /* codes from one row to the next; 0 = k (x_k, if the description has it) */
   const void *scales;
   size_t scales_bytes;
   const void *zeros; /* zeros or minima */
@@ -354,11 +354,14 @@ typedef struct lpgemm_weight_source {
   /* appended since 0.1.0: a struct that ends here is accepted */
   const int32_t *column_order; /* ORDERED: [k], host memory: packed column c is the source's column column_order[c] */
   size_t column_order_bytes;
-  const int32_t *row_order; /* [rows], host memory: packed row i is the source's row row_order[i]; NULL = i */
+  const int32_t *row_order; /* [rows], host memory: packed row i is row row_order[i] of all arrays of the source, which
+                               may have more rows (COLUMN_MAJOR then needs the leading dimensions below); NULL = i.
+                               Rows that share scales must have shared them in the source */
   size_t row_order_bytes;
   const void *row_scales; /* F32 [n] */
   size_t row_scales_bytes;
-  int64_t scales_ld, super_ld; /* numbers from one row (COLUMN_MAJOR: group) to the next; 0 = dense */
+  int64_t scales_ld, super_ld; /* numbers from one row (COLUMN_MAJOR: group) to the next, of scales and zeros, and of
+                                  super scales and super zeros; 0 = dense */
 } lpgemm_weight_source_t;
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -382,8 +385,9 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
  * gate and up). lpgemm_weights_create() takes memory as lpgemm_pack_weights() does; then lpgemm_pack_rows() packs rows
  * first_row .. first_row + rows - 1 from a source that has just these rows (its column_order, needed with ORDERED, must
  * be the same every time; expert is 0), in any order, each row once; a piece begins and ends at a multiple of 16 rows,
- * and of group_n, or at the last row. lpgemm_weights_finish() completes header and hash, and says which rows are
- * missing. Until then no other call but lpgemm_weights_destroy() takes the weights. */
+ * and of group_n, or at the last row; after a refusal its rows may be packed again. lpgemm_weights_finish() completes
+ * header and hash, or says which rows are missing. Until then no other call but lpgemm_weights_destroy() takes the
+ * weights, and one thread at a time. */
 lpgemm_status_t lpgemm_weights_create(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, void *memory,
                                       size_t memory_bytes, lpgemm_weights_t *weights);
 lpgemm_status_t lpgemm_pack_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
@@ -401,7 +405,8 @@ typedef enum lpgemm_quantize_method {
 } lpgemm_quantize_method_t;
 
 /* Quantises real weights w[n][ldw] (F32, F16 or BF16) to the types of desc and packs them. desc.global_scale is used
- * as given. Weights must be finite. ldw = 0 means k. Otherwise as lpgemm_pack_weights(). */
+ * as given; columns, row_scales and group_n must be 0. Weights must be finite. ldw = 0 means k. Otherwise as
+ * lpgemm_pack_weights(). */
 lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
                                         lpgemm_quantize_method_t method, const void *w, lpgemm_dtype_t w_type,
                                         int64_t ldw, void *memory, size_t memory_bytes, lpgemm_weights_t *weights);
@@ -420,11 +425,13 @@ typedef struct lpgemm_weights_info {
   uint64_t payload_hash; /* equal for equal content, on every machine */
 } lpgemm_weights_info_t;
 
-/* Describes weights. Set info->size first. */
+/* Describes weights. Set info->size first: with the size of 0.1.0, where desc was shorter, the struct of 0.1.0 is
+ * filled. */
 lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_info_t *info);
 
 /* Unpacks to out[n][ldo]: out_type U8 gives the codes as they came in, one a byte; F32, F16 and BF16 give the exact
- * value of each weight, rounded once. ldo = 0 means k. Host or device memory on the CUDA backend. */
+ * value of each weight, rounded once. ORDERED columns come in the order of the source (x_k of them, 0 where the matrix
+ * has none). ldo = 0 means k or x_k. Host or device memory on the CUDA backend. */
 lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_dtype_t out_type,
                                       void *out, int64_t ldo);
 
@@ -437,7 +444,7 @@ typedef enum lpgemm_part {
   LPGEMM_PART_COLUMN_ORDER = 6 /* int32_t [k] */
 } lpgemm_part_t;
 
-/* Gives back scales or zeros exactly as they were packed, row-major and dense, in host memory. */
+/* Gives back such an array exactly as it was packed, row-major and dense, in host memory. */
 lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_part_t part, void *out,
                                    size_t out_bytes);
 
@@ -453,12 +460,13 @@ typedef struct lpgemm_shard {
 } lpgemm_shard_t;
 
 /* The rank's part: its description, and its first row or column. Units are dealt out evenly, the first ranks have one
- * more; an empty part has n or k = 0. Pure. ORDERED weights are cut by columns in packed order, at edges of groups. */
+ * more; an empty part has n or k = 0. Pure. ORDERED weights are cut by columns in packed order; each part then reads
+ * the whole of X, of which its order names its columns (desc.x_k). */
 lpgemm_status_t lpgemm_shard_desc(const lpgemm_weight_desc_t *desc, const lpgemm_shard_t *shard,
                                   lpgemm_weight_desc_t *part, int64_t *first);
 
 /* The rank's part of a source of the whole matrix, as pointers and leading dimensions for lpgemm_pack_weights(). Pure:
- * copies nothing. NOT_SUPPORTED where the part begins inside a byte of a bit stream or inside group_n rows. */
+ * copies nothing. NOT_SUPPORTED where the part begins inside a byte of a bit stream. */
 lpgemm_status_t lpgemm_shard_source(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source,
                                     const lpgemm_shard_t *shard, lpgemm_weight_source_t *part);
 
@@ -642,7 +650,7 @@ typedef struct lpgemm_run_args {
   int64_t m;
 
   const void *x;         /* [m][ldx] */
-  int64_t ldx;           /* 0 = k */
+  int64_t ldx;           /* 0 = k, or x_k where the weights have it: X has that many columns then */
   lpgemm_dtype_t x_type; /* F16, BF16, F32, I8, E4M3, E5M2, or UINT, INT, BIPOLAR of 1 to 8 bits, one a byte (INT
                             sign-extended, the others right-aligned codes); 0 = the handle's default */
   void *y;               /* [m][ldy]; must not overlap x, though rows of both may take turns */
@@ -684,9 +692,10 @@ lpgemm_status_t lpgemm_matmul(lpgemm_handle_t handle, lpgemm_weights_t weights, 
 
 /* Workspace with which lpgemm_run() may take the fastest kernel for any call with these weights and at most m_max rows;
  * monotone in m_max, and beyond copies of X at most 64 MiB. With less it takes kernels that need less and may be
- * several times as slow (LPGEMM_LOG=dispatch says where); only quantize_x and a forced kernel cannot do without and
- * fail with LPGEMM_WORKSPACE_TOO_SMALL. args gives types and options, a forced kernel among them (weights, m and data
- * pointers in it are ignored); NULL means the handle's defaults. Often 0 for up to 16 rows, and on the CPU backend. */
+ * several times as slow (LPGEMM_LOG=dispatch says where); only quantize_x, a forced kernel and, on the CUDA backend or
+ * with more than 2^19 columns, ORDERED weights cannot do without and fail with LPGEMM_WORKSPACE_TOO_SMALL. args gives
+ * types and options, a forced kernel among them (weights, m and data pointers in it are ignored); NULL means the
+ * handle's defaults. Often 0 for up to 16 rows, and on the CPU backend. */
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
                                       const lpgemm_run_args_t *args, size_t *bytes);
 
@@ -710,10 +719,10 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
 
 /* Tables for lookup kernels of the CPU backend (on CUDA, whose lookup kernels make their own, lpgemm_lut_precompute()
  * is LPGEMM_NOT_SUPPORTED): partial sums of 4 activations, made once and shared by every matrix of integer weights of 1
- * to 4 bits with the same k that reads the same x; other weights refuse them. Worth it for a few rows of x that several
- * matrices read, since only lookup kernels read tables. lpgemm_lut_size() gives their bytes; tables are 64-byte
- * aligned, those of row i begin i times the size for one row further on, and they may lie neither in x nor between the
- * first and the last element of y, in gaps between rows either. */
+ * to 4 bits with the same k that reads the same x; others, and ORDERED ones, refuse them. Worth it for a few rows of x
+ * that several matrices read, since only lookup kernels read tables. lpgemm_lut_size() gives their bytes; tables are
+ * 64-byte aligned, those of row i begin i times the size for one row further on, and they may lie neither in x nor
+ * between the first and the last element of y, in gaps between rows either. */
 lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes);
 lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                       lpgemm_dtype_t x_type, int64_t ldx, void *tables, size_t tables_bytes);

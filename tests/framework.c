@@ -297,7 +297,7 @@ int test_main(int argc, char **argv, const test_suite *suites, int count) {
     }
     close_case();
     test_counts own = {run.total.passed - before.passed, run.total.failed - before.failed,
-                         run.total.skipped - before.skipped};
+                       run.total.skipped - before.skipped};
     if (own.passed + own.failed + own.skipped == 0) continue;
     printf("%-12s %5d passed, %d failed, %d skipped  %6.1f s\n", suites[i].name, own.passed, own.failed, own.skipped,
            seconds() - start);

@@ -27,6 +27,7 @@ enum {
   SUITE(device, CUDA)         \
   SUITE(format, BOTH)         \
   SUITE(pack, BOTH)           \
+  SUITE(pieces, CPU)          \
   SUITE(import_gguf, BOTH)    \
   SUITE(blob, BOTH)           \
   SUITE(quantize, BOTH)       \

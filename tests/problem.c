@@ -176,6 +176,44 @@ static void *draw_matrix(lpgemm_dtype_t type, int64_t rows, int64_t columns, int
 
 /* ---- weights ---- */
 
+static void draw_version_2(problem_spec *spec) {
+  static const int64_t shared[] = {16, 32, 128, 4096};
+  lpgemm_weight_desc_t *d = &spec->desc;
+  if (test_backend() != LPGEMM_BACKEND_CPU || test_between(0, 3) != 0) return;
+  if (test_between(0, 1)) d->columns = LPGEMM_COLUMNS_ORDERED;
+  if (d->columns && test_between(0, 3) == 0) d->x_k = d->k + test_between(1, 40);
+  if (spec->y_type != LPGEMM_I32 && test_between(0, 1)) d->row_scales = LPGEMM_F32;
+  if (test_between(0, 1)) d->group_n = shared[test_between(0, 3)];
+}
+
+/* Columns in any order: a shuffle of X's, of which the first k are taken. */
+static void draw_order(problem *p) {
+  const lpgemm_weight_desc_t *d = &p->spec.desc;
+  const int64_t x_k = ref_x_k(d);
+  if (!d->columns) return;
+  int32_t *order = test_alloc((size_t)x_k * sizeof *order);
+  for (int64_t i = 0; i < x_k; i++) order[i] = (int32_t)i;
+  for (int64_t i = 0; i < x_k; i++) {
+    const int64_t other = test_between(i, x_k - 1);
+    const int32_t taken = order[other];
+    order[other] = order[i];
+    order[i] = taken;
+  }
+  p->source.column_order = order;
+  p->source.column_order_bytes = (size_t)d->k * sizeof *order;
+}
+
+static void draw_row_scales(problem *p) {
+  const lpgemm_weight_desc_t *d = &p->spec.desc;
+  if (!d->row_scales) return;
+  float *scales = test_alloc((size_t)d->n * sizeof *scales);
+  for (int64_t i = 0; i < d->n; i++) {
+    scales[i] = p->spec.exact ? ldexpf(1, (int)test_between(-1, 1)) : (float)test_uniform(-2, 2);
+  }
+  p->source.row_scales = scales;
+  p->source.row_scales_bytes = (size_t)d->n * sizeof *scales;
+}
+
 static int is_wide(lpgemm_dtype_t type) { return LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_FLOAT; }
 
 /* Exact operands of a type: codes whose values are small multiples of a power of two. */
@@ -187,11 +225,12 @@ static void draw_codes(problem *p) {
                      ? codes_between(d->type, NULL, -EXACT_FLOAT_LIMIT, EXACT_FLOAT_LIMIT, 1.0 / EXACT_FLOAT_STEPS)
                      : codes_between(d->type, d->codebook, -1e300, 1e300, 0);
   int bits = lpgemm_dtype_bits(d->type);
-  int64_t ld = d->k + p->spec.pad_codes, elements = d->n > 0 ? (d->n - 1) * ld + d->k : 0;
+  const int64_t x_k = ref_x_k(d);
+  int64_t ld = x_k + p->spec.pad_codes, elements = d->n > 0 ? (d->n - 1) * ld + x_k : 0;
   uint8_t *codes = test_alloc_at((size_t)elements, p->spec.misaligned ? 1 : 0);
   memset(codes, 0xff, (size_t)elements); /* what lies between k and ld is no code of most types */
   for (int64_t n = 0; n < d->n; n++) {
-    for (int64_t k = 0; k < d->k; k++) codes[n * ld + k] = draw(&set);
+    for (int64_t k = 0; k < x_k; k++) codes[n * ld + k] = draw(&set);
   }
   p->source.codes_ld = ld;
   p->source.codes = codes;
@@ -240,7 +279,8 @@ static double super_code_mean(lpgemm_dtype_t type) { return type == LPGEMM_E4M3 
 static void draw_scales_and_zeros(problem *p) {
   const lpgemm_weight_desc_t *d = &p->spec.desc;
   lpgemm_weight_source_t *s = &p->source;
-  int64_t count = d->n * groups_of(d->group_k, d->k), supers = d->n * groups_of(d->super_k, d->k);
+  const int64_t lines = d->group_n > 1 ? (d->n + d->group_n - 1) / d->group_n : d->n;
+  int64_t count = lines * groups_of(d->group_k, d->k), supers = lines * groups_of(d->super_k, d->k);
   double largest = largest_value(d->type, d->codebook), target = 1 / largest;
   double zero_limit = largest < 32768 ? largest : 32768; /* fits fp16 */
   int exact = p->spec.exact, odd = p->spec.misaligned;
@@ -305,7 +345,7 @@ void problem_put(lpgemm_dtype_t type, void *array, int64_t at, double not_finite
 static void draw_x(problem *p) {
   const problem_spec *s = &p->spec;
   lpgemm_dtype_t type = s->x_type;
-  int64_t k = s->desc.k, ldx = k + s->pad_x;
+  int64_t k = ref_x_k(&s->desc), ldx = k + s->pad_x;
   int kind = (int)LPGEMM_DTYPE_KIND(type), bits = lpgemm_dtype_bits(type);
   double high = kind == LPGEMM_KIND_REAL ? 1 : largest_value(type, NULL);
   if (s->exact) {
@@ -357,6 +397,8 @@ int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec) {
   p->source.size = sizeof p->source;
   draw_codes(p);
   draw_scales_and_zeros(p);
+  draw_order(p);
+  draw_row_scales(p);
   CHECK_STATUS(lpgemm_pack_weights(handle, &s->desc, &p->source, NULL, 0, &p->weights), LPGEMM_SUCCESS);
   p->args.size = sizeof p->args;
   p->args.weights = p->weights;
@@ -388,6 +430,12 @@ int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec) {
   p->fixed = p->rounded + s->m * n;
   p->summed = p->fixed + s->m * n;
   return p->weights != NULL;
+}
+
+int problem_make_drawn(problem *p, lpgemm_handle_t handle, const problem_spec *spec) {
+  problem_spec s = *spec;
+  draw_version_2(&s);
+  return problem_make(p, handle, &s);
 }
 
 void problem_repack(problem *p, lpgemm_handle_t handle) {
@@ -488,16 +536,19 @@ const char *problem_title(const problem *p, const char *what) {
   static char title[512];
   const problem_spec *s = &p->spec;
   const lpgemm_weight_desc_t *d = &s->desc;
-  snprintf(title, sizeof title,
-           "%s: m=%lld n=%lld k=%lld w=%s group=%lld/%lld scale=%s*%s zero=%d:%s*%s:%g global=%g x=%s:%d quantize=%s "
-           "y=%s bias=%s activation=%d alpha=%g beta=%g in_place=%d misaligned=%d not_finite=%d exact=%d",
-           what ? what : "automatic", (long long)p->args.m, (long long)d->n, (long long)d->k,
-           lpgemm_dtype_name(d->type), (long long)d->group_k, (long long)d->super_k, lpgemm_dtype_name(d->scale_type),
-           lpgemm_dtype_name(d->super_scale_type), (int)d->zero, lpgemm_dtype_name(d->zero_type),
-           lpgemm_dtype_name(d->super_zero_type), (double)d->zero_constant, (double)d->global_scale,
-           lpgemm_dtype_name(s->x_type), (int)s->x_scale_mode, lpgemm_dtype_name(s->quantize_x),
-           lpgemm_dtype_name(s->y_type), lpgemm_dtype_name(s->bias_type), (int)s->activation, (double)s->alpha,
-           (double)s->beta, s->in_place, s->misaligned, s->not_finite, s->exact);
+  snprintf(
+      title, sizeof title,
+      "%s: m=%lld n=%lld k=%lld w=%s group=%lld/%lld scale=%s*%s zero=%d:%s*%s:%g global=%g x=%s:%d quantize=%s "
+      "y=%s bias=%s activation=%d alpha=%g beta=%g in_place=%d misaligned=%d not_finite=%d exact=%d ordered=%d/%lld "
+      "row_scales=%d group_n=%lld",
+      what ? what : "automatic", (long long)p->args.m, (long long)d->n, (long long)d->k, lpgemm_dtype_name(d->type),
+      (long long)d->group_k, (long long)d->super_k, lpgemm_dtype_name(d->scale_type),
+      lpgemm_dtype_name(d->super_scale_type), (int)d->zero, lpgemm_dtype_name(d->zero_type),
+      lpgemm_dtype_name(d->super_zero_type), (double)d->zero_constant, (double)d->global_scale,
+      lpgemm_dtype_name(s->x_type), (int)s->x_scale_mode, lpgemm_dtype_name(s->quantize_x),
+      lpgemm_dtype_name(s->y_type), lpgemm_dtype_name(s->bias_type), (int)s->activation, (double)s->alpha,
+      (double)s->beta, s->in_place, s->misaligned, s->not_finite, s->exact, (int)d->columns, (long long)d->x_k,
+      d->row_scales != 0, (long long)d->group_n);
   return title;
 }
 
@@ -592,6 +643,8 @@ void problem_free(problem *p) {
                            p->source.zeros,
                            p->source.super_scales,
                            p->source.super_zeros,
+                           p->source.column_order,
+                           p->source.row_scales,
                            p->x,
                            p->y,
                            p->c,

@@ -35,6 +35,10 @@ typedef struct problem {
 /* Draws the operands and packs the weights; 0 if that failed, which fails the case. */
 int problem_make(problem *p, lpgemm_handle_t handle, const problem_spec *spec);
 
+/* The same, but some problems get what only blobs of version 2 have: an order of columns, factors of rows, rows that
+ * share scales. */
+int problem_make_drawn(problem *p, lpgemm_handle_t handle, const problem_spec *spec);
+
 /* Packs the weights again, after the test changed the source. */
 void problem_repack(problem *p, lpgemm_handle_t handle);
 

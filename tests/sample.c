@@ -76,8 +76,18 @@ static int64_t part_k(const lpgemm_weight_desc_t *desc, lpgemm_part_t part) {
   return part <= LPGEMM_PART_ZEROS ? desc->group_k : desc->super_k;
 }
 
+int64_t sample_x_k(const lpgemm_weight_desc_t *desc) { return desc->x_k ? desc->x_k : desc->k; }
+
+int64_t sample_part_rows(const lpgemm_weight_desc_t *desc, lpgemm_part_t part) {
+  if (part == LPGEMM_PART_COLUMN_ORDER) return 1;
+  if (part == LPGEMM_PART_ROW_SCALES || desc->group_n <= 1) return desc->n;
+  return (desc->n + desc->group_n - 1) / desc->group_n;
+}
+
 int64_t sample_part_columns(const lpgemm_weight_desc_t *desc, lpgemm_part_t part) {
   if (sample_part_type(desc, part) == 0) return 0;
+  if (part == LPGEMM_PART_ROW_SCALES) return 1;
+  if (part == LPGEMM_PART_COLUMN_ORDER) return desc->k;
   int64_t columns = part_k(desc, part);
   return columns ? (desc->k + columns - 1) / columns : 1;
 }
@@ -120,15 +130,22 @@ static float part_value(const sample *s, lpgemm_part_t part, int64_t n, int64_t 
   lpgemm_dtype_t type = sample_part_type(&s->desc, part);
   if (type == 0) return 1.0f;
   int64_t columns = part_k(&s->desc, part);
+  if (s->desc.group_n > 1) n /= s->desc.group_n;
   int64_t at = n * sample_part_columns(&s->desc, part) + (columns ? k / columns : 0);
   return (float)sample_code_value(type, element(type, s->part[part], at), NULL);
 }
 
+int64_t sample_column(const sample *s, int64_t stored) {
+  const int32_t *order = s->part[LPGEMM_PART_COLUMN_ORDER];
+  return order ? order[stored] : stored;
+}
+
 sample_value sample_weight(const sample *s, int64_t n, int64_t k) {
   const lpgemm_weight_desc_t *d = &s->desc;
-  float code = (float)sample_code_value(d->type, s->codes[n * d->k + k], d->codebook);
+  float code = (float)sample_code_value(d->type, s->codes[n * sample_x_k(d) + sample_column(s, k)], d->codebook);
   float scale = part_value(s, LPGEMM_PART_SCALES, n, k), super_scale = part_value(s, LPGEMM_PART_SUPER_SCALES, n, k);
   float global = d->global_scale == 0.0f ? 1.0f : d->global_scale, zero = 0.0f, super_zero = 1.0f;
+  float row_scale = d->row_scales ? ((const float *)s->part[LPGEMM_PART_ROW_SCALES])[n] : 1.0f;
   if (d->zero == LPGEMM_ZERO_CONSTANT) zero = d->zero_constant;
   if (d->zero >= LPGEMM_ZERO_PER_GROUP) zero = part_value(s, LPGEMM_PART_ZEROS, n, k);
   if (d->zero == LPGEMM_ZERO_MINIMUM) super_zero = part_value(s, LPGEMM_PART_SUPER_ZEROS, n, k);
@@ -136,7 +153,7 @@ sample_value sample_weight(const sample *s, int64_t n, int64_t k) {
   if (!isfinite(code) || !isfinite(scale)) {
     double w = d->zero == LPGEMM_ZERO_MINIMUM ? (double)code * (double)scale + (double)zero
                                               : ((double)code - (double)zero) * (double)scale;
-    v.other = w * (double)super_scale * (double)global;
+    v.other = w * (double)super_scale * (double)global * (double)row_scale;
     return v;
   }
   v.finite = 1;
@@ -144,7 +161,7 @@ sample_value sample_weight(const sample *s, int64_t n, int64_t k) {
   if (d->zero != LPGEMM_ZERO_MINIMUM) w = exact_add(w, exact_of(-zero));
   w = exact_times(exact_times(w, scale), super_scale);
   if (d->zero == LPGEMM_ZERO_MINIMUM) w = exact_add(w, exact_times(exact_of(zero), super_zero));
-  v.value = exact_times(w, global);
+  v.value = exact_times(exact_times(w, global), row_scale);
   return v;
 }
 
@@ -168,21 +185,36 @@ static uint32_t draw(const lpgemm_weight_desc_t *d, lpgemm_part_t part) {
   return exact_round(exact_of(value), type == LPGEMM_F16 ? 5 : 8, (int)(type & 255));
 }
 
+/* The first k of a shuffle of x_k columns. */
+static void draw_order(const lpgemm_weight_desc_t *desc, int32_t *order) {
+  const int64_t x_k = sample_x_k(desc);
+  int32_t *all = test_alloc((size_t)x_k * sizeof *all);
+  for (int64_t i = 0; i < x_k; i++) all[i] = (int32_t)i;
+  for (int64_t i = 0; i < desc->k; i++) {
+    const int64_t other = test_between(i, x_k - 1);
+    const int32_t taken = all[other];
+    all[other] = all[i];
+    all[i] = order[i] = taken;
+  }
+  test_free(all);
+}
+
 void sample_make(sample *s, const lpgemm_weight_desc_t *desc) {
   memset(s, 0, sizeof *s);
   s->desc = *desc;
   s->source.size = sizeof s->source;
-  int64_t count = desc->n * desc->k;
+  int64_t count = desc->n * sample_x_k(desc);
   s->codes = test_alloc((size_t)count);
   for (int64_t i = 0; i < count; i++) s->codes[i] = (uint8_t)(test_random() >> (64 - lpgemm_dtype_bits(desc->type)));
-  for (int part = LPGEMM_PART_SCALES; part <= LPGEMM_PART_SUPER_ZEROS; part++) {
+  for (int part = LPGEMM_PART_SCALES; part < SAMPLE_PARTS; part++) {
     lpgemm_dtype_t type = sample_part_type(desc, (lpgemm_part_t)part);
     if (type == 0) continue;
-    int64_t values = desc->n * sample_part_columns(desc, (lpgemm_part_t)part);
+    int64_t values = sample_part_rows(desc, (lpgemm_part_t)part) * sample_part_columns(desc, (lpgemm_part_t)part);
     s->part_bytes[part] = (size_t)(values * element_bytes(type));
     s->part[part] = test_alloc(s->part_bytes[part]);
     s->source_part[part] = test_alloc(s->part_bytes[part]);
-    for (int64_t i = 0; i < values; i++) {
+    if (part == LPGEMM_PART_COLUMN_ORDER) draw_order(desc, s->part[part]);
+    for (int64_t i = 0; i < values && part != LPGEMM_PART_COLUMN_ORDER; i++) {
       uint32_t code = draw(desc, (lpgemm_part_t)part);
       memcpy((uint8_t *)s->part[part] + i * element_bytes(type), &code, (size_t)element_bytes(type));
     }
@@ -193,7 +225,7 @@ void sample_make(sample *s, const lpgemm_weight_desc_t *desc) {
 void sample_free(sample *s) {
   test_free(s->codes);
   test_free(s->source_codes);
-  for (int part = 0; part < 5; part++) {
+  for (int part = 0; part < SAMPLE_PARTS; part++) {
     test_free(s->part[part]);
     test_free(s->source_part[part]);
   }
@@ -202,9 +234,10 @@ void sample_free(sample *s) {
 
 void sample_lay_out(sample *s, lpgemm_code_layout_t layout, int64_t codes_ld, lpgemm_order_t order) {
   const lpgemm_weight_desc_t *d = &s->desc;
-  int64_t ld = codes_ld ? codes_ld : d->k;
+  const int64_t x_k = sample_x_k(d);
+  int64_t ld = codes_ld ? codes_ld : x_k;
   int bits = lpgemm_dtype_bits(d->type), step = layout == LPGEMM_CODES_BITS ? bits : 8;
-  int64_t last = d->n > 0 && d->k > 0 ? (d->n - 1) * ld + d->k : 0; /* one past the last code */
+  int64_t last = d->n > 0 && d->k > 0 ? (d->n - 1) * ld + x_k : 0; /* one past the last code */
   test_free(s->source_codes);
   s->source.code_layout = layout;
   s->source.codes_ld = codes_ld;
@@ -213,19 +246,21 @@ void sample_lay_out(sample *s, lpgemm_code_layout_t layout, int64_t codes_ld, lp
   memset(s->source_codes, 0xff, s->source.codes_bytes);
   s->source.codes = s->source_codes;
   for (int64_t n = 0; n < d->n; n++) {
-    for (int64_t k = 0; k < d->k; k++) {
+    for (int64_t k = 0; k < x_k; k++) {
       for (int bit = 0; bit < step; bit++) {
         int64_t at = (n * ld + k) * step + bit;
-        if (!(s->codes[n * d->k + k] >> bit & 1)) s->source_codes[at / 8] &= (uint8_t) ~(1u << (at % 8));
+        if (!(s->codes[n * x_k + k] >> bit & 1)) s->source_codes[at / 8] &= (uint8_t) ~(1u << (at % 8));
       }
     }
   }
   s->source.order = order;
-  for (int part = LPGEMM_PART_SCALES; part <= LPGEMM_PART_SUPER_ZEROS; part++) {
+  for (int part = LPGEMM_PART_SCALES; part < SAMPLE_PARTS; part++) {
     int64_t columns = sample_part_columns(d, (lpgemm_part_t)part);
     size_t bytes = (size_t)element_bytes(sample_part_type(d, (lpgemm_part_t)part));
-    for (int64_t i = 0; i < d->n * columns; i++) {
-      int64_t to = order == LPGEMM_COLUMN_MAJOR ? i % columns * d->n + i / columns : i;
+    const int64_t rows = sample_part_rows(d, (lpgemm_part_t)part);
+    const int is_turned = order == LPGEMM_COLUMN_MAJOR && part <= LPGEMM_PART_SUPER_ZEROS;
+    for (int64_t i = 0; i < rows * columns; i++) {
+      int64_t to = is_turned ? i % columns * rows + i / columns : i;
       memcpy((uint8_t *)s->source_part[part] + (size_t)to * bytes, (uint8_t *)s->part[part] + (size_t)i * bytes, bytes);
     }
   }
@@ -237,6 +272,10 @@ void sample_lay_out(sample *s, lpgemm_code_layout_t layout, int64_t codes_ld, lp
   s->source.super_scales_bytes = s->part_bytes[LPGEMM_PART_SUPER_SCALES];
   s->source.super_zeros = s->source_part[LPGEMM_PART_SUPER_ZEROS];
   s->source.super_zeros_bytes = s->part_bytes[LPGEMM_PART_SUPER_ZEROS];
+  s->source.row_scales = s->source_part[LPGEMM_PART_ROW_SCALES];
+  s->source.row_scales_bytes = s->part_bytes[LPGEMM_PART_ROW_SCALES];
+  s->source.column_order = s->source_part[LPGEMM_PART_COLUMN_ORDER];
+  s->source.column_order_bytes = s->part_bytes[LPGEMM_PART_COLUMN_ORDER];
 }
 
 lpgemm_weights_t sample_pack(lpgemm_handle_t handle, const sample *s) {

@@ -27,19 +27,27 @@ lpgemm_weight_desc_t sample_desc_zeros(int64_t n, int64_t k, lpgemm_dtype_t type
 /* llama.cpp's Q4_K: u4, groups of 32 with u6 scales and minima, super groups of 256 with f16 factors. */
 lpgemm_weight_desc_t sample_desc_q4k(int64_t n, int64_t k);
 
-/* Values that a dense array of a part holds in a row: groups or super-groups; 0 if the matrix has no such part. */
+/* Rows of a dense array of a part, and the values that it holds in a row: groups or super-groups; 0 if the matrix has
+ * no such part. */
+int64_t sample_part_rows(const lpgemm_weight_desc_t *desc, lpgemm_part_t part);
 int64_t sample_part_columns(const lpgemm_weight_desc_t *desc, lpgemm_part_t part);
 lpgemm_dtype_t sample_part_type(const lpgemm_weight_desc_t *desc, lpgemm_part_t part);
 
+enum { SAMPLE_PARTS = LPGEMM_PART_COLUMN_ORDER + 1 };
+
 typedef struct sample {
   lpgemm_weight_desc_t desc;
-  lpgemm_weight_source_t source; /* refers to the arrays below */
-  uint8_t *codes;                /* one a byte, [n][k] */
-  uint8_t *source_codes;         /* the same as the source has them */
-  void *part[5];                 /* by lpgemm_part_t, row-major */
-  void *source_part[5];          /* in the source's order */
-  size_t part_bytes[5];
+  lpgemm_weight_source_t source;   /* refers to the arrays below */
+  uint8_t *codes;                  /* one a byte, [n][x_k], in the source's order of columns */
+  uint8_t *source_codes;           /* the same as the source has them */
+  void *part[SAMPLE_PARTS];        /* by lpgemm_part_t, row-major */
+  void *source_part[SAMPLE_PARTS]; /* in the source's order */
+  size_t part_bytes[SAMPLE_PARTS];
 } sample;
+
+/* Columns of the source; and the source's column of a stored one. */
+int64_t sample_x_k(const lpgemm_weight_desc_t *desc);
+int64_t sample_column(const sample *s, int64_t stored);
 
 /* Draws a matrix with codes one a byte, dense. In test_alloc() memory, exactly as long as promised. */
 void sample_make(sample *s, const lpgemm_weight_desc_t *desc);
@@ -61,6 +69,7 @@ typedef struct sample_value {
   exact value;
 } sample_value;
 
+/* k: the stored column. */
 sample_value sample_weight(const sample *s, int64_t n, int64_t k);
 
 /* The value of one code of any type of at most 16 bits or F32, written apart from the library's. */

@@ -399,6 +399,87 @@ static void bad_payloads(void) {
   test_free(b.bytes);
 }
 
+/* What version 2 adds, all at once. */
+static lpgemm_weight_desc_t desc_version_2(void) {
+  lpgemm_weight_desc_t desc = sample_desc_zeros(75, 300, LPGEMM_UINT(4), 32, LPGEMM_F16, LPGEMM_U8);
+  desc.columns = LPGEMM_COLUMNS_ORDERED;
+  desc.row_scales = LPGEMM_F32;
+  desc.group_n = 32;
+  return desc;
+}
+
+static void version_2(void) {
+  if (test_backend() != LPGEMM_BACKEND_CPU) return;
+  if (test_case("blob/file/version_2")) {
+    lpgemm_weight_desc_t desc = desc_version_2();
+    check_file(&desc);
+  }
+  if (!test_case("blob/version_2")) return;
+  enum { ORDER = 272, FACTORS = 288 };
+  lpgemm_weight_desc_t desc = desc_version_2();
+  blob b = make_blob(&desc);
+  format_reader r;
+  CHECK(format_open(&r, b.bytes, b.size) == NULL);
+  CHECK_INT(b.bytes[12], 2);
+  const uint64_t order = r.offset[FORMAT_COLUMN_ORDER], factors = r.offset[FORMAT_ROW_SCALES];
+  const struct {
+    const char *what;
+    uint64_t at;
+    int bytes;
+    uint64_t value;
+  } rows[] = {
+      {"version 1", 12, 4, 1},
+      {"rows", 20, 4, 1},
+      {"row_scales f16", 164, 4, LPGEMM_F16},
+      {"no row_scales", 164, 4, 0},
+      {"columns 2", 168, 4, 2},
+      {"columns plain", 168, 4, 0},
+      {"group_n 24", 172, 4, 24},
+      {"group_n 0", 172, 4, 0},
+      {"group_n 48", 172, 4, 48},
+      {"group_n huge", 172, 4, 0xfffffff0},
+      {"x_k = k", 304, 8, 300},
+      {"x_k below k", 304, 8, 299},
+      {"x_k huge", 304, 8, UINT64_MAX},
+      {"order over codes", ORDER, 8, 512},
+      {"order shorter", ORDER + 8, 8, 4 * 299},
+      {"factors shorter", FACTORS + 8, 8, 4 * 75},
+      {"order beyond k", order + 4 * 17, 4, 300},
+      {"order negative", order + 4 * 17, 4, 0xffffffff},
+      {"order twice", order + 4 * 17, 4, (uint64_t)format_column(&r, 18)},
+      {"factor of a padding row", factors + 4 * 75, 4, 1},
+      {"rows that share differ", r.offset[FORMAT_SCALES] + 2, 2, 0x1234},
+      {"zeros that share differ", r.offset[FORMAT_ZEROS] + 1, 1, (uint64_t)b.bytes[r.offset[FORMAT_ZEROS]] ^ 1},
+  };
+  uint8_t good[8];
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    memcpy(good, b.bytes + rows[i].at, sizeof good);
+    put(b.bytes + rows[i].at, rows[i].value, rows[i].bytes);
+    sign(b);
+    const int is_order = rows[i].at >= order && rows[i].at < order + 4 * 300; /* which is checked always */
+    check_refused(b.bytes, b.size, LPGEMM_CORRUPT_DATA, rows[i].at < 512 || is_order, rows[i].what);
+    CHECK(format_open(&r, b.bytes, b.size) != NULL);
+    memcpy(b.bytes + rows[i].at, good, sizeof good);
+  }
+  sign(b);
+  CHECK_STATUS(lpgemm_validate(b.bytes, b.size), LPGEMM_SUCCESS);
+  test_free(b.bytes);
+  /* a header alone may claim any x_k: no check may believe it */
+  desc = sample_desc(0, 64, LPGEMM_UINT(4), 0, 0);
+  desc.columns = LPGEMM_COLUMNS_ORDERED;
+  desc.x_k = INT32_MAX;
+  uint8_t *memory = test_alloc(1024);
+  int32_t columns[64];
+  for (int i = 0; i < 64; i++) columns[i] = INT32_MAX - 1 - i * 30000000;
+  lpgemm_weight_source_t source = {
+      .size = sizeof source, .column_order = columns, .column_order_bytes = sizeof columns};
+  lpgemm_weights_t weights = NULL;
+  CHECK_STATUS(lpgemm_pack_weights(handle, &desc, &source, memory, 1024, &weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_validate(memory, 768), LPGEMM_SUCCESS);
+  test_free(memory);
+}
+
 /* Random changes of well-formed fields, signed: the library and the independent reader agree on what is a matrix. */
 static void agreement(void) {
   if (!test_case("blob/agreement")) return;
@@ -420,16 +501,18 @@ static void agreement(void) {
                                    LPGEMM_F32,
                                    LPGEMM_I32,
                                    0x60000};
-  lpgemm_weight_desc_t descs[3] = {sample_desc_q4k(17, 300),
+  const int count = test_backend() == LPGEMM_BACKEND_CPU ? 4 : 3;
+  lpgemm_weight_desc_t descs[4] = {sample_desc_q4k(17, 300),
                                    sample_desc_zeros(33, 128, LPGEMM_UINT(4), 32, LPGEMM_F16, LPGEMM_U8),
-                                   sample_desc(16, 64, LPGEMM_CODEBOOK(4), 0, LPGEMM_E8M0)};
+                                   sample_desc(16, 64, LPGEMM_CODEBOOK(4), 0, LPGEMM_E8M0), desc_version_2()};
   int accepted = 0, refused = 0;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < count; i++) {
     blob b = make_blob(&descs[i]);
     uint8_t *good = test_alloc(b.size);
     memcpy(good, b.bytes, b.size);
     for (int round = 0; round < 4000; round++) {
-      switch (test_between(0, 4)) {
+      switch (test_between(0, 5)) {
+        case 5: put(b.bytes + 164 + 4 * test_between(0, 2), (uint64_t)test_between(0, 3) * 16, 4); break;
         case 0: put(b.bytes + 64 + 4 * test_between(0, 5), types[test_between(0, 17)], 4); break;
         case 1: put(b.bytes + 32 + 8 * test_between(0, 3), (uint64_t)test_between(-1, 20) * 16, 8); break;
         case 2: put(b.bytes + 32, (uint64_t)test_between(descs[i].n - 2, descs[i].n + 2), 8); break;
@@ -493,6 +576,7 @@ static void rows_of_nothing(void) {
 void suite_blob(void) {
   handle = sample_handle();
   files();
+  version_2();
   serialize_refusals();
   truncated();
   header_flips();

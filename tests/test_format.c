@@ -23,9 +23,15 @@ static void check_read(const sample *s, const uint8_t *blob, uint64_t size) {
   CHECK(r.zero_constant == d->zero_constant);
   CHECK(r.global_scale == (d->global_scale == 0.0f ? 1.0f : d->global_scale));
   CHECK(memcmp(r.codebook, d->codebook, sizeof r.codebook) == 0);
+  CHECK(r.columns == (uint32_t)d->columns && r.row_scales == d->row_scales && r.x_k == d->x_k);
+  CHECK(r.group_n == (d->group_n == 1 ? 0 : d->group_n));
+  for (int64_t k = 0; k < d->k; k++) CHECK_INT(format_column(&r, k), sample_column(s, k));
+  for (int64_t n = 0; n < d->n && d->row_scales; n++) {
+    CHECK(format_row_scale(&r, n) == (double)((const float *)s->part[LPGEMM_PART_ROW_SCALES])[n]);
+  }
   for (int64_t n = 0; n < d->n; n++) {
     for (int64_t k = 0; k < d->k; k++) {
-      uint32_t got = format_code(&r, n, k), want = s->codes[n * d->k + k];
+      uint32_t got = format_code(&r, n, k), want = s->codes[n * sample_x_k(d) + sample_column(s, k)];
       if (got == want) continue;
       test_fail(__FILE__, __LINE__, "code (%lld, %lld) is %u, not %u", (long long)n, (long long)k, got, want);
       return;
@@ -35,8 +41,9 @@ static void check_read(const sample *s, const uint8_t *blob, uint64_t size) {
     int64_t columns = sample_part_columns(d, (lpgemm_part_t)part);
     size_t bytes = ((size_t)lpgemm_dtype_bits(sample_part_type(d, (lpgemm_part_t)part)) + 7) / 8;
     for (int64_t i = 0; i < d->n * columns; i++) { /* sections 1 to 4 are the parts 1 to 4 */
+      const int64_t row = d->group_n > 1 ? i / columns / d->group_n : i / columns;
       uint32_t want = 0;
-      memcpy(&want, (const uint8_t *)s->part[part] + (size_t)i * bytes, bytes);
+      memcpy(&want, (const uint8_t *)s->part[part] + (size_t)(row * columns + i % columns) * bytes, bytes);
       CHECK_INT(format_bits(&r, part, i / columns, i % columns), want);
     }
   }
@@ -123,6 +130,49 @@ static void two_levels(void) {
       check_packed(&desc);
     }
   }
+}
+
+/* What version 2 adds, alone and together, to one level and to two. */
+static void version_2(void) {
+  static const int64_t shared[] = {0, 1, 16, 32, 128};
+  for (int features = 0; features < 8; features++) {
+    for (int i = 0; i < 5; i++) {
+      if (!test_case("format/version_2/%d/%d", features, (int)shared[i])) continue;
+      lpgemm_weight_desc_t descs[] = {sample_desc_zeros(75, 300, LPGEMM_UINT(4), 32, LPGEMM_F16, LPGEMM_U8),
+                                      sample_desc_q4k(75, 600), sample_desc(75, 300, LPGEMM_E4M3, 128, LPGEMM_F32),
+                                      sample_desc(75, 300, LPGEMM_INT(3), 0, 0)};
+      for (int j = 0; j < 4; j++) {
+        if (features & 1) descs[j].columns = LPGEMM_COLUMNS_ORDERED;
+        if (features & 2) descs[j].row_scales = LPGEMM_F32;
+        if (features & 4) descs[j].x_k = features & 1 ? descs[j].k + 40 : 0;
+        descs[j].group_n = j < 3 ? shared[i] : 0;
+        check_packed(&descs[j]);
+      }
+    }
+  }
+}
+
+/* What shares nothing is plain: version 1, and the same bytes. */
+static void plain_stays_plain(void) {
+  if (!test_case("format/plain_stays_plain")) return;
+  lpgemm_weight_desc_t desc = sample_desc(20, 100, LPGEMM_UINT(4), 0, 0);
+  sample s;
+  sample_make(&s, &desc);
+  size_t size = 0;
+  lpgemm_weights_t weights = sample_pack(handle, &s);
+  uint8_t *plain = sample_blob(handle, weights, &size);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  static const int64_t nothing[] = {1, 16, 64};
+  for (int i = 0; i < 3 && plain; i++) {
+    s.desc.group_n = nothing[i];
+    weights = sample_pack(handle, &s);
+    uint8_t *blob = sample_blob(handle, weights, &size);
+    CHECK(blob && blob[12] == 1 && memcmp(blob, plain, size) == 0);
+    test_free(blob);
+    CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  }
+  test_free(plain);
+  sample_free(&s);
 }
 
 static void empty(void) {
@@ -392,6 +442,8 @@ void suite_format(void) {
   scales();
   zeros();
   two_levels();
+  if (test_backend() == LPGEMM_BACKEND_CPU) version_2();
+  plain_stays_plain();
   empty();
   row_exponents();
   golden_tiles();

@@ -329,11 +329,13 @@ static void descriptions(void) {
   const lpgemm_weight_desc_t plain = w.source.desc, q4k = sample_desc_q4k(N, 256);
   const lpgemm_weight_desc_t zeros = sample_desc_zeros(N, K, LPGEMM_UINT(4), 32, LPGEMM_F16, LPGEMM_U8);
   const lpgemm_weight_desc_t book = sample_desc(N, K, LPGEMM_CODEBOOK(2), 32, LPGEMM_F16);
+  lpgemm_weight_desc_t ordered = plain;
+  ordered.columns = LPGEMM_COLUMNS_ORDERED;
   bad_desc(__LINE__, "desc = NULL", NULL, LPGEMM_NULL_POINTER, "desc");
   REFUSED(lpgemm_packed_size(&plain, NULL), LPGEMM_NULL_POINTER, "bytes");
 
   REFUSE_DESC(plain, desc.size = 0, LPGEMM_INVALID_STRUCT, "size");
-  REFUSE_DESC(plain, desc.size--, LPGEMM_INVALID_STRUCT, "size");
+  REFUSE_DESC(plain, desc.size = offsetof(lpgemm_weight_desc_t, group_n) - 1, LPGEMM_INVALID_STRUCT, "size");
   REFUSE_DESC(plain, desc.n = -1, LPGEMM_INVALID_SIZE, "desc.n");
   REFUSE_DESC(plain, desc.k = -64, LPGEMM_INVALID_SIZE, "desc.k");
   REFUSE_DESC(plain, desc.n = INT64_MIN, LPGEMM_INVALID_SIZE, "desc.n");
@@ -400,6 +402,16 @@ static void descriptions(void) {
   REFUSE_DESC(book, desc.codebook[4] = 1.0f, LPGEMM_INVALID_ARGUMENT, "codebook");
   REFUSE_DESC(book, desc.codebook[3] = NAN, LPGEMM_INVALID_ARGUMENT, "codebook");
   for (int i = 0; i < 2; i++) REFUSE_DESC(plain, desc.reserved[i] = 1, LPGEMM_INVALID_STRUCT, "reserved");
+
+  REFUSE_DESC(plain, desc.columns = (lpgemm_columns_t)2, LPGEMM_INVALID_ARGUMENT, "desc.columns");
+  REFUSE_DESC(plain, desc.x_k = K, LPGEMM_INVALID_ARGUMENT, "desc.x_k");
+  REFUSE_DESC(ordered, desc.x_k = K - 1, LPGEMM_INVALID_SIZE, "desc.x_k");
+  REFUSE_DESC(ordered, desc.x_k = INT64_C(1) << 31, LPGEMM_INVALID_SIZE, "desc.x_k");
+  REFUSE_DESC(ordered, desc.x_k = -1, LPGEMM_INVALID_SIZE, "desc.x_k");
+  REFUSE_DESC(plain, desc.row_scales = LPGEMM_F16, LPGEMM_INVALID_TYPE, "desc.row_scales");
+  static const int64_t no_shared[] = {-16, 2, 15, 17, 40, INT64_MIN};
+  for (int i = 0; i < 6; i++) REFUSE_DESC(plain, desc.group_n = no_shared[i], LPGEMM_INVALID_ARGUMENT, "group_n");
+  REFUSE_DESC(plain, desc.group_n = INT64_C(1) << 31, LPGEMM_SIZE_OVERFLOW, "group_n");
 }
 
 /* Structs of a later version of the header: larger, with a tail that this library does not know. */
@@ -496,6 +508,10 @@ static void quantizing(void) {
   QUANTIZE(absmax, w.in, LPGEMM_F16, INT64_MAX, memory, bytes, made, LPGEMM_SIZE_OVERFLOW, "ldw");
   QUANTIZE(absmax, w.in, LPGEMM_F16, 0, memory, bytes - 1, made, LPGEMM_BUFFER_TOO_SMALL, "memory_bytes");
   QUANTIZE(absmax, w.in, LPGEMM_F16, 0, memory + 8, bytes, made, LPGEMM_MISALIGNED, "memory");
+  lpgemm_weight_desc_t unplain = *desc;
+  unplain.group_n = 16;
+  desc = &unplain;
+  QUANTIZE(absmax, w.in, LPGEMM_F16, 0, NULL, 0, made, LPGEMM_NOT_SUPPORTED, "group_n");
 #undef QUANTIZE
 }
 

@@ -11,25 +11,30 @@ static lpgemm_handle_t handle;
 
 static void check_codes(const sample *s, lpgemm_weights_t weights, int64_t ldo) {
   const lpgemm_weight_desc_t *d = &s->desc;
-  int64_t ld = ldo ? ldo : d->k, rows = d->n ? d->n : 1;
-  uint8_t *out = test_alloc((size_t)(rows * ld));
+  const int64_t x_k = sample_x_k(d);
+  int64_t ld = ldo ? ldo : x_k, rows = d->n ? d->n : 1;
+  uint8_t *out = test_alloc((size_t)(rows * ld)), *has = test_alloc((size_t)x_k);
+  memset(has, 0, (size_t)x_k); /* a part of a matrix has some columns only */
+  for (int64_t k = 0; k < d->k; k++) has[sample_column(s, k)] = 1;
   CHECK_STATUS(lpgemm_unpack_weights(handle, weights, LPGEMM_U8, out, ldo), LPGEMM_SUCCESS);
   test_wait();
   for (int64_t n = 0; n < d->n; n++) {
-    for (int64_t k = 0; k < d->k; k++) {
-      if (out[n * ld + k] == s->codes[n * d->k + k]) continue;
+    for (int64_t k = 0; k < x_k; k++) {
+      const uint8_t want = has[k] ? s->codes[n * x_k + k] : 0;
+      if (out[n * ld + k] == want) continue;
       test_fail(__FILE__, __LINE__, "code (%lld, %lld) came out as %u, not %u", (long long)n, (long long)k,
-                out[n * ld + k], s->codes[n * d->k + k]);
+                out[n * ld + k], want);
       n = d->n - 1;
       break;
     }
-    for (int64_t k = d->k; k < ld; k++) CHECK_INT(out[n * ld + k], 0xCD); /* test_alloc()'s fill */
+    for (int64_t k = x_k; k < ld; k++) CHECK_INT(out[n * ld + k], 0xCD); /* test_alloc()'s fill */
   }
+  test_free(has);
   test_free(out);
 }
 
 static void check_parts(const sample *s, lpgemm_weights_t weights) {
-  for (int part = LPGEMM_PART_SCALES; part <= LPGEMM_PART_SUPER_ZEROS; part++) {
+  for (int part = LPGEMM_PART_SCALES; part < SAMPLE_PARTS; part++) {
     if (!sample_part_type(&s->desc, (lpgemm_part_t)part)) continue;
     uint8_t *out = test_alloc(s->part_bytes[part]);
     CHECK_STATUS(lpgemm_unpack_part(handle, weights, (lpgemm_part_t)part, out, s->part_bytes[part]), LPGEMM_SUCCESS);
@@ -55,7 +60,7 @@ static int right_value(const sample_value *v, uint32_t got, lpgemm_dtype_t type)
 static void check_values(const sample *s, lpgemm_weights_t weights) {
   static const lpgemm_dtype_t types[3] = {LPGEMM_F32, LPGEMM_F16, LPGEMM_BF16};
   const lpgemm_weight_desc_t *d = &s->desc;
-  int64_t ld = d->k + 3;
+  int64_t ld = sample_x_k(d) + 3;
   uint8_t *out[3];
   for (int i = 0; i < 3; i++) {
     out[i] = test_alloc((size_t)(d->n * ld) * (i ? 2 : 4));
@@ -68,7 +73,7 @@ static void check_values(const sample *s, lpgemm_weights_t weights) {
       for (int i = 0; i < 3; i++) {
         size_t bytes = i ? 2 : 4;
         uint32_t got = 0;
-        memcpy(&got, out[i] + (size_t)(n * ld + k) * bytes, bytes);
+        memcpy(&got, out[i] + (size_t)(n * ld + sample_column(s, k)) * bytes, bytes);
         if (right_value(&v, got, types[i])) continue;
         test_fail(__FILE__, __LINE__, "weight (%lld, %lld) as %s is 0x%x, not the nearest to %g", (long long)n,
                   (long long)k, lpgemm_dtype_name(types[i]), got, v.finite ? exact_double(v.value) : v.other);
@@ -263,6 +268,28 @@ static void double_rounding(void) {
       sample_lay_out(&s, LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
       check_sample(&s);
       sample_free(&s);
+    }
+  }
+}
+
+static void version_2(void) {
+  static const int64_t shared[] = {0, 16, 48, 128};
+  for (int features = 0; features < 8; features++) {
+    if (test_backend() != LPGEMM_BACKEND_CPU) return;
+    for (int i = 0; i < 4; i++) {
+      if (!test_case("pack/version_2/%d/%d", features, (int)shared[i])) continue;
+      for (int t = 0; t < SAMPLE_TYPES; t += 11 + features + i) {
+        lpgemm_weight_desc_t descs[] = {sample_desc_zeros(53, 200, sample_type(t), 32, LPGEMM_F16, LPGEMM_BF16),
+                                        sample_desc_q4k(53, 600),
+                                        sample_desc(53, 290, sample_type(t), 128, LPGEMM_F32)};
+        for (int j = 0; j < 3; j++) {
+          if (features & 1) descs[j].columns = LPGEMM_COLUMNS_ORDERED;
+          if (features & 2) descs[j].row_scales = LPGEMM_F32;
+          if ((features & 5) == 5) descs[j].x_k = descs[j].k + 1 + t;
+          descs[j].group_n = shared[i];
+          check_matrix(&descs[j]);
+        }
+      }
     }
   }
 }
@@ -479,6 +506,7 @@ void suite_pack(void) {
   two_levels();
   unusual_scales();
   double_rounding();
+  version_2();
   empty();
   wide_codes();
   sign_extended();

@@ -4,17 +4,26 @@
 
 /* ---- codes ---- */
 
+/* Of 2 * n codes that stand side by side from every multiple of 16 * n bits on, the upper n move to the middle. */
+LPG_INLINE uint64_t split(uint64_t codes, int bits, int n) {
+  const uint64_t ones = n == 4 ? 1 : n == 2 ? 0x0000000100000001ULL : 0x0001000100010001ULL;
+  const uint64_t low = ((UINT64_C(1) << n * bits) - 1) * ones;
+  return (codes & low) | (codes >> n * bits & low) << 8 * n;
+}
+
 /* Codes of a bit stream from bit `at` on, one a byte, 8 at a time: they fill `bits` bytes, or one more if they begin
  * inside a byte. */
 LPG_INLINE void expand_eights(const uint8_t *stream, uint64_t at, int bits, int64_t count, uint8_t *codes) {
-  const uint64_t mask = (1u << bits) - 1u;
   const int shift = (int)(at % 8);
   const uint8_t *from = stream + at / 8;
   for (int64_t i = 0; i + 8 <= count; i += 8, from += bits) {
     uint64_t eight = 0;
     memcpy(&eight, from, (size_t)bits);
     if (shift > 0) eight = eight >> shift | (uint64_t)from[bits] << (8 * bits - shift);
-    for (int j = 0; j < 8; j++) codes[i + j] = (uint8_t)(eight >> j * bits & mask);
+    eight = split(eight, bits, 4);
+    eight = split(eight, bits, 2);
+    eight = split(eight, bits, 1);
+    memcpy(codes + i, &eight, sizeof eight);
   }
 }
 

@@ -77,12 +77,14 @@ static lpgemm_status_t check_part(const lpg_packed *packed, const lpg_source *so
 }
 
 static lpgemm_status_t resolve_ld(const lpg_packed *packed, const lpg_source *source, const char *name,
-                                  const lpg_axis *axis, int64_t *ld) {
+                                  lpg_section_id scales, lpg_section_id zeros, int64_t *ld) {
+  const lpg_axis *axis = lpg_section_axis(packed, scales);
+  const int is_read = lpg_section_type(&packed->desc, scales) || lpg_section_type(&packed->desc, zeros);
   const int is_row_major = source->arrays.order == LPGEMM_ROW_MAJOR;
   const int64_t rows = scale_rows(packed, source->source_rows);
   const int64_t lines = is_row_major ? rows : axis->count, of_line = is_row_major ? axis->count : rows;
   LPG_CHECK(
-      *ld != 0 || is_row_major || !source->arrays.row_order, LPGEMM_INVALID_ARGUMENT,
+      *ld != 0 || is_row_major || !is_read || !source->arrays.row_order, LPGEMM_INVALID_ARGUMENT,
       "source.%s is 0, but with source.row_order and LPGEMM_COLUMN_MAJOR it must say how many rows the arrays have",
       name);
   if (*ld == 0) *ld = of_line;
@@ -130,8 +132,8 @@ lpgemm_status_t lpgemm_i_open_source(const lpg_packed *packed, const lpgemm_weig
   LPG_TRY(lpgemm_i_check_ld("source.codes_ld", a->codes_ld, packed->desc.x_k ? "desc.x_k" : "desc.k", packed->x_k,
                             source->source_rows));
   LPG_TRY(check_bytes("codes", a->codes, a->codes_bytes, lpgemm_i_codes_bytes(packed, source)));
-  LPG_TRY(resolve_ld(packed, source, "scales_ld", &packed->group, &a->scales_ld));
-  LPG_TRY(resolve_ld(packed, source, "super_ld", &packed->super, &a->super_ld));
+  LPG_TRY(resolve_ld(packed, source, "scales_ld", LPG_SECTION_SCALES, LPG_SECTION_ZEROS, &a->scales_ld));
+  LPG_TRY(resolve_ld(packed, source, "super_ld", LPG_SECTION_SUPER_SCALES, LPG_SECTION_SUPER_ZEROS, &a->super_ld));
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
     LPG_TRY(check_part(packed, source, (lpg_section_id)id, lpg_section_type(&packed->desc, (lpg_section_id)id)));
   }

@@ -31,7 +31,7 @@ static lpgemm_handle_t the_handle(void) {
 static void use(lpgemm_weights_t weights) {
   lpgemm_weights_info_t info = {.size = sizeof info};
   must(lpgemm_weights_info(weights, &info) == LPGEMM_SUCCESS);
-  size_t n = (size_t)info.desc.n, k = (size_t)info.desc.k;
+  size_t n = (size_t)info.desc.n, k = (size_t)(info.desc.x_k ? info.desc.x_k : info.desc.k);
   if (n > MAX_SIDE || k > MAX_SIDE) return;
   uint16_t *x = malloc(ROWS * k * sizeof *x + 1);
   float *y = malloc(ROWS * n * sizeof *y + 1);
@@ -89,14 +89,23 @@ static size_t relabel(uint8_t *data, size_t size, size_t max_size, unsigned seed
   lpg_content content;
   if (lpgemm_i_read_header(data, size, &packed, &content) != LPGEMM_SUCCESS) return size;
   lpgemm_weight_desc_t desc = packed.desc;
-  switch (seed % 4) {
+  switch (seed % 8) {
     case 0: desc.n = (int64_t)(seed >> 8) % 40; break;
     case 1: desc.k = (int64_t)(seed >> 8) % 300; break;
     case 2: desc.group_k = (int64_t)(seed >> 8) % 9 * 16; break;
+    case 3: desc.row_scales = desc.row_scales ? 0 : LPGEMM_F32; break;
+    case 4: desc.columns = desc.columns ? LPGEMM_COLUMNS_PLAIN : LPGEMM_COLUMNS_ORDERED; break;
+    case 5: desc.group_n = (int64_t)(seed >> 8) % 4 * 16; break;
+    case 6: desc.x_k = desc.columns ? desc.k + (int64_t)(seed >> 8) % 40 : 0; break;
     default: desc.type = LPGEMM_DTYPE_(1 + (seed >> 8) % 3, 0, 2 + (seed >> 10) % 7); break;
   }
+  if (!desc.columns) desc.x_k = 0;
   if (lpgemm_i_make_packed(&desc, &packed) != LPGEMM_SUCCESS || packed.total_bytes > max_size) return size;
   if (packed.total_bytes > size) memset(data + size, 0, packed.total_bytes - size);
+  for (int32_t i = 0; desc.columns && i < desc.k; i++) { /* a legal order, which no mutation would find */
+    const int32_t at = (int32_t)((i + (int64_t)(seed >> 8) % 64) % packed.x_k);
+    memcpy(data + packed.section[LPG_SECTION_COLUMN_ORDER].offset + 4 * i, &at, sizeof at);
+  }
   lpgemm_i_write_header(&packed, &content, data);
   return (size_t)packed.total_bytes;
 }

@@ -60,6 +60,35 @@ static void save(lpgemm_handle_t handle, lpgemm_weights_t weights, const char *d
   free(bytes);
 }
 
+/* What quantising does not make: an order of columns, factors of rows, rows that share scales. */
+static lpgemm_weights_t pack_version_2(lpgemm_handle_t handle) {
+  enum { GROUPS = (K + 31) / 32, X_K = K + 8 };
+  static uint8_t codes[N * X_K];
+  static uint16_t scales[2 * GROUPS];
+  float row_scales[N];
+  int32_t order[K];
+  lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = N, .k = K, .group_k = 32, .type = LPGEMM_UINT(4)};
+  desc.scale_type = LPGEMM_F16;
+  desc.columns = LPGEMM_COLUMNS_ORDERED;
+  desc.x_k = X_K;
+  desc.row_scales = LPGEMM_F32;
+  desc.group_n = 16;
+  for (int i = 0; i < N * X_K; i++) codes[i] = (uint8_t)(i % 13);
+  for (int i = 0; i < 2 * GROUPS; i++) scales[i] = (uint16_t)(0x3c00 + 64 * i);
+  for (int i = 0; i < N; i++) row_scales[i] = 0.5f + (float)i;
+  for (int i = 0; i < K; i++) order[i] = X_K - 1 - i;
+  lpgemm_weight_source_t source = {.size = sizeof source, .codes = codes, .codes_bytes = sizeof codes};
+  source.scales = scales;
+  source.scales_bytes = sizeof scales;
+  source.row_scales = row_scales;
+  source.row_scales_bytes = sizeof row_scales;
+  source.column_order = order;
+  source.column_order_bytes = sizeof order;
+  lpgemm_weights_t weights;
+  check(lpgemm_pack_weights(handle, &desc, &source, NULL, 0, &weights));
+  return weights;
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) {
     fprintf(stderr, "usage: seeds BLOB_DIRECTORY TUNING_DIRECTORY\n");
@@ -87,6 +116,9 @@ int main(int argc, char **argv) {
     if (i % 4 == 0) check(lpgemm_autotune(handle, weights, rows, 3, &options));
     check(lpgemm_weights_destroy(weights));
   }
+  lpgemm_weights_t version_2 = pack_version_2(handle);
+  save(handle, version_2, argv[1], sizeof matrices / sizeof matrices[0]);
+  check(lpgemm_weights_destroy(version_2));
   char path[512];
   snprintf(path, sizeof path, "%s/measured.txt", argv[2]);
   check(lpgemm_tuning_save(handle, path));

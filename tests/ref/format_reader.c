@@ -121,6 +121,11 @@ static const char *check_numbers(const format_reader *r) {
     if (i >= entries && u32(r->bytes + 96 + 4 * i) != 0) return "codebook beyond its entries";
   }
   if (r->scale_span > 255) return "scale_span";
+  if (r->row_scales != 0 && r->row_scales != F32) return "row_scales";
+  if (r->columns > 1) return "columns";
+  if (r->group_n % 16 != 0 || r->group_n > most) return "group_n";
+  if (r->group_n != 0 && r->scale_type == 0 && r->zero_type == 0) return "group_n without scales and zeros";
+  if (r->x_k != 0 && (r->columns == 0 || r->x_k <= r->k || r->x_k > most)) return "x_k";
   return NULL;
 }
 
@@ -147,6 +152,10 @@ static void read_fields(format_reader *r) {
   r->global_scale = f32_of(u32(h + 92));
   for (int i = 0; i < 16; i++) r->codebook[i] = f32_of(u32(h + 96 + 4 * i));
   r->scale_span = u32(h + 160);
+  r->row_scales = u32(h + 164);
+  r->columns = u32(h + 168);
+  r->group_n = (int64_t)u32(h + 172);
+  r->x_k = (int64_t)load(h + 304, 8);
 }
 
 /* ---- sections 3 and 4: sizes ---- */
@@ -164,7 +173,7 @@ static format_axis axis_of(const format_reader *r, int64_t columns) {
 
 static uint32_t section_type(const format_reader *r, int section) {
   const uint32_t types[FORMAT_SECTIONS] = {
-      r->type, r->scale_type, r->zero_type, r->super_scale_type, r->super_zero_type, 0};
+      r->type, r->scale_type, r->zero_type, r->super_scale_type, r->super_zero_type, 0, 0, 0};
   return types[section];
 }
 
@@ -186,6 +195,8 @@ static void compute_sizes(format_reader *r) {
   r->n_padded = 16 * r->row_tiles;
   r->k_tiles = ceil_div(r->k, r->tile_k);
   r->k_padded = r->tile_k * r->k_tiles;
+  r->tiles_a_scale = r->group_n ? r->group_n / 16 : 1;
+  r->scale_tiles = ceil_div(r->row_tiles, r->tiles_a_scale);
   r->group = axis_of(r, r->group_k);
   r->super = axis_of(r, r->super_k);
 }
@@ -193,8 +204,10 @@ static void compute_sizes(format_reader *r) {
 static double section_size(const format_reader *r, int section) {
   if (section == FORMAT_CODES) return (double)r->row_tiles * (double)r->k_tiles * (double)r->tile_bytes;
   if (section == FORMAT_ROW_EXPONENTS) return r->scale_type ? (double)r->n_padded : 0.0;
+  if (section == FORMAT_COLUMN_ORDER) return r->columns ? 4.0 * (double)r->k : 0.0;
+  if (section == FORMAT_ROW_SCALES) return r->row_scales ? 4.0 * (double)r->n_padded : 0.0;
   uint32_t type = section_type(r, section);
-  return type ? (double)r->row_tiles * (double)section_axis(r, section)->padded * (double)slot_bytes(type) : 0.0;
+  return type ? (double)r->scale_tiles * (double)section_axis(r, section)->padded * (double)slot_bytes(type) : 0.0;
 }
 
 static const char *check_sections(format_reader *r) {
@@ -287,7 +300,7 @@ uint32_t format_code(const format_reader *r, int64_t n, int64_t k) {
 
 uint32_t format_bits(const format_reader *r, int section, int64_t n, int64_t j) {
   uint32_t type = section_type(r, section);
-  int64_t block = (n / 16) * section_axis(r, section)->padded + j;
+  int64_t block = (n / 16 / r->tiles_a_scale) * section_axis(r, section)->padded + j;
   const uint8_t *at = r->bytes + r->offset[section] + block * slot_bytes(type);
   if (type == U4) return (uint32_t)at[n % 8] >> (n % 16 < 8 ? 0 : 4) & 15u;
   int64_t slot = 2 * (n % 8) + n % 16 / 8;
@@ -296,6 +309,14 @@ uint32_t format_bits(const format_reader *r, int section, int64_t n, int64_t j) 
 
 double format_value(const format_reader *r, int section, int64_t n, int64_t j) {
   return code_value(r, section_type(r, section), format_bits(r, section, n, j));
+}
+
+int64_t format_column(const format_reader *r, int64_t k) {
+  return r->columns ? (int64_t)u32(r->bytes + r->offset[FORMAT_COLUMN_ORDER] + 4 * k) : k;
+}
+
+double format_row_scale(const format_reader *r, int64_t n) {
+  return r->row_scales ? (double)f32_of(u32(r->bytes + r->offset[FORMAT_ROW_SCALES] + 4 * n)) : 1.0;
 }
 
 int format_row_exponent(const format_reader *r, int64_t n) {
@@ -311,10 +332,10 @@ double format_weight(const format_reader *r, int64_t n, int64_t k) {
   if (r->zero == 3) {
     double minimum = format_value(r, FORMAT_ZEROS, n, j);
     if (r->super_zero_type) minimum *= format_value(r, FORMAT_SUPER_ZEROS, n, super_j);
-    return (v * scale + minimum) * global;
+    return (v * scale + minimum) * global * format_row_scale(r, n);
   }
   double zero = r->zero == 1 ? (double)r->zero_constant : r->zero == 2 ? format_value(r, FORMAT_ZEROS, n, j) : 0.0;
-  return (v - zero) * scale * global;
+  return (v - zero) * scale * global * format_row_scale(r, n);
 }
 
 static const char *check_exponents(const format_reader *r) {
@@ -367,10 +388,27 @@ static const char *check_padding(const format_reader *r) {
       const format_axis *axis = section_axis(r, section);
       for (int64_t j = 0; j < axis->padded; j++) {
         uint32_t value = format_bits(r, section, n, j);
-        if (value > (n < r->n && j < axis->count ? largest_bits(r, section) : 0)) return "a value beyond its range";
+        int is_real = (n < r->n || r->group_n) && j < axis->count;
+        if (value > (is_real ? largest_bits(r, section) : 0)) return "a value beyond its range";
+        if (r->group_n && value != format_bits(r, section, n / 16 * 16, j)) return "rows that do not share a value";
       }
     }
+    if (n >= r->n && r->length[FORMAT_ROW_SCALES] && u32(r->bytes + r->offset[FORMAT_ROW_SCALES] + 4 * n) != 0) {
+      return "padding row scales";
+    }
     if (n >= r->n && r->length[FORMAT_ROW_EXPONENTS] && format_row_exponent(r, n) != 0) return "padding exponents";
+  }
+  return NULL;
+}
+
+/* Section 7.2. Matrices of tests are small: every pair is compared. */
+static const char *check_order(const format_reader *r) {
+  const int64_t x_k = r->x_k ? r->x_k : r->k;
+  for (int64_t i = 0; i < r->k && r->columns; i++) {
+    if (format_column(r, i) >= x_k) return "an entry of the order beyond x_k";
+    for (int64_t j = 0; j < i; j++) {
+      if (format_column(r, i) == format_column(r, j)) return "an entry of the order twice";
+    }
   }
   return NULL;
 }
@@ -390,12 +428,13 @@ const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size) {
   r->size = size;
   if (size < 512) return "fewer than 512 bytes";
   if (memcmp(bytes, magic, 8) != 0) return "magic";
-  if (u32(bytes + 12) != 1) return "format version";
+  if (u32(bytes + 12) != 1 && u32(bytes + 12) != 2) return "format version";
   if (load(bytes + 504, 8) != format_hash(bytes, 504)) return "header hash";
   if (u32(bytes + 8) != 512) return "header bytes";
   if (u32(bytes + 16) != 1) return "layout";
   if (load(bytes + 24, 8) != size) return "total bytes";
-  if (!all_zero(bytes + 20, 4) || !all_zero(bytes + 164, 12) || !all_zero(bytes + 272, 224)) return "unnamed bytes";
+  if (!all_zero(bytes + 20, 4) || !all_zero(bytes + 312, 184)) return "unnamed bytes";
+  if ((u32(bytes + 12) == 1) != (all_zero(bytes + 164, 12) && all_zero(bytes + 304, 8))) return "another version";
   read_fields(r);
   REFUSE(check_types(r));
   REFUSE(check_numbers(r));
@@ -404,6 +443,7 @@ const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size) {
   if (load(bytes + 496, 8) != format_hash(bytes + 512, size - 512)) return "payload hash";
   REFUSE(check_gaps(r));
   REFUSE(check_padding(r));
+  REFUSE(check_order(r));
   if (r->scale_type != 0) return check_exponents(r);
   return r->scale_span == 0 ? NULL : "scale_span without scales";
 }

@@ -12,6 +12,8 @@ enum { /* section 4, in the header's order */
        FORMAT_SUPER_SCALES,
        FORMAT_SUPER_ZEROS,
        FORMAT_ROW_EXPONENTS,
+       FORMAT_COLUMN_ORDER,
+       FORMAT_ROW_SCALES,
        FORMAT_SECTIONS
 };
 
@@ -25,10 +27,11 @@ typedef struct format_reader {
   int64_t n, k, group_k, super_k;
   uint32_t type, scale_type, super_scale_type, zero, zero_type, super_zero_type;
   float zero_constant, global_scale, codebook[16];
-  uint32_t scale_span;
+  uint32_t scale_span, row_scales, columns;
+  int64_t group_n, x_k; /* x_k: as the header has it */
   int bits;
   int64_t tile_k, unit_words, unit_codes, tile_bytes;
-  int64_t n_padded, k_padded, row_tiles, k_tiles;
+  int64_t n_padded, k_padded, row_tiles, k_tiles, tiles_a_scale, scale_tiles;
   format_axis group, super;
   uint64_t offset[FORMAT_SECTIONS], length[FORMAT_SECTIONS];
 } format_reader;
@@ -36,12 +39,16 @@ typedef struct format_reader {
 /* Checks everything that section 10 names. NULL if the blob is right, else what is wrong. */
 const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size);
 
-/* The code of W[n, k] as it was before packing. */
+/* The code of row n and stored column k as it was before packing. */
 uint32_t format_code(const format_reader *r, int64_t n, int64_t k);
 
 /* Value j of row n of a section, 1 to 4: its bits, and the number that they stand for. */
 uint32_t format_bits(const format_reader *r, int section, int64_t n, int64_t j);
 double format_value(const format_reader *r, int section, int64_t n, int64_t j);
+
+/* Section 7.2: the source's column of stored column k; section 7.3. */
+int64_t format_column(const format_reader *r, int64_t k);
+double format_row_scale(const format_reader *r, int64_t n);
 
 int format_row_exponent(const format_reader *r, int64_t n);
 

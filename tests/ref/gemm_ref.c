@@ -138,14 +138,23 @@ void ref_store(lpgemm_dtype_t type, void *array, int64_t i, double x) {
 /* ---- weights ---- */
 
 /* Entry (n, group) of an array of scales or zeros. */
-static double entry(const lpgemm_weight_desc_t *desc, lpgemm_order_t order, lpgemm_dtype_t type, const void *array,
-                    int64_t n, int64_t group, int64_t groups) {
-  return ref_load(type, array, order == LPGEMM_COLUMN_MAJOR ? group * desc->n + n : n * groups + group);
+static double entry(const lpgemm_weight_desc_t *desc, lpgemm_order_t order, int64_t ld, lpgemm_dtype_t type,
+                    const void *array, int64_t n, int64_t group, int64_t groups) {
+  int64_t shared = desc->group_n > 1 ? desc->group_n : 1, rows = (desc->n + shared - 1) / shared;
+  if (ld == 0) ld = order == LPGEMM_COLUMN_MAJOR ? rows : groups;
+  return ref_load(type, array, order == LPGEMM_COLUMN_MAJOR ? group * ld + n / shared : n / shared * ld + group);
+}
+
+int64_t ref_x_k(const lpgemm_weight_desc_t *desc) { return desc->x_k ? desc->x_k : desc->k; }
+
+/* The column of the source, and of X, that is stored as column k. */
+static int64_t ref_column(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, int64_t k) {
+  return desc->columns ? source->column_order[k] : k;
 }
 
 static uint32_t source_code(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, int bits, int64_t n,
                             int64_t k) {
-  int64_t at = n * (source->codes_ld ? source->codes_ld : desc->k) + k;
+  int64_t at = n * (source->codes_ld ? source->codes_ld : ref_x_k(desc)) + ref_column(desc, source, k);
   const uint8_t *bytes = source->codes;
   if (source->code_layout == LPGEMM_CODES_BYTES) return bytes[at];
   uint32_t code = 0;
@@ -163,21 +172,25 @@ void ref_weight_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source
   int64_t groups = desc->group_k ? (desc->k + group_k - 1) / group_k : 1;
   int64_t supers = desc->super_k ? (desc->k + super_k - 1) / super_k : 1;
   double global = desc->global_scale == 0 ? 1 : (double)desc->global_scale;
+  if (source->row_order) n = source->row_order[n];
+  if (desc->row_scales) global *= ref_load(LPGEMM_F32, source->row_scales, n);
   double value[256];
   for (uint32_t code = 0; code < 1u << bits; code++) value[code] = ref_value(desc->type, code, desc->codebook);
   for (int64_t g = 0; g < groups && g * group_k < desc->k; g++) {
     int64_t s = g * group_k / super_k;
     long double scale = 1, zero = 0, minimum = 0; /* 64 bits of mantissa where the machine has them */
-    if (desc->scale_type) scale = entry(desc, source->order, desc->scale_type, source->scales, n, g, groups);
+    if (desc->scale_type)
+      scale = entry(desc, source->order, source->scales_ld, desc->scale_type, source->scales, n, g, groups);
     if (desc->super_scale_type)
-      scale *= entry(desc, source->order, desc->super_scale_type, source->super_scales, n, s, supers);
+      scale *= entry(desc, source->order, source->super_ld, desc->super_scale_type, source->super_scales, n, s, supers);
     if (desc->zero == LPGEMM_ZERO_CONSTANT) zero = desc->zero_constant;
     if (desc->zero == LPGEMM_ZERO_PER_GROUP)
-      zero = entry(desc, source->order, desc->zero_type, source->zeros, n, g, groups);
+      zero = entry(desc, source->order, source->scales_ld, desc->zero_type, source->zeros, n, g, groups);
     if (desc->zero == LPGEMM_ZERO_MINIMUM) {
-      minimum = entry(desc, source->order, desc->zero_type, source->zeros, n, g, groups);
+      minimum = entry(desc, source->order, source->scales_ld, desc->zero_type, source->zeros, n, g, groups);
       if (desc->super_zero_type)
-        minimum *= entry(desc, source->order, desc->super_zero_type, source->super_zeros, n, s, supers);
+        minimum *=
+            entry(desc, source->order, source->super_ld, desc->super_zero_type, source->super_zeros, n, s, supers);
     }
     int64_t end = (g + 1) * group_k < desc->k ? (g + 1) * group_k : desc->k;
     for (int64_t k = g * group_k; k < end; k++) {
@@ -225,17 +238,22 @@ static double half_step(lpgemm_dtype_t type, double x, double largest) {
   }
 }
 
-/* One row of X, its magnitudes, and how far quantising inside may move each element. */
-static void x_row(const lpgemm_run_args_t *args, int64_t row, int64_t k, double *x, double *magnitude, double *moved) {
-  int64_t ldx = args->ldx ? args->ldx : k;
+/* One row of X in the order of the stored columns, its magnitudes, and how far quantising inside may move each element.
+ */
+static void x_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, const lpgemm_run_args_t *args,
+                  int64_t row, double *x, double *magnitude, double *moved) {
+  int64_t k = desc->k, x_k = ref_x_k(desc), ldx = args->ldx ? args->ldx : x_k;
   double scale = args->x_scale_mode == LPGEMM_X_SCALE_TENSOR ? (double)args->x_scale[0]
                  : args->x_scale_mode == LPGEMM_X_SCALE_ROW  ? (double)args->x_scale[row]
                                                              : 1;
   double largest = 0;
+  for (int64_t i = 0; i < x_k; i++) { /* also what a part does not multiply */
+    double size = fabs(ref_load(args->x_type, args->x, row * ldx + i) * scale);
+    if (size > largest) largest = size;
+  }
   for (int64_t i = 0; i < k; i++) {
-    x[i] = ref_load(args->x_type, args->x, row * ldx + i) * scale;
+    x[i] = ref_load(args->x_type, args->x, row * ldx + ref_column(desc, source, i)) * scale;
     magnitude[i] = fabs(x[i]);
-    if (magnitude[i] > largest) largest = magnitude[i];
   }
   /* Half a step. The division by the scale and the scale itself are rounded to fp32. */
   for (int64_t i = 0; i < k; i++) moved[i] = args->quantize_x ? half_step(args->quantize_x, x[i], largest) : 0;
@@ -267,7 +285,7 @@ void ref_gemm(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *so
   double *x = need(malloc(3 * elements * sizeof *x)), *x_size = x + elements, *x_moved = x_size + elements;
   double *w = need(calloc(2 * ((size_t)k + 1), sizeof *w)), *w_size = w + k + 1;
   if (alpha != 0) {
-    for (int64_t i = 0; i < m; i++) x_row(args, i, k, x + i * k, x_size + i * k, x_moved + i * k);
+    for (int64_t i = 0; i < m; i++) x_row(desc, source, args, i, x + i * k, x_size + i * k, x_moved + i * k);
   }
   /* Weights are rounded to the type in which they are multiplied: for X of 8 bits fp16, which holds them. */
   int may_round = args->x_type != LPGEMM_F32 || args->quantize_x;

@@ -30,7 +30,10 @@ double ref_overflow(lpgemm_dtype_t type);
 
 /* ---- the product ---- */
 
-/* Row n of the weights, in fp64. */
+/* Columns of X. */
+int64_t ref_x_k(const lpgemm_weight_desc_t *desc);
+
+/* Row n of the weights, in fp64, columns as they are stored: ordered, if the source has an order. */
 void ref_weight_row(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, int64_t n, double *w);
 
 /* Activation function of the epilogue in fp64, with its limits at infinity. */
@@ -41,7 +44,7 @@ double ref_activate(lpgemm_activation_t activation, double v);
  *   bound = eps(Y) |y| + L ((K + 8) 2^-23 |alpha| sum |x||w| + ...)
  *
  * |w| being that of the weight itself, however much of it cancels. K stands for fp32 accumulation in any order, 8 for
- * building a weight and for the epilogue; L = 1.13 is the steepest slope of
+ * building a weight and for the epilogue, a factor of the row among it; L = 1.13 is the steepest slope of
  * any activation (gelu's is 1.129). With quantize_x, half a step of the quantised X is added, and with codebooks and
  * fp16 or bf16 X one rounding of each weight to that type, eps(X) |alpha| sum |x||w|. int32 output is exact: y is the
  * number itself and the bound 0. args->weights, kernel and tables are not looked at. `rounded`, unless NULL: the bound

@@ -516,8 +516,8 @@ typedef struct lpgemm_import {
   uint32_t reserved[4];
 } lpgemm_import_t;
 
-/* What the parts, stacked along N, become. Pure: reads shapes, and small tensors (settings, shapes, g_idx, global
- * scales), which must lie in host memory. */
+/* What the parts, stacked along N, become. Set desc->size first. Pure: reads shapes, and small tensors (settings,
+ * shapes, g_idx, global scales), which must lie in host memory. */
 lpgemm_status_t lpgemm_import_desc(const lpgemm_import_t *parts, size_t count, lpgemm_weight_desc_t *desc);
 
 /* Packs them: one matrix, or q, k and v, or gate and up, in one call. Parts must have one format, K, group and column

@@ -305,11 +305,55 @@ static void check_settings(const checkpoint_spec *spec) {
   checkpoint_free(&c);
 }
 
+/* ---- everything at once: sizes, settings and slices at random, tensors exactly as long as they say ---- */
+
+static int64_t draw(const int64_t *from, int count) { return from[test_between(0, count - 1)]; }
+
+static void change_shape(lpgemm_tensor_t *t) {
+  static const int64_t sizes[] = {1, 2, 3, 4, 8, 13, 16, 24, 31, 32, 64, 100, 128, 256};
+  int64_t before = 1, after = 1;
+  for (int d = 0; d < t->dims; d++) before *= t->shape[d];
+  if (t->dims > 0) t->shape[test_between(0, t->dims - 1)] = draw(sizes, 14);
+  if (test_between(0, 9) == 0 && t->dims < 4) t->shape[t->dims++] = draw(sizes, 14);
+  if (test_between(0, 9) == 0 && t->dims > 0) t->dims--;
+  for (int d = 0; d < t->dims; d++) after *= t->shape[d];
+  t->bytes = t->bytes / (size_t)before * (size_t)after;
+}
+
+static void check_mutations(const checkpoint_spec *spec) {
+  static const int64_t groups[] = {0, 0, 0, 8, 16, 32, 48, 64, 100, 128, 4096},
+                       edges[] = {0, 0, 0, 1, 16, 32, 64, 127, 128};
+  for (int round = 0; round < 60; round++) {
+    checkpoint c;
+    checkpoint_make(&c, spec);
+    for (int changes = (int)test_between(0, 3); changes > 0; changes--) {
+      lpgemm_tensor_t *t = &c.tensor[test_between(0, (int64_t)c.import.count - 1)];
+      lpgemm_tensor_t changed = *t;
+      change_shape(&changed);
+      if (changed.bytes > 1 << 20) continue;
+      uint8_t *copy = test_alloc(changed.bytes);
+      for (size_t i = 0; i < changed.bytes; i++) copy[i] = ((const uint8_t *)t->data)[i % t->bytes];
+      test_free((void *)(uintptr_t)t->data);
+      changed.data = copy;
+      *t = changed;
+    }
+    c.import.bits = test_between(0, 1) ? spec->bits : (int)test_between(0, 8);
+    c.import.group_k = draw(groups, 11);
+    c.import.expert = test_between(0, 4) ? c.import.expert : test_between(0, 5);
+    c.import.n0 = draw(edges, 9), c.import.n1 = draw(edges, 9);
+    c.import.k0 = draw(edges, 9), c.import.k1 = draw(edges, 9);
+    if (test_between(0, 4) == 0) c.import.format = (lpgemm_format_t)test_between(1, 14);
+    try_import(&c.import);
+    checkpoint_free(&c);
+  }
+}
+
 static void check_every_format(void) {
   for (int s = 0; s < checkpoint_spec_count; s++) {
     const checkpoint_spec *spec = &checkpoint_specs[s];
     if (test_case("import_refusals/tensors/%s", spec->name)) check_tensors(spec);
     if (test_case("import_refusals/truncated/%s", spec->name)) check_truncated(spec);
+    if (test_case("import_refusals/mutations/%s", spec->name)) check_mutations(spec);
     if (test_case("import_refusals/settings/%s", spec->name)) check_settings(spec);
   }
 }
@@ -382,6 +426,16 @@ static void check_pieces(void) {
   checkpoint_free(&c);
 }
 
+/* 2^22 rows of one column: each would be padded to 32 columns. */
+static void check_growth(void) {
+  checkpoint_spec spec = {"int8-long", CHECKPOINT_INT8, 1 << 22, 1, 0, 8, 0};
+  checkpoint c;
+  if (!test_case("import_refusals/growth")) return;
+  checkpoint_make(&c, &spec);
+  check_refused(&c.import, 1, LPGEMM_NOT_SUPPORTED, "nearly all of them padding");
+  checkpoint_free(&c);
+}
+
 static void check_wide_code(void) {
   checkpoint c;
   lpgemm_weights_t weights = NULL;
@@ -406,6 +460,7 @@ void suite_import_refusals(void) {
   check_every_format();
   check_joins();
   check_pieces();
+  check_growth();
   check_wide_code();
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

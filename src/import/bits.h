@@ -36,17 +36,18 @@ LPG_ALWAYS_INLINE uint64_t lpg_spread(uint64_t x, int bits) {
 /* `count` codes of a dense stream that begins at a byte. Reads (count * bits + 7) / 8 bytes. */
 LPG_ALWAYS_INLINE void lpg_expand(const uint8_t *stream, int64_t count, int bits, uint8_t *codes) {
   int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
+  for (; i + 16 <= count; i += 8) { /* whole words: what they have too much are bits of the eight codes behind */
     uint64_t eight = 0;
-    memcpy(&eight, stream + i / 8 * bits, (size_t)bits);
+    memcpy(&eight, stream + i / 8 * bits, bits <= 2 ? 2 : bits <= 4 ? 4 : 8);
     eight = lpg_spread(eight, bits);
     memcpy(codes + i, &eight, 8);
   }
-  if (i < count) {
-    uint64_t rest = 0;
-    memcpy(&rest, stream + i / 8 * bits, (size_t)((count - i) * bits + 7) / 8);
-    rest = lpg_spread(rest, bits);
-    memcpy(codes + i, &rest, (size_t)(count - i));
+  for (; i < count; i += 8) {
+    const int64_t left = count - i < 8 ? count - i : 8;
+    uint64_t last = 0;
+    memcpy(&last, stream + i / 8 * bits, (size_t)(left * bits + 7) / 8);
+    last = lpg_spread(last, bits);
+    memcpy(codes + i, &last, (size_t)left);
   }
 }
 

@@ -89,13 +89,16 @@ lpgemm_status_t lpgemm_import_weights(lpgemm_handle_t handle, const lpgemm_impor
 
 /* The weights may have more rows, row scales and another global scale; nothing else may differ. */
 static lpgemm_status_t check_fits(const lpgemm_weight_desc_t *weights, const lpg_joined *joined) {
-  const lpgemm_weight_desc_t *part = &joined->desc;
-  lpgemm_weight_desc_t want = *weights;
-  want.n = part->n, want.row_scales = part->row_scales, want.global_scale = part->global_scale;
-  LPG_CHECK(want.k == part->k && want.type == part->type, LPGEMM_INVALID_ARGUMENT,
+  const lpgemm_weight_desc_t *part = &joined->desc, *w = weights;
+  LPG_CHECK(w->k == part->k && w->x_k == part->x_k && w->type == part->type, LPGEMM_INVALID_ARGUMENT,
             "the part has %lld columns of %s, and the weights have %lld of %s: create them from lpgemm_import_desc()",
-            (long long)part->k, lpgemm_dtype_name(part->type), (long long)want.k, lpgemm_dtype_name(want.type));
-  LPG_CHECK(memcmp(&want, part, sizeof want) == 0, LPGEMM_INVALID_ARGUMENT,
+            (long long)part->k, lpgemm_dtype_name(part->type), (long long)w->k, lpgemm_dtype_name(w->type));
+  const int same_groups = w->group_k == part->group_k && w->super_k == part->super_k && w->group_n == part->group_n;
+  const int same_types = w->scale_type == part->scale_type && w->super_scale_type == part->super_scale_type &&
+                         w->zero_type == part->zero_type && w->super_zero_type == part->super_zero_type;
+  const int same_zeros = w->zero == part->zero && w->zero_constant == part->zero_constant;
+  LPG_CHECK(same_groups && same_types && same_zeros && w->columns == part->columns && lpgemm_i_same_codebook(w, part),
+            LPGEMM_INVALID_ARGUMENT,
             "the weights have other groups, scales, zeros, order or codebook than the part, which has groups of %lld "
             "columns with scales of %s and blocks of %lld rows: create them from lpgemm_import_desc()",
             (long long)part->group_k, lpgemm_dtype_name(part->scale_type), (long long)part->group_n);

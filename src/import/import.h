@@ -66,6 +66,8 @@ typedef struct lpg_joined {
 lpgemm_status_t lpgemm_i_open_parts(const lpgemm_import_t *parts, size_t count, lpg_joined *joined);
 void lpgemm_i_close_parts(lpg_joined *joined);
 
+int lpgemm_i_same_codebook(const lpgemm_weight_desc_t *a, const lpgemm_weight_desc_t *b);
+
 /* ---- tensors: tensors.c ---- */
 
 /* The tensor of that name, NULL if there is none. */

@@ -4,7 +4,12 @@
 
 #include "import.h"
 
-enum { MOST_PARTS = 1024, LARGEST_GROUP_N = 128 /* of rows, so that a band of them stays small */ };
+enum {
+  MOST_PARTS = 1024,
+  LARGEST_GROUP_N = 128, /* of rows, so that a band of them stays small */
+  MOST_GROWTH = 4,       /* no format needs so much: the types that are expanded double */
+  SMALL_BYTES = 64 << 20
+};
 
 /* ---- one part ---- */
 
@@ -45,10 +50,10 @@ static lpgemm_status_t check_edge(const char *name, int64_t at, const lpgemm_wei
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t resolve_range(const char *name, int64_t *from, int64_t *to, int64_t size) {
+static lpgemm_status_t resolve_range(const char *name, int64_t from, int64_t *to, int64_t size) {
   if (*to == 0) *to = size;
-  LPG_CHECK(*from >= 0 && *from < *to && *to <= size, LPGEMM_INVALID_SIZE,
-            "%s0 is %lld and %s1 is %lld; of 0 to %lld they must take some", name, (long long)*from, name,
+  LPG_CHECK(from >= 0 && from < *to && *to <= size, LPGEMM_INVALID_SIZE,
+            "%s0 is %lld and %s1 is %lld; of 0 to %lld they must take some", name, (long long)from, name,
             (long long)*to, (long long)size);
   return LPGEMM_SUCCESS;
 }
@@ -56,8 +61,8 @@ static lpgemm_status_t resolve_range(const char *name, int64_t *from, int64_t *t
 /* Rows may be cut anywhere, columns at edges of groups; the first edge is one of super-groups too. */
 static lpgemm_status_t resolve_slice(const lpgemm_import_t *import, const lpgemm_weight_desc_t *d, lpg_slice *slice) {
   *slice = (lpg_slice){import->n0, import->n1, import->k0, import->k1};
-  LPG_TRY(resolve_range("n", &slice->n0, &slice->n1, d->n));
-  LPG_TRY(resolve_range("k", &slice->k0, &slice->k1, d->k));
+  LPG_TRY(resolve_range("n", slice->n0, &slice->n1, d->n));
+  LPG_TRY(resolve_range("k", slice->k0, &slice->k1, d->k));
   if (d->group_k == 0) return LPGEMM_SUCCESS;
   LPG_TRY(check_edge("k0", slice->k0, d, d->super_k ? d->super_k : d->group_k));
   return check_edge("k1", slice->k1, d, d->group_k);
@@ -93,6 +98,12 @@ static lpgemm_status_t check_same_type(size_t i, const char *what, lpgemm_dtype_
   return LPGEMM_SUCCESS;
 }
 
+int lpgemm_i_same_codebook(const lpgemm_weight_desc_t *a, const lpgemm_weight_desc_t *b) {
+  int i = 0;
+  while (i < 16 && lpg_f32_bits(a->codebook[i]) == lpg_f32_bits(b->codebook[i])) i++;
+  return i == 16;
+}
+
 static lpgemm_status_t check_joins(const lpg_joined *joined, size_t i) {
   const lpg_part *first = &joined->part[0], *part = &joined->part[i];
   const lpgemm_weight_desc_t *a = &first->desc, *b = &part->desc;
@@ -110,7 +121,7 @@ static lpgemm_status_t check_joins(const lpg_joined *joined, size_t i) {
   LPG_TRY(check_same_type(i, "zeros of", a->zero_type, b->zero_type));
   LPG_CHECK(a->zero_constant == b->zero_constant && a->super_zero_type == b->super_zero_type, LPGEMM_INVALID_ARGUMENT,
             "parts[%zu] has other zeros than parts[0]: import them one by one", i);
-  LPG_CHECK(memcmp(a->codebook, b->codebook, sizeof a->codebook) == 0, LPGEMM_INVALID_ARGUMENT,
+  LPG_CHECK(lpgemm_i_same_codebook(a, b), LPGEMM_INVALID_ARGUMENT,
             "parts[%zu] has another codebook than parts[0]: import them one by one", i);
   LPG_CHECK(a->columns == b->columns &&
                 (a->columns == LPGEMM_COLUMNS_PLAIN ||
@@ -161,6 +172,24 @@ static lpgemm_status_t join(lpg_joined *joined) {
   return LPGEMM_SUCCESS;
 }
 
+/* Rows are padded to 16 and columns to a tile: a matrix that is much longer than wide, or the other way round, could
+ * make memory of many times its file. */
+static lpgemm_status_t check_growth(const lpg_joined *joined) {
+  lpg_packed packed;
+  LPG_TRY(lpgemm_i_make_packed(&joined->desc, &packed));
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < joined->count; i++) {
+    const lpgemm_tensor_t *scales = joined->part[i].scales;
+    bytes += joined->part[i].codes->bytes + (scales ? scales->bytes : 0);
+  }
+  LPG_CHECK(packed.total_bytes <= SMALL_BYTES || (packed.total_bytes - SMALL_BYTES) / MOST_GROWTH <= bytes,
+            LPGEMM_NOT_SUPPORTED,
+            "%lld rows of %lld columns have %llu bytes and would become %llu, nearly all of them padding",
+            (long long)joined->desc.n, (long long)joined->desc.k, (unsigned long long)bytes,
+            (unsigned long long)packed.total_bytes);
+  return LPGEMM_SUCCESS;
+}
+
 lpgemm_status_t lpgemm_i_open_parts(const lpgemm_import_t *parts, size_t count, lpg_joined *joined) {
   memset(joined, 0, sizeof *joined);
   LPG_CHECK(parts, LPGEMM_NULL_POINTER, "parts is NULL");
@@ -174,8 +203,7 @@ lpgemm_status_t lpgemm_i_open_parts(const lpgemm_import_t *parts, size_t count, 
     LPG_TRY(open_part(&parts[i], &joined->part[i], &joined->slice[i]));
   }
   LPG_TRY(join(joined));
-  lpg_packed packed; /* whatever is left to be wrong with a description */
-  return lpgemm_i_make_packed(&joined->desc, &packed);
+  return check_growth(joined);
 }
 
 void lpgemm_i_close_parts(lpg_joined *joined) {

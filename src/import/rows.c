@@ -114,7 +114,7 @@ static void read_band(const plan *p, int64_t first, int64_t rows, uint8_t *band)
 }
 
 /* The band as a source for packing. */
-static void set_source(const plan *p, int64_t rows, uint8_t *band, lpg_source *source) {
+static void set_source(const plan *p, int64_t rows, const uint8_t *band, lpg_source *source) {
   const lpgemm_weight_desc_t *d = &p->packed->desc;
   const int32_t *order = p->joined->part[0].column_order;
   const int64_t lines = d->group_n ? lpg_ceil_div(rows, d->group_n) : rows, skipped = order ? 0 : p->k0;
@@ -197,7 +197,8 @@ static lpgemm_status_t pack_on_host(lpgemm_handle_t handle, const plan *p, int64
   int64_t threads = lpgemm_i_pool_threads(handle->pool);
   if (threads > bands) threads = bands;
   if (threads > fit) threads = fit;
-  job j = {.plan = p, .rows = rows, .first_row = first_row, .blob = blob};
+  job j = {.plan = p, .rows = rows, .first_row = first_row};
+  j.blob = blob;
   j.memory = aligned_alloc(64, (size_t)(threads * p->bytes));
   LPG_CHECK(j.memory, LPGEMM_OUT_OF_MEMORY, "no memory for %lld bands of %lld bytes", (long long)threads,
             (long long)p->bytes);

@@ -53,7 +53,7 @@ typedef struct convert_join {
   const char *part[CONVERT_MOST_JOINED], *joined;
 } convert_join;
 
-/* The join whose first part this is; NULL: none that the options ask for. */
+/* The join that this is a part of; NULL: none that the options ask for. */
 const convert_join *convert_join_of(const convert_options *o, const convert_name *name);
 
 /* The name with another leaf, in a buffer of CONVERT_NAME bytes. */

@@ -128,7 +128,9 @@ static const convert_join joins[] = {
 const convert_join *convert_join_of(const convert_options *o, const convert_name *name) {
   for (size_t i = 0; i < CLI_COUNT(joins); i++) {
     const int wanted = joins[i].is_qkv ? o->join_qkv : o->join_gate_up;
-    if (wanted && leaf_is(name, joins[i].part[0])) return &joins[i];
+    for (int part = 0; wanted && part < joins[i].count; part++) {
+      if (leaf_is(name, joins[i].part[part])) return &joins[i];
+    }
   }
   return NULL;
 }

@@ -129,6 +129,22 @@ static void add_layer(convert_plan *plan, convert_layer *layer) {
   add_job(plan, job_of_layer(plan, layer, layer->name));
 }
 
+/* The library counts parts: "parts[1] has ..." becomes "k_proj has ...". */
+static void name_parts(const convert_join *join, const char *why, char text[CONVERT_NAME]) {
+  static const char remedy[] = ": import them one by one";
+  size_t at = 0;
+  for (const char *s = why; *s && strcmp(s, remedy) != 0 && at + 64 < CONVERT_NAME;) {
+    const int named = strncmp(s, "parts[", 6) == 0 && s[6] >= '0' && s[6] < '0' + join->count && s[7] == ']';
+    if (named) {
+      at += (size_t)snprintf(text + at, CONVERT_NAME - at, "%s", join->part[s[6] - '0']);
+      s += strlen("parts[0]");
+    } else {
+      text[at++] = *s++;
+    }
+  }
+  text[at] = 0;
+}
+
 /* All parts of a join as one job; 0 with a note if they are to stay apart. */
 static int join_layers(convert_plan *plan, const convert_name *name, const convert_join *join,
                        convert_layer *const parts[CONVERT_MOST_JOINED]) {
@@ -149,7 +165,9 @@ static int join_layers(convert_plan *plan, const convert_name *name, const conve
   convert_job job = {.name = text, .count = (uint32_t)join->count};
   for (int i = 0; i < join->count; i++) job.layer[i] = (uint32_t)(parts[i] - plan->layers);
   if (!convert_resolve(plan, &job, &resolved)) {
-    convert_note(plan, "%s stays apart: %s", text, resolved.why);
+    char why[CONVERT_NAME];
+    name_parts(join, resolved.why, why);
+    convert_note(plan, "%s stays apart: %s", text, why);
     return 0;
   }
   char *kept = cli_allocate(strlen(text) + 1);

@@ -37,7 +37,7 @@ static void *run(void *context) {
       pthread_mutex_unlock(&w->mutex);
       const int done = write_place(w, p) == LPGEMM_SUCCESS || refuse(w);
       pthread_mutex_lock(&w->mutex);
-      w->failed = !done;
+      w->failed |= !done; /* not every failure is its own */
     }
     if (p->weights) (void)lpgemm_weights_destroy(p->weights);
     p->weights = NULL;

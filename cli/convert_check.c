@@ -75,7 +75,7 @@ static int same_rows(worker *w, const matrix *m, int64_t first_row, int64_t rows
     const float *a = m->values + (first_row + i) * m->ld, *b = want + i * want_ld;
     if (memcmp(a, b, (size_t)m->ld * sizeof *a) == 0) continue;
     for (int64_t k = 0; k < m->ld; k++) {
-      if (memcmp(&a[k], &b[k], sizeof *a) == 0 || (a[k] != a[k] && b[k] != b[k])) continue;
+      if (a[k] == b[k] || (a[k] != a[k] && b[k] != b[k])) continue;
       return differ(w, "%s: weight [%lld][%lld] is %.9g in %s, and %.9g %s", m->job->name, (long long)(first_row + i),
                     (long long)k, (double)a[k], out_of(w), (double)b[k], what);
     }
@@ -285,7 +285,7 @@ static void *run(void *context) {
 }
 
 static void run_all(check *c, int threads) {
-  worker workers[MOST_THREADS];
+  worker workers[MOST_THREADS] = {0};
   lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CPU, .num_threads = 1};
   int started = 0;
   pthread_mutex_init(&c->mutex, NULL);

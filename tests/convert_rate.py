@@ -39,7 +39,7 @@ def anonymous(pid):
 def run(command):
     """Seconds, CPU seconds, peak of RssAnon, exit code."""
     start = time.monotonic()
-    pid = os.posix_spawn(command[0], command, os.environ)
+    pid = os.posix_spawnp(command[0], command, os.environ)
     peak = 0
     while True:
         peak = max(peak, anonymous(pid))
@@ -59,6 +59,7 @@ def main():
     parser.add_argument("--threads", default="2")
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where models are written")
     parser.add_argument("--output", default="/dev/shm", help="where they are converted to: tmpfs")
+    parser.add_argument("--under", default="", help="words before the command, such as 'chrt -r 1' on a busy machine")
     parser.add_argument("--check", action="store_true", help="run --check after each")
     a = parser.parse_args()
     failed = 0
@@ -73,13 +74,13 @@ def main():
             size = size_of(model)
             program = os.path.abspath(a.program)
             to = os.path.join(output, "model.lpg")
-            seconds, user, system, peak, code = run([program, model, to, "--threads", a.threads])
+            seconds, user, system, peak, code = run([*a.under.split(), program, model, to, "--threads", a.threads])
             failed += code != 0
             print(f"{form}: {size / 1e9:.2f} GB in {seconds:.2f} s wall, {user:.2f} s user + {system:.2f} s system: "
                   f"{size / seconds / 1e6:.0f} MB/s wall, {size / (user + system) / 1e6:.0f} MB/s of CPU time a core, "
                   f"RssAnon {peak / 1e6:.0f} MB, exit code {code}", flush=True)
             if a.check:
-                seconds, user, system, peak, code = run([program, "--check", model, to, "--threads", a.threads])
+                seconds, user, system, peak, code = run([*a.under.split(), program, "--check", model, to, "--threads", a.threads])
                 failed += code != 0
                 print(f"{form} --check: {seconds:.2f} s wall, {user + system:.2f} s CPU, RssAnon {peak / 1e6:.0f} MB, "
                       f"exit code {code}", flush=True)

@@ -33,7 +33,7 @@ static void show_text(const convert_plan *plan, const convert_job *job, const co
   lpgemm_weight_desc_t whole;
   find_whole(plan, job, parts, &whole);
   snprintf(shape, sizeof shape, "%lld x %lld", (long long)parts->desc.n, (long long)parts->desc.k);
-  printf("%-*s  %-14s %15s %5.2f  %-30s %12zu\n", width, job->name, convert_format_words(&parts->part[0], format),
+  printf("%-*s  %-14s %15s %5.2f  %-42s %12zu\n", width, job->name, convert_format_words(&parts->part[0], format),
          shape, bits_of(job, &whole), convert_desc_words(&parts->desc, becomes), parts->bytes);
 }
 
@@ -110,7 +110,7 @@ int convert_show_list(convert_plan *plan) {
     cli_json_text(plan->options->model);
     printf(", \"layers\": [");
   } else {
-    printf("%-*s  %-14s %15s %5s  %-30s %12s\n", width, "layer", "format", "N x K", "bits", "becomes", "bytes");
+    printf("%-*s  %-14s %15s %5s  %-42s %12s\n", width, "layer", "format", "N x K", "bits", "becomes", "bytes");
   }
   for (size_t i = 0; i < plan->job_count; i++) {
     const convert_job *job = &plan->jobs[i];

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "convert_pack.h"
 #include "convert_writer.h"
@@ -29,6 +30,16 @@ void convert_catch_signals(void) {
 }
 
 /* ---- before anything is written ---- */
+
+/* With --force the model itself could be replaced. */
+static void check_out(const convert_options *o) {
+  struct stat model, out;
+  if (stat(o->model, &model) != 0 || stat(o->out, &out) != 0) return;
+  if (model.st_dev == out.st_dev && model.st_ino == out.st_ino) {
+    cli_fail("%s and %s are the same file; give OUT another name", o->model, o->out);
+  }
+  if (S_ISDIR(out.st_mode)) cli_fail("%s is a folder; give OUT a name in it", o->out);
+}
 
 typedef struct sizes {
   size_t matrices, tensors;
@@ -127,6 +138,7 @@ int convert_write(convert_plan *plan) {
   const convert_options *o = plan->options;
   static work w;
   sizes s = {0};
+  check_out(o);
   look_at_all(plan, &s);
   for (size_t i = 0; i < plan->note_count; i++) fprintf(stderr, "%s: note: %s\n", cli_program, plan->notes[i]);
   convert_catch_signals();

@@ -658,6 +658,9 @@ static void check_hostile(void) {
   buffer_free(&b);
   folder_text(&f, "model.gguf", "no checkpoint at all, but longer than eight bytes");
   check_refused(&f, path, "model.gguf");
+  check_command(1, "is a folder", "convert %s/model.gguf %s --force", FORMATS "model-gguf", f.path);
+  check_command(1, "are the same file", "convert %s %s --force", FORMATS "model-gguf/model.gguf",
+                FORMATS "model-gguf/../model-gguf/model.gguf");
   check_refused(&f, f.path, "has no .safetensors file");
   check_refused(&f, "/nowhere/at/all", "/nowhere/at/all");
   check_refused(&f, "/dev/null", "/dev/null");

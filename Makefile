@@ -85,7 +85,7 @@ OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
-CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune
+CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all lib tests examples block cli fuzzers check gpu-check demo regret bench lint sanitize asan tsan fuzz install uninstall clean help FORCE
@@ -192,7 +192,7 @@ $(OBJ)/src/build_info.o: private INCLUDES += -I$(BUILD)
 tests: $(BUILD)/lpgemm-tests $(CLI)
 examples: $(EXAMPLES)
 block: $(BUILD)/examples/block ## build a whole decoder block, the end-to-end example
-cli: $(CLI) ## build lpgemm-info and lpgemm-tune
+cli: $(CLI) ## build lpgemm-info, lpgemm-tune and lpgemm-convert
 fuzzers: $(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds
 
 $(BUILD)/lpgemm-tests: $(TEST_OBJS) $(LIB)
@@ -214,7 +214,12 @@ $(BUILD)/examples/block: $(BLOCK_SRCS:%.c=$(OBJ)/%.o) $(BLOCK_CU:%=$(OBJ)/%.o) $
 	$(Q)$(LINK)
 
 CLI_SHARED := $(patsubst %,$(OBJ)/cli/%.o,common layer measured models)
-$(CLI): $(BUILD)/bin/lpgemm-%: $(OBJ)/cli/%.o $(CLI_SHARED) $(LIB)
+CONVERT := $(BUILD)/bin/lpgemm-convert
+$(filter-out $(CONVERT),$(CLI)): $(BUILD)/bin/lpgemm-%: $(OBJ)/cli/%.o $(CLI_SHARED) $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+$(CONVERT): $(patsubst %.c,$(OBJ)/%.o,$(wildcard cli/convert*.c)) $(OBJ)/cli/common.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 

@@ -1,107 +1,13 @@
-/* lpgemm-info and lpgemm-tune as a user starts them: exit codes, what they print, what they leave. They lie in bin/
- * beside this program. */
+/* lpgemm-info and lpgemm-tune as a user starts them: exit codes, what they print, what they leave. */
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "program.h"
 #include "test.h"
 
 #define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
 
-enum { OUTPUT_BYTES = 1 << 18, PATH_BYTES = 1024 };
-static char output[OUTPUT_BYTES];
 static char folder[] = "/tmp/lpgemm-cli-XXXXXX"; /* where a case's files go */
-
-/* ---- running ---- */
-
-static int find_program(const char *name, char path[PATH_BYTES]) {
-  char self[PATH_BYTES / 2];
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  self[length > 0 ? length : 0] = 0;
-  char *slash = strrchr(self, '/');
-  if (slash) *slash = 0;
-  snprintf(path, PATH_BYTES, "%s/bin/%s", self, name);
-  if (access(path, X_OK) == 0) return 1;
-  test_fail(__FILE__, __LINE__, "there is no %s; `make cli` with the same BUILD makes it", path);
-  return 0;
-}
-
-/* The exit code of a command, "info --help", whose output is then in `output`: all of it, or stdout alone. */
-static int run_command(const char *command, int all) {
-  char name[32], path[PATH_BYTES], line[4 * PATH_BYTES];
-  size_t length = strcspn(command, " ");
-  snprintf(name, sizeof name, "lpgemm-%.*s", (int)length, command);
-  output[0] = 0;
-  if (!find_program(name, path)) return -1;
-  snprintf(line, sizeof line, "TMPDIR='%s' '%s'%s %s", folder, path, command + length, all ? "2>&1" : "2>/dev/null");
-  fflush(stdout);
-  FILE *pipe = popen(line, "r");
-  if (!pipe) return -1;
-  size_t bytes = fread(output, 1, sizeof output - 1, pipe);
-  output[bytes] = 0;
-  int status = pclose(pipe);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void check_run(const char *command, int want, const char *part) {
-  int got = run_command(command, 1);
-  if (got != want) test_fail(__FILE__, __LINE__, "lpgemm-%s: exit code %d, not %d: %s", command, got, want, output);
-  if (!strstr(output, part)) test_fail(__FILE__, __LINE__, "lpgemm-%s: no \"%s\" in: %s", command, part, output);
-}
-
-static int count_lines(const char *part) {
-  int count = 0;
-  for (const char *line = output; *line; line = strchr(line, '\n') + 1) {
-    const char *found = strstr(line, part);
-    count += found && found < strchr(line, '\n');
-  }
-  return count;
-}
-
-/* ---- JSON: where a value ends, NULL if it is none ---- */
-
-static const char *skip_blanks(const char *s) { return s + strspn(s, " \n"); }
-
-static const char *skip_text(const char *s) {
-  if (*s++ != '"') return NULL;
-  for (; *s && *s != '"'; s++) {
-    if ((unsigned char)*s < ' ' || (*s == '\\' && !*++s)) return NULL;
-  }
-  return *s ? s + 1 : NULL;
-}
-
-static const char *skip_value(const char *s) {
-  static const char *const words[] = {"true", "false", "null"};
-  s = skip_blanks(s);
-  if (*s == '"') return skip_text(s);
-  for (int i = 0; i < COUNT(words); i++) {
-    if (strncmp(s, words[i], strlen(words[i])) == 0) return s + strlen(words[i]);
-  }
-  if (*s != '{' && *s != '[') {
-    size_t digits = strspn(s, "-0123456789.e");
-    return digits ? s + digits : NULL;
-  }
-  char end = *s == '{' ? '}' : ']';
-  s = skip_blanks(s + 1);
-  if (*s == end) return s + 1;
-  for (;; s++) {
-    if (end == '}') {
-      s = skip_text(skip_blanks(s));
-      if (!s || *s++ != ':') return NULL;
-    }
-    s = skip_value(s);
-    if (!s) return NULL;
-    s = skip_blanks(s);
-    if (*s == end) return s + 1;
-    if (*s != ',') return NULL;
-  }
-}
-
-static void check_json(const char *command, int want, const char *part) {
-  CHECK_INT(run_command(command, 0), want);
-  const char *end = skip_value(output);
-  if (!end || *skip_blanks(end)) test_fail(__FILE__, __LINE__, "lpgemm-%s printed no JSON: %s", command, output);
-  if (!strstr(output, part)) test_fail(__FILE__, __LINE__, "lpgemm-%s: no %s in: %s", command, part, output);
-}
 
 /* ---- lpgemm-info ---- */
 
@@ -118,13 +24,13 @@ static int count_cpu_kernels(void) {
 }
 
 static void check_kernel_names(void) {
-  check_run("info --kernels --backend cpu", 0, "reference.any.any.1x1.cpu\n");
-  CHECK_INT(count_lines("."), count_cpu_kernels());
-  check_run("info --kernels blocked --backend cpu", 0, "blocked.any.any.16x16.base");
-  CHECK_INT(count_lines("blocked"), count_lines("."));
-  check_run("info --backend cpu --kernels 'reference.*.1x1.*'", 0, "reference");
-  CHECK_INT(count_lines("."), 1);
-  check_run("info --kernels nothing.like.it", 1, "fits 'nothing.like.it'");
+  program_check("info --kernels --backend cpu", 0, "reference.any.any.1x1.cpu\n");
+  CHECK_INT(program_lines("."), count_cpu_kernels());
+  program_check("info --kernels blocked --backend cpu", 0, "blocked.any.any.16x16.base");
+  CHECK_INT(program_lines("blocked"), program_lines("."));
+  program_check("info --backend cpu --kernels 'reference.*.1x1.*'", 0, "reference");
+  CHECK_INT(program_lines("."), 1);
+  program_check("info --kernels nothing.like.it", 1, "fits 'nothing.like.it'");
 }
 
 /* Reasons are counted, or with --all each kernel has its line, once. */
@@ -134,34 +40,35 @@ static void check_all_kernels(void) {
   char command[256], part[256];
   snprintf(command, sizeof command, "info %s", product);
   snprintf(part, sizeof part, "not possible, it does not take weights of this many bits: ");
-  check_run(command, 0, part);
-  CHECK_INT(count_lines(part), 1);
+  program_check(command, 0, part);
+  CHECK_INT(program_lines(part), 1);
   snprintf(command, sizeof command, "info --all %s", product);
   snprintf(part, sizeof part, "\n%s: not possible, it does not take weights of this many bits\n", narrow);
-  check_run(command, 0, part);
-  CHECK_INT(count_lines(narrow), 1);
-  CHECK_INT(count_lines(": chosen, "), 1);
-  CHECK_INT(count_lines(": "), count_cpu_kernels() + 1); /* and the plan */
+  program_check(command, 0, part);
+  CHECK_INT(program_lines(narrow), 1);
+  CHECK_INT(program_lines(": chosen, "), 1);
+  CHECK_INT(program_lines(": "), count_cpu_kernels() + 1); /* and the plan */
 }
 
 static void check_info(void) {
   if (test_case("cli/info/summary")) {
-    check_run("info --backend cpu", 0, lpgemm_build_info());
-    CHECK(strstr(output, "cpu ") && strstr(output, "reference"));
-    CHECK(!strstr(output, "cuda "));
+    program_check("info --backend cpu", 0, lpgemm_build_info());
+    CHECK(strstr(program_output, "cpu ") && strstr(program_output, "reference"));
+    CHECK(!strstr(program_output, "cuda "));
   }
-  if (test_case("cli/info/full")) check_run("info --backend cpu >/dev/full", 1, "");
+  if (test_case("cli/info/full")) program_check("info --backend cpu >/dev/full", 1, "");
   if (test_case("cli/info/kernels")) check_kernel_names();
   if (test_case("cli/info/explain")) {
-    check_run("info --backend cpu --explain 64 128 u4 3 --group 64 --scale f16 --zero 8", 0, ": chosen, ");
-    CHECK(strstr(output, "\n  plan: "));
-    check_run("info --backend cpu --explain 64 128 u4 3 --scale f16 --x i8 --y i32", 1, "none: y_type is i32");
-    check_run("info --backend cpu --explain 64 128 u4 3 --scale f16 --x i8 --y i32 --all", 1, "none: y_type is i32");
+    program_check("info --backend cpu --explain 64 128 u4 3 --group 64 --scale f16 --zero 8", 0, ": chosen, ");
+    CHECK(strstr(program_output, "\n  plan: "));
+    program_check("info --backend cpu --explain 64 128 u4 3 --scale f16 --x i8 --y i32", 1, "none: y_type is i32");
+    program_check("info --backend cpu --explain 64 128 u4 3 --scale f16 --x i8 --y i32 --all", 1,
+                  "none: y_type is i32");
   }
   if (test_case("cli/info/explain/all")) check_all_kernels();
   if (test_case("cli/info/supports")) {
-    check_run("info --backend cpu --supports 64 128 u4 3 --x i8 --y i32", 0, "supported\n");
-    check_run("info --backend cpu --supports 64 128 u4 3 --y i32", 1, "not supported: y_type is i32");
+    program_check("info --backend cpu --supports 64 128 u4 3 --x i8 --y i32", 0, "supported\n");
+    program_check("info --backend cpu --supports 64 128 u4 3 --y i32", 1, "not supported: y_type is i32");
   }
   static const char *const layers[] = {"u1 1 --group 64 --scale f16 --zero 0.5",
                                        "i8 1 --scale f32 --x bf16 --y f32",
@@ -176,20 +83,22 @@ static void check_info(void) {
   for (int i = 0; i < COUNT(layers); i++) { /* weights of each kind can be made */
     char command[256];
     snprintf(command, sizeof command, "info --backend cpu --explain 33 130 %s", layers[i]);
-    if (test_case("cli/info/layer/%s", layers[i])) check_run(command, 0, ": chosen, ");
+    if (test_case("cli/info/layer/%s", layers[i])) program_check(command, 0, ": chosen, ");
   }
   if (test_case("cli/info/json")) {
-    check_json("info --json", 0, "\"version\": \"");
-    check_json("info --json --backend cpu", 0, "\"device\": \"");
-    check_json("info --json --kernels lut --backend cpu", 0, "\"family\": \"lut\"");
-    check_json("info --json --backend cpu --explain 64 128 nf4 3 --group 64 --scale f16", 0, "\"weights\": \"nf4\"");
-    check_json("info --json --backend cpu --explain 64 128 nf4 3 --group 64 --scale f16", 0, ", \"plan\": \"");
-    CHECK(strstr(output, ", \"says\": \"not possible, ") && strstr(output, ", \"kernels\": "));
-    check_json("info --json --backend cpu --explain 64 128 nf4 3 --all", 0, ", \"plan\": \"");
-    CHECK(strstr(output, ", \"says\": \"not possible, ") && !strstr(output, ", \"kernels\": "));
-    check_json("info --json --backend cpu --explain 64 128 u4 3 --y i32 --x i8 --scale f16", 1, "\"kernel\": null");
-    check_json("info --json --backend cpu --supports 64 128 u4 3 --zero 1.5", 0, "\"supported\": true");
-    check_json("info --json --backend cpu --supports 64 128 u4 3 --y i32", 1, "\"supported\": false");
+    program_check_json("info --json", 0, "\"version\": \"");
+    program_check_json("info --json --backend cpu", 0, "\"device\": \"");
+    program_check_json("info --json --kernels lut --backend cpu", 0, "\"family\": \"lut\"");
+    program_check_json("info --json --backend cpu --explain 64 128 nf4 3 --group 64 --scale f16", 0,
+                       "\"weights\": \"nf4\"");
+    program_check_json("info --json --backend cpu --explain 64 128 nf4 3 --group 64 --scale f16", 0, ", \"plan\": \"");
+    CHECK(strstr(program_output, ", \"says\": \"not possible, ") && strstr(program_output, ", \"kernels\": "));
+    program_check_json("info --json --backend cpu --explain 64 128 nf4 3 --all", 0, ", \"plan\": \"");
+    CHECK(strstr(program_output, ", \"says\": \"not possible, ") && !strstr(program_output, ", \"kernels\": "));
+    program_check_json("info --json --backend cpu --explain 64 128 u4 3 --y i32 --x i8 --scale f16", 1,
+                       "\"kernel\": null");
+    program_check_json("info --json --backend cpu --supports 64 128 u4 3 --zero 1.5", 0, "\"supported\": true");
+    program_check_json("info --json --backend cpu --supports 64 128 u4 3 --y i32", 1, "\"supported\": false");
   }
 }
 
@@ -197,14 +106,14 @@ static void check_info(void) {
 
 /* The table in cli/models.c is the list of the tests. */
 static void check_models(void) {
-  char path[PATH_BYTES], line[256], name[64];
+  char path[PROGRAM_PATH], line[256], name[64];
   const char *slash = strrchr(__FILE__, '/');
   snprintf(path, sizeof path, "%.*sshapes/model.txt", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__);
   FILE *file = fopen(path, "r");
   long long n, k, own_n, own_k;
   int lines = 0;
-  check_run("tune --models", 0, "llama3-8b.qkv");
-  const char *at = output;
+  program_check("tune --models", 0, "llama3-8b.qkv");
+  const char *at = program_output;
   CHECK(file);
   while (file && fgets(line, sizeof line, file)) {
     char own[64] = "";
@@ -233,23 +142,23 @@ static void check_lines(const char *path, int want) {
 }
 
 static void check_files(void) {
-  char file[PATH_BYTES], command[4 * PATH_BYTES];
+  char file[PROGRAM_PATH], command[4 * PROGRAM_PATH];
   snprintf(file, sizeof file, "%s/tuned", folder);
   snprintf(
       command, sizeof command,
       "tune --backend cpu --shape 64x128 --shape 48x80 --weights u4 --scale f16 --rows 1,5 --seconds 1 --output %s",
       file);
-  check_run(command, 0, "64 x 128");
+  program_check(command, 0, "64 x 128");
   check_lines(file, 4);
   snprintf(command, sizeof command,
            "tune --backend cpu --shape 64x128 --weights i8 --rows 5 --seconds 1 --load %s --output %s", file, file);
-  check_run(command, 0, "4 lines taken, 0 refused");
+  program_check(command, 0, "4 lines taken, 0 refused");
   check_lines(file, 5);
   snprintf(command, sizeof command, "tune --backend cpu --shape 64x128 --weights u4 --load %s/none", folder);
-  check_run(command, 1, "cannot be read");
+  program_check(command, 1, "cannot be read");
   snprintf(command, sizeof command, "tune --backend cpu --shape 64x128 --weights u4 --rows 1 --output %s/none/none",
            folder);
-  check_run(command, 1, "cannot be written");
+  program_check(command, 1, "cannot be written");
   CHECK_INT(unlink(file), 0);
 }
 
@@ -257,15 +166,17 @@ static void check_tune(void) {
   if (test_case("cli/tune/models")) check_models();
   if (test_case("cli/tune/files")) check_files();
   if (test_case("cli/tune/model")) {
-    check_run("tune --backend cpu --model gpt-oss.expert_down --weights u2 --rows 1 --seconds 0.1", 0, "2880 x 2880");
-    CHECK_INT(count_lines("packing"), 1);
+    program_check("tune --backend cpu --model gpt-oss.expert_down --weights u2 --rows 1 --seconds 0.1", 0,
+                  "2880 x 2880");
+    CHECK_INT(program_lines("packing"), 1);
   }
   if (test_case("cli/tune/seconds")) { /* the last numbers of rows get their turn when the time is over */
-    check_run("tune --backend cpu --shape 512x512 --weights u4 --rows 1,2,3,4 --seconds 0.001", 0, "512 x 512");
-    CHECK_INT(count_lines("timing M ="), 4);
+    program_check("tune --backend cpu --shape 512x512 --weights u4 --rows 1,2,3,4 --seconds 0.001", 0, "512 x 512");
+    CHECK_INT(program_lines("timing M ="), 4);
   }
   if (test_case("cli/tune/json")) {
-    check_json("tune --json --backend cpu --shape 64x128 --weights fp4 --rows 1,2 --seconds 1", 0, "\"tuned\": \"");
+    program_check_json("tune --json --backend cpu --shape 64x128 --weights fp4 --rows 1,2 --seconds 1", 0,
+                       "\"tuned\": \"");
   }
 }
 
@@ -309,20 +220,21 @@ void suite_cli(void) {
   };
   static const char *const programs[] = {"info", "tune"};
   if (!mkdtemp(folder) && test_case("cli/folder")) test_fail(__FILE__, __LINE__, "cannot make %s", folder);
+  program_folder = folder;
   for (int i = 0; i < COUNT(programs); i++) {
     if (test_case("cli/%s/help", programs[i])) {
       char command[32], part[32];
       snprintf(command, sizeof command, "%s --help", programs[i]);
       snprintf(part, sizeof part, "usage: lpgemm-%s ", programs[i]);
-      check_run(command, 0, part);
+      program_check(command, 0, part);
     }
   }
   check_info();
   check_tune();
   for (int i = 0; i < COUNT(wrong); i++) {
     if (!test_case("cli/wrong/%s", wrong[i].command)) continue;
-    check_run(wrong[i].command, 2, wrong[i].part);
-    CHECK(strstr(output, " --help lists the options."));
+    program_check(wrong[i].command, 2, wrong[i].part);
+    CHECK(strstr(program_output, " --help lists the options."));
   }
   if (test_case("cli/leaves-nothing")) CHECK_INT(rmdir(folder), 0);
   rmdir(folder);

@@ -121,12 +121,24 @@ static uint64_t pack_row_tile(const lpg_packed *packed, const lpg_source *source
 
 /* ---- scales and zeros ---- */
 
-static uint32_t load_number(int bytes, const void *array, int64_t i) {
+LPG_INLINE uint32_t load_number(int bytes, const void *array, int64_t i) {
   switch (bytes) {
     case 1: return ((const uint8_t *)array)[i];
     case 2: return ((const uint16_t *)array)[i];
     default: return ((const uint32_t *)array)[i];
   }
+}
+
+/* `count` numbers of `bytes` bytes, `ld` apart, into a line. Returns how many were not too large. */
+LPG_INLINE int64_t put_line(int bytes, const void *array, int64_t first, int64_t ld, int64_t count, uint32_t largest,
+                            lpg_line line, uint8_t *blob) {
+  if (line.bytes > 0) line.bytes = bytes; /* it is; so the compiler knows */
+  for (int64_t j = 0; j < count; j++) {
+    const uint32_t number = load_number(bytes, array, first + j * ld);
+    if (number > largest) return j;
+    lpg_put_number(&line, blob, j, number);
+  }
+  return count;
 }
 
 /* The numbers of one row of the source's array, or of rows that share them: into all 16 slots then. 0: one is too
@@ -135,19 +147,21 @@ static int pack_line(const lpg_packed *packed, const lpg_source *source, lpg_sec
                      uint8_t *blob, lpg_refusal *refusal) {
   const int64_t ld = lpg_source_ld(source, id), count = lpg_section_axis(packed, id)->count;
   const int is_row_major = source->arrays.order == LPGEMM_ROW_MAJOR, slots = packed->desc.group_n ? LPG_TILE_ROWS : 1;
+  const int64_t first = is_row_major ? from * ld : from, step = is_row_major ? 1 : ld;
   const int bytes = lpg_bytes(lpg_section_type(&packed->desc, id));
   const void *array = lpgemm_i_source_array(&source->arrays, id);
   const uint32_t largest = lpg_largest_number(packed, id);
   for (int slot = 0; slot < slots; slot++) {
     const lpg_line line = lpg_line_of(packed, id, row + slot);
-    for (int64_t j = 0; j < count; j++) {
-      const uint32_t number = load_number(bytes, array, is_row_major ? from * ld + j : j * ld + from);
-      if (number > largest) {
-        *refusal = (lpg_refusal){id, number, from, j};
-        return 0;
-      }
-      lpg_put_number(&line, blob, j, number);
+    int64_t put;
+    switch (bytes) {
+      case 1: put = put_line(1, array, first, step, count, largest, line, blob); break;
+      case 2: put = put_line(2, array, first, step, count, largest, line, blob); break;
+      default: put = put_line(4, array, first, step, count, largest, line, blob); break;
     }
+    if (put == count) continue;
+    *refusal = (lpg_refusal){id, load_number(bytes, array, first + put * step), from, put};
+    return 0;
   }
   return 1;
 }

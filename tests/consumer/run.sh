@@ -113,7 +113,7 @@ check 'examples/block runs on the CPU' "$build/examples/block" --cpu
 
 # ---- programs ----
 
-for program in lpgemm-info lpgemm-tune; do
+for program in lpgemm-info lpgemm-tune lpgemm-convert; do
   check "$program is installed and runs" "$stage$prefix/bin/$program" --help
 done
 

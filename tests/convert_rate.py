@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""How fast lpgemm-convert is, and how much memory it takes: converts a model of tests/synthetic_model.py from the page
+cache to tmpfs and prints wall clock, CPU time, MB of the file a second of each, and the peak of RssAnon. CPU time tells
+what the wall clock would be on a machine that nobody else uses."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def size_of(path):
+    if os.path.isfile(path):
+        return os.path.getsize(path)
+    return sum(os.path.getsize(os.path.join(path, name)) for name in os.listdir(path))
+
+
+def read_all(path):
+    """Brings the file into the page cache."""
+    for name in [path] if os.path.isfile(path) else [os.path.join(path, n) for n in os.listdir(path)]:
+        with open(name, "rb", buffering=0) as file:
+            while file.read(1 << 24):
+                pass
+
+
+def anonymous(pid):
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            return next((int(line.split()[1]) * 1024 for line in file if line.startswith("RssAnon")), 0)
+    except OSError:
+        return 0
+
+
+def run(command):
+    """Seconds, CPU seconds, peak of RssAnon, exit code."""
+    start = time.monotonic()
+    pid = os.posix_spawnp(command[0], command, os.environ)
+    peak = 0
+    while True:
+        peak = max(peak, anonymous(pid))
+        done, status, usage = os.wait4(pid, os.WNOHANG)
+        if done:
+            code = os.waitstatus_to_exitcode(status)
+            return time.monotonic() - start, usage.ru_utime, usage.ru_stime, peak, code
+        time.sleep(0.005)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", help="build/bin/lpgemm-convert")
+    parser.add_argument("formats", nargs="*", default=["gptq", "awq", "q4_k_m"])
+    parser.add_argument("--layers", default="32")
+    parser.add_argument("--vocabulary", default="128256")
+    parser.add_argument("--threads", default="2")
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where models are written")
+    parser.add_argument("--output", default="/dev/shm", help="where they are converted to: tmpfs")
+    parser.add_argument("--under", default="", help="words before the command, such as 'chrt -r 1' on a busy machine")
+    parser.add_argument("--check", action="store_true", help="run --check after each")
+    a = parser.parse_args()
+    failed = 0
+    for form in a.formats:
+        folder = tempfile.mkdtemp(prefix="lpgemm-rate-", dir=a.folder)
+        output = tempfile.mkdtemp(prefix="lpgemm-rate-", dir=a.output)
+        try:
+            model = os.path.join(folder, "model.gguf" if form == "q4_k_m" else "model")
+            subprocess.run([sys.executable, os.path.join(HERE, "synthetic_model.py"), form, model, "--layers", a.layers,
+                            "--vocabulary", a.vocabulary], check=True)
+            read_all(model)
+            size = size_of(model)
+            program = os.path.abspath(a.program)
+            to = os.path.join(output, "model.lpg")
+            seconds, user, system, peak, code = run([*a.under.split(), program, model, to, "--threads", a.threads])
+            failed += code != 0
+            print(f"{form}: {size / 1e9:.2f} GB in {seconds:.2f} s wall, {user:.2f} s user + {system:.2f} s system: "
+                  f"{size / seconds / 1e6:.0f} MB/s wall, {size / (user + system) / 1e6:.0f} MB/s of CPU time a core, "
+                  f"RssAnon {peak / 1e6:.0f} MB, exit code {code}", flush=True)
+            if a.check:
+                seconds, user, system, peak, code = run([*a.under.split(), program, "--check", model, to, "--threads", a.threads])
+                failed += code != 0
+                print(f"{form} --check: {seconds:.2f} s wall, {user + system:.2f} s CPU, RssAnon {peak / 1e6:.0f} MB, "
+                      f"exit code {code}", flush=True)
+        finally:
+            shutil.rmtree(folder)
+            shutil.rmtree(output)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

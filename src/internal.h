@@ -161,10 +161,10 @@ typedef struct lpg_backend {
   lpgemm_status_t (*quantize_activations)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
                                           lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                           int64_t ldo, float *scale, lpgemm_x_scale_t mode);
-  /* Brings `k` columns of each row of X into an order, which is memory of the backend's kind: out[i][j] =
-   * x[i][order[j]], rows of out ldo apart. Elements of 1, 2 or 4 bytes. NULL: weights with an order are not taken. */
-  lpgemm_status_t (*gather)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
-                            int64_t ldx, const int32_t *order, void *out, int64_t ldo);
+  /* Brings the columns of m rows of X into an order, which is memory of the backend's kind: out[i][j] = x[i][order[j]]
+   * for the desc.k columns of the weights and an X of x_k, rows of out ldo apart. Elements of 1, 2 or 4 bytes. */
+  lpgemm_status_t (*gather)(lpgemm_handle_t handle, const lpg_packed *packed, int64_t m, const void *x,
+                            lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out, int64_t ldo);
   lpgemm_status_t (*lut_build)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
                                int64_t ldx, void *tables);
 } lpg_backend;

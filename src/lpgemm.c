@@ -329,7 +329,7 @@ static lpgemm_status_t multiply_ordered(lpgemm_handle_t handle, const request *r
     lpg_call call = *whole;
     const int64_t left = whole->problem.m - row;
     call.problem.m = left < r->rows_at_once ? left : r->rows_at_once;
-    LPG_TRY(handle->backend->gather(handle, call.problem.m, packed->desc.k,
+    LPG_TRY(handle->backend->gather(handle, packed, call.problem.m,
                                     (const uint8_t *)whole->x + row * whole->ldx * x_bytes, whole->problem.x_type,
                                     whole->ldx, order, ordered, r->ordered_ld));
     call.x = ordered;

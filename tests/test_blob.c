@@ -572,8 +572,28 @@ static void rows_of_nothing(void) {
   test_free(memory);
 }
 
+/* What is derived from scales on two levels, where a super-group or the row does not end with a group. */
+static void two_levels(void) {
+  static const lpgemm_dtype_t codes[] = {LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_E4M3};
+  static const int64_t groups[] = {16, 32, 48, 64, 128};
+  if (!test_case("blob/two_levels")) return;
+  for (int i = 0; i < 200; i++) {
+    lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT((uint32_t)test_between(1, 8))};
+    desc.n = test_between(1, 40);
+    desc.k = test_between(1, 700);
+    desc.group_k = groups[test_between(0, 4)];
+    desc.super_k = desc.group_k * test_between(0, 5);
+    desc.scale_type = codes[test_between(0, 3)];
+    desc.super_scale_type = LPGEMM_F16;
+    blob b = make_blob(&desc);
+    CHECK_STATUS(lpgemm_validate(b.bytes, b.size), LPGEMM_SUCCESS);
+    test_free(b.bytes);
+  }
+}
+
 void suite_blob(void) {
   handle = sample_handle();
+  two_levels();
   files();
   version_2();
   serialize_refusals();

@@ -30,8 +30,8 @@ void lpgemm_i_cpu_device(int threads, lpg_device *device);
 
 lpgemm_status_t lpgemm_i_pack_rows_parallel(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_source *source,
                                             int64_t first_row, uint8_t *blob, lpg_content *content);
-lpgemm_status_t lpgemm_i_gather_host(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
-                                     int64_t ldx, const int32_t *order, void *out, int64_t ldo);
+lpgemm_status_t lpgemm_i_gather_host(lpgemm_handle_t handle, const lpg_packed *packed, int64_t m, const void *x,
+                                     lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out, int64_t ldo);
 
 /* ---- kernels: the rows of the registry ---- */
 

@@ -291,9 +291,9 @@ static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, i
                                             stream_of(handle));
 }
 
-static lpgemm_status_t gather(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
-                              int64_t ldx, const int32_t *order, void *out, int64_t ldo) {
-  return lpgemm_i_cuda_gather_x(&handle->device, m, k, x, x_type, ldx, order, out, ldo, handle->stream);
+static lpgemm_status_t gather(lpgemm_handle_t handle, const lpg_packed *packed, int64_t m, const void *x,
+                              lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out, int64_t ldo) {
+  return lpgemm_i_cuda_gather_x(&handle->device, packed, m, x, x_type, ldx, order, out, ldo, handle->stream);
 }
 
 static lpgemm_status_t prepare(void) {

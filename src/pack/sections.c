@@ -14,10 +14,11 @@ void lpgemm_i_begin_host(const lpg_packed *packed, uint8_t *blob) {
 static lpg_exponents scan_two_levels(const lpg_packed *packed, const uint8_t *blob, int64_t row) {
   const lpg_line scales = lpg_line_of(packed, LPG_SECTION_SCALES, row),
                  supers = lpg_line_of(packed, LPG_SECTION_SUPER_SCALES, row);
-  const int64_t each = packed->super.k / packed->group.k;
   lpg_exponents found = lpg_no_exponents();
   for (int64_t j = 0, s = 0; j < packed->group.count; s++) {
-    const int64_t end = packed->group.count - j < each ? packed->group.count : j + each;
+    /* a super-group that is the whole row ends with its padding, which need not be the end of a group */
+    const int64_t all = lpg_ceil_div((s + 1) * packed->super.k, packed->group.k);
+    const int64_t end = all < packed->group.count ? all : packed->group.count;
     const float super = lpg_line_value(&supers, blob, s);
     uint32_t least = UINT32_MAX, most = 0;
     for (; j < end; j++) {

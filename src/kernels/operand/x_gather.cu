@@ -17,7 +17,7 @@ namespace { /* nothing here is a symbol of the library */
 struct x_gather_args {
   const uint8_t *x;
   int64_t ldx, pitch; /* in elements */
-  int k, m;
+  int k, x_k, m;      /* k: columns of the output; x_k: of X */
   const int32_t *order;
   uint8_t *out;
 };
@@ -77,17 +77,17 @@ __device__ inline void stage_row(const T *row, int k, T *staged) {
 template <class T>
 static __global__ void __launch_bounds__(many_threads) gather_many_kernel(const x_gather_args a) {
   extern __shared__ __align__(16) uint8_t memory[];
-  const int64_t row_bytes = lpg_round_up((int64_t)a.k * (int)sizeof(T), 16);
+  const int64_t row_bytes = lpg_round_up((int64_t)a.x_k * (int)sizeof(T), 16);
   const auto buffer = [&](int i) { return (T *)(memory + i * row_bytes); };
   pdl_launch_next();
   const gathered<T> own(a);
   pdl_wait();
-  if (blockIdx.y < a.m) stage_row(row_of<T>(a, blockIdx.y), a.k, buffer(0));
+  if (blockIdx.y < a.m) stage_row(row_of<T>(a, blockIdx.y), a.x_k, buffer(0));
   commit_copies();
   int now = 0;
   for (int64_t row = blockIdx.y; row < a.m; row += gridDim.y, now ^= 1) {
     const int64_t next = row + gridDim.y;
-    if (next < a.m) stage_row(row_of<T>(a, next), a.k, buffer(now ^ 1));
+    if (next < a.m) stage_row(row_of<T>(a, next), a.x_k, buffer(now ^ 1));
     commit_copies();
     wait_copies<1>();
     __syncthreads();
@@ -100,12 +100,13 @@ template <class T>
 static lpgemm_status_t gather(const lpg_device *device, const x_gather_args &a, void *stream) {
   constexpr int few_rows = 64;
   const int64_t row_bytes = lpg_round_up((int64_t)a.k * (int64_t)sizeof(T), 16);
-  const bool many = a.m > few_rows && 2 * row_bytes <= device->shared_memory;
+  const int64_t x_bytes = lpg_round_up((int64_t)a.x_k * (int64_t)sizeof(T), 16);
+  const bool many = a.m > few_rows && 2 * x_bytes <= device->shared_memory;
   const int threads = many ? many_threads : few_threads;
   const int64_t ctas = lpg_ceil_div(row_bytes, threads * 16), most = many ? lpg_ceil_div(2 * device->sms, ctas) : 65535;
   return launch_cluster(many ? (const void *)gather_many_kernel<T> : (const void *)gather_few_kernel<T>,
                         dim3((unsigned)ctas, (unsigned)(a.m < most ? a.m : most)), 1, threads,
-                        many ? (size_t)(2 * row_bytes) : 0, stream, a, device->clusters[1] > 0);
+                        many ? (size_t)(2 * x_bytes) : 0, stream, a, device->clusters[1] > 0);
 }
 
 template <class T>
@@ -117,10 +118,11 @@ static lpgemm_status_t load(int shared_memory) {
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_gather_x(const lpg_device *device, int64_t m, int64_t k, const void *x,
+lpgemm_status_t lpgemm_i_cuda_gather_x(const lpg_device *device, const lpg_packed *packed, int64_t m, const void *x,
                                        lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out,
                                        int64_t pitch, lpgemm_stream_t stream) {
-  const lpg::x_gather_args args = {(const uint8_t *)x, ldx, pitch, (int)k, (int)m, order, (uint8_t *)out};
+  const lpg::x_gather_args args = {(const uint8_t *)x, ldx,    pitch, (int)packed->desc.k,
+                                   (int)packed->x_k,   (int)m, order, (uint8_t *)out};
   switch (lpg_bytes(x_type)) {
     case 1: return lpg::gather<uint8_t>(device, args, stream);
     case 2: return lpg::gather<uint16_t>(device, args, stream);

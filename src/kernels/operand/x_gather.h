@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* out[row][c] = x[row][order[c]] for m rows; order and out are in device memory, pitch in elements. */
-lpgemm_status_t lpgemm_i_cuda_gather_x(const lpg_device *device, int64_t m, int64_t k, const void *x,
+/* out[row][c] = x[row][order[c]] for m rows and the columns of the weights; pitch in elements. */
+lpgemm_status_t lpgemm_i_cuda_gather_x(const lpg_device *device, const lpg_packed *packed, int64_t m, const void *x,
                                        lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out,
                                        int64_t pitch, lpgemm_stream_t stream);
 /* Loads the kernels on the current device. */

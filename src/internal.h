@@ -105,7 +105,7 @@ typedef struct lpg_call {
 /* ---- what a handle remembers of its last problems: choosing a kernel and planning its launch take microseconds ----
  */
 
-enum { LPG_REMEMBERED = 64 };
+enum { LPG_REMEMBERED = 64, LPG_LOADED = 1024 };
 
 typedef struct lpg_remembered {
   uint64_t weights, tuning; /* the number of the weights, and the version of the tuning results */
@@ -192,7 +192,9 @@ struct lpgemm_handle {
   void *ordered_x; /* CPU backend: LPG_ORDERED_BYTES for rows of X in the order of columns, where the workspace has no
                       room for them; not touched, so no memory of the machine's, before the first such run */
   lpg_tuning *tuning;
-  const char *forced_kernel; /* LPGEMM_KERNEL; NULL: none */
+  const char *forced_kernel;  /* LPGEMM_KERNEL; NULL: none */
+  int is_prepared;            /* backend->prepare() was called */
+  uint8_t loaded[LPG_LOADED]; /* 1: a kernel of the registry that was loaded for this handle; loading takes long */
   lpg_remembered remembered[LPG_REMEMBERED];
 };
 

@@ -10,11 +10,15 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
   LPG_TRY(lpgemm_i_check_m_max(m_max));
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = handle->backend->prepare ? handle->backend->prepare() : LPGEMM_SUCCESS;
+  const int prepares = handle->backend->prepare && !handle->is_prepared;
+  lpgemm_status_t status = prepares ? handle->backend->prepare() : LPGEMM_SUCCESS;
+  if (status == LPGEMM_SUCCESS) handle->is_prepared = 1;
   for (int i = 0; i < lpgemm_i_registry_count && status == LPGEMM_SUCCESS; i++) {
     const lpg_kernel *kernel = &lpgemm_i_registry[i];
-    if (!kernel->load || !lpgemm_i_may_take(kernel, &weights->packed, &handle->device)) continue;
+    const int is_known = i < LPG_LOADED && handle->loaded[i];
+    if (!kernel->load || is_known || !lpgemm_i_may_take(kernel, &weights->packed, &handle->device)) continue;
     status = kernel->load(&handle->device);
+    if (i < LPG_LOADED) handle->loaded[i] = status == LPGEMM_SUCCESS;
   }
   lpgemm_i_leave(handle, before);
   return status;

@@ -32,14 +32,19 @@ def read(path):
 
 
 def generator_of(commit, root):
-    """tools/gen_kernels.py as it was at a commit: its table knows that commit's kernels."""
-    text = git("show", f"{commit}:tools/gen_kernels.py", root=root)
-    if text is None:
-        raise Refused(f"commit {commit} has no table of kernels")
+    """tools/gen_kernels.py as it was at a commit, beside the list of kinds that it reads: its table knows that commit's
+    kernels."""
     with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "gen_kernels.py")
-        with open(file, "w", encoding="utf-8") as f:
-            f.write(text)
+        for path in ("tools/gen_kernels.py", "src/layouts/kinds.h"):
+            text = git("show", f"{commit}:{path}", root=root)
+            if text is None:
+                continue  # commits before the list of kinds have the generator alone
+            os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        file = os.path.join(folder, "tools", "gen_kernels.py")
+        if not os.path.exists(file):
+            raise Refused(f"commit {commit} has no table of kernels")
         spec = importlib.util.spec_from_file_location("gen_kernels_of_commit", file)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -1,5 +1,6 @@
 /* Packs what the plan says and writes it. A failure or an interruption leaves nothing. */
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,11 +10,11 @@
 
 /* ---- interruption ---- */
 
-static volatile sig_atomic_t caught;
+static atomic_int caught; /* --check reads it on all threads */
 
-static void on_signal(int number) { caught = number; }
+static void on_signal(int number) { atomic_store(&caught, number); }
 
-int convert_interrupted(void) { return caught != 0; }
+int convert_interrupted(void) { return atomic_load(&caught) != 0; }
 
 void convert_catch_signals(void) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};

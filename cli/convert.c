@@ -22,7 +22,7 @@ static const char help[] =
     "  --join LIST         qkv, gate-up, or qkv,gate-up: q, k and v, or gate and up, become one matrix where they can\n"
     "  --slice RANK/RANKS  the part of one rank of several, the first is 0/RANKS: q, k, v, gate, up and lm_head by\n"
     "                      rows, o and down by columns, experts likewise\n"
-    "  --force             replaces OUT.lpg if it is there\n"
+    "  --force             replaces OUT.lpg if it is there, and a container\n"
     "  --threads N         threads that pack; default: one a core\n"
     "  --json              prints the list, or what was done, as JSON\n"
     "  --help              this text\n"

@@ -1,5 +1,6 @@
 /* Packs what the plan says and writes it. A failure or an interruption leaves nothing. */
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,11 +10,11 @@
 
 /* ---- interruption ---- */
 
-static volatile sig_atomic_t caught;
+static atomic_int caught; /* --check reads it on all threads */
 
-static void on_signal(int number) { caught = number; }
+static void on_signal(int number) { atomic_store(&caught, number); }
 
-int convert_interrupted(void) { return caught != 0; }
+int convert_interrupted(void) { return atomic_load(&caught) != 0; }
 
 void convert_catch_signals(void) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -31,14 +32,31 @@ void convert_catch_signals(void) {
 
 /* ---- before anything is written ---- */
 
-/* With --force the model itself could be replaced. */
+/* What --force may replace: a container, or a file without a byte. A typing error must not cost a shard or a config. */
+static int is_replaceable(const char *path, const struct stat *status) {
+  static const char magic[] = "LPGMODEL"; /* docs/formats.md */
+  char head[sizeof magic - 1];
+  if (!S_ISREG(status->st_mode)) return 0;
+  if (status->st_size == 0) return 1;
+  FILE *file = fopen(path, "rb");
+  if (!file) return 0;
+  const int same = fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, magic, sizeof head) == 0;
+  fclose(file);
+  return same;
+}
+
+/* Before anything is packed: the library says it too, but of OUT it knows no more than that it is there. */
 static void check_out(const convert_options *o) {
   struct stat model, out;
-  if (stat(o->model, &model) != 0 || stat(o->out, &out) != 0) return;
-  if (model.st_dev == out.st_dev && model.st_ino == out.st_ino) {
+  if (stat(o->out, &out) != 0) return;
+  if (stat(o->model, &model) == 0 && model.st_dev == out.st_dev && model.st_ino == out.st_ino) {
     cli_fail("%s and %s are the same file; give OUT another name", o->model, o->out);
   }
   if (S_ISDIR(out.st_mode)) cli_fail("%s is a folder; give OUT a name in it", o->out);
+  if (!o->force) cli_fail("%s is there already; remove it, give another name, or --force", o->out);
+  if (is_replaceable(o->out, &out)) return;
+  cli_fail("%s is no container of lpgemm-convert, and --force replaces only those; remove it, or give another name",
+           o->out);
 }
 
 typedef struct sizes {

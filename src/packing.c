@@ -90,6 +90,7 @@ void lpgemm_i_add_rows(lpgemm_weights_t weights, int64_t first_row, int64_t rows
   for (int64_t word = first / WORD_TILES; first < end && word <= (end - 1) / WORD_TILES; word++) {
     weights->pieces->filled[word] |= bits_of(word, first, end);
   }
+  weights->pieces->has_order = 1;
   lpgemm_i_add_content(&weights->content, content);
 }
 
@@ -97,8 +98,7 @@ lpgemm_status_t lpgemm_i_take_order(lpgemm_handle_t handle, lpgemm_weights_t wei
   const lpg_section *section = &weights->packed.section[LPG_SECTION_COLUMN_ORDER];
   uint8_t *own = weights->memory + section->offset;
   if (section->bytes == 0) return LPGEMM_SUCCESS;
-  if (!weights->pieces->has_order) {
-    weights->pieces->has_order = 1;
+  if (!weights->pieces->has_order) { /* until rows are there that have it */
     return handle->backend->copy_in(handle, own, order, (size_t)section->bytes);
   }
   LPG_CHECK(handle->backend->equals(handle, own, order, (size_t)section->bytes), LPGEMM_INVALID_ARGUMENT,
@@ -184,6 +184,8 @@ lpgemm_status_t lpgemm_weights_finish(lpgemm_handle_t handle, lpgemm_weights_t w
   const int64_t last = end == packed->row_tiles ? packed->desc.n : end * LPG_TILE_ROWS;
   LPG_CHECK(first == packed->row_tiles, LPGEMM_INVALID_ARGUMENT, "rows %lld to %lld were not packed yet",
             (long long)(first * LPG_TILE_ROWS), (long long)(last - 1));
+  LPG_CHECK(weights->pieces->has_order || packed->section[LPG_SECTION_COLUMN_ORDER].bytes == 0, LPGEMM_INVALID_ARGUMENT,
+            "desc.n is 0, so no row brought source.column_order; give it with a piece of 0 rows");
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
   lpgemm_status_t status = finish(handle, weights);

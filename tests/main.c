@@ -60,7 +60,8 @@ enum {
   SUITE(dropin, BOTH)         \
   SUITE(cublas, CUDA)         \
   SUITE(threads, BOTH)        \
-  SUITE(cli, CPU)
+  SUITE(cli, CPU)             \
+  SUITE(convert, CPU)
 
 SUITES
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -636,6 +637,26 @@ static void check_formats(void) {
   }
 }
 
+/* --force replaces containers, and nothing else that a typing error could hit. */
+static void check_overwriting(const folder *f) {
+  char other[128], link[128];
+  snprintf(other, sizeof other, "%s", folder_path(f, "other"));
+  snprintf(link, sizeof link, "%s", folder_path(f, "link"));
+  folder_text(f, "other", "a shard or a config");
+  CHECK_INT(mkfifo(link, 0600), 0);
+  check_command(1, "--force", "convert %s %s", FORMATS "model-gguf/model.gguf", other);
+  check_command(1, "is no container", "convert %s %s --force", FORMATS "model-gguf/model.gguf", other);
+  check_command(1, "is no container", "convert %s %s --force", FORMATS "model-gguf/model.gguf", link);
+  folder_write(f, "other", "", 0);
+  check_command(0, "packed", "convert %s %s --force", FORMATS "model-gguf/model.gguf", other);
+  check_command(0, "packed", "convert %s %s --force", FORMATS "model-gguf/model.gguf", other);
+  CHECK_INT(unlink(link), 0);
+  CHECK_INT(symlink("nothing", link), 0); /* a name that is taken, too, and not only when all is packed */
+  check_command(1, "is there already", "convert %s %s", FORMATS "model-gguf/model.gguf", link);
+  CHECK_INT(unlink(link), 0);
+  CHECK_INT(unlink(other), 0);
+}
+
 /* model.gguf with some bytes changed, cut or missing. */
 static void check_hostile(void) {
   char path[128];
@@ -662,6 +683,7 @@ static void check_hostile(void) {
   check_command(1, "are the same file", "convert %s %s --force", FORMATS "model-gguf/model.gguf",
                 FORMATS "model-gguf/../model-gguf/model.gguf");
   check_refused(&f, f.path, "has no .safetensors file");
+  check_overwriting(&f);
   check_refused(&f, "/nowhere/at/all", "/nowhere/at/all");
   check_refused(&f, "/dev/null", "/dev/null");
   folder_remove(&f);

@@ -90,6 +90,11 @@ static void words_either(checkpoint *c) { /* 14 columns of 3 bits: two words in 
   shape[1] = 14;
   set_shape(c, "weight_packed", 2, 70, 2, 70 * 2 * 4);
 }
+static void one_word(checkpoint *c) { /* 3 columns of 3 bits: which of both it is only zeros would show */
+  int64_t *shape = data_of(c, "weight_shape");
+  shape[1] = 3;
+  set_shape(c, "weight_packed", 2, 70, 1, 70 * 4);
+}
 static void width_open(checkpoint *c) {
   int64_t *shape = data_of(c, "weight_shape");
   shape[1] = 3;
@@ -183,6 +188,7 @@ static const struct {
     {"words-neither", "packed-3", words_neither, SIZE,
      "3 bits in 30 words for 320 columns is dense, in 32 one field a code: 31 is neither"},
     {"words-either", "packed-3", words_either, UNSUPPORTED, "cannot be told"},
+    {"words-one", "packed-3", one_word, UNSUPPORTED, "cannot be told"},
     {"width", "packed-4", width_open, ARGUMENT, "fits no width, or more than one"},
     {"shape-negative", "packed-4", shape_negative, CORRUPT, "weight_shape says 130 by -5"},
     {"shape-huge", "packed-4", shape_huge, CORRUPT, "weight_shape says 9223372036854775807 by 244"},

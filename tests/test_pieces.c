@@ -109,6 +109,20 @@ static void pieces(void) {
   if (test_case("pieces/empty")) {
     lpgemm_weight_desc_t desc = sample_desc(0, 100, LPGEMM_UINT(4), 32, LPGEMM_F16);
     check_pieces(&desc);
+    /* without a row there is an order nevertheless */
+    desc.columns = LPGEMM_COLUMNS_ORDERED;
+    sample s;
+    sample_make(&s, &desc);
+    lpgemm_weights_t whole = sample_pack(handle, &s), w = NULL;
+    CHECK_STATUS(lpgemm_weights_create(handle, &desc, NULL, 0, &w), LPGEMM_SUCCESS);
+    REFUSED(lpgemm_weights_finish(handle, w), LPGEMM_INVALID_ARGUMENT, "column_order");
+    const lpgemm_weight_source_t piece = rows_of(&s, 0, 0);
+    CHECK_STATUS(lpgemm_pack_rows(handle, w, 0, 0, 0, &piece), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_weights_finish(handle, w), LPGEMM_SUCCESS);
+    check_same_blob(w, whole);
+    CHECK_STATUS(lpgemm_weights_destroy(w), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_weights_destroy(whole), LPGEMM_SUCCESS);
+    sample_free(&s);
   }
 }
 
@@ -136,24 +150,26 @@ static void refusals(void) {
   REFUSED(lpgemm_pack_rows(handle, w, 0, 24, 16, &piece), LPGEMM_INVALID_ARGUMENT, "16 and 32");
   REFUSED(lpgemm_pack_rows(handle, w, 0, 16, 24, &piece), LPGEMM_INVALID_ARGUMENT, "multiple of 16");
   REFUSED(lpgemm_pack_rows(handle, w, 0, 0, 48, &piece), LPGEMM_BUFFER_TOO_SMALL, "codes");
-  CHECK_STATUS(lpgemm_pack_rows(handle, w, 0, 16, 0, &piece), LPGEMM_SUCCESS); /* nothing */
-  /* a bad code, then the rows again: nothing of the first time is left */
+  /* a bad code, then the rows again: nothing of the first time is left, not even its order */
+  const int32_t *own = piece.column_order;
+  int32_t other[64];
+  memcpy(other, own, sizeof other);
+  other[0] = own[1];
+  other[1] = own[0];
   uint8_t *codes = s.source_codes;
   codes[20 * 64 + 5] ^= 0x80;
+  piece.column_order = other;
   REFUSED(lpgemm_pack_rows(handle, w, 0, 16, 32, &piece), LPGEMM_INVALID_CODE, "row 4, column 5");
+  piece.column_order = own;
   codes[20 * 64 + 5] ^= 0x80;
+  CHECK_STATUS(lpgemm_pack_rows(handle, w, 0, 16, 0, &piece), LPGEMM_SUCCESS); /* nothing */
   uint8_t *scales = s.source_part[LPGEMM_PART_SCALES];
   scales[20 * 2] |= 0x40;
   REFUSED(lpgemm_pack_rows(handle, w, 0, 16, 32, &piece), LPGEMM_INVALID_CODE, "scales");
   scales[20 * 2] &= 15;
   CHECK_STATUS(lpgemm_pack_rows(handle, w, 0, 16, 32, &piece), LPGEMM_SUCCESS);
   /* one order for all rows */
-  int32_t other[64];
-  memcpy(other, piece.column_order, sizeof other);
-  other[0] = piece.column_order[1];
-  other[1] = piece.column_order[0];
   piece = rows_of(&s, 0, 16);
-  const int32_t *own = piece.column_order;
   piece.column_order = other;
   REFUSED(lpgemm_pack_rows(handle, w, 0, 0, 16, &piece), LPGEMM_INVALID_ARGUMENT, "column_order");
   piece.column_order = own;

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "container.h"
@@ -114,7 +115,8 @@ lpgemm_status_t lpgemm_container_create(const char *path, int overwrite, lpgemm_
   const size_t length = strlen(path);
   LPG_CHECK(length > 0 && length < LPG_FILE_PATH, LPGEMM_INVALID_ARGUMENT,
             "path has %zu characters; it may have 1 to %d", length, LPG_FILE_PATH - 1);
-  LPG_CHECK(overwrite || !lpgemm_i_exists(path), LPGEMM_IO_ERROR,
+  struct stat there; /* a link to nothing is a name that is taken, too */
+  LPG_CHECK(overwrite || lstat(path, &there) != 0, LPGEMM_IO_ERROR,
             "%.300s is there already; remove it, or allow that it is overwritten", path);
   lpgemm_container_t c = calloc(1, sizeof *c);
   LPG_CHECK(c, LPGEMM_OUT_OF_MEMORY, "no memory for a container");

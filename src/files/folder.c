@@ -1,5 +1,6 @@
 /* Models of several files: a folder with shards and their index, and split GGUF files. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -126,12 +127,12 @@ static lpgemm_status_t open_indexed(lpgemm_file_t file, const char *folder, cons
   return status;
 }
 
-/* The only .safetensors file of a folder; *others says what else there is. */
-static int only_file(const char *folder, char name[256], const char **others) {
+/* The only .safetensors file of a folder, and how many there are; *others says what else there is. */
+static lpgemm_status_t only_file(const char *folder, char name[256], int *count, const char **others) {
   DIR *directory = opendir(folder);
-  int count = 0;
+  *count = 0;
   *others = "";
-  if (!directory) return 0;
+  LPG_CHECK(directory, LPGEMM_IO_ERROR, "%.300s cannot be opened: %s", folder, strerror(errno));
   for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     if (ends_with(entry->d_name, ".gguf")) *others = "; give its .gguf file itself";
     if (ends_with(entry->d_name, ".bin") || ends_with(entry->d_name, ".pt") || ends_with(entry->d_name, ".pth")) {
@@ -139,21 +140,22 @@ static int only_file(const char *folder, char name[256], const char **others) {
     }
     if (!ends_with(entry->d_name, ".safetensors") || entry->d_name[0] == '.') continue;
     snprintf(name, 256, "%s", entry->d_name);
-    count++;
+    ++*count;
   }
   closedir(directory);
-  return count;
+  return LPGEMM_SUCCESS;
 }
 
 lpgemm_status_t lpgemm_i_open_folder(lpgemm_file_t file, const char *path) {
   char index[LPG_FILE_PATH + 64], name[256];
   const char *others;
+  int count;
   file->kind = LPG_FILE_SAFETENSORS;
   snprintf(index, sizeof index, "%s/model.safetensors.index.json", path);
   if (lpgemm_i_exists(index)) return open_indexed(file, path, index);
   snprintf(index, sizeof index, "%s/model.safetensors", path);
   if (lpgemm_i_exists(index)) return read_shard(file, path, "model.safetensors");
-  const int count = only_file(path, name, &others);
+  LPG_TRY(only_file(path, name, &count, &others));
   LPG_CHECK(count > 0, LPGEMM_IO_ERROR, "%.300s has no .safetensors file%s", path, others);
   LPG_CHECK(count == 1, LPGEMM_IO_ERROR,
             "%.300s has %d .safetensors files and no model.safetensors.index.json; fetch the index, or give one file",

@@ -22,7 +22,8 @@ static int bits_of(int64_t k, int64_t words) {
   return found;
 }
 
-static lpgemm_status_t find_variant(const lpg_part *part, int bits, int64_t words, int *variant) {
+/* So few columns that they fill one word are the same in both arrangements, but their zeros are not. */
+static lpgemm_status_t find_variant(const lpg_part *part, int bits, int64_t words, int has_zeros, int *variant) {
   const int64_t k = part->desc.k, dense = words_for(DENSE, k, bits), whole = words_for(WHOLE_FIELDS, k, bits);
   *variant = words == dense ? DENSE : WHOLE_FIELDS;
   if (words != dense && dense != whole) {
@@ -35,7 +36,7 @@ static lpgemm_status_t find_variant(const lpg_part *part, int bits, int64_t word
             "weight_packed has %lld words a row, but weight_shape says %lld columns: %d bits need %lld",
             (long long)words, (long long)k, bits, (long long)dense);
   LPG_CHECK(
-      dense != whole || 32 % bits == 0 || k <= 32 / bits, LPGEMM_NOT_SUPPORTED,
+      dense != whole || 32 % bits == 0 || (k <= 32 / bits && !has_zeros), LPGEMM_NOT_SUPPORTED,
       "weight_packed has %lld words for %lld columns of %d bits, as many dense as with one field a code: which of "
       "both it is cannot be told; pack the layer again with more columns",
       (long long)words, (long long)k, bits);
@@ -96,7 +97,7 @@ static lpgemm_status_t open_packed(const lpgemm_import_t *import, lpg_part *part
   part->desc.n = n, part->desc.k = k;
   part->desc.type = LPGEMM_UINT(bits);
   part->codes = packed;
-  LPG_TRY(find_variant(part, bits, packed->shape[1], &part->variant));
+  LPG_TRY(find_variant(part, bits, packed->shape[1], zeros != NULL, &part->variant));
   LPG_TRY(read_scales(import, scale, g_idx, part));
   return read_zeros(zeros, bits, part);
 }

@@ -88,7 +88,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block cli fuzzers check gpu-check demo regret bench lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block cli fuzzers check gpu-check demo regret bench convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -291,6 +291,9 @@ regret: ## replay the choice of kernels over recorded times: perhaps RECORDS='fi
 bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, RECORD=file (needs Google Benchmark)
 	@$< --suite $(or $(SUITE),$(error SUITE is needed: one of $(basename $(notdir $(wildcard bench/suites/*.txt))))) \
 	  $(if $(FILTER),--filter '$(FILTER)') $(if $(BACKEND),--backend $(BACKEND)) $(if $(RECORD),--record '$(RECORD)')
+
+convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (12 GB of disk, 6 GB of /dev/shm): RATE='awq --layers 4'
+	@$(PYTHON) tests/convert_rate.py $< $(RATE)
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
 	clang-format --dry-run -Werror $$(find include src tests bench examples cli -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')

@@ -38,11 +38,11 @@ static int by_name(const void *a, const void *b) {
 lpgemm_status_t lpgemm_i_index(lpg_memory *memory, const char *file, const char *what, const void *things, size_t count,
                                size_t size, const lpg_named ***index) {
   void *array = NULL;
-  LPG_TRY(lpgemm_i_grow(memory, &array, 0, count, sizeof **index));
+  LPG_TRY(lpgemm_i_grow(memory, &array, 0, count, sizeof(lpg_named *)));
   const lpg_named **sorted = array;
   *index = sorted; /* the caller frees it, also after a failure */
   for (size_t i = 0; i < count; i++) sorted[i] = (const void *)((const uint8_t *)things + i * size);
-  qsort(array, count, sizeof *sorted, by_name);
+  qsort(array, count, sizeof(lpg_named *), by_name);
   for (size_t i = 1; i < count; i++) {
     LPG_CHECK(strcmp(sorted[i - 1]->name, sorted[i]->name) != 0, LPGEMM_CORRUPT_DATA,
               "%.300s: there are two %s of the name \"%.200s\"; names must be unique", file, what, sorted[i]->name);
@@ -53,6 +53,6 @@ lpgemm_status_t lpgemm_i_index(lpg_memory *memory, const char *file, const char 
 const void *lpgemm_i_look_up(const lpg_named *const *index, size_t count, const char *name) {
   const lpg_named key = {name}, *wanted = &key;
   if (count == 0) return NULL;
-  const lpg_named *const *found = bsearch(&wanted, index, count, sizeof *index, by_name);
+  const lpg_named *const *found = bsearch(&wanted, index, count, sizeof(lpg_named *), by_name);
   return found ? *found : NULL;
 }

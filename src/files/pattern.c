@@ -127,6 +127,8 @@ static void parse_escape(program *p) {
   }
 }
 
+/* Groups nest MOST_GROUPS deep at most. */
+/* NOLINTBEGIN(misc-no-recursion) */
 static void parse_choice(program *p);
 
 /* After '(': a group, with or without a name, or something that must (not) follow. */
@@ -241,6 +243,8 @@ static void parse_choice(program *p) {
   if (!p->bad) p->code[jump].to = (int16_t)(p->length - jump);
 }
 
+/* NOLINTEND(misc-no-recursion) */
+
 /* ---- program and text -> match ---- */
 
 typedef struct states {
@@ -257,6 +261,8 @@ typedef struct run {
 
 static int is_word(char c) { return is_alphanumeric(c) || c == '_'; }
 
+/* A look ahead runs a program inside a program, MOST_LOOKS deep at most. */
+/* NOLINTBEGIN(misc-no-recursion) */
 static int accepts(const run *r, int begin, const char *at, int whole, int looks);
 
 /* Whether an instruction that takes no character lets pass. */
@@ -321,6 +327,7 @@ static int accepts(const run *r, int begin, const char *at, int whole, int looks
     next = other;
   }
 }
+/* NOLINTEND(misc-no-recursion) */
 
 int lpgemm_i_pattern(const char *pattern, const char *text, lpg_pattern_mode mode, int64_t *steps) {
   program p = {.at = pattern};

@@ -62,10 +62,10 @@ static int by_place(const void *a, const void *b) {
 
 lpgemm_status_t lpgemm_i_check_extents(lpgemm_file_t file, const char *name, const lpgemm_tensor_t *tensors,
                                        size_t count, const uint8_t *begin, const uint8_t *end, int dense) {
-  const lpgemm_tensor_t **sorted = malloc(count * sizeof *sorted + 1);
+  const lpgemm_tensor_t **sorted = malloc(count * sizeof(lpgemm_tensor_t *) + 1);
   LPG_CHECK(sorted, LPGEMM_OUT_OF_MEMORY, "no memory for the index of %.300s", file->name);
   for (size_t i = 0; i < count; i++) sorted[i] = tensors + i;
-  qsort(sorted, count, sizeof *sorted, by_place);
+  qsort(sorted, count, sizeof(lpgemm_tensor_t *), by_place);
   const lpgemm_tensor_t *overlap = NULL, *gap = NULL;
   const uint8_t *reached = begin;
   for (size_t i = 0; i < count; i++) {

@@ -34,13 +34,13 @@ static inline void give_back(lpgemm_weights_t weights, const lpgemm_import_t *im
   }
 }
 
-/* Into memory that is exactly as large as codes or values are. */
-static inline void unpack(const lpgemm_weight_desc_t *desc, lpgemm_weights_t weights, lpgemm_dtype_t type) {
+/* Into memory that is exactly as large as codes or values are, which the caller frees; NULL if they are too many. */
+static inline void *unpack(const lpgemm_weight_desc_t *desc, lpgemm_weights_t weights, lpgemm_dtype_t type) {
   const size_t n = (size_t)desc->n, k = (size_t)(desc->x_k ? desc->x_k : desc->k);
-  if (n == 0 || k == 0 || k > MOST_CODES || n > MOST_CODES / k) return;
+  if (n == 0 || k == 0 || k > MOST_CODES || n > MOST_CODES / k) return NULL;
   void *out = malloc(n * k * (size_t)lpgemm_dtype_bits(type) / 8);
   must(out && lpgemm_unpack_weights(the_handle(), weights, type, out, 0) == LPGEMM_SUCCESS);
-  free(out);
+  return out;
 }
 
 /* The same rows in two pieces are the same bytes. */
@@ -61,6 +61,29 @@ static inline void take_pieces(const lpgemm_import_t *import, const lpgemm_weigh
   must(lpgemm_weights_destroy(weights) == LPGEMM_SUCCESS);
 }
 
+/* Rows and columns that are cut out, above the same columns of all rows, have the codes of the whole. */
+static inline void take_slices(const lpgemm_import_t *import, const lpgemm_weights_info_t *whole,
+                               const uint8_t *codes) {
+  const lpgemm_weight_desc_t *desc = &whole->desc;
+  const int64_t n = desc->n, k = desc->k, unit = desc->super_k ? desc->super_k : desc->group_k;
+  const int64_t n0 = (int64_t)(whole->payload_hash >> 2 & 0xffff) % n, k0 = unit < k && !desc->columns ? unit : 0;
+  lpgemm_import_t parts[2] = {*import, *import};
+  lpgemm_weight_desc_t joined = {.size = sizeof joined};
+  lpgemm_weights_t weights = NULL;
+  parts[0].n0 = n0;
+  parts[0].k0 = parts[1].k0 = k0;
+  if (!codes || desc->x_k) return;
+  must(lpgemm_import_desc(parts, 2, &joined) == LPGEMM_SUCCESS && joined.n == 2 * n - n0 && joined.k == k - k0);
+  must(lpgemm_import_weights(the_handle(), parts, 2, NULL, 0, &weights) == LPGEMM_SUCCESS);
+  uint8_t *found = unpack(&joined, weights, LPGEMM_U8);
+  for (int64_t i = 0; found && i < joined.n; i++) {
+    const int64_t row = i < n - n0 ? n0 + i : i - (n - n0);
+    must(memcmp(found + i * joined.k, codes + row * k + k0, (size_t)joined.k) == 0);
+  }
+  free(found);
+  must(lpgemm_weights_destroy(weights) == LPGEMM_SUCCESS);
+}
+
 static inline void take_apart(const lpgemm_import_t *import, size_t *work) {
   lpgemm_weight_desc_t desc = {.size = sizeof desc};
   lpgemm_weights_info_t info = {.size = sizeof info};
@@ -73,11 +96,13 @@ static inline void take_apart(const lpgemm_import_t *import, size_t *work) {
   if (!is_taken(lpgemm_import_weights(the_handle(), import, 1, NULL, 0, &weights))) return;
   must(lpgemm_weights_info(weights, &info) == LPGEMM_SUCCESS && info.packed_bytes == bytes);
   must(info.desc.n == desc.n && info.desc.k == desc.k && info.desc.type == desc.type);
-  unpack(&desc, weights, LPGEMM_U8);
+  uint8_t *codes = unpack(&desc, weights, LPGEMM_U8);
   /* what is slow is done for some, and it depends on the bytes alone for which */
-  if (info.payload_hash % 4 == 0) unpack(&desc, weights, LPGEMM_F32);
+  if (info.payload_hash % 4 == 0) free(unpack(&desc, weights, LPGEMM_F32));
   if (info.payload_hash % 4 == 1) take_pieces(import, &info);
   if (info.payload_hash % 4 == 2) must(lpgemm_validate(info.memory, bytes) == LPGEMM_SUCCESS);
+  if (info.payload_hash % 4 == 3) take_slices(import, &info, codes);
+  free(codes);
   if (import->format == LPGEMM_FORMAT_GGUF) give_back(weights, import);
   must(lpgemm_weights_destroy(weights) == LPGEMM_SUCCESS);
 }
@@ -115,7 +140,7 @@ static inline void take_blob(const lpgemm_tensor_t *t, size_t *work) {
   must(loaded == (valid == LPGEMM_SUCCESS));
   if (!loaded) return;
   must(lpgemm_weights_info(weights, &info) == LPGEMM_SUCCESS);
-  unpack(&info.desc, weights, LPGEMM_U8);
+  free(unpack(&info.desc, weights, LPGEMM_U8));
   must(lpgemm_weights_destroy(weights) == LPGEMM_SUCCESS);
 }
 

@@ -15,6 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
   if (seed % 8 == 0 || size < LPG_CONTAINER_HEADER) return LLVMFuzzerMutate(data, size, max_size);
   uint64_t index = lpg_get(data + LPG_CONTAINER_AT_INDEX, 8);
+  if (seed % 8 == 2 && index > LPG_CONTAINER_HEADER && index <= size) { /* matrices and tensors alone */
+    const size_t bytes = (size_t)index - LPG_CONTAINER_HEADER;
+    LLVMFuzzerMutate(data + LPG_CONTAINER_HEADER, bytes, bytes);
+    return size;
+  }
   if (seed % 8 == 1 || index > size) {
     LLVMFuzzerMutate(data, LPG_CONTAINER_HEADER, LPG_CONTAINER_HEADER);
     index = lpg_get(data + LPG_CONTAINER_AT_INDEX, 8);

@@ -1,9 +1,6 @@
 /* libFuzzer: hostile blobs. Whatever lpgemm_validate() accepts must load as a view, unpack and multiply without
  * touching a byte that it should not; whatever it refuses must be refused by lpgemm_deserialize() too. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "layouts/packed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -13,20 +10,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 /* Larger matrices than this are only validated: a blob without codes may promise 2^31 rows. */
 enum { MAX_SIDE = 4096, ROWS = 2 };
 
-static void must(int condition) {
-  if (!condition) abort();
-}
-
 /* ---- the target ---- */
-
-static lpgemm_handle_t the_handle(void) {
-  static lpgemm_handle_t handle;
-  lpgemm_config_t config = {.size = sizeof config};
-  config.backend = LPGEMM_BACKEND_CPU;
-  config.num_threads = 1;
-  if (!handle) must(lpgemm_create(&handle, &config) == LPGEMM_SUCCESS);
-  return handle;
-}
 
 static void use(lpgemm_weights_t weights) {
   lpgemm_weights_info_t info = {.size = sizeof info};

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layouts/ggml.h"
+
 /* ---- bytes ---- */
 
 static uint8_t bytes[8192];
@@ -128,6 +130,41 @@ static void gguf(const char *directory) {
   }
 }
 
+static void pad(size_t alignment) {
+  while (used % alignment) number(1, 0);
+}
+
+/* Two matrices of each block type alone, since small files are tried far oftener than a large one with all of them. */
+static void gguf_types(const char *directory) {
+  enum { ROWS = 3, EXPERTS = 2, FIRST = 100 };
+#define TYPE(number, name, columns, bytes) {number, columns, ROWS * EXPERTS * (bytes)},
+  static const struct { uint32_t type, columns, bytes; } types[] = {LPG_GGML_TYPES(TYPE)};
+#undef TYPE
+  for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    add("GGUF", 4);
+    number(4, 3);
+    number(8, 2);
+    number(8, 0);
+    string("a.weight");
+    number(4, 3);
+    number(8, types[i].columns);
+    number(8, ROWS);
+    number(8, EXPERTS);
+    number(4, types[i].type);
+    number(8, 0);
+    string("a.scale");
+    number(4, 1);
+    number(8, 1);
+    number(4, 0);
+    number(8, (types[i].bytes + 31) / 32 * 32);
+    pad(32);
+    for (uint32_t b = 0; b < types[i].bytes; b++) number(1, b * 37 + i);
+    pad(32);
+    number(4, 0x3f800000); /* 1, the only one that most types can give back */
+    save(directory, "fuzz_gguf", FIRST + (int)i);
+  }
+}
+
 /* ---- configs ---- */
 
 static const char *const configs[] = {
@@ -149,6 +186,7 @@ static const char *const configs[] = {
 void seeds_files(const char *directory) {
   safetensors(directory);
   gguf(directory);
+  gguf_types(directory);
   for (int i = 0; i < (int)(sizeof configs / sizeof configs[0]); i++) {
     add(configs[i], strlen(configs[i]));
     save(directory, "fuzz_config", i);

@@ -509,7 +509,7 @@ typedef struct lpgemm_import {
   const lpgemm_tensor_t *tensors;
   size_t count;
   int32_t bits;    /* what the tensors cannot say; 0 = they do */
-  int64_t group_k; /* 0 = from the shapes */
+  int64_t group_k; /* 0 = K / groups of the shapes; set it where the last group is short */
   int64_t expert;  /* of a stack of experts [E][...]: which one; 0 for a plain matrix */
   int64_t n0, n1;  /* rows to take; n1 = 0: all */
   int64_t k0, k1;  /* columns to take, of the packed order; k1 = 0: all */

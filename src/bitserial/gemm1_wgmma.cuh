@@ -141,7 +141,7 @@ __device__ inline void multiply_planes(const gemm1_args &a, const gemm1_work &w,
   }
 }
 
-__global__ void __launch_bounds__(gemm1_threads, 1) gemm1_kernel(const __grid_constant__ gemm1_args a) {
+static __global__ void __launch_bounds__(gemm1_threads, 1) gemm1_kernel(const __grid_constant__ gemm1_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
   const gemm1_work w(a);
   const gemm1_barriers barriers = {shared_address(memory)};

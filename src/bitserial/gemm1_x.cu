@@ -68,7 +68,7 @@ __device__ inline int make_planes(const x_planes_args &a, const uint8_t *row, in
   return sum;
 }
 
-__global__ void __launch_bounds__(x_warps * 32) x_planes_kernel(const x_planes_args a) {
+static __global__ void __launch_bounds__(x_warps * 32) x_planes_kernel(const x_planes_args a) {
   __shared__ int sums[x_warps];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int tile = blockIdx.x / LPG_GEMM1_TILE_M, x_row = blockIdx.x % LPG_GEMM1_TILE_M;

@@ -534,8 +534,9 @@ lpgemm_status_t lpgemm_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weig
 
 /* Writes weights as GGUF blocks of type `ggml` (Q4_0 is 2, Q8_0 is 8, ...): n rows of k / block blocks, where the type
  * holds just these numbers; otherwise NOT_SUPPORTED says why. An import of GGUF blocks comes back byte for byte, but
- * for types that are expanded (IQ1 to IQ3, TQ1_0), which are refused. Blocks have no place for global_scale: only NVFP4
- * takes one, which then belongs into the tensor beside the blocks. out is host memory. */
+ * for the sign bit of NVFP4's scales, which means nothing and comes back 0, and for types that are expanded (IQ1 to
+ * IQ3, TQ1_0), which are refused. Blocks have no place for global_scale: only NVFP4 takes one, which then belongs into
+ * the tensor beside the blocks. out is host memory. */
 lpgemm_status_t lpgemm_export(lpgemm_handle_t handle, lpgemm_weights_t weights, int ggml, void *out, size_t out_bytes);
 lpgemm_status_t lpgemm_export_size(lpgemm_weights_t weights, int ggml, size_t *bytes);
 

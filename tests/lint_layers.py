@@ -167,6 +167,16 @@ def links(_):
                 yield f"{path}: {target}"
 
 
+def suites(sources):
+    """every suite of tests/ stands in the list of tests/main.c"""
+    listed = re.findall(r"\bSUITE\((\w+), [A-Z]+\)", sources["tests/main.c"])
+    for path, text in sources.items():
+        if path.startswith("tests/"):
+            for name in re.findall(r"^void suite_(\w+)\(", text, flags=re.M):
+                if name not in listed:
+                    yield f"{path}: suite_{name}"
+
+
 # A made-up include for each sort of room, and whether the table lets it stand.
 TRIALS = [
     ("src/kernels/gemm/gemm.cuh", "src/kernels/gemv/gemv_plan.h", False),  # a family another one
@@ -212,7 +222,7 @@ def selftest():
 def main():
     sources = {path: read(path) for path in files() if is_source(path)}
     failed = 0
-    rules = (includes, public_header, check_macros, assembly, symbols, lengths, loose_ends, links)
+    rules = (includes, public_header, check_macros, assembly, symbols, lengths, loose_ends, links, suites)
     for rule in rules:
         breaches = list(rule(sources))
         failed += bool(breaches)

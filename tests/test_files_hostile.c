@@ -120,8 +120,8 @@ static void lengths(void) {
         "{" ENTRY("a", "F6_E2M3", "[4]", "[0,3]") "," ENTRY("b", "BOOL", "[]", "[3,4]") "}",
         "{" ENTRY("b", "I16", "[1]", "[2,4]") "," ENTRY("a", "F8_E8M0", "[2]", "[0,2]") "}",
         "{" ENTRY("a", "U8", "[0]", "[0,0]") "," ENTRY("\\u00e4\\ud83d\\ude00", "F8_E5M2FNUZ", "[4]", "[0,4]") "}",
-        " { \"a\" : { \"dtype\" : \"U8\" , \"shape\" : [ 1 , 1 , 2 , 1 , 2 ] , \"data_offsets\" : [ 0 , 4 ] , "
-        "\"x\" : { \"y\" : [ null , true , false , -1.5e+3 , \"]}\\\"\" ] } } } "};
+        (" { \"a\" : { \"dtype\" : \"U8\" , \"shape\" : [ 1 , 1 , 2 , 1 , 2 ] , \"data_offsets\" : [ 0 , 4 ] , "
+         "\"x\" : { \"y\" : [ null , true , false , -1.5e+3 , \"]}\\\"\" ] } } } ")};
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
       lpgemm_file_t file = NULL;
       buffer b = safetensors_raw(headers[i], i < 2 ? 0 : 4);

@@ -82,8 +82,10 @@ CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:
 SRCS := $(filter-out src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%) $(if $(filter 1,$(EXPERIMENTAL)),,src/lut/gpu/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
   $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
+# What reads and draws suites of the benchmark is tested too.
+SUITE_SRCS := common drawn layers part random_cases shapes suite
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
-  $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o)
+  $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o) $(SUITE_SRCS:%=$(OBJ)/bench/%.o)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -158,7 +158,7 @@ static bench_error time_sustained(const bench_machine *machine, const bench_case
   r->spent.baseline = bench_now() - start;
   program[1] = (bench_program){launch, &d, d.copies};
   start = bench_now();
-  bench_error error = machine->time_sustained(program, programs, time);
+  bench_error error = machine->time_sustained(program, programs, machine->turn_seconds, time);
   r->spent.time = bench_now() - start;
   free_dense(&d);
   BENCH_TRY(error);
@@ -181,7 +181,7 @@ bench_error bench_time_baseline(const bench_machine *machine, const bench_case *
   if (!is_sustained(machine, c)) return burst(machine, c->baseline, c, &r->time, &r->rms_error);
   bench_error error = make_dense(machine, c->baseline, c, &d);
   const bench_program program = {launch, &d, d.copies};
-  if (!error) error = machine->time_sustained(&program, 1, &r->time);
+  if (!error) error = machine->time_sustained(&program, 1, machine->turn_seconds, &r->time);
   free_dense(&d);
   r->rms_error = d.rms_error;
   return error;

@@ -1,6 +1,7 @@
 /* lpgemm-bench: times a suite of cases, checks every one of them, and records what came out.
  *
- * usage: lpgemm-bench --suite NAME [--filter REGEX] [--backend cpu|cuda] [--record FILE] [--data DIR] [--benchmark_...]
+ * usage: lpgemm-bench --suite NAME [--filter REGEX] [--backend cpu|cuda] [--record FILE] [--data DIR] [--seed S]
+ *                     [--count N] [--part I/N] [--done FILE] [--turn SECONDS] [--benchmark_...]
  *
  * docs/benchmarks.md says what is measured and how. The exit code is 0 only if every case was right and the run is not
  * void. */
@@ -9,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "gbench.h"
+#include "part.h"
 #include "run.h"
 #include "suite.h"
 #include "table.h"
@@ -17,16 +20,20 @@
 /* ---- the command line ---- */
 
 typedef struct options {
-  const char *suite, *filter, *record, *data, *backend;
+  const char *suite, *filter, *record, *data, *backend, *seed, *count, *part, *done, *turn;
   int own_format; /* Google Benchmark prints, and the table goes to stderr */
   int list, help;
 } options;
 
 static const char usage[] =
     "usage: lpgemm-bench --suite NAME [--filter REGEX] [--backend cpu|cuda] [--record FILE] [--data DIR]\n"
+    "                    [--seed S] [--count N] [--part I/N] [--done FILE] [--turn SECONDS]\n"
     "                    [--benchmark_format=json] [--benchmark_out=FILE] [--benchmark_list_tests]\n"
     "       lpgemm-bench --help\n"
     "NAME is a file of DIR/bench/suites/ without .txt; DIR is . by default. FILE is written as JSON.\n"
+    "S and N replace the seed and the number of drawn cases. --part runs every N-th case from the I-th on, without "
+    "those\n"
+    "that the record of --done has. SECONDS is the most that a program runs at a time from 65 rows on.\n"
     "docs/benchmarks.md says what is measured. The exit code is 0 if every case was right and the run is not void.\n";
 
 static int starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
@@ -36,11 +43,9 @@ static bench_error read_options(int argc, char **argv, options *o) {
   *o = (options){.data = "."};
   struct {
     const char *name, **value;
-  } known[] = {{"--suite", &o->suite},
-               {"--filter", &o->filter},
-               {"--backend", &o->backend},
-               {"--record", &o->record},
-               {"--data", &o->data}};
+  } known[] = {{"--suite", &o->suite}, {"--filter", &o->filter}, {"--backend", &o->backend}, {"--record", &o->record},
+               {"--data", &o->data},   {"--seed", &o->seed},     {"--count", &o->count},     {"--part", &o->part},
+               {"--done", &o->done},   {"--turn", &o->turn}};
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--help") == 0) {
       o->help = 1;
@@ -81,8 +86,6 @@ static bench_error start_gbench(int argc, char **argv, const options *o) {
 
 /* ---- the run ---- */
 
-enum { RECORD_SECONDS = 5 };
-
 static bench_machine machine;
 static bench_case *cases;
 static bench_result *results;
@@ -91,21 +94,13 @@ static FILE *table;
 static bench_run this_run;
 static const char *record; /* path, or NULL */
 
-/* What was measured so far, for the case that the run is cut short. */
-static void keep_record(void) {
-  static double last;
-  if (!record || bench_now() - last < RECORD_SECONDS) return;
-  if (last > 0) bench_write_record(&this_run, record); /* the end of the run says it if that fails */
-  last = bench_now();
-}
-
 static void run_case(void *context, gbench_report *report) {
   bench_case *c = context;
   bench_result *r = &results[c - cases];
   bench_run_case(&machine, c, r);
   done[c - cases] = 1;
   bench_print_case(table, c, r);
-  keep_record();
+  if (record) bench_write_record(&this_run, record); /* a run may be cut short; its end says it if this fails */
   if (r->error[0]) {
     report->error = r->error;
     return;
@@ -153,9 +148,41 @@ static void add_context(void) {
   gbench_context("void", this_run.void_because ? this_run.void_because : "");
 }
 
+static bench_error read_count(const char *name, const char *text, int64_t *value) {
+  char *end = NULL;
+  if (!text) return NULL;
+  *value = strtoll(text, &end, 10);
+  BENCH_CHECK(*text && !*end && *value >= 1, "%s is '%s', not a number from 1 on", name, text);
+  return NULL;
+}
+
+/* Registers the cases of this run. */
+static bench_error choose_cases(const options *o, int count) {
+  char *skip = calloc((size_t)count + 1, 1);
+  bench_part part;
+  BENCH_CHECK(skip, "out of memory");
+  bench_error error = bench_read_part(o->part, &part);
+  if (!error) error = bench_skip_recorded(o->done, cases, count, skip);
+  for (int i = 0; !error && i < count; i++) {
+    if (bench_in_part(&part, i) && !skip[i]) gbench_register(cases[i].name, run_case, &cases[i]);
+  }
+  free(skip);
+  return error;
+}
+
+static bench_error read_turn(const options *o) {
+  char *end = NULL;
+  if (!o->turn) return NULL;
+  machine.turn_seconds = strtod(o->turn, &end);
+  BENCH_CHECK(!*end && machine.turn_seconds >= 2 * BENCH_WINDOW_SECONDS, "--turn is '%s', not a number from %g on",
+              o->turn, 2 * BENCH_WINDOW_SECONDS);
+  return NULL;
+}
+
 static bench_error open_machine(const options *o) {
   int cuda = o->backend ? strcmp(o->backend, "cuda") == 0 : lpgemm_backend_available(LPGEMM_BACKEND_CUDA);
   BENCH_TRY(cuda ? bench_open_cuda(&machine) : bench_open_cpu(&machine));
+  BENCH_TRY(read_turn(o));
   return machine.bandwidth(&machine);
 }
 
@@ -165,15 +192,18 @@ static bench_error run_suite(int argc, char **argv, int *failed) {
   BENCH_TRY(read_options(argc, argv, &o));
   if (o.help) return fputs(usage, stdout), NULL;
   BENCH_TRY(start_gbench(argc, argv, &o));
-  BENCH_TRY(bench_read_suite(o.data, o.suite, &cases, &count));
+  bench_draw instead = {0, 0};
+  BENCH_TRY(read_count("--seed", o.seed, &instead.seed));
+  BENCH_TRY(read_count("--count", o.count, &instead.count));
+  BENCH_TRY(bench_read_suite(o.data, o.suite, &instead, &cases, &count));
   results = calloc((size_t)count + 1, sizeof *results);
   done = calloc((size_t)count + 1, 1);
   BENCH_CHECK(results && done, "out of memory");
-  for (int i = 0; i < count; i++) gbench_register(cases[i].name, run_case, &cases[i]);
+  BENCH_TRY(choose_cases(&o, count));
   if (o.list) return gbench_run(0), NULL;
 
   BENCH_TRY(open_machine(&o));
-  this_run = (bench_run){o.suite, &machine, void_because(), cases, results, done, count};
+  this_run = (bench_run){o.suite, &machine, void_because(), cases, results, done, count, instead.seed, o.part};
   table = o.own_format ? stderr : stdout;
   record = o.record;
   add_context();

@@ -40,6 +40,9 @@ typedef struct bench_case {
   int64_t seed;                     /* REGRET: what the case was drawn with, 0 = it was written */
   double within;                    /* REGRET: kernels are tried up to so many times the least estimate */
   int tune;                         /* REGRET: tune as well, and say what is chosen then */
+  int64_t draw;                     /* number of a drawn case, 0 = it was written */
+  const char *use;                  /* of a drawn case: "usual" or "other" kinds of weights; else "" */
+  int checks_samples;               /* GEMM: sampled outputs only, and not all by the slow kernel */
 } bench_case;
 
 /* Microseconds of one launch: the median over the replays of a burst, or over the rounds at the clock of sustained
@@ -83,6 +86,7 @@ typedef struct bench_result {
   char error[512]; /* "" = right; a case that is wrong has no time */
   char kernel[64], family[32];
   char checked[96]; /* how */
+  char plan[256];   /* of a product: how the kernel is launched */
   bench_time time;
   bench_spent spent;
   double bytes;            /* what must move through memory at least; NAN: does not matter */

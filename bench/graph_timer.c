@@ -178,7 +178,6 @@ static bench_error run_window(timer *t, int64_t first, bench_window *window) {
 static bench_error run_turn(timer *t, bench_turn *turn) {
   bench_window window;
   int64_t next = 1;
-  *turn = (bench_turn){.windows = 0};
   BENCH_CUDA(cudaEventRecord(t->event[0], t->stream));
   BENCH_TRY(enqueue(t, next));
   while (!bench_turn_over(turn)) {
@@ -190,11 +189,15 @@ static bench_error run_turn(timer *t, bench_turn *turn) {
   return NULL;
 }
 
-static bench_error take_turns(timer *t, const bench_program *program, int programs, bench_time *time) {
+static bench_error take_turns(timer *t, const bench_program *program, int programs, double turn_seconds,
+                              bench_time *time) {
   bench_turn turn[MAX_PROGRAMS][BENCH_ROUNDS];
   for (int p = 0; p < programs; p++) BENCH_TRY(prepare(&t[p], &program[p]));
   for (int round = 0; round < BENCH_ROUNDS; round++) {
-    for (int p = 0; p < programs; p++) BENCH_TRY(run_turn(&t[p], &turn[p][round]));
+    for (int p = 0; p < programs; p++) {
+      turn[p][round] = (bench_turn){.most_seconds = turn_seconds};
+      BENCH_TRY(run_turn(&t[p], &turn[p][round]));
+    }
   }
   for (int p = 0; p < programs; p++) {
     time[p] = bench_time_of_turns(turn[p]);
@@ -205,9 +208,9 @@ static bench_error take_turns(timer *t, const bench_program *program, int progra
 }
 
 bench_error bench_graph_time_sustained(cudaStream_t stream, const bench_program *program, int programs,
-                                       bench_time *time) {
+                                       double turn_seconds, bench_time *time) {
   timer t[MAX_PROGRAMS] = {{.stream = stream}, {.stream = stream}};
-  bench_error error = take_turns(t, program, programs, time);
+  bench_error error = take_turns(t, program, programs, turn_seconds, time);
   for (int p = 0; p < programs; p++) free_timer(&t[p]);
   return error;
 }

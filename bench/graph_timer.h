@@ -26,6 +26,6 @@ bench_error bench_graph_time_quickly(cudaStream_t stream, bench_launch launch, v
 /* The same graphs replayed without a gap, one program after the other, each until its clock is steady: clock.h. One or
  * two programs. */
 bench_error bench_graph_time_sustained(cudaStream_t stream, const bench_program *program, int programs,
-                                       bench_time *time);
+                                       double turn_seconds, bench_time *time);
 
 #endif

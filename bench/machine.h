@@ -31,6 +31,7 @@ typedef struct bench_machine {
   const char *reference;                    /* family of the slow, obviously right kernel */
   const char *blas;                         /* name of the baseline library */
   double read_gbps, copy_gbps;              /* measured by bandwidth(); copy counts bytes read and bytes written */
+  double turn_seconds;                      /* the most of one turn at the clock of sustained work */
   size_t rotate_bytes; /* weights rotate over at least as many bytes, so that no cache keeps them */
 
   bench_error (*bandwidth)(struct bench_machine *machine);
@@ -53,7 +54,7 @@ typedef struct bench_machine {
   bench_error (*time_host)(bench_launch launch, void *context, bench_time *time); /* what a launch costs the host */
   /* One or two programs at the clock of sustained work (clock.h), a time for each. NULL: the machine knows bursts only.
    */
-  bench_error (*time_sustained)(const bench_program *program, int programs, bench_time *time);
+  bench_error (*time_sustained)(const bench_program *program, int programs, double turn_seconds, bench_time *time);
   char settled_by[160]; /* in what windows agree: "SM clock", or "time: " and why not */
 
   /* out[row] = Euclidean norm of a row; ld elements from one row to the next. */

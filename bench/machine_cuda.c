@@ -4,6 +4,7 @@
 
 #include "../tests/ref/gemm_ref.h"
 #include "bandwidth.h"
+#include "clock.h"
 #include "cublas.h"
 #include "device.h"
 #include "graph_timer.h"
@@ -78,8 +79,8 @@ static bench_error time_host(bench_launch launch, void *context, bench_time *tim
   return bench_host_cost(launch, context, synchronize, time);
 }
 
-static bench_error time_sustained(const bench_program *program, int programs, bench_time *time) {
-  return bench_graph_time_sustained(stream, program, programs, time);
+static bench_error time_sustained(const bench_program *program, int programs, double turn_seconds, bench_time *time) {
+  return bench_graph_time_sustained(stream, program, programs, turn_seconds, time);
 }
 
 static bench_error row_norms(lpgemm_dtype_t type, const void *matrix, int64_t rows, int64_t columns, int64_t ld,
@@ -140,6 +141,7 @@ bench_error bench_open_cuda(bench_machine *machine) {
                              .reference = "generic",
                              .blas = "cuBLAS",
                              .rotate_bytes = (size_t)1 << 30,
+                             .turn_seconds = BENCH_MOST_SECONDS,
                              .bandwidth = bandwidth,
                              .use_threads = use_threads,
                              .allocate = allocate,

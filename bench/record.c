@@ -92,6 +92,9 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
           (long long)c->x_gap, c->batch_invariant ? "yes" : "no", c->gives_tables ? "given" : "no", c->threads);
   put_text(file, "kernel", r->kernel, ", ");
   put_text(file, "family", r->family, ",\n     ");
+  put_text(file, "plan", r->plan, ",\n     ");
+  if (c->draw) fprintf(file, "\"draw\": %lld, ", (long long)c->draw);
+  if (c->draw) put_text(file, "use", c->use, ", ");
   put_number(file, "us", r->time.us, ", ");
   put_number(file, "us_min", r->time.us_min, ", ");
   put_number(file, "us_max", r->time.us_max, ", ");
@@ -125,7 +128,7 @@ static void put_rule(FILE *file, const bench_machine *machine) {
   put_number(file, "agreement", BENCH_AGREEMENT, ", ");
   put_text(file, "settled_by", machine->settled_by, ", ");
   put_number(file, "least_s", BENCH_LEAST_SECONDS, ", ");
-  put_number(file, "most_s", BENCH_MOST_SECONDS, ", ");
+  put_number(file, "most_s", machine->turn_seconds, ", ");
   fprintf(file, "\"rounds\": %d},\n  ", BENCH_ROUNDS);
 }
 
@@ -147,7 +150,8 @@ static void put_run(FILE *file, const bench_run *run) {
   put_number(file, "copy_gbps", run->machine->copy_gbps, ",\n  ");
   put_text(file, "void", run->void_because ? run->void_because : "", ",\n  ");
   put_rule(file, run->machine);
-  fprintf(file, "\"suite_cases\": %d,\n  \"cases\": [", run->count);
+  put_text(file, "part", run->part ? run->part : "1/1", ",\n  ");
+  fprintf(file, "\"seed\": %lld,\n  \"suite_cases\": %d,\n  \"cases\": [", (long long)run->seed, run->count);
   int first = 1;
   for (int i = 0; i < run->count; i++) {
     if (!run->done[i]) continue;

@@ -12,6 +12,8 @@ typedef struct bench_run {
   const bench_result *results;
   const char *done; /* [count]: 1 = this case ran */
   int count;
+  int64_t seed;     /* that drawn cases have instead of the suite's; 0: the suite's */
+  const char *part; /* "1/5"; NULL: all */
 } bench_run;
 
 /* The commit that this program was built from; LPGEMM_COMMIT in the environment overrides it. */

@@ -50,11 +50,13 @@ static bench_error find_kernel(const bench_machine *machine, const lpgemm_run_ar
   return NULL;
 }
 
-/* The kernel that a call takes: the first word of its explanation. */
+/* The kernel that a call takes: the first word of its explanation; and its plan. */
 static bench_error chosen_kernel(const bench_machine *machine, const lpgemm_run_args_t *args, char name[64],
-                                 char family[32]) {
-  char text[256];
+                                 char family[32], char plan[256]) {
+  char text[512];
   BENCH_LPGEMM(lpgemm_explain(machine->handle, args, text, sizeof text));
+  const char *line = strstr(text, "  plan: ");
+  if (line) snprintf(plan, 256, "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
   text[strcspn(text, ":")] = 0;
   return find_kernel(machine, args, text, NULL, name, family);
 }
@@ -66,6 +68,7 @@ static bench_error check(bench_operands *g, const bench_case *c, bench_result *r
   bench_error error = bench_check_samples(g->machine, &p, &r->rms_error);
   BENCH_CHECK(!error, "%s: %s", r->kernel, error);
   snprintf(r->checked, sizeof r->checked, "sampled outputs by fp64");
+  if (c->checks_samples) return NULL;
   g->args.tables = NULL; /* the reference reads none, and x is there */
   g->args.tables_bytes = 0;
   BENCH_TRY(find_kernel(g->machine, &g->args, g->machine->reference, r->kernel, name, family));
@@ -91,7 +94,7 @@ static bench_error run(bench_operands *g, const bench_case *c, bench_result *r) 
     g->args.kernel = forced;
   }
   BENCH_TRY(bench_bind_workspace(g, &g->args)); /* the choice depends on it */
-  BENCH_TRY(chosen_kernel(g->machine, &g->args, r->kernel, r->family));
+  BENCH_TRY(chosen_kernel(g->machine, &g->args, r->kernel, r->family, r->plan));
   const lpgemm_run_args_t args = g->args; /* check() goes on without tables */
   double start = bench_now();
   BENCH_TRY(check(g, c, r));
@@ -109,10 +112,11 @@ static bench_weights kept;
 void bench_free_gemm(const bench_machine *machine) { bench_free_weights(machine, &kept); }
 
 bench_error bench_run_gemm(const bench_machine *machine, const bench_case *c, bench_result *r) {
-  if (!kept.copy || memcmp(&kept.desc, &c->desc, sizeof kept.desc) != 0) {
+  const int has_norms = kept.norm != NULL;
+  if (!kept.copy || (!has_norms && !c->checks_samples) || memcmp(&kept.desc, &c->desc, sizeof kept.desc) != 0) {
     double start = bench_now();
     bench_free_gemm(machine);
-    bench_error error = bench_make_weights(machine, &c->desc, &kept);
+    bench_error error = (c->checks_samples ? bench_rotate_weights : bench_make_weights)(machine, &c->desc, &kept);
     r->spent.weights = bench_now() - start;
     if (error) bench_free_gemm(machine);
     BENCH_TRY(error);

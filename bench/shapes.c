@@ -4,27 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+bench_error bench_add_shape(bench_shapes *shapes, const bench_shape *shape) {
+  bench_shape *more = realloc(shapes->shape, (size_t)(shapes->count + 1) * sizeof *more);
+  BENCH_CHECK(more, "out of memory");
+  shapes->shape = more;
+  shapes->shape[shapes->count++] = *shape;
+  return NULL;
+}
+
 static bench_error read_list(const char *data, const char *list, bench_shapes *shapes) {
   char path[1024], line[256];
   snprintf(path, sizeof path, "%s/tests/shapes/%s", data, list);
   FILE *file = fopen(path, "r");
   BENCH_CHECK(file, "cannot open %s: --data must name the folder that holds tests/shapes", path);
-  while (fgets(line, sizeof line, file)) {
+  bench_error error = NULL;
+  while (!error && fgets(line, sizeof line, file)) {
     bench_shape shape;
     long long n, k;
     if (line[0] == '#' || sscanf(line, "%63s %lld %lld", shape.name, &n, &k) != 3) continue;
     shape.n = n;
     shape.k = k;
-    bench_shape *more = realloc(shapes->shape, (size_t)(shapes->count + 1) * sizeof *more);
-    if (!more) {
-      fclose(file);
-      return bench_fail("out of memory");
-    }
-    shapes->shape = more;
-    shapes->shape[shapes->count++] = shape;
+    error = bench_add_shape(shapes, &shape);
   }
   fclose(file);
-  return NULL;
+  return error;
 }
 
 bench_error bench_read_shapes(const char *data, bench_shapes *shapes) {

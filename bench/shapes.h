@@ -16,6 +16,7 @@ typedef struct bench_shapes {
 
 /* Reads DATA/tests/shapes/model.txt and papers.txt: lines "name n k". */
 bench_error bench_read_shapes(const char *data, bench_shapes *shapes);
+bench_error bench_add_shape(bench_shapes *shapes, const bench_shape *shape);
 void bench_free_shapes(bench_shapes *shapes);
 
 /* The next shape from *at on that fits: "NxK" is itself, "llama3-8b.*" is every name that starts so, a name is one. 1

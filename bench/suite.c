@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layers.h"
 #include "random_cases.h"
 #include "shapes.h"
 
@@ -159,6 +160,21 @@ static bench_error set_threads(bench_case *c, const char *text) {
 
 static bench_error set_seed(bench_case *c, const char *text) { return read_number(text, 1, &c->seed); }
 
+static bench_error set_draw(bench_case *c, const char *text) { return read_number(text, 1, &c->draw); }
+
+static bench_error set_use(bench_case *c, const char *text) {
+  static const char *const words[] = {"usual", "other"};
+  int word;
+  BENCH_TRY(read_word(text, words, 2, &word));
+  c->use = words[word];
+  return NULL;
+}
+
+static bench_error set_check(bench_case *c, const char *text) {
+  static const char *const words[] = {"all", "samples"};
+  return read_word(text, words, 2, &c->checks_samples);
+}
+
 static bench_error set_tune(bench_case *c, const char *text) {
   static const char *const words[] = {"no", "yes"};
   return read_word(text, words, 2, &c->tune);
@@ -202,7 +218,10 @@ static const struct {
     {"seed", NULL, set_seed},
     {"within", NULL, set_within},
     {"tune", NULL, set_tune},
+    {"use", NULL, set_use},
+    {"check", NULL, set_check},
     {"m", "m", set_m},
+    {"draw", "draw", set_draw},
 };
 enum { KEYS = sizeof keys / sizeof keys[0], MAX_VALUES = 32 };
 
@@ -294,6 +313,7 @@ static bench_error make_case(const suite_line *line, const bench_shape *shape, i
   c->desc.k = shape->k;
   c->m = 1;
   c->within = 4;
+  c->use = "";
   snprintf(c->shape, sizeof c->shape, "%s", shape->name);
   BENCH_TRY(set_x(c, "f16"));
   c->out_type = LPGEMM_F16;
@@ -348,7 +368,9 @@ static bench_error add_line(const bench_shapes *shapes, char *text, bench_case *
 
 typedef struct reading {
   const char *data;
-  bench_shapes shapes;
+  const bench_draw *instead;
+  bench_shapes shapes, layers;
+  bench_kinds kinds;
   bench_case *cases;
   int count;
 } reading;
@@ -360,6 +382,29 @@ static bench_error add_text(void *context, char *text) {
   return add_line(&r->shapes, text, &r->cases, &r->count);
 }
 
+static bench_error add_layer_text(void *context, char *text) {
+  reading *r = context;
+  return add_line(&r->layers, text, &r->cases, &r->count);
+}
+
+/* What follows the first word of a line if that is `word`, else NULL. */
+static char *after(char *text, const char *word) {
+  text += strspn(text, " \t");
+  const size_t length = strlen(word);
+  return strncmp(text, word, length) == 0 && text[length] == ' ' ? text + length : NULL;
+}
+
+static bench_error add_any(reading *r, char *text) {
+  char *rest;
+  if ((rest = after(text, "random"))) return bench_draw_lines(rest, add_text, r);
+  if ((rest = after(text, "kind"))) return bench_add_kind(rest, &r->kinds);
+  if ((rest = after(text, "drawn"))) {
+    const int of_layers = strstr(rest, "from=layers") != NULL;
+    return bench_draw_cases(rest, r->instead, &r->kinds, &r->layers, of_layers ? add_layer_text : add_text, r);
+  }
+  return add_text(r, text);
+}
+
 static bench_error add_lines(reading *r, FILE *file, const char *path, int depth) {
   char text[1024], name[64];
   for (int number = 1; fgets(text, sizeof text, file); number++) {
@@ -369,9 +414,7 @@ static bench_error add_lines(reading *r, FILE *file, const char *path, int depth
       BENCH_TRY(add_file(r, name, depth + 1));
       continue;
     }
-    int drawn = 0;
-    bench_error error = sscanf(text, " random %n", &drawn) >= 0 && drawn ? bench_draw_lines(text + drawn, add_text, r)
-                                                                         : add_text(r, text);
+    bench_error error = add_any(r, text);
     BENCH_CHECK(!error, "%s, line %d: %s", path, number, error);
   }
   return NULL;
@@ -416,13 +459,17 @@ static bench_error check_names(const reading *r, const char *suite) {
   return NULL;
 }
 
-bench_error bench_read_suite(const char *data, const char *name, bench_case **cases, int *count) {
-  reading r = {.data = data};
+bench_error bench_read_suite(const char *data, const char *name, const bench_draw *instead, bench_case **cases,
+                             int *count) {
+  reading r = {.data = data, .instead = instead};
   bench_error error = bench_read_shapes(data, &r.shapes);
+  if (!error) error = bench_add_layers(data, &r.layers);
   if (!error) error = add_file(&r, name, 0);
   if (!error) error = check_names(&r, name);
   if (!error) error = gather(&r);
   bench_free_shapes(&r.shapes);
+  bench_free_shapes(&r.layers);
+  free(r.kinds.kind);
   *cases = r.cases;
   *count = r.count;
   return error;

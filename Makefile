@@ -318,8 +318,9 @@ fuzz: ## fuzz blobs, tuning files and checkpoint files, FUZZ_SECONDS each (needs
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
 
 .PHONY: golden
-golden: tests ## write tests/golden/ anew: which kernels GPUs that are not here take for what, and their plans
+golden: tests ## write tests/golden/ anew: which cases are drawn, which kernels GPUs that are not here take for what, and their plans
 	LPGEMM_TEST_GOLDEN=write $(BUILD)/lpgemm-tests dispatch/mapping/golden
+	LPGEMM_TEST_GOLDEN=write $(BUILD)/lpgemm-tests bench_drawn/golden
 
 # ---- packaging ----
 

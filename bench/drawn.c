@@ -148,7 +148,7 @@ static bench_error draw_shape(draws *d, const bench_kinds *kinds, drawn_case *c)
   return bench_fail("no matrix is small enough");
 }
 
-/* A kind whose groups do not fit into K is drawn again, and so is a layer that is too large where one may be drawn. */
+/* What does not fit is drawn again: a kind whose groups are no part of K, a layer that is too large. */
 static bench_error draw_layer(draws *d, const bench_kinds *kinds, const bench_shapes *layers, int64_t index, int is_all,
                               drawn_case *c) {
   const int64_t band = index % BANDS;
@@ -173,6 +173,7 @@ bench_error bench_draw_cases(char *text, const bench_draw *instead, const bench_
   for (int64_t i = 0; i < count; i++) {
     drawn_case c;
     char line[512];
+    if (!w.count && !fits(layers->shape[i / BANDS].n, layers->shape[i / BANDS].k)) continue;
     BENCH_TRY(w.is_layers ? draw_layer(&d, kinds, layers, i, !w.count, &c) : draw_shape(&d, kinds, &c));
     snprintf(line, sizeof line, "gemm shape=%s m=%lld%s baseline=f16 check=samples draw=%lld", c.shape, (long long)c.m,
              c.kind.words, (long long)(i + 1));

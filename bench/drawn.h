@@ -25,8 +25,8 @@ typedef struct bench_draw {
 bench_error bench_add_kind(const char *text, bench_kinds *kinds);
 
 /* "count=300 seed=7", perhaps "from=layers": draws so many lines of the operation gemm and hands each to `add`. Without
- * `from`, N and K are drawn; with it, the matrices are `layers`, and count=all is each of them once in each band of
- * rows. */
+ * `from`, N and K are drawn; with it, the matrices are `layers`, and count=all is each that is not too large
+ * once in each band of rows. */
 bench_error bench_draw_cases(char *text, const bench_draw *instead, const bench_kinds *kinds,
                              const bench_shapes *layers, bench_add_line add, void *context);
 

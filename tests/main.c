@@ -23,6 +23,7 @@ enum {
   SUITE(layouts, CPU)         \
   SUITE(numbers, CPU)         \
   SUITE(bench_clock, CPU)     \
+  SUITE(bench_drawn, CPU)     \
   SUITE(capture, CUDA)        \
   SUITE(device, CUDA)         \
   SUITE(import_device, CUDA)  \

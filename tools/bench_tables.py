@@ -5,6 +5,8 @@
     bench_tables.py --check FILE...          fails unless they are up to date
     bench_tables.py --summary BARS NAME      what bench/bars/BARS.txt asks for against what was measured, and how many
                                              times as fast as the baseline; fails unless every bar is met
+    bench_tables.py --score NAME             the score of drawn cases (bench_score.py); NAME.json is a file anywhere,
+                                             and then of sources that were not committed, too
     bench_tables.py --selftest
 
 A marker names a record (several joined by +, where a suite was run in parts) and a view, and may select cases by fields
@@ -39,6 +41,7 @@ sys.dont_write_bytecode = True
 import bench_bars  # noqa: E402
 import bench_plot  # noqa: E402
 import bench_records  # noqa: E402
+import bench_score  # noqa: E402
 
 MARKER = re.compile(r"^(<!-- bench: ([^\n]*?) -->\n).*?(<!-- end -->)", re.S | re.M)
 PLOT = re.compile(r"^<!-- plot: ([^\n]*?) -->", re.M)
@@ -254,6 +257,26 @@ def summary(bars, name, root=bench_records.ROOT):
     return int(bool(missed or refused))
 
 
+def score(names):
+    """Records, or files of runs that need not be shown: those are not checked, and their failed cases are named."""
+    refused = []
+    try:
+        if not names.endswith(".json"):
+            cases, refused, records = bench_records.load(names)
+        else:
+            records = [bench_records.read(path) for path in names.split("+")]
+            every = [bench_records.with_derived(c) for record in records for c in record["cases"]]
+            cases = [c for c in every if not c["error"]]
+            refused = [f"{c['name']} failed: {c['error']}" for c in every if c["error"]]
+            records = [{**record, "shown": list(map(bench_records.with_derived, record["cases"]))} for record in records]
+    except bench_records.Refused as error:
+        sys.exit(str(error))
+    print(f"{bench_score.score(cases, markdown)}\n\n{captions(records)}.")
+    for reason in refused:
+        print(reason, file=sys.stderr)
+    return int(bool(refused))
+
+
 # ---- the test of this file: a repository of its own, with one kernel ----
 
 GENERATOR = """import collections
@@ -431,6 +454,7 @@ def selftest():
         assert "| 12.3 | 10.0 | 0.81 | 3000 | 30.0 | 2.43 |" in as_list([changed()])
         test_views()
         test_clock()
+        bench_score.selftest(changed(), markdown)
         test_bars(root)
         with contextlib.redirect_stderr(io.StringIO()):
             test_documents(root, after, record)
@@ -440,6 +464,8 @@ def selftest():
 if __name__ == "__main__":
     if sys.argv[1:] == ["--selftest"]:
         selftest()
+    elif len(sys.argv) == 3 and sys.argv[1] == "--score":
+        sys.exit(score(sys.argv[2]))
     elif len(sys.argv) == 4 and sys.argv[1] == "--summary":
         sys.exit(summary(*sys.argv[2:]))
     elif len(sys.argv) > 2 and sys.argv[1] in ("--update", "--check"):

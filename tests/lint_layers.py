@@ -40,7 +40,7 @@ ALLOWED = {
     "src/kernels/*/": CUDA + SHARED,  # a family
     "src/bitserial/": CUDA + SHARED,
     "src/lut/gpu/": CUDA + SHARED,
-    "tests/": PUBLIC + ["src/", "tests/", "bench/clock.h"],
+    "tests/": PUBLIC + ["src/", "tests/", "bench/clock.h", "bench/part.h", "bench/suite.h"],
     "tests/ref/": PUBLIC,
     "tests/ref/format_reader": [],
     "tests/consumer/": PUBLIC,

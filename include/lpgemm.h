@@ -267,8 +267,9 @@ const char *lpgemm_device_name(lpgemm_handle_t handle);
 /* Later calls work on this stream. The workspace stays bound. */
 lpgemm_status_t lpgemm_set_stream(lpgemm_handle_t handle, lpgemm_stream_t stream);
 
-/* CPU backend: later calls use so many threads (0 = one a core), with results equal to the bit for the same kernel. Each
- * number of threads has its own choices of kernels and its own tuning; neither is lost. The CUDA backend ignores it. */
+/* CPU backend: later calls use so many threads (0 = one a core), with results equal to the bit for the same kernel.
+ * Each number of threads has its own choices of kernels and its own tuning; neither is lost. The CUDA backend ignores
+ * it. */
 lpgemm_status_t lpgemm_set_num_threads(lpgemm_handle_t handle, int32_t num_threads);
 
 /* Binds memory of the backend's kind, 256-byte aligned, until it is replaced; NULL, 0 unbinds. See

@@ -104,7 +104,7 @@ static lpgemm_status_t time_kernels(lpgemm_handle_t handle, trial *t, double dea
       best_time = time;
     }
   }
-  return lpgemm_i_tuning_put(handle->tuning, &problem, best->name, best_time);
+  return lpgemm_i_tuning_put(handle->tuning, &problem, handle->device.threads, best->name, best_time);
 }
 
 static void release_trial(lpgemm_handle_t handle, trial *t) {

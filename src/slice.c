@@ -1,5 +1,5 @@
-/* A run of some rows of W: the call of all rows, with everything that runs along N moved to the first of them. Row tiles
- * lie one after the other in every section, so kernels see a smaller matrix and know of nothing. */
+/* A run of some rows of W: the call of all rows, with everything that runs along N moved to the first of them. Row
+ * tiles lie one after the other in every section, so kernels see a smaller matrix and know of nothing. */
 #include "internal.h"
 
 lpgemm_status_t lpgemm_i_check_slice(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_run_args_t *args) {

@@ -209,7 +209,8 @@ static lpgemm_status_t pack_on_host(lpgemm_handle_t handle, const plan *p, int64
   const lpgemm_status_t status = lpgemm_i_parallel(handle->pool, threads, pack_task, &j);
   const int64_t refused = atomic_load(&j.refused);
   lpg_refusal refusal = {0};
-  if (status == LPGEMM_SUCCESS && refused < bands) (void)pack_one(&j, refused, j.memory, content, &refusal); /* once more, for its place */
+  if (status == LPGEMM_SUCCESS && refused < bands)
+    (void)pack_one(&j, refused, j.memory, content, &refusal); /* once more, for its place */
   free(j.memory);
   LPG_TRY(status);
   if (refused < bands) return refuse(p, refused, &refusal);

@@ -229,6 +229,11 @@ typedef enum lpgemm_backend {
   LPGEMM_BACKEND_CUDA = 2
 } lpgemm_backend_t;
 
+/* Threads of the caller's: runs task(work, i) for every i from 0 to count - 1, each once, in any order, on any threads
+ * and as many at a time as it likes, and returns when all are done. context: config.parallel_context. */
+typedef void (*lpgemm_task_t)(void *work, int64_t i);
+typedef void (*lpgemm_parallel_for_t)(void *context, lpgemm_task_t task, void *work, int64_t count);
+
 typedef struct lpgemm_config {
   size_t size;
   lpgemm_backend_t backend;
@@ -236,6 +241,12 @@ typedef struct lpgemm_config {
   int32_t num_threads;         /* CPU backend: threads of this handle; 0 = one a core */
   lpgemm_dtype_t default_type; /* x_type and y_type where a call leaves them 0; default LPGEMM_F16 */
   uint32_t reserved[3];
+  /* appended since 0.1.0: a struct that ends here is accepted */
+  lpgemm_parallel_for_t parallel_for; /* CPU backend: the handle starts no threads and works on the caller's, cut into
+                                         at most num_threads tasks; NULL = threads of its own. A parallel_for that
+                                         leaves out tasks, or does not wait, fails the call: INVALID_ARGUMENT. While it
+                                         waits it may run other work, but none with this handle */
+  void *parallel_context;
 } lpgemm_config_t;
 
 /* Makes a handle; config may be NULL. LPGEMM_NO_BACKEND if the backend that is asked for is not there. */
@@ -255,6 +266,11 @@ const char *lpgemm_device_name(lpgemm_handle_t handle);
 
 /* Later calls work on this stream. The workspace stays bound. */
 lpgemm_status_t lpgemm_set_stream(lpgemm_handle_t handle, lpgemm_stream_t stream);
+
+/* CPU backend: later calls use so many threads (0 = one a core), with results equal to the bit for the same kernel.
+ * Each number of threads has its own choices of kernels and its own tuning; neither is lost. The CUDA backend ignores
+ * it. */
+lpgemm_status_t lpgemm_set_num_threads(lpgemm_handle_t handle, int32_t num_threads);
 
 /* Binds memory of the backend's kind, 256-byte aligned, until it is replaced; NULL, 0 unbinds. See
  * lpgemm_workspace_size(). Its content is never read before it is written: it needs no clearing. */
@@ -679,6 +695,10 @@ typedef struct lpgemm_run_args {
   int32_t batch_invariant; /* 1: a row's bits do not depend on m, its place or the other rows */
   const char *kernel;      /* forces a kernel by its name; NULL = automatic */
   uint32_t reserved[4];
+  /* appended since 0.1.0: a struct that ends here is accepted */
+  int64_t n_begin, n_end; /* CPU backend: computes these rows of W alone, into the same columns of Y, with the bits that
+                             they have in the whole; both 0 = all. Multiples of 16, and of group_n, or n as the end.
+                             For callers who are on several threads: each with a handle of its own, and its slice */
 } lpgemm_run_args_t;
 
 /* Multiplies. With int32 output alpha and beta must be 0 or 1, zeros are integers of magnitude 256 or less, and there

@@ -104,7 +104,7 @@ static lpgemm_status_t time_kernels(lpgemm_handle_t handle, trial *t, double dea
       best_time = time;
     }
   }
-  return lpgemm_i_tuning_put(handle->tuning, &problem, best->name, best_time);
+  return lpgemm_i_tuning_put(handle->tuning, &problem, handle->device.threads, best->name, best_time);
 }
 
 static void release_trial(lpgemm_handle_t handle, trial *t) {
@@ -131,9 +131,10 @@ static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_autotun
   memset(options, 0, sizeof *options);
   memset(args, 0, sizeof *args);
   if (from) LPG_TRY(lpgemm_i_copy_struct(options, sizeof *options, sizeof *options, from, "options"));
-  if (options->args) LPG_TRY(lpgemm_i_copy_struct(args, sizeof *args, sizeof *args, options->args, "args"));
+  if (options->args) LPG_TRY(lpgemm_i_copy_struct(args, sizeof *args, LPG_LEAST_RUN_ARGS, options->args, "args"));
   args->size = sizeof *args;
   args->ldx = args->ldy = args->ldc = 0;
+  args->n_begin = args->n_end = 0;
   args->kernel = NULL;
   args->tables = NULL;
   args->tables_bytes = 0;

@@ -79,16 +79,23 @@ static lpgemm_status_t read_forced_kernel(const char **forced) {
 
 /* ---- create and destroy ---- */
 
+static lpgemm_status_t check_threads(const char *name, int32_t threads) {
+  LPG_CHECK(threads >= 0 && threads <= 1024, LPGEMM_INVALID_ARGUMENT, "%s is %d; it must be 0 (one a core) to 1024",
+            name, threads);
+  return LPGEMM_SUCCESS;
+}
+
 static lpgemm_status_t read_config(const lpgemm_config_t *from, lpgemm_config_t *config) {
   memset(config, 0, sizeof *config);
   LPG_TRY(read_log_level()); /* first, so that the checks below are logged */
-  if (from) LPG_TRY(lpgemm_i_copy_struct(config, sizeof *config, sizeof *config, from, "config"));
+  if (from) LPG_TRY(lpgemm_i_copy_struct(config, sizeof *config, LPG_LEAST_CONFIG, from, "config"));
   LPG_TRY(lpgemm_i_check_reserved(config->reserved, 3, "config"));
   LPG_CHECK((int)config->backend >= 0 && config->backend <= LPGEMM_BACKEND_CUDA, LPGEMM_INVALID_ARGUMENT,
             "config.backend is %d; it must be an LPGEMM_BACKEND_ value", (int)config->backend);
   LPG_CHECK(config->device >= 0, LPGEMM_INVALID_ARGUMENT, "config.device is %d; it must be 0 or more", config->device);
-  LPG_CHECK(config->num_threads >= 0 && config->num_threads <= 1024, LPGEMM_INVALID_ARGUMENT,
-            "config.num_threads is %d; it must be 0 (one a core) to 1024", config->num_threads);
+  LPG_TRY(check_threads("config.num_threads", config->num_threads));
+  LPG_CHECK(config->parallel_for || !config->parallel_context, LPGEMM_NULL_POINTER,
+            "config.parallel_context is given, but config.parallel_for is NULL");
   if (config->default_type == 0) config->default_type = LPGEMM_F16;
   LPG_CHECK(lpg_is_real(config->default_type), LPGEMM_INVALID_TYPE,
             "config.default_type is %s; it must be f16, bf16 or f32", lpgemm_dtype_name(config->default_type));
@@ -112,7 +119,7 @@ static void release(lpgemm_handle_t handle) {
 
 static lpgemm_status_t fill(lpgemm_handle_t handle, const lpgemm_config_t *config) {
   if (config->backend == LPGEMM_BACKEND_CPU) {
-    handle->pool = lpgemm_i_pool_create(config->num_threads);
+    handle->pool = lpgemm_i_pool_create(config->num_threads, config->parallel_for, config->parallel_context);
     LPG_CHECK(handle->pool, LPGEMM_OUT_OF_MEMORY, "no memory for %d threads", handle->device.threads);
     handle->device.threads = lpgemm_i_pool_threads(handle->pool);
     LPG_TRY(handle->backend->allocate(handle->device.index, LPG_ORDERED_BYTES, &handle->ordered_x));
@@ -171,6 +178,19 @@ const char *lpgemm_device_name(lpgemm_handle_t handle) {
 lpgemm_status_t lpgemm_set_stream(lpgemm_handle_t handle, lpgemm_stream_t stream) {
   LPG_TRY(lpgemm_i_check_handle(handle));
   handle->stream = stream;
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_set_num_threads(lpgemm_handle_t handle, int32_t num_threads) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_TRY(check_threads("num_threads", num_threads));
+  if (!handle->pool || num_threads == handle->device.threads) return LPGEMM_SUCCESS;
+  lpg_pool *pool = lpgemm_i_pool_resized(handle->pool, num_threads);
+  LPG_CHECK(pool, LPGEMM_OUT_OF_MEMORY, "no memory for %d threads", num_threads);
+  lpgemm_i_pool_destroy(handle->pool);
+  handle->pool = pool;
+  handle->device.threads = lpgemm_i_pool_threads(pool);
+  memset(handle->remembered, 0, sizeof handle->remembered); /* times depend on the number of threads */
   return LPGEMM_SUCCESS;
 }
 

@@ -278,6 +278,10 @@ lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, size_t least, const
 lpgemm_status_t lpgemm_i_check_tables(const void *tables, size_t tables_bytes, int64_t m, int64_t k, const char *name,
                                       const void *matrix, int64_t columns, int64_t ld, lpgemm_dtype_t type);
 
+/* What the structs had in 0.1.0. */
+#define LPG_LEAST_CONFIG offsetof(lpgemm_config_t, parallel_for)
+#define LPG_LEAST_RUN_ARGS offsetof(lpgemm_run_args_t, n_begin)
+
 /* Refuses a reserved field that is not zero. */
 lpgemm_status_t lpgemm_i_check_reserved(const uint32_t *reserved, int count, const char *name);
 
@@ -303,6 +307,11 @@ typedef struct lpg_scalars {
 
 /* Checks types, options and sizes of a run, no pointers, and describes it. */
 lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpg_problem *problem);
+
+/* A slice of rows of W, args.n_begin .. n_end (src/slice.c): checks it, with both 0 resolved to all, and makes a
+ * checked and filled call of all rows one of these. `part` describes their weights while the call runs. */
+lpgemm_status_t lpgemm_i_check_slice(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_run_args_t *args);
+void lpgemm_i_slice(lpg_call *call, int64_t begin, int64_t end, lpg_packed *part);
 
 /* LPGEMM_LOG=profile: what a call takes, with the waits that this needs; otherwise these do nothing. */
 lpgemm_status_t lpgemm_i_profile_start(lpgemm_handle_t handle, double *start);

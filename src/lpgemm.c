@@ -190,7 +190,7 @@ static lpgemm_status_t read_args(lpgemm_handle_t handle, const lpgemm_run_args_t
   memset(r, 0, sizeof *r);
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(args, LPGEMM_NULL_POINTER, "args is NULL");
-  LPG_TRY(lpgemm_i_copy_struct(&r->args, sizeof r->args, sizeof r->args, args, "args"));
+  LPG_TRY(lpgemm_i_copy_struct(&r->args, sizeof r->args, LPG_LEAST_RUN_ARGS, args, "args"));
   LPG_TRY(lpgemm_i_check_reserved(r->args.reserved, 4, "args"));
   return LPGEMM_SUCCESS;
 }
@@ -215,6 +215,7 @@ static lpgemm_status_t make_problem(lpgemm_handle_t handle, request *r, const lp
   if (a->ldc == 0) a->ldc = packed->desc.n;
   LPG_TRY(check_types(r));
   LPG_TRY(check_sizes(r, packed));
+  LPG_TRY(lpgemm_i_check_slice(handle, packed, a));
   if (a->y_type == LPGEMM_I32) LPG_TRY(check_int32(r, packed));
   lpg_problem *p = &r->call.problem;
   p->weights = packed;
@@ -381,8 +382,10 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
             "the workspace has %zu bytes, but kernel %s needs %zu; see lpgemm_workspace_size() and "
             "lpgemm_set_workspace()",
             handle->workspace_bytes, kernel->name, needed);
-  if (check_only) return LPGEMM_SUCCESS;
+  if (check_only || r.args.n_begin == r.args.n_end) return LPGEMM_SUCCESS;
   fill_call(handle, &r);
+  lpg_packed part;
+  if (r.args.n_end - r.args.n_begin < packed->desc.n) lpgemm_i_slice(&r.call, r.args.n_begin, r.args.n_end, &part);
   r.call.workspace = needed > own ? (uint8_t *)handle->workspace + own : NULL;
   return launch(handle, &r, kernel);
 }
@@ -390,7 +393,7 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
 lpgemm_status_t lpgemm_run(lpgemm_handle_t handle, const lpgemm_run_args_t *args) {
   LPG_CHECK(args, LPGEMM_NULL_POINTER, "args is NULL");
   lpg_scalars scalars = {NULL, NULL, LPGEMM_F32};
-  if (args->size >= sizeof *args) { /* a struct that is too small is refused below */
+  if (args->size >= LPG_LEAST_RUN_ARGS) { /* a struct that is too small is refused below */
     scalars.alpha = args->alpha;
     scalars.beta = args->beta;
   }

@@ -61,6 +61,8 @@ enum {
   SUITE(dropin, BOTH)         \
   SUITE(cublas, CUDA)         \
   SUITE(threads, BOTH)        \
+  SUITE(threads_lent, CPU)    \
+  SUITE(threads_slices, BOTH) \
   SUITE(cli, CPU)             \
   SUITE(convert, CPU)
 

@@ -202,16 +202,16 @@ static void test_tuned(void) {
   lpg_tuning *t = lpgemm_i_tuning_create();
   make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 1);
   CHECK_TEXT(choose(&q, &sm90, t, NULL), made_up[DECODE].name);
-  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, made_up[MMA].name, 3.5), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, made_up[MMA].name, 3.5), LPGEMM_SUCCESS);
   CHECK_TEXT(choose(&q, &sm90, t, NULL), made_up[MMA].name);
   CHECK_TEXT(choose(&q, &sm90, t, made_up[GENERIC].name), made_up[GENERIC].name); /* forced comes first */
-  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, made_up[FP8].name, 3.5), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, made_up[FP8].name, 3.5), LPGEMM_SUCCESS);
   CHECK_TEXT(choose(&q, &sm90, t, NULL), made_up[DECODE].name); /* it cannot do it */
-  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, made_up[PROBE].name, 3.5), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, made_up[PROBE].name, 3.5), LPGEMM_SUCCESS);
   CHECK_TEXT(choose(&q, &sm90, t, NULL), made_up[DECODE].name); /* only by name */
-  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "somebody.else.f16.1.sm90", 3.5), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "somebody.else.f16.1.sm90", 3.5), LPGEMM_SUCCESS);
   CHECK_TEXT(choose(&q, &sm90, t, NULL), made_up[DECODE].name); /* not in this build */
-  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, made_up[MMA].name, 3.5), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, made_up[MMA].name, 3.5), LPGEMM_SUCCESS);
   lpgemm_i_tuning_clear(t);
   CHECK_TEXT(choose(&q, &sm90, t, NULL), made_up[DECODE].name);
   lpgemm_i_tuning_destroy(t);
@@ -270,7 +270,7 @@ static void test_explain(void) {
     CHECK_STATUS(lpgemm_i_explain(made_up, COUNT(made_up), &q.p, &sm90, NULL, made_up[MMA].name, text, sizeof text),
                  LPGEMM_SUCCESS);
     CHECK_HAS(text, "mma.u4.f16.64x64.sm80: chosen, forced by name, about");
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, made_up[MMA].name, 3.5), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, made_up[MMA].name, 3.5), LPGEMM_SUCCESS);
     CHECK_STATUS(lpgemm_i_explain(made_up, COUNT(made_up), &q.p, &sm90, t, NULL, text, sizeof text), LPGEMM_SUCCESS);
     CHECK_HAS(text, "mma.u4.f16.64x64.sm80: chosen, the fastest that was measured, about");
     lpgemm_i_tuning_destroy(t);

@@ -232,7 +232,8 @@ static void create(void) {
   if (!test_case("misuse/create")) return;
   REFUSED(lpgemm_create(NULL, NULL), LPGEMM_NULL_POINTER, "handle");
   REFUSE_CONFIG(config.size = 0, LPGEMM_INVALID_STRUCT, "config");
-  REFUSE_CONFIG(config.size--, LPGEMM_INVALID_STRUCT, "config");
+  REFUSE_CONFIG(config.size = offsetof(lpgemm_config_t, parallel_for) - 1, LPGEMM_INVALID_STRUCT, "config");
+  REFUSE_CONFIG(config.parallel_context = &config, LPGEMM_NULL_POINTER, "parallel_for");
   REFUSE_CONFIG(config.size = SIZE_MAX, LPGEMM_INVALID_STRUCT, "config");
   REFUSE_CONFIG(config.backend = (lpgemm_backend_t)3, LPGEMM_INVALID_ARGUMENT, "backend");
   REFUSE_CONFIG(config.backend = (lpgemm_backend_t)-1, LPGEMM_INVALID_ARGUMENT, "backend");
@@ -574,7 +575,14 @@ static void options(void) {
   REFUSED(lpgemm_run(w.handle, NULL), LPGEMM_NULL_POINTER, "args");
   REFUSED(lpgemm_explain(w.handle, NULL, (char *)w.out, ARENA), LPGEMM_NULL_POINTER, "args");
   REFUSE_OPTION(run_args(), args.size = 0, LPGEMM_INVALID_STRUCT, "size");
-  REFUSE_OPTION(run_args(), args.size--, LPGEMM_INVALID_STRUCT, "size");
+  REFUSE_OPTION(run_args(), args.size = offsetof(lpgemm_run_args_t, n_begin) - 1, LPGEMM_INVALID_STRUCT, "size");
+  REFUSE_OPTION(run_args(), args.n_begin = -16, LPGEMM_INVALID_SIZE, "n_begin");
+  REFUSE_OPTION(run_args(), args.n_begin = 16, LPGEMM_INVALID_SIZE, "n_begin"); /* no end */
+  REFUSE_OPTION(run_args(), args.n_end = N + 1, LPGEMM_INVALID_SIZE, "n_end");
+  REFUSE_OPTION(run_args(), args.n_end = N + 16, LPGEMM_INVALID_SIZE, "n_end");
+  REFUSE_OPTION(run_args(), args.n_end = INT64_MIN, LPGEMM_INVALID_SIZE, "n_end");
+  REFUSE_OPTION(run_args(), (args.n_begin = 8, args.n_end = N), LPGEMM_INVALID_SIZE, "n_begin is 8");
+  REFUSE_OPTION(run_args(), args.n_end = 8, LPGEMM_INVALID_SIZE, "n_end is 8");
   for (int i = 0; i < 4; i++) REFUSE_OPTION(run_args(), args.reserved[i] = 1, LPGEMM_INVALID_STRUCT, "reserved");
   static const lpgemm_dtype_t no_x[] = {LPGEMM_I32, LPGEMM_U16, LPGEMM_E8M0, LPGEMM_CODEBOOK(4), LPGEMM_FLOAT(3, 2), 9};
   for (size_t i = 0; i < sizeof no_x / sizeof no_x[0]; i++) {

@@ -54,7 +54,7 @@ void suite_remember(void) {
     lpg_remembered *r = remember(handle, weights, 4, LPGEMM_F16);
     lpg_problem problem = r->problem;
     r->planned.launch.us = MARK;
-    CHECK_STATUS(lpgemm_i_tuning_put(handle->tuning, &problem, other, 1.0), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_tuning_put(handle->tuning, &problem, 0, other, 1.0), LPGEMM_SUCCESS);
     CHECK(other && strcmp(remember(handle, weights, 4, LPGEMM_F16)->kernel->name, other) == 0);
     CHECK(r->planned.launch.us != MARK);
     CHECK_STATUS(lpgemm_tuning_clear(handle), LPGEMM_SUCCESS);

@@ -12,11 +12,11 @@ static void test_tuning_find(void) {
   if (test_case("dispatch/tuning/nearest-rows")) {
     lpg_tuning *t = lpgemm_i_tuning_create();
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 16);
-    CHECK(lpgemm_i_tuning_find(t, &q.p) == NULL);
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "at16", 10.0), LPGEMM_SUCCESS);
+    CHECK(lpgemm_i_tuning_find(t, &q.p, 0) == NULL);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "at16", 10.0), LPGEMM_SUCCESS);
     q.p.m = 64;
-    CHECK(lpgemm_i_tuning_find(t, &q.p) == NULL); /* two octaves away */
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "at64", 10.0), LPGEMM_SUCCESS);
+    CHECK(lpgemm_i_tuning_find(t, &q.p, 0) == NULL); /* two octaves away */
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "at64", 10.0), LPGEMM_SUCCESS);
     static const struct {
       int64_t m;
       const char *want;
@@ -24,34 +24,46 @@ static void test_tuning_find(void) {
                 {64, "at64"}, {128, "at64"}, {129, NULL},  {0, NULL}};
     for (int i = 0; i < COUNT(rows); i++) {
       q.p.m = rows[i].m;
-      const char *found = lpgemm_i_tuning_find(t, &q.p);
+      const char *found = lpgemm_i_tuning_find(t, &q.p, 0);
       CHECK_TEXT(found ? found : "none", rows[i].want ? rows[i].want : "none");
     }
+    lpgemm_i_tuning_destroy(t);
+  }
+  if (test_case("dispatch/tuning/threads")) {
+    lpg_tuning *t = lpgemm_i_tuning_create();
+    make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 16);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 8, "by 8", 10.0), LPGEMM_SUCCESS);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 8), "by 8");
+    CHECK(lpgemm_i_tuning_find(t, &q.p, 1) == NULL);
+    CHECK(lpgemm_i_tuning_find(t, &q.p, 0) == NULL);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "by any", 10.0), LPGEMM_SUCCESS);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 8), "by 8");
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 1), "by any");
     lpgemm_i_tuning_destroy(t);
   }
   if (test_case("dispatch/tuning/nearest-shape")) {
     lpg_tuning *t = lpgemm_i_tuning_create();
     lpgemm_weight_desc_t d = desc_of(LPGEMM_UINT(4), 4096, 4096);
     make(&q, &d, LPGEMM_F16, 16);
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "square", 10.0), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "square", 10.0), LPGEMM_SUCCESS);
     d.n = 5120;
     make(&q, &d, LPGEMM_F16, 16);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "square"); /* 0.32 octaves */
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), "square"); /* 0.32 octaves */
     d.k = 8192;
     make(&q, &d, LPGEMM_F16, 16);
-    CHECK(lpgemm_i_tuning_find(t, &q.p) == NULL); /* 1.32 */
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "gemm", 10.0), LPGEMM_SUCCESS);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "gemm");
+    CHECK(lpgemm_i_tuning_find(t, &q.p, 0) == NULL); /* 1.32 */
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "gemm", 10.0), LPGEMM_SUCCESS);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), "gemm");
     d.k = 6000; /* 0.55 + 0.32 from square, 0.45 from wide */
     make(&q, &d, LPGEMM_F16, 16);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "gemm");
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), "gemm");
     /* the same shape comes first, however near another one is */
     d.n = 4100;
     d.k = 4096;
     make(&q, &d, LPGEMM_F16, 30);
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "same", 10.0), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "same", 10.0), LPGEMM_SUCCESS);
     q.p.m = 16;
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "same");
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), "same");
     lpgemm_i_tuning_destroy(t);
   }
   if (test_case("dispatch/tuning/same-types")) { /* nothing that differs in a type or an option is near */
@@ -59,34 +71,34 @@ static void test_tuning_find(void) {
     problem other;
     make_changed(&q, NOTHING);
     q.p.level = LPGEMM_LEVEL_EXACT;
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "k", 10.0), LPGEMM_SUCCESS);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "k");
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "k", 10.0), LPGEMM_SUCCESS);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), "k");
     for (int what = WEIGHTS; what <= Y; what++) {
       make_changed(&other, (change)what);
       other.p.level = LPGEMM_LEVEL_EXACT;
-      CHECK(lpgemm_i_tuning_find(t, &other.p) == NULL);
+      CHECK(lpgemm_i_tuning_find(t, &other.p, 0) == NULL);
     }
     other = q;
     other.p.level = LPGEMM_LEVEL_FAST;
-    CHECK(lpgemm_i_tuning_find(t, &other.p) == NULL);
+    CHECK(lpgemm_i_tuning_find(t, &other.p, 0) == NULL);
     other = q;
     other.p.batch_invariant = 1;
-    CHECK(lpgemm_i_tuning_find(t, &other.p) == NULL);
+    CHECK(lpgemm_i_tuning_find(t, &other.p, 0) == NULL);
     other = q;
     other.p.tables = 1;
-    CHECK(lpgemm_i_tuning_find(t, &other.p) == NULL);
+    CHECK(lpgemm_i_tuning_find(t, &other.p, 0) == NULL);
     lpgemm_i_tuning_destroy(t);
   }
   if (test_case("dispatch/tuning/batch-invariant")) { /* one answer for all rows */
     lpg_tuning *t = lpgemm_i_tuning_create();
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 1);
     q.p.batch_invariant = 1;
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "first", 10.0), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "first", 10.0), LPGEMM_SUCCESS);
     q.p.m = 5000;
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "first");
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "second", 10.0), LPGEMM_SUCCESS);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), "first");
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "second", 10.0), LPGEMM_SUCCESS);
     q.p.m = 1;
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), "second");
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), "second");
     lpgemm_i_tuning_destroy(t);
   }
   if (test_case("dispatch/tuning/refused")) {
@@ -95,14 +107,14 @@ static void test_tuning_find(void) {
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 1);
     memset(name, 'k', sizeof name);
     name[LPG_KERNEL_NAME_BYTES] = 0;
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, name, 1.0), LPGEMM_INVALID_ARGUMENT);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, name, 1.0), LPGEMM_INVALID_ARGUMENT);
     name[LPG_KERNEL_NAME_BYTES - 1] = 0;
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, name, 1.0), LPGEMM_SUCCESS);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), name);
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "k", -1.0), LPGEMM_INVALID_ARGUMENT);
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "k", NAN), LPGEMM_INVALID_ARGUMENT);
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "k", INFINITY), LPGEMM_INVALID_ARGUMENT);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), name);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, name, 1.0), LPGEMM_SUCCESS);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), name);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "k", -1.0), LPGEMM_INVALID_ARGUMENT);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "k", NAN), LPGEMM_INVALID_ARGUMENT);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "k", INFINITY), LPGEMM_INVALID_ARGUMENT);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), name);
     lpgemm_i_tuning_destroy(t);
   }
 }
@@ -155,7 +167,8 @@ static int put_many(lpg_tuning *t) {
     q.p.level = i % 2 ? LPGEMM_LEVEL_FAST : LPGEMM_LEVEL_EXACT;
     q.p.batch_invariant = i % 4 == 2;
     q.p.tables = i % 6 == 5;
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, cpu_kernel(i), 100.0 / 3.0 + i * 1e4), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, i % 5 < 3 ? 0 : i % 5, cpu_kernel(i), 100.0 / 3.0 + i * 1e4),
+                 LPGEMM_SUCCESS);
     count++;
   }
   return count;
@@ -174,6 +187,8 @@ static void test_tuning_round_trip(void) {
   size_t length = read_whole(path, text, sizeof text);
   CHECK(strncmp(text, "# lpgemm tuning 2\n# version ", 28) == 0);
   CHECK_HAS(text, "\n# device CPU of 2020\n# weights group scale zero x y mode n k m kernel us\n");
+  CHECK_HAS(text, "\n# threads 3\n");
+  CHECK_HAS(text, "\n# threads 4\n");
   CHECK_STATUS(lpgemm_i_tuning_load(u, &cpu_avx512, path, &used, &refused), LPGEMM_SUCCESS);
   CHECK_INT(used, entries);
   CHECK_INT(refused, 0);
@@ -219,6 +234,9 @@ static void test_tuning_refusals(void) {
       {HEAD KEY KERNEL " 812.4\n", LPGEMM_SUCCESS, 1, 0, NULL},
       {HEAD KEY KERNEL " 812.4\r\n\r\n", LPGEMM_SUCCESS, 1, 0, NULL},
       {HEAD "  u4\t128 f16 constant f16 f16 exact  4096 4096 16 " KERNEL " 0 \n", LPGEMM_SUCCESS, 1, 0, NULL},
+      {HEAD "# threads 8\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 1, 0, NULL},
+      {HEAD "# threads many\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 0, 1, "\"# threads many\" in front of it"},
+      {HEAD "# threads 12345678901234567890\n" KEY KERNEL " 1\n", LPGEMM_SUCCESS, 0, 1, "has no such number"},
       {HEAD "# a comment\n\n" KEY KERNEL " 5.\n", LPGEMM_SUCCESS, 0, 1, "line 6 is refused: column us is not"},
       {"", LPGEMM_CORRUPT_DATA, 0, 0, "first line must be"},
       {"# lpgemm tuning 1\n# version " VERSION "\n", LPGEMM_VERSION_MISMATCH, 0, 0,
@@ -288,11 +306,11 @@ static void test_tuning_refusals(void) {
     problem q;
     d.zero = LPGEMM_ZERO_CONSTANT;
     make(&q, &d, LPGEMM_F16, 16);
-    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, "old", 1.0), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, 0, "old", 1.0), LPGEMM_SUCCESS);
     CHECK_STATUS(
         lpgemm_i_tuning_parse(t, &cpu_avx512, HEAD KEY KERNEL " 9\n", strlen(HEAD KEY KERNEL " 9\n"), NULL, NULL),
         LPGEMM_SUCCESS);
-    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p), KERNEL);
+    CHECK_TEXT(lpgemm_i_tuning_find(t, &q.p, 0), KERNEL);
     lpgemm_i_tuning_destroy(t);
   }
 }

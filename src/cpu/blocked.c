@@ -347,6 +347,6 @@ lpgemm_status_t NAME(LPG_BLOCKED)(const lpg_call *call) {
   fill_tables(&j.call, &j.from);
   lpg_choose_ranges(j.from.packed, &j.scale, &j.zero);
   choose_blocks(&j);
-  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.packed->row_tiles, j.block_tiles), run_block, &j);
-  return LPGEMM_SUCCESS;
+  return lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.packed->row_tiles, j.block_tiles), run_block,
+                           &j);
 }

@@ -4,12 +4,15 @@
 
 #include "../internal.h"
 
-/* ---- threads: a pool belongs to one handle; the calling thread works too ---- */
+/* ---- threads: a pool belongs to one handle ---- */
 
-/* A pool for `threads` workers (0 = one a core), each with LPG_SCRATCH_BYTES of 64-byte aligned scratch. Fewer if the
- * system refuses some; NULL if memory is short. */
+/* A pool for `threads` workers (0 = one a core), each with LPG_SCRATCH_BYTES of 64-byte aligned scratch. The calling
+ * thread and threads of its own, fewer if the system refuses some; or, if the caller lends its own by a function
+ * (config.parallel_for), none but those. NULL if memory is short. */
 enum { LPG_SCRATCH_BYTES = 1024 * 1024 };
-lpg_pool *lpgemm_i_pool_create(int threads);
+lpg_pool *lpgemm_i_pool_create(int threads, lpgemm_parallel_for_t lent, void *lender);
+/* The same for another number of threads. */
+lpg_pool *lpgemm_i_pool_resized(const lpg_pool *pool, int threads);
 void lpgemm_i_pool_destroy(lpg_pool *pool);
 int lpgemm_i_pool_threads(const lpg_pool *pool);
 /* 64-byte aligned memory for what the tasks of a call share. */
@@ -17,9 +20,13 @@ enum { LPG_SHARED_BYTES = 2 * 1024 * 1024 };
 void *lpgemm_i_pool_shared(lpg_pool *pool);
 
 /* Runs task(context, index, scratch) for index 0 .. count - 1, in any order, on all threads of the pool; returns when
- * all are done. */
+ * all are done. It fails only if lent threads did not do what they must. */
 typedef void lpg_task(void *context, int64_t index, void *scratch);
-void lpgemm_i_parallel(lpg_pool *pool, int64_t count, lpg_task *task, void *context);
+#if defined(__GNUC__)
+__attribute__((warn_unused_result))
+#endif
+lpgemm_status_t
+lpgemm_i_parallel(lpg_pool *pool, int64_t count, lpg_task *task, void *context);
 
 /* The widest LPG_ISA_ that this processor runs and this build contains. */
 int lpgemm_i_cpu_isa(void);

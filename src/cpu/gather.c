@@ -34,6 +34,5 @@ lpgemm_status_t lpgemm_i_gather_host(lpgemm_handle_t handle, const lpg_packed *p
                                      lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out, int64_t ldo) {
   const int64_t k = packed->desc.k;
   job j = {m, k, ldx, ldo, lpg_ceil_div(TASK_ELEMENTS, k + 1), x, order, out, lpg_bytes(x_type)};
-  lpgemm_i_parallel(handle->pool, lpg_ceil_div(m, j.rows), gather_task, &j);
-  return LPGEMM_SUCCESS;
+  return lpgemm_i_parallel(handle->pool, lpg_ceil_div(m, j.rows), gather_task, &j);
 }

@@ -55,7 +55,7 @@ lpgemm_status_t lpgemm_i_pack_rows_parallel(lpgemm_handle_t handle, const lpg_pa
   atomic_init(&j.hash, 0);
   atomic_init(&j.scale_span, 0);
   atomic_init(&j.refused, INT64_MAX);
-  lpgemm_i_parallel(handle->pool, bands, pack_task, &j);
+  LPG_TRY(lpgemm_i_parallel(handle->pool, bands, pack_task, &j));
   const int64_t refused = atomic_load(&j.refused);
   if (refused < bands) { /* once more, for what was wrong: a worker's last error is not the caller's */
     const lpg_band band = band_of(&j, refused);

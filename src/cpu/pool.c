@@ -1,4 +1,5 @@
-/* A pool of threads for one handle: the calling thread and workers that wait for its next job. */
+/* A pool of threads for one handle: the calling thread and workers that wait for its next job, or threads that the
+ * caller lends. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
@@ -18,10 +19,14 @@ enum {
   SPINS = 1024               /* looks at an atomic before a thread goes to sleep: some tens of microseconds */
 };
 
+/* Lent threads. OPEN: this worker's part of the job is to be begun, by any thread. */
+enum { PART_NONE, PART_OPEN, PART_BEGUN };
+
 typedef struct worker {
   lpg_pool *pool;
-  pthread_t thread; /* of all but worker 0, which is the caller */
+  pthread_t thread; /* own threads: of all but worker 0, which is the caller */
   void *scratch;
+  atomic_int part; /* lent threads */
 } worker;
 
 struct lpg_pool {
@@ -31,6 +36,10 @@ struct lpg_pool {
   int threads;
   worker *workers;
   void *shared;
+  lpgemm_parallel_for_t lent; /* NULL: threads of its own */
+  void *lender;
+  atomic_flag in_call; /* lent threads: a job is being done */
+  atomic_int strays;   /* tasks that lent threads began twice, or that there are not */
 
   /* the job; written by the caller under the lock while no worker is in a job */
   lpg_task *task;
@@ -80,17 +89,58 @@ static void *worker_main(void *argument) {
   }
 }
 
-void lpgemm_i_parallel(lpg_pool *pool, int64_t count, lpg_task *task, void *context) {
-  void *scratch = pool->workers[0].scratch;
-  if (pool->threads == 1 || count <= 1) {
-    for (int64_t i = 0; i < count; i++) task(context, i, scratch);
+/* ---- lent threads ---- */
+
+/* What they get is one part a worker, and each takes tasks until there are none. So a worker's scratch has one user at
+ * a time however many threads there are, and the tasks are done in whatever order the parts run: if one after the
+ * other, the first does all. All that a thread touches before it has begun a part lies in the pool: one that comes too
+ * late, after a function that did not wait, finds the part closed and turns round. */
+static void run_part(void *context, int64_t index) {
+  lpg_pool *pool = context;
+  int open = PART_OPEN;
+  if (index < 0 || index >= pool->threads ||
+      !atomic_compare_exchange_strong(&pool->workers[index].part, &open, PART_BEGUN)) {
+    atomic_fetch_add(&pool->strays, 1);
     return;
   }
-  pthread_mutex_lock(&pool->lock);
+  take_tasks(pool, pool->workers[index].scratch);
+  atomic_store(&pool->workers[index].part, PART_NONE);
+}
+
+static lpgemm_status_t run_lent(lpg_pool *pool, int64_t count) {
+  const int parts = count < pool->threads ? (int)count : pool->threads;
+  int skipped = 0, early = 0;
+  atomic_store(&pool->strays, 0);
+  for (int i = 0; i < parts; i++) atomic_store(&pool->workers[i].part, PART_OPEN);
+  pool->lent(pool->lender, run_part, pool, parts);
+  for (int i = 0; i < parts; i++) {
+    int open = PART_OPEN;
+    skipped += atomic_compare_exchange_strong(&pool->workers[i].part, &open, PART_NONE);
+    for (; atomic_load(&pool->workers[i].part) == PART_BEGUN; sched_yield()) early = 1;
+  }
+  LPG_CHECK(skipped == 0 && !early, LPGEMM_INVALID_ARGUMENT,
+            "config.parallel_for returned when %d of %d tasks had not been begun%s; it must run each and wait for all",
+            skipped, parts, early ? ", and others were not done" : "");
+  const int strays = atomic_load(&pool->strays);
+  LPG_CHECK(strays == 0, LPGEMM_INVALID_ARGUMENT,
+            "config.parallel_for ran %d tasks more than the %d that it was given; it must run each once", strays,
+            parts);
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- a job ---- */
+
+static void set_job(lpg_pool *pool, int64_t count, lpg_task *task, void *context) {
   pool->task = task;
   pool->context = context;
   pool->count = count;
   atomic_store(&pool->next, 0);
+}
+
+static void run_own(lpg_pool *pool, int64_t count, lpg_task *task, void *context) {
+  void *scratch = pool->workers[0].scratch;
+  pthread_mutex_lock(&pool->lock);
+  set_job(pool, count, task, context);
   pool->open = 1;
   atomic_fetch_add(&pool->job, 1);
   pthread_cond_broadcast(&pool->wake);
@@ -107,6 +157,22 @@ void lpgemm_i_parallel(lpg_pool *pool, int64_t count, lpg_task *task, void *cont
   pthread_mutex_unlock(&pool->lock);
 }
 
+lpgemm_status_t lpgemm_i_parallel(lpg_pool *pool, int64_t count, lpg_task *task, void *context) {
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  LPG_CHECK(!pool->lent || !atomic_flag_test_and_set(&pool->in_call), LPGEMM_INVALID_HANDLE,
+            "the handle is in another call; while config.parallel_for waits, its thread may work with other handles");
+  if (pool->threads == 1 || count <= 1) {
+    for (int64_t i = 0; i < count; i++) task(context, i, pool->workers[0].scratch);
+  } else if (pool->lent) {
+    set_job(pool, count, task, context);
+    status = run_lent(pool, count);
+  } else {
+    run_own(pool, count, task, context);
+  }
+  if (pool->lent) atomic_flag_clear(&pool->in_call);
+  return status;
+}
+
 int lpgemm_i_pool_threads(const lpg_pool *pool) { return pool->threads; }
 
 void *lpgemm_i_pool_shared(lpg_pool *pool) { return pool->shared; }
@@ -119,6 +185,14 @@ static int count_cores(void) {
 #endif
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   return cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int)cores;
+}
+
+/* The lent threads need scratch alone. */
+static void add_scratch(lpg_pool *pool, int threads) {
+  for (; pool->threads < threads; pool->threads++) {
+    pool->workers[pool->threads].scratch = aligned_alloc(64, LPG_SCRATCH_BYTES);
+    if (!pool->workers[pool->threads].scratch) return;
+  }
 }
 
 /* Starts workers until there are `threads` or the system refuses one. Signals stay with the application's threads. */
@@ -144,7 +218,7 @@ static void start_workers(lpg_pool *pool, int threads) {
   pthread_attr_destroy(&attributes);
 }
 
-lpg_pool *lpgemm_i_pool_create(int threads) {
+lpg_pool *lpgemm_i_pool_create(int threads, lpgemm_parallel_for_t lent, void *lender) {
   if (threads <= 0) threads = count_cores();
   if (threads > MAX_THREADS) threads = MAX_THREADS;
   lpg_pool *pool = calloc(1, sizeof *pool);
@@ -170,8 +244,20 @@ lpg_pool *lpgemm_i_pool_create(int threads) {
   pool->shared = shared;
   pool->process = getpid();
   pool->threads = 1;
-  start_workers(pool, threads);
+  pool->lent = lent;
+  pool->lender = lender;
+  atomic_flag_clear(&pool->in_call);
+  atomic_init(&pool->strays, 0);
+  if (lent) {
+    add_scratch(pool, threads);
+  } else {
+    start_workers(pool, threads);
+  }
   return pool;
+}
+
+lpg_pool *lpgemm_i_pool_resized(const lpg_pool *pool, int threads) {
+  return lpgemm_i_pool_create(threads, pool->lent, pool->lender);
 }
 
 static void stop_workers(lpg_pool *pool) {
@@ -179,7 +265,7 @@ static void stop_workers(lpg_pool *pool) {
   atomic_store(&pool->stop, 1);
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->lock);
-  for (int i = 1; i < pool->threads; i++) pthread_join(pool->workers[i].thread, NULL);
+  for (int i = 1; i < pool->threads && !pool->lent; i++) pthread_join(pool->workers[i].thread, NULL);
   pthread_cond_destroy(&pool->done);
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->lock);

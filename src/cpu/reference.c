@@ -55,6 +55,5 @@ static void run_block(void *context, int64_t index, void *memory) {
 lpgemm_status_t lpgemm_i_cpu_reference(const lpg_call *call) {
   lpg_call copy = *call;
   int64_t blocks = lpg_ceil_div(call->problem.m, BLOCK_M) * call->problem.weights->row_tiles;
-  lpgemm_i_parallel(call->pool, blocks, run_block, &copy);
-  return LPGEMM_SUCCESS;
+  return lpgemm_i_parallel(call->pool, blocks, run_block, &copy);
 }

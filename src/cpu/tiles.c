@@ -387,6 +387,6 @@ lpgemm_status_t NAME(LPG_TILES)(const lpg_call *call) {
   j.pieces = pieces_of(call->problem.x_type);
   read_zeros(&j);
   choose_blocks(&j);
-  lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.packed->row_tiles, j.block_tiles), run_block, &j);
-  return LPGEMM_SUCCESS;
+  return lpgemm_i_parallel(call->pool, j.row_blocks * lpg_ceil_div(j.from.packed->row_tiles, j.block_tiles), run_block,
+                           &j);
 }

@@ -154,14 +154,15 @@ void lpgemm_i_tuning_clear(lpg_tuning *tuning);
 /* Another number after every change. */
 uint64_t lpgemm_i_tuning_version(const lpg_tuning *tuning);
 
-/* The name of the kernel measured best for the nearest known problem, or NULL if none is near. Types and options must
- * be equal. Two problems are |log2 m/m'| + |log2 n/n'| + |log2 k/k'| apart, and near up to LPG_TUNING_REACH; the same n
- * and k come before any other. For batch invariant problems m does not count. Valid until the tuning changes. */
+/* The name of the kernel measured best for the nearest known problem, or NULL if none is near. Types, options and the
+ * number of threads (0: of a GPU; of entries: any number, if there is none with the right one) must be equal. Two
+ * problems are |log2 m/m'| + |log2 n/n'| + |log2 k/k'| apart, and near up to LPG_TUNING_REACH; the same n and k come
+ * before any other. For batch invariant problems m does not count. Valid until the tuning changes. */
 #define LPG_TUNING_REACH 1.0
-const char *lpgemm_i_tuning_find(const lpg_tuning *tuning, const lpg_problem *problem);
+const char *lpgemm_i_tuning_find(const lpg_tuning *tuning, const lpg_problem *problem, int threads);
 
 /* Replaces what was known for the same key. */
-lpgemm_status_t lpgemm_i_tuning_put(lpg_tuning *tuning, const lpg_problem *problem, const char *kernel,
+lpgemm_status_t lpgemm_i_tuning_put(lpg_tuning *tuning, const lpg_problem *problem, int threads, const char *kernel,
                                     double microseconds);
 
 /* The file of lpgemm_tuning_save(): tuning_file.c shows one. Saving replaces the file as a whole or not at all. Loading

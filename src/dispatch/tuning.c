@@ -14,8 +14,9 @@ static int64_t bit_index(uint32_t member) {
   return i;
 }
 
-static void make_key(const lpg_problem *p, int64_t *key) {
+static void make_key(const lpg_problem *p, int threads, int64_t *key) {
   const lpgemm_weight_desc_t *d = &p->weights->desc;
+  key[LPG_KEY_THREADS] = threads;
   key[LPG_KEY_WEIGHTS] = d->type;
   key[LPG_KEY_GROUP] = lpg_group_columns(p->weights);
   key[LPG_KEY_SCALE] = bit_index(lpg_scale_member(d));
@@ -68,9 +69,7 @@ uint64_t lpgemm_i_tuning_version(const lpg_tuning *tuning) { return tuning->vers
 
 static double octaves(int64_t a, int64_t b) { return fabs(log2((double)(a > 1 ? a : 1) / (double)(b > 1 ? b : 1))); }
 
-const char *lpgemm_i_tuning_find(const lpg_tuning *tuning, const lpg_problem *problem) {
-  int64_t key[LPG_KEY_COLUMNS];
-  make_key(problem, key);
+static const char *find_nearest(const lpg_tuning *tuning, const int64_t *key) {
   const lpg_entry *nearest = NULL;
   double least = 0.0;
   for (int i = lower_bound(tuning, key, LPG_KEY_N); i < tuning->count; i++) {
@@ -87,6 +86,15 @@ const char *lpgemm_i_tuning_find(const lpg_tuning *tuning, const lpg_problem *pr
     }
   }
   return nearest ? nearest->kernel : NULL;
+}
+
+const char *lpgemm_i_tuning_find(const lpg_tuning *tuning, const lpg_problem *problem, int threads) {
+  int64_t key[LPG_KEY_COLUMNS];
+  make_key(problem, threads, key);
+  const char *kernel = find_nearest(tuning, key);
+  if (kernel || threads == 0) return kernel;
+  key[LPG_KEY_THREADS] = 0;
+  return find_nearest(tuning, key);
 }
 
 static lpgemm_status_t reserve_one(lpg_tuning *t) {
@@ -113,10 +121,10 @@ lpgemm_status_t lpgemm_i_tuning_insert(lpg_tuning *t, const lpg_entry *entry) {
   return LPGEMM_SUCCESS;
 }
 
-lpgemm_status_t lpgemm_i_tuning_put(lpg_tuning *tuning, const lpg_problem *problem, const char *kernel,
+lpgemm_status_t lpgemm_i_tuning_put(lpg_tuning *tuning, const lpg_problem *problem, int threads, const char *kernel,
                                     double microseconds) {
   lpg_entry entry;
-  make_key(problem, entry.key);
+  make_key(problem, threads, entry.key);
   LPG_CHECK(strlen(kernel) < sizeof entry.kernel, LPGEMM_INVALID_ARGUMENT,
             "kernel is \"%.80s\"; a name has less than %d characters", kernel, LPG_KERNEL_NAME_BYTES);
   LPG_CHECK(microseconds >= 0.0 && microseconds < LPG_TUNING_MICROSECONDS, LPGEMM_INVALID_ARGUMENT,

@@ -4,7 +4,8 @@
 
 #include "dispatch.h"
 
-enum { /* columns of a key, in sorting order: types and options, sizes, rows */
+enum {                  /* columns of a key, in sorting order: threads, types and options, sizes, rows */
+       LPG_KEY_THREADS, /* CPU: of the handle; 0: a file does not say, or a GPU */
        LPG_KEY_WEIGHTS,
        LPG_KEY_GROUP,
        LPG_KEY_SCALE, /* bit number of an LPG_S_ member */

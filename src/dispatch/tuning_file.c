@@ -3,11 +3,13 @@
  *     # lpgemm tuning 2
  *     # version 0.1.0
  *     # device NVIDIA H200
+ *     # threads 8
  *     # weights group scale zero x y mode n k m kernel us
  *     u4 128 f16 constant f16 f16 exact 4096 4096 16 blocked.any.any.16x16.avx512 812.400
  *
- * The columns before the kernel are the key, in the order in which the lines are sorted. Version and device hold for
- * the lines that follow them; every other line that starts with # is a comment. */
+ * The columns before the kernel are the key, in the order in which the lines are sorted. Version, device and threads
+ * (CPU; without it, any number) hold for the lines that follow them; every other line that starts with # is a comment.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -26,10 +28,14 @@ enum {
 };
 #define MAGIC "# lpgemm tuning 2"
 #define OLD_MAGIC "# lpgemm tuning 1" /* its kernels had other names */
+#define THREADS "# threads "
 #define MAX_SIZE INT64_C(0x7fffffff)
 #define MAX_ROWS (INT64_C(1) << 62)
 
 /* ---- the columns of a key ---- */
+
+/* Columns of a line: those of a key but for the threads, which are said in front of them. */
+enum { FIRST = LPG_KEY_THREADS + 1, COLUMNS = LPG_KEY_COLUMNS - FIRST, MAX_THREADS = 1 << 20 };
 
 /* In the order of the numbers in the key. */
 #define SCALE_WORD(name, word, type) word,
@@ -52,6 +58,7 @@ static const struct {
   const char *const *words;
   int64_t most;
 } columns[LPG_KEY_COLUMNS] = {
+    {"threads", NULL, MAX_THREADS}, /* not of a line */
     {"weights", NULL, 0},
     {"group", NULL, MAX_SIZE},
     {"scale", scale_words, 0},
@@ -72,7 +79,7 @@ static void version_text(char text[16]) {
 }
 
 static void write_entry(FILE *file, const lpg_entry *e) {
-  for (int i = 0; i < LPG_KEY_COLUMNS; i++) {
+  for (int i = FIRST; i < LPG_KEY_COLUMNS; i++) {
     if (columns[i].words) {
       fprintf(file, "%s ", columns[i].words[e->key[i]]);
     } else if (columns[i].most) {
@@ -90,9 +97,17 @@ static int write_all(FILE *file, const lpg_tuning *t, const lpg_device *device) 
   version_text(version);
   fprintf(file, MAGIC "\n# version %s\n# device %s\n", version, device->name);
   fprintf(file, "#");
-  for (int i = 0; i < LPG_KEY_COLUMNS; i++) fprintf(file, " %s", columns[i].title);
+  for (int i = FIRST; i < LPG_KEY_COLUMNS; i++) fprintf(file, " %s", columns[i].title);
   fprintf(file, " kernel us\n");
-  for (int i = 0; i < t->count; i++) write_entry(file, &t->entries[i]);
+  int64_t threads = 0;
+  for (int i = 0; i < t->count; i++) { /* sorted by the number of threads first */
+    const lpg_entry *e = &t->entries[i];
+    if (e->key[LPG_KEY_THREADS] != threads) {
+      threads = e->key[LPG_KEY_THREADS];
+      fprintf(file, THREADS "%lld\n", (long long)threads);
+    }
+    write_entry(file, e);
+  }
   return fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
 }
 
@@ -191,12 +206,12 @@ static int64_t read_type(const char *text, int column) {
 }
 
 static lpgemm_status_t read_key(char **fields, int64_t *key) {
-  for (int i = 0; i < LPG_KEY_COLUMNS; i++) {
-    key[i] = columns[i].words  ? read_word(fields[i], columns[i].words)
-             : columns[i].most ? read_number(fields[i], columns[i].most)
-                               : read_type(fields[i], i);
-    LPG_CHECK(key[i] >= 0, LPGEMM_CORRUPT_DATA, "column %s is \"%.40s\", which it cannot be", columns[i].title,
-              fields[i]);
+  for (int i = FIRST; i < LPG_KEY_COLUMNS; i++) {
+    const char *field = fields[i - FIRST];
+    key[i] = columns[i].words  ? read_word(field, columns[i].words)
+             : columns[i].most ? read_number(field, columns[i].most)
+                               : read_type(field, i);
+    LPG_CHECK(key[i] >= 0, LPGEMM_CORRUPT_DATA, "column %s is \"%.40s\", which it cannot be", columns[i].title, field);
   }
   LPG_CHECK(key[LPG_KEY_GROUP] % LPG_STEP_K == 0, LPGEMM_CORRUPT_DATA,
             "column group is %lld; it must be a multiple of %d", (long long)key[LPG_KEY_GROUP], LPG_STEP_K);
@@ -212,15 +227,15 @@ static lpgemm_status_t read_entry(const char *line, size_t length, const lpg_dev
   LPG_CHECK(is_text(line, length), LPGEMM_CORRUPT_DATA, "it holds control characters");
   memcpy(text, line, length);
   text[length] = 0;
-  char *fields[LPG_KEY_COLUMNS + 2];
-  int count = split(text, fields, LPG_KEY_COLUMNS + 2);
-  LPG_CHECK(count == LPG_KEY_COLUMNS + 2, LPGEMM_CORRUPT_DATA, "it does not have %d columns", LPG_KEY_COLUMNS + 2);
+  char *fields[COLUMNS + 2];
+  int count = split(text, fields, COLUMNS + 2);
+  LPG_CHECK(count == COLUMNS + 2, LPGEMM_CORRUPT_DATA, "it does not have %d columns", COLUMNS + 2);
   LPG_TRY(read_key(fields, entry->key));
-  const lpg_kernel *kernel = lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, fields[LPG_KEY_COLUMNS]);
+  const lpg_kernel *kernel = lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, fields[COLUMNS]);
   LPG_CHECK(kernel && kernel->backend == device->backend, LPGEMM_NOT_SUPPORTED,
-            "kernel %.80s is not in this build for this device", fields[LPG_KEY_COLUMNS]);
+            "kernel %.80s is not in this build for this device", fields[COLUMNS]);
   memcpy(entry->kernel, kernel->name, strlen(kernel->name) + 1);
-  entry->microseconds = read_microseconds(fields[LPG_KEY_COLUMNS + 1]);
+  entry->microseconds = read_microseconds(fields[COLUMNS + 1]);
   LPG_CHECK(entry->microseconds >= 0.0, LPGEMM_CORRUPT_DATA, "column us is not a number of microseconds");
   return LPGEMM_SUCCESS;
 }
@@ -235,16 +250,27 @@ static int said(lpg_said s, const char *text) {
   return s.length == strlen(text) && memcmp(s.text, text, s.length) == 0;
 }
 
-/* If the line starts with the words, keeps what follows them. */
-static void listen(const char *line, size_t length, const char *words, lpg_said *s) {
+/* If the line starts with the words, keeps what follows them, and returns 1. */
+static int listen(const char *line, size_t length, const char *words, lpg_said *s) {
   size_t n = strlen(words);
-  if (length < n || memcmp(line, words, n) != 0 || !is_text(line, length)) return;
+  if (length < n || memcmp(line, words, n) != 0 || !is_text(line, length)) return 0;
   s->text = line + n;
   s->length = length - n;
+  return 1;
+}
+
+/* 0 if no line said it. */
+static lpgemm_status_t read_threads(lpg_said s, int64_t *threads) {
+  char text[16] = "0";
+  if (s.text) snprintf(text, sizeof text, "%.*s", s.length < sizeof text ? (int)s.length : (int)sizeof text, s.text);
+  *threads = read_number(text, MAX_THREADS);
+  LPG_CHECK(*threads >= 0, LPGEMM_CORRUPT_DATA, "the line \"" THREADS "%.15s\" in front of it has no such number",
+            text);
+  return LPGEMM_SUCCESS;
 }
 
 static lpgemm_status_t take_line(lpg_tuning *tuning, const lpg_device *device, const char *line, size_t length,
-                                 lpg_said version, lpg_said name) {
+                                 lpg_said version, lpg_said name, lpg_said threads) {
   char ours[16];
   version_text(ours);
   LPG_CHECK(said(version, ours), LPGEMM_VERSION_MISMATCH, "it was measured with lpgemm %.*s; this is %s",
@@ -253,6 +279,7 @@ static lpgemm_status_t take_line(lpg_tuning *tuning, const lpg_device *device, c
             name.length < 64 ? (int)name.length : 64, name.text, device->name);
   lpg_entry entry;
   LPG_TRY(read_entry(line, length, device, &entry));
+  LPG_TRY(read_threads(threads, &entry.key[LPG_KEY_THREADS]));
   return lpgemm_i_tuning_insert(tuning, &entry);
 }
 
@@ -265,7 +292,7 @@ lpgemm_status_t lpgemm_i_tuning_parse(lpg_tuning *tuning, const lpg_device *devi
             "this tuning file is of version 1, whose kernels had other names: tune again");
   LPG_CHECK(bytes > magic && memcmp(text, MAGIC, magic) == 0 && (text[magic] == '\n' || text[magic] == '\r'),
             LPGEMM_CORRUPT_DATA, "this is no tuning file: its first line must be \"" MAGIC "\"");
-  lpg_said version = {"(not said)", 10}, name = {"(not said)", 10};
+  lpg_said version = {"(not said)", 10}, name = {"(not said)", 10}, threads = {NULL, 0};
   char first[512] = "";
   lpgemm_status_t status = LPGEMM_SUCCESS;
   int number = 0;
@@ -276,10 +303,11 @@ lpgemm_status_t lpgemm_i_tuning_parse(lpg_tuning *tuning, const lpg_device *devi
     at += length + 1;
     number++;
     if (length > 0 && line[length - 1] == '\r') length--;
-    listen(line, length, "# version ", &version);
-    listen(line, length, "# device ", &name);
+    (void)listen(line, length, "# version ", &version);
+    if (listen(line, length, "# device ", &name)) threads.text = NULL;
+    (void)listen(line, length, THREADS, &threads);
     if (length == 0 || line[0] == '#') continue;
-    lpgemm_status_t result = end ? take_line(tuning, device, line, length, version, name)
+    lpgemm_status_t result = end ? take_line(tuning, device, line, length, version, name, threads)
                                  : lpgemm_i_fail(LPGEMM_CORRUPT_DATA, __FILE__, __LINE__,
                                                  "it does not end with a newline: the file was cut short");
     if (result == LPGEMM_SUCCESS) {

@@ -206,11 +206,13 @@ static lpgemm_status_t pack_on_host(lpgemm_handle_t handle, const plan *p, int64
   atomic_init(&j.refused, bands);
   atomic_init(&j.hash, 0);
   atomic_init(&j.scale_span, 0);
-  lpgemm_i_parallel(handle->pool, threads, pack_task, &j);
+  const lpgemm_status_t status = lpgemm_i_parallel(handle->pool, threads, pack_task, &j);
   const int64_t refused = atomic_load(&j.refused);
   lpg_refusal refusal = {0};
-  if (refused < bands) (void)pack_one(&j, refused, j.memory, content, &refusal); /* once more, for its place */
+  if (status == LPGEMM_SUCCESS && refused < bands)
+    (void)pack_one(&j, refused, j.memory, content, &refusal); /* once more, for its place */
   free(j.memory);
+  LPG_TRY(status);
   if (refused < bands) return refuse(p, refused, &refusal);
   content->payload_hash = atomic_load(&j.hash);
   content->scale_span = (uint32_t)atomic_load(&j.scale_span);

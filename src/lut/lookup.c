@@ -466,8 +466,8 @@ lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
   for (; j.first < problem->m; j.first += j.rows) {
     j.rows = problem->m - j.first < most ? problem->m - j.first : most;
     j.tables = problem->tables ? (const lpg_lut_block *)call->tables + j.first * j.blocks : j.to_build;
-    if (j.to_build || j.bytes || j.products) lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j);
-    lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->weights->row_tiles, TASK_TILES), run_task, &j);
+    if (j.to_build || j.bytes || j.products) LPG_TRY(lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j));
+    LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->weights->row_tiles, TASK_TILES), run_task, &j));
   }
   return LPGEMM_SUCCESS;
 }

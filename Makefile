@@ -65,7 +65,7 @@ ifneq ($(COMPILES),)
 include $(BUILD)/gen/rules.mk
 endif
 
-# src/cpu/blocked.c, src/cpu/tiles.c and src/lut/lookup.c are one source each for several instruction sets; their heads
+# src/cpu/blocked.c, src/cpu/dot.c, src/cpu/tiles.c and src/lut/lookup.c are one source each for several instruction sets; their heads
 # have the flags.
 BLOCKED := base $(if $(filter x86_64%,$(MACHINE)),avx2 avx512)
 LUT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(filter aarch64%,$(MACHINE)),neon)
@@ -76,12 +76,13 @@ ISA_amx := $(ISA_avx512) -mamx-tile -mamx-bf16
 ISA_neon := -DLPG_LUT_NEON
 HAVE_AMX := $(if $(filter x86_64%,$(MACHINE)),$(shell $(CC) $(ISA_amx) -E -x c /dev/null >/dev/null 2>&1 && echo 1))
 TILES := base $(if $(HAVE_AMX),amx)
+DOT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi)
 
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
-SRCS := $(filter-out src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%) $(if $(filter 1,$(EXPERIMENTAL)),,src/lut/gpu/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+SRCS := $(filter-out src/cpu/blocked.c src/cpu/dot.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%) $(if $(filter 1,$(EXPERIMENTAL)),,src/lut/gpu/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
-  $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
+  $(DOT:%=$(OBJ)/src/cpu/dot_%.o) $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
 # What reads and draws suites of the benchmark is tested too.
 SUITE_SRCS := common drawn layers part random_cases shapes suite
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
@@ -121,6 +122,10 @@ $(OBJ)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/config
 $(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
 	$(call say,CC,$< for $*)
 	$(Q)$(COMPILE) -DLPG_BLOCKED=$* -ffp-contract=fast $(ISA_$*)
+
+$(OBJ)/src/cpu/dot_%.o: src/cpu/dot.c $(BUILD)/config
+	$(call say,CC,$< for $*)
+	$(Q)$(COMPILE) -DLPG_DOT=$* -ffp-contract=fast $(ISA_$*)
 
 $(OBJ)/src/cpu/tiles_%.o: src/cpu/tiles.c $(BUILD)/config
 	$(call say,CC,$< for $*)
@@ -300,7 +305,7 @@ convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
 	clang-format --dry-run -Werror $$(find include src tests bench examples cli -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
 	printf '%s\n' $(SRCS) src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
-	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_TILES=base -DLPG_LUT=base 2>/dev/null
+	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_TILES=base -DLPG_DOT=base -DLPG_LUT=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py
 	@echo 'lint: clean'
 

@@ -87,6 +87,8 @@ FAMILIES = [
                              launch="lpgemm_i_cpu_blocked_{arch}")),
     ("tiles", TILES),
     ("tilesim", TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT")),  # plain C, for tests
+    ("dot", CPU._replace(tiles=["16x8"], archs=["vbmi", "avx2", "base"], y=REALS, planner="lpgemm_i_dot_{arch}",
+                         launch="lpgemm_i_cpu_dot_{arch}")),
     ("lut", CPU._replace(weights=[f"u{b}" for b in range(1, 5)], tiles=["4"], archs=["vbmi", "avx2", "neon", "base"],
                          y=REALS, flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT", launch="lpgemm_i_lut_{arch}",
                          planner="lpgemm_i_lut_{weights}_{arch}", header="lut/lut.h")),

@@ -56,6 +56,12 @@ lpgemm_status_t lpgemm_i_cpu_tiles_base(const lpg_call *call);
 /* NULL, or why the problem is not for it. */
 const char *lpgemm_i_cpu_tiles_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
 
+/* For X of 8 bits, its own or of the level FAST. */
+lpgemm_status_t lpgemm_i_cpu_dot_vbmi(const lpg_call *call);
+lpgemm_status_t lpgemm_i_cpu_dot_avx2(const lpg_call *call);
+lpgemm_status_t lpgemm_i_cpu_dot_base(const lpg_call *call);
+const char *lpgemm_i_cpu_dot_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
+
 /* ---- activations, on host memory; arguments are checked ---- */
 
 void lpgemm_i_quantize_activations_host(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type, int64_t ldx,

@@ -35,4 +35,7 @@ LPG_CPU_PLANNER(blocked_base, LPG_CPU_COST(0.5, 1900.0, 23000.0), .refuses = NUL
  * 70000, and lut.u4.vbmi 42000 products. */
 LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 8000.0, 200000.0, 32, 32), .refuses = lpgemm_i_cpu_tiles_refuses)
 LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm_i_cpu_tiles_refuses)
+LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 30000.0, 200000.0), .refuses = lpgemm_i_cpu_dot_refuses)
+LPG_CPU_PLANNER(dot_avx2, LPG_CPU_COST(1.0, 30000.0, 100000.0), .refuses = lpgemm_i_cpu_dot_refuses)
+LPG_CPU_PLANNER(dot_base, LPG_CPU_COST(3.0, 1000.0, 1000.0), .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(reference, LPG_CPU_COST(20.0, 67.0, 2300.0), .refuses = NULL)

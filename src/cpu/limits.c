@@ -1,5 +1,6 @@
-/* What the kernel on tiles (tiles.c) does not take, beyond the sets of its record. */
+/* What the kernels tiles and dot do not take, beyond the sets of its record. */
 #include "cpu.h"
+#include "dot_bytes.h"
 
 /* bf16 holds all entries, and none so small that products with fp16 would be subnormal: those count as 0. */
 static int fits_bf16(const lpgemm_weight_desc_t *d) {
@@ -39,5 +40,25 @@ const char *lpgemm_i_cpu_tiles_refuses(const lpg_planner *self, const lpg_proble
     return "of two levels it takes fp16 as the upper one only";
   }
   if (may_need_global(d)) return "fp32 may hold the scales together with global or row scales only";
+  return NULL;
+}
+
+const char *lpgemm_i_cpu_dot_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  const lpgemm_weight_desc_t *d = &problem->weights->desc;
+  lpg_dot_bytes unused;
+  (void)self, (void)device;
+  if (problem->level == LPGEMM_LEVEL_EXACT && !lpg_is_bytes(problem->x_type)) {
+    return "it rounds X to 8 bits, which only the level FAST allows";
+  }
+  if (lpg_is_integer_kind(d->type) && lpg_is_integer_kind(problem->x_type) && !d->scale_type) {
+    return "it does not add up integers without scales exactly";
+  }
+  if (!lpg_find_bytes(d, &unused)) return "it takes floats and codebooks of 16 values that are small integers only";
+  if ((d->super_scale_type && d->super_scale_type != LPGEMM_F16) ||
+      (d->super_zero_type && d->super_zero_type != LPGEMM_F16)) {
+    return "of two levels it takes fp16 as the upper one only";
+  }
+  if (may_need_global(d)) return "fp32 may hold the scales together with global or row scales only";
+  if (d->k > LPG_DOT_MOST_K) return "it takes no more than 2^20 columns";
   return NULL;
 }

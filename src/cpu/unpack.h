@@ -54,6 +54,14 @@ static void section_to_floats(const unpacker *u, lpg_section_id id, int64_t row_
     for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
     return;
   }
+  if (type == LPGEMM_UINT(6) || type == LPGEMM_UINT(8)) { /* a vector at a time */
+    for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)at[i];
+    return;
+  }
+  if (type == LPGEMM_INT(8)) {
+    for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)(int8_t)at[i];
+    return;
+  }
   to_floats(type, at, 0, LPG_TILE_ROWS, u->section_value[id], out);
 }
 
@@ -91,6 +99,27 @@ static void untangle(int bits, const uint8_t *tile, uint32_t *words) {
       _mm512_storeu_si512(out + LPG_TILE_ROWS, _mm512_shuffle_i64x2(lower[0], lower[1], 0xdd));
       _mm512_storeu_si512(out + 2 * LPG_TILE_ROWS, _mm512_shuffle_i64x2(upper[0], upper[1], 0x88));
       _mm512_storeu_si512(out + 3 * LPG_TILE_ROWS, _mm512_shuffle_i64x2(upper[0], upper[1], 0xdd));
+    }
+  }
+}
+#elif defined(__AVX2__)
+/* The same of 128 bytes at a time, four such numbers of two lanes t by four g. */
+static void untangle(int bits, const uint8_t *tile, uint32_t *words) {
+  for (int part = 0; part < lpg_lane_words(bits) / 4; part++, tile += 512, words += 8 * LPG_TILE_ROWS) {
+    for (int i = 0; i < 4; i++) { /* g from 0 and from 4 on, t = 0 and 1, and 2 and 3 */
+      const uint8_t *from = tile + i % 2 * 256 + i / 2 * 32;
+      uint32_t *out = words + i / 2 * 2 * LPG_TILE_ROWS + i % 2 * 8;
+      __m256i in[4];
+#pragma GCC unroll 4
+      for (int g = 0; g < 4; g++) in[g] = _mm256_loadu_si256((const __m256i *)(const void *)(from + g * 64));
+#pragma GCC unroll 2
+      for (int w = 0; w < 2; w++) {
+        const __m256i low = w ? _mm256_unpackhi_epi64(in[0], in[1]) : _mm256_unpacklo_epi64(in[0], in[1]);
+        const __m256i high = w ? _mm256_unpackhi_epi64(in[2], in[3]) : _mm256_unpacklo_epi64(in[2], in[3]);
+        uint32_t *to = out + w * 4 * LPG_TILE_ROWS;
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permute2x128_si256(low, high, 0x20));
+        _mm256_storeu_si256((__m256i *)(void *)(to + LPG_TILE_ROWS), _mm256_permute2x128_si256(low, high, 0x31));
+      }
     }
   }
 }

@@ -1,0 +1,262 @@
+/* The CPU kernel for X of 8 bits, its own or those that FAST allows: products of bytes, one source compiled for several
+ * instruction sets,
+ *
+ *     -DLPG_DOT=base
+ *     -DLPG_DOT=avx2    -mavx2 -mfma -mf16c                                  VPMADDUBSW
+ *     -DLPG_DOT=vbmi    those of avx512 (blocked.c), -mavx512vnni            VPDPBUSD
+ *
+ * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each chunk of 256 columns it brings a
+ * tile's codes into the form of a panel of bytes and multiplies that by all rows of X. Sums of a unit, 32 columns or 16
+ * where groups are no multiples of 32, are exact integers; the scales of W and X go on them in fp32.
+ *
+ * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant. */
+#include <math.h>
+
+#include "cpu.h"
+#include "epilogue_rows.h"
+#include "dot_groups.h"
+
+enum {
+  MOST_ROWS = 256, /* of X at a time */
+  TASK_TILES = 4,
+  FEW_ROWS = 16, /* so few are read again for every tile */
+  MOST_UNITS = LPG_DOT_K / LPG_STEP_K,
+  TILE_CODES = LPG_TILE_ROWS * LPG_MAX_TILE_K
+};
+
+typedef struct scratch {
+  _Alignas(64) uint8_t panel[LPG_DOT_PANEL];
+  uint32_t words[LPG_MAX_WORDS];
+  dot_group group[MOST_UNITS];
+  const dot_group *of_unit[MOST_UNITS];
+  _Alignas(64) float sums[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS];
+  double kept[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
+  double row[LPG_DOT_K];
+  float x[LPG_DOT_K];
+} scratch;
+_Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
+
+typedef struct job {
+  unpacker from;
+  lpg_call call; /* without row scales: they are in the sums */
+  const float *row_scales;
+  dot_groups groups;
+  dot_x x;
+  int unit;            /* columns */
+  int64_t first, rows; /* of X, that are in bytes */
+} job;
+
+/* What is multiplied: some rows of X by units of a chunk. */
+typedef struct operands {
+  const uint8_t *panel;
+  const dot_group *const *group; /* of each unit */
+  const int8_t *x;
+  const float *step;
+  const int32_t *sum;
+  int units, has_rest;
+} operands;
+
+/* sums[row] += X[row] . w, over the units of a chunk. */
+INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
+  const int8_t *x = o->x;
+  const uint8_t *panel = o->panel;
+  vfloat total[LPG_DOT_ROWS][LPG_DOT_PARTS];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) total[r][p] = load(sums[r] + p * V);
+  }
+  for (int u = 0; u < o->units; u++, x += 4 * quads, panel += quads * LPG_DOT_QUAD) {
+    const dot_group *g = o->group[u];
+    vint found[LPG_DOT_ROWS][LPG_DOT_PARTS];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+      const vint sum = (vint){0} + o->sum[r * j->x.units + u];
+#pragma GCC unroll 4
+      for (int p = 0; p < LPG_DOT_PARTS; p++) {
+        found[r][p] = multiply_16(sum, load_bytes((const uint8_t *)(g->less + p * V)));
+      }
+    }
+    add_quads(bits, quads, rows, panel, x, j->x.columns, found);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+      const float step = o->step[r * j->x.blocks + u * quads / 8];
+#pragma GCC unroll 4
+      for (int p = 0; p < LPG_DOT_PARTS; p++) {
+        total[r][p] += __builtin_convertvector(found[r][p], vfloat) * (load(g->scale + p * V) * step);
+      }
+      if (o->has_rest) {
+        const float all = step * (float)(int16_t)o->sum[r * j->x.units + u];
+#pragma GCC unroll 4
+        for (int p = 0; p < LPG_DOT_PARTS; p++) total[r][p] += load(g->rest + p * V) * all;
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) store(sums[r] + p * V, total[r][p]);
+  }
+}
+
+/* The most rows at once that there are so many of, with a loop of its own. Returns how many. */
+INLINE int multiply_some(int bits, int quads, int rows, const job *j, const operands *o,
+                         float (*sums)[LPG_TILE_ROWS]) {
+#define CASE(n)                                       \
+  if (n <= LPG_DOT_ROWS && rows >= (n)) {             \
+    multiply_rows(bits, quads, n, j, o, sums);        \
+    return n;                                         \
+  }
+  CASE(8)
+  CASE(4)
+  CASE(2)
+#undef CASE
+  multiply_rows(bits, quads, 1, j, o, sums);
+  return 1;
+}
+
+static int multiply(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
+#define CASE(n) \
+  case n: return quads == 8 ? multiply_some(n, 8, rows, j, o, sums) : multiply_some(n, 4, rows, j, o, sums)
+#if defined(LPG_DOT_NO_CLASSES)
+  bits = 4;
+#endif
+  switch (bits) {
+#if !defined(LPG_DOT_NO_CLASSES)
+    CASE(5);
+    CASE(6);
+    CASE(7);
+    CASE(8);
+#endif
+    default: return quads == 8 ? multiply_some(4, 8, rows, j, o, sums) : multiply_some(4, 4, rows, j, o, sums);
+  }
+#undef CASE
+}
+
+/* ---- what fp32 may not hold ---- */
+
+static double factor_of(const job *j, int64_t row) { return j->row_scales ? (double)j->row_scales[row] : 1.0; }
+
+/* One row of X by a tile over a chunk, in fp64. */
+static void multiply_fp64(const job *j, int64_t m, int64_t row_tile, int64_t k, double *sums, scratch *s) {
+  const lpg_call *call = &j->call;
+  const int64_t left = j->from.packed->desc.k - k, columns = left < LPG_DOT_K ? left : LPG_DOT_K;
+  to_floats(call->problem.x_type, call->x, (j->first + m) * call->ldx + k, columns, j->from.x_value, s->x);
+  for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
+    const int64_t row = row_tile * LPG_TILE_ROWS + lpg_slot_row(slot);
+    lpg_weight_row(j->from.packed, call->section, row, k, columns, (float)factor_of(j, row), s->row);
+    for (int64_t i = 0; i < columns; i++) sums[slot] += (double)s->x[i] * s->row[i];
+  }
+}
+
+/* ---- a task ---- */
+
+/* Bytes and groups of a chunk of a tile; 0: fp32 may not hold the groups. */
+static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+  const lpg_packed *packed = j->from.packed;
+  const int bits = packed->bits, tile_k = lpg_tile_k(bits);
+  const uint8_t *table = j->groups.bytes.has_table ? j->groups.bytes.table : NULL;
+  int64_t next_group = k;
+  int groups = 0;
+  for (int u = 0; u < units; u++) {
+    const int64_t column = k + u * j->unit;
+    if (column >= next_group) {
+      if (!load_dot_group(&j->groups, row_tile, column, &s->group[groups])) return 0;
+      groups++;
+      next_group = (column / packed->group.k + 1) * packed->group.k;
+    }
+    s->of_unit[u] = &s->group[groups - 1];
+  }
+  for (int i = 0; i < units * j->unit; i += tile_k) {
+    const int64_t tile = lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
+    make_panel(bits, j->call.section[LPG_SECTION_CODES] + tile, table, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
+  }
+  return 1;
+}
+
+static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
+  const int64_t k = chunk * LPG_DOT_K, left = j->x.columns - k;
+  const int units = (int)((left < LPG_DOT_K ? left : LPG_DOT_K) / j->unit);
+  const int fits = load_chunk(j, row_tile, k, units, s);
+  operands o = {.panel = s->panel, .group = s->of_unit, .units = units, .has_rest = j->groups.has_rest};
+  for (int64_t m = 0; m < j->rows; m++) {
+    if (!fits || j->x.kept[m * j->x.chunks + chunk]) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
+  }
+  for (int64_t m = 0; fits && m < j->rows;) {
+    int rows = 0; /* without those */
+    while (m + rows < j->rows && rows < LPG_DOT_ROWS && !j->x.kept[(m + rows) * j->x.chunks + chunk]) rows++;
+    if (rows == 0) {
+      m++;
+      continue;
+    }
+    o.x = j->x.bytes + m * j->x.columns + k;
+    o.step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
+    o.sum = j->x.sum + m * j->x.units + k / j->unit;
+    m += multiply(j->groups.bytes.bits, j->unit / 4, rows, j, &o, &s->sums[tile][m]);
+  }
+}
+
+static void finish_tile(const job *j, int64_t row_tile, int tile, const scratch *s) {
+  const int64_t first = row_tile * LPG_TILE_ROWS, left = j->from.packed->desc.n - first;
+  double factor[LPG_TILE_ROWS], of_rows[LPG_TILE_ROWS];
+  for (int n = 0; n < LPG_TILE_ROWS; n++) {
+    factor[n] = (double)j->from.packed->desc.global_scale * factor_of(j, first + n);
+  }
+  for (int64_t m = 0; m < j->rows; m++) {
+    for (int n = 0; n < LPG_TILE_ROWS; n++) {
+      const int slot = lpg_row_slot(n);
+      of_rows[n] = (double)s->sums[tile][m][slot] * factor[n] + s->kept[tile][m][slot];
+    }
+    lpg_epilogue_tile(&j->call, j->first + m, first, (int)(left < LPG_TILE_ROWS ? left : LPG_TILE_ROWS), of_rows);
+  }
+}
+
+static void run_task(void *context, int64_t index, void *memory) {
+  const job *j = context;
+  scratch *s = memory;
+  const int64_t first = index * TASK_TILES, left = j->from.packed->row_tiles - first;
+  const int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
+  const int64_t chunks = j->call.skip_product ? 0 : j->x.chunks;
+  for (int i = 0; i < tiles; i++) {
+    memset(s->sums[i], 0, (size_t)j->rows * sizeof s->sums[i][0]);
+    memset(s->kept[i], 0, (size_t)j->rows * sizeof s->kept[i][0]);
+  }
+  for (int64_t i = 0; i < tiles * chunks; i++) { /* of few rows W is read as it lies, of many X stays in the cache */
+    const int tile = (int)(j->rows <= FEW_ROWS ? i / chunks : i % tiles);
+    multiply_chunk(j, first + tile, j->rows <= FEW_ROWS ? i % chunks : i / tiles, tile, s);
+  }
+  for (int i = 0; i < tiles; i++) finish_tile(j, first + i, i, s);
+}
+
+/* ---- the call ---- */
+
+static void bytes_task(void *context, int64_t index, void *unused) {
+  const job *j = context;
+  (void)unused;
+  make_bytes(&j->from, j->first + index, &j->x, index);
+}
+
+#define NAME_(isa) lpgemm_i_cpu_dot_##isa
+#define NAME(isa) NAME_(isa)
+
+lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
+  job j = {.row_scales = call->row_scales, .call = *call};
+  const lpg_packed *packed = call->problem.weights;
+  const int64_t m = call->problem.m;
+  lpg_dot_bytes bytes;
+  if (m == 0 || packed->desc.n == 0 || !lpg_find_bytes(&packed->desc, &bytes)) return LPGEMM_SUCCESS;
+  j.call.row_scales = NULL;
+  fill_tables(&j.call, &j.from);
+  j.groups = describe_dot_groups(&j.from, &bytes);
+  j.unit = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK ? LPG_STEP_K : LPG_DOT_BLOCK;
+  j.x = shape_of_x(packed->desc.k, j.unit);
+  int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);
+  if (most > MOST_ROWS) most = MOST_ROWS;
+  for (; j.first < m; j.first += j.rows) {
+    j.rows = m - j.first < most ? m - j.first : most;
+    place_x(&j.x, j.rows, lpgemm_i_pool_shared(call->pool));
+    if (!call->skip_product) lpgemm_i_parallel(call->pool, j.rows, bytes_task, &j);
+    lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, TASK_TILES), run_task, &j);
+  }
+  return LPGEMM_SUCCESS;
+}

@@ -1,0 +1,133 @@
+/* Products of bytes for each instruction set: what dot.c needs beyond the vectors of gcc and clang. Part of dot.c.
+ *
+ * A quad is four columns: a vector of the panel has, for V rows of W, four unsigned bytes each, and a row of X the four
+ * signed bytes that meet them. A row tile is LPG_DOT_PARTS such vectors. */
+#ifndef LPG_CPU_DOT_OPS_H
+#define LPG_CPU_DOT_OPS_H
+
+#include "unpack.h"
+
+enum { LPG_DOT_PARTS = LPG_TILE_ROWS / V };
+
+/* For each of the V rows the four bytes of a row of X. */
+INLINE vint spread(const int8_t *x) {
+  int32_t four;
+  memcpy(&four, x, sizeof four);
+  return (vint){0} + four;
+}
+
+INLINE vint load_bytes(const uint8_t *p) {
+  vint v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+#if defined(__AVX512VNNI__)
+#define LPG_DOT_NO_CLASSES /* the instruction adds up in 32 bits, whatever the width of the weights */
+enum { LPG_DOT_ROWS = 8 };
+
+/* sums[row][part] += over `quads` quads. */
+INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const int8_t *x, int64_t stride,
+                      vint sums[][LPG_DOT_PARTS]) {
+  (void)bits;
+#pragma GCC unroll 8
+  for (int q = 0; q < quads; q++) {
+    const __m512i w = _mm512_load_si512(panel + q * 64);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+      sums[r][0] = (vint)_mm512_dpbusd_epi32((__m512i)sums[r][0], w, (__m512i)spread(x + r * stride + 4 * q));
+    }
+  }
+}
+
+/* a * b, numbers of 16 bits in the lower halves; the upper halves of a are 0. */
+INLINE vint multiply_16(vint a, vint b) { return (vint)_mm512_madd_epi16((__m512i)a, (__m512i)b); }
+
+INLINE vuint look_up(const uint8_t table[16], vuint codes) {
+  const __m512i all = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)table));
+  return (vuint)_mm512_shuffle_epi8(all, (__m512i)codes);
+}
+
+#elif defined(__AVX2__)
+enum { LPG_DOT_ROWS = 4 };
+
+/* VPMADDUBSW adds two products in 16 bits, which hold so many of these sums: 2 (2^bits - 1) 127 each. 8 bits are two
+ * nibbles, the upper one times 16. */
+INLINE int sums_of_16_bits(int bits) { return bits == 7 ? 1 : bits == 6 ? 2 : bits == 5 ? 4 : 8; }
+
+INLINE void add_nibbles(int bits, int shift, int quads, int rows, const uint8_t *panel, const int8_t *x, int64_t stride,
+                        vint sums[][LPG_DOT_PARTS]) {
+  const int together = quads < sums_of_16_bits(bits) ? quads : sums_of_16_bits(bits);
+  const __m256i ones = _mm256_set1_epi16((short)(1 << shift)), nibble = _mm256_set1_epi8(15);
+#pragma GCC unroll 8
+  for (int first = 0; first < quads; first += together) {
+    __m256i sum[LPG_DOT_ROWS][LPG_DOT_PARTS];
+#pragma GCC unroll 8
+    for (int q = first; q < first + together; q++) {
+      __m256i w[LPG_DOT_PARTS];
+#pragma GCC unroll 2
+      for (int p = 0; p < LPG_DOT_PARTS; p++) {
+        w[p] = (__m256i)load_bytes(panel + q * 64 + p * 32);
+        if (shift > 0) w[p] = _mm256_srli_epi16(w[p], 4);
+        if (bits == 8) w[p] = _mm256_and_si256(w[p], nibble);
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < rows; r++) {
+        const __m256i four = (__m256i)spread(x + r * stride + 4 * q);
+#pragma GCC unroll 2
+        for (int p = 0; p < LPG_DOT_PARTS; p++) {
+          const __m256i two = _mm256_maddubs_epi16(w[p], four);
+          sum[r][p] = q == first ? two : _mm256_add_epi16(sum[r][p], two);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+      for (int p = 0; p < LPG_DOT_PARTS; p++) sums[r][p] += (vint)_mm256_madd_epi16(sum[r][p], ones);
+    }
+  }
+}
+
+INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const int8_t *x, int64_t stride,
+                      vint sums[][LPG_DOT_PARTS]) {
+  add_nibbles(bits, 0, quads, rows, panel, x, stride, sums);
+  if (bits == 8) add_nibbles(bits, 4, quads, rows, panel, x, stride, sums);
+}
+
+INLINE vint multiply_16(vint a, vint b) { return (vint)_mm256_madd_epi16((__m256i)a, (__m256i)b); }
+
+INLINE vuint look_up(const uint8_t table[16], vuint codes) {
+  const __m256i all = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
+  return (vuint)_mm256_shuffle_epi8(all, (__m256i)codes);
+}
+
+#else
+#define LPG_DOT_NO_CLASSES
+enum { LPG_DOT_ROWS = 1 };
+
+INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const int8_t *x, int64_t stride,
+                      vint sums[][LPG_DOT_PARTS]) {
+  (void)bits;
+  for (int q = 0; q < quads; q++) {
+    for (int r = 0; r < rows; r++) {
+      for (int p = 0; p < LPG_DOT_PARTS; p++) {
+        const vint w = load_bytes(panel + q * 64 + p * 4 * V);
+        for (int i = 0; i < 4; i++) sums[r][p] += (w >> 8 * i & 255) * (int32_t)x[r * stride + 4 * q + i];
+      }
+    }
+  }
+}
+
+INLINE vint multiply_16(vint a, vint b) { return (a << 16 >> 16) * (b << 16 >> 16); }
+
+INLINE vuint look_up(const uint8_t table[16], vuint codes) {
+  uint8_t bytes[4 * V];
+  memcpy(bytes, &codes, sizeof bytes);
+  for (int i = 0; i < 4 * V; i++) bytes[i] = table[bytes[i]];
+  memcpy(&codes, bytes, sizeof bytes);
+  return codes;
+}
+#endif
+
+#endif

@@ -55,6 +55,7 @@ enum {
   SUITE(outputs, BOTH)        \
   SUITE(activations, BOTH)    \
   SUITE(lut, CPU)             \
+  SUITE(dot, CPU)             \
   SUITE(gemm1, BOTH)          \
   SUITE(gemm8, BOTH)          \
   SUITE(dequant, BOTH)        \

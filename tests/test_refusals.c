@@ -32,6 +32,7 @@ static lpg_device cramped; /* little shared memory */
 #define COUNTS "gemv1.u2.i8.16x4.sm90a"
 #define LOOKUP "lut.u2.f16.64x1.sm90a"
 #define TILES "tilesim.any.any.32x32.base"
+#define BYTES "dotsim.any.any.16x8.base"
 #define CODEBOOK(...)                                       \
   {                                                         \
     .type = LPGEMM_CODEBOOK(4), .codebook = { __VA_ARGS__ } \
@@ -185,6 +186,10 @@ static const row rows[] = {
      .d = {.scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F32, .super_k = 256}},
     {TILES, "fp32 may hold the scales together with global or row scales only", &cpu_base,
      .d = {.scale_type = LPGEMM_F32, .global_scale = 0.5f}},
+    {BYTES, "it rounds X to 8 bits, which only the level FAST allows", &cpu_base, .d.group_k = 32},
+    {BYTES, "it takes floats and codebooks of 16 values that are small integers only", &cpu_base,
+     .d = CODEBOOK(0.1f, 1.0f), .x = LPGEMM_I8},
+    {BYTES, "it takes no more than 2^20 columns", &cpu_base, .d.k = (1 << 20) + 1, .x = LPGEMM_I8},
 
     /* operand/limits.c, gemm1_plan.c */
     {PLANES, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_UINT(4)},

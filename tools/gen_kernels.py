@@ -80,6 +80,8 @@ CPU = Family(["any"], ["any"], [], load="NULL", header="cpu/cpu.h")
 TILES = CPU._replace(tiles=["32x32"], archs=["amx"], y=REALS, planner="lpgemm_i_tiles_{arch}",
                      groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER",
                      launch="lpgemm_i_cpu_tiles_{arch}")
+DOT = CPU._replace(tiles=["16x8"], archs=["vbmi", "avx2"], y=REALS, planner="lpgemm_i_dot_{arch}",
+                   launch="lpgemm_i_cpu_dot_{arch}")
 
 # (family, row), in the order of the registry: of two equal estimates the first wins. A family may have several rows.
 FAMILIES = [
@@ -87,8 +89,8 @@ FAMILIES = [
                              launch="lpgemm_i_cpu_blocked_{arch}")),
     ("tiles", TILES),
     ("tilesim", TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT")),  # plain C, for tests
-    ("dot", CPU._replace(tiles=["16x8"], archs=["vbmi", "avx2", "base"], y=REALS, planner="lpgemm_i_dot_{arch}",
-                         launch="lpgemm_i_cpu_dot_{arch}")),
+    ("dot", DOT),
+    ("dotsim", DOT._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT")),  # plain C, for tests
     ("lut", CPU._replace(weights=[f"u{b}" for b in range(1, 5)], tiles=["4"], archs=["vbmi", "avx2", "neon", "base"],
                          y=REALS, flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT", launch="lpgemm_i_lut_{arch}",
                          planner="lpgemm_i_lut_{weights}_{arch}", header="lut/lut.h")),

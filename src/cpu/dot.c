@@ -158,14 +158,17 @@ static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scra
   const uint8_t *table = j->groups.bytes.has_table ? j->groups.bytes.table : NULL;
   int64_t next_group = k;
   int groups = 0;
+  vint bad = {0};
   for (int u = 0; u < units; u++) {
     const int64_t column = k + u * j->unit;
     if (column >= next_group) {
-      if (!load_dot_group(&j->groups, row_tile, column, &s->group[groups])) return 0;
-      groups++;
+      bad |= load_dot_group(&j->groups, row_tile, column, &s->group[groups++]);
       next_group = (column / packed->group.k + 1) * packed->group.k;
     }
     s->of_unit[u] = &s->group[groups - 1];
+  }
+  for (int i = 0; i < V; i++) {
+    if (bad[i]) return 0;
   }
   for (int i = 0; i < units * j->unit; i += tile_k) {
     const int64_t tile = lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);

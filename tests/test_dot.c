@@ -63,8 +63,8 @@ static void check(const problem_spec *s, const char *kernel) {
 static void set_zero(lpgemm_weight_desc_t *d, int form) {
   const int is_integer = LPGEMM_DTYPE_KIND(d->type) <= LPGEMM_KIND_BIPOLAR;
   if (!is_integer || form == 0) return;
-  const lpgemm_zero_t zeros[] = {LPGEMM_ZERO_NONE,      LPGEMM_ZERO_CONSTANT,  LPGEMM_ZERO_PER_GROUP,
-                                 LPGEMM_ZERO_PER_GROUP, LPGEMM_ZERO_MINIMUM,   LPGEMM_ZERO_MINIMUM};
+  const lpgemm_zero_t zeros[] = {LPGEMM_ZERO_NONE,      LPGEMM_ZERO_CONSTANT, LPGEMM_ZERO_PER_GROUP,
+                                 LPGEMM_ZERO_PER_GROUP, LPGEMM_ZERO_MINIMUM,  LPGEMM_ZERO_MINIMUM};
   const lpgemm_dtype_t types[] = {0, 0, LPGEMM_UINT(8), LPGEMM_F16, LPGEMM_F16, LPGEMM_UINT(6)};
   d->zero = zeros[form];
   d->zero_type = types[form];

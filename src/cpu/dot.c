@@ -13,15 +13,15 @@
 #include <math.h>
 
 #include "cpu.h"
-#include "epilogue_rows.h"
 #include "dot_groups.h"
+#include "epilogue_rows.h"
 
 enum {
   MOST_ROWS = 256, /* of X at a time */
   TASK_TILES = 4,
   FEW_ROWS = 16, /* so few are read again for every tile */
   MOST_UNITS = LPG_DOT_K / LPG_STEP_K,
-  TILE_CODES = LPG_TILE_ROWS * LPG_MAX_TILE_K
+  AHEAD = 8192 /* bytes of codes that are asked for before their time */
 };
 
 typedef struct scratch {
@@ -57,7 +57,8 @@ typedef struct operands {
 } operands;
 
 /* sums[row] += X[row] . w, over the units of a chunk. */
-INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
+INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const operands *o,
+                          float (*sums)[LPG_TILE_ROWS]) {
   const int8_t *x = o->x;
   const uint8_t *panel = o->panel;
   vfloat total[LPG_DOT_ROWS][LPG_DOT_PARTS];
@@ -100,37 +101,36 @@ INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const ope
 }
 
 /* The most rows at once that there are so many of, with a loop of its own. Returns how many. */
-INLINE int multiply_some(int bits, int quads, int rows, const job *j, const operands *o,
-                         float (*sums)[LPG_TILE_ROWS]) {
-#define CASE(n)                                       \
-  if (n <= LPG_DOT_ROWS && rows >= (n)) {             \
-    multiply_rows(bits, quads, n, j, o, sums);        \
-    return n;                                         \
+INLINE int multiply_some(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
+  int most = LPG_DOT_ROWS;
+  while (most > rows) most /= 2;
+  switch (most) {
+    case 8: multiply_rows(bits, quads, LPG_DOT_ROWS, j, o, sums); break;
+    case 4: multiply_rows(bits, quads, LPG_DOT_ROWS < 4 ? LPG_DOT_ROWS : 4, j, o, sums); break;
+    case 2: multiply_rows(bits, quads, LPG_DOT_ROWS < 2 ? LPG_DOT_ROWS : 2, j, o, sums); break;
+    default: multiply_rows(bits, quads, 1, j, o, sums); break;
   }
-  CASE(8)
-  CASE(4)
-  CASE(2)
-#undef CASE
-  multiply_rows(bits, quads, 1, j, o, sums);
-  return 1;
+  return most;
+}
+
+INLINE int multiply_units(int bits, int quads, int rows, const job *j, const operands *o,
+                          float (*sums)[LPG_TILE_ROWS]) {
+  return quads == 8 ? multiply_some(bits, 8, rows, j, o, sums) : multiply_some(bits, 4, rows, j, o, sums);
 }
 
 static int multiply(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
-#define CASE(n) \
-  case n: return quads == 8 ? multiply_some(n, 8, rows, j, o, sums) : multiply_some(n, 4, rows, j, o, sums)
-#if defined(LPG_DOT_NO_CLASSES)
-  bits = 4;
-#endif
-  switch (bits) {
 #if !defined(LPG_DOT_NO_CLASSES)
-    CASE(5);
-    CASE(6);
-    CASE(7);
-    CASE(8);
-#endif
-    default: return quads == 8 ? multiply_some(4, 8, rows, j, o, sums) : multiply_some(4, 4, rows, j, o, sums);
+  switch (bits) {
+    case 5: return multiply_units(5, quads, rows, j, o, sums);
+    case 6: return multiply_units(6, quads, rows, j, o, sums);
+    case 7: return multiply_units(7, quads, rows, j, o, sums);
+    case 8: return multiply_units(8, quads, rows, j, o, sums);
+    default: break;
   }
-#undef CASE
+#else
+  (void)bits;
+#endif
+  return multiply_units(4, quads, rows, j, o, sums);
 }
 
 /* ---- what fp32 may not hold ---- */
@@ -171,8 +171,10 @@ static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scra
     if (bad[i]) return 0;
   }
   for (int i = 0; i < units * j->unit; i += tile_k) {
-    const int64_t tile = lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
-    make_panel(bits, j->call.section[LPG_SECTION_CODES] + tile, table, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
+    const uint8_t *tile =
+        j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
+    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + AHEAD + line, 0, 3);
+    make_panel(bits, tile, table, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
   }
   return 1;
 }

@@ -61,7 +61,8 @@ static inline int lpg_find_bytes(const lpgemm_weight_desc_t *d, lpg_dot_bytes *b
   for (int i = 0; i < codes; i++) all |= b->table[i];
   while (all != 0 && !(all >> shift & 1)) shift++;
   for (int i = 0; i < codes; i++) b->table[i] = (uint8_t)(b->table[i] >> shift);
-  for (b->bits = 1; most >> shift >= 1 << b->bits; b->bits++) {}
+  for (b->bits = 1; most >> shift >= 1 << b->bits; b->bits++) {
+  }
   b->step = unit * (float)(1 << shift);
   b->offset = low;
   b->has_table = 1;

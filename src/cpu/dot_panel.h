@@ -41,6 +41,7 @@ INLINE void expand_tile(int bits, const uint32_t *words, const uint8_t *table, u
   const int fields = 8 / bits, units = lpg_tile_k(bits) / 128;
   const uint32_t mask = ((1u << bits) - 1u) * 0x01010101u;
   if (lpg_is_pow2_width(bits)) {
+#pragma GCC unroll 8
     for (int word = 0; word < 8; word++) { /* word / 4 of a row, in lane t = word % 4 */
 #pragma GCC unroll 4
       for (int part = 0; part < LPG_DOT_PARTS; part++) {
@@ -67,9 +68,14 @@ INLINE void expand_tile(int bits, const uint32_t *words, const uint8_t *table, u
 
 /* The same without and with a table of bytes for codes of up to 4 bits. */
 static void make_panel(int bits, const uint8_t *tile, const uint8_t *table, uint32_t *words, uint8_t *panel) {
+  if (bits == 8) { /* words are quads */
+    _Static_assert(LPG_DOT_QUAD == LPG_TILE_ROWS * sizeof(uint32_t), "a word a row");
+    untangle(8, tile, (uint32_t *)(void *)panel);
+    return;
+  }
   untangle(bits, tile, words);
-#define CASE(n)                                  \
-  case n: expand_tile(n, words, NULL, panel); return
+#define CASE(n) \
+  case n: expand_tile(n, words, NULL, panel); break
   if (table) {
     switch (bits) {
       case 1: expand_tile(1, words, table, panel); return;
@@ -86,7 +92,6 @@ static void make_panel(int bits, const uint8_t *tile, const uint8_t *table, uint
     CASE(5);
     CASE(6);
     CASE(7);
-    CASE(8);
   }
 #undef CASE
 }

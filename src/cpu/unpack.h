@@ -66,7 +66,8 @@ static void section_to_floats(const unpacker *u, lpg_section_id id, int64_t row_
 }
 
 /* 0: fp32 may not hold the products. */
-static inline int multiply_by_section(const unpacker *u, lpg_section_id id, int64_t row_tile, int64_t k, float *values) {
+static inline int multiply_by_section(const unpacker *u, lpg_section_id id, int64_t row_tile, int64_t k,
+                                      float *values) {
   static const lpg_magnitudes factors = {LPG_TINY, LPG_HUGE};
   float factor[LPG_TILE_ROWS];
   if (lpg_section_type(&u->packed->desc, id) == 0) return 1;

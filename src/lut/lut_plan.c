@@ -10,8 +10,9 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
   return problem->tables || problem->m == 0 || row <= LPG_SHARED_BYTES ? 0 : row;
 }
 
+/* Groups: as cpu_plan.c has it of 2026-11-25, AVX2, u4 and u2 in groups of 32 and 16, of one level and of two. */
 #define LUT(name, dequantise, multiply, start) \
-  LPG_CPU_PLANNER(lut_##name, LPG_CPU_COST(start, dequantise, multiply), .workspace = workspace)
+  LPG_CPU_PLANNER(lut_##name, LPG_CPU_COST(start, dequantise, multiply, .group = 4.0), .workspace = workspace)
 LUT(u1_vbmi, 450000.0, 95000.0, 1.0)
 LUT(u2_vbmi, 600000.0, 72000.0, 1.0)
 LUT(u3_vbmi, 125000.0, 68000.0, 1.0)

@@ -304,7 +304,7 @@ convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
 	clang-format --dry-run -Werror $$(find include src tests bench examples cli -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
-	printf '%s\n' $(SRCS) src/cpu/blocked.c src/cpu/tiles.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
+	printf '%s\n' $(SRCS) src/cpu/blocked.c src/cpu/dot.c src/cpu/tiles.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
 	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_TILES=base -DLPG_DOT=base -DLPG_LUT=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py
 	@echo 'lint: clean'

@@ -260,8 +260,8 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   for (; j.first < m; j.first += j.rows) {
     j.rows = m - j.first < most ? m - j.first : most;
     place_x(&j.x, j.rows, lpgemm_i_pool_shared(call->pool));
-    if (!call->skip_product) lpgemm_i_parallel(call->pool, j.rows, bytes_task, &j);
-    lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, TASK_TILES), run_task, &j);
+    if (!call->skip_product) LPG_TRY(lpgemm_i_parallel(call->pool, j.rows, bytes_task, &j));
+    LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, TASK_TILES), run_task, &j));
   }
   return LPGEMM_SUCCESS;
 }

@@ -1,0 +1,5 @@
+build-c/obj/cli/convert_parts.o: cli/convert_parts.c cli/convert.h \
+ cli/common.h include/lpgemm.h
+cli/convert.h:
+cli/common.h:
+include/lpgemm.h:

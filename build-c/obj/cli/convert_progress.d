@@ -1,0 +1,5 @@
+build-c/obj/cli/convert_progress.o: cli/convert_progress.c cli/convert.h \
+ cli/common.h include/lpgemm.h
+cli/convert.h:
+cli/common.h:
+include/lpgemm.h:

@@ -1,0 +1,4 @@
+build-c/obj/examples/block/weights.o: examples/block/weights.c \
+ examples/block/block.h include/lpgemm.h
+examples/block/block.h:
+include/lpgemm.h:

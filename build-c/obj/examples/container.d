@@ -1,0 +1,2 @@
+build-c/obj/examples/container.o: examples/container.c include/lpgemm.h
+include/lpgemm.h:

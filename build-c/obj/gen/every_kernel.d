@@ -1,0 +1,23 @@
+build-c/obj/gen/every_kernel.o: build-c/gen/every_kernel.c \
+ src/dispatch/dispatch.h src/dispatch/../internal.h \
+ src/dispatch/../layouts/packed.h include/lpgemm.h \
+ src/dispatch/../layouts/number.h src/dispatch/../layouts/base.h \
+ src/dispatch/../layouts/tile.h src/dispatch/../layouts/algebra.h \
+ src/dispatch/../plan.h src/dispatch/../status.h \
+ src/dispatch/../layouts/kinds.h src/cpu/cpu.h src/cpu/../internal.h \
+ src/lut/lut.h src/lut/../internal.h
+src/dispatch/dispatch.h:
+src/dispatch/../internal.h:
+src/dispatch/../layouts/packed.h:
+include/lpgemm.h:
+src/dispatch/../layouts/number.h:
+src/dispatch/../layouts/base.h:
+src/dispatch/../layouts/tile.h:
+src/dispatch/../layouts/algebra.h:
+src/dispatch/../plan.h:
+src/dispatch/../status.h:
+src/dispatch/../layouts/kinds.h:
+src/cpu/cpu.h:
+src/cpu/../internal.h:
+src/lut/lut.h:
+src/lut/../internal.h:

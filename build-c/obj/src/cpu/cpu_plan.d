@@ -1,0 +1,19 @@
+build-c/obj/src/cpu/cpu_plan.o: src/cpu/cpu_plan.c src/cpu/cost.h \
+ src/cpu/../internal.h src/cpu/../layouts/packed.h include/lpgemm.h \
+ src/cpu/../layouts/number.h src/cpu/../layouts/base.h \
+ src/cpu/../layouts/tile.h src/cpu/../layouts/algebra.h src/cpu/../plan.h \
+ src/cpu/../status.h src/cpu/cpu.h src/cpu/dot_bytes.h \
+ src/cpu/../layouts/packed.h
+src/cpu/cost.h:
+src/cpu/../internal.h:
+src/cpu/../layouts/packed.h:
+include/lpgemm.h:
+src/cpu/../layouts/number.h:
+src/cpu/../layouts/base.h:
+src/cpu/../layouts/tile.h:
+src/cpu/../layouts/algebra.h:
+src/cpu/../plan.h:
+src/cpu/../status.h:
+src/cpu/cpu.h:
+src/cpu/dot_bytes.h:
+src/cpu/../layouts/packed.h:

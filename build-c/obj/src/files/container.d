@@ -1,0 +1,16 @@
+build-c/obj/src/files/container.o: src/files/container.c \
+ src/files/container.h src/files/files.h src/internal.h \
+ src/layouts/packed.h include/lpgemm.h src/layouts/number.h \
+ src/layouts/base.h src/layouts/tile.h src/layouts/algebra.h src/plan.h \
+ src/status.h
+src/files/container.h:
+src/files/files.h:
+src/internal.h:
+src/layouts/packed.h:
+include/lpgemm.h:
+src/layouts/number.h:
+src/layouts/base.h:
+src/layouts/tile.h:
+src/layouts/algebra.h:
+src/plan.h:
+src/status.h:

@@ -1,0 +1,20 @@
+build-c/obj/src/import/gguf_ternary.o: src/import/gguf_ternary.c \
+ src/import/gguf.h src/import/import.h src/import/../internal.h \
+ src/import/../layouts/packed.h include/lpgemm.h \
+ src/import/../layouts/number.h src/import/../layouts/base.h \
+ src/import/../layouts/tile.h src/import/../layouts/algebra.h \
+ src/import/../plan.h src/import/../status.h src/import/gguf_bits.h \
+ src/import/bits.h
+src/import/gguf.h:
+src/import/import.h:
+src/import/../internal.h:
+src/import/../layouts/packed.h:
+include/lpgemm.h:
+src/import/../layouts/number.h:
+src/import/../layouts/base.h:
+src/import/../layouts/tile.h:
+src/import/../layouts/algebra.h:
+src/import/../plan.h:
+src/import/../status.h:
+src/import/gguf_bits.h:
+src/import/bits.h:

@@ -1,0 +1,16 @@
+build-c/obj/src/import/import.o: src/import/import.c src/import/import.h \
+ src/import/../internal.h src/import/../layouts/packed.h include/lpgemm.h \
+ src/import/../layouts/number.h src/import/../layouts/base.h \
+ src/import/../layouts/tile.h src/import/../layouts/algebra.h \
+ src/import/../plan.h src/import/../status.h src/import/rows.h
+src/import/import.h:
+src/import/../internal.h:
+src/import/../layouts/packed.h:
+include/lpgemm.h:
+src/import/../layouts/number.h:
+src/import/../layouts/base.h:
+src/import/../layouts/tile.h:
+src/import/../layouts/algebra.h:
+src/import/../plan.h:
+src/import/../status.h:
+src/import/rows.h:

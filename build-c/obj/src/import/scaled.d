@@ -1,0 +1,17 @@
+build-c/obj/src/import/scaled.o: src/import/scaled.c src/import/bits.h \
+ src/import/import.h src/import/../internal.h \
+ src/import/../layouts/packed.h include/lpgemm.h \
+ src/import/../layouts/number.h src/import/../layouts/base.h \
+ src/import/../layouts/tile.h src/import/../layouts/algebra.h \
+ src/import/../plan.h src/import/../status.h
+src/import/bits.h:
+src/import/import.h:
+src/import/../internal.h:
+src/import/../layouts/packed.h:
+include/lpgemm.h:
+src/import/../layouts/number.h:
+src/import/../layouts/base.h:
+src/import/../layouts/tile.h:
+src/import/../layouts/algebra.h:
+src/import/../plan.h:
+src/import/../status.h:

@@ -1,0 +1,36 @@
+build-c/obj/src/lut/lookup_base.o: src/lut/lookup.c src/lut/../cpu/cpu.h \
+ src/lut/../cpu/../internal.h src/lut/../cpu/../layouts/packed.h \
+ include/lpgemm.h src/lut/../cpu/../layouts/number.h \
+ src/lut/../cpu/../layouts/base.h src/lut/../cpu/../layouts/tile.h \
+ src/lut/../cpu/../layouts/algebra.h src/lut/../cpu/../plan.h \
+ src/lut/../cpu/../status.h src/lut/../cpu/epilogue_rows.h \
+ src/lut/../cpu/epilogue.h src/lut/build.h src/lut/lut.h \
+ src/lut/../internal.h src/lut/bytes.h src/lut/stream.h \
+ src/lut/panel_base.h src/lut/../cpu/weight.h \
+ src/lut/../cpu/../pack/sections.h \
+ src/lut/../cpu/../pack/../layouts/packed.h src/lut/../layouts/unit.h \
+ src/lut/../layouts/tile.h src/lut/group.h
+src/lut/../cpu/cpu.h:
+src/lut/../cpu/../internal.h:
+src/lut/../cpu/../layouts/packed.h:
+include/lpgemm.h:
+src/lut/../cpu/../layouts/number.h:
+src/lut/../cpu/../layouts/base.h:
+src/lut/../cpu/../layouts/tile.h:
+src/lut/../cpu/../layouts/algebra.h:
+src/lut/../cpu/../plan.h:
+src/lut/../cpu/../status.h:
+src/lut/../cpu/epilogue_rows.h:
+src/lut/../cpu/epilogue.h:
+src/lut/build.h:
+src/lut/lut.h:
+src/lut/../internal.h:
+src/lut/bytes.h:
+src/lut/stream.h:
+src/lut/panel_base.h:
+src/lut/../cpu/weight.h:
+src/lut/../cpu/../pack/sections.h:
+src/lut/../cpu/../pack/../layouts/packed.h:
+src/lut/../layouts/unit.h:
+src/lut/../layouts/tile.h:
+src/lut/group.h:

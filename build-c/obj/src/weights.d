@@ -1,0 +1,21 @@
+build-c/obj/src/weights.o: src/weights.c src/dispatch/dispatch.h \
+ src/dispatch/../internal.h src/dispatch/../layouts/packed.h \
+ include/lpgemm.h src/dispatch/../layouts/number.h \
+ src/dispatch/../layouts/base.h src/dispatch/../layouts/tile.h \
+ src/dispatch/../layouts/algebra.h src/dispatch/../plan.h \
+ src/dispatch/../status.h src/dispatch/../layouts/kinds.h src/internal.h \
+ src/pack/pack.h src/pack/../internal.h
+src/dispatch/dispatch.h:
+src/dispatch/../internal.h:
+src/dispatch/../layouts/packed.h:
+include/lpgemm.h:
+src/dispatch/../layouts/number.h:
+src/dispatch/../layouts/base.h:
+src/dispatch/../layouts/tile.h:
+src/dispatch/../layouts/algebra.h:
+src/dispatch/../plan.h:
+src/dispatch/../status.h:
+src/dispatch/../layouts/kinds.h:
+src/internal.h:
+src/pack/pack.h:
+src/pack/../internal.h:

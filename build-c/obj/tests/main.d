@@ -1,0 +1,2 @@
+build-c/obj/tests/main.o: tests/main.c tests/framework.h
+tests/framework.h:

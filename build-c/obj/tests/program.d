@@ -1,0 +1,5 @@
+build-c/obj/tests/program.o: tests/program.c tests/program.h tests/test.h \
+ include/lpgemm.h
+tests/program.h:
+tests/test.h:
+include/lpgemm.h:

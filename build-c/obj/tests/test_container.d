@@ -1,0 +1,18 @@
+build-c/obj/tests/test_container.o: tests/test_container.c \
+ tests/checkpoints.h src/files/container.h src/files/files.h \
+ src/internal.h src/layouts/packed.h include/lpgemm.h \
+ src/layouts/number.h src/layouts/base.h src/layouts/tile.h \
+ src/layouts/algebra.h src/plan.h src/status.h tests/test.h
+tests/checkpoints.h:
+src/files/container.h:
+src/files/files.h:
+src/internal.h:
+src/layouts/packed.h:
+include/lpgemm.h:
+src/layouts/number.h:
+src/layouts/base.h:
+src/layouts/tile.h:
+src/layouts/algebra.h:
+src/plan.h:
+src/status.h:
+tests/test.h:

@@ -1,0 +1,19 @@
+build-c/obj/tests/test_remember.o: tests/test_remember.c \
+ src/dispatch/dispatch.h src/dispatch/../internal.h \
+ src/dispatch/../layouts/packed.h include/lpgemm.h \
+ src/dispatch/../layouts/number.h src/dispatch/../layouts/base.h \
+ src/dispatch/../layouts/tile.h src/dispatch/../layouts/algebra.h \
+ src/dispatch/../plan.h src/dispatch/../status.h \
+ src/dispatch/../layouts/kinds.h tests/test.h
+src/dispatch/dispatch.h:
+src/dispatch/../internal.h:
+src/dispatch/../layouts/packed.h:
+include/lpgemm.h:
+src/dispatch/../layouts/number.h:
+src/dispatch/../layouts/base.h:
+src/dispatch/../layouts/tile.h:
+src/dispatch/../layouts/algebra.h:
+src/dispatch/../plan.h:
+src/dispatch/../status.h:
+src/dispatch/../layouts/kinds.h:
+tests/test.h:

@@ -1,0 +1,15 @@
+# Before 1.0 a minor version may change the API: only the same minor version fits, at this patch level or below.
+set(PACKAGE_VERSION "0.1.0")
+set(PACKAGE_VERSION_COMPATIBLE FALSE)
+set(PACKAGE_VERSION_EXACT FALSE)
+if(PACKAGE_VERSION MATCHES "^([0-9]+\\.[0-9]+)\\.")
+  set(_lpgemm_series "${CMAKE_MATCH_1}")
+endif()
+if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND
+   "${PACKAGE_FIND_VERSION_MAJOR}.${PACKAGE_FIND_VERSION_MINOR}" VERSION_EQUAL _lpgemm_series)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+unset(_lpgemm_series)

@@ -43,9 +43,9 @@ LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 8000.0, 200000.0, 32, 32), .refuses
 LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm_i_cpu_tiles_refuses)
 /* AVX2: measured 2026-11-25 on one thread of an AMD EPYC (Zen 3), a shared virtual machine; Q4_0, Q4_K, Q2_K, Q6_K and
  * Q8_0, 4096 x 4096, m = 1 to 64. There blocked.avx2 has 1900 and 30000, dot 48000 and with 8 bits 24000 products:
- * these are in proportion to its row above. VBMI: the same day on one thread of the Xeon beside an H100, i2, i4 and i8 in
- * groups of 32 and 128, 4096 x 4096, m = 1 to 256: 32000 and 117000, where lut.u4 has 47000 products and blocked.avx512
- * 58000; between that and its proportion to rows above, which are of a faster machine. */
+ * these are in proportion to its row above. VBMI: the same day on one thread of the Xeon beside an H100, i2, i4 and i8
+ * in groups of 32 and 128, 4096 x 4096, m = 1 to 256: 32000 and 117000, where lut.u4 has 47000 products and
+ * blocked.avx512 58000; between that and its proportion to rows above, which are of a faster machine. */
 LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 40000.0, 130000.0, .group = 1.0), .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(dot_avx2, LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .bytes = 50000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)

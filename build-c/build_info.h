@@ -1,5 +1,0 @@
-#define LPG_COMMIT "705cd31-dirty"
-#define LPG_BACKENDS "cpu"
-#define LPG_ARCHS "none"
-#define LPG_ISA "base avx2 avx512 vbmi amx"
-#define LPG_COMPILER "cc (Debian 12.2.0-14+deb12u1) 12.2.0"

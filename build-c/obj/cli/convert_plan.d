@@ -1,5 +1,0 @@
-build-c/obj/cli/convert_plan.o: cli/convert_plan.c cli/convert.h \
- cli/common.h include/lpgemm.h
-cli/convert.h:
-cli/common.h:
-include/lpgemm.h:

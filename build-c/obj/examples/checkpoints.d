@@ -1,3 +1,0 @@
-build-c/obj/examples/checkpoints.o: examples/checkpoints.c \
- include/lpgemm.h
-include/lpgemm.h:

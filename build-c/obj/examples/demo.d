@@ -1,2 +1,0 @@
-build-c/obj/examples/demo.o: examples/demo.c include/lpgemm.h
-include/lpgemm.h:

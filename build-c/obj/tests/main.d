@@ -1,2 +1,0 @@
-build-c/obj/tests/main.o: tests/main.c tests/framework.h
-tests/framework.h:

@@ -1,2 +1,0 @@
-build-c/obj/tests/ref/exact.o: tests/ref/exact.c tests/ref/exact.h
-tests/ref/exact.h:

@@ -1,5 +1,0 @@
-build-c/obj/tests/test_import_refusals.o: tests/test_import_refusals.c \
- tests/checkpoint.h include/lpgemm.h tests/test.h
-tests/checkpoint.h:
-include/lpgemm.h:
-tests/test.h:

@@ -1,4 +1,0 @@
-build-c/obj/tests/test_log.o: tests/test_log.c tests/test.h \
- include/lpgemm.h
-tests/test.h:
-include/lpgemm.h:

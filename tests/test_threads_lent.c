@@ -237,8 +237,10 @@ static void matrix_free(matrix *t) {
 
 /* ---- lenders that do not ---- */
 
+enum { SKIP_ONE, SKIP_ALL, TWICE, NO_SUCH, NEGATIVE, EARLY, FAULTS };
+
 typedef struct fault {
-  enum { SKIP_ONE, SKIP_ALL, TWICE, NO_SUCH, NEGATIVE, EARLY, FAULTS } kind;
+  int kind;
   int is_on;
   pthread_t late;
   one_task task;

@@ -65,8 +65,8 @@ ifneq ($(COMPILES),)
 include $(BUILD)/gen/rules.mk
 endif
 
-# src/cpu/blocked.c, src/cpu/dot.c, src/cpu/tiles.c and src/lut/lookup.c are one source each for several instruction sets; their heads
-# have the flags.
+# src/cpu/blocked.c, src/cpu/dot.c, src/cpu/tiles.c and src/lut/lookup.c are one source each for several instruction
+# sets; their heads have the flags.
 BLOCKED := base $(if $(filter x86_64%,$(MACHINE)),avx2 avx512)
 LUT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(filter aarch64%,$(MACHINE)),neon)
 ISA_avx2 := -mavx2 -mfma -mf16c

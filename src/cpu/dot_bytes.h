@@ -56,7 +56,7 @@ static inline int lpg_find_bytes(const lpgemm_weight_desc_t *d, lpg_dot_bytes *b
     b->table[i] = (uint8_t)byte;
     most = (int)byte > most ? (int)byte : most;
   }
-  /* Small integers need fewer bits than a byte has if they are even and so on. */
+  /* A power of two that divides all of them goes into the step: fewer bits are left. */
   int shift = 0, all = 0;
   for (int i = 0; i < codes; i++) all |= b->table[i];
   while (all != 0 && !(all >> shift & 1)) shift++;

@@ -98,7 +98,7 @@ static __global__ void __launch_bounds__(many_threads) gather_many_kernel(const 
 
 template <class T>
 static lpgemm_status_t gather(const lpg_device *device, const x_gather_args &a, void *stream) {
-  constexpr int few_rows = 8;
+  constexpr int few_rows = 8; /* from 16 on, loads of 2 bytes are slower (H100, 2026-11-25, docs/log/2026-11.md) */
   const int64_t row_bytes = lpg_round_up((int64_t)a.k * (int64_t)sizeof(T), 16);
   const int64_t x_bytes = lpg_round_up((int64_t)a.x_k * (int64_t)sizeof(T), 16);
   const bool many = a.m > few_rows && 2 * x_bytes <= device->shared_memory;

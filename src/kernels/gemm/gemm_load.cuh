@@ -162,6 +162,7 @@ template <class T>
 __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, int warp, int lane) {
   const gemm_parts<T> parts(a, w);
   producer_warp<T> own(a, barriers, warp, lane);
+  if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
   own.load_early(a, w, parts);
   pdl_wait();
   for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) load_tile<T>(a, w, tile, parts, own);

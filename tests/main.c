@@ -53,6 +53,7 @@ enum {
   SUITE(gemm, BOTH)           \
   SUITE(invariant, BOTH)      \
   SUITE(experts, BOTH)        \
+  SUITE(experts_layer, BOTH)  \
   SUITE(epilogue, BOTH)       \
   SUITE(outputs, BOTH)        \
   SUITE(activations, BOTH)    \

@@ -228,7 +228,7 @@ static void hostile(void) {
       memcpy(copy, all, size);
       copy[(size_t)e * one + at] ^= 0x40;
       seal(copy + (size_t)e * one);
-      const int is_scale = at >= 92 && at < 96;
+      const int is_scale = at >= 92 && at < 95; /* byte 95 makes it infinite */
       const lpgemm_status_t status = lpgemm_validate(copy, size);
       if ((status == LPGEMM_SUCCESS) != is_scale) {
         test_fail(__FILE__, __LINE__, "expert %d, byte %d: %s", e, (int)at, lpgemm_status_string(status));

@@ -83,10 +83,9 @@ def _set(struct, field, c_type, value, keep):
         function = value if isinstance(value, kind) else kind(value)
         keep.append(function)
         setattr(struct, field, function)
-    elif is_pointer and base in header.structs:
-        inner = value if isinstance(value, ctypes.Structure) else fill(base, keep, **value)
-        keep.append(inner)
-        setattr(struct, field, ctypes.addressof(inner))
+    elif is_pointer and base in header.structs and not isinstance(value, int):
+        keep.append(fill(base, keep, **value))
+        setattr(struct, field, ctypes.addressof(keep[-1]))
     elif c_type == "const float *" and isinstance(value, (int, float)):
         keep.append(ctypes.c_float(value))
         setattr(struct, field, ctypes.addressof(keep[-1]))

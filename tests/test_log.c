@@ -1,6 +1,7 @@
 /* What LPGEMM_LOG and lpgemm_set_log() make the library print, and to whom. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -70,10 +71,12 @@ typedef struct sink {
   char last[1024];
 } sink;
 
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL); }
+
 static void take(void *context, lpgemm_log_level_t level, const char *line) {
   sink *s = context;
   atomic_fetch_add(&s->inside, 1);
-  while (s->open && !atomic_load(s->open)) usleep(100);
+  while (s->open && !atomic_load(s->open)) nap();
   if (!s->open) snprintf(s->last, sizeof s->last, "%s", line); /* one thread alone */
   atomic_fetch_add(&s->calls, 1);
   atomic_fetch_add(&s->level[level], 1);
@@ -143,7 +146,7 @@ static void meet(void) {
   s.open = &open;
   CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, take, &s), LPGEMM_SUCCESS);
   start(threads, &failures);
-  while (atomic_load(&s.inside) < THREADS && waited++ < 100000) usleep(100);
+  while (atomic_load(&s.inside) < THREADS && waited++ < 100000) nap();
   CHECK_INT(s.inside, THREADS);
   atomic_store(&open, 1);
   join(threads);
@@ -164,7 +167,7 @@ static void change(void) {
     const sink *before = &sinks[(i + 1) % 2];
     const int calls = before->calls;
     late += before->inside != 0;
-    usleep(50);
+    nap();
     late += before->calls != calls;
   }
   join(threads);

@@ -100,7 +100,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib shared wheel tests examples block cli fuzzers check gpu-check demo regret bench convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block cli fuzzers check gpu-check demo regret bench convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -120,6 +120,7 @@ $(LIB): $(OBJS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
+.PHONY: shared wheel
 shared: $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so ## build liblpgemm.so, which exports what lpgemm.h declares
 
 $(SHARED): $(SHARED_OBJS) $(BUILD)/gen/exports.map

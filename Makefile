@@ -27,11 +27,15 @@ COMMIT := $(or $(if $(wildcard .git),$(shell git describe --always --dirty 2>/de
 MACHINE := $(shell $(CC) -dumpmachine)
 OBJ := $(BUILD)/obj
 LIB := $(BUILD)/liblpgemm.a
+# What programs that were linked with another version may not load: docs/engines.md has the rule.
+ABI := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
+SONAME := liblpgemm.so.$(ABI)
+SHARED := $(BUILD)/liblpgemm.so.$(VERSION)
 
 # A struct starts as {sizeof s}: that is no missing initialiser.
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers $(WERROR)
 INCLUDES = -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc
-FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(HAVE_AMX),-DLPG_HAVE_AMX) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -ffp-contract=off $(WARNINGS) \
+FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(HAVE_AMX),-DLPG_HAVE_AMX) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(WARNINGS) \
         $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
 COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
 LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
@@ -53,7 +57,7 @@ CUDA_INCLUDE := $(abspath $(dir $(NVCC))../include)
 CUDA_LIBS = -L$(abspath $(dir $(NVCC))../lib64) -lcudart_static -ldl -lrt
 GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_80,code=compute_80
 COMPRESS := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mode=size)
-NVCC_FLAGS = -std=c++17 -O3 $(COMPRESS) -Xcompiler -fPIC,-fno-threadsafe-statics
+NVCC_FLAGS = -std=c++17 -O3 $(COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
 NVCC_COMPILE = $(NVCC) $(INCLUDES) $(NVCC_FLAGS) -MMD -MP -c $< -o $@
 endif
 
@@ -83,6 +87,11 @@ CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:
 SRCS := $(filter-out src/cpu/blocked.c src/cpu/dot.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%) $(if $(filter 1,$(EXPERIMENTAL)),,src/lut/gpu/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
   $(DOT:%=$(OBJ)/src/cpu/dot_%.o) $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))
+# The archive exports nothing, so that plugins that contain it do not meet in one process. The shared library exports
+# what lpgemm.h declares: sources that define such functions are compiled twice.
+DEFINITION := ^[a-z_ *]+[ *]lpgemm_([^i(]|i[^_(])[a-z0-9_]*\(
+API := $(shell grep -lE '$(DEFINITION)' $(SRCS))
+SHARED_OBJS := $(API:%.c=$(OBJ)/shared/%.o) $(filter-out $(API:%.c=$(OBJ)/%.o),$(OBJS))
 # What reads and draws suites of the benchmark is tested too.
 SUITE_SRCS := common drawn layers part random_cases shapes suite
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
@@ -111,9 +120,30 @@ $(LIB): $(OBJS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
+.PHONY: shared wheel
+shared: $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so ## build liblpgemm.so, which exports what lpgemm.h declares
+
+$(SHARED): $(SHARED_OBJS) $(BUILD)/gen/exports.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME),--version-script=$(BUILD)/gen/exports.map,-Bsymbolic,-z,defs $(LDFLAGS) $(SHARED_OBJS) \
+	  $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -o $@
+
+$(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so: $(SHARED)
+	$(Q)ln -sf $(<F) $@
+
+# Functions are what the header's names have a parenthesis behind.
+$(BUILD)/gen/exports.map: include/lpgemm.h $(BUILD)/config
+	$(call say,GEN,$@)
+	$(Q){ echo 'LPGEMM_$(ABI) {' && echo 'global:' && $(CC) -E -P -x c $< | grep -o '\<lpgemm_[a-z0-9_]*(' | tr '(' ';' && \
+	  echo 'local: *;' && echo '};'; } >$@
+
 $(OBJ)/%.o: %.c $(BUILD)/config
 	$(call say,CC,$<)
 	$(Q)$(COMPILE)
+
+$(OBJ)/shared/%.o: %.c $(BUILD)/config
+	$(call say,CC,$< for $(SONAME))
+	$(Q)$(COMPILE) -fvisibility=default
 
 $(OBJ)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/config
 	$(call say,CC,$<)
@@ -147,7 +177,7 @@ $(OBJ)/gen/%.cu.o: $(BUILD)/gen/%.cu $(BUILD)/config
 LOCALIZE = objcopy -w -L '*__device_stub__*' $@
 
 # The checksum multiplies 64-bit words, which baseline vectors only emulate.
-$(OBJ)/src/layouts/packed.o: private FLAGS += -fno-tree-vectorize
+$(OBJ)/src/layouts/packed.o $(OBJ)/shared/src/layouts/packed.o: private FLAGS += -fno-tree-vectorize
 
 # These write the same bytes as their host counterparts: no product may be fused with a sum.
 $(OBJ)/src/pack/%.cu.o $(OBJ)/src/import/%.cu.o: private NVCC_FLAGS += -fmad=false
@@ -191,8 +221,8 @@ define BUILD_INFO
 #define LPG_COMPILER "$(COMPILER)"
 endef
 
-$(OBJ)/src/build_info.o: $(BUILD)/build_info.h
-$(OBJ)/src/build_info.o: private INCLUDES += -I$(BUILD)
+$(OBJ)/src/build_info.o $(OBJ)/shared/src/build_info.o: $(BUILD)/build_info.h
+$(OBJ)/src/build_info.o $(OBJ)/shared/src/build_info.o: private INCLUDES += -I$(BUILD)
 
 # ---- programs ----
 
@@ -265,7 +295,7 @@ $(BENCH): $(BENCH_OBJS) $(LIB)
 # ---- targets that run something ----
 
 STAGE = $(abspath $(BUILD))/stage
-check: lib tests examples $(BUILD)/replay $(BUILD)/lpgemm.pc ## run every test that needs no GPU
+check: lib shared wheel tests examples $(BUILD)/replay $(BUILD)/lpgemm.pc ## run every test that needs no GPU
 	@rm -rf $(STAGE)
 	$(SUBMAKE) install DESTDIR=$(STAGE) PREFIX=/opt/lpgemm LIBDIR=/opt/lpgemm/lib INCLUDEDIR=/opt/lpgemm/include \
 	  BINDIR=/opt/lpgemm/bin >/dev/null
@@ -274,7 +304,8 @@ check: lib tests examples $(BUILD)/replay $(BUILD)/lpgemm.pc ## run every test t
 	  '$(PYTHON) tools/bench_tables.py --selftest' \
 	  '$(PYTHON) tools/sass.py --selftest' \
 	  '$(PYTHON) tools/regret.py $(BUILD)/replay --selftest' \
-	  'CC="$(CC)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)'
+	  'CC="$(CC)" tests/consumer/run.sh $(STAGE) /opt/lpgemm $(BUILD)' \
+	  'PYTHON="$(PYTHON)" CC="$(CC)" tests/python/run.sh $(WHEEL) $(BUILD)/python'
 
 # One program, small enough to be carried to the machine with the GPU.
 GPU_TESTS = $(BUILD)/gpu/lpgemm-tests
@@ -329,23 +360,39 @@ golden: tests ## write tests/golden/ anew: which cases are drawn, which kernels 
 
 # ---- packaging ----
 
+# The wheel takes the library as it is built: with CUDA, or without.
+WHEEL_PLATFORM ?= linux_$(firstword $(subst -, ,$(MACHINE)))
+WHEEL := $(BUILD)/lpgemm-$(VERSION)-py3-none-$(WHEEL_PLATFORM).whl
+wheel: $(WHEEL) ## build the Python package, which carries liblpgemm.so
+
+$(WHEEL): $(SHARED) include/lpgemm.h tools/make_wheel.py LICENSE $(wildcard python/lpgemm/*.py)
+	$(call say,WHEEL,$@)
+	$(Q)strip --strip-unneeded -o $(BUILD)/wheel.so $(SHARED)
+	$(Q)$(PYTHON) tools/make_wheel.py --library $(BUILD)/wheel.so --header include/lpgemm.h --version $(VERSION) \
+	  --platform $(WHEEL_PLATFORM) --out $(@D) >/dev/null
+
 $(BUILD)/%: tools/%.in include/lpgemm.h FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-	  -e 's|@VERSION@|$(VERSION)|' -e 's|@CUDA_LIBS@|$(if $(HAVE_CUDA),$(CUDA_LIBS))|' \
+	  -e 's|@VERSION@|$(VERSION)|' -e 's|@SONAME@|$(SONAME)|' -e 's|@CUDA_LIBS@|$(if $(HAVE_CUDA),$(CUDA_LIBS))|' \
 	  -e 's|@LIB_TO_INCLUDE@|$(shell realpath -ms --relative-to=$(LIBDIR) $(INCLUDEDIR))|' $< >$@
 
 CMAKE_FILES = lpgemmConfig.cmake lpgemmConfigVersion.cmake
-install: lib cli $(BUILD)/lpgemm.pc $(CMAKE_FILES:%=$(BUILD)/%) ## install under DESTDIR and PREFIX
+PC_FILES = lpgemm.pc lpgemm-shared.pc
+install: lib shared cli $(PC_FILES:%=$(BUILD)/%) $(CMAKE_FILES:%=$(BUILD)/%) ## install under DESTDIR and PREFIX
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/lpgemm
 	install -m 755 $(CLI) $(DESTDIR)$(BINDIR)/
 	install -m 644 include/lpgemm.h $(DESTDIR)$(INCLUDEDIR)/
 	install -m 644 $(LIB) $(DESTDIR)$(LIBDIR)/
-	install -m 644 $(BUILD)/lpgemm.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
+	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)/
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/liblpgemm.so
+	install -m 644 $(PC_FILES:%=$(BUILD)/%) $(DESTDIR)$(LIBDIR)/pkgconfig/
 	install -m 644 $(CMAKE_FILES:%=$(BUILD)/%) $(DESTDIR)$(LIBDIR)/cmake/lpgemm/
 
 uninstall: ## remove what install has put there
-	rm -f $(DESTDIR)$(INCLUDEDIR)/lpgemm.h $(DESTDIR)$(LIBDIR)/liblpgemm.a $(DESTDIR)$(LIBDIR)/pkgconfig/lpgemm.pc
+	rm -f $(DESTDIR)$(INCLUDEDIR)/lpgemm.h $(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%)
+	rm -f $(patsubst %,$(DESTDIR)$(LIBDIR)/%,liblpgemm.a liblpgemm.so $(SONAME) $(notdir $(SHARED)))
 	rm -f $(CLI:$(BUILD)/bin/%=$(DESTDIR)$(BINDIR)/%)
 	rm -rf $(DESTDIR)$(LIBDIR)/cmake/lpgemm
 

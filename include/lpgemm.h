@@ -48,7 +48,7 @@
  *   the library knows is accepted while its unknown tail is zero. Reserved fields must be zero.
  * - Sizes and leading dimensions are int64_t and count elements. M, N and K may be 0. No size needs to be a
  *   multiple of anything, and a pointer needs only the alignment of its element type.
- * - The library never aborts, throws, or prints (unless LPGEMM_LOG asks for it).
+ * - The library never aborts, throws, or prints (unless LPGEMM_LOG or lpgemm_set_log() asks for it).
  *
  * THREADS, STREAMS, MEMORY
  *
@@ -63,10 +63,11 @@
  *     LPGEMM_KERNEL=name             forces one kernel wherever the call does not name one itself
  *     LPGEMM_TUNING_FILE=path        loads this tuning file into every new handle
  *     LPGEMM_LOG=off|error|dispatch|profile
- *                                    prints to stderr. error: failures. dispatch: failures, and every choice of a
- *                                    kernel, with the faster one that a larger workspace would allow. profile:
- *                                    failures, and a line of CSV a run, with its kernel and microseconds, for which
- *                                    it waits for the device (not while a stream is captured: then no time)
+ *                                    prints to stderr, or where lpgemm_set_log() says. error: failures. dispatch:
+ *                                    failures, and every choice of a kernel, with the faster one that a larger
+ *                                    workspace would allow. profile: failures, and a line of CSV a run, with its
+ *                                    kernel and microseconds, for which it waits for the device (not while a stream
+ *                                    is captured: then no time)
  */
 #ifndef LPGEMM_H
 #define LPGEMM_H
@@ -134,6 +135,18 @@ const char *lpgemm_status_string(lpgemm_status_t status);
 
 /* The sentence about the last failed call of this thread, "" if there was none. Valid until the next failure. */
 const char *lpgemm_last_error(void);
+
+/* The log of the whole process: its level, until a handle is made under an LPGEMM_LOG, and a callback that gets lines
+ * without their ends; NULL: stderr. Several threads may be in a callback at a time; what it calls of the library logs
+ * nothing, and lpgemm_set_log() it may not call. When this returns, no thread is in the callback before. */
+typedef enum lpgemm_log_level {
+  LPGEMM_LOG_OFF = 0,
+  LPGEMM_LOG_ERROR = 1,
+  LPGEMM_LOG_DISPATCH = 2,
+  LPGEMM_LOG_PROFILE = 3
+} lpgemm_log_level_t;
+typedef void (*lpgemm_log_t)(void *context, lpgemm_log_level_t level, const char *line);
+lpgemm_status_t lpgemm_set_log(lpgemm_log_level_t level, lpgemm_log_t callback, void *context);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Number formats
@@ -947,6 +960,10 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
  * status that pack or run would return, and the reason in lpgemm_last_error(). */
 lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type,
                                 lpgemm_dtype_t y_type, int64_t m);
+
+/* The same without a handle, for one that lpgemm_create() would make of config (NULL: the defaults). */
+lpgemm_status_t lpgemm_device_supports(const lpgemm_config_t *config, const lpgemm_weight_desc_t *desc,
+                                       lpgemm_dtype_t x_type, lpgemm_dtype_t y_type, int64_t m);
 
 typedef struct lpgemm_autotune_options {
   size_t size;

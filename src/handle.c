@@ -1,5 +1,6 @@
 /* Handles: the backend, the device and the settings that a thread works with. */
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "cpu/cpu.h"
@@ -48,7 +49,7 @@ static lpgemm_status_t read_log_level(void) {
   static const char *const levels[] = {"off", "error", "dispatch", "profile"};
   for (int i = 0; i < 4; i++) {
     if (strcmp(text, levels[i]) == 0) {
-      lpgemm_i_set_log_level(i);
+      lpgemm_i_set_log_level((lpgemm_log_level_t)i);
       return LPGEMM_SUCCESS;
     }
   }
@@ -135,16 +136,22 @@ static lpgemm_status_t fill(lpgemm_handle_t handle, const lpgemm_config_t *confi
   return lpgemm_i_live_add(handle, LPG_OBJECT_HANDLE);
 }
 
+/* What a handle consists of before it has a device, memory and threads. */
+static lpgemm_status_t begin(const lpgemm_config_t *user_config, lpgemm_config_t *config, struct lpgemm_handle *made) {
+  memset(made, 0, sizeof *made);
+  LPG_TRY(read_config(user_config, config));
+  LPG_TRY(read_forced_kernel(&made->forced_kernel));
+  made->default_type = config->default_type;
+  return LPGEMM_SUCCESS;
+}
+
 lpgemm_status_t lpgemm_create(lpgemm_handle_t *handle, const lpgemm_config_t *user_config) {
   LPG_CHECK(handle, LPGEMM_NULL_POINTER, "handle is NULL; pass the address of an lpgemm_handle_t");
   lpgemm_config_t config;
   struct lpgemm_handle made;
-  memset(&made, 0, sizeof made);
-  LPG_TRY(read_config(user_config, &config));
-  LPG_TRY(read_forced_kernel(&made.forced_kernel));
+  LPG_TRY(begin(user_config, &config, &made));
   LPG_TRY(open_device(&config, &made.device));
   made.backend = lpgemm_i_backend(config.backend);
-  made.default_type = config.default_type;
   lpgemm_handle_t h = malloc(sizeof *h);
   LPG_CHECK(h, LPGEMM_OUT_OF_MEMORY, "no memory for a handle");
   *h = made;
@@ -163,6 +170,49 @@ lpgemm_status_t lpgemm_destroy(lpgemm_handle_t handle) {
             "handle %p is no live handle: it was destroyed before, or lpgemm_create() never made it", (void *)handle);
   release(handle);
   return LPGEMM_SUCCESS;
+}
+
+/* ---- a device without a handle ---- */
+
+/* The same as open_device(), which takes milliseconds for a GPU, for callers who ask for every node of a graph: what
+ * was opened once is known. */
+static lpgemm_status_t know_device(lpgemm_config_t *config, lpg_device *device) {
+  enum { MOST = 32 };
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static struct {
+    lpgemm_backend_t asked;
+    lpg_device device;
+  } known[MOST];
+  static int count;
+  const lpgemm_backend_t asked = config->backend;
+  int found = 0;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < count && !found; i++) {
+    found = known[i].asked == asked && known[i].device.index == config->device;
+    if (found) *device = known[i].device;
+  }
+  pthread_mutex_unlock(&lock);
+  if (found) {
+    config->backend = device->backend;
+    return LPGEMM_SUCCESS;
+  }
+  LPG_TRY(open_device(config, device));
+  pthread_mutex_lock(&lock);
+  if (count < MOST) {
+    known[count].asked = asked;
+    known[count++].device = *device;
+  }
+  pthread_mutex_unlock(&lock);
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_device_supports(const lpgemm_config_t *user_config, const lpgemm_weight_desc_t *desc,
+                                       lpgemm_dtype_t x_type, lpgemm_dtype_t y_type, int64_t m) {
+  lpgemm_config_t config;
+  struct lpgemm_handle asked; /* for the length of this call: no memory, no threads */
+  LPG_TRY(begin(user_config, &config, &asked));
+  LPG_TRY(know_device(&config, &asked.device));
+  return lpgemm_i_supports(&asked, desc, x_type, y_type, m);
 }
 
 /* ---- settings ---- */

@@ -369,6 +369,10 @@ typedef struct lpg_scalars {
 /* Checks types, options and sizes of a run, no pointers, and describes it. */
 lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpg_problem *problem);
 
+/* lpgemm_supports() for a handle that need not be live, nor have memory, threads or tuning. */
+lpgemm_status_t lpgemm_i_supports(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type,
+                                  lpgemm_dtype_t y_type, int64_t m);
+
 /* A slice of rows of W, args.n_begin .. n_end (src/slice.c): checks it, with both 0 resolved to all, and makes a
  * checked and filled call of all rows one of these. `part` describes their weights while the call runs. */
 lpgemm_status_t lpgemm_i_check_slice(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_run_args_t *args);

@@ -174,19 +174,20 @@ lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t w
   return LPGEMM_SUCCESS;
 }
 
-lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type,
-                                lpgemm_dtype_t y_type, int64_t m) {
-  lpgemm_run_args_t args = {.size = sizeof args};
-  args.x_type = x_type;
-  args.y_type = y_type;
-  args.m = m;
-  lpg_request r;
+lpgemm_status_t lpgemm_i_supports(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type,
+                                  lpgemm_dtype_t y_type, int64_t m) {
+  lpg_request r = {.args = {.size = sizeof r.args, .m = m, .x_type = x_type, .y_type = y_type}};
   lpg_choice choice;
-  LPG_TRY(lpgemm_i_read_args(handle, &args, &r));
   lpg_packed packed;
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
   LPG_TRY(lpgemm_i_make_problem(handle, &r, &packed, 255));
   return choose(handle, &r, &choice);
+}
+
+lpgemm_status_t lpgemm_supports(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, lpgemm_dtype_t x_type,
+                                lpgemm_dtype_t y_type, int64_t m) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  return lpgemm_i_supports(handle, desc, x_type, y_type, m);
 }
 
 lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *args, char *text, size_t text_bytes) {

@@ -40,7 +40,7 @@ lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weigh
 lpgemm_status_t lpgemm_i_choose_for_run(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
                                         const char *forced, lpg_planned *own, const lpg_kernel **kernel,
                                         const lpg_planned **planned) {
-  if ((forced && *forced) || lpgemm_i_log_level() == LPG_LOG_DISPATCH) {
+  if ((forced && *forced) || lpgemm_i_log_level() == LPGEMM_LOG_DISPATCH) {
     lpg_choice choice;
     LPG_TRY(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, problem, &handle->device, handle->tuning,
                             forced, &choice));

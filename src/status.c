@@ -1,12 +1,10 @@
-/* Status texts, the thread's last sentence, the log, the version. */
+/* Status texts, the thread's last sentence, the version. */
 #include "status.h"
 
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 static _Thread_local char last_error[640];
-static atomic_int log_level = LPG_LOG_OFF;
 
 int lpgemm_version(void) { return LPGEMM_VERSION; }
 
@@ -40,25 +38,11 @@ const char *lpgemm_status_string(lpgemm_status_t status) {
 
 const char *lpgemm_last_error(void) { return last_error; }
 
-void lpgemm_i_set_log_level(int level) { atomic_store_explicit(&log_level, level, memory_order_relaxed); }
-
-int lpgemm_i_log_level(void) { return atomic_load_explicit(&log_level, memory_order_relaxed); }
-
-void lpgemm_i_log(int level, const char *format, ...) {
-  if (lpgemm_i_log_level() < level) return;
-  char line[1024];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  fprintf(stderr, "lpgemm: %s\n", line);
-}
-
 lpgemm_status_t lpgemm_i_fail(lpgemm_status_t status, const char *file, int line, const char *format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(last_error, sizeof last_error, format, args);
   va_end(args);
-  lpgemm_i_log(LPG_LOG_ERROR, "%s:%d: status %d: %s", file, line, (int)status, last_error);
+  lpgemm_i_log(LPGEMM_LOG_ERROR, "%s:%d: status %d: %s", file, line, (int)status, last_error);
   return status;
 }

@@ -14,17 +14,15 @@
 extern "C" {
 #endif
 
-/* DISPATCH and PROFILE each include ERROR, and not one another. */
-enum { LPG_LOG_OFF = 0, LPG_LOG_ERROR = 1, LPG_LOG_DISPATCH = 2, LPG_LOG_PROFILE = 3 };
-
 /* Keeps the sentence for this thread, logs it if the log is on, and returns status. */
 lpgemm_status_t lpgemm_i_fail(lpgemm_status_t status, const char *file, int line, const char *format, ...)
     LPG_PRINTF(4, 5);
 
-/* Prints to stderr if the log level is at least `level`. */
-void lpgemm_i_log(int level, const char *format, ...) LPG_PRINTF(2, 3);
-void lpgemm_i_set_log_level(int level);
-int lpgemm_i_log_level(void);
+/* Writes a line if the log level is at least `level`: DISPATCH and PROFILE each include ERROR, and callers of these two
+ * ask for the level that they are of. */
+void lpgemm_i_log(lpgemm_log_level_t level, const char *format, ...) LPG_PRINTF(2, 3);
+void lpgemm_i_set_log_level(lpgemm_log_level_t level);
+lpgemm_log_level_t lpgemm_i_log_level(void);
 
 #ifdef __cplusplus
 }

@@ -55,7 +55,7 @@ CHECK_MACROS = {"LPG_CHECK", "LPG_TRY", "LPG_CUDA"}
 
 
 def files():
-    for top in ("include", "src", "tests", "examples", "cli", "bench", "tools", "docs"):
+    for top in ("include", "src", "tests", "examples", "cli", "bench", "tools", "python", "docs"):
         for folder, folders, names in os.walk(os.path.join(ROOT, top)):
             folders[:] = sorted(f for f in folders if f != "__pycache__")
             for name in sorted(names):

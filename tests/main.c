@@ -50,6 +50,7 @@ enum {
   SUITE(remember, CPU)        \
   SUITE(misuse, BOTH)         \
   SUITE(log, CPU)             \
+  SUITE(supports, BOTH)       \
   SUITE(gemm, BOTH)           \
   SUITE(invariant, BOTH)      \
   SUITE(experts, BOTH)        \

@@ -1,4 +1,7 @@
-/* What LPGEMM_LOG makes the library print, and to whom. */
+/* What LPGEMM_LOG and lpgemm_set_log() make the library print, and to whom. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -59,6 +62,127 @@ static void create_wrongly(void) {
   CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_INVALID_ARGUMENT);
 }
 
+/* ---- a callback ---- */
+
+/* What a sink got. Threads that are in it wait for `open`, if there is one. */
+typedef struct sink {
+  atomic_int calls, inside, level[4];
+  atomic_int *open;
+  char last[1024];
+} sink;
+
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL); }
+
+static void take(void *context, lpgemm_log_level_t level, const char *line) {
+  sink *s = context;
+  atomic_fetch_add(&s->inside, 1);
+  while (s->open && !atomic_load(s->open)) nap();
+  if (!s->open) snprintf(s->last, sizeof s->last, "%s", line); /* one thread alone */
+  atomic_fetch_add(&s->calls, 1);
+  atomic_fetch_add(&s->level[level], 1);
+  atomic_fetch_sub(&s->inside, 1);
+}
+
+static void fail_once(void) { CHECK_STATUS(lpgemm_packed_size(NULL, NULL), LPGEMM_NULL_POINTER); }
+
+/* Calls the library, which fails: no line may come of that, and the sentence is the caller's own. */
+static void take_and_call(void *context, lpgemm_log_level_t level, const char *line) {
+  take(context, level, line);
+  CHECK(strstr(lpgemm_last_error(), "NULL") != NULL);
+  fail_once();
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_OFF, NULL, NULL), LPGEMM_INVALID_ARGUMENT);
+}
+
+static void set_and_multiply(void) {
+  static sink s;
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_DISPATCH, take, &s), LPGEMM_SUCCESS);
+  unsetenv("LPGEMM_LOG"); /* it would set the level again */
+  multiply();
+  CHECK_INT(s.level[LPGEMM_LOG_DISPATCH], 2);
+  CHECK_INT(s.level[LPGEMM_LOG_ERROR], 1);
+  CHECK_INT(s.calls, 3);
+  CHECK(strstr(s.last, "m is -1") && !strstr(s.last, "lpgemm: ") && !strchr(s.last, '\n'));
+  setenv("LPGEMM_LOG", "off", 1);
+  multiply();
+  CHECK_INT(s.calls, 3); /* the variable has the last word about the level */
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_OFF, NULL, NULL), LPGEMM_SUCCESS);
+}
+
+static void call_inside(void) {
+  static sink s;
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, take_and_call, &s), LPGEMM_SUCCESS);
+  fail_once();
+  fail_once();
+  CHECK_INT(s.calls, 2);
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, NULL, NULL), LPGEMM_SUCCESS);
+  fail_once(); /* to stderr */
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 4, FAILURES = 200 };
+
+static void *fail_in_thread(void *context) {
+  for (int i = 0; i < *(int *)context; i++) fail_once();
+  return NULL;
+}
+
+static void start(pthread_t threads[THREADS], int *failures) {
+  for (int i = 0; i < THREADS; i++) {
+    if (pthread_create(&threads[i], NULL, fail_in_thread, failures) != 0) abort();
+  }
+}
+
+static void join(pthread_t threads[THREADS]) {
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+}
+
+/* All threads are in the sink at once: none waits for another. */
+static void meet(void) {
+  static sink s;
+  static atomic_int open;
+  pthread_t threads[THREADS];
+  int failures = 1, waited = 0;
+  s.open = &open;
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, take, &s), LPGEMM_SUCCESS);
+  start(threads, &failures);
+  while (atomic_load(&s.inside) < THREADS && waited++ < 100000) nap();
+  CHECK_INT(s.inside, THREADS);
+  atomic_store(&open, 1);
+  join(threads);
+  CHECK_INT(s.calls, THREADS);
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_OFF, NULL, NULL), LPGEMM_SUCCESS);
+}
+
+/* Sinks change while threads log: each line goes to one of them, and to none after it was replaced. */
+static void change(void) {
+  static sink sinks[2];
+  pthread_t threads[THREADS];
+  int failures = FAILURES, late = 0;
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, take, &sinks[0]), LPGEMM_SUCCESS);
+  sinks[0].open = sinks[1].open = &(atomic_int){1};
+  start(threads, &failures);
+  for (int i = 1; i <= FAILURES; i++) {
+    CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, take, &sinks[i % 2]), LPGEMM_SUCCESS);
+    const sink *before = &sinks[(i + 1) % 2];
+    const int calls = before->calls;
+    late += before->inside != 0;
+    nap();
+    late += before->calls != calls;
+  }
+  join(threads);
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_OFF, NULL, NULL), LPGEMM_SUCCESS);
+  CHECK_INT(late, 0);
+  CHECK_INT(sinks[0].calls + sinks[1].calls, THREADS * FAILURES);
+}
+
+static void refuse(void) {
+  CHECK_STATUS(lpgemm_set_log((lpgemm_log_level_t)4, NULL, NULL), LPGEMM_INVALID_ARGUMENT);
+  CHECK(strstr(lpgemm_last_error(), "level is 4") != NULL);
+  CHECK_STATUS(lpgemm_set_log((lpgemm_log_level_t)-1, NULL, NULL), LPGEMM_INVALID_ARGUMENT);
+  CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, NULL, printed), LPGEMM_NULL_POINTER);
+}
+
 static int count(const char *part) {
   int found = 0;
   for (const char *at = printed; (at = strstr(at, part)); at++) found++;
@@ -101,4 +225,18 @@ void suite_log(void) {
     run_logged("profile", multiply);
     CHECK_INT(heads + count("lpgemm: profile,weights,"), 1); /* once a process */
   }
+  if (test_case("log/callback")) {
+    run_logged("off", set_and_multiply);
+    CHECK_INT(strlen(printed), 0);
+  }
+  if (test_case("log/callback/calls")) {
+    run_logged("off", call_inside);
+    CHECK_INT(count("\n"), 1);
+  }
+  if (test_case("log/callback/threads")) {
+    run_logged("off", meet);
+    run_logged("off", change);
+    CHECK_INT(strlen(printed), 0);
+  }
+  if (test_case("log/callback/refused")) run_logged("off", refuse);
 }

@@ -220,12 +220,13 @@ static void dead_objects(void) {
 
 /* ---- lpgemm_create ---- */
 
-#define REFUSE_CONFIG(change, want, word)                              \
-  do {                                                                 \
-    lpgemm_config_t config = {.size = sizeof config};                  \
-    config.backend = LPGEMM_BACKEND_CPU;                               \
-    change;                                                            \
-    REFUSED(lpgemm_create(OUT(lpgemm_handle_t), &config), want, word); \
+#define REFUSE_CONFIG(change, want, word)                                                            \
+  do {                                                                                               \
+    lpgemm_config_t config = {.size = sizeof config};                                                \
+    config.backend = LPGEMM_BACKEND_CPU;                                                             \
+    change;                                                                                          \
+    REFUSED(lpgemm_create(OUT(lpgemm_handle_t), &config), want, word);                               \
+    REFUSED(lpgemm_device_supports(&config, &w.source.desc, LPGEMM_F16, LPGEMM_F16, 1), want, word); \
   } while (0)
 
 static void create(void) {
@@ -316,6 +317,8 @@ static void bad_desc(int line, const char *change, const lpgemm_weight_desc_t *d
           want, word);
   forget_error();
   refused(line, change, lpgemm_supports(w.handle, desc, LPGEMM_F16, LPGEMM_F16, 1), want, word);
+  forget_error();
+  refused(line, change, lpgemm_device_supports(NULL, desc, LPGEMM_F16, LPGEMM_F16, 1), want, word);
 }
 
 #define REFUSE_DESC(base, change, want, word)       \

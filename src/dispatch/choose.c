@@ -145,15 +145,15 @@ static void log_choice(const lpg_kernel *kernels, int count, const lpg_problem *
                        const lpg_choice *choice) {
   char text[160], plan[160];
   lpgemm_i_describe_plan(choice->kernel->planner, &choice->planned.launch, plan, sizeof plan);
-  lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s, %s, about %.1f us; %s", describe(problem, text, sizeof text),
+  lpgemm_i_log(LPGEMM_LOG_DISPATCH, "%s: %s, %s, about %.1f us; %s", describe(problem, text, sizeof text),
                choice->kernel->name, choice->why, choice->planned.launch.us, plan);
   lpg_problem free_to_choose = *problem;
   lpg_choice best;
   free_to_choose.workspace = SIZE_MAX;
   lpgemm_i_cheapest(kernels, count, &free_to_choose, device, NULL, &best);
   if (!best.kernel || lpgemm_i_has_workspace(best.kernel, problem, device)) return;
-  lpgemm_i_log(LPG_LOG_DISPATCH, "%s: %s would take about %.1f us, with a workspace of %zu bytes; %zu are bound", text,
-               best.kernel->name, best.planned.launch.us, lpgemm_i_workspace_of(best.kernel, problem, device),
+  lpgemm_i_log(LPGEMM_LOG_DISPATCH, "%s: %s would take about %.1f us, with a workspace of %zu bytes; %zu are bound",
+               text, best.kernel->name, best.planned.launch.us, lpgemm_i_workspace_of(best.kernel, problem, device),
                problem->workspace);
 }
 
@@ -161,7 +161,7 @@ lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_
                                 const lpg_device *device, const lpg_tuning *tuning, const char *forced,
                                 lpg_choice *choice) {
   LPG_TRY(lpgemm_i_choose(kernels, count, problem, device, tuning, forced, choice));
-  if (lpgemm_i_log_level() == LPG_LOG_DISPATCH) log_choice(kernels, count, problem, device, choice);
+  if (lpgemm_i_log_level() == LPGEMM_LOG_DISPATCH) log_choice(kernels, count, problem, device, choice);
   return LPGEMM_SUCCESS;
 }
 

@@ -20,16 +20,16 @@ int program_find(const char *name, char path[PROGRAM_PATH]) {
   self[length > 0 ? length : 0] = 0;
   char *slash = strrchr(self, '/');
   if (slash) *slash = 0;
-  snprintf(path, PATH_BYTES, "%s/bin/%s", self, name);
+  snprintf(path, PATH_BYTES, "%s/%s", self, name);
   if (access(path, X_OK) == 0) return 1;
-  test_fail(__FILE__, __LINE__, "there is no %s; `make cli` with the same BUILD makes it", path);
+  test_fail(__FILE__, __LINE__, "there is no %s; `make tests` with the same BUILD makes it", path);
   return 0;
 }
 
 int program_run(const char *command, int all) {
   char name[32], path[PATH_BYTES], line[4 * PATH_BYTES];
   size_t length = strcspn(command, " ");
-  snprintf(name, sizeof name, "lpgemm-%.*s", (int)length, command);
+  snprintf(name, sizeof name, memchr(command, '/', length) ? "%.*s" : "bin/lpgemm-%.*s", (int)length, command);
   program_output[0] = 0;
   if (!program_find(name, path)) return -1;
   snprintf(line, sizeof line, "TMPDIR='%s' '%s'%s %s", program_folder, path, command + length,

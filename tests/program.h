@@ -19,7 +19,7 @@ void program_check(const char *command, int want, const char *part);
 /* The same for stdout alone, which must be JSON. */
 void program_check_json(const char *command, int want, const char *part);
 
-/* Lines of the output in which `part` stands. */
+/* Lines of the output in which `part` stands; "": that are not empty. */
 int program_lines(const char *part);
 
 #endif

@@ -42,7 +42,7 @@ static void check_ranks(void) {
   }
 }
 
-enum { HEAD_LINES = 3 }; /* of a run that starts: build, a blank line, the block */
+enum { HEAD_LINES = 2 }; /* of a run that starts: the build, the block */
 
 /* One sentence, which names the rank. */
 static void check_failures(void) {

@@ -96,11 +96,11 @@ SHARED_OBJS := $(API:%.c=$(OBJ)/shared/%.o) $(filter-out $(API:%.c=$(OBJ)/%.o),$
 SUITE_SRCS := common drawn layers part random_cases shapes suite
 TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o) $(SUITE_SRCS:%=$(OBJ)/bench/%.o)
-EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block $(BUILD)/examples/parallel
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block cli fuzzers check gpu-check demo regret bench convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -226,9 +226,10 @@ $(OBJ)/src/build_info.o $(OBJ)/shared/src/build_info.o: private INCLUDES += -I$(
 
 # ---- programs ----
 
-tests: $(BUILD)/lpgemm-tests $(CLI)
+tests: $(BUILD)/lpgemm-tests $(CLI) $(BUILD)/examples/parallel
 examples: $(EXAMPLES)
 block: $(BUILD)/examples/block ## build a whole decoder block, the end-to-end example
+parallel: $(BUILD)/examples/parallel ## build a decoder block on several GPUs: tensor parallelism through NCCL
 cli: $(CLI) ## build lpgemm-info, lpgemm-tune and lpgemm-convert
 fuzzers: $(FUZZERS:%=$(BUILD)/%) $(BUILD)/seeds
 
@@ -247,6 +248,14 @@ $(BUILD)/examples/%: $(OBJ)/examples/%.o $(LIB)
 BLOCK_SRCS := $(filter-out $(if $(HAVE_CUDA),,%_cuda.c %_cublas.c),$(wildcard examples/block/*.c))
 BLOCK_CU := $(if $(HAVE_CUDA),$(wildcard examples/block/*.cu))
 $(BUILD)/examples/block: $(BLOCK_SRCS:%.c=$(OBJ)/%.o) $(BLOCK_CU:%=$(OBJ)/%.o) $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
+# It has the block, but not what main.c and run_*.c do with one.
+PARALLEL_SRCS := $(filter-out $(if $(HAVE_CUDA),,%_cuda.c %nccl.c),$(wildcard examples/parallel/*.c)) \
+  $(filter-out %/main.c %/run_cpu.c %/run_cuda.c %/reference_cublas.c,$(BLOCK_SRCS))
+PARALLEL_CU := $(if $(HAVE_CUDA),$(wildcard examples/parallel/*.cu)) $(BLOCK_CU)
+$(BUILD)/examples/parallel: $(PARALLEL_SRCS:%.c=$(OBJ)/%.o) $(PARALLEL_CU:%=$(OBJ)/%.o) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(LINK)
 

@@ -47,6 +47,7 @@ ALLOWED = {
     "tests/ref/format_reader": [],
     "tests/consumer/": PUBLIC,
     "examples/": PUBLIC,
+    "examples/parallel/": PUBLIC + ["examples/block/"],
     "cli/": PUBLIC,
     "bench/": PUBLIC + ["tests/ref/"],
 }

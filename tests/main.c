@@ -70,7 +70,8 @@ enum {
   SUITE(threads_lent, CPU)    \
   SUITE(threads_slices, BOTH) \
   SUITE(cli, CPU)             \
-  SUITE(convert, CPU)
+  SUITE(convert, CPU)         \
+  SUITE(parallel, CPU)
 
 SUITES
 

@@ -20,16 +20,16 @@ int program_find(const char *name, char path[PROGRAM_PATH]) {
   self[length > 0 ? length : 0] = 0;
   char *slash = strrchr(self, '/');
   if (slash) *slash = 0;
-  snprintf(path, PATH_BYTES, "%s/bin/%s", self, name);
+  snprintf(path, PATH_BYTES, "%s/%s", self, name);
   if (access(path, X_OK) == 0) return 1;
-  test_fail(__FILE__, __LINE__, "there is no %s; `make cli` with the same BUILD makes it", path);
+  test_fail(__FILE__, __LINE__, "there is no %s; `make tests` with the same BUILD makes it", path);
   return 0;
 }
 
 int program_run(const char *command, int all) {
   char name[32], path[PATH_BYTES], line[4 * PATH_BYTES];
   size_t length = strcspn(command, " ");
-  snprintf(name, sizeof name, "lpgemm-%.*s", (int)length, command);
+  snprintf(name, sizeof name, memchr(command, '/', length) ? "%.*s" : "bin/lpgemm-%.*s", (int)length, command);
   program_output[0] = 0;
   if (!program_find(name, path)) return -1;
   snprintf(line, sizeof line, "TMPDIR='%s' '%s'%s %s", program_folder, path, command + length,
@@ -45,10 +45,9 @@ int program_run(const char *command, int all) {
 
 void program_check(const char *command, int want, const char *part) {
   int got = program_run(command, 1);
-  if (got != want)
-    test_fail(__FILE__, __LINE__, "lpgemm-%s: exit code %d, not %d: %s", command, got, want, program_output);
+  if (got != want) test_fail(__FILE__, __LINE__, "%s: exit code %d, not %d: %s", command, got, want, program_output);
   if (!strstr(program_output, part))
-    test_fail(__FILE__, __LINE__, "lpgemm-%s: no \"%s\" in: %s", command, part, program_output);
+    test_fail(__FILE__, __LINE__, "%s: no \"%s\" in: %s", command, part, program_output);
 }
 
 int program_lines(const char *part) {
@@ -80,7 +79,7 @@ static const char *skip_value(const char *s) {
     if (strncmp(s, words[i], strlen(words[i])) == 0) return s + strlen(words[i]);
   }
   if (*s != '{' && *s != '[') {
-    size_t digits = strspn(s, "-0123456789.e");
+    size_t digits = strspn(s, "+-0123456789.e");
     return digits ? s + digits : NULL;
   }
   char end = *s == '{' ? '}' : ']';
@@ -102,8 +101,6 @@ static const char *skip_value(const char *s) {
 void program_check_json(const char *command, int want, const char *part) {
   CHECK_INT(program_run(command, 0), want);
   const char *end = skip_value(program_output);
-  if (!end || *skip_blanks(end))
-    test_fail(__FILE__, __LINE__, "lpgemm-%s printed no JSON: %s", command, program_output);
-  if (!strstr(program_output, part))
-    test_fail(__FILE__, __LINE__, "lpgemm-%s: no %s in: %s", command, part, program_output);
+  if (!end || *skip_blanks(end)) test_fail(__FILE__, __LINE__, "%s printed no JSON: %s", command, program_output);
+  if (!strstr(program_output, part)) test_fail(__FILE__, __LINE__, "%s: no %s in: %s", command, part, program_output);
 }

@@ -692,7 +692,7 @@ static void check_hostile(void) {
 /* Starts a conversion that may write files of `most` bytes (0: any); what it says goes to `said`. */
 static pid_t start(const char *model, const char *out, rlim_t most, const char *said) {
   char program[PROGRAM_PATH];
-  if (!program_find("lpgemm-convert", program)) return -1;
+  if (!program_find("bin/lpgemm-convert", program)) return -1;
   fflush(stdout);
   const pid_t child = fork();
   if (child != 0) return child;

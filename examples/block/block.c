@@ -21,19 +21,29 @@ void block_multiply(const block *b, const linear *layer, int64_t m, const void *
   TRY(lpgemm_run(b->handle, &args));
 }
 
-/* Nothing here allocates or synchronises: on CUDA it may be captured as it is. */
+/* Of several ranks each has a part of the inputs of such a layer, so what it gets is a part of a sum. The first rank
+ * adds its part to the tokens, the others write theirs in the place of the tokens; the sum is the new tokens. */
+static void add_to_tokens(const block *b, const linear *layer, int64_t m, const void *in) {
+  b->multiply(b, layer, m, in, b->x, b->rank == 0);
+  if (b->reduce) b->reduce(b, b->x, m * layer->n, b->on->type);
+}
+
+/* Nothing here allocates or synchronises: on CUDA it may be captured as it is. With many ranks some may have no heads,
+ * or nothing of the FFN: products by nothing are 0. */
 void block_forward(const block *b, int64_t m) {
   const machine *on = b->on;
   on->rms_norm(b, m, b->x, b->attention_gain, b->normed);
   b->multiply(b, &b->qkv, m, b->normed, b->heads_in, 0);
-  on->rope(b, m);
-  on->attention(b, m);
-  b->multiply(b, &b->o, m, b->heads_out, b->x, 1);
+  if (b->shape.heads > 0) {
+    on->rope(b, m);
+    on->attention(b, m);
+  }
+  add_to_tokens(b, &b->o, m, b->heads_out);
 
   on->rms_norm(b, m, b->x, b->ffn_gain, b->normed);
   b->multiply(b, &b->gate_up, m, b->normed, b->gate_and_up, 0);
-  on->swiglu(b, m);
-  b->multiply(b, &b->down, m, b->gated, b->x, 1);
+  if (b->shape.ffn > 0) on->swiglu(b, m);
+  add_to_tokens(b, &b->down, m, b->gated);
 }
 
 /* ---- once, when the model is loaded ---- */
@@ -55,7 +65,8 @@ static void prepare(block *b) {
 }
 
 static void *activations(const block *b, int64_t rows, int64_t columns) {
-  return b->on->allocate((size_t)(rows * columns) * b->on->bytes);
+  size_t bytes = (size_t)(rows * columns) * b->on->bytes;
+  return b->on->allocate(bytes > 0 ? bytes : 1); /* a rank without heads has good pointers all the same */
 }
 
 static void *random_gain(const block *b, uint64_t seed) {
@@ -68,21 +79,25 @@ static void *random_gain(const block *b, uint64_t seed) {
 }
 
 void block_open(block *b, int bits) {
-  const block_shape *s = &b->shape;
-  int64_t qkv = (s->heads + 2 * s->kv_heads) * HEAD, rows = (b->rows + 15) / 16 * 16; /* whole tiles of tensor cores */
-  random_layer(b->handle, &b->qkv, qkv, s->hidden, bits, 1);
-  random_layer(b->handle, &b->o, s->hidden, s->hidden, bits, 2);
-  random_layer(b->handle, &b->gate_up, 2 * s->ffn, s->hidden, bits, 3); /* gates, then ups */
-  random_layer(b->handle, &b->down, s->hidden, s->ffn, bits, 4);
+  const block_shape *whole = &b->model, *s = &b->shape;
+  int64_t queries = whole->heads * HEAD, keys = whole->kv_heads * HEAD;
+  int64_t unit = queries / whole->kv_heads; /* the queries of a head of keys and values stay together */
+  load_rows(b, &b->qkv, (rows_of[]){{queries, unit}, {keys, HEAD}, {keys, HEAD}}, 3, whole->hidden, bits, 1);
+  load_columns(b, &b->o, whole->hidden, queries, unit, bits, 4);
+  load_rows(b, &b->gate_up, (rows_of[]){{whole->ffn, GROUP}, {whole->ffn, GROUP}}, 2, whole->hidden, bits, 5);
+  load_columns(b, &b->down, whole->hidden, whole->ffn, GROUP, bits, 7); /* cut where gate and up are */
+  b->shape = (block_shape){
+      .hidden = whole->hidden, .heads = b->o.k / HEAD, .kv_heads = b->qkv.of[1].rows / HEAD, .ffn = b->down.k};
   b->multiply = block_multiply;
   prepare(b);
 
-  b->attention_gain = random_gain(b, 5);
-  b->ffn_gain = random_gain(b, 6);
+  int64_t rows = (b->rows + 15) / 16 * 16; /* whole tiles of tensor cores */
+  b->attention_gain = random_gain(b, 8);
+  b->ffn_gain = random_gain(b, 9);
   b->x = activations(b, rows, s->hidden);
   b->normed = activations(b, rows, s->hidden);
-  b->heads_in = activations(b, rows, qkv);
-  b->heads_out = activations(b, rows, s->hidden);
+  b->heads_in = activations(b, rows, b->qkv.n);
+  b->heads_out = activations(b, rows, s->heads * HEAD);
   b->gate_and_up = activations(b, rows, 2 * s->ffn);
   b->gated = activations(b, rows, s->ffn);
   b->keys = activations(b, b->context, s->kv_heads * HEAD);
@@ -91,10 +106,10 @@ void block_open(block *b, int bits) {
 }
 
 void block_close(block *b) {
-  const linear *layers[] = {&b->qkv, &b->o, &b->gate_up, &b->down};
+  linear *layers[] = {&b->qkv, &b->o, &b->gate_up, &b->down};
   void *memory[] = {b->workspace, b->attention_gain, b->ffn_gain, b->x,    b->normed, b->heads_in,
                     b->heads_out, b->gate_and_up,    b->gated,    b->keys, b->values, b->position};
   TRY(lpgemm_set_workspace(b->handle, NULL, 0));
-  for (int i = 0; i < 4; i++) TRY(lpgemm_weights_destroy(layers[i]->weights));
+  for (int i = 0; i < 4; i++) unload(layers[i]);
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) b->on->release(memory[i]);
 }

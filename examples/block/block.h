@@ -1,6 +1,6 @@
 /* One decoder block of a Llama whose linear layers are multiplied by lpgemm. block.c is the block, the same code for
- * the CPU and for CUDA; what is no matrix product comes from a machine (machine_cpu.c, machine_cuda.cu). Failures end
- * the program: an engine would hand the status on. */
+ * the CPU and for CUDA, and for one rank of several (examples/parallel); what is no matrix product comes from a machine
+ * (machine_cpu.c, machine_cuda.cu). Failures end the program: an engine would hand the status on. */
 #ifndef BLOCK_H
 #define BLOCK_H
 
@@ -13,17 +13,30 @@
 extern "C" {
 #endif
 
-enum { HEAD = 128, GROUP = 128 }; /* numbers of a head; weights that share a scale */
+enum { HEAD = 128, GROUP = 128 };      /* numbers of a head; weights that share a scale */
+enum { MOST_JOINED = 3, SAMPLES = 8 }; /* matrices of a layer: q, k and v; rows of each that are kept for tests */
 
 typedef struct block_shape {
   int64_t hidden, heads, kv_heads, ffn; /* Llama 3 8B: 4096, 32, 8, 14336 */
 } block_shape;
 
-/* A linear layer of n outputs and k inputs. */
+/* Rows of one matrix of the model that this rank has. */
+typedef struct joined {
+  int64_t rows, at; /* in the rank's layer */
+  int64_t whole_at; /* where they are in the layer that a rank alone has */
+} joined;
+
+/* A linear layer of n outputs and k inputs; of a rank, its part. */
 typedef struct linear {
   int64_t n, k;
   lpgemm_weights_t weights;
-  void *dense; /* the dequantised weights [n][k], where a reference needs them */
+  joined of[MOST_JOINED]; /* the matrices that it is made of, one below the other */
+  int count;
+  int64_t first_column, whole_k; /* the inputs: from this one of so many on */
+  void *dense;                   /* the dequantised weights [n][k], where a reference needs them */
+  /* With keep_samples, for tests: some rows as the source had them, exact in fp32. */
+  int64_t samples, sample_row[MOST_JOINED * SAMPLES];
+  float *sample; /* [samples][k] */
 } linear;
 
 typedef struct block block;
@@ -35,9 +48,15 @@ typedef void multiplier(const block *b, const linear *layer, int64_t m, const vo
 struct block {
   const machine *on;
   lpgemm_handle_t handle;
-  multiplier *multiply; /* block_multiply(), or a reference in its place */
-  block_shape shape;
+  multiplier *multiply;  /* block_multiply(), or a reference in its place */
+  block_shape model;     /* the whole block */
+  block_shape shape;     /* what this rank has of it */
+  int rank, ranks;       /* 0 ranks: alone */
   int64_t rows, context; /* the most tokens of one call, and of the cache */
+  int exact;             /* all scales are one power of two: sums of small integers are exact in any order */
+  int keep_samples;
+  /* Adds up x of all ranks, in place, into every rank's x, in the order of the other work; NULL: alone. */
+  void (*reduce)(const block *b, void *x, int64_t count, lpgemm_dtype_t type);
   linear qkv, o, gate_up, down;
   void *workspace;
 
@@ -46,7 +65,7 @@ struct block {
   void *x;                         /* [rows][hidden]: tokens in, tokens out */
   void *normed;                    /* [rows][hidden] */
   void *heads_in;                  /* [rows][queries, keys, values] */
-  void *heads_out;                 /* [rows][hidden] */
+  void *heads_out;                 /* [rows][queries] */
   void *gate_and_up;               /* [rows][2 ffn] */
   void *gated;                     /* [rows][ffn] */
   void *keys, *values;             /* [context][kv_heads][HEAD]: the cache */
@@ -70,14 +89,23 @@ struct machine {
 
 extern const machine machine_cpu, machine_cuda;
 
-/* block.c: random weights of `bits` bits on this machine. The caller sets on, handle, shape, rows and context. */
+/* block.c: random weights of `bits` bits on this machine. The caller sets on, handle, model, rows and context, and of
+ * several ranks rank, ranks and reduce. */
 void block_open(block *b, int bits);
 void block_close(block *b);
 void block_forward(const block *b, int64_t m); /* x to x */
 void block_multiply(const block *b, const linear *layer, int64_t m, const void *x, void *y, int add);
 
-/* weights.c: the same numbers on every machine. */
-void random_layer(lpgemm_handle_t handle, linear *layer, int64_t n, int64_t k, int bits, uint64_t seed);
+/* Matrices of k columns that share their input, for load_rows(). */
+typedef struct rows_of {
+  int64_t n, unit; /* rows, and how many of them stay together on a rank */
+} rows_of;
+
+/* weights.c: the same numbers on every machine. A rank packs its part of each matrix: of its rows (column-parallel), or
+ * of its columns (row-parallel: then the sum over ranks is the output). */
+void load_rows(const block *b, linear *layer, const rows_of *matrices, int count, int64_t k, int bits, uint64_t seed);
+void load_columns(const block *b, linear *layer, int64_t n, int64_t k, int64_t unit, int bits, uint64_t seed);
+void unload(linear *layer);
 void random_numbers(float *out, int64_t count, float least, float most, uint64_t seed);
 
 /* How the tokens come: a few at once, then one by one. Outputs are [tokens][hidden]. */
@@ -94,13 +122,21 @@ static inline void run_cuda(const block_shape *shape, int bits, const float *cpu
 }
 #endif
 
+/* reference_cpu.c: the same product by dequantised weights, summed in fp64. */
+void multiply_dense(const block *b, const linear *layer, int64_t m, const void *x, void *y, int add);
+
 /* common.c */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+extern void (*on_failure)(const char *sentence); /* prints it; the program ends when it returns */
 void *get_memory(size_t bytes);
 double seconds(void); /* of a steady clock */
+double median(double *numbers, int count);
 
-/* Of two blocks with the same weights; fails beyond the bound that common.c derives for activations of this type. */
-double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens);
+/* Of two blocks with the same weights, one of them perhaps on several ranks; fails beyond the bound that common.c
+ * derives for activations of this type. */
+double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens,
+                  int ranks);
+double difference_bound(const block_shape *shape, lpgemm_dtype_t type, int ranks);
 
 #define TRY(call)                              \
   do {                                         \

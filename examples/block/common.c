@@ -6,12 +6,16 @@
 
 #include "block.h"
 
+static void print(const char *sentence) { fprintf(stderr, "%s\n", sentence); }
+void (*on_failure)(const char *sentence) = print;
+
 void fail(const char *format, ...) {
+  char sentence[2048];
   va_list arguments;
   va_start(arguments, format);
-  vfprintf(stderr, format, arguments);
+  vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
-  fputc('\n', stderr);
+  on_failure(sentence);
   exit(1);
 }
 
@@ -25,6 +29,16 @@ double seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double median(double *numbers, int count) {
+  qsort(numbers, (size_t)count, sizeof *numbers, ascending);
+  return numbers[count / 2];
 }
 
 float *random_tokens(const block_shape *shape, int64_t tokens) {
@@ -47,23 +61,26 @@ float *random_tokens(const block_shape *shape, int64_t tokens) {
  * of sqrt(2) e of the scores, so of the weights of the values, and the values have theirs: times 3, and 2 r2 for
  * weights and output. Layer l2, norm r2, layer l2. SwiGLU: the errors of both factors count about alike: times 2, and
  * r2. Layer l2. The two residual sums only dilute all this. In total 19 r2 + 11 l2, twice that for two blocks, and 3
- * times the root for every `about`. A wrong layer is off by 0.1 to 1. */
-static double bound(const block_shape *shape, lpgemm_dtype_t type) {
+ * times the root for every `about`. A wrong layer is off by 0.1 to 1.
+ *
+ * On several ranks the outputs of o and of down are sums of as many parts. Rounding the parts counts about as much as
+ * rounding the whole once; ranks - 1 additions round again, r2 each at most. SwiGLU counts those of o twice: 3 r2 for
+ * every addition. */
+double difference_bound(const block_shape *shape, lpgemm_dtype_t type, int ranks) {
   double u = type == LPGEMM_F16 ? 0x1p-11 : 0x1p-24, r2 = u * u / 3.0;
-  double l2 = 2.0 * r2 + (double)shape->ffn / 6.0 * 0x1p-48;
-  return 3.0 * sqrt(2.0 * (19.0 * r2 + 11.0 * l2));
+  double l2 = 2.0 * r2 + fmax((double)shape->ffn, (double)(shape->heads * HEAD)) / 6.0 * 0x1p-48;
+  return 3.0 * sqrt(2.0 * (19.0 * r2 + 11.0 * l2) + 3.0 * (ranks - 1) * r2);
 }
 
-double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens) {
+double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens,
+                  int ranks) {
   double squares = 0.0, norm = 0.0;
   for (int64_t i = 0; i < tokens * shape->hidden; i++) {
     double d = (double)got[i] - (double)want[i];
     squares += d * d;
     norm += (double)want[i] * (double)want[i];
   }
-  double relative = sqrt(squares / norm);
-  if (!(relative <= bound(shape, type))) { /* NaN fails */
-    fail("outputs differ by %.1e, rounding explains %.1e", relative, bound(shape, type));
-  }
+  double relative = sqrt(squares / norm), bound = difference_bound(shape, type, ranks);
+  if (!(relative <= bound)) fail("outputs differ by %.1e, rounding explains %.1e", relative, bound); /* NaN fails */
   return relative;
 }

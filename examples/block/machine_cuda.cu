@@ -22,14 +22,14 @@ void upload(void *to, const float *from, int64_t count) {
   __half *half = static_cast<__half *>(get_memory(count * sizeof *half));
   for (int64_t i = 0; i < count; i++) half[i] = __float2half(from[i]);
   CUDA(cudaMemcpyAsync(to, half, count * sizeof *half, cudaMemcpyHostToDevice, cuda_stream));
-  CUDA(cudaStreamSynchronize(cuda_stream));
+  cuda_wait();
   free(half);
 }
 
 void download(float *to, const void *from, int64_t count) {
   __half *half = static_cast<__half *>(get_memory(count * sizeof *half));
   CUDA(cudaMemcpyAsync(half, from, count * sizeof *half, cudaMemcpyDeviceToHost, cuda_stream));
-  CUDA(cudaStreamSynchronize(cuda_stream));
+  cuda_wait();
   for (int64_t i = 0; i < count; i++) to[i] = __half2float(half[i]);
   free(half);
 }
@@ -136,8 +136,6 @@ void swiglu(const block *b, int64_t m) {
 }
 
 }  // namespace
-
-cudaStream_t cuda_stream;
 
 void next_token(const block *b, const void *in, void *out, int32_t first, int32_t steps) {
   next_token_kernel<<<1, THREADS, 0, cuda_stream>>>(pairs(b->x), pairs(in), pairs(out), b->position, first, steps,

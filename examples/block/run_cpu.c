@@ -4,33 +4,7 @@
 
 #include "block.h"
 
-enum { TOKENS = CPU_PREFILL + CPU_STEPS, LANES = 8 };
-
-/* ---- the reference: dequantised weights, summed in fp64 ---- */
-
-static double dot(const float *x, const float *w, int64_t k) {
-  double lane[LANES] = {0}, sum = 0.0;
-  for (int64_t i = 0; i < k; i += LANES) {
-    for (int l = 0; l < LANES; l++) lane[l] += (double)x[i + l] * (double)w[i + l];
-  }
-  for (int l = 0; l < LANES; l++) sum += lane[l];
-  return sum;
-}
-
-/* Dequantises at every call: the largest layer alone is 470 MB in fp32. */
-static void multiply_dense(const block *b, const linear *layer, int64_t m, const void *x, void *y, int add) {
-  float *w = get_memory((size_t)(layer->n * layer->k) * sizeof *w);
-  TRY(lpgemm_unpack_weights(b->handle, layer->weights, LPGEMM_F32, w, 0));
-  for (int64_t n = 0; n < layer->n; n++) {
-    for (int64_t row = 0; row < m; row++) {
-      float *out = (float *)y + row * layer->n + n;
-      *out = (float)(dot((const float *)x + row * layer->k, w + n * layer->k, layer->k) + (add ? (double)*out : 0.0));
-    }
-  }
-  free(w);
-}
-
-/* ---- both ---- */
+enum { TOKENS = CPU_PREFILL + CPU_STEPS };
 
 /* Tokens at once from a position of the cache on. */
 static void run(const block *b, const float *in, float *out, int32_t position, int64_t tokens) {
@@ -43,7 +17,7 @@ static void run(const block *b, const float *in, float *out, int32_t position, i
 
 float *run_cpu(const block_shape *shape, int bits) {
   lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CPU};
-  block b = {.on = &machine_cpu, .shape = *shape, .rows = TOKENS, .context = TOKENS};
+  block b = {.on = &machine_cpu, .model = *shape, .rows = TOKENS, .context = TOKENS};
   TRY(lpgemm_create(&b.handle, &config));
   block_open(&b, bits);
 
@@ -57,7 +31,7 @@ float *run_cpu(const block_shape *shape, int bits) {
   b.multiply = multiply_dense;
   run(&b, in, want, 0, TOKENS);
   printf("CPU, u%d: prefill of %d tokens %.1f ms, a step %.1f ms, difference from fp32 %.1e\n", bits, CPU_PREFILL,
-         1e3 * (middle - start), 1e3 * (end - middle) / CPU_STEPS, difference(shape, b.on->type, out, want, TOKENS));
+         1e3 * (middle - start), 1e3 * (end - middle) / CPU_STEPS, difference(shape, b.on->type, out, want, TOKENS, 1));
 
   free(in);
   free(want);

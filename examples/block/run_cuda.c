@@ -12,50 +12,25 @@ typedef struct result {
   float *out; /* [TOKENS][hidden] */
 } result;
 
-/* ---- graphs ---- */
-
-/* The work of a prefill, or of one decode step and what leads to the next one. The position is in memory, so one graph
- * serves every step. A first run before the capture loads the kernels of this example, and those of cuBLAS; lpgemm has
- * loaded its own in lpgemm_prepare(). */
-static cudaGraphExec_t capture(const block *b, int64_t m, const void *in, void *out) {
-  cudaGraph_t graph;
-  cudaGraphExec_t exec;
-  block_forward(b, m);
-  CUDA(cudaStreamBeginCapture(cuda_stream, cudaStreamCaptureModeThreadLocal));
-  block_forward(b, m);
-  if (m == 1) next_token(b, in, out, CUDA_PREFILL, CUDA_STEPS);
-  CUDA(cudaStreamEndCapture(cuda_stream, &graph));
-  CUDA(cudaGraphInstantiateWithFlags(&exec, graph, 0));
-  CUDA(cudaGraphDestroy(graph));
-  CUDA(cudaGraphUpload(exec, cuda_stream));
-  return exec;
-}
-
-static double replay(cudaGraphExec_t graph, int times) {
-  cudaEvent_t start, stop;
-  float ms;
-  CUDA(cudaEventCreate(&start));
-  CUDA(cudaEventCreate(&stop));
-  CUDA(cudaEventRecord(start, cuda_stream));
-  for (int i = 0; i < times; i++) CUDA(cudaGraphLaunch(graph, cuda_stream));
-  CUDA(cudaEventRecord(stop, cuda_stream));
-  CUDA(cudaEventSynchronize(stop));
-  CUDA(cudaEventElapsedTime(&ms, start, stop));
-  CUDA(cudaEventDestroy(start));
-  CUDA(cudaEventDestroy(stop));
-  return 1e3 * (double)ms / times;
-}
-
 /* ---- one of the two blocks ---- */
+
+/* The work of a prefill, or of one decode step and what leads to the next one. */
+typedef struct work {
+  const block *b;
+  int64_t m;
+  const void *in;
+  void *out;
+} work;
+
+static void do_work(void *context) {
+  const work *w = context;
+  block_forward(w->b, w->m);
+  if (w->m == 1) next_token(w->b, w->in, w->out, CUDA_PREFILL, CUDA_STEPS);
+}
 
 static void start_at(const block *b, const float *tokens, int32_t position, int64_t count) {
   b->on->set_position(b, position);
   b->on->upload(b->x, tokens + position * b->shape.hidden, count * b->shape.hidden);
-}
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
 }
 
 /* Microseconds of a replay: the median of some repetitions, each from the same tokens at the same position. */
@@ -67,8 +42,7 @@ static double time_graph(const block *b, cudaGraphExec_t graph, const float *tok
     double once = replay(graph, times);
     if (i >= 0) us[i] = once;
   }
-  qsort(us, REPEATS, sizeof *us, ascending);
-  return us[REPEATS / 2];
+  return median(us, REPEATS);
 }
 
 static result run(const block *b, const float *tokens) {
@@ -78,7 +52,7 @@ static result run(const block *b, const float *tokens) {
   b->on->upload(in, tokens + prefill, steps);
 
   start_at(b, tokens, 0, CUDA_PREFILL);
-  cudaGraphExec_t graph = capture(b, CUDA_PREFILL, NULL, NULL);
+  cudaGraphExec_t graph = capture(do_work, &(work){b, CUDA_PREFILL, NULL, NULL});
   r.prefill_us = time_graph(b, graph, tokens, 0, CUDA_PREFILL, PREFILLS); /* all but the first take what came out */
   start_at(b, tokens, 0, CUDA_PREFILL);
   replay(graph, 1);
@@ -86,7 +60,7 @@ static result run(const block *b, const float *tokens) {
   CUDA(cudaGraphExecDestroy(graph));
 
   start_at(b, tokens, CUDA_PREFILL, 1);
-  graph = capture(b, 1, in, out);
+  graph = capture(do_work, &(work){b, 1, in, out});
   r.step_us = time_graph(b, graph, tokens, CUDA_PREFILL, 1, CUDA_STEPS);
   b->on->download(r.out + prefill, out, steps);
   CUDA(cudaGraphExecDestroy(graph));
@@ -107,8 +81,8 @@ static void check_machine(const block *b, const float *tokens, const result *our
   block_forward(b, CUDA_STEPS);
   b->on->download(at_once, b->x, steps);
   printf("  first tokens against the CPU's %.1e, steps against all of them at once %.1e\n",
-         difference(&b->shape, b->on->type, ours->out, cpu_outputs, CPU_PREFILL + CPU_STEPS),
-         difference(&b->shape, b->on->type, ours->out + prefill, at_once, CUDA_STEPS));
+         difference(&b->shape, b->on->type, ours->out, cpu_outputs, CPU_PREFILL + CPU_STEPS, 1),
+         difference(&b->shape, b->on->type, ours->out + prefill, at_once, CUDA_STEPS, 1));
   free(at_once);
 }
 
@@ -145,8 +119,8 @@ static void run_beside(block *b, const float *tokens, const result *ours) {
   print("cuBLAS fp16", &theirs);
   printf("  times as fast: prefill %.2f, step %.2f; difference: prefill %.1e, steps %.1e\n",
          theirs.prefill_us / ours->prefill_us, theirs.step_us / ours->step_us,
-         difference(&b->shape, b->on->type, ours->out, theirs.out, CUDA_PREFILL),
-         difference(&b->shape, b->on->type, ours->out + prefill, theirs.out + prefill, CUDA_STEPS));
+         difference(&b->shape, b->on->type, ours->out, theirs.out, CUDA_PREFILL, 1),
+         difference(&b->shape, b->on->type, ours->out + prefill, theirs.out + prefill, CUDA_STEPS, 1));
   for (int i = 0; i < 4; i++) b->on->release(layers[i]->dense);
   free(theirs.out);
 }
@@ -165,7 +139,7 @@ static size_t packed_bytes(const block *b) {
 void run_cuda(const block_shape *shape, int bits, const float *cpu_outputs) {
   struct cudaDeviceProp device;
   lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CUDA};
-  block b = {.on = &machine_cuda, .shape = *shape, .rows = CUDA_PREFILL, .context = TOKENS};
+  block b = {.on = &machine_cuda, .model = *shape, .rows = CUDA_PREFILL, .context = TOKENS};
   CUDA(cudaGetDeviceProperties(&device, config.device));
   if (!cuda_stream) CUDA(cudaStreamCreateWithFlags(&cuda_stream, cudaStreamNonBlocking));
   TRY(lpgemm_create(&b.handle, &config));

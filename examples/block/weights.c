@@ -1,4 +1,6 @@
-/* Weights as a checkpoint holds them: one code a byte and one fp16 scale for 128 weights of a row, here at random. */
+/* Weights as a checkpoint holds them: one code a byte and one fp16 scale for 128 weights of a row, here at random. Each
+ * rank has whole matrices before it and packs its part: of a checkpoint that is mapped it would read no more than that.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,36 +18,132 @@ void random_numbers(float *out, int64_t count, float least, float most, uint64_t
   for (int64_t i = 0; i < count; i++) out[i] = least + (most - least) * (float)(next(&seed) >> 40) * 0x1p-24f;
 }
 
-/* fp16 numbers from a power of two to nearly twice as much: the exponent is that of `about`, the mantissa any. */
-static void random_scales(uint16_t *scales, int64_t count, double about, uint64_t seed) {
+/* fp16 numbers from a power of two to nearly twice as much: the exponent is that of `about`, the mantissa any, or 0. */
+static void random_scales(uint16_t *scales, int64_t count, double about, int exact, uint64_t seed) {
   uint64_t exponent = (uint64_t)(15 + ilogb(about));
-  for (int64_t i = 0; i < count; i++) scales[i] = (uint16_t)(exponent << 10 | next(&seed) >> 54);
+  for (int64_t i = 0; i < count; i++) scales[i] = (uint16_t)(exponent << 10 | (exact ? 0 : next(&seed) >> 54));
 }
 
-void random_layer(lpgemm_handle_t handle, linear *layer, int64_t n, int64_t k, int bits, uint64_t seed) {
+static double scale_value(uint16_t scale) { return ldexp(1024.0 + (scale & 1023), (scale >> 10) - 25); }
+
+static lpgemm_weight_desc_t describe(int64_t n, int64_t k, int bits) {
   lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = n, .k = k};
   desc.type = LPGEMM_UINT((lpgemm_dtype_t)bits);
   desc.group_k = GROUP;
   desc.scale_type = LPGEMM_F16;
   desc.zero = LPGEMM_ZERO_CONSTANT;
   desc.zero_constant = (float)(1 << (bits - 1)); /* GPTQ's 8 and 2 */
+  return desc;
+}
 
-  lpgemm_weight_source_t source = {.size = sizeof source};
-  source.codes_bytes = (size_t)(n * k);
-  source.scales_bytes = (size_t)(n * (k / GROUP)) * sizeof(uint16_t);
-  uint8_t *codes = get_memory(source.codes_bytes);
-  uint16_t *scales = get_memory(source.scales_bytes);
+typedef struct matrix {
+  lpgemm_weight_desc_t desc;
+  lpgemm_weight_source_t source;
+  uint8_t *codes;
+  uint16_t *scales;
+} matrix;
+
+static matrix random_matrix(const block *b, int64_t n, int64_t k, int bits, uint64_t seed) {
+  int64_t groups = k / GROUP;
+  matrix made = {.desc = describe(n, k, bits), .source = {.size = sizeof made.source}};
+  made.source.codes_bytes = (size_t)(n * k);
+  made.source.scales_bytes = (size_t)(n * groups) * sizeof(uint16_t);
+  made.source.codes = made.codes = get_memory(made.source.codes_bytes);
+  made.source.scales = made.scales = get_memory(made.source.scales_bytes);
   for (int64_t i = 0; i < n * k; i += 8) {
     uint64_t eight = next(&seed) & 0x0101010101010101u * ((1u << bits) - 1);
-    memcpy(codes + i, &eight, sizeof eight);
+    memcpy(made.codes + i, &eight, sizeof eight);
   }
   /* Codes spread like sqrt((4^bits - 1) / 12); outputs shall be about as large as inputs. */
-  random_scales(scales, n * (k / GROUP), sqrt(12.0 / ((double)(1 << 2 * bits) - 1.0) / (double)k), seed);
-  source.codes = codes;
-  source.scales = scales;
+  random_scales(made.scales, n * groups, sqrt(12.0 / ((double)(1 << 2 * bits) - 1.0) / (double)k), b->exact, seed);
+  return made;
+}
 
-  *layer = (linear){.n = n, .k = k};
-  TRY(lpgemm_pack_weights(handle, &desc, &source, NULL, 0, &layer->weights)); /* copies: the source may go */
-  free(codes);
-  free(scales);
+static void drop(matrix *m) {
+  free(m->codes);
+  free(m->scales);
+}
+
+static lpgemm_shard_t shard_of(const block *b, lpgemm_shard_by_t by, int64_t unit) {
+  lpgemm_shard_t shard = {.size = sizeof shard, .by = by, .rank = b->rank, .unit = unit};
+  shard.ranks = b->ranks > 0 ? b->ranks : 1;
+  return shard;
+}
+
+/* Rows first .. of a matrix, the first and the last of them among others, columns from layer->first_column on: by the
+ * definition of a weight, not by what is packed. */
+static void keep_samples(linear *layer, const joined *of, const matrix *m, int64_t first) {
+  int64_t count = of->rows < SAMPLES ? of->rows : SAMPLES, groups = m->desc.k / GROUP;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t row = count > 1 ? i * (of->rows - 1) / (count - 1) : 0;
+    float *out = layer->sample + layer->samples * layer->k;
+    layer->sample_row[layer->samples++] = of->at + row;
+    for (int64_t j = 0; j < layer->k; j++) {
+      int64_t column = layer->first_column + j;
+      double code = m->codes[(first + row) * m->desc.k + column];
+      double scale = scale_value(m->scales[(first + row) * groups + column / GROUP]);
+      out[j] = (float)((code - (double)m->desc.zero_constant) * scale);
+    }
+  }
+}
+
+/* Packs the rank's part of matrix i of a layer that was created. */
+static void pack_part(const block *b, linear *layer, int i, const matrix *m, const lpgemm_shard_t *shard) {
+  const joined *of = &layer->of[i];
+  lpgemm_weight_desc_t part;
+  lpgemm_weight_source_t source = {.size = sizeof source};
+  int64_t first;
+  part.size = sizeof part;
+  TRY(lpgemm_shard_desc(&m->desc, shard, &part, &first));
+  TRY(lpgemm_shard_source(&m->desc, &m->source, shard, &source));
+  if (of->rows > 0) TRY(lpgemm_pack_rows(b->handle, layer->weights, 0, of->at, of->rows, &source));
+  if (b->keep_samples) keep_samples(layer, of, m, shard->by == LPGEMM_SHARD_ROWS ? first : 0);
+}
+
+static void create(const block *b, linear *layer, int bits) {
+  lpgemm_weight_desc_t desc = describe(layer->n, layer->k, bits);
+  TRY(lpgemm_weights_create(b->handle, &desc, NULL, 0, &layer->weights));
+  if (b->keep_samples) {
+    layer->sample = get_memory((size_t)(MOST_JOINED * SAMPLES * layer->k + 1) * sizeof *layer->sample);
+  }
+}
+
+void load_rows(const block *b, linear *layer, const rows_of *matrices, int count, int64_t k, int bits, uint64_t seed) {
+  *layer = (linear){.k = k, .whole_k = k, .count = count};
+  int64_t whole_at = 0;
+  for (int i = 0; i < count; i++) { /* sizes alone need no source */
+    lpgemm_weight_desc_t whole = describe(matrices[i].n, k, bits), part = {.size = sizeof part};
+    lpgemm_shard_t shard = shard_of(b, LPGEMM_SHARD_ROWS, matrices[i].unit);
+    int64_t first;
+    TRY(lpgemm_shard_desc(&whole, &shard, &part, &first));
+    layer->of[i] = (joined){.rows = part.n, .at = layer->n, .whole_at = whole_at + first};
+    layer->n += part.n;
+    whole_at += whole.n;
+  }
+  create(b, layer, bits);
+  for (int i = 0; i < count; i++) {
+    matrix m = random_matrix(b, matrices[i].n, k, bits, seed + (uint64_t)i);
+    lpgemm_shard_t shard = shard_of(b, LPGEMM_SHARD_ROWS, matrices[i].unit);
+    pack_part(b, layer, i, &m, &shard);
+    drop(&m);
+  }
+  TRY(lpgemm_weights_finish(b->handle, layer->weights));
+}
+
+void load_columns(const block *b, linear *layer, int64_t n, int64_t k, int64_t unit, int bits, uint64_t seed) {
+  lpgemm_shard_t shard = shard_of(b, LPGEMM_SHARD_COLUMNS, unit);
+  matrix m = random_matrix(b, n, k, bits, seed);
+  lpgemm_weight_desc_t part = {.size = sizeof part};
+  *layer = (linear){.n = n, .whole_k = k, .count = 1, .of[0].rows = n};
+  TRY(lpgemm_shard_desc(&m.desc, &shard, &part, &layer->first_column));
+  layer->k = part.k;
+  create(b, layer, bits);
+  pack_part(b, layer, 0, &m, &shard);
+  drop(&m);
+  TRY(lpgemm_weights_finish(b->handle, layer->weights));
+}
+
+void unload(linear *layer) {
+  TRY(lpgemm_weights_destroy(layer->weights));
+  free(layer->sample);
 }

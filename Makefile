@@ -100,7 +100,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -301,6 +301,27 @@ $(BENCH): $(BENCH_OBJS) $(LIB)
 	$(Q)rm -f $(@D)/libbenchmark* && $(CXX) -s $^ $(GBENCH_LIBS) $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -ldl -o $@
 	$(if $(GBENCH_STATIC),,$(Q)cp $$(ldd $@ | awk '/libbenchmark/ {print $$3}') $(@D))
 
+# ggml's CPU backend beside lpgemm's: a program of its own, with ggml's sources from PyPI.
+GGML_ISA ?= native
+GGML := $(BUILD)/ggml
+GGML_INCLUDES = -isystem $(GGML)/include
+COMPARE := $(BUILD)/bench/ggml-compare-$(GGML_ISA)
+COMPARE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard bench/ggml/*.c))
+
+$(GGML)/$(GGML_ISA).built: bench/ggml/get.sh bench/ggml/sources.sha256
+	$(call say,GGML,$(GGML_ISA))
+	$(Q)PYTHON=$(PYTHON) $< $(GGML) $(GGML_ISA) && touch $@
+
+$(OBJ)/bench/ggml/report.o: $(BUILD)/build_info.h
+$(OBJ)/bench/ggml/report.o: private INCLUDES += -I$(BUILD)
+$(OBJ)/bench/ggml/ggml_side.o: $(GGML)/$(GGML_ISA).built
+$(OBJ)/bench/ggml/ggml_side.o: private INCLUDES += $(GGML_INCLUDES)
+
+GGML_LIBS = $(patsubst %,$(GGML)/$(GGML_ISA)/ggml/src/lib%.a,ggml ggml-cpu ggml-base)
+$(COMPARE): $(COMPARE_OBJS) $(LIB) $(GGML)/$(GGML_ISA).built
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(COMPARE_OBJS) $(LIB) $(GGML_LIBS) -lm -lpthread -ldl -o $@
+
 # ---- targets that run something ----
 
 STAGE = $(abspath $(BUILD))/stage
@@ -338,6 +359,9 @@ regret: ## replay the choice of kernels over recorded times: perhaps RECORDS='fi
 bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, RECORD=file (needs Google Benchmark)
 	@$< --suite $(or $(SUITE),$(error SUITE is needed: one of $(basename $(notdir $(wildcard bench/suites/*.txt))))) \
 	  $(if $(FILTER),--filter '$(FILTER)') $(if $(BACKEND),--backend $(BACKEND)) $(if $(RECORD),--record '$(RECORD)')
+
+ggml-compare: $(COMPARE) ## time the CPU backend beside ggml's: perhaps ARGS='--rows 1,4 --types q4_0', GGML_ISA=avx2, RECORD=file (downloads 77 MB)
+	@$< $(ARGS) $(if $(RECORD),--record '$(RECORD)')
 
 convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (12 GB of disk, 6 GB of /dev/shm): RATE='awq --layers 4'
 	@$(PYTHON) tests/convert_rate.py $< $(RATE)

@@ -84,18 +84,16 @@ static int load_group(const job *j, int64_t row_tile, int64_t k, scratch *s) {
          lpg_is_within(j->scale, s->scale) && lpg_is_within(j->zero, s->zero);
 }
 
-/* The values of codes: from the table, or as integers. */
-INLINE vfloat value_of(vuint code, const float *table, float step, float offset) {
-  if (!table) return __builtin_convertvector((vint)code, vfloat) * step + offset;
-  uint32_t index[V];
-  float value[V];
-  memcpy(index, &code, sizeof index);
-  for (int i = 0; i < V; i++) value[i] = table[index[i]];
-  return load(value);
+/* How codes become values. */
+enum { INTEGERS, SHORT_TABLE, LONG_TABLE };
+
+INLINE vfloat value_of(int how, vuint code, const float *table, float step, float offset) {
+  if (how == INTEGERS) return __builtin_convertvector((vint)code, vfloat) * step + offset;
+  return look_up_floats(table, how == SHORT_TABLE, code);
 }
 
 /* Decodes the 16 columns of a step of the untangled tile into 16 rows of the panel. */
-INLINE void decode_step(const job *j, const scratch *s, int step, const float *table, int minimum, float *panel) {
+INLINE void decode_step(int how, int minimum, const job *j, const scratch *s, int step, float *panel) {
   lpgemm_dtype_t type = j->from.packed->desc.type;
   float factor = (float)lpg_integer_step(type), offset = (float)lpg_integer_offset(type);
   for (int slot = 0; slot < LPG_TILE_ROWS; slot += V) {
@@ -105,7 +103,7 @@ INLINE void decode_step(const job *j, const scratch *s, int step, const float *t
       int runs = j->from.runs[2 * step + half];
       for (int i = 0; i < 8; i++) { /* i = 2t + odd */
         vuint code = extract(run, runs, s->words + i / 2 * LPG_TILE_ROWS + slot, i % 2);
-        vfloat value = value_of(code, table, factor, offset);
+        vfloat value = value_of(how, code, j->from.code_value, factor, offset);
         store(panel + (8 * half + i) * WIDTH + slot,
               minimum ? multiply_add(value, scale, zero) : (value - zero) * scale);
       }
@@ -118,7 +116,7 @@ INLINE void decode_step(const job *j, const scratch *s, int step, const float *t
 static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
   const lpg_packed *packed = j->from.packed;
   int bits = packed->bits, tile_k = lpg_tile_k(bits), minimum = packed->desc.zero == LPGEMM_ZERO_MINIMUM;
-  int is_integer = lpg_is_integer_kind(packed->desc.type);
+  const int how = lpg_is_integer_kind(packed->desc.type) ? INTEGERS : bits <= 4 ? SHORT_TABLE : LONG_TABLE;
   int64_t next_group = k; /* where the next group begins */
   for (int i = 0; i < columns; i += LPG_STEP_K) {
     int step = (int)((k + i) % tile_k) / LPG_STEP_K;
@@ -131,10 +129,14 @@ static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratc
       next_group = ((k + i) / packed->group.k + 1) * packed->group.k;
     }
     float *out = panel + i * WIDTH;
-    if (is_integer && !minimum) decode_step(j, s, step, NULL, 0, out);
-    if (is_integer && minimum) decode_step(j, s, step, NULL, 1, out);
-    if (!is_integer && !minimum) decode_step(j, s, step, j->from.code_value, 0, out);
-    if (!is_integer && minimum) decode_step(j, s, step, j->from.code_value, 1, out);
+    switch (how * 2 + minimum) {
+      case INTEGERS * 2: decode_step(INTEGERS, 0, j, s, step, out); break;
+      case INTEGERS * 2 + 1: decode_step(INTEGERS, 1, j, s, step, out); break;
+      case SHORT_TABLE * 2: decode_step(SHORT_TABLE, 0, j, s, step, out); break;
+      case SHORT_TABLE * 2 + 1: decode_step(SHORT_TABLE, 1, j, s, step, out); break;
+      case LONG_TABLE * 2: decode_step(LONG_TABLE, 0, j, s, step, out); break;
+      default: decode_step(LONG_TABLE, 1, j, s, step, out); break;
+    }
   }
   return 1;
 }

@@ -28,6 +28,7 @@ typedef struct scratch {
   _Alignas(64) uint8_t panel[LPG_DOT_PANEL];
   uint32_t words[LPG_MAX_WORDS];
   dot_group group[MOST_UNITS];
+  _Alignas(64) uint32_t folds[MOST_UNITS][LPG_TILE_ROWS];
   const dot_group *of_unit[MOST_UNITS];
   _Alignas(64) float sums[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS];
   double kept[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
@@ -53,6 +54,7 @@ typedef struct operands {
   const int8_t *x;
   const float *step;
   const int32_t *sum;
+  const float *all;
   int units, has_rest;
 } operands;
 
@@ -75,10 +77,12 @@ INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const ope
       const vint sum = (vint){0} + o->sum[r * j->x.units + u];
 #pragma GCC unroll 4
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
-        found[r][p] = multiply_16(sum, load_bytes((const uint8_t *)(g->less + p * V)));
+        found[r][p] = j->x.sums == SUMS_TIMES_ZERO ? sum
+                      : j->x.sums == PAIRS_OF_SUMS ? (vint){0}
+                                                   : multiply_16(sum, load_bytes((const uint8_t *)(g->less + p * V)));
       }
     }
-    add_quads(bits, quads, rows, panel, x, j->x.columns, found);
+    add_quads(bits, quads, rows, panel, x, j->x.stride, found);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
       const float step = o->step[r * j->x.blocks + u * quads / 8];
@@ -86,8 +90,15 @@ INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const ope
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
         total[r][p] += __builtin_convertvector(found[r][p], vfloat) * (load(g->scale + p * V) * step);
       }
-      if (o->has_rest) {
-        const float all = step * (float)(int16_t)o->sum[r * j->x.units + u];
+      if (o->has_rest && j->x.sums == PAIRS_OF_SUMS) {
+        const vint sums = (vint){0} + o->sum[r * j->x.units + u];
+#pragma GCC unroll 4
+        for (int p = 0; p < LPG_DOT_PARTS; p++) {
+          const vint minima = multiply_16(sums, load_bytes((const uint8_t *)(g->less + p * V)));
+          total[r][p] += __builtin_convertvector(minima, vfloat) * (load(g->rest + p * V) * step);
+        }
+      } else if (o->has_rest) {
+        const float all = o->all[r * j->x.units + u];
 #pragma GCC unroll 4
         for (int p = 0; p < LPG_DOT_PARTS; p++) total[r][p] += load(g->rest + p * V) * all;
       }
@@ -151,30 +162,76 @@ static void multiply_fp64(const job *j, int64_t m, int64_t row_tile, int64_t k, 
 
 /* ---- a task ---- */
 
+/* Where a column is on the axes of groups. */
+typedef struct group_at {
+  int64_t group, super, group_end, super_end;
+} group_at;
+
+static group_at find_group(const lpg_packed *packed, int64_t k) {
+  const int64_t group = k / packed->group.k, super = k / packed->super.k;
+  return (group_at){group, super, (group + 1) * packed->group.k, (super + 1) * packed->super.k};
+}
+
+/* To a column of the same group or of the next one. Whether it is the next. */
+INLINE int go_to(const lpg_packed *packed, int64_t k, group_at *at) {
+  if (k < at->group_end) return 0;
+  at->group++;
+  at->group_end += packed->group.k;
+  if (k >= at->super_end) {
+    at->super++;
+    at->super_end += packed->super.k;
+  }
+  return 1;
+}
+
+/* Groups of the units of a chunk of a tile. What is returned has bits set if fp32 may not hold them. */
+INLINE vint load_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+  const lpg_packed *packed = j->from.packed;
+  const dot_sections from = dot_sections_of(&j->groups, row_tile);
+  group_at at = find_group(packed, k);
+  dot_group *g = s->group;
+  vint bad = load_dot_group(&j->groups, &from, at.group, at.super, g);
+  for (int u = 0; u < units; u++) {
+    if (go_to(packed, k + u * j->unit, &at)) bad |= load_dot_group(&j->groups, &from, at.group, at.super, ++g);
+    s->of_unit[u] = g;
+  }
+  return bad;
+}
+
+/* The same where bytes are multiplied by the codes of their scales. */
+INLINE vint load_folded_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+  const lpg_packed *packed = j->from.packed;
+  const dot_sections from = dot_sections_of(&j->groups, row_tile);
+  group_at at = find_group(packed, k);
+  vint bad = {0};
+  for (int u = 0; u < units; u++) {
+    int64_t groups[2];
+    for (int half = 0; half < 2; half++) {
+      (void)go_to(packed, k + u * LPG_DOT_BLOCK + half * LPG_STEP_K, &at);
+      groups[half] = at.group;
+      load_folds(&j->groups, &from, groups[half], s->folds[2 * u + half]);
+    }
+    bad |= load_folded_group(&j->groups, &from, groups, at.super, &s->group[u]);
+    s->of_unit[u] = &s->group[u];
+  }
+  return bad;
+}
+
 /* Bytes and groups of a chunk of a tile; 0: fp32 may not hold the groups. */
 static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
-  const int bits = packed->bits, tile_k = lpg_tile_k(bits);
-  const uint8_t *table = j->groups.bytes.has_table ? j->groups.bytes.table : NULL;
-  int64_t next_group = k;
-  int groups = 0;
-  vint bad = {0};
-  for (int u = 0; u < units; u++) {
-    const int64_t column = k + u * j->unit;
-    if (column >= next_group) {
-      bad |= load_dot_group(&j->groups, row_tile, column, &s->group[groups++]);
-      next_group = (column / packed->group.k + 1) * packed->group.k;
-    }
-    s->of_unit[u] = &s->group[groups - 1];
-  }
+  const int bits = packed->bits, tile_k = lpg_tile_k(bits), folds = j->groups.folds;
+  const vint bad = folds ? load_folded_groups(j, row_tile, k, units, s) : load_groups(j, row_tile, k, units, s);
   for (int i = 0; i < V; i++) {
     if (bad[i]) return 0;
   }
   for (int i = 0; i < units * j->unit; i += tile_k) {
     const uint8_t *tile =
         j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
+    const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table : NULL,
+                               folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->folds + i / LPG_STEP_K : NULL};
     for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + AHEAD + line, 0, 3);
-    make_panel(bits, tile, table, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
+    make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
   }
   return 1;
 }
@@ -194,9 +251,10 @@ static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int ti
       m++;
       continue;
     }
-    o.x = j->x.bytes + m * j->x.columns + k;
+    o.x = j->x.bytes + m * j->x.stride + k;
     o.step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
     o.sum = j->x.sum + m * j->x.units + k / j->unit;
+    o.all = j->x.all + m * j->x.units + k / j->unit;
     m += multiply(j->groups.bytes.bits, j->unit / 4, rows, j, &o, &s->sums[tile][m]);
   }
 }
@@ -253,8 +311,11 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   j.call.row_scales = NULL;
   fill_tables(&j.call, &j.from);
   j.groups = describe_dot_groups(&j.from, &bytes);
-  j.unit = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK ? LPG_STEP_K : LPG_DOT_BLOCK;
+  const int has_small = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK;
+  j.unit = has_small && !j.groups.folds ? LPG_STEP_K : LPG_DOT_BLOCK;
   j.x = shape_of_x(packed->desc.k, j.unit);
+  j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
+  j.x.less = -(int32_t)j.groups.near;
   int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);
   if (most > MOST_ROWS) most = MOST_ROWS;
   for (; j.first < m; j.first += j.rows) {

@@ -13,16 +13,20 @@
 /* Of a group, in slot order. */
 typedef struct dot_group {
   _Alignas(64) float scale[LPG_TILE_ROWS], rest[LPG_TILE_ROWS];
-  _Alignas(64) int32_t less[LPG_TILE_ROWS]; /* the negative of the zero, as 16 bits */
+  _Alignas(64) int32_t less[LPG_TILE_ROWS]; /* the negative of the zero, as 16 bits; or two codes of minima */
 } dot_group;
 
 /* What the groups of a call have in common. */
 typedef struct dot_groups {
   const unpacker *from;
   lpg_dot_bytes bytes;
-  int one_zero, has_rest;
-  int leaves_minimum; /* on the sums as it is, which FAST allows */
-  float near, left;   /* the zero of all groups, and the value that a byte of it has: the rest by the scale */
+  lpgemm_dtype_t type[LPG_SECTIONS]; /* of the values of each section, and bytes of 16 */
+  int slot_bytes[LPG_SECTIONS];
+  int folds;          /* bytes are multiplied by the codes of their scales: see may_fold() */
+  int one_zero;       /* all weights have one */
+  int leaves_minimum; /* on the sums as it is, which FAST allows: the zero of all is that of the bytes */
+  int has_rest, may_be_bad;
+  float near, left; /* the zero of all groups, and the value that a byte of it has: the rest by the scale */
 } dot_groups;
 
 /* The integer zero next to a real one. */
@@ -31,6 +35,27 @@ INLINE vfloat nearest_zero(vfloat zero) {
   vint near = (vint)((zero + rounder) - rounder);
   near &= (vint)(zero >= 0.0f); /* NaN becomes 0 as well */
   return (vfloat)(((vint)most & (zero > most)) | (near & ~(zero > most)));
+}
+
+/* Numbers that are 0 or well within fp32, and so are products of two; NaN and infinities stay what they are. */
+static int is_narrow(lpgemm_dtype_t type) {
+  return type == 0 || type == LPGEMM_F16 || type == LPGEMM_E4M3 || type == LPGEMM_U16 || lpg_is_integer_kind(type);
+}
+
+static int largest_folded(const lpg_packed *packed) {
+  return ((1 << packed->bits) - 1) * ((1 << lpg_bits(packed->desc.scale_type)) - 1);
+}
+
+/* Codes of two levels that are so small that a byte holds a code times that of its scale: groups of 16 then differ by
+ * that alone, and bytes have the upper scale. Minima must have two levels as well, and those of 32 columns one upper.
+ */
+static int may_fold(const dot_groups *all) {
+  const lpg_packed *packed = all->from->packed;
+  const lpgemm_weight_desc_t *d = &packed->desc;
+  if (lpg_kind(d->type) != LPGEMM_KIND_UINT || !d->super_scale_type || largest_folded(packed) > 255) return 0;
+  if (lpg_kind(d->scale_type) != LPGEMM_KIND_UINT || (packed->super.count > 1 && packed->super.k % 32 != 0)) return 0;
+  if (d->zero == LPGEMM_ZERO_NONE) return 1;
+  return all->leaves_minimum && d->super_zero_type && lpg_kind(d->zero_type) == LPGEMM_KIND_UINT;
 }
 
 static dot_groups describe_dot_groups(const unpacker *u, const lpg_dot_bytes *bytes) {
@@ -44,35 +69,42 @@ static dot_groups describe_dot_groups(const unpacker *u, const lpg_dot_bytes *by
   all.near = nearest_zero(zero)[0];
   all.left = (all.near * bytes->step + bytes->offset) - (is_minimum ? 0.0f : d->zero_constant);
   all.has_rest = !(all.one_zero && all.left == 0.0f) && !has_integers;
+  for (int id = 0; id < LPG_SECTIONS; id++) {
+    all.type[id] = lpg_section_type(d, (lpg_section_id)id);
+    all.slot_bytes[id] = all.type[id] ? lpg_slot_bytes(all.type[id]) : 0;
+    all.may_be_bad |= !is_narrow(all.type[id]);
+  }
+  all.folds = may_fold(&all);
+  while (all.folds && largest_folded(u->packed) >> all.bytes.bits) all.bytes.bits++;
   return all;
 }
 
-/* V values of a section for a row tile and a column, from slot `first` on. */
-INLINE vfloat load_slots(const unpacker *u, lpg_section_id id, const uint8_t *at, int first) {
-  const lpgemm_dtype_t type = lpg_section_type(&u->packed->desc, id);
-  float values[V];
-  if (type == LPGEMM_F16) return halves_to_floats((const uint16_t *)(const void *)at + first);
-  if (type == LPGEMM_BF16) return brains_to_floats((const uint16_t *)(const void *)at + first);
-  if (type == LPGEMM_F32) return load((const float *)(const void *)at + first);
-  if (type == LPGEMM_UINT(4)) {
-    for (int i = 0; i < V; i++) values[i] = (float)(at[(first + i) / 2] >> i % 2 * 4 & 15);
-  } else if (type == LPGEMM_UINT(6) || type == LPGEMM_UINT(8)) {
-    for (int i = 0; i < V; i++) values[i] = (float)at[first + i];
-  } else if (type == LPGEMM_INT(8)) {
-    for (int i = 0; i < V; i++) values[i] = (float)(int8_t)at[first + i];
-  } else {
-    to_floats(type, at, first, V, u->section_value[id], values);
-  }
-  return load(values);
+/* Where the values of the groups of a row tile begin. */
+typedef struct dot_sections {
+  const uint8_t *scales, *supers, *zeros, *super_zeros; /* NULL: there are none */
+} dot_sections;
+
+static const uint8_t *section_of(const dot_groups *all, lpg_section_id id, int64_t scale_tile) {
+  const unpacker *u = all->from;
+  return all->type[id]
+             ? u->call->section[id] + scale_tile * lpg_section_axis(u->packed, id)->padded * all->slot_bytes[id]
+             : NULL;
 }
 
-/* Where the values of a section are for a row tile and a column; NULL: it is not there. */
-static const uint8_t *section_at(const unpacker *u, lpg_section_id id, int64_t row_tile, int64_t k) {
-  const lpgemm_dtype_t type = lpg_section_type(&u->packed->desc, id);
-  if (!type) return NULL;
-  const lpg_axis *axis = lpg_section_axis(u->packed, id);
-  return u->call->section[id] +
-         (row_tile / u->packed->tiles_a_scale * axis->padded + k / axis->k) * lpg_slot_bytes(type);
+static dot_sections dot_sections_of(const dot_groups *all, int64_t row_tile) {
+  const unpacker *u = all->from;
+  const int64_t tile = u->packed->tiles_a_scale == 1 ? row_tile : row_tile / u->packed->tiles_a_scale;
+  dot_sections s = {.scales = section_of(all, LPG_SECTION_SCALES, tile),
+                    .supers = section_of(all, LPG_SECTION_SUPER_SCALES, tile)};
+  if (!all->one_zero) {
+    s.zeros = section_of(all, LPG_SECTION_ZEROS, tile);
+    s.super_zeros = section_of(all, LPG_SECTION_SUPER_ZEROS, tile);
+  }
+  return s;
+}
+
+INLINE vfloat load_values(const dot_groups *all, lpg_section_id id, const uint8_t *section, int64_t group, int first) {
+  return load_slots(all->type[id], section + group * all->slot_bytes[id], first, all->from->section_value[id]);
 }
 
 /* All bits where a number is neither 0 nor of a magnitude that fp32 is good for. */
@@ -82,36 +114,71 @@ INLINE vint is_bad(vfloat v) {
   return (magnitude != 0) & ((magnitude < low) | (magnitude > high));
 }
 
-/* Those of the group of column k. What is returned has bits set if fp32 may not hold them, or what becomes of them. */
-INLINE vint load_dot_group(const dot_groups *all, int64_t row_tile, int64_t k, dot_group *g) {
+/* Those of a group. What is returned has bits set if fp32 may not hold them, or what becomes of them. */
+INLINE vint load_dot_group(const dot_groups *all, const dot_sections *from, int64_t group, int64_t super,
+                           dot_group *g) {
   const unpacker *u = all->from;
   const int is_minimum = u->packed->desc.zero == LPGEMM_ZERO_MINIMUM;
   const float step = all->bytes.step, offset = all->bytes.offset;
-  const uint8_t *scales = section_at(u, LPG_SECTION_SCALES, row_tile, k);
-  const uint8_t *supers = section_at(u, LPG_SECTION_SUPER_SCALES, row_tile, k);
-  const uint8_t *zeros = all->one_zero ? NULL : section_at(u, LPG_SECTION_ZEROS, row_tile, k);
-  const uint8_t *super_zeros = section_at(u, LPG_SECTION_SUPER_ZEROS, row_tile, k);
   vint bad = {0};
 #pragma GCC unroll 4
   for (int first = 0; first < LPG_TILE_ROWS; first += V) {
-    vfloat scale = (vfloat){0} + 1.0f, near = (vfloat){0} + all->near, rest;
-    if (scales) scale = load_slots(u, LPG_SECTION_SCALES, scales, first);
-    if (supers) scale *= load_slots(u, LPG_SECTION_SUPER_SCALES, supers, first);
-    bad |= is_bad(scale);
-    if (all->one_zero) {
-      rest = scale * all->left;
-    } else {
-      vfloat zero = load_slots(u, LPG_SECTION_ZEROS, zeros, first);
-      if (super_zeros) zero *= load_slots(u, LPG_SECTION_SUPER_ZEROS, super_zeros, first);
-      bad |= is_bad(zero);
-      if (!all->leaves_minimum) near = nearest_zero(((is_minimum ? -zero / scale : zero) - offset) * (1.0f / step));
-      const vfloat value = near * step + offset; /* exact */
-      rest = is_minimum ? multiply_add(value, scale, zero) : (value - zero) * scale;
-    }
+    vfloat scale = (vfloat){0} + 1.0f;
+    if (from->scales) scale = load_values(all, LPG_SECTION_SCALES, from->scales, group, first);
+    if (from->supers) scale *= load_values(all, LPG_SECTION_SUPER_SCALES, from->supers, super, first);
+    if (all->may_be_bad) bad |= is_bad(scale);
     store(g->scale + first, scale * step);
-    store(g->rest + first, rest);
+    if (all->one_zero) {
+      if (all->has_rest) store(g->rest + first, scale * all->left);
+      continue;
+    }
+    vfloat zero = load_values(all, LPG_SECTION_ZEROS, from->zeros, group, first);
+    if (from->super_zeros) zero *= load_values(all, LPG_SECTION_SUPER_ZEROS, from->super_zeros, super, first);
+    if (all->may_be_bad) bad |= is_bad(zero);
+    if (all->leaves_minimum) {
+      store(g->rest + first, multiply_add((vfloat){0} + all->left, scale, zero));
+      continue;
+    }
+    const vfloat near = nearest_zero(((is_minimum ? -zero / scale : zero) - offset) * (1.0f / step));
+    const vfloat value = near * step + offset; /* exact */
+    store(g->rest + first, is_minimum ? multiply_add(value, scale, zero) : (value - zero) * scale);
     const vint less = -__builtin_convertvector(near, vint) & 0xffff;
     memcpy(g->less + first, &less, sizeof less);
+  }
+  return bad;
+}
+
+/* V codes of UINT(4), (6) or (8). */
+INLINE vuint load_codes(const dot_groups *all, lpg_section_id id, const uint8_t *section, int64_t group, int first) {
+  const uint8_t *at = section + group * all->slot_bytes[id];
+  return all->type[id] == LPGEMM_UINT(4) ? nibbles_to_words(at + first / 2) : bytes_to_words(at + first);
+}
+
+/* The codes of the scales of a group, for bytes to be multiplied by. */
+INLINE void load_folds(const dot_groups *all, const dot_sections *from, int64_t group, uint32_t *folds) {
+#pragma GCC unroll 4
+  for (int first = 0; first < LPG_TILE_ROWS; first += V) {
+    const vuint codes = load_codes(all, LPG_SECTION_SCALES, from->scales, group, first) * 0x00010001u;
+    memcpy(folds + first, &codes, sizeof codes);
+  }
+}
+
+/* What is left for the bytes of two groups. */
+INLINE vint load_folded_group(const dot_groups *all, const dot_sections *from, const int64_t groups[2], int64_t super,
+                              dot_group *g) {
+  vint bad = {0};
+#pragma GCC unroll 4
+  for (int first = 0; first < LPG_TILE_ROWS; first += V) {
+    const vfloat scale = load_values(all, LPG_SECTION_SUPER_SCALES, from->supers, super, first);
+    if (all->may_be_bad) bad |= is_bad(scale);
+    store(g->scale + first, scale);
+    if (all->one_zero) continue;
+    const vfloat minimum = load_values(all, LPG_SECTION_SUPER_ZEROS, from->super_zeros, super, first);
+    if (all->may_be_bad) bad |= is_bad(minimum);
+    store(g->rest + first, minimum);
+    const vuint codes = load_codes(all, LPG_SECTION_ZEROS, from->zeros, groups[0], first) |
+                        load_codes(all, LPG_SECTION_ZEROS, from->zeros, groups[1], first) << 16;
+    memcpy(g->less + first, &codes, sizeof codes);
   }
   return bad;
 }

@@ -40,7 +40,7 @@ INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const
   }
 }
 
-/* a * b, numbers of 16 bits in the lower halves; the upper halves of a are 0. */
+/* The sum of the products of the halves. */
 INLINE vint multiply_16(vint a, vint b) { return (vint)_mm512_madd_epi16((__m512i)a, (__m512i)b); }
 
 INLINE vuint look_up(const uint8_t table[16], vuint codes) {
@@ -119,7 +119,7 @@ INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const
   }
 }
 
-INLINE vint multiply_16(vint a, vint b) { return (a << 16 >> 16) * (b << 16 >> 16); }
+INLINE vint multiply_16(vint a, vint b) { return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16); }
 
 INLINE vuint look_up(const uint8_t table[16], vuint codes) {
   uint8_t bytes[4 * V];

@@ -19,8 +19,17 @@ INLINE vuint load_words(const uint32_t *p) {
   return v;
 }
 
-INLINE void put_quads(uint8_t *panel, int quad, int part, const uint8_t *table, vuint codes) {
-  if (table) codes = look_up(table, codes);
+/* What becomes of the codes of a tile: bytes by a table, or bytes that are multiplied by words of two equal halves, for
+ * every step of 16 columns the 16 of the rows. */
+typedef struct dot_change {
+  const uint8_t *table;
+  const uint32_t (*folds)[LPG_TILE_ROWS];
+} dot_change;
+
+INLINE void put_quads(uint8_t *panel, int quad, int part, dot_change change, vuint codes) {
+  typedef uint16_t vshort __attribute__((vector_size(4 * V)));
+  if (change.table) codes = look_up(change.table, codes);
+  if (change.folds) codes = (vuint)((vshort)codes * (vshort)load_words(change.folds[quad / 4] + part * V));
   memcpy(panel + quad * LPG_DOT_QUAD + part * 4 * V, &codes, sizeof codes);
 }
 
@@ -37,7 +46,7 @@ INLINE vuint pair_of(int bits, const uint32_t *words, int pair) {
 }
 
 /* The codes of a tile, whose words were untangled. */
-INLINE void expand_tile(int bits, const uint32_t *words, const uint8_t *table, uint8_t *panel) {
+INLINE void expand_tile(int bits, const uint32_t *words, dot_change change, uint8_t *panel) {
   const int fields = 8 / bits, units = lpg_tile_k(bits) / 128;
   const uint32_t mask = ((1u << bits) - 1u) * 0x01010101u;
   if (lpg_is_pow2_width(bits)) {
@@ -48,7 +57,7 @@ INLINE void expand_tile(int bits, const uint32_t *words, const uint8_t *table, u
         const vuint all = load_words(words + word * LPG_TILE_ROWS + part * V);
 #pragma GCC unroll 8
         for (int f = 0; f < fields; f++) {
-          put_quads(panel, 4 * (word / 4 * fields + f) + word % 4, part, table, all >> (uint32_t)(f * bits) & mask);
+          put_quads(panel, 4 * (word / 4 * fields + f) + word % 4, part, change, all >> (uint32_t)(f * bits) & mask);
         }
       }
     }
@@ -60,39 +69,43 @@ INLINE void expand_tile(int bits, const uint32_t *words, const uint8_t *table, u
 #pragma GCC unroll 8
       for (int step = 0; step < 8; step++) {
         const vuint codes = pair_of(bits, from, 2 * step) | pair_of(bits, from, 2 * step + 1) << 8u;
-        put_quads(panel, 4 * (8 * unit + step) + at / LPG_TILE_ROWS, at % LPG_TILE_ROWS / V, table, codes);
+        put_quads(panel, 4 * (8 * unit + step) + at / LPG_TILE_ROWS, at % LPG_TILE_ROWS / V, change, codes);
       }
     }
   }
 }
 
-/* The same without and with a table of bytes for codes of up to 4 bits. */
-static void make_panel(int bits, const uint8_t *tile, const uint8_t *table, uint32_t *words, uint8_t *panel) {
+/* The same of a packed tile. Only codes of up to 4 bits change, in one of the two ways. */
+static void make_panel(int bits, const uint8_t *tile, dot_change change, uint32_t *words, uint8_t *panel) {
+  const dot_change none = {NULL, NULL}, look_up = {change.table, NULL}, fold = {NULL, change.folds};
   if (bits == 8) { /* words are quads */
     _Static_assert(LPG_DOT_QUAD == LPG_TILE_ROWS * sizeof(uint32_t), "a word a row");
     untangle(8, tile, (uint32_t *)(void *)panel);
     return;
   }
   untangle(bits, tile, words);
-#define CASE(n) \
-  case n: expand_tile(n, words, NULL, panel); break
-  if (table) {
-    switch (bits) {
-      case 1: expand_tile(1, words, table, panel); return;
-      case 2: expand_tile(2, words, table, panel); return;
-      case 3: expand_tile(3, words, table, panel); return;
-      default: expand_tile(4, words, table, panel); return;
-    }
+#define CASE(n, what)                   \
+  case n:                               \
+    expand_tile(n, words, what, panel); \
+    return
+#define CASES(what) \
+  CASE(1, what);    \
+  CASE(2, what);    \
+  CASE(3, what);    \
+  CASE(4, what)
+  if (change.table) {
+    switch (bits) { CASES(look_up); }
+  }
+  if (change.folds) {
+    switch (bits) { CASES(fold); }
   }
   switch (bits) {
-    CASE(1);
-    CASE(2);
-    CASE(3);
-    CASE(4);
-    CASE(5);
-    CASE(6);
-    CASE(7);
+    CASES(none);
+    CASE(5, none);
+    CASE(6, none);
+    CASE(7, none);
   }
+#undef CASES
 #undef CASE
 }
 

@@ -43,6 +43,31 @@ static void to_floats(lpgemm_dtype_t type, const void *array, int64_t i, int64_t
 
 /* ---- W ---- */
 
+/* V values of a section's type, from slot `first` of the 16 at `at` on; table: of those types of one byte that have no
+ * vectors here. */
+INLINE vfloat load_slots(lpgemm_dtype_t type, const uint8_t *at, int first, const float *table) {
+  const uint16_t *halves = (const uint16_t *)(const void *)at + first;
+  if (type == LPGEMM_F16) return halves_to_floats(halves);
+  if (type == LPGEMM_UINT(6) || type == LPGEMM_UINT(8)) {
+    return __builtin_convertvector((vint)bytes_to_words(at + first), vfloat);
+  }
+  if (type == LPGEMM_UINT(4)) return __builtin_convertvector((vint)nibbles_to_words(at + first / 2), vfloat);
+  if (type == LPGEMM_INT(8)) {
+    return __builtin_convertvector((vint)(bytes_to_words(at + first) << 24) >> 24, vfloat);
+  }
+  if (type == LPGEMM_E8M0) { /* the least is subnormal, the greatest NaN */
+    const vuint code = bytes_to_words(at + first);
+    return (vfloat)(code << 23 | ((vuint)((code == 0u) | (code == 255u)) & 0x400000u));
+  }
+  if (type == LPGEMM_E4M3) return eights_to_floats(bytes_to_words(at + first));
+  if (type == LPGEMM_BF16) return brains_to_floats(halves);
+  if (type == LPGEMM_F32) return load((const float *)(const void *)at + first);
+  if (type == LPGEMM_U16) return shorts_to_floats(halves);
+  float values[V];
+  for (int i = 0; i < V; i++) values[i] = table[at[first + i]];
+  return load(values);
+}
+
 /* Writes the 16 values that a section has for a row tile and a column, in slot order. */
 static void section_to_floats(const unpacker *u, lpg_section_id id, int64_t row_tile, int64_t k, float *out) {
   lpgemm_dtype_t type = lpg_section_type(&u->packed->desc, id);
@@ -50,19 +75,8 @@ static void section_to_floats(const unpacker *u, lpg_section_id id, int64_t row_
   const uint8_t *at =
       u->call->section[id] +
       lpg_value_offset(type, axis->padded, lpg_scale_row(u->packed, row_tile * LPG_TILE_ROWS), k / axis->k);
-  if (type == LPGEMM_UINT(4)) {
-    for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)(at[i / 2] >> i % 2 * 4 & 15);
-    return;
-  }
-  if (type == LPGEMM_UINT(6) || type == LPGEMM_UINT(8)) { /* a vector at a time */
-    for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)at[i];
-    return;
-  }
-  if (type == LPGEMM_INT(8)) {
-    for (int i = 0; i < LPG_TILE_ROWS; i++) out[i] = (float)(int8_t)at[i];
-    return;
-  }
-  to_floats(type, at, 0, LPG_TILE_ROWS, u->section_value[id], out);
+  for (int slot = 0; slot < LPG_TILE_ROWS; slot += V)
+    store(out + slot, load_slots(type, at, slot, u->section_value[id]));
 }
 
 /* 0: fp32 may not hold the products. */

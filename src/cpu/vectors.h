@@ -28,6 +28,7 @@ typedef float vfloat __attribute__((vector_size(4 * V)));
 typedef int32_t vint __attribute__((vector_size(4 * V)));
 typedef uint32_t vuint __attribute__((vector_size(4 * V)));
 typedef uint16_t vhalf __attribute__((vector_size(2 * V)));
+typedef uint8_t vbyte __attribute__((vector_size(V)));
 typedef float vfew __attribute__((vector_size(2 * V))); /* as many as a vector has fp64 numbers */
 typedef double vdouble __attribute__((vector_size(4 * V)));
 
@@ -89,6 +90,64 @@ INLINE vfloat brains_to_floats(const uint16_t *p) {
   vhalf half;
   memcpy(&half, p, sizeof half);
   return (vfloat)(__builtin_convertvector(half, vuint) << 16);
+}
+
+INLINE vfloat shorts_to_floats(const uint16_t *p) {
+  vhalf half;
+  memcpy(&half, p, sizeof half);
+  return __builtin_convertvector(__builtin_convertvector(half, vint), vfloat);
+}
+
+/* e4m3 in the lower bytes of words. */
+INLINE vfloat eights_to_floats(vuint code) {
+  const vuint magnitude = code & 0x7fu, is_subnormal = (vuint)(magnitude < 8u), is_nan = (vuint)(magnitude == 0x7fu);
+  const vfloat subnormal = __builtin_convertvector((vint)magnitude, vfloat) * 0x1p-9f;
+  const vuint normal = (magnitude << 20) + (120u << 23);
+  return (vfloat)((is_subnormal & (vuint)subnormal) | (~is_subnormal & normal) | (is_nan & 0x7fc00000u) |
+                  (code & 0x80u) << 24);
+}
+
+INLINE vuint bytes_to_words(const uint8_t *p) {
+  vbyte bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  return __builtin_convertvector(bytes, vuint);
+}
+
+/* table[index], of up to 16 numbers or of up to 256. */
+INLINE vfloat look_up_floats(const float *table, int is_short, vuint index) {
+#if defined(__AVX512F__)
+  if (is_short) return (vfloat)_mm512_permutexvar_ps((__m512i)index, _mm512_loadu_ps(table));
+  return (vfloat)_mm512_i32gather_ps((__m512i)index, table, 4);
+#elif defined(__AVX2__)
+  if (is_short) { /* bit 3 becomes the sign, which says which half it is */
+    const __m256i at = (__m256i)index;
+    const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), at);
+    const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), at);
+    return (vfloat)_mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(at, 28)));
+  }
+  return (vfloat)_mm256_i32gather_ps(table, (__m256i)index, 4);
+#else
+  uint32_t at[V];
+  float value[V];
+  (void)is_short;
+  memcpy(at, &index, sizeof at);
+  for (int i = 0; i < V; i++) value[i] = table[at[i]];
+  return load(value);
+#endif
+}
+
+/* The low halves of the bytes first. */
+INLINE vuint nibbles_to_words(const uint8_t *p) {
+  enum { FEW = V < 8 ? V : 8 };
+  uint32_t word[2] = {0, 0};
+  vuint shift, words;
+  memcpy(word, p, V / 2);
+#pragma GCC unroll 16
+  for (int i = 0; i < V; i++) {
+    shift[i] = (uint32_t)(i % FEW * 4);
+    words[i] = word[i / FEW];
+  }
+  return words >> shift & 15u;
 }
 
 #endif

@@ -299,6 +299,14 @@ typedef enum lpgemm_zero {
  * and lpgemm_unpack_weights() gives the order of the source: the caller never sees it. */
 typedef enum lpgemm_columns { LPGEMM_COLUMNS_PLAIN = 0, LPGEMM_COLUMNS_ORDERED = 1 } lpgemm_columns_t;
 
+/* What rows are. PAIRED: n is even, and rows i and n / 2 + i are gate and up of output i: a run has n / 2 outputs,
+ *
+ *     Y[m, i] = activation(alpha * gate + bias[i]) * (alpha * up + bias[n / 2 + i])
+ *
+ * without beta and C (lpgemm_gate_t has more). Sources, arrays and lpgemm_unpack_weights() have all n rows, gates
+ * first. */
+typedef enum lpgemm_rows { LPGEMM_ROWS_PLAIN = 0, LPGEMM_ROWS_PAIRED = 1 } lpgemm_rows_t;
+
 /* The value of a weight is exact real arithmetic on what is stored:
  *
  *     w = (value(code) - zero) * scale * global_scale
@@ -328,7 +336,9 @@ typedef struct lpgemm_weight_desc {
   float zero_constant;
   float global_scale; /* 0 = 1 */
   float codebook[16]; /* LPGEMM_CODEBOOK(b): the first 2^b entries, the others 0 */
-  uint32_t reserved[2];
+  int32_t experts; /* 0 and 1: one matrix; up to 4096: a stack of so many matrices, each n x k, for lpgemm_run_grouped()
+                      and lpgemm_run_experts(). Its experts may differ in global_scale and in nothing else of this */
+  lpgemm_rows_t rows; /* PAIRED: n / 2 is a multiple of group_n */
   lpgemm_columns_t columns;
   lpgemm_dtype_t row_scales; /* F32: a factor a row, times all that is above; 0 = none */
   /* appended since 0.1.0: a struct that ends here is accepted */
@@ -384,7 +394,8 @@ typedef struct lpgemm_weight_source {
  * Weights: packing
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the packed matrix: about n * k * bits / 8 plus scales and zeros, one size for every backend. */
+/* Bytes of the packed matrix: about n * k * bits / 8 plus scales and zeros, one size for every backend; of all experts
+ * of a stack. */
 lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *bytes);
 
 /* Packs a matrix. The packed form serves every kernel and every M; its bytes do not depend on the backend.
@@ -397,17 +408,21 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
                                     const lpgemm_weight_source_t *source, void *memory, size_t memory_bytes,
                                     lpgemm_weights_t *weights);
 
-/* Packing in pieces, for matrices whose codes should not all be in memory at once, and for joined ones (q, k and v;
- * gate and up). lpgemm_weights_create() takes memory as lpgemm_pack_weights() does; then lpgemm_pack_rows() packs rows
- * first_row .. first_row + rows - 1 from a source that has just these rows (its column_order, needed with ORDERED, must
- * be the same every time; expert is 0), in any order, each row once; a piece begins and ends at a multiple of 16 rows,
- * and of group_n, or at the last row; after a refusal its rows may be packed again. lpgemm_weights_finish() completes
- * header and hash, or says which rows are missing. Until then no other call but lpgemm_weights_destroy() takes the
- * weights, and one thread at a time. */
+/* Packing in pieces, for matrices whose codes should not all be in memory at once, for joined ones (q, k and v; gate
+ * and up), and for stacks. lpgemm_weights_create() takes memory as lpgemm_pack_weights() does; then lpgemm_pack_rows()
+ * packs rows first_row .. first_row + rows - 1 of an expert (0 for one matrix) from a source that has just these rows
+ * (its column_order, needed with ORDERED, must be the same every time for an expert), in any order, each row once; a
+ * piece begins and ends at a multiple of 16 rows (PAIRED: 8, counted in each half), and of group_n, or at the last row
+ * (of a half); after a refusal its rows may be packed again. lpgemm_stack_expert() puts a packed matrix (a blob in host
+ * memory, checked as by lpgemm_deserialize(); flags: 0 or LPGEMM_LOAD_SKIP_CHECKSUM) in the place of a whole expert.
+ * lpgemm_weights_finish() completes headers and hashes, or says which rows are missing. Until then no other call but
+ * lpgemm_weights_destroy() takes the weights, and one thread at a time. */
 lpgemm_status_t lpgemm_weights_create(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc, void *memory,
                                       size_t memory_bytes, lpgemm_weights_t *weights);
 lpgemm_status_t lpgemm_pack_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
                                  int64_t rows, const lpgemm_weight_source_t *source);
+lpgemm_status_t lpgemm_stack_expert(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, const void *bytes,
+                                    size_t size, uint32_t flags);
 lpgemm_status_t lpgemm_weights_finish(lpgemm_handle_t handle, lpgemm_weights_t weights);
 
 /* The order for GPTQ's g_idx: group_of[c] is the group of column c. Columns of a group become neighbours and keep their
@@ -421,8 +436,8 @@ typedef enum lpgemm_quantize_method {
 } lpgemm_quantize_method_t;
 
 /* Quantises real weights w[n][ldw] (F32, F16 or BF16) to the types of desc and packs them. desc.global_scale is used
- * as given; columns, row_scales and group_n must be 0. Weights must be finite. ldw = 0 means k. Otherwise as
- * lpgemm_pack_weights(). */
+ * as given; experts, rows, columns, row_scales and group_n must be 0. Weights must be finite. ldw = 0 means k.
+ * Otherwise as lpgemm_pack_weights(). */
 lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
                                         lpgemm_quantize_method_t method, const void *w, lpgemm_dtype_t w_type,
                                         int64_t ldw, void *memory, size_t memory_bytes, lpgemm_weights_t *weights);
@@ -445,9 +460,9 @@ typedef struct lpgemm_weights_info {
  * filled. */
 lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_info_t *info);
 
-/* Unpacks to out[n][ldo]: out_type U8 gives the codes as they came in, one a byte; F32, F16 and BF16 give the exact
- * value of each weight, rounded once. ORDERED columns come in the order of the source (x_k of them, 0 where the matrix
- * has none). ldo = 0 means k or x_k. Host or device memory on the CUDA backend. */
+/* Unpacks to out[n][ldo] (a stack: [experts][n][ldo]): out_type U8 gives the codes as they came in, one a byte; F32,
+ * F16 and BF16 give the exact value of each weight, rounded once. ORDERED columns come in the order of the source (x_k
+ * of them, 0 where the matrix has none). ldo = 0 means k or x_k. Host or device memory on the CUDA backend. */
 lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_dtype_t out_type,
                                       void *out, int64_t ldo);
 
@@ -460,7 +475,8 @@ typedef enum lpgemm_part {
   LPGEMM_PART_COLUMN_ORDER = 6 /* int32_t [k] */
 } lpgemm_part_t;
 
-/* Gives back such an array exactly as it was packed, row-major and dense, in host memory. */
+/* Gives back such an array exactly as it was packed, row-major and dense, in host memory; of a stack those of all
+ * experts, one after the other. */
 lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_part_t part, void *out,
                                    size_t out_bytes);
 
@@ -543,8 +559,9 @@ lpgemm_status_t lpgemm_import_weights(lpgemm_handle_t handle, const lpgemm_impor
                                       size_t memory_bytes, lpgemm_weights_t *weights);
 
 /* The same for one part into weights of lpgemm_weights_create(), as lpgemm_pack_rows(): rows first_row ... are the
- * part's (n0 .. n1 of it). The description must be what lpgemm_import_desc() says of the part but for n, row_scales
- * and global_scale. */
+ * part's (n0 .. n1 of it). The description must be what lpgemm_import_desc() says of the part but for n, experts, rows,
+ * row_scales and global_scale: an expert of a stack without row_scales gets the part's global scale, which must be one
+ * for all of its rows. */
 lpgemm_status_t lpgemm_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
                                    const lpgemm_import_t *part);
 
@@ -611,7 +628,8 @@ lpgemm_status_t lpgemm_container_destroy(lpgemm_container_t container); /* NULL 
  * Weights: files
  *
  * A packed matrix is one relocatable, self-describing blob: write its bytes to a file, map them back, run on them.
- * src/layouts/FORMAT.md is its specification.
+ * src/layouts/FORMAT.md is its specification. A stack is the blobs of its experts one after the other, and nothing
+ * else: these calls take one as they take a blob, whose size says how many experts it has.
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* Copies the blob (info.packed_bytes) to host memory. */
@@ -661,6 +679,16 @@ typedef enum lpgemm_x_scale {
  *          The error is one of X times codes, so weights that are all 0 may give small noise instead of 0. */
 typedef enum lpgemm_level { LPGEMM_LEVEL_EXACT = 0, LPGEMM_LEVEL_FAST = 1 } lpgemm_level_t;
 
+/* More about the pairs of PAIRED weights: gate = min(gate, limit), up = min(max(up, -limit), limit), after their bias;
+ * SILU is g / (1 + exp(-alpha g)); and what the activation of gate is multiplied by is up + up_offset. */
+typedef struct lpgemm_gate {
+  size_t size;
+  float alpha;     /* SILU only; 0 = 1. gpt-oss: 1.702 */
+  float limit;     /* 0 = none. gpt-oss: 7 */
+  float up_offset; /* gpt-oss: 1 */
+  uint32_t reserved[3];
+} lpgemm_gate_t;
+
 typedef struct lpgemm_run_args {
   size_t size;
   lpgemm_weights_t weights;
@@ -671,7 +699,7 @@ typedef struct lpgemm_run_args {
   lpgemm_dtype_t x_type; /* F16, BF16, F32, I8, E4M3, E5M2, or UINT, INT, BIPOLAR of 1 to 8 bits, one a byte (INT
                             sign-extended, the others right-aligned codes); 0 = the handle's default */
   void *y;               /* [m][ldy]; must not overlap x, though rows of both may take turns */
-  int64_t ldy;           /* 0 = n */
+  int64_t ldy;           /* 0 = n; PAIRED: n / 2 */
   lpgemm_dtype_t y_type; /* F16, BF16, F32; I32 for integer X times integer weights without scales; 0 = default */
 
   const float *alpha; /* NULL = 1. alpha = 0 reads neither X nor W */
@@ -679,7 +707,7 @@ typedef struct lpgemm_run_args {
   const void *c;      /* [m][ldc] of y_type; may be y itself with ldc = ldy */
   int64_t ldc;        /* 0 = n */
 
-  const void *bias;         /* [n] or NULL */
+  const void *bias;         /* [n] or NULL; of lpgemm_run_grouped() [experts][n] */
   lpgemm_dtype_t bias_type; /* F16, BF16, F32; 0 = y_type */
   lpgemm_activation_t activation;
 
@@ -692,12 +720,14 @@ typedef struct lpgemm_run_args {
   size_t tables_bytes;
 
   lpgemm_level_t level;
-  int32_t batch_invariant; /* 1: a row's bits do not depend on m, its place or the other rows */
-  const char *kernel;      /* forces a kernel by its name; NULL = automatic */
-  uint32_t reserved[4];
+  int32_t batch_invariant;   /* 1: a row's bits do not depend on m, its place or the other rows */
+  const char *kernel;        /* forces a kernel by its name; NULL = automatic */
+  const lpgemm_gate_t *gate; /* PAIRED weights only; NULL = zeros */
+  uint32_t reserved[2];
   /* appended since 0.1.0: a struct that ends here is accepted */
   int64_t n_begin, n_end; /* CPU backend: computes these rows of W alone, into the same columns of Y, with the bits that
-                             they have in the whole; both 0 = all. Multiples of 16, and of group_n, or n as the end.
+                             they have in the whole; both 0 = all. Multiples of 16, and of group_n, or n as the end;
+                             PLAIN rows only.
                              For callers who are on several threads: each with a handle of its own, and its slice */
 } lpgemm_run_args_t;
 
@@ -753,6 +783,104 @@ lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t
  * 2 * zero plus a small integer is an fp32 number, as it is for integers and halves. */
 lpgemm_status_t lpgemm_int_to_bipolar(lpgemm_dtype_t type, float scale, float zero, lpgemm_dtype_t *bipolar_type,
                                       float *bipolar_scale, float *bipolar_zero, uint8_t *code_xor);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Experts
+ *
+ * A mixture of experts is a stack of up matrices (mostly gate and up as pairs) and one of down matrices. Each token (a
+ * row of X) names top_k experts; each of its places among them is a slot. lpgemm_run_experts() is the whole layer, from
+ * the router's indices and weights to Y. docs/experts.md has the meaning in full.
+ * ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct lpgemm_route_args {
+  size_t size;
+  int64_t m;            /* tokens; m * top_k is at most 2^31 - 1 */
+  int32_t top_k;        /* 1 to 64 */
+  int32_t experts;      /* of the stacks: 1 to 4096 */
+  int32_t first_expert; /* index e of `expert` is expert e - first_expert of the stacks */
+  uint32_t reserved;
+  const int32_t *expert; /* [m][top_k]. Slots whose index the stacks do not have are left out: -1, other ranks' */
+  const float *weight;   /* [m][top_k]; NULL = 1. Not read where the slot is left out */
+} lpgemm_route_args_t;
+
+/* Sorts the slots by expert, those of an expert by token and place. routing: memory of the backend's kind, 256-byte
+ * aligned, of lpgemm_route_size() bytes, which needs no clearing; good for any number of calls with the same arguments.
+ */
+lpgemm_status_t lpgemm_route_size(lpgemm_handle_t handle, int64_t m_max, int32_t top_k, int32_t experts, size_t *bytes);
+lpgemm_status_t lpgemm_route(lpgemm_handle_t handle, const lpgemm_route_args_t *args, void *routing,
+                             size_t routing_bytes);
+
+/* Where the parts of a routing lie (addresses, nothing is read): for engines that send slots to other GPUs. Set
+ * view->size first. */
+typedef struct lpgemm_routing_view {
+  size_t size;
+  const int32_t *offsets;  /* [experts + 1]: the sorted slots of expert e are offsets[e] .. offsets[e + 1] - 1 */
+  const int32_t *token;    /* [m * top_k]: of a sorted slot; -1 from offsets[experts] on */
+  const int32_t *position; /* [m][top_k]: where a slot was sorted to, -1 if it was left out */
+  const int32_t *left_out; /* [1]: how many slots were */
+} lpgemm_routing_view_t;
+lpgemm_status_t lpgemm_routing_view(lpgemm_handle_t handle, const lpgemm_route_args_t *args, const void *routing,
+                                    lpgemm_routing_view_t *view);
+
+/* A product with a stack: rows offsets[e] .. offsets[e + 1] - 1 of X and Y (and C) meet expert e. args->m is the number
+ * of rows that X and Y have room for; rows of Y that no expert has stay as they are. Offsets are taken as if each were
+ * clamped to what lies between the one before and m. With `row`, row i of X is row row[i] of args->x, which has x_rows;
+ * a row that is not there counts as zeros (x_scale goes with args->x). Tables and slices of rows are refused. With
+ * `row`, quantize_x or ORDERED weights it needs the workspace that lpgemm_workspace_size() says for max(m, x_rows). */
+typedef struct lpgemm_groups {
+  size_t size;
+  const int32_t *offsets; /* [experts + 1]; memory of the backend's kind, as `row` */
+  const int32_t *row;     /* [m] or NULL */
+  int64_t x_rows;         /* 0 = m */
+  uint32_t reserved[4];
+} lpgemm_groups_t;
+lpgemm_status_t lpgemm_run_grouped(lpgemm_handle_t handle, const lpgemm_run_args_t *args,
+                                   const lpgemm_groups_t *groups);
+
+/* A layer: Y[t] = beta * C[t] + sum over j of weight[t, j] * down_e(h_e(X[t])), e = expert[t, j] - first_expert. h is
+ * rounded to X's type if that is F16, BF16 or F32, else to Y's, or BF16 where Y is F32. down's rows are rounded to Y's
+ * type, then added up in fp32 in the order of j, and the sum is rounded once. An expert that a token does not name
+ * never touches it, whatever it holds. */
+typedef struct lpgemm_experts_args {
+  size_t size;
+  lpgemm_weights_t up;   /* a stack; PAIRED: h = activation(gate) * up; PLAIN: h = activation(up) */
+  lpgemm_weights_t down; /* a stack of as many experts, PLAIN rows; its k (x_k) is the number of outputs of up */
+  const lpgemm_route_args_t *route;
+  const void *routing; /* what lpgemm_route() made of *route; NULL: it is made inside */
+  size_t routing_bytes;
+  const void *x; /* [m][ldx]; x, y, routing and the workspace may not overlap */
+  int64_t ldx;   /* 0 = k (x_k) of up */
+  lpgemm_dtype_t x_type;
+  void *y;               /* [m][ldy]; every row is written, also those of tokens without an expert */
+  int64_t ldy;           /* 0 = n of down */
+  lpgemm_dtype_t y_type; /* F16, BF16, F32 */
+  const float *beta;     /* NULL = 0, as lpgemm_run() */
+  const void *c;         /* [m][ldc] of y_type; may be y itself with ldc = ldy */
+  int64_t ldc;
+  const void *up_bias, *down_bias; /* [experts][n] or NULL */
+  lpgemm_dtype_t bias_type;        /* 0 = y_type */
+  lpgemm_activation_t activation;  /* of up, or of its gates */
+  const lpgemm_gate_t *gate;       /* PAIRED up only */
+  const float *x_scale;
+  lpgemm_x_scale_t x_scale_mode;
+  lpgemm_dtype_t quantize_x, quantize_h; /* 0 = no; as quantize_x of lpgemm_run() */
+  lpgemm_level_t level;
+  int32_t batch_invariant;             /* 1: a token's bits do not depend on m, its place or the other tokens */
+  const char *up_kernel, *down_kernel; /* names; NULL = automatic */
+  uint32_t reserved[4];
+} lpgemm_experts_args_t;
+lpgemm_status_t lpgemm_run_experts(lpgemm_handle_t handle, const lpgemm_experts_args_t *args);
+
+/* Workspace with which the fastest form may be taken for up to m_max tokens; monotone in m_max. It is needed on both
+ * backends. With less, tokens are taken in chunks of a multiple of 256 that fit; where 256 (or m) do not,
+ * lpgemm_run_experts() fails with LPGEMM_WORKSPACE_TOO_SMALL. Pointers in args other than weights and route need not be
+ * real, nor those in route; m of route is ignored. */
+lpgemm_status_t lpgemm_experts_workspace(lpgemm_handle_t handle, int64_t m_max, const lpgemm_experts_args_t *args,
+                                         size_t *bytes);
+
+/* lpgemm_explain() for a layer: its sizes, chunks and kernels, and what was expected of routing. */
+lpgemm_status_t lpgemm_explain_experts(lpgemm_handle_t handle, const lpgemm_experts_args_t *args, char *text,
+                                       size_t text_bytes);
 
 /* ------------------------------------------------------------------------------------------------------------
  * In place of cuBLAS

@@ -34,7 +34,7 @@ static lpgemm_status_t prepare_trial(lpgemm_handle_t handle, trial *t) {
   static const uint8_t pattern[8] = {0x3a, 0x3b, 0x3b, 0x3a, 0x3a, 0x3a, 0x3b, 0x3b};
   size_t m = (size_t)t->args.m, workspace_bytes = 0;
   size_t x_bytes = m * (size_t)packed->x_k * (size_t)lpg_bytes(t->args.x_type);
-  size_t y_bytes = m * (size_t)packed->desc.n * (size_t)lpg_bytes(t->args.y_type);
+  size_t y_bytes = m * (size_t)packed->outputs * (size_t)lpg_bytes(t->args.y_type);
   LPG_TRY(fill(handle, x_bytes, pattern, sizeof pattern, &t->x));
   LPG_TRY(fill(handle, y_bytes, pattern, sizeof pattern, &t->y));
   t->args.x = t->x;

@@ -64,6 +64,9 @@ static lpgemm_status_t check_shape(lpgemm_handle_t handle, const gemm *g) {
   LPG_CHECK(g->m >= 0 && g->n >= 0 && g->k >= 0, LPGEMM_INVALID_SIZE, "m, n, k are %d, %d, %d; none may be negative",
             g->m, g->n, g->k);
   const lpgemm_weight_desc_t *d = &g->A->packed.desc;
+  LPG_CHECK(d->rows == LPGEMM_ROWS_PLAIN && g->A->packed.experts == 1, LPGEMM_NOT_SUPPORTED,
+            "A is a stack of experts or has LPGEMM_ROWS_PAIRED, which cuBLAS has no words for: lpgemm_run(), "
+            "lpgemm_run_grouped()");
   LPG_CHECK(g->m == d->n && g->k == d->k, LPGEMM_INVALID_SIZE,
             "m = %d and k = %d, but A was packed with n = %lld (cuBLAS's m) and k = %lld", g->m, g->k, (long long)d->n,
             (long long)d->k);

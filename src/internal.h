@@ -67,6 +67,12 @@ struct lpg_problem {
   lpgemm_x_scale_t x_scale_mode;
   lpgemm_level_t level;
   int batch_invariant;
+  /* A stack: rows of X are dealt out to so many experts by lpg_call.offsets, which the host cannot read; m is the
+   * number of rows that X and Y have room for. 0: one matrix. slots: rows that are dealt out at most; top_k: of a
+   * token, 0 where nobody says. */
+  int32_t experts, top_k;
+  int64_t slots;
+  int paired;       /* rows of W are pairs of gate and up: a row of Y has half as many numbers */
   int tables;       /* X comes as lookup tables */
   int x_unaligned;  /* X's rows do not begin at multiples of 16 bytes: TMA cannot read them */
   size_t workspace; /* bytes that a kernel may use: without them it is not chosen */
@@ -75,6 +81,12 @@ struct lpg_problem {
 /* ---- the call: a problem with its data, as a kernel gets it; everything is checked and defaults are resolved ---- */
 
 typedef struct lpg_pool lpg_pool;
+
+/* What becomes of a pair: activation(min(gate, limit)) * (min(max(up, -limit), limit) + up_offset), where SILU is
+ * g / (1 + exp(-alpha g)). NaN stays NaN. */
+typedef struct lpg_gate {
+  float alpha, limit, up_offset; /* 1, infinity and 0 where the caller says nothing */
+} lpg_gate;
 
 typedef struct lpg_call {
   lpg_problem problem;
@@ -95,6 +107,15 @@ typedef struct lpg_call {
   const void *bias;                       /* or NULL */
   lpgemm_dtype_t bias_type;
   lpgemm_activation_t activation;
+  lpg_gate gate; /* of problem.paired */
+  /* Of problem.experts: rows offsets[e] .. offsets[e + 1] - 1 of X, Y and C meet expert e, in memory of the backend's
+   * kind; lpg_offset() says how far they are believed. Expert e's header is at blob + e * stride, its sections lie as
+   * much further than section[], row_scales as well; its bias at number e * bias_stride. Its global scale is
+   * lpg_expert_scale(header): desc.global_scale is not read. */
+  const int32_t *offsets;
+  const uint8_t *blob;
+  uint64_t stride;
+  int64_t bias_stride;
   void *workspace; /* at least what the kernel's workspace function asks for */
   const lpg_device *device;
   lpgemm_stream_t stream; /* CUDA */
@@ -109,6 +130,7 @@ enum { LPG_REMEMBERED = 64, LPG_LOADED = 1024 };
 
 typedef struct lpg_remembered {
   uint64_t weights, tuning; /* the number of the weights, and the version of the tuning results */
+  float global_scale;       /* of the expert */
   lpg_problem problem;
   const struct lpg_kernel *kernel;
   lpg_planned planned;
@@ -122,6 +144,9 @@ typedef struct lpg_tuning lpg_tuning;
 
 typedef struct lpg_source lpg_source; /* src/pack/pack.h */
 typedef struct lpg_joined lpg_joined; /* src/import/import.h */
+typedef struct lpg_route lpg_route;   /* src/experts/routing.h, with the two below */
+typedef struct lpg_gather lpg_gather;
+typedef struct lpg_combine lpg_combine;
 
 typedef struct lpg_backend {
   /* Describes device `index`; LPGEMM_NO_BACKEND with a sentence if it is not there. threads: CPU only. */
@@ -151,6 +176,10 @@ typedef struct lpg_backend {
    * do not, or are not what the backend reads: then the host does it. NULL: the host always does. */
   lpgemm_status_t (*import_rows)(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_joined *joined,
                                  int64_t first_row, uint8_t *blob, lpg_content *content, int *done);
+  /* Rows that were packed as a plain matrix `own` become one half (0: gates, 1: ups) of a paired one, from output
+   * `output` on, a multiple of 8. */
+  lpgemm_status_t (*pair_rows)(lpgemm_handle_t handle, const lpg_packed *own, const uint8_t *rows,
+                               const lpg_packed *packed, int half, int64_t output, uint8_t *blob);
   lpgemm_status_t (*finish)(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob, lpg_content *content);
   lpgemm_status_t (*quantize)(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_quantize_method_t method,
                               const void *w, lpgemm_dtype_t w_type, int64_t ldw, uint8_t *blob, lpg_content *content);
@@ -165,6 +194,13 @@ typedef struct lpg_backend {
    * for the desc.k columns of the weights and an X of x_k, rows of out ldo apart. Elements of 1, 2 or 4 bytes. */
   lpgemm_status_t (*gather)(lpgemm_handle_t handle, const lpg_packed *packed, int64_t m, const void *x,
                             lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out, int64_t ldo);
+  /* Mixtures of experts, in stream order: src/experts/routing.h says what each must do. A product with a stack is not
+   * among them: a kernel whose record has LPG_K_GROUPED is launched with lpg_call.offsets. by_expert: the host can read
+   * those, and each expert's rows are a run of their own. */
+  lpgemm_status_t (*route)(lpgemm_handle_t handle, const lpg_route *route);
+  lpgemm_status_t (*gather_rows)(lpgemm_handle_t handle, const lpg_gather *gather);
+  lpgemm_status_t (*combine)(lpgemm_handle_t handle, const lpg_combine *combine);
+  int by_expert;
   lpgemm_status_t (*lut_build)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
                                int64_t ldx, void *tables);
 } lpg_backend;
@@ -221,13 +257,38 @@ lpgemm_status_t lpgemm_i_close_weights(lpgemm_handle_t handle, lpgemm_weights_t 
 /* What lpgemm_pack_rows() consists of, for rows that come from elsewhere: that the rows may be packed, and are not yet;
  * the order, which is put in place with the first rows and compared with the others'; and, when the rows are in the
  * blob, that they are. One thread at a time, while any number of them packs. */
-lpgemm_status_t lpgemm_i_check_rows(lpgemm_weights_t weights, int64_t first_row, int64_t rows);
-lpgemm_status_t lpgemm_i_take_order(lpgemm_handle_t handle, lpgemm_weights_t weights, const int32_t *order);
-void lpgemm_i_add_rows(lpgemm_weights_t weights, int64_t first_row, int64_t rows, const lpg_content *content);
+lpgemm_status_t lpgemm_i_check_rows(lpgemm_weights_t weights, int64_t expert, int64_t first_row, int64_t rows);
+lpgemm_status_t lpgemm_i_take_order(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert,
+                                    const int32_t *order);
+void lpgemm_i_add_rows(lpgemm_weights_t weights, int64_t expert, int64_t first_row, int64_t rows,
+                       const lpg_content *content);
+
+/* The global scale of an expert that has rows from elsewhere: with the first of them it is any, then it is that. */
+lpgemm_status_t lpgemm_i_take_scale(lpgemm_weights_t weights, int64_t expert, float global_scale);
+
+/* Packs rows of a piece, rows from .. from + rows - 1 of it, into rows first_row and following of a blob. */
+typedef lpgemm_status_t lpg_pack_fn(lpgemm_handle_t handle, const lpg_packed *packed, int64_t first_row, uint8_t *blob,
+                                    int64_t from, int64_t rows, lpg_content *content, void *context);
+
+/* Has a piece packed into an expert: at once, or, where rows are pairs, in bands of which each becomes a part of one of
+ * the halves. */
+lpgemm_status_t lpgemm_i_pack_piece(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
+                                    int64_t rows, lpg_pack_fn *pack, void *context, lpg_content *content);
+
+/* Where an expert's blob begins. */
+static inline uint8_t *lpg_blob_of_expert(lpgemm_weights_t weights, int64_t expert) {
+  return weights->memory + (uint64_t)expert * weights->packed.total_bytes;
+}
 
 /* Chooses a kernel for weights and a problem with them, or finds what was chosen before. */
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
                                   lpg_remembered **found);
+
+/* Kernel and plan for a run: what was chosen before, or chosen anew where one is forced (a name; NULL or "": none) or
+ * choices are logged. own: room for a plan. */
+lpgemm_status_t lpgemm_i_choose_for_run(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
+                                        const char *forced, lpg_planned *own, const struct lpg_kernel **kernel,
+                                        const lpg_planned **planned);
 
 /* The handle's device, made current for work on it and given back after it. */
 lpgemm_status_t lpgemm_i_enter(lpgemm_handle_t handle, int32_t *before);

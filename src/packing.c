@@ -1,5 +1,6 @@
 /* Making weights: in one piece or in several, and by quantising. Checks arguments and leaves the work to the backend.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -9,7 +10,7 @@ lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *byt
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
   lpg_packed packed;
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
-  *bytes = (size_t)packed.total_bytes;
+  *bytes = (size_t)packed.stack_bytes;
   return LPGEMM_SUCCESS;
 }
 
@@ -19,21 +20,48 @@ static lpgemm_status_t check_memory(const lpg_packed *packed, const void *memory
     return LPGEMM_SUCCESS;
   }
   LPG_CHECK((uintptr_t)memory % 256 == 0, LPGEMM_MISALIGNED, "memory is %p; it must be 256-byte aligned", memory);
-  LPG_CHECK(memory_bytes >= packed->total_bytes, LPGEMM_BUFFER_TOO_SMALL,
+  LPG_CHECK(memory_bytes >= packed->stack_bytes, LPGEMM_BUFFER_TOO_SMALL,
             "memory_bytes is %zu; lpgemm_packed_size() says %llu", memory_bytes,
-            (unsigned long long)packed->total_bytes);
+            (unsigned long long)packed->stack_bytes);
   return LPGEMM_SUCCESS;
 }
 
 /* ---- weights that get their rows piece by piece ---- */
 
-enum { WORD_TILES = 64 };
+enum { WORD_UNITS = 64 };
 
-/* Row tiles that are there, a bit each. */
+/* What is known of an expert whose rows come one after the other. */
+typedef struct expert_pieces {
+  lpg_content content;
+  float global_scale;
+  int has_order, has_rows;
+  int is_whole; /* 1: came as a blob, header and all */
+} expert_pieces;
+
+/* Which units of rows are there, a bit each, expert after expert: row tiles, or where rows are pairs the halves of row
+ * tiles, those of gates first. */
 struct lpg_pieces {
-  int has_order;
-  uint64_t filled[];
+  int64_t units, words; /* of an expert */
+  uint64_t *filled;     /* behind the experts */
+  expert_pieces expert[];
 };
+
+static int64_t unit_rows(const lpg_packed *packed) {
+  return packed->desc.rows == LPGEMM_ROWS_PAIRED ? LPG_PAIR_ROWS : LPG_TILE_ROWS;
+}
+
+static int64_t halves_of(const lpg_packed *packed) { return packed->desc.rows == LPGEMM_ROWS_PAIRED ? 2 : 1; }
+
+/* The unit in which a row is; of n the end. Each half begins with a unit of its own. */
+static int64_t unit_of(const lpg_packed *packed, int64_t row) {
+  const int64_t half = packed->outputs > 0 ? row / packed->outputs : 0;
+  return half * packed->row_tiles + lpg_ceil_div(row - half * packed->outputs, unit_rows(packed));
+}
+
+static int64_t row_of_unit(const lpg_packed *packed, int64_t unit) {
+  const int64_t half = packed->row_tiles > 0 ? unit / packed->row_tiles : 0;
+  return half * packed->outputs + (unit - half * packed->row_tiles) * unit_rows(packed);
+}
 
 lpgemm_status_t lpgemm_i_check_pieces(lpgemm_handle_t handle, lpgemm_weights_t weights) {
   LPG_TRY(lpgemm_i_check_handle(handle));
@@ -45,60 +73,93 @@ lpgemm_status_t lpgemm_i_check_pieces(lpgemm_handle_t handle, lpgemm_weights_t w
   return lpgemm_i_check_device(handle, weights);
 }
 
-/* The bits of a word that stand for row tiles [first, end). */
-static uint64_t bits_of(int64_t word, int64_t first, int64_t end) {
-  const int64_t from = word * WORD_TILES, low = first > from ? first - from : 0;
-  const int64_t high = end - from < WORD_TILES ? end - from : WORD_TILES;
-  return (high == WORD_TILES ? ~UINT64_C(0) : (UINT64_C(1) << high) - 1) & ~((UINT64_C(1) << low) - 1);
+static lpgemm_status_t check_expert(lpgemm_weights_t weights, int64_t expert) {
+  const int64_t experts = weights->packed.experts;
+  LPG_CHECK(expert == 0 || experts > 1, LPGEMM_INVALID_ARGUMENT, "expert is %lld; one matrix has expert 0 only",
+            (long long)expert);
+  LPG_CHECK(expert >= 0 && expert < experts, LPGEMM_INVALID_ARGUMENT, "expert is %lld; the stack has experts 0 to %lld",
+            (long long)expert, (long long)(experts - 1));
+  return LPGEMM_SUCCESS;
 }
 
-/* The first row tile whose bit is `state`; `end` if there is none. */
-static int64_t find_tile(const struct lpg_pieces *pieces, int64_t first, int64_t end, int state) {
-  for (int64_t word = first / WORD_TILES; first < end && word <= (end - 1) / WORD_TILES; word++) {
-    const uint64_t bits = bits_of(word, first, end) & (state ? pieces->filled[word] : ~pieces->filled[word]);
-    for (int64_t i = 0; bits && i < WORD_TILES; i++) {
-      if (bits >> i & 1) return word * WORD_TILES + i;
+/* The bits of a word that stand for units [first, end). */
+static uint64_t bits_of(int64_t word, int64_t first, int64_t end) {
+  const int64_t from = word * WORD_UNITS, low = first > from ? first - from : 0;
+  const int64_t high = end - from < WORD_UNITS ? end - from : WORD_UNITS;
+  return (high == WORD_UNITS ? ~UINT64_C(0) : (UINT64_C(1) << high) - 1) & ~((UINT64_C(1) << low) - 1);
+}
+
+static uint64_t *filled_of(const struct lpg_pieces *pieces, int64_t expert) {
+  return pieces->filled + expert * pieces->words;
+}
+
+/* The first unit whose bit is `state`; `end` if there is none. */
+static int64_t find_unit(const uint64_t *filled, int64_t first, int64_t end, int state) {
+  for (int64_t word = first / WORD_UNITS; first < end && word <= (end - 1) / WORD_UNITS; word++) {
+    const uint64_t bits = bits_of(word, first, end) & (state ? filled[word] : ~filled[word]);
+    for (int64_t i = 0; bits && i < WORD_UNITS; i++) {
+      if (bits >> i & 1) return word * WORD_UNITS + i;
     }
   }
   return end;
 }
 
-static int64_t tiles_of(int64_t rows) { return lpg_ceil_div(rows, LPG_TILE_ROWS); }
+static void fill_units(uint64_t *filled, int64_t first, int64_t end) {
+  for (int64_t word = first / WORD_UNITS; first < end && word <= (end - 1) / WORD_UNITS; word++) {
+    filled[word] |= bits_of(word, first, end);
+  }
+}
 
-lpgemm_status_t lpgemm_i_check_rows(lpgemm_weights_t weights, int64_t first_row, int64_t rows) {
-  const int64_t n = weights->packed.desc.n, group = weights->packed.desc.group_n, unit = group ? group : LPG_TILE_ROWS;
+/* That a piece may begin with a row: where units and blocks of rows do, counted in its half. */
+static lpgemm_status_t check_edge(const lpg_packed *packed, int64_t row) {
+  const int64_t group = packed->desc.group_n, unit = group ? group : unit_rows(packed);
+  const int64_t in_half = packed->outputs > 0 ? row % packed->outputs : 0;
+  LPG_CHECK(in_half % unit == 0, LPGEMM_INVALID_ARGUMENT,
+            "first_row is %lld; a piece begins at a multiple of %lld rows%s: the nearest are %lld and %lld",
+            (long long)row, (long long)unit, halves_of(packed) > 1 ? " of a half" : "",
+            (long long)(row - in_half % unit), (long long)(row - in_half % unit + unit));
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_check_rows(lpgemm_weights_t weights, int64_t expert, int64_t first_row, int64_t rows) {
+  const lpg_packed *packed = &weights->packed;
+  const int64_t n = packed->desc.n, end_row = first_row + rows;
+  LPG_TRY(check_expert(weights, expert));
   LPG_CHECK(first_row >= 0 && first_row <= n, LPGEMM_INVALID_SIZE, "first_row is %lld; it must be 0 to n = %lld",
             (long long)first_row, (long long)n);
   LPG_CHECK(rows >= 0 && rows <= n - first_row, LPGEMM_INVALID_SIZE, "rows is %lld; from row %lld on there are %lld",
             (long long)rows, (long long)first_row, (long long)(n - first_row));
-  LPG_CHECK(first_row % unit == 0, LPGEMM_INVALID_ARGUMENT,
-            "first_row is %lld; a piece begins at a multiple of %lld rows: the nearest are %lld and %lld",
-            (long long)first_row, (long long)unit, (long long)(first_row - first_row % unit),
-            (long long)(first_row - first_row % unit + unit));
-  LPG_CHECK(rows % unit == 0 || first_row + rows == n, LPGEMM_INVALID_ARGUMENT,
-            "rows is %lld; a piece ends at a multiple of %lld rows, or at the last row, %lld", (long long)rows,
-            (long long)unit, (long long)(n - 1));
-  const int64_t end = tiles_of(first_row + rows);
-  const int64_t twice = find_tile(weights->pieces, first_row / LPG_TILE_ROWS, end, 1);
+  LPG_TRY(check_edge(packed, first_row));
+  const int64_t group = packed->desc.group_n, unit = group ? group : unit_rows(packed);
+  const int64_t in_half = packed->outputs > 0 ? end_row % packed->outputs : 0;
+  LPG_CHECK(in_half % unit == 0, LPGEMM_INVALID_ARGUMENT,
+            "rows is %lld; a piece ends at a multiple of %lld rows, or at the last row%s, %lld", (long long)rows,
+            (long long)unit, halves_of(packed) > 1 ? " of a half" : "",
+            (long long)((end_row < packed->outputs ? packed->outputs : n) - 1));
+  const uint64_t *filled = filled_of(weights->pieces, expert);
+  const int64_t end = unit_of(packed, end_row);
+  const int64_t twice = rows > 0 ? find_unit(filled, unit_of(packed, first_row), end, 1) : end;
   LPG_CHECK(twice == end, LPGEMM_INVALID_ARGUMENT, "row %lld was packed before; each row is packed once",
-            (long long)(twice * LPG_TILE_ROWS));
+            (long long)row_of_unit(packed, twice));
   return LPGEMM_SUCCESS;
 }
 
-void lpgemm_i_add_rows(lpgemm_weights_t weights, int64_t first_row, int64_t rows, const lpg_content *content) {
-  const int64_t first = first_row / LPG_TILE_ROWS, end = tiles_of(first_row + rows);
-  for (int64_t word = first / WORD_TILES; first < end && word <= (end - 1) / WORD_TILES; word++) {
-    weights->pieces->filled[word] |= bits_of(word, first, end);
-  }
-  weights->pieces->has_order = 1;
-  lpgemm_i_add_content(&weights->content, content);
+void lpgemm_i_add_rows(lpgemm_weights_t weights, int64_t expert, int64_t first_row, int64_t rows,
+                       const lpg_content *content) {
+  expert_pieces *e = &weights->pieces->expert[expert];
+  fill_units(filled_of(weights->pieces, expert), unit_of(&weights->packed, first_row),
+             unit_of(&weights->packed, first_row + rows));
+  e->has_order = 1;
+  e->has_rows |= rows > 0;
+  lpgemm_i_add_content(&e->content, content);
 }
 
-lpgemm_status_t lpgemm_i_take_order(lpgemm_handle_t handle, lpgemm_weights_t weights, const int32_t *order) {
+lpgemm_status_t lpgemm_i_take_order(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert,
+                                    const int32_t *order) {
   const lpg_section *section = &weights->packed.section[LPG_SECTION_COLUMN_ORDER];
-  uint8_t *own = weights->memory + section->offset;
+  uint8_t *own = lpg_blob_of_expert(weights, expert) + section->offset;
   if (section->bytes == 0) return LPGEMM_SUCCESS;
-  if (!weights->pieces->has_order) { /* until rows are there that have it */
+  if (!weights->pieces->expert[expert].has_order) { /* until rows are there that have it */
     return handle->backend->copy_in(handle, own, order, (size_t)section->bytes);
   }
   LPG_CHECK(handle->backend->equals(handle, own, order, (size_t)section->bytes), LPGEMM_INVALID_ARGUMENT,
@@ -106,33 +167,128 @@ lpgemm_status_t lpgemm_i_take_order(lpgemm_handle_t handle, lpgemm_weights_t wei
   return LPGEMM_SUCCESS;
 }
 
+lpgemm_status_t lpgemm_i_take_scale(lpgemm_weights_t weights, int64_t expert, float global_scale) {
+  expert_pieces *e = &weights->pieces->expert[expert];
+  LPG_CHECK(!e->has_rows || e->global_scale == global_scale, LPGEMM_INVALID_ARGUMENT,
+            "the part stands for a scale of %g, and the rows before for %g: give the weights row_scales",
+            (double)global_scale, (double)e->global_scale);
+  e->global_scale = global_scale;
+  return LPGEMM_SUCCESS;
+}
+
+/* ---- making them ---- */
+
+static lpgemm_status_t make_pieces(const lpg_packed *packed, struct lpg_pieces **out) {
+  const int64_t units = halves_of(packed) * packed->row_tiles, words = lpg_ceil_div(units, WORD_UNITS);
+  const size_t list = sizeof(struct lpg_pieces) + (size_t)packed->experts * sizeof(expert_pieces);
+  struct lpg_pieces *pieces = calloc(1, list + (size_t)(packed->experts * words) * sizeof(uint64_t));
+  LPG_CHECK(pieces, LPGEMM_OUT_OF_MEMORY, "no memory for the list of %lld row tiles",
+            (long long)(packed->experts * packed->row_tiles));
+  pieces->units = units;
+  pieces->words = words;
+  pieces->filled = (uint64_t *)(void *)((uint8_t *)pieces + list);
+  for (int64_t e = 0; e < packed->experts; e++) pieces->expert[e].global_scale = packed->desc.global_scale;
+  *out = pieces;
+  return LPGEMM_SUCCESS;
+}
+
 static lpgemm_status_t create(lpgemm_handle_t handle, const lpg_packed *packed, void *memory, lpgemm_weights_t *out) {
   lpgemm_weights_t w;
   LPG_TRY(lpgemm_i_open_weights(handle, packed, memory, &w));
-  const size_t words = (size_t)lpg_ceil_div(packed->row_tiles, WORD_TILES);
-  w->pieces = calloc(1, sizeof *w->pieces + words * sizeof w->pieces->filled[0]);
-  lpgemm_status_t status = w->pieces ? LPGEMM_SUCCESS : LPGEMM_OUT_OF_MEMORY;
-  if (status == LPGEMM_SUCCESS) status = handle->backend->begin(handle, packed, w->memory);
+  lpgemm_status_t status = make_pieces(packed, &w->pieces);
+  for (int64_t e = 0; e < packed->experts && status == LPGEMM_SUCCESS; e++) {
+    status = handle->backend->begin(handle, packed, lpg_blob_of_expert(w, e));
+  }
   if (status != LPGEMM_SUCCESS) lpgemm_i_release_weights(w);
-  LPG_CHECK(status != LPGEMM_OUT_OF_MEMORY, status, "no memory for the list of %lld row tiles",
-            (long long)packed->row_tiles);
   if (status == LPGEMM_SUCCESS) *out = w;
   return status;
 }
 
-/* Rows of a source that was checked. */
-static lpgemm_status_t pack_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
-                                 const lpg_source *source) {
-  lpg_content content = {0};
-  LPG_TRY(lpgemm_i_take_order(handle, weights, source->arrays.column_order));
-  LPG_TRY(handle->backend->pack_rows(handle, &weights->packed, source, first_row, weights->memory, &content));
-  lpgemm_i_add_rows(weights, first_row, source->rows, &content);
+/* ---- pieces ---- */
+
+enum { PAIRED_BAND = 32 << 20 }; /* bytes of rows that are packed as a plain matrix before they become pairs */
+
+/* Rows from .. from + rows - 1 of a piece, all in one half, from output `output` on. */
+static lpgemm_status_t pack_half(lpgemm_handle_t handle, const lpg_packed *packed, int half, int64_t output,
+                                 int64_t from, int64_t rows, uint8_t *blob, lpg_pack_fn *pack, void *context,
+                                 lpg_content *content) {
+  lpgemm_weight_desc_t desc = packed->desc;
+  lpg_packed own;
+  void *memory;
+  lpg_content part = {0};
+  desc.n = rows;
+  desc.rows = LPGEMM_ROWS_PLAIN;
+  desc.experts = 0;
+  LPG_TRY(lpgemm_i_make_packed(&desc, &own));
+  LPG_TRY(handle->backend->allocate(handle->device.index, (size_t)own.total_bytes, &memory));
+  lpgemm_status_t status = handle->backend->begin(handle, &own, memory);
+  if (status == LPGEMM_SUCCESS) status = pack(handle, &own, 0, memory, from, rows, &part, context);
+  if (status == LPGEMM_SUCCESS) {
+    status = handle->backend->pair_rows(handle, &own, memory, packed, half, output, blob);
+  }
+  if (status == LPGEMM_SUCCESS) status = handle->backend->synchronize(handle);
+  handle->backend->release(handle->device.index, memory);
+  part.payload_hash = 0; /* of other words */
+  part.is_whole = 0;
+  if (status == LPGEMM_SUCCESS) lpgemm_i_add_content(content, &part);
+  return status;
+}
+
+lpgemm_status_t lpgemm_i_pack_piece(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
+                                    int64_t rows, lpg_pack_fn *pack, void *context, lpg_content *content) {
+  const lpg_packed *packed = &weights->packed;
+  uint8_t *blob = lpg_blob_of_expert(weights, expert);
+  if (packed->desc.rows == LPGEMM_ROWS_PLAIN) return pack(handle, packed, first_row, blob, 0, rows, content, context);
+  const int64_t row_bytes = (int64_t)(packed->total_bytes / (uint64_t)(packed->n_padded + 1)) + 1;
+  const int64_t unit = packed->desc.group_n ? packed->desc.group_n : LPG_TILE_ROWS;
+  const int64_t most = lpg_round_up(PAIRED_BAND / row_bytes + 1, unit);
+  for (int64_t from = 0, count; from < rows; from += count) {
+    const int64_t row = first_row + from, half = row / packed->outputs, output = row - half * packed->outputs;
+    count = packed->outputs - output < most ? packed->outputs - output : most;
+    if (count > rows - from) count = rows - from;
+    LPG_TRY(pack_half(handle, packed, (int)half, output, from, count, blob, pack, context, content));
+  }
   return LPGEMM_SUCCESS;
 }
 
-/* Completes the blob; nothing of it may be missing. */
+/* Some rows of a source, as pack_rows() of a backend takes one that has just these. */
+static lpgemm_status_t pack_source(lpgemm_handle_t handle, const lpg_packed *packed, int64_t first_row, uint8_t *blob,
+                                   int64_t from, int64_t rows, lpg_content *content, void *context) {
+  lpg_source source = *(const lpg_source *)context;
+  int32_t *order = NULL;
+  if (rows < source.rows) { /* by number: arrays stay what they are */
+    order = malloc((size_t)rows * sizeof *order);
+    LPG_CHECK(order, LPGEMM_OUT_OF_MEMORY, "no memory for the numbers of %lld rows", (long long)rows);
+    for (int64_t i = 0; i < rows; i++) order[i] = (int32_t)lpg_source_row(context, from + i);
+    source.arrays.row_order = order;
+    source.arrays.row_order_bytes = (size_t)rows * sizeof *order;
+    source.rows = rows;
+  }
+  const lpgemm_status_t status = handle->backend->pack_rows(handle, packed, &source, first_row, blob, content);
+  free(order);
+  return status;
+}
+
+/* Rows of a source that was checked. */
+static lpgemm_status_t pack_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
+                                 lpg_source *source) {
+  lpg_content content = {0};
+  LPG_TRY(lpgemm_i_take_order(handle, weights, expert, source->arrays.column_order));
+  LPG_TRY(lpgemm_i_pack_piece(handle, weights, expert, first_row, source->rows, pack_source, source, &content));
+  lpgemm_i_add_rows(weights, expert, first_row, source->rows, &content);
+  return LPGEMM_SUCCESS;
+}
+
+/* Completes the blobs; nothing of them may be missing. */
 static lpgemm_status_t finish(lpgemm_handle_t handle, lpgemm_weights_t weights) {
-  return handle->backend->finish(handle, &weights->packed, weights->memory, &weights->content);
+  for (int64_t i = 0; i < weights->packed.experts; i++) {
+    expert_pieces *e = &weights->pieces->expert[i];
+    lpg_packed packed = weights->packed;
+    packed.desc.global_scale = e->global_scale;
+    if (!e->is_whole) LPG_TRY(handle->backend->finish(handle, &packed, lpg_blob_of_expert(weights, i), &e->content));
+    lpgemm_i_add_expert(&weights->content, weights->packed.experts, i, &e->content);
+  }
+  return LPGEMM_SUCCESS;
 }
 
 static void forget_pieces(lpgemm_weights_t weights) {
@@ -165,27 +321,64 @@ lpgemm_status_t lpgemm_weights_create(lpgemm_handle_t handle, const lpgemm_weigh
 lpgemm_status_t lpgemm_pack_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
                                  int64_t rows, const lpgemm_weight_source_t *source) {
   LPG_TRY(lpgemm_i_check_pieces(handle, weights));
-  LPG_CHECK(expert == 0, LPGEMM_INVALID_ARGUMENT, "expert is %lld; one matrix has expert 0 only", (long long)expert);
-  LPG_TRY(lpgemm_i_check_rows(weights, first_row, rows));
+  LPG_TRY(lpgemm_i_check_rows(weights, expert, first_row, rows));
   lpg_source checked;
   LPG_TRY(lpgemm_i_open_source(&weights->packed, source, rows, &checked));
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = pack_rows(handle, weights, first_row, &checked);
+  lpgemm_status_t status = pack_rows(handle, weights, expert, first_row, &checked);
   lpgemm_i_leave(handle, before);
   return status;
 }
 
+lpgemm_status_t lpgemm_stack_expert(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, const void *bytes,
+                                    size_t size, uint32_t flags) {
+  LPG_TRY(lpgemm_i_check_pieces(handle, weights));
+  LPG_TRY(check_expert(weights, expert));
+  LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
+  LPG_CHECK((flags & ~(uint32_t)LPGEMM_LOAD_SKIP_CHECKSUM) == 0, LPGEMM_INVALID_ARGUMENT,
+            "flags is 0x%x; it must be 0 or LPGEMM_LOAD_SKIP_CHECKSUM", (unsigned)flags);
+  expert_pieces *e = &weights->pieces->expert[expert];
+  const struct lpg_pieces *pieces = weights->pieces;
+  LPG_CHECK(!e->is_whole && find_unit(filled_of(pieces, expert), 0, pieces->units, 1) == pieces->units,
+            LPGEMM_INVALID_ARGUMENT, "expert %lld has rows already; each is packed once", (long long)expert);
+  lpg_packed packed;
+  lpg_content content;
+  LPG_TRY(lpgemm_i_check_blob(bytes, size, (flags & LPGEMM_LOAD_SKIP_CHECKSUM) != 0, &packed, &content));
+  LPG_CHECK(lpgemm_i_same_stack(&weights->packed, &packed), LPGEMM_INVALID_ARGUMENT,
+            "the blob has another description than the stack; only global_scale may differ");
+  int32_t before;
+  LPG_TRY(lpgemm_i_enter(handle, &before));
+  const lpgemm_status_t status = handle->backend->copy_in(handle, lpg_blob_of_expert(weights, expert), bytes, size);
+  lpgemm_i_leave(handle, before);
+  LPG_TRY(status);
+  fill_units(filled_of(pieces, expert), 0, pieces->units);
+  e->content = content;
+  e->global_scale = packed.desc.global_scale;
+  e->has_order = e->has_rows = e->is_whole = 1;
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_complete(lpgemm_weights_t weights, int64_t expert) {
+  const lpg_packed *packed = &weights->packed;
+  const struct lpg_pieces *pieces = weights->pieces;
+  const uint64_t *filled = filled_of(pieces, expert);
+  const int64_t units = pieces->units, first = find_unit(filled, 0, units, 0);
+  const int64_t end = first < units ? find_unit(filled, first, units, 1) : first;
+  char of_expert[48] = "";
+  if (packed->experts > 1) snprintf(of_expert, sizeof of_expert, " of expert %lld", (long long)expert);
+  LPG_CHECK(first == units, LPGEMM_INVALID_ARGUMENT, "rows %lld to %lld%s were not packed yet",
+            (long long)row_of_unit(packed, first),
+            (long long)((end == units ? packed->desc.n : row_of_unit(packed, end)) - 1), of_expert);
+  LPG_CHECK(pieces->expert[expert].has_order || packed->section[LPG_SECTION_COLUMN_ORDER].bytes == 0,
+            LPGEMM_INVALID_ARGUMENT,
+            "desc.n is 0, so no row brought source.column_order%s; give it with a piece of 0 rows", of_expert);
+  return LPGEMM_SUCCESS;
+}
+
 lpgemm_status_t lpgemm_weights_finish(lpgemm_handle_t handle, lpgemm_weights_t weights) {
   LPG_TRY(lpgemm_i_check_pieces(handle, weights));
-  const lpg_packed *packed = &weights->packed;
-  const int64_t first = find_tile(weights->pieces, 0, packed->row_tiles, 0);
-  const int64_t end = first < packed->row_tiles ? find_tile(weights->pieces, first, packed->row_tiles, 1) : first;
-  const int64_t last = end == packed->row_tiles ? packed->desc.n : end * LPG_TILE_ROWS;
-  LPG_CHECK(first == packed->row_tiles, LPGEMM_INVALID_ARGUMENT, "rows %lld to %lld were not packed yet",
-            (long long)(first * LPG_TILE_ROWS), (long long)(last - 1));
-  LPG_CHECK(weights->pieces->has_order || packed->section[LPG_SECTION_COLUMN_ORDER].bytes == 0, LPGEMM_INVALID_ARGUMENT,
-            "desc.n is 0, so no row brought source.column_order; give it with a piece of 0 rows");
+  for (int64_t e = 0; e < weights->packed.experts; e++) LPG_TRY(check_complete(weights, e));
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
   lpgemm_status_t status = finish(handle, weights);
@@ -206,6 +399,10 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
   lpg_source checked;
   LPG_CHECK(source, LPGEMM_NULL_POINTER, "source is NULL");
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
+  LPG_CHECK(packed.experts == 1, LPGEMM_INVALID_ARGUMENT,
+            "desc.experts is %lld; a stack is packed expert by expert: lpgemm_weights_create(), lpgemm_pack_rows(), "
+            "lpgemm_weights_finish()",
+            (long long)packed.experts);
   LPG_TRY(lpgemm_i_open_source(&packed, source, packed.desc.n, &checked));
   LPG_TRY(check_memory(&packed, memory, memory_bytes));
   int32_t before;
@@ -213,7 +410,7 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
   LPG_TRY(lpgemm_i_enter(handle, &before));
   lpgemm_status_t status = create(handle, &packed, memory, &w);
   if (status == LPGEMM_SUCCESS) {
-    status = pack_rows(handle, w, 0, &checked);
+    status = pack_rows(handle, w, 0, 0, &checked);
     if (status == LPGEMM_SUCCESS) status = finish(handle, w);
     forget_pieces(w);
     status = lpgemm_i_close_weights(handle, w, status, weights);
@@ -229,9 +426,12 @@ lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_wei
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
   lpg_packed packed;
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
-  LPG_CHECK(lpg_format_version(&packed.desc) == LPG_FORMAT_PLAIN, LPGEMM_NOT_SUPPORTED,
-            "desc has columns %d, row_scales %s and group_n %lld; quantising makes plain matrices: all must be 0",
-            (int)packed.desc.columns, lpgemm_dtype_name(packed.desc.row_scales), (long long)packed.desc.group_n);
+  LPG_CHECK(
+      lpg_format_version(&packed.desc) == LPG_FORMAT_PLAIN && packed.experts == 1, LPGEMM_NOT_SUPPORTED,
+      "desc has experts %d, rows %d, columns %d, row_scales %s and group_n %lld; quantising makes plain matrices: "
+      "all must be 0",
+      packed.desc.experts, (int)packed.desc.rows, (int)packed.desc.columns, lpgemm_dtype_name(packed.desc.row_scales),
+      (long long)packed.desc.group_n);
   LPG_CHECK((int)method >= 0 && method <= LPGEMM_QUANTIZE_MSE, LPGEMM_INVALID_ARGUMENT,
             "method is %d; it must be an LPGEMM_QUANTIZE_ value", (int)method);
   LPG_CHECK(lpg_is_real(w_type), LPGEMM_INVALID_TYPE, "w_type is %s; it must be f32, f16 or bf16",

@@ -4,7 +4,8 @@
 static int is_same(const lpg_problem *a, const lpg_problem *b) {
   return a->m == b->m && a->x_type == b->x_type && a->y_type == b->y_type && a->x_scale_mode == b->x_scale_mode &&
          a->level == b->level && a->batch_invariant == b->batch_invariant && a->tables == b->tables &&
-         a->x_unaligned == b->x_unaligned && a->workspace == b->workspace;
+         a->x_unaligned == b->x_unaligned && a->experts == b->experts && a->top_k == b->top_k && a->slots == b->slots &&
+         a->paired == b->paired && a->workspace == b->workspace;
 }
 
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
@@ -12,7 +13,9 @@ lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weigh
   lpg_remembered *r = &handle->remembered[(weights->number * 7 + (uint64_t)problem->m) % LPG_REMEMBERED];
   uint64_t tuning = lpgemm_i_tuning_version(handle->tuning);
   *found = r;
-  if (r->kernel && r->weights == weights->number && r->tuning == tuning && is_same(&r->problem, problem)) {
+  const float global_scale = problem->weights->desc.global_scale;
+  if (r->kernel && r->weights == weights->number && r->global_scale == global_scale && r->tuning == tuning &&
+      is_same(&r->problem, problem)) {
     return LPGEMM_SUCCESS;
   }
   lpg_choice choice;
@@ -22,7 +25,27 @@ lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weigh
   r->kernel = choice.kernel;
   r->planned = choice.planned;
   r->weights = weights->number;
+  r->global_scale = global_scale;
   r->tuning = tuning;
   r->problem = *problem;
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_choose_for_run(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
+                                        const char *forced, lpg_planned *own, const lpg_kernel **kernel,
+                                        const lpg_planned **planned) {
+  if ((forced && *forced) || lpgemm_i_log_level() == LPG_LOG_DISPATCH) {
+    lpg_choice choice;
+    LPG_TRY(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, problem, &handle->device, handle->tuning,
+                            forced, &choice));
+    *own = choice.planned;
+    *kernel = choice.kernel;
+    *planned = own;
+    return LPGEMM_SUCCESS;
+  }
+  lpg_remembered *remembered;
+  LPG_TRY(lpgemm_i_remember(handle, weights, problem, &remembered));
+  *kernel = remembered->kernel;
+  *planned = &remembered->planned;
   return LPGEMM_SUCCESS;
 }

@@ -5,6 +5,11 @@
 lpgemm_status_t lpgemm_i_check_slice(lpgemm_handle_t handle, const lpg_packed *packed, lpgemm_run_args_t *args) {
   const int64_t n = packed->desc.n, unit = LPG_TILE_ROWS * packed->tiles_a_scale;
   if (args->n_begin == 0 && args->n_end == 0) args->n_end = n;
+  LPG_CHECK(
+      (args->n_begin == 0 && args->n_end == n) || (packed->desc.rows == LPGEMM_ROWS_PLAIN && packed->experts == 1),
+      LPGEMM_NOT_SUPPORTED,
+      "n_begin is %lld and n_end %lld of n = %lld; slices are of one matrix with LPGEMM_ROWS_PLAIN",
+      (long long)args->n_begin, (long long)args->n_end, (long long)n);
   const long long begin = args->n_begin, end = args->n_end;
   LPG_CHECK(begin >= 0 && begin <= end && end <= n, LPGEMM_INVALID_SIZE,
             "n_begin is %lld and n_end %lld; they must be a range within 0 .. n = %lld", begin, end, (long long)n);

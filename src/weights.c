@@ -37,7 +37,7 @@ lpgemm_status_t lpgemm_i_open_weights(lpgemm_handle_t handle, const lpg_packed *
   w->device = handle->device.index;
   w->memory = memory;
   if (!memory) {
-    lpgemm_status_t status = handle->backend->allocate(w->device, (size_t)packed->total_bytes, &w->allocation);
+    lpgemm_status_t status = handle->backend->allocate(w->device, (size_t)packed->stack_bytes, &w->allocation);
     if (status != LPGEMM_SUCCESS) {
       free(w);
       return status;
@@ -121,12 +121,35 @@ lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_inf
   i.device = weights->device;
   i.layout_id = LPG_LAYOUT_TILE16;
   i.memory = weights->memory;
-  i.packed_bytes = (size_t)weights->packed.total_bytes;
+  i.packed_bytes = (size_t)weights->packed.stack_bytes;
   i.payload_hash = weights->content.payload_hash;
   if (is_old) {
     write_old_info(&i, (info_0_1 *)(void *)info);
   } else {
     *info = i;
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* What describes an expert: its global scale is in its header. */
+static lpgemm_status_t packed_of_expert(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert,
+                                        lpg_packed *packed) {
+  *packed = weights->packed;
+  packed->experts = 1;
+  if (weights->packed.experts == 1) return LPGEMM_SUCCESS;
+  uint8_t header[LPG_HEADER_BYTES];
+  LPG_TRY(handle->backend->copy_out(handle, header, lpg_blob_of_expert(weights, expert), sizeof header));
+  packed->desc.global_scale = lpg_expert_scale(header);
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t unpack_experts(lpgemm_handle_t handle, lpgemm_weights_t weights, lpgemm_dtype_t out_type,
+                                      void *out, int64_t ldo) {
+  for (int64_t e = 0; e < weights->packed.experts; e++) {
+    lpg_packed packed;
+    uint8_t *to = (uint8_t *)out + e * weights->packed.desc.n * ldo * lpg_bytes(out_type);
+    LPG_TRY(packed_of_expert(handle, weights, e, &packed));
+    LPG_TRY(handle->backend->unpack(handle, &packed, lpg_blob_of_expert(weights, e), out_type, to, ldo));
   }
   return LPGEMM_SUCCESS;
 }
@@ -138,14 +161,14 @@ lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t w
   LPG_CHECK(out_type == LPGEMM_U8 || lpg_is_real(out_type), LPGEMM_INVALID_TYPE,
             "out_type is %s; it must be u8 (codes), f32, f16 or bf16 (values)", lpgemm_dtype_name(out_type));
   if (ldo == 0) ldo = packed->x_k;
-  LPG_TRY(lpgemm_i_check_ld("ldo", ldo, packed->desc.x_k ? "x_k" : "k", packed->x_k, packed->desc.n));
+  LPG_TRY(lpgemm_i_check_ld("ldo", ldo, packed->desc.x_k ? "x_k" : "k", packed->x_k, packed->experts * packed->desc.n));
   if (packed->desc.n == 0 || packed->desc.k == 0) return LPGEMM_SUCCESS;
   LPG_CHECK(out, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK((uintptr_t)out % (uintptr_t)lpg_bytes(out_type) == 0, LPGEMM_MISALIGNED,
             "out is %p; it must be aligned to its element type %s", out, lpgemm_dtype_name(out_type));
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
-  lpgemm_status_t status = handle->backend->unpack(handle, packed, weights->memory, out_type, out, ldo);
+  lpgemm_status_t status = unpack_experts(handle, weights, out_type, out, ldo);
   lpgemm_i_leave(handle, before);
   return status;
 }
@@ -169,14 +192,18 @@ lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weig
   if (part == LPGEMM_PART_ROW_SCALES) type = d->row_scales;
   if (part == LPGEMM_PART_COLUMN_ORDER && d->columns) type = LPGEMM_I32;
   LPG_CHECK(type, LPGEMM_INVALID_ARGUMENT, "part is %d, but these weights have no such part", (int)part);
-  uint64_t bytes = lpgemm_i_part_bytes(&weights->packed, id);
+  const uint64_t one = lpgemm_i_part_bytes(&weights->packed, id), bytes = one * (uint64_t)weights->packed.experts;
   LPG_CHECK(out_bytes >= bytes, LPGEMM_BUFFER_TOO_SMALL, "out_bytes is %zu; this part has %llu", out_bytes,
             (unsigned long long)bytes);
   if (bytes == 0) return LPGEMM_SUCCESS;
   LPG_CHECK(out, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK((uintptr_t)out % (uintptr_t)lpg_bytes(type) == 0, LPGEMM_MISALIGNED,
             "out is %p; it must be aligned to its element type %s", out, lpgemm_dtype_name(type));
-  return handle->backend->unpack_part(handle, &weights->packed, weights->memory, id, out);
+  for (int64_t e = 0; e < weights->packed.experts; e++) {
+    LPG_TRY(handle->backend->unpack_part(handle, &weights->packed, lpg_blob_of_expert(weights, e), id,
+                                         (uint8_t *)out + (uint64_t)e * one));
+  }
+  return LPGEMM_SUCCESS;
 }
 
 /* ---- files ---- */
@@ -184,37 +211,53 @@ lpgemm_status_t lpgemm_unpack_part(lpgemm_handle_t handle, lpgemm_weights_t weig
 lpgemm_status_t lpgemm_serialize(lpgemm_handle_t handle, lpgemm_weights_t weights, void *buffer, size_t buffer_bytes) {
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
   LPG_CHECK(buffer, LPGEMM_NULL_POINTER, "buffer is NULL");
-  LPG_CHECK(buffer_bytes >= weights->packed.total_bytes, LPGEMM_BUFFER_TOO_SMALL,
+  LPG_CHECK(buffer_bytes >= weights->packed.stack_bytes, LPGEMM_BUFFER_TOO_SMALL,
             "buffer_bytes is %zu; the packed matrix has %llu", buffer_bytes,
-            (unsigned long long)weights->packed.total_bytes);
-  return handle->backend->copy_out(handle, buffer, weights->memory, (size_t)weights->packed.total_bytes);
+            (unsigned long long)weights->packed.stack_bytes);
+  return handle->backend->copy_out(handle, buffer, weights->memory, (size_t)weights->packed.stack_bytes);
 }
 
 lpgemm_status_t lpgemm_validate(const void *bytes, size_t size) {
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
   lpg_packed packed;
   lpg_content content;
-  return lpgemm_i_check_blob(bytes, size, 0, &packed, &content);
+  return lpgemm_i_check_stack(bytes, size, 0, &packed, &content);
 }
 
-/* A view may lie in memory that the host cannot read: the header and, unless it is skipped, the whole blob are then
- * checked in a copy on the host. */
+/* The headers alone, copied to the host: of as many experts as the first one says. */
+static lpgemm_status_t check_headers(lpgemm_handle_t handle, const uint8_t *bytes, size_t size, lpg_packed *packed,
+                                     lpg_content *content) {
+  uint8_t first[LPG_HEADER_BYTES];
+  if (size < sizeof first) return lpgemm_i_read_header(first, size, packed, content);
+  LPG_TRY(handle->backend->copy_out(handle, first, bytes, sizeof first));
+  const int64_t experts = lpgemm_i_experts_of(first, size);
+  uint8_t *headers = malloc((size_t)experts * LPG_HEADER_BYTES);
+  LPG_CHECK(headers, LPGEMM_OUT_OF_MEMORY, "no memory for %lld headers", (long long)experts);
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  for (int64_t e = 0; e < experts && status == LPGEMM_SUCCESS; e++) {
+    status = handle->backend->copy_out(handle, headers + e * LPG_HEADER_BYTES,
+                                       bytes + size / (size_t)experts * (size_t)e, LPG_HEADER_BYTES);
+  }
+  if (status == LPGEMM_SUCCESS) status = lpgemm_i_check_headers(headers, size, experts, packed, content);
+  free(headers);
+  return status;
+}
+
+/* A view may lie in memory that the host cannot read: the headers and, unless it is skipped, all blobs are then checked
+ * in a copy on the host. */
 static lpgemm_status_t check_view(lpgemm_handle_t handle, const void *bytes, size_t size, int skip_checksum,
                                   lpg_packed *packed, lpg_content *content) {
   LPG_CHECK((uintptr_t)bytes % 256 == 0, LPGEMM_MISALIGNED, "bytes is %p; a view must be 256-byte aligned", bytes);
   LPG_CHECK(handle->backend->can_read(handle->device.index, bytes), LPGEMM_INVALID_ARGUMENT,
             "bytes is %p, which is not memory of the handle's backend; use LPGEMM_LOAD_COPY", bytes);
   if (handle->device.backend == LPGEMM_BACKEND_CPU) {
-    return lpgemm_i_check_blob(bytes, size, skip_checksum, packed, content);
+    return lpgemm_i_check_stack(bytes, size, skip_checksum, packed, content);
   }
-  size_t copied = skip_checksum && size > LPG_HEADER_BYTES ? LPG_HEADER_BYTES : size;
-  uint8_t *copy = malloc(copied + 1);
-  LPG_CHECK(copy, LPGEMM_OUT_OF_MEMORY, "no memory to check %zu bytes", copied);
-  lpgemm_status_t status = handle->backend->copy_out(handle, copy, bytes, copied);
-  if (status == LPGEMM_SUCCESS) {
-    status = skip_checksum ? lpgemm_i_read_header(copy, size, packed, content)
-                           : lpgemm_i_check_blob(copy, size, 0, packed, content);
-  }
+  if (skip_checksum) return check_headers(handle, bytes, size, packed, content);
+  uint8_t *copy = malloc(size + 1);
+  LPG_CHECK(copy, LPGEMM_OUT_OF_MEMORY, "no memory to check %zu bytes", size);
+  lpgemm_status_t status = handle->backend->copy_out(handle, copy, bytes, size);
+  if (status == LPGEMM_SUCCESS) status = lpgemm_i_check_stack(copy, size, 0, packed, content);
   free(copy);
   return status;
 }
@@ -230,7 +273,7 @@ lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, si
   lpg_packed packed;
   lpg_content content;
   LPG_TRY(view ? check_view(handle, bytes, size, skip, &packed, &content)
-               : lpgemm_i_check_blob(bytes, size, skip, &packed, &content));
+               : lpgemm_i_check_stack(bytes, size, skip, &packed, &content));
   lpgemm_weights_t w;
   LPG_TRY(lpgemm_i_open_weights(handle, &packed, view ? (void *)(uintptr_t)bytes : NULL, &w));
   w->content = content;

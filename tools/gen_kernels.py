@@ -76,7 +76,9 @@ SMALL_GROUPS = "LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW"
 LARGE_GROUPS = "LPG_G_128 | LPG_G_ROW | LPG_G_OTHER"
 EVERY_WIDTH = [f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)]
 
-CPU = Family(["any"], ["any"], [], load="NULL", header="cpu/cpu.h")
+STACKS = " | LPG_K_GROUPED | LPG_K_PAIRED"  # all of the CPU's: an expert after the other, and one epilogue for all
+INVARIANT = "LPG_K_BATCH_INVARIANT"
+CPU = Family(["any"], ["any"], [], flags=INVARIANT + STACKS, load="NULL", header="cpu/cpu.h")
 TILES = CPU._replace(tiles=["32x32"], archs=["amx"], y=REALS, planner="lpgemm_i_tiles_{arch}",
                      groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER",
                      launch="lpgemm_i_cpu_tiles_{arch}")
@@ -88,11 +90,11 @@ FAMILIES = [
     ("blocked", CPU._replace(tiles=["16x16"], archs=["avx512", "avx2", "base"], planner="lpgemm_i_blocked_{arch}",
                              launch="lpgemm_i_cpu_blocked_{arch}")),
     ("tiles", TILES),
-    ("tilesim", TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT")),  # plain C, for tests
+    ("tilesim", TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | " + INVARIANT + STACKS)),  # plain C, for tests
     ("dot", DOT),
-    ("dotsim", DOT._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | LPG_K_BATCH_INVARIANT")),  # plain C, for tests
+    ("dotsim", DOT._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | " + INVARIANT + STACKS)),  # plain C, for tests
     ("lut", CPU._replace(weights=[f"u{b}" for b in range(1, 5)], tiles=["4"], archs=["vbmi", "avx2", "neon", "base"],
-                         y=REALS, flags="LPG_K_TABLES | LPG_K_BATCH_INVARIANT", launch="lpgemm_i_lut_{arch}",
+                         y=REALS, flags="LPG_K_TABLES | " + INVARIANT + STACKS, launch="lpgemm_i_lut_{arch}",
                          planner="lpgemm_i_lut_{weights}_{arch}", header="lut/lut.h")),
     ("gemv", Family(EVERY_WIDTH, ["f16", "bf16"], ["16x8", "16x16"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
                     groups=SMALL_GROUPS, flags="0", planner="lpgemm_i_gemv_{tile_m}",

@@ -115,6 +115,13 @@ static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, c
   return LPGEMM_SUCCESS;
 }
 
+static lpgemm_status_t pair_rows(lpgemm_handle_t handle, const lpg_packed *own, const uint8_t *rows,
+                                 const lpg_packed *packed, int half, int64_t output, uint8_t *blob) {
+  (void)handle;
+  lpgemm_i_pair_rows_host(own, rows, packed, half, output, blob);
+  return LPGEMM_SUCCESS;
+}
+
 const lpg_backend lpgemm_i_cpu_backend = {
     .open = open_cpu,
     .allocate = allocate,
@@ -126,11 +133,16 @@ const lpg_backend lpgemm_i_cpu_backend = {
     .synchronize = synchronize,
     .begin = begin,
     .pack_rows = lpgemm_i_pack_rows_parallel,
+    .pair_rows = pair_rows,
     .finish = finish,
     .quantize = quantize,
     .unpack = unpack,
     .unpack_part = unpack_part,
     .quantize_activations = quantize_activations,
     .gather = lpgemm_i_gather_host,
+    .route = lpgemm_i_route_host,
+    .gather_rows = lpgemm_i_gather_rows_host,
+    .combine = lpgemm_i_combine_host,
+    .by_expert = 1,
     .lut_build = lut_build,
 };

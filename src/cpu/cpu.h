@@ -42,6 +42,11 @@ lpgemm_status_t lpgemm_i_gather_host(lpgemm_handle_t handle, const lpg_packed *p
 
 /* ---- kernels: the rows of the registry ---- */
 
+/* Mixtures of experts (src/experts/routing.h). */
+lpgemm_status_t lpgemm_i_route_host(lpgemm_handle_t handle, const lpg_route *route);
+lpgemm_status_t lpgemm_i_gather_rows_host(lpgemm_handle_t handle, const lpg_gather *gather);
+lpgemm_status_t lpgemm_i_combine_host(lpgemm_handle_t handle, const lpg_combine *combine);
+
 /* The oracle: plain loops, products summed in fp64, one rounding. Any type, any shape. */
 lpgemm_status_t lpgemm_i_cpu_reference(const lpg_call *call);
 

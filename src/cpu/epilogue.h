@@ -9,6 +9,9 @@
  * call->skip_product. Int32 output wraps: there alpha and beta are 0 or 1, and sum is an integer. */
 void lpgemm_i_epilogue(const lpg_call *call, int64_t m, int64_t n, double sum);
 
+/* The same of pairs: Y[m, output] of the sums of its gate and of its up. */
+void lpgemm_i_epilogue_pair(const lpg_call *call, int64_t m, int64_t output, double gate_sum, double up_sum);
+
 /* What the sums of row m are multiplied by. */
 static inline double lpg_factor_of_row(const lpg_call *call, int64_t m) {
   double scale = 1.0;

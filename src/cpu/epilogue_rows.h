@@ -33,6 +33,13 @@ static inline uint16_t lpg_odd_to_f16(uint32_t bits) {
 
 /* As lpgemm_i_epilogue() for the outputs n .. n + count - 1, at most 16, of which there are 16 sums. */
 static inline void lpg_epilogue_tile(const lpg_call *call, int64_t m, int64_t n, int count, const double *sums) {
+  if (call->problem.paired) {
+    const int64_t first = n / 2, left = call->problem.weights->outputs - first;
+    for (int64_t i = 0; i < LPG_PAIR_ROWS && i < left; i++) {
+      lpgemm_i_epilogue_pair(call, m, first + i, sums[i], sums[i + LPG_PAIR_ROWS]);
+    }
+    return;
+  }
   if (!lpg_is_plain(call)) {
     for (int i = 0; i < count; i++) lpgemm_i_epilogue(call, m, n + i, sums[i]);
     return;

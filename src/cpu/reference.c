@@ -45,7 +45,12 @@ static void run_block(void *context, int64_t index, void *memory) {
     add_columns(call, row_tile, m0, m1, k, columns - k < CHUNK_K ? columns - k : CHUNK_K, s);
   }
   for (int64_t m = m0; m < m1; m++) {
-    for (int r = 0; r < LPG_TILE_ROWS; r++) {
+    for (int r = 0; r < LPG_PAIR_ROWS && call->problem.paired; r++) {
+      const int64_t output = row_tile * LPG_PAIR_ROWS + r;
+      const double *sum = s->sum[m - m0];
+      if (output < packed->outputs) lpgemm_i_epilogue_pair(call, m, output, sum[r], sum[r + LPG_PAIR_ROWS]);
+    }
+    for (int r = 0; r < LPG_TILE_ROWS && !call->problem.paired; r++) {
       int64_t n = row_tile * LPG_TILE_ROWS + r;
       if (n < packed->desc.n) lpgemm_i_epilogue(call, m, n, s->sum[m - m0][r]);
     }

@@ -139,6 +139,11 @@ static lpgemm_status_t begin(lpgemm_handle_t handle, const lpg_packed *packed, u
 }
 
 static lpgemm_status_t finish(lpgemm_handle_t handle, const lpg_packed *packed, uint8_t *blob, lpg_content *content) {
+  if (packed->desc.rows == LPGEMM_ROWS_PAIRED) { /* words have codes of both halves: none hashed them */
+    lpg_content codes = {0};
+    LPG_TRY(lpgemm_i_cuda_hash_rows(packed, 0, packed->n_padded, blob, &codes, handle->scratch, stream_of(handle)));
+    content->payload_hash = codes.payload_hash;
+  }
   return lpgemm_i_cuda_finish(packed, blob, content, handle->scratch, stream_of(handle));
 }
 

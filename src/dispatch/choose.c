@@ -125,7 +125,7 @@ lpgemm_status_t lpgemm_i_choose(const lpg_kernel *kernels, int count, const lpg_
   choice->kernel = NULL;
   if (forced && *forced) return choose_forced(kernels, count, problem, device, forced, choice);
 
-  const char *tuned = tuning ? lpgemm_i_tuning_find(tuning, problem, device->threads) : NULL;
+  const char *tuned = tuning && !problem->experts ? lpgemm_i_tuning_find(tuning, problem, device->threads) : NULL;
   const lpg_kernel *kernel = tuned ? lpgemm_i_find_kernel(kernels, count, tuned) : NULL;
   if (kernel && lpgemm_i_may_choose(kernel, problem, device) &&
       !lpgemm_i_plan(kernel->planner, problem, device, &choice->planned)) {

@@ -57,7 +57,9 @@ enum {                            /* flags */
                                      automatically only when the call brings them */
        LPG_K_FAST = 4,            /* holds only the FAST level */
        LPG_K_FORCE_ONLY = 8,      /* never chosen automatically */
-       LPG_K_OWN_ROWS = 16        /* takes no scales and zeros that rows share (group_n) */
+       LPG_K_OWN_ROWS = 16,       /* takes no scales and zeros that rows share (group_n) */
+       LPG_K_GROUPED = 32,        /* takes stacks, with rows of X dealt out by lpg_call.offsets */
+       LPG_K_PAIRED = 64          /* takes pairs of gate and up */
 };
 
 enum { LPG_KERNEL_NAME_BYTES = 64 }; /* room for any name, with its final 0 */

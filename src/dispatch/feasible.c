@@ -31,6 +31,8 @@ static const char *weights_reason(const lpg_kernel *k, const lpg_packed *packed)
   if (!(k->zeros & lpg_zero_member(d))) return "it does not take this kind of zeros";
   if (!(k->groups & lpg_group_member(packed))) return "it does not take groups of this size";
   if (d->group_n && k->flags & LPG_K_OWN_ROWS) return "it does not take scales that rows share";
+  if (packed->experts > 1 && !(k->flags & LPG_K_GROUPED)) return "it does not take stacks of experts";
+  if (d->rows != LPGEMM_ROWS_PLAIN && !(k->flags & LPG_K_PAIRED)) return "it does not take pairs of rows";
   return NULL;
 }
 
@@ -46,6 +48,7 @@ const char *lpgemm_i_refused(const lpg_kernel *kernel, const lpg_problem *p, con
   if (!reason) reason = weights_reason(k, p->weights);
   if (reason) return reason;
 
+  if (p->experts && !(k->flags & LPG_K_GROUPED)) return "it does not take stacks of experts";
   if (!(k->x_types & lpg_x_member(p->x_type))) return "it does not take activations of this type";
   if (!(k->y_types & lpg_y_member(p->y_type))) return "it does not write outputs of this type";
   if (p->y_type == LPGEMM_I32 && !is_integer_problem(p)) {

@@ -238,20 +238,20 @@ static lpgemm_status_t pack_by_backend(lpgemm_handle_t handle, const plan *p, in
   return status;
 }
 
-lpgemm_status_t lpgemm_i_begin_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
+lpgemm_status_t lpgemm_i_begin_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
                                     const lpg_joined *joined) {
-  LPG_TRY(lpgemm_i_check_rows(weights, first_row, joined->desc.n));
+  LPG_TRY(lpgemm_i_check_rows(weights, expert, first_row, joined->desc.n));
   if (!weights->packed.desc.columns) return LPGEMM_SUCCESS;
   const int32_t *order = joined->part[0].column_order + joined->slice[0].k0;
   LPG_TRY(lpgemm_i_check_order("the order of columns", order, &weights->packed));
-  return lpgemm_i_take_order(handle, weights, order);
+  return lpgemm_i_take_order(handle, weights, expert, order);
 }
 
-lpgemm_status_t lpgemm_i_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t first_row,
-                                     const lpg_joined *joined, lpg_content *content) {
+lpgemm_status_t lpgemm_i_import_rows(lpgemm_handle_t handle, const lpg_packed *packed, int64_t first_row,
+                                     const lpg_joined *joined, uint8_t *blob, lpg_content *content) {
   plan p;
-  LPG_TRY(make_plan(joined, &weights->packed, &p));
+  LPG_TRY(make_plan(joined, packed, &p));
   return handle->device.backend == LPGEMM_BACKEND_CPU
-             ? pack_on_host(handle, &p, first_row, joined->desc.n, weights->memory, content)
-             : pack_by_backend(handle, &p, first_row, joined->desc.n, weights->memory, content);
+             ? pack_on_host(handle, &p, first_row, joined->desc.n, blob, content)
+             : pack_by_backend(handle, &p, first_row, joined->desc.n, blob, content);
 }

@@ -11,6 +11,9 @@
 #define MAX_SIZE INT64_C(0x7fffffff)
 #define MAX_TOTAL (UINT64_C(1) << 46)
 
+/* Rows share nothing where there is nothing a group. */
+static int has_numbers(const lpgemm_weight_desc_t *d) { return d->scale_type != 0 || d->zero_type != 0; }
+
 static int is_sub_code(lpgemm_dtype_t t) {
   return t == LPGEMM_UINT(4) || t == LPGEMM_UINT(6) || t == LPGEMM_I8 || t == LPGEMM_E4M3;
 }
@@ -30,6 +33,21 @@ static lpgemm_status_t check_sizes(const lpgemm_weight_desc_t *d) {
   LPG_CHECK(d->group_n <= MAX_SIZE, LPGEMM_SIZE_OVERFLOW,
             "desc.group_n is %lld; %lld is the largest, and n or more means the whole matrix", (long long)d->group_n,
             (long long)(MAX_SIZE / LPG_TILE_ROWS * LPG_TILE_ROWS));
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t check_rows(const lpgemm_weight_desc_t *d) {
+  LPG_CHECK(d->experts >= 0 && d->experts <= LPG_MOST_EXPERTS, LPGEMM_INVALID_ARGUMENT,
+            "desc.experts is %d; it must be 0 or 1 for one matrix, or up to %d for a stack", d->experts,
+            LPG_MOST_EXPERTS);
+  LPG_CHECK(d->rows == LPGEMM_ROWS_PLAIN || d->rows == LPGEMM_ROWS_PAIRED, LPGEMM_INVALID_ARGUMENT,
+            "desc.rows is %d; it must be LPGEMM_ROWS_PLAIN or LPGEMM_ROWS_PAIRED", (int)d->rows);
+  if (d->rows == LPGEMM_ROWS_PLAIN) return LPGEMM_SUCCESS;
+  LPG_CHECK(d->n % 2 == 0, LPGEMM_INVALID_SIZE, "desc.n is %lld; with LPGEMM_ROWS_PAIRED it must be even",
+            (long long)d->n);
+  LPG_CHECK(d->group_n <= 1 || !has_numbers(d) || d->n / 2 % d->group_n == 0, LPGEMM_INVALID_ARGUMENT,
+            "desc.n is %lld and desc.group_n %lld; with LPGEMM_ROWS_PAIRED n / 2 must be a multiple of group_n",
+            (long long)d->n, (long long)d->group_n);
   return LPGEMM_SUCCESS;
 }
 
@@ -122,6 +140,7 @@ static lpgemm_status_t check_desc(const lpgemm_weight_desc_t *d) {
             "desc.type is %s (0x%x); it must be a weight type of 1 to 8 bits", lpgemm_dtype_name(d->type),
             (unsigned)d->type);
   LPG_TRY(check_sizes(d));
+  LPG_TRY(check_rows(d));
   LPG_TRY(check_columns(d));
   LPG_TRY(check_scales(d));
   LPG_TRY(check_zeros(d));
@@ -130,9 +149,6 @@ static lpgemm_status_t check_desc(const lpgemm_weight_desc_t *d) {
   LPG_CHECK(d->row_scales == 0 || d->row_scales == LPGEMM_F32, LPGEMM_INVALID_TYPE,
             "desc.row_scales is %s (0x%x); a factor a row is f32 or none", lpgemm_dtype_name(d->row_scales),
             (unsigned)d->row_scales);
-  for (int i = 0; i < 2; i++) {
-    LPG_CHECK(d->reserved[i] == 0, LPGEMM_INVALID_STRUCT, "desc.reserved[%d] is not 0", i);
-  }
   return LPGEMM_SUCCESS;
 }
 
@@ -159,9 +175,6 @@ static uint64_t section_bytes(const lpg_packed *packed, lpg_section_id id) {
               : 0;
 }
 
-/* Rows share nothing where there is nothing a group. */
-static int has_numbers(const lpgemm_weight_desc_t *d) { return d->scale_type != 0 || d->zero_type != 0; }
-
 lpgemm_status_t lpgemm_i_make_packed(const lpgemm_weight_desc_t *desc, lpg_packed *packed) {
   LPG_TRY(check_desc(desc));
   lpg_packed p;
@@ -171,16 +184,20 @@ lpgemm_status_t lpgemm_i_make_packed(const lpgemm_weight_desc_t *desc, lpg_packe
   if (p.desc.global_scale == 0.0f) p.desc.global_scale = 1.0f;
   if (p.desc.group_n == 1 || !has_numbers(desc)) p.desc.group_n = 0;
   if (p.desc.x_k == p.desc.k) p.desc.x_k = 0;
+  if (p.desc.experts == 1) p.desc.experts = 0;
+  const int is_paired = desc->rows == LPGEMM_ROWS_PAIRED;
+  p.experts = p.desc.experts ? p.desc.experts : 1;
+  p.outputs = is_paired ? desc->n / 2 : desc->n;
   p.x_k = p.desc.x_k ? p.desc.x_k : p.desc.k;
   p.bits = lpg_bits(desc->type);
   int tile_k = lpg_tile_k(p.bits);
-  p.n_padded = lpg_round_up(desc->n, LPG_TILE_ROWS);
+  p.n_padded = lpg_round_up(p.outputs, is_paired ? LPG_PAIR_ROWS : LPG_TILE_ROWS) * (is_paired ? 2 : 1);
   p.k_padded = lpg_round_up(desc->k, tile_k);
   p.row_tiles = p.n_padded / LPG_TILE_ROWS;
   p.k_tiles = p.k_padded / tile_k;
-  p.tiles_a_scale = p.desc.group_n ? p.desc.group_n / LPG_TILE_ROWS : 1;
+  p.tiles_a_scale = p.desc.group_n ? p.desc.group_n / (is_paired ? LPG_PAIR_ROWS : LPG_TILE_ROWS) : 1;
   p.scale_tiles = lpg_ceil_div(p.row_tiles, p.tiles_a_scale);
-  p.scale_rows = p.desc.group_n ? p.scale_tiles : desc->n;
+  p.scale_rows = p.desc.group_n ? lpg_ceil_div(desc->n, p.desc.group_n) : desc->n;
   p.group = make_axis(desc->group_k, desc->k, p.k_padded);
   p.super = make_axis(desc->super_k, desc->k, p.k_padded);
   uint64_t offset = LPG_HEADER_BYTES;
@@ -193,6 +210,9 @@ lpgemm_status_t lpgemm_i_make_packed(const lpgemm_weight_desc_t *desc, lpg_packe
     offset = (offset + bytes + LPG_SECTION_ALIGN - 1) / LPG_SECTION_ALIGN * LPG_SECTION_ALIGN;
   }
   p.total_bytes = offset;
+  p.stack_bytes = offset * (uint64_t)p.experts;
+  LPG_CHECK(p.stack_bytes < MAX_TOTAL, LPGEMM_SIZE_OVERFLOW,
+            "desc.experts (%d) of %llu bytes each are too many to pack", desc->experts, (unsigned long long)offset);
   p.values = lpgemm_i_values_of(&p.desc);
   *packed = p;
   return LPGEMM_SUCCESS;
@@ -207,6 +227,7 @@ enum { /* byte offsets; FORMAT.md has the same table */
        AT_HEADER_BYTES = 8,
        AT_VERSION = 12,
        AT_LAYOUT = 16,
+       AT_ROWS = 20,
        AT_TOTAL_BYTES = 24,
        AT_N = 32,
        AT_K = 40,
@@ -265,6 +286,7 @@ void lpgemm_i_write_header(const lpg_packed *packed, const lpg_content *content,
   put32(h, AT_HEADER_BYTES, LPG_HEADER_BYTES);
   put32(h, AT_VERSION, (uint32_t)lpg_format_version(d));
   put32(h, AT_LAYOUT, LPG_LAYOUT_TILE16);
+  put32(h, AT_ROWS, (uint32_t)d->rows);
   put64(h, AT_TOTAL_BYTES, packed->total_bytes);
   put64(h, AT_N, (uint64_t)d->n);
   put64(h, AT_K, (uint64_t)d->k);
@@ -310,9 +332,14 @@ static void read_desc(const uint8_t *h, lpgemm_weight_desc_t *d) {
   d->global_scale = lpg_bits_f32(get32(h, AT_GLOBAL_SCALE));
   for (int i = 0; i < 16; i++) d->codebook[i] = lpg_bits_f32(get32(h, AT_CODEBOOK + 4 * i));
   d->row_scales = get32(h, AT_ROW_SCALES);
+  d->rows = get32(h, AT_ROWS) ? LPGEMM_ROWS_PAIRED : LPGEMM_ROWS_PLAIN;
   d->columns = get32(h, AT_COLUMNS) ? LPGEMM_COLUMNS_ORDERED : LPGEMM_COLUMNS_PLAIN;
   d->group_n = (int64_t)get32(h, AT_GROUP_N);
   d->x_k = (int64_t)get64(h, AT_X_K);
+}
+
+uint64_t lpgemm_i_header_total(const uint8_t *bytes, uint64_t size) {
+  return size >= LPG_HEADER_BYTES ? get64(bytes, AT_TOTAL_BYTES) : 0;
 }
 
 /* Everything in a header follows from the description, the content and the layout, so it is right exactly if writing it

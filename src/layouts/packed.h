@@ -16,7 +16,8 @@ enum {
   LPG_FORMAT_LATEST = 2,
   LPG_LAYOUT_TILE16 = 1, /* tile.h */
   LPG_HEADER_BYTES = 512,
-  LPG_SECTION_ALIGN = 256
+  LPG_SECTION_ALIGN = 256,
+  LPG_MOST_EXPERTS = 4096 /* of a stack */
 };
 
 typedef enum lpg_section_id {
@@ -47,9 +48,10 @@ typedef struct lpg_values {
   int in_f16, in_i8, in_e4m3; /* 1 if the type holds them all */
 } lpg_values;
 
-/* Everything that follows from a description. */
+/* Everything that follows from a description; of a stack all but the last but two is of one of its experts. */
 typedef struct lpg_packed {
-  lpgemm_weight_desc_t desc; /* normalised: size set, global_scale never 0, what says nothing 0 (group_n, x_k) */
+  lpgemm_weight_desc_t desc; /* normalised: size set, global_scale never 0, what says nothing 0 (group_n, x_k, experts
+                                of one matrix) */
   int bits;
   int64_t x_k;                /* columns of X, of which an ordered matrix may multiply some */
   int64_t n_padded, k_padded; /* multiples of 16 and of lpg_tile_k(bits) */
@@ -59,6 +61,8 @@ typedef struct lpg_packed {
                                                      tiles of the matrix to one of those: more than 1 with group_n */
   lpg_section section[LPG_SECTIONS];
   uint64_t total_bytes;
+  int64_t experts, outputs; /* 1 for one matrix; numbers of a row of Y: n, or half of it for PAIRED rows */
+  uint64_t stack_bytes;     /* of all experts */
   lpg_values values;
 } lpg_packed;
 
@@ -95,9 +99,31 @@ LPG_FN lpgemm_dtype_t lpg_section_type(const lpgemm_weight_desc_t *desc, lpg_sec
 
 /* The version that a matrix is written with. */
 LPG_FN int lpg_format_version(const lpgemm_weight_desc_t *desc) {
-  return desc->columns != LPGEMM_COLUMNS_PLAIN || desc->row_scales || desc->group_n ? LPG_FORMAT_LATEST
-                                                                                    : LPG_FORMAT_PLAIN;
+  return desc->columns != LPGEMM_COLUMNS_PLAIN || desc->row_scales || desc->group_n || desc->rows != LPGEMM_ROWS_PLAIN
+             ? LPG_FORMAT_LATEST
+             : LPG_FORMAT_PLAIN;
 }
+
+/* ---- pairs: outputs 8 * t and following have their gates in rows 0 .. 7 of row tile t, and their ups 8 rows further
+ * ---- */
+
+enum { LPG_PAIR_ROWS = LPG_TILE_ROWS / 2 };
+
+/* The packed row of row `row` of the source; and back: -1 for a row of padding. */
+LPG_FN int64_t lpg_packed_row(const lpg_packed *packed, int64_t row) {
+  if (packed->desc.rows == LPGEMM_ROWS_PLAIN) return row;
+  const int64_t half = row >= packed->outputs, output = row - half * packed->outputs;
+  return output / LPG_PAIR_ROWS * LPG_TILE_ROWS + half * LPG_PAIR_ROWS + output % LPG_PAIR_ROWS;
+}
+LPG_FN int64_t lpg_row_of_packed(const lpg_packed *packed, int64_t at) {
+  if (packed->desc.rows == LPGEMM_ROWS_PLAIN) return at < packed->desc.n ? at : -1;
+  const int64_t half = at % LPG_TILE_ROWS / LPG_PAIR_ROWS;
+  const int64_t output = at / LPG_TILE_ROWS * LPG_PAIR_ROWS + at % LPG_PAIR_ROWS;
+  return output < packed->outputs ? half * packed->outputs + output : -1;
+}
+
+/* The global scale in a header; a stack's experts may differ in it. */
+LPG_BITS_FN float lpg_expert_scale(const uint8_t *header) { return *(const float *)(const void *)(header + 92); }
 
 /* The row whose place the scales and zeros of a row have in their sections: its own, but for rows that share them. */
 LPG_FN int64_t lpg_scale_row(const lpg_packed *packed, int64_t row) {
@@ -122,6 +148,9 @@ LPG_FN int64_t lpg_tile_offset(int bits, int64_t k_tiles, int64_t row_tile, int6
 
 /* Writes the 512 header bytes. */
 void lpgemm_i_write_header(const lpg_packed *packed, const lpg_content *content, uint8_t *header);
+
+/* What a header says of the bytes of its blob; 0 if `size` bytes are not even a header. */
+uint64_t lpgemm_i_header_total(const uint8_t *bytes, uint64_t size);
 
 /* Reads and checks a header of an untrusted blob of `size` bytes; on success the plan fits the blob exactly. */
 lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_packed *packed, lpg_content *content);

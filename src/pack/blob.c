@@ -30,7 +30,7 @@ static lpgemm_status_t check_code_padding(const lpg_packed *packed, const uint8_
   int tile_k = lpg_tile_k(packed->bits);
   uint8_t codes[LPG_LONGEST_TILE_ROW], padding = lpg_padding_code(packed->desc.type);
   for (int64_t row = 0; row < packed->n_padded; row++) {
-    int64_t real = row < packed->desc.n ? packed->desc.k : 0;
+    int64_t real = lpg_row_of_packed(packed, row) >= 0 ? packed->desc.k : 0;
     for (int64_t tile = real / tile_k; tile < packed->k_tiles; tile++) {
       const uint8_t *from = bytes + packed->section[LPG_SECTION_CODES].offset +
                             lpg_tile_offset(packed->bits, packed->k_tiles, row / LPG_TILE_ROWS, tile);
@@ -45,15 +45,16 @@ static lpgemm_status_t check_code_padding(const lpg_packed *packed, const uint8_
   return LPGEMM_SUCCESS;
 }
 
-/* Rows that share scales have the same ones in all 16 slots of a block. */
+/* Rows that share scales have the same ones in all 16 slots of a block; pairs in the 8 of each half. */
 static lpgemm_status_t check_shared(const lpg_packed *packed, const uint8_t *bytes, lpg_section_id id) {
   const lpg_axis *axis = lpg_section_axis(packed, id);
   const uint32_t largest = lpg_largest_number(packed, id);
   for (int64_t block = 0; block < packed->scale_tiles; block++) {
-    const int64_t row = block * packed->desc.group_n;
-    const lpg_line first = lpg_line_of(packed, id, row);
+    const int64_t row = block * packed->tiles_a_scale * LPG_TILE_ROWS;
+    const int together = packed->desc.rows == LPGEMM_ROWS_PAIRED ? LPG_PAIR_ROWS : LPG_TILE_ROWS;
     for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
       const lpg_line line = lpg_line_of(packed, id, row + slot);
+      const lpg_line first = lpg_line_of(packed, id, row + slot - slot % together);
       for (int64_t j = 0; j < axis->padded; j++) {
         const uint32_t number = lpg_get_number(&line, bytes, j), most = j < axis->count ? largest : 0;
         LPG_CHECK(
@@ -75,7 +76,7 @@ static lpgemm_status_t check_numbers(const lpg_packed *packed, const uint8_t *by
   uint32_t largest = lpg_largest_number(packed, id);
   for (int64_t row = 0; row < packed->n_padded; row++) {
     lpg_line line = lpg_line_of(packed, id, row);
-    int64_t real = row < packed->desc.n ? axis->count : 0;
+    int64_t real = lpg_row_of_packed(packed, row) >= 0 ? axis->count : 0;
     for (int64_t j = largest == UINT32_MAX ? real : 0; j < axis->padded; j++) {
       uint32_t number = lpg_get_number(&line, bytes, j);
       LPG_CHECK(number <= (j < real ? largest : 0), LPGEMM_CORRUPT_DATA,
@@ -87,10 +88,12 @@ static lpgemm_status_t check_numbers(const lpg_packed *packed, const uint8_t *by
 }
 
 static lpgemm_status_t check_row_scales(const lpg_packed *packed, const uint8_t *bytes) {
-  const uint64_t real = (uint64_t)packed->desc.n * 4;
   const lpg_section *section = &packed->section[LPG_SECTION_ROW_SCALES];
-  LPG_CHECK(section->bytes == 0 || all_zero(bytes + section->offset + real, section->bytes - real), LPGEMM_CORRUPT_DATA,
-            "the row scale of a padding row is not 0");
+  const int64_t last = packed->n_padded - LPG_TILE_ROWS; /* padding is in the last row tile alone */
+  for (int64_t row = last > 0 ? last : 0; row < packed->n_padded && section->bytes > 0; row++) {
+    LPG_CHECK(lpg_row_of_packed(packed, row) >= 0 || all_zero(bytes + section->offset + 4 * row, 4),
+              LPGEMM_CORRUPT_DATA, "the row scale of padding row %lld is not 0", (long long)row);
+  }
   return LPGEMM_SUCCESS;
 }
 
@@ -108,7 +111,8 @@ static lpgemm_status_t check_row_exponents(const lpg_packed *packed, const uint8
   const uint8_t *exponents = bytes + packed->section[LPG_SECTION_ROW_EXPONENTS].offset;
   int64_t rows = (int64_t)packed->section[LPG_SECTION_ROW_EXPONENTS].bytes;
   for (int64_t row = 0; row < rows; row++) {
-    lpg_exponents found = row < packed->desc.n ? lpg_scan_exponents(packed, bytes, row, 0, 1) : lpg_no_exponents();
+    const int is_real = lpg_row_of_packed(packed, row) >= 0;
+    lpg_exponents found = is_real ? lpg_scan_exponents(packed, bytes, row, 0, 1) : lpg_no_exponents();
     int8_t right = lpg_row_exponent_of(found);
     if (lpg_span_of(found) > expected) expected = lpg_span_of(found);
     LPG_CHECK((int8_t)exponents[row] == right, LPGEMM_CORRUPT_DATA, "the exponent of row %lld is %d; its scales say %d",

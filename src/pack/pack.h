@@ -53,6 +53,9 @@ void lpgemm_i_begin_host(const lpg_packed *packed, uint8_t *blob);
 void lpgemm_i_put_order(const lpg_packed *packed, const int32_t *order, uint8_t *blob);
 int lpgemm_i_pack_band(const lpg_packed *packed, const lpg_source *source, int64_t first_row, const lpg_band *band,
                        uint8_t *blob, lpg_content *content, lpg_refusal *refusal);
+/* Rows of a plain blob become a part of one half of a paired one (lpg_backend.pair_rows). */
+void lpgemm_i_pair_rows_host(const lpg_packed *own, const uint8_t *rows, const lpg_packed *packed, int half,
+                             int64_t output, uint8_t *blob);
 void lpgemm_i_add_content(lpg_content *sum, const lpg_content *part);
 void lpgemm_i_finish_host(const lpg_packed *packed, uint8_t *blob, lpg_content *content);
 
@@ -83,6 +86,25 @@ lpgemm_status_t lpgemm_i_quantize_host(const lpg_packed *packed, lpgemm_quantize
 /* The whole check of lpgemm_validate(), with the payload's checksum unless skip_checksum. */
 lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int skip_checksum, lpg_packed *packed,
                                     lpg_content *content);
+
+/* ---- stacks ---- */
+
+/* Adds what the header of an expert says to what is said of the stack. */
+void lpgemm_i_add_expert(lpg_content *sum, int64_t experts, int64_t expert, const lpg_content *one);
+
+/* 1 if one of each may lie in the same stack: nothing but global scales and content differs. */
+int lpgemm_i_same_stack(const lpg_packed *a, const lpg_packed *b);
+
+/* How many blobs like the first one `size` bytes are; 1 where that does not come out, for the checks of one blob to
+ * refuse. Of the bytes it reads the first header, if there is one. */
+int64_t lpgemm_i_experts_of(const uint8_t *bytes, uint64_t size);
+
+/* lpgemm_i_check_blob() for a stack, which one blob is too; and lpgemm_i_read_header() for one of `size` bytes whose
+ * headers were put together. */
+lpgemm_status_t lpgemm_i_check_stack(const uint8_t *bytes, uint64_t size, int skip_checksum, lpg_packed *packed,
+                                     lpg_content *content);
+lpgemm_status_t lpgemm_i_check_headers(const uint8_t *headers, uint64_t size, int64_t experts, lpg_packed *packed,
+                                       lpg_content *content);
 
 /* ---- what the files of this folder share ---- */
 

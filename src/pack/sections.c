@@ -68,7 +68,8 @@ void lpgemm_i_add_content(lpg_content *sum, const lpg_content *part) {
 }
 
 void lpgemm_i_finish_host(const lpg_packed *packed, uint8_t *blob, lpg_content *content) {
-  const uint64_t hashed = packed->section[LPG_SECTION_CODES].bytes;
+  const int is_paired = packed->desc.rows == LPGEMM_ROWS_PAIRED; /* words have codes of both halves: none hashed them */
+  const uint64_t hashed = is_paired ? 0 : packed->section[LPG_SECTION_CODES].bytes;
   const uint64_t rest = packed->total_bytes - LPG_HEADER_BYTES - hashed;
   content->payload_hash += lpgemm_i_hash_part(blob + LPG_HEADER_BYTES + hashed, hashed, rest);
   lpgemm_i_write_header(packed, content, blob);

@@ -48,7 +48,7 @@ static void put_in_order(const lpg_packed *packed, const uint8_t *blob, int64_t 
   }
 }
 
-/* Columns first .. end - 1 of a row, all in one tile, as codes or as values. */
+/* Columns first .. end - 1 of a packed row, all in one tile, as codes or as values. */
 static void unpack_columns(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t first, int64_t end,
                            lpgemm_dtype_t out_type, void *out) {
   uint8_t codes[LPG_LONGEST_TILE_ROW];
@@ -71,11 +71,12 @@ void lpgemm_i_unpack_host(const lpg_packed *packed, const uint8_t *blob, lpgemm_
   const int tile_k = lpg_tile_k(packed->bits), bytes = lpg_bytes(out_type);
   for (int64_t row = 0; row < packed->desc.n; row++) {
     uint8_t *to = (uint8_t *)out + row * ldo * bytes;
+    const int64_t at = lpg_packed_row(packed, row);
     if (packed->x_k > packed->desc.k) memset(to, 0, (size_t)packed->x_k * (size_t)bytes);
     for (int64_t first = 0; first < packed->desc.k; first += tile_k) {
       const int64_t end = smaller(first + tile_k, packed->desc.k);
       if (!packed->desc.columns) {
-        unpack_columns(packed, blob, row, first, end, out_type, to + first * bytes);
+        unpack_columns(packed, blob, at, first, end, out_type, to + first * bytes);
         continue;
       }
       union {
@@ -83,7 +84,7 @@ void lpgemm_i_unpack_host(const lpg_packed *packed, const uint8_t *blob, lpgemm_
         uint16_t two[LPG_LONGEST_TILE_ROW];
         uint8_t one[LPG_LONGEST_TILE_ROW];
       } numbers;
-      unpack_columns(packed, blob, row, first, end, out_type, &numbers);
+      unpack_columns(packed, blob, at, first, end, out_type, &numbers);
       put_in_order(packed, blob, first, end - first, bytes, &numbers, to);
     }
   }
@@ -101,13 +102,19 @@ uint64_t lpgemm_i_part_bytes(const lpg_packed *packed, lpg_section_id id) {
 void lpgemm_i_unpack_part_host(const lpg_packed *packed, const uint8_t *blob, lpg_section_id id, void *out) {
   int bytes = lpg_bytes(lpg_section_type(&packed->desc, id));
   uint8_t *to = (uint8_t *)out;
-  if (id == LPG_SECTION_ROW_SCALES || id == LPG_SECTION_COLUMN_ORDER) {
+  if (id == LPG_SECTION_ROW_SCALES) {
+    for (int64_t row = 0; row < packed->desc.n; row++) {
+      memcpy(to + 4 * row, blob + packed->section[id].offset + 4 * lpg_packed_row(packed, row), 4);
+    }
+    return;
+  }
+  if (id == LPG_SECTION_COLUMN_ORDER) {
     memcpy(out, blob + packed->section[id].offset, (size_t)lpgemm_i_part_bytes(packed, id));
     return;
   }
   const int64_t step = packed->desc.group_n ? packed->desc.group_n : 1;
   for (int64_t row = 0; row < packed->desc.n; row += step) {
-    lpg_line line = lpg_line_of(packed, id, row);
+    lpg_line line = lpg_line_of(packed, id, lpg_packed_row(packed, row));
     for (int64_t j = 0; j < lpg_section_axis(packed, id)->count; j++) {
       uint32_t number = lpg_get_number(&line, blob, j);
       for (int i = 0; i < bytes; i++) *to++ = (uint8_t)(number >> 8 * i);

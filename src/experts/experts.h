@@ -1,0 +1,43 @@
+/* Products with stacks of experts, and what the layer is made of. */
+#ifndef LPG_EXPERTS_H
+#define LPG_EXPERTS_H
+
+#include "../dispatch/dispatch.h"
+#include "../request.h"
+#include "routing.h"
+
+/* A product whose rows of X are dealt out to the experts of a stack. X, Y and the offsets are set by who runs it; X is
+ * as the kernel reads it: by number of row, in the order of columns, quantised. */
+typedef struct lpg_grouped {
+  lpg_request r;
+  const lpg_kernel *kernel; /* NULL: each expert's rows have their own */
+  lpg_planned own;          /* room for the plan */
+} lpg_grouped;
+
+/* From a request that was read: checks types and sizes of a product of args.m rows. rows_of_x: 1 if X is gathered, so
+ * that its rows begin where kernels like it. */
+lpgemm_status_t lpgemm_i_open_product(lpgemm_handle_t handle, lpg_grouped *p, int is_gathered, int32_t top_k);
+
+/* Chooses for that many bytes of workspace. by_expert: only sees that there is a kernel, for as many rows as an expert
+ * has on the average. */
+lpgemm_status_t lpgemm_i_choose_product(lpgemm_handle_t handle, lpg_grouped *p, size_t workspace_bytes);
+
+/* The most workspace that a kernel for it may ask for; a forced one that is not there is refused. */
+lpgemm_status_t lpgemm_i_product_workspace(lpgemm_handle_t handle, const lpg_grouped *p, size_t *bytes);
+
+/* Multiplies: r.call is filled, r.args.m rows. */
+lpgemm_status_t lpgemm_i_run_product(lpgemm_handle_t handle, lpg_grouped *p, void *workspace);
+
+/* The same where the host reads the offsets: each expert with rows is a run of its own. check_only: chooses for all,
+ * so that what is refused is refused before anything is written. */
+lpgemm_status_t lpgemm_i_run_by_expert(lpgemm_handle_t handle, const lpg_grouped *p, void *workspace, int check_only);
+
+/* Checks arguments of a routing of at most that many tokens, and gives its layout. */
+lpgemm_status_t lpgemm_i_read_route(const lpgemm_route_args_t *from, lpgemm_route_args_t *args);
+lpgemm_status_t lpgemm_i_check_route(int64_t m, int32_t top_k, int32_t experts, lpg_routing *routing);
+
+/* Tokens first .. first + m - 1 of the arguments, into memory with that layout. */
+lpgemm_status_t lpgemm_i_route(lpgemm_handle_t handle, const lpgemm_route_args_t *args, int64_t first, int64_t m,
+                               void *memory);
+
+#endif

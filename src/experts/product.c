@@ -1,0 +1,68 @@
+/* A product with a stack: what is checked, chosen and launched, for lpgemm_run_grouped() and for both of a layer. */
+#include "experts.h"
+
+lpgemm_status_t lpgemm_i_open_product(lpgemm_handle_t handle, lpg_grouped *p, int is_gathered, int32_t top_k) {
+  lpg_request *r = &p->r;
+  const lpgemm_weights_t w = r->args.weights;
+  LPG_CHECK(!r->args.tables, LPGEMM_NOT_SUPPORTED,
+            "tables are given, but those are of X as it is; a product with experts needs x itself");
+  LPG_TRY(lpgemm_i_make_problem(handle, r, &w->packed, w->content.scale_span));
+  lpg_problem *problem = &r->call.problem;
+  problem->experts = (int32_t)w->packed.experts;
+  problem->top_k = top_k;
+  problem->slots = r->args.m;
+  if (is_gathered) problem->x_unaligned = 0;
+  return LPGEMM_SUCCESS;
+}
+
+/* One expert's rows, if each has as many. */
+static lpg_problem average_problem(const lpg_problem *problem) {
+  lpg_problem one = *problem;
+  one.m = lpg_ceil_div(problem->m, problem->experts);
+  one.slots = 0;
+  return one;
+}
+
+lpgemm_status_t lpgemm_i_choose_product(lpgemm_handle_t handle, lpg_grouped *p, size_t workspace_bytes) {
+  lpg_call *call = &p->r.call;
+  const char *forced = p->r.forced;
+  call->problem.workspace = workspace_bytes;
+  p->kernel = NULL;
+  if (!handle->backend->by_expert) {
+    LPG_TRY(lpgemm_i_choose_for_run(handle, p->r.args.weights, &call->problem, forced, &p->own, &p->kernel,
+                                    &call->planned));
+    const size_t needed = lpgemm_i_workspace_of(p->kernel, &call->problem, &handle->device);
+    LPG_CHECK(workspace_bytes >= needed, LPGEMM_WORKSPACE_TOO_SMALL,
+              "kernel %s needs %zu bytes of workspace, and %zu are left for it; see lpgemm_workspace_size(), "
+              "lpgemm_experts_workspace() and lpgemm_set_workspace()",
+              p->kernel->name, needed, workspace_bytes);
+    return LPGEMM_SUCCESS;
+  }
+  const lpg_problem one = average_problem(&call->problem);
+  const lpg_kernel *kernel;
+  const lpg_planned *planned;
+  return lpgemm_i_choose_for_run(handle, p->r.args.weights, &one, forced, &p->own, &kernel, &planned);
+}
+
+lpgemm_status_t lpgemm_i_product_workspace(lpgemm_handle_t handle, const lpg_grouped *p, size_t *bytes) {
+  const char *forced = p->r.forced;
+  const lpg_kernel *unused;
+  if (forced && *forced) {
+    LPG_TRY(lpgemm_i_name_kernel(lpgemm_i_registry, lpgemm_i_registry_count, "kernel", forced, &unused));
+  }
+  *bytes = lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &p->r.call.problem, &handle->device, forced);
+  return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_run_product(lpgemm_handle_t handle, lpg_grouped *p, void *workspace) {
+  lpg_call *call = &p->r.call;
+  double start = 0;
+  LPG_TRY(lpgemm_i_profile_start(handle, &start));
+  if (handle->backend->by_expert) {
+    LPG_TRY(lpgemm_i_run_by_expert(handle, p, workspace, 0));
+  } else {
+    call->workspace = workspace;
+    LPG_TRY(p->kernel->launch(call));
+  }
+  return lpgemm_i_profile_end(handle, &call->problem, p->kernel ? p->kernel->name : "by-expert", start);
+}

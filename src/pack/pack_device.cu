@@ -455,11 +455,9 @@ lpgemm_status_t lpgemm_i_cuda_hash_rows(const lpg_packed *packed, int64_t first_
 lpgemm_status_t lpgemm_i_cuda_finish(const lpg_packed *packed, uint8_t *blob, lpg_content *content, void *scratch,
                                      cudaStream_t stream) {
   lpg_pack_report *report = (lpg_pack_report *)scratch, found;
-  const bool is_paired = packed->desc.rows == LPGEMM_ROWS_PAIRED; /* words have codes of both halves: none hashed them */
-  if (!content->is_whole || is_paired) {
-    const uint64_t hashed = is_paired ? 0 : packed->section[LPG_SECTION_CODES].bytes;
+  if (!content->is_whole) {
     LPG_TRY(lpgemm_i_cuda_start_report(report, stream));
-    LPG_TRY(lpg::hash_bytes(packed, hashed, blob, report, stream));
+    LPG_TRY(lpg::hash_bytes(packed, packed->section[LPG_SECTION_CODES].bytes, blob, report, stream));
     LPG_TRY(lpg::read_report(report, &found, stream));
     lpg::add_sums(found, content);
     content->is_whole = 1;

@@ -1,6 +1,8 @@
 /* The sum of a token's slots: rows of the experts' outputs, by router weights. A thread has 16 bytes of a row of Y; it
  * asks for several slots' at once, and adds them in the order of the slots. */
-#include "../kernels/epilogue/epilogue.cuh"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include "experts.cuh"
 
 namespace lpg {

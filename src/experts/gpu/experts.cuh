@@ -1,9 +1,9 @@
 /* What the kernels around the products of experts share. */
 #pragma once
 
-#include "../cuda/cuda.h"
-#include "../kernels/prim/pdl.cuh"
-#include "routing.h"
+#include "../../cuda/cuda.h"
+#include "../../kernels/prim/pdl.cuh"
+#include "../routing.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

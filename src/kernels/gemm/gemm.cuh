@@ -275,9 +275,8 @@ __device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, ba
                                       int warp) {
   consumer_warp<T> own(a, w, barriers, memory, warp);
   int turn = 0;
-  for (int tile = w.first_tile; tile < tiles_of<T>(a, w, memory); tile += w.stride) {
-    multiply_tile<T>(a, w, tile, turn++, own, memory);
-  }
+  const int tiles = tiles_of<T>(a, w, memory);
+  for (int tile = w.first_tile; tile < tiles; tile += w.stride) multiply_tile<T>(a, w, tile, turn++, own, memory);
   if constexpr (lpg_gemm_has_halves(T::TileM)) {
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles) multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, turn, own, memory);

@@ -136,9 +136,10 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
                                  const gemm_parts<typename T::whole> &parts, producer_warp<typename T::whole> &own,
                                  uint8_t *memory) {
   constexpr int x_bytes = T::x_boxes * T::box_tokens * T::stage_k * 2;
-  int expert;
-  const tile_place at = find_place<T>(a, w, tile, memory, expert);
-  const int x_row = at.m, row_tile = at.n / LPG_TILE_ROWS, lane = own.lane;
+  int found;
+  const tile_place at = find_place<T>(a, w, tile, memory, found);
+  const int x_row = agreed<T>(at.m), row_tile = agreed<T>(at.n) / LPG_TILE_ROWS, expert = agreed<T>(found);
+  const int lane = own.lane;
   const int blocks = parts.blocks();
   const bool x_by_tma = own.loads_x && a.x_has_map;
   if constexpr (!T::prepared) {
@@ -181,9 +182,8 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
     own.load_early(a, w, parts);
     pdl_wait();
   }
-  for (int tile = w.first_tile; tile < tiles_of<T>(a, w, memory); tile += w.stride) {
-    load_tile<T>(a, w, tile, parts, own, memory);
-  }
+  const int tiles = tiles_of<T>(a, w, memory);
+  for (int tile = w.first_tile; tile < tiles; tile += w.stride) load_tile<T>(a, w, tile, parts, own, memory);
   if constexpr (lpg_gemm_has_halves(T::TileM)) {
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles) load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, parts, own, memory);

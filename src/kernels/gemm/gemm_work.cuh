@@ -164,7 +164,7 @@ __device__ inline void read_experts(const gemm_args &a, uint8_t *memory) {
  * loops would keep in registers of each what is the same for all. */
 template <class T>
 __device__ inline int agreed(int x) {
-  return T::takes_experts ? same_in_warp(x) : x;
+  return T::takes_experts ? __reduce_max_sync(0xffffffffu, x) : x;
 }
 
 /* The work tiles of all clusters. */

@@ -1,42 +1,67 @@
 #!/usr/bin/env python3
-"""Runs test commands one after the other and adds up their counts.
+"""Runs test commands and adds up their counts.
 
-usage: tally.py COMMAND...
+usage: tally.py [--jobs N] COMMAND...
 
 Each COMMAND is one shell command. One whose last line is 'N passed, N failed, N skipped' counts as it says, and as one
 failure more if it exits with an error without having counted one. Any other command is one check: passed if it exits
-with 0. The last line printed is the sum; the exit code is 0 only if nothing failed."""
+with 0. Commands run one after the other, or up to N at a time: then the output of each is shown when it ends. The last
+line printed is the sum; the exit code is 0 only if nothing failed."""
 
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 
-def run(command):
-    """The counts of one command, whose output is shown as it comes, but for its line of counts."""
-    print(f"== {command}", flush=True)
-    process = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE, text=True, errors="replace")
+def run(command, show):
+    """The counts of one command. Its output goes to `show` line by line, but for its line of counts."""
+    show(f"== {command}\n")
+    process = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace")
     counts = None
     for line in process.stdout:
         if counts:  # it was not the last line
-            print(held, end="", flush=True)
+            show(held)
         counts, held = COUNTS.match(line.strip()), line
         if not counts:
-            print(line, end="", flush=True)
+            show(line)
     failed_exit = process.wait() != 0
     if not counts:
         passed, failed, skipped = int(not failed_exit), int(failed_exit), 0
     else:
         passed, failed, skipped = (int(n or 0) for n in counts.groups())
         failed += failed_exit and failed == 0
-    print(f"   ok {passed}, FAILED {failed}, skipped {skipped}: {command}", flush=True)
+    show(f"   ok {passed}, FAILED {failed}, skipped {skipped}: {command}\n")
     return passed, failed, skipped
 
 
-def main(commands):
-    passed, failed, skipped = (sum(column) for column in zip((0, 0, 0), *map(run, commands)))
+def write(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def run_beside_others(command):
+    """The same, with the output in one piece when the command has ended."""
+    write(f"== starts: {command}\n")
+    output = []
+    counts = run(command, output.append)
+    write("".join(output))
+    return counts
+
+
+def main(arguments):
+    jobs = 1
+    if arguments[:1] == ["--jobs"]:
+        jobs, arguments = int(arguments[1]), arguments[2:]
+    if jobs > 1:
+        with ThreadPoolExecutor(jobs) as pool:
+            results = list(pool.map(run_beside_others, arguments))
+    else:
+        results = [run(command, write) for command in arguments]
+    passed, failed, skipped = (sum(column) for column in zip((0, 0, 0), *results))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return int(failed > 0)
 

@@ -6,7 +6,8 @@
 #include "../plan/rates.h"
 #include "dequant_expand.h"
 
-/* Below 33 rows of X dequantising first never pays; refusing here keeps lpgemm_workspace_size() small. */
+/* Below 33 rows of X dequantising first pays only where gemv does not take the groups; refusing here keeps
+ * lpgemm_workspace_size() small. */
 enum { LEAST_ROWS = 33 };
 
 enum { MOST_SPLIT_K = 8, MOST_MULTICAST = 2 };
@@ -24,10 +25,17 @@ typedef struct dequant_state {
 static int make_frame(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
                       lpg_dequant_plan *p);
 
+/* gemv takes groups of 16, 32, 64 and 128 columns, and whole rows. */
+static int gemv_takes_groups(const lpg_packed *weights) {
+  const int64_t k = weights->group.k;
+  return weights->group.count <= 1 || (k >= 16 && k <= 128 && (k & (k - 1)) == 0);
+}
+
 static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpgemm_dtype_t image = self->type;
   (void)device;
-  if (problem->m < LEAST_ROWS) return "it expands the weights, which takes 33 rows to pay";
+  if (problem->m < LEAST_ROWS && gemv_takes_groups(problem->weights))
+    return "it expands the weights, which takes 33 rows to pay";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
   if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type))
     return "the activations' codes are not the numbers as int8";

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../epilogue/split_k.cuh"
+#include "../epilogue/store_fast.cuh"
 #include "../prim/barrier.cuh"
 #include "../prim/cluster.cuh"
 #include "../prim/logic.cuh"
@@ -188,7 +189,7 @@ __device__ inline void multiply_stages(const dequant_args &a, const dequant_work
     }
     if (p.split_k > 1) {
       store_parts<T>(a, w, tile, totals, factors, memory);
-    } else {
+    } else if (!store_scaled<T>(a, w, tile, totals, factors, memory)) {
       store_tile<T>(a, w, tile, totals, factors, memory);
     }
   }

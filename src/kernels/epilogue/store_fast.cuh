@@ -34,7 +34,8 @@ __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_ro
   }
 }
 
-/* Stores a work tile: each warp its own rows of W, 32 rows of X a pass. Adds: C or a bias is added. */
+/* Stores a work tile: each warp its own rows of W, 32 rows of X a pass. Adds: C or a bias is added. n is a multiple of
+ * 8, so a piece of 8 rows is inside of Y or outside. */
 template <class T, bool Adds, class Args, class Work, class Product>
 __device__ inline void store_pieces(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {
@@ -49,13 +50,14 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
   const int own_x_row = lane / each;
   uint8_t *const from = own + output_pieces<rows>::place(own_x_row, lane % each);
   const int own_row = first_row + warp * rows + lane % each * 8;
+  const bool inside = own_row < a.n;
   uint16_t *y = (uint16_t *)e.y + (first_m + own_x_row) * e.ldy + own_row;
   float *const biases = (float *)(own + output_pieces<rows>::biases);
   float factor[T::row_tiles][2], scale[blocks][2];
 #pragma unroll
   for (int i = 0; i < 2 * T::row_tiles; i++) factor[i / 2][i % 2] = factors[warp * rows + lane / 4 + 8 * i];
   if (Adds) {
-    if (lane < rows) biases[lane] = bias_of(e, at.bias + first_row + warp * rows + lane);
+    if (lane < rows) biases[lane] = bias_of(e, at.bias + min(first_row + warp * rows + lane, a.n - 1));
     __syncwarp();
   }
 #pragma unroll
@@ -66,7 +68,7 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
 #pragma unroll
       for (int i = 0; i < each; i++) {
         const int64_t x_row = min(first_m + first + own_x_row + i * step, m_end - 1);
-        piece[i] = *(const uint4 *)((const uint16_t *)e.c + x_row * e.ldc + own_row);
+        piece[i] = *(const uint4 *)((const uint16_t *)e.c + x_row * e.ldc + min(own_row, a.n - 8));
       }
 #pragma unroll
       for (int i = 0; i < each; i++) *(uint4 *)(from + i * step * output_pieces<rows>::x_row_bytes) = piece[i];
@@ -99,7 +101,7 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < each; i++, y += step * e.ldy) {
-      if (first_m + first + own_x_row + i * step >= m_end) continue;
+      if (!inside || first_m + first + own_x_row + i * step >= m_end) continue;
       *(uint4 *)y = *(const uint4 *)(from + i * step * output_pieces<rows>::x_row_bytes);
     }
     __syncwarp();
@@ -110,7 +112,7 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
 template <class T, class Args, class Work, class Product>
 __device__ inline bool store_scaled(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {
-  if (!has_vectors(a.epilogue, 16) || place_of<T>(a, w, tile).n + T::tile_n > a.n) return false;
+  if (!has_vectors(a.epilogue, 16) || a.n % 8 != 0) return false;
   if (a.epilogue.only_scales) {
     store_pieces<T, false>(a, w, tile, product, factors, memory);
   } else {

@@ -156,7 +156,7 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, g
     }
   }
   if (T::runs && runs > 1) product.add(before);
-  if constexpr (T::row_tiles * T::whole::TileM >= 256) {
+  if constexpr (T::whole::TileM >= 128) {
     if (store_scaled<T>(a, w, tile, product, factors, memory)) return;
   }
   store_tile<T>(a, w, tile, product, factors, memory);

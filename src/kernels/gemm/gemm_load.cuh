@@ -84,7 +84,7 @@ struct producer_warp {
   producer_place<T> place;
   ring_place scales;
   std::conditional_t<T::prepared, no_copier, scales_copier<T>> copier;
-  int early; /* k blocks whose weights were asked for before pdl_wait() */
+  int early; /* k blocks whose weights and scales were asked for before pdl_wait() */
 
   __device__ producer_warp(const gemm_args &a, barriers_of barriers, int warp, int lane)
       : lane(lane),
@@ -102,29 +102,38 @@ struct producer_warp {
     if (T::prepared) scales.advance(stage);
   }
 
-  /* Loads weights for the first turn of the ring while the kernel before may still run (PDL): no kernel writes weights.
-   * The full mbarrier expects the bytes from here on; load_tile() arrives there later. */
+  /* Loads weights and scales for the first turn of the ring while the kernel before may still run (PDL): no kernel
+   * writes weights. The full mbarrier expects the bytes from here on; load_tile() arrives there later. */
   __device__ void load_early(const gemm_args &a, const gemm_work &w, const gemm_parts<T> &parts) {
     if (w.first_tile >= w.tiles) return;
     const int most = min(parts.blocks(), LPG_GEMM_EARLY_BLOCKS);
+    ring_place slot = scales; /* more of them than early blocks */
+    if constexpr (!T::prepared) {
+      if (loads_scales) copier.set_rows(a, w.n_tile(w.first_tile) * row_tiles_of<T>, 0, lane);
+    }
     for (producer_place<T> first = place; early < most && early * T::block_stages + stage < a.plan.x_stages; early++) {
       if (first.has_codes && is_elected()) {
         expect_bytes(first.full.at, T::w_stage_bytes);
         copy_codes<T>(a, first.codes.at, parts.block(early) * T::Bits + vector,
                       w.n_tile(w.first_tile) * row_tiles_of<T>, 0, first.full.at);
       }
+      if constexpr (!T::prepared) {
+        if (loads_scales) copier.copy(a, slot.at, 0, parts.block(early), early < T::teams, lane);
+        slot.advance();
+      }
       first.advance();
     }
   }
 
-  /* Loads the scales of a k block, or of a stage if prepared. first: this is a team's first block of the work tile. */
+  /* Loads the scales of a k block, or of a stage if prepared, unless that was done early. first: this is a team's first
+   * block of the work tile. */
   __device__ void load_scales(const gemm_args &a, int row_tile, int expert, int block, bool first) {
     if constexpr (T::prepared) {
       const int group = a.line_groups > 1 ? block * a.block_groups + stage * a.block_groups / T::block_stages : 0;
       copy_prepared_scales<T>(a, scales.at, row_tile, group, lane);
       scales.advance(T::block_stages);
     } else {
-      copier.copy(a, scales.at, expert, block, first, lane);
+      if (early <= 0) copier.copy(a, scales.at, expert, block, first, lane);
       scales.advance();
     }
   }
@@ -178,6 +187,7 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
                                   int warp, int lane) {
   const gemm_parts<T> parts(a, w);
   producer_warp<T> own(a, barriers, warp, lane);
+  if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
   if (!has_experts<T>(a)) {
     own.load_early(a, w, parts);
     pdl_wait();

@@ -34,8 +34,10 @@ struct prepare_args {
 /* The packed scales and zeros of a row tile and `batch` groups. */
 struct packed_scales {
   uint2 packed[scale_roles][batch]; /* rows g and g + 8, as they are packed */
+  int count;                        /* of the batch's groups, those that there are: short rows do not fill it */
 
   __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
+    count = min((a.groups - first + sweep - 1) / sweep, batch);
 #pragma unroll
     for (int role = 0; role < scale_roles; role++) {
       const scale_section &s = a.section[role];
@@ -45,7 +47,8 @@ struct packed_scales {
       const auto each = [&](auto use) {
 #pragma unroll
         for (int j = 0; j < batch; j++) {
-          const int group = min(first + j * sweep, a.groups - 1);
+          if (j >= count) break;
+          const int group = first + j * sweep;
           const int index = !super ? group : a.super_each ? (unsigned)group / (unsigned)a.super_each : 0;
           packed[role][j].y = 0;
           use(packed[role][j], row + (int64_t)index * s.slot_bytes);
@@ -66,7 +69,9 @@ struct packed_scales {
     if (a.section[role].values == nullptr) return;
     with_reader(a.section[role].type, [&](auto read) {
 #pragma unroll
-      for (int j = 0; j < batch; j++) use(j, read((const uint8_t *)&packed[role][j], 0));
+      for (int j = 0; j < batch; j++) {
+        if (j < count) use(j, read((const uint8_t *)&packed[role][j], 0));
+      }
     });
   }
 };
@@ -89,10 +94,12 @@ __device__ inline float2 larger(float2 a, float2 b) { return make_float2(fmaxf(a
 /* Scales and rests of `batch` groups, before the row's power of two. */
 struct prepared_scales {
   float2 scale[batch], rest[batch]; /* rest: a zero is not yet multiplied by the scale */
+  int count;                        /* of them, those that there are */
 
   __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
     packed_scales scale_data;
     scale_data.load(a, row_tile, first, g);
+    count = scale_data.count;
 #pragma unroll
     for (int j = 0; j < batch; j++) {
       scale[j] = make_float2(1.0f, 1.0f);
@@ -115,7 +122,9 @@ struct prepared_scales {
 
   __device__ void bound(const prepare_args &a, float2 &most) const {
 #pragma unroll
-    for (int j = 0; j < batch; j++) most = larger(most, bound_of(a, scale[j], rest[j]));
+    for (int j = 0; j < batch; j++) {
+      if (j < count) most = larger(most, bound_of(a, scale[j], rest[j]));
+    }
   }
 };
 
@@ -181,10 +190,10 @@ static __global__ void __launch_bounds__(prepare_threads, 2)
     if (again) scales.load(a, row_tile, first, g);
 #pragma unroll
     for (int j = 0; j < batch; j++) {
-      const int group = first + j * sweep;
+      if (j >= scales.count) break;
       const float2 one = prepare(a, scales.scale[j].x, scales.rest[j].x, power);
       const float2 two = prepare(a, scales.scale[j].y, scales.rest[j].y, other);
-      if (group < a.groups) out[group * 8] = make_float4(one.x, one.y, two.x, two.y);
+      out[(first + j * sweep) * 8] = make_float4(one.x, one.y, two.x, two.y);
     }
   }
 }

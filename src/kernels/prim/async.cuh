@@ -94,6 +94,9 @@ __device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int 
       : "memory");
 }
 
+/* Fetches the descriptor that copy_box() will read. */
+__device__ inline void prefetch_map(const void *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
+
 /* Loads the cache line at `at` into L2. */
 __device__ inline void prefetch_to_l2(const void *at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 

@@ -147,8 +147,8 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
   constexpr int x_bytes = T::x_boxes * T::box_tokens * T::stage_k * 2;
   int found;
   const tile_place at = find_place<T>(a, w, tile, memory, found);
-  const int x_row = agreed<T>(at.m), row_tile = agreed<T>(at.n) / LPG_TILE_ROWS, expert = agreed<T>(found);
-  const int lane = own.lane;
+  const auto same = [](int x) { return T::takes_experts ? agreed(x) : x; };
+  const int x_row = same(at.m), row_tile = same(at.n) / LPG_TILE_ROWS, expert = same(found), lane = own.lane;
   const int blocks = parts.blocks();
   const bool x_by_tma = own.loads_x && a.x_has_map;
   if constexpr (!T::prepared) {

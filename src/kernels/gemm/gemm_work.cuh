@@ -160,19 +160,12 @@ __device__ inline void read_experts(const gemm_args &a, uint8_t *memory) {
   __syncthreads();
 }
 
-/* A value that may have been read from shared memory. The compiler must see that a warp's lanes agree on it: else the
- * loops would keep in registers of each what is the same for all. */
-template <class T>
-__device__ inline int agreed(int x) {
-  return T::takes_experts ? __reduce_max_sync(0xffffffffu, x) : x;
-}
-
 /* The work tiles of all clusters. */
 template <class T>
 __device__ inline int tiles_of(const gemm_args &a, const gemm_work &w, uint8_t *memory) {
   int tiles = w.tiles;
   if (has_experts<T>(a)) tiles = w.n_tiles * rows_of_experts(a, memory).first_tile[a.experts.count];
-  return agreed<T>(tiles);
+  return T::takes_experts ? agreed(tiles) : tiles;
 }
 
 /* Where a work tile lies, and its expert. The whole warp must call it. */

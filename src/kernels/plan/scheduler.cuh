@@ -39,6 +39,10 @@ struct tile_place {
   int m, m_end, n, bias;
 };
 
+/* A value from shared memory that is the same for all lanes. The compiler must see that: else loops that depend on it
+ * count as divergent, and what the main loop has in uniform registers moves to those of every lane. */
+__device__ inline int agreed(int x) { return __reduce_max_sync(0xffffffffu, x); }
+
 /* A work tile whose place was found before; rows of W may come in pairs. What split-K asks of a scheduler. */
 struct placed_tile {
   static constexpr bool is_placed = true;
@@ -50,7 +54,8 @@ struct placed_tile {
 template <class T, class Args, class Work>
 __device__ inline tile_place place_of(const Args &a, const Work &w, int tile) {
   if constexpr (Work::is_placed) {
-    return *w.at;
+    const tile_place at = *w.at;
+    return {agreed(at.m), agreed(at.m_end), agreed(at.n), agreed(at.bias)};
   } else {
     return {w.m_tile(tile) * T::TileM, a.m, w.n_tile(tile) * T::tile_n, 0};
   }

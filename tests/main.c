@@ -30,6 +30,7 @@ enum {
   SUITE(format, BOTH)         \
   SUITE(pack, BOTH)           \
   SUITE(pieces, BOTH)         \
+  SUITE(stacks, BOTH)         \
   SUITE(blob, BOTH)           \
   SUITE(quantize, BOTH)       \
   SUITE(files, CPU)           \
@@ -51,6 +52,8 @@ enum {
   SUITE(log, CPU)             \
   SUITE(gemm, BOTH)           \
   SUITE(invariant, BOTH)      \
+  SUITE(experts, BOTH)        \
+  SUITE(experts_layer, BOTH)  \
   SUITE(epilogue, BOTH)       \
   SUITE(outputs, BOTH)        \
   SUITE(activations, BOTH)    \

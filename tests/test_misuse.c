@@ -402,7 +402,8 @@ static void descriptions(void) {
   REFUSE_DESC(plain, desc.codebook[0] = 1.0f, LPGEMM_INVALID_ARGUMENT, "codebook");
   REFUSE_DESC(book, desc.codebook[4] = 1.0f, LPGEMM_INVALID_ARGUMENT, "codebook");
   REFUSE_DESC(book, desc.codebook[3] = NAN, LPGEMM_INVALID_ARGUMENT, "codebook");
-  for (int i = 0; i < 2; i++) REFUSE_DESC(plain, desc.reserved[i] = 1, LPGEMM_INVALID_STRUCT, "reserved");
+  REFUSE_DESC(plain, desc.experts = -1, LPGEMM_INVALID_ARGUMENT, "experts");
+  REFUSE_DESC(plain, desc.rows = (lpgemm_rows_t)2, LPGEMM_INVALID_ARGUMENT, "rows");
 
   REFUSE_DESC(plain, desc.columns = (lpgemm_columns_t)2, LPGEMM_INVALID_ARGUMENT, "desc.columns");
   REFUSE_DESC(plain, desc.x_k = K, LPGEMM_INVALID_ARGUMENT, "desc.x_k");
@@ -583,7 +584,7 @@ static void options(void) {
   REFUSE_OPTION(run_args(), args.n_end = INT64_MIN, LPGEMM_INVALID_SIZE, "n_end");
   REFUSE_OPTION(run_args(), (args.n_begin = 8, args.n_end = N), LPGEMM_INVALID_SIZE, "n_begin is 8");
   REFUSE_OPTION(run_args(), args.n_end = 8, LPGEMM_INVALID_SIZE, "n_end is 8");
-  for (int i = 0; i < 4; i++) REFUSE_OPTION(run_args(), args.reserved[i] = 1, LPGEMM_INVALID_STRUCT, "reserved");
+  for (int i = 0; i < 2; i++) REFUSE_OPTION(run_args(), args.reserved[i] = 1, LPGEMM_INVALID_STRUCT, "reserved");
   static const lpgemm_dtype_t no_x[] = {LPGEMM_I32, LPGEMM_U16, LPGEMM_E8M0, LPGEMM_CODEBOOK(4), LPGEMM_FLOAT(3, 2), 9};
   for (size_t i = 0; i < sizeof no_x / sizeof no_x[0]; i++) {
     REFUSE_OPTION(run_args(), args.x_type = no_x[i], LPGEMM_INVALID_TYPE, "x_type");

@@ -47,7 +47,7 @@ lpgemm_status_t lpgemm_i_run_by_expert(lpgemm_handle_t handle, const lpg_grouped
               "kernel %s needs %zu bytes of workspace, and %zu are left for it; see lpgemm_workspace_size(), "
               "lpgemm_experts_workspace() and lpgemm_set_workspace()",
               kernel->name, needed, all->problem.workspace);
-    call.workspace = workspace;
+    call.workspace = needed > 0 ? workspace : NULL; /* NULL: it may use memory of its own */
     if (!check_only) LPG_TRY(kernel->launch(&call));
   }
   return LPGEMM_SUCCESS;

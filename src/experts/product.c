@@ -61,7 +61,8 @@ lpgemm_status_t lpgemm_i_run_product(lpgemm_handle_t handle, lpg_grouped *p, voi
   if (handle->backend->by_expert) {
     LPG_TRY(lpgemm_i_run_by_expert(handle, p, workspace, 0));
   } else {
-    call->workspace = workspace;
+    const size_t needed = lpgemm_i_workspace_of(p->kernel, &call->problem, &handle->device);
+    call->workspace = needed > 0 ? workspace : NULL;
     LPG_TRY(p->kernel->launch(call));
   }
   return lpgemm_i_profile_end(handle, &call->problem, p->kernel ? p->kernel->name : "by-expert", start);

@@ -30,6 +30,9 @@ static lpgemm_status_t same_number(const lpg_ggml *type, const char *field, floa
 
 static lpgemm_status_t check_fit(const lpgemm_weight_desc_t *d, int number, const lpg_ggml **found) {
   LPG_TRY(lpgemm_i_find_ggml(number, found));
+  LPG_CHECK(
+      d->experts == 0 && d->rows == LPGEMM_ROWS_PLAIN, LPGEMM_NOT_SUPPORTED,
+      "the weights are a stack of experts or have LPGEMM_ROWS_PAIRED; blocks are made of one matrix with plain rows");
   const lpg_ggml *type = *found;
   const lpgemm_weight_desc_t *needs = &type->desc;
   LPG_CHECK(type->ops->write, LPGEMM_NOT_SUPPORTED, "%s was expanded by the import: its blocks cannot be given back",

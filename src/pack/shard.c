@@ -42,6 +42,9 @@ static lpgemm_status_t read_shard(const lpg_packed *packed, const lpgemm_shard_t
   LPG_TRY(lpgemm_i_check_reserved(shard.reserved, 4, "shard"));
   LPG_CHECK(shard.by == LPGEMM_SHARD_ROWS || shard.by == LPGEMM_SHARD_COLUMNS, LPGEMM_INVALID_ARGUMENT,
             "shard.by is %d; it must be LPGEMM_SHARD_ROWS or LPGEMM_SHARD_COLUMNS", (int)shard.by);
+  LPG_CHECK(
+      shard.by == LPGEMM_SHARD_COLUMNS || packed->desc.rows == LPGEMM_ROWS_PLAIN, LPGEMM_NOT_SUPPORTED,
+      "desc.rows is LPGEMM_ROWS_PAIRED; cut gates and ups as matrices with plain rows, each by LPGEMM_SHARD_ROWS");
   LPG_CHECK(shard.ranks >= 1, LPGEMM_INVALID_ARGUMENT, "shard.ranks is %d; it must be 1 or more", shard.ranks);
   LPG_CHECK(shard.rank >= 0 && shard.rank < shard.ranks, LPGEMM_INVALID_ARGUMENT,
             "shard.rank is %d; of %d ranks it must be 0 to %d", shard.rank, shard.ranks, shard.ranks - 1);

@@ -122,6 +122,9 @@ static const char *check_numbers(const format_reader *r) {
   }
   if (r->scale_span > 255) return "scale_span";
   if (r->row_scales != 0 && r->row_scales != F32) return "row_scales";
+  if (r->rows > 1) return "rows";
+  if (r->rows == 1 && r->n % 2 != 0) return "an odd number of rows in pairs";
+  if (r->rows == 1 && r->group_n != 0 && r->n / 2 % r->group_n != 0) return "group_n of pairs";
   if (r->columns > 1) return "columns";
   if (r->group_n % 16 != 0 || r->group_n > most) return "group_n";
   if (r->group_n != 0 && r->scale_type == 0 && r->zero_type == 0) return "group_n without scales and zeros";
@@ -152,6 +155,7 @@ static void read_fields(format_reader *r) {
   r->global_scale = f32_of(u32(h + 92));
   for (int i = 0; i < 16; i++) r->codebook[i] = f32_of(u32(h + 96 + 4 * i));
   r->scale_span = u32(h + 160);
+  r->rows = u32(h + 20);
   r->row_scales = u32(h + 164);
   r->columns = u32(h + 168);
   r->group_n = (int64_t)u32(h + 172);
@@ -191,11 +195,11 @@ static void compute_sizes(format_reader *r) {
   r->unit_words = unit_words[r->bits];
   r->unit_codes = 32 * r->unit_words / r->bits;
   r->tile_bytes = 2 * r->tile_k * r->bits;
-  r->row_tiles = ceil_div(r->n, 16);
+  r->row_tiles = r->rows ? ceil_div(r->n / 2, 8) : ceil_div(r->n, 16);
   r->n_padded = 16 * r->row_tiles;
   r->k_tiles = ceil_div(r->k, r->tile_k);
   r->k_padded = r->tile_k * r->k_tiles;
-  r->tiles_a_scale = r->group_n ? r->group_n / 16 : 1;
+  r->tiles_a_scale = r->group_n ? r->group_n / (r->rows ? 8 : 16) : 1;
   r->scale_tiles = ceil_div(r->row_tiles, r->tiles_a_scale);
   r->group = axis_of(r, r->group_k);
   r->super = axis_of(r, r->super_k);
@@ -338,10 +342,24 @@ double format_weight(const format_reader *r, int64_t n, int64_t k) {
   return (v - zero) * scale * global * format_row_scale(r, n);
 }
 
+/* ---- section 2.1: pairs ---- */
+
+int64_t format_row(const format_reader *r, int64_t n) {
+  if (!r->rows) return n;
+  const int64_t outputs = r->n / 2, i = n < outputs ? n : n - outputs;
+  return 16 * (i / 8) + i % 8 + (n < outputs ? 0 : 8);
+}
+
+/* Whether a packed row is one of the matrix. */
+static int is_row(const format_reader *r, int64_t row) {
+  return r->rows ? 8 * (row / 16) + row % 8 < r->n / 2 : row < r->n;
+}
+
 static const char *check_exponents(const format_reader *r) {
   int64_t span = 0;
   int beyond = 0; /* a scale that is not finite, or a row below 2^-128 */
-  for (int64_t n = 0; n < r->n; n++) {
+  for (int64_t i = 0; i < r->n; i++) {
+    const int64_t n = format_row(r, i);
     int64_t largest = INT64_MIN, smallest = INT64_MAX;
     for (int64_t j = 0; j < r->group.count; j++) {
       volatile float s = (float)format_value(r, FORMAT_SCALES, n, j); /* volatile: rounded to fp32 by every compiler */
@@ -380,7 +398,8 @@ static uint32_t largest_bits(const format_reader *r, int section) {
 /* The padding of section 4 and the ranges of section 7. */
 static const char *check_padding(const format_reader *r) {
   for (int64_t n = 0; n < r->n_padded; n++) {
-    for (int64_t k = n < r->n ? r->k : 0; k < r->k_padded; k++) {
+    const int real_row = is_row(r, n);
+    for (int64_t k = real_row ? r->k : 0; k < r->k_padded; k++) {
       if (stored_code(r, n, k) != 0) return "codes of the padding";
     }
     for (int section = FORMAT_SCALES; section <= FORMAT_SUPER_ZEROS; section++) {
@@ -388,15 +407,17 @@ static const char *check_padding(const format_reader *r) {
       const format_axis *axis = section_axis(r, section);
       for (int64_t j = 0; j < axis->padded; j++) {
         uint32_t value = format_bits(r, section, n, j);
-        int is_real = (n < r->n || r->group_n) && j < axis->count;
+        int is_real = (real_row || r->group_n) && j < axis->count;
         if (value > (is_real ? largest_bits(r, section) : 0)) return "a value beyond its range";
-        if (r->group_n && value != format_bits(r, section, n / 16 * 16, j)) return "rows that do not share a value";
+        int64_t together = r->rows ? 8 : 16;
+        if (r->group_n && value != format_bits(r, section, n / together * together, j))
+          return "rows that do not share a value";
       }
     }
-    if (n >= r->n && r->length[FORMAT_ROW_SCALES] && u32(r->bytes + r->offset[FORMAT_ROW_SCALES] + 4 * n) != 0) {
+    if (!real_row && r->length[FORMAT_ROW_SCALES] && u32(r->bytes + r->offset[FORMAT_ROW_SCALES] + 4 * n) != 0) {
       return "padding row scales";
     }
-    if (n >= r->n && r->length[FORMAT_ROW_EXPONENTS] && format_row_exponent(r, n) != 0) return "padding exponents";
+    if (!real_row && r->length[FORMAT_ROW_EXPONENTS] && format_row_exponent(r, n) != 0) return "padding exponents";
   }
   return NULL;
 }
@@ -433,8 +454,9 @@ const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size) {
   if (u32(bytes + 8) != 512) return "header bytes";
   if (u32(bytes + 16) != 1) return "layout";
   if (load(bytes + 24, 8) != size) return "total bytes";
-  if (!all_zero(bytes + 20, 4) || !all_zero(bytes + 312, 184)) return "unnamed bytes";
-  if ((u32(bytes + 12) == 1) != (all_zero(bytes + 164, 12) && all_zero(bytes + 304, 8))) return "another version";
+  if (!all_zero(bytes + 312, 184)) return "unnamed bytes";
+  const int is_plain = all_zero(bytes + 20, 4) && all_zero(bytes + 164, 12) && all_zero(bytes + 304, 8);
+  if ((u32(bytes + 12) == 1) != is_plain) return "another version";
   read_fields(r);
   REFUSE(check_types(r));
   REFUSE(check_numbers(r));
@@ -446,4 +468,23 @@ const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size) {
   REFUSE(check_order(r));
   if (r->scale_type != 0) return check_exponents(r);
   return r->scale_span == 0 ? NULL : "scale_span without scales";
+}
+
+/* ---- section 11: stacks ---- */
+
+int64_t format_stack(const uint8_t *bytes, uint64_t size, const char **wrong) {
+  *wrong = "no experts of one size";
+  const uint64_t one = size < 512 ? 0 : load(bytes + 24, 8);
+  if (one < 512 || size % one != 0 || size / one > 4096) return 0;
+  for (uint64_t e = 0; e < size / one; e++) {
+    const uint8_t *blob = bytes + e * one;
+    format_reader r;
+    *wrong = format_open(&r, blob, one);
+    if (*wrong) return 0;
+    *wrong = "headers differ";
+    if (memcmp(blob, bytes, 92) != 0 || memcmp(blob + 96, bytes + 96, 64) != 0) return 0;
+    if (memcmp(blob + 164, bytes + 164, 496 - 164) != 0) return 0;
+  }
+  *wrong = NULL;
+  return (int64_t)(size / one);
 }

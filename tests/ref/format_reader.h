@@ -27,7 +27,7 @@ typedef struct format_reader {
   int64_t n, k, group_k, super_k;
   uint32_t type, scale_type, super_scale_type, zero, zero_type, super_zero_type;
   float zero_constant, global_scale, codebook[16];
-  uint32_t scale_span, row_scales, columns;
+  uint32_t scale_span, rows, row_scales, columns;
   int64_t group_n, x_k; /* x_k: as the header has it */
   int bits;
   int64_t tile_k, unit_words, unit_codes, tile_bytes;
@@ -38,6 +38,13 @@ typedef struct format_reader {
 
 /* Checks everything that section 10 names. NULL if the blob is right, else what is wrong. */
 const char *format_open(format_reader *r, const uint8_t *bytes, uint64_t size);
+
+/* Section 2.1: the packed row of row n of the matrix. All functions below take packed rows. */
+int64_t format_row(const format_reader *r, int64_t n);
+
+/* Section 11: how many blobs the bytes are, one after the other, of one stack; 0 if they are none, with what is wrong.
+ */
+int64_t format_stack(const uint8_t *bytes, uint64_t size, const char **wrong);
 
 /* The code of row n and stored column k as it was before packing. */
 uint32_t format_code(const format_reader *r, int64_t n, int64_t k);

@@ -208,9 +208,10 @@ static __global__ void __launch_bounds__(32 * most_warps) route_place_kernel(con
   }
 }
 
-/* As many warps as their counts fit. */
-static int warps_for(int experts, int64_t shared_memory) {
+/* As many warps as their counts fit, and no more than few slots need: what they count must be added up. */
+static int warps_for(int64_t slots, int experts, int64_t shared_memory) {
   int warps = most_warps;
+  while (warps > 4 && slots <= warps / 2 * 32) warps /= 2;
   while (warps > 1 && (int64_t)route_memory::bytes(experts, warps) > shared_memory) warps /= 2;
   return warps;
 }
@@ -219,15 +220,16 @@ static int warps_for(int experts, int64_t shared_memory) {
 }  // namespace lpg
 
 lpgemm_status_t lpgemm_i_cuda_route(const lpg_device *device, const lpg_route *route, cudaStream_t stream) {
-  lpg::route_args a = {*route, route->m * route->top_k, 0, lpg::warps_for(route->experts, device->shared_memory)};
+  const int64_t slots = route->m * route->top_k;
+  lpg::route_args a = {*route, slots, 0, lpg::warps_for(slots, route->experts, device->shared_memory)};
   const bool follows = lpg::may_follow(device);
   const int threads = 32 * a.warps;
   const size_t bytes = lpg::route_memory::bytes(route->experts, a.warps);
-  if (a.slots <= (int64_t)a.warps * lpg::warp_slots) {
+  if (slots <= (int64_t)a.warps * lpg::warp_slots) {
     return lpg::launch_cluster((const void *)lpg::route_alone_kernel, dim3(1), 1, threads, bytes, stream, a, follows);
   }
   const dim3 grid((unsigned)route->parts);
-  a.each = lpg_ceil_div(a.slots, route->parts);
+  a.each = lpg_ceil_div(slots, route->parts);
   LPG_TRY(lpg::launch_cluster((const void *)lpg::route_count_kernel, grid, 1, threads,
                               (size_t)route->experts * sizeof(int), stream, a, follows));
   return lpg::launch_cluster((const void *)lpg::route_place_kernel, grid, 1, threads, bytes, stream, a, follows);

@@ -5,6 +5,7 @@
 #include "../operand/x_type.cuh"
 #include "../plan/scheduler.cuh"
 #include "epilogue.cuh"
+#include "sums.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -45,6 +46,13 @@ __device__ inline void store_pair(const epilogue_args &e, int64_t m, int column,
   store_rounded(e.y_type, e.y, m * e.ldy + column, gate * limited_up(e, up));
 }
 
+/* The bias of row `row` of W, as it is packed; of a row without an output that of another. bias_row: where those of the
+ * expert begin. */
+__device__ inline float pair_bias(const epilogue_args &e, int row, int outputs, int64_t bias_row) {
+  const int output = min(row / LPG_TILE_ROWS * 8 + row % 8, outputs - 1), half = row % LPG_TILE_ROWS / 8;
+  return load_real(e.bias_type, e.bias, bias_row + half * outputs + output);
+}
+
 /* Stores four neighbouring outputs of a row of Y, as many as there are. */
 __device__ inline void store_outputs(const epilogue_args &e, int64_t m, int column, int outputs, const float (&v)[4]) {
   const int64_t at = m * e.ldy + column;
@@ -62,7 +70,7 @@ __device__ inline void store_outputs(const epilogue_args &e, int64_t m, int colu
 }
 
 /* Stores the outputs of x_rows rows of X by Rows rows of W, from `place` on: store_sums() for pairs. A thread has four
- * outputs of a row of X. factors: of the Rows rows. Activations: SILU and GELU_TANH. */
+ * outputs of a row of X. factors: of the Rows rows, with their biases behind them. Activations: SILU and GELU_TANH. */
 template <int Rows, int Threads, class Sums, class Args>
 __device__ inline void store_pairs(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors,
                                    const tile_place &place) {
@@ -89,10 +97,9 @@ __device__ inline void store_pairs(const Args &a, const Sums &sums, int x_rows, 
     }
     if (e.bias) {
 #pragma unroll
-      for (int i = 0; i < 4; i++) { /* what is beyond the outputs is not stored */
-        const int64_t at = place.bias + min(column + i, outputs - 1);
-        gate[i] += load_real(e.bias_type, e.bias, at);
-        up[i] += load_real(e.bias_type, e.bias, at + outputs);
+      for (int i = 0; i < 4; i++) {
+        gate[i] += factors[LPG_BIASES_BEHIND + row + i];
+        up[i] += factors[LPG_BIASES_BEHIND + row + 8 + i];
       }
     }
 #pragma unroll

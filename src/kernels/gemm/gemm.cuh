@@ -219,6 +219,10 @@ __device__ __forceinline__ void multiply_tile(const gemm_args &a, const Work &w,
   if (own.lane < T::row_tiles * LPG_TILE_ROWS) {
     const int row = own.warp * T::row_tiles * LPG_TILE_ROWS + own.lane;
     factors[row] = blocks > 0 ? row_factor<T>(a, at.n + row, expert) : 0.0f;
+    static_assert(LPG_BIASES_BEHIND == 2 * LPG_GEMM_TILE_N, "biases lie behind both turns' factors");
+    if (T::takes_experts && a.epilogue.paired && a.epilogue.bias) {
+      factors[LPG_BIASES_BEHIND + row] = pair_bias(a.epilogue, at.n + row, a.n / 2, at.bias);
+    }
   }
   if (T::runs) before.clear();
   if (T::scales_weights && !T::prepared) weights.set_powers(a.scale_data, memory + place.scales.at);

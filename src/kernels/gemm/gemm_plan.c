@@ -13,13 +13,13 @@
 /* Lays out shared memory; 0 if it does not fit. A stage of weights is for several of X where tiles are long. One of X
  * that is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go
  * through the stages in turn, a k block each. */
-static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int64_t shared_memory) {
+static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int64_t shared_memory) {
   const int each = lpg_gemm_stage_steps(kind->bits, kind->stage_k) * LPG_STEP_K / kind->stage_k;
   const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
   const int prepared = kind->mode == LPG_GEMM_SCALES_PREPARED;
   p->table = LPG_GEMM_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
-  p->experts = p->factors + 2 * LPG_GEMM_TILE_N * 4;
+  p->experts = p->factors + 2 * LPG_GEMM_TILE_N * 4 + (paired ? LPG_BIASES_BEHIND * 4 : 0);
   p->sums = p->experts + lpg_expert_rows_bytes(experts);
   p->scales = p->sums;
   if (p->at_once == 1) { /* a warp's sums of a few rows of X; of parts they lie where the stages were */
@@ -218,6 +218,7 @@ static const lpg_gemm_tile work_tiles[] = {
 typedef struct gemm_state {
   lpg_gemm_scales mode;
   int parts;       /* of K; 0: any number */
+  int paired;
   int x_is_mapped; /* TMA can read X */
   lpg_expected_rows rows;
   gemm_speed speed;
@@ -238,6 +239,7 @@ static void begin_parts(const lpg_problem *problem, const lpg_device *device, in
   s->mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
   s->parts = parts;
   s->rows = lpg_expected_rows_of(problem->experts && problem->slots > 0 ? problem->slots : problem->m, problem->experts);
+  s->paired = problem->paired;
   s->x_is_mapped = !problem->x_unaligned || lpg_x_copy_bytes(problem, 2) > 0;
 }
 
@@ -275,7 +277,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
 
 static int lay_out(const lpg_device *device, const void *state, void *plan) {
   const gemm_state *s = state;
-  return place(&((lpg_gemm_planned *)plan)->plan, &s->kind, s->rows.experts, device->shared_memory);
+  return place(&((lpg_gemm_planned *)plan)->plan, &s->kind, s->rows.experts, s->paired, device->shared_memory);
 }
 
 /* ---- batch invariance: the parts of K must not depend on M ---- */

@@ -32,8 +32,8 @@ __device__ inline uint2 two_parts(float first, float second) {
   return make_uint2(two, X::round_two(first - X::widen((uint16_t)two), second - X::widen((uint16_t)(two >> 16))));
 }
 
-/* What a row's sums are multiplied by before the epilogue: the row's scale, or the inverse of its power of two; and of
- * an expert what the epilogue has of one matrix. */
+/* What a row's sums are multiplied by before the epilogue: the row's scale, or the inverse of its power of two; of an
+ * expert, and of pairs, also what the epilogue multiplies by otherwise. */
 template <class T>
 __device__ inline float row_factor(const gemm_args &a, int row, int expert) {
   const scales_args &n = a.scale_data;
@@ -41,9 +41,9 @@ __device__ inline float row_factor(const gemm_args &a, int row, int expert) {
   if (T::prepared) return a.line_factors[row];
   float own = n.factor;
   int64_t before = 0;
-  if (T::takes_experts && a.experts.count > 0) {
+  if (T::takes_experts && (a.experts.count > 0 || a.epilogue.paired)) {
     before = expert * a.experts.stride;
-    own *= lpg_expert_scale(a.experts.headers + before);
+    own *= a.experts.count > 0 ? lpg_expert_scale(a.experts.headers + before) : a.epilogue.global_scale;
     if (a.experts.row_scales) own *= *(const float *)((const uint8_t *)(a.experts.row_scales + row) + before);
   }
   if (!n.scale_on_rows) {

@@ -200,6 +200,10 @@ static int same_desc(worker *w, const matrix *m) {
   const lpgemm_weight_desc_t *a = &info.desc, *b = &m->parts.desc;
   convert_desc_words(a, have);
   convert_desc_words(b, want);
+  if (a->experts || a->rows) {
+    return differ(w, "%s is a stack of experts or has pairs of rows in %s, and the model makes one plain matrix",
+                  m->job->name, out_of(w));
+  }
   if (a->n == b->n && a->k == b->k && a->x_k == b->x_k && strcmp(have, want) == 0) return 1;
   return differ(w, "%s is %lld x %lld of %s in %s, and the model makes %lld x %lld of %s", m->job->name,
                 (long long)a->n, (long long)a->k, have, out_of(w), (long long)b->n, (long long)b->k, want);

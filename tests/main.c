@@ -54,6 +54,7 @@ enum {
   SUITE(invariant, BOTH)      \
   SUITE(experts, BOTH)        \
   SUITE(experts_layer, BOTH)  \
+  SUITE(experts_misuse, BOTH) \
   SUITE(epilogue, BOTH)       \
   SUITE(outputs, BOTH)        \
   SUITE(activations, BOTH)    \

@@ -290,15 +290,69 @@ static void check_joined(const checkpoint_spec *spec) {
   for (int i = 0; i < 3; i++) checkpoint_free(&c[i]);
 }
 
+enum { EXPERTS = 2 };
+
+/* An expert after the other, last first: gates and ups of a stack of pairs (in_pairs), ups before gates and gates in
+ * two pieces, or one part each; with factors of rows where two parts of an expert have scales of their own. */
+static void check_stack(const checkpoint_spec *spec, int in_pairs) {
+  checkpoint c[EXPERTS][2];
+  lpgemm_weight_desc_t desc = {.size = sizeof desc};
+  lpgemm_weights_t weights = NULL;
+  const int64_t n = spec->n, k = spec->k;
+  int has_scales = 0;
+  for (int i = 0; i < EXPERTS * 2; i++) {
+    checkpoint_make(&c[i / 2][i % 2], spec);
+    has_scales |= c[i / 2][i % 2].global != 1.0f;
+    if (i % 2 == 0 || !(spec->flags & ORDERED)) continue;
+    const char *name = spec->kind == CHECKPOINT_GPTQ ? "g_idx" : "weight_g_idx";
+    lpgemm_tensor_t *to = checkpoint_tensor(&c[i / 2][1], name);
+    memcpy((void *)(uintptr_t)to->data, checkpoint_tensor(&c[i / 2][0], name)->data, to->bytes);
+  }
+  CHECK_STATUS(lpgemm_import_desc(&c[0][0].import, 1, &desc), LPGEMM_SUCCESS);
+  desc.experts = EXPERTS;
+  if (in_pairs) {
+    desc.n = 2 * n;
+    desc.rows = LPGEMM_ROWS_PAIRED;
+    if (has_scales) desc.row_scales = LPGEMM_F32, desc.global_scale = 0;
+  }
+  if (in_pairs && desc.group_n && n % desc.group_n) { /* halves of blocks: no pairs */
+    CHECK_STATUS(lpgemm_weights_create(handle, &desc, NULL, 0, &weights), LPGEMM_INVALID_ARGUMENT);
+  } else {
+    const int64_t unit = desc.group_n ? desc.group_n : in_pairs ? 8 : 16, cut = n / 2 / unit * unit;
+    CHECK_STATUS(lpgemm_weights_create(handle, &desc, NULL, 0, &weights), LPGEMM_SUCCESS);
+    for (int e = EXPERTS - 1; e >= 0; e--) {
+      lpgemm_import_t part = c[e][1].import;
+      if (in_pairs) CHECK_STATUS(lpgemm_import_rows(handle, weights, e, n, &part), LPGEMM_SUCCESS);
+      part = c[e][0].import;
+      part.n0 = cut;
+      CHECK_STATUS(lpgemm_import_rows(handle, weights, e, cut, &part), LPGEMM_SUCCESS);
+      part.n0 = 0, part.n1 = cut;
+      if (cut) CHECK_STATUS(lpgemm_import_rows(handle, weights, e, 0, &part), LPGEMM_SUCCESS);
+    }
+    CHECK_STATUS(lpgemm_weights_finish(handle, weights), LPGEMM_SUCCESS);
+    float *got = test_alloc((size_t)(EXPERTS * desc.n * k) * sizeof *got);
+    CHECK_STATUS(lpgemm_unpack_weights(handle, weights, LPGEMM_F32, got, 0), LPGEMM_SUCCESS);
+    for (int e = 0; e < EXPERTS; e++) {
+      check_values(&c[e][0], got + e * desc.n * k, 0, n, k);
+      if (in_pairs) check_values(&c[e][1], got + (e * desc.n + n) * k, 0, n, k);
+    }
+    test_free(got);
+    CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  }
+  for (int i = 0; i < EXPERTS * 2; i++) checkpoint_free(&c[i / 2][i % 2]);
+}
+
+static void check_experts(const checkpoint_spec *spec) {
+  check_stack(spec, 0);
+  check_stack(spec, 1);
+}
+
 static void random_checkpoints(void) {
   static const struct {
     const char *name;
     void (*check)(const checkpoint_spec *spec);
-  } checks[] = {{"whole", check_whole},
-                {"rows", check_rows},
-                {"columns", check_columns},
-                {"pieces", check_pieces},
-                {"joined", check_joined}};
+  } checks[] = {{"whole", check_whole},   {"rows", check_rows},     {"columns", check_columns},
+                {"pieces", check_pieces}, {"joined", check_joined}, {"experts", check_experts}};
   for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
     for (int s = 0; s < checkpoint_spec_count; s++) {
       if (test_case("import/%s/%s", checks[i].name, checkpoint_specs[s].name)) checks[i].check(&checkpoint_specs[s]);

@@ -191,6 +191,38 @@ static void stacks(void) {
   }
 }
 
+/* A container holds a stack as it holds a matrix. */
+static void container(void) {
+  if (!test_case("stacks/container")) return;
+  const char *path = "/tmp/lpgemm-test-stack.lpg";
+  lpgemm_weight_desc_t desc = with_rows(desc_of(0, 64), LPGEMM_ROWS_PAIRED, 4);
+  stack s;
+  stack_make(&s, handle, &desc, 1, 1);
+  size_t size = 0;
+  uint8_t *all = sample_blob(handle, s.weights, &size);
+  lpgemm_container_t c = NULL;
+  CHECK_STATUS(lpgemm_container_create(path, 1, &c), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_container_add_weights(c, "experts", handle, s.weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_container_finish(c), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_container_destroy(c), LPGEMM_SUCCESS);
+  lpgemm_file_t file = NULL;
+  lpgemm_tensor_t tensor;
+  CHECK_STATUS(lpgemm_file_open(path, &file), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_file_find(file, "experts", &tensor), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_file_check(file, 0), LPGEMM_SUCCESS);
+  CHECK(tensor.type == LPGEMM_BLOB && tensor.bytes == size && memcmp(tensor.data, all, size) == 0);
+  lpgemm_weights_t loaded = NULL;
+  lpgemm_weights_info_t info = {.size = sizeof info};
+  CHECK_STATUS(lpgemm_deserialize(handle, tensor.data, tensor.bytes, 0, &loaded), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_info(loaded, &info), LPGEMM_SUCCESS);
+  CHECK_INT(info.desc.experts, 4);
+  CHECK_STATUS(lpgemm_weights_destroy(loaded), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_file_close(file), LPGEMM_SUCCESS);
+  remove(path);
+  test_free(all);
+  stack_free(&s);
+}
+
 /* ---- hostile bytes ---- */
 
 static uint64_t get(const uint8_t *at, int bytes) {
@@ -361,6 +393,7 @@ void suite_stacks(void) {
   handle = sample_handle();
   pairs();
   stacks();
+  container();
   hostile();
   refusals();
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);

@@ -8,7 +8,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 /* Larger matrices than this are only validated: a blob without codes may promise 2^31 rows. */
-enum { MAX_SIDE = 4096, ROWS = 2 };
+enum { MAX_SIDE = 4096, ROWS = 2, MOST_EXPERTS = 16 };
 
 /* ---- the target ---- */
 
@@ -16,10 +16,11 @@ static void use(lpgemm_weights_t weights) {
   lpgemm_weights_info_t info = {.size = sizeof info};
   must(lpgemm_weights_info(weights, &info) == LPGEMM_SUCCESS);
   size_t n = (size_t)info.desc.n, k = (size_t)(info.desc.x_k ? info.desc.x_k : info.desc.k);
-  if (n > MAX_SIDE || k > MAX_SIDE) return;
+  const int32_t experts = info.desc.experts > 1 ? info.desc.experts : 1;
+  if (n > MAX_SIDE || k > MAX_SIDE || experts > MOST_EXPERTS) return;
   uint16_t *x = malloc(ROWS * k * sizeof *x + 1);
   float *y = malloc(ROWS * n * sizeof *y + 1);
-  uint8_t *codes = malloc(n * k + 1);
+  uint8_t *codes = malloc((size_t)experts * n * k + 1);
   must(x && y && codes);
   for (size_t i = 0; i < ROWS * k; i++) x[i] = (uint16_t)(0x3c00 + i % 64);
   must(lpgemm_unpack_weights(the_handle(), weights, LPGEMM_U8, codes, 0) == LPGEMM_SUCCESS);
@@ -30,7 +31,15 @@ static void use(lpgemm_weights_t weights) {
   args.x_type = LPGEMM_F16;
   args.y = y;
   args.y_type = LPGEMM_F32;
-  must(lpgemm_run(the_handle(), &args) == LPGEMM_SUCCESS);
+  if (experts == 1) {
+    must(lpgemm_run(the_handle(), &args) == LPGEMM_SUCCESS);
+  } else {
+    int32_t offsets[MOST_EXPERTS + 1];
+    for (int32_t e = 0; e <= experts; e++) offsets[e] = e < experts - 1 ? e % ROWS : ROWS;
+    const lpgemm_groups_t groups = {.size = sizeof groups, .offsets = offsets};
+    const lpgemm_status_t status = lpgemm_run_grouped(the_handle(), &args, &groups);
+    must(status == LPGEMM_SUCCESS || (info.desc.columns && status == LPGEMM_WORKSPACE_TOO_SMALL));
+  }
   free(x);
   free(y);
   free(codes);
@@ -73,7 +82,8 @@ static size_t relabel(uint8_t *data, size_t size, size_t max_size, unsigned seed
   lpg_content content;
   if (lpgemm_i_read_header(data, size, &packed, &content) != LPGEMM_SUCCESS) return size;
   lpgemm_weight_desc_t desc = packed.desc;
-  switch (seed % 8) {
+  switch (seed % 9) {
+    case 8: desc.rows = desc.rows ? LPGEMM_ROWS_PLAIN : LPGEMM_ROWS_PAIRED; break;
     case 0: desc.n = (int64_t)(seed >> 8) % 40; break;
     case 1: desc.k = (int64_t)(seed >> 8) % 300; break;
     case 2: desc.group_k = (int64_t)(seed >> 8) % 9 * 16; break;
@@ -105,5 +115,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     if (seed % 8 == 7) size = LPG_HEADER_BYTES + payload;
   }
   fix_hashes(data, size);
-  return size;
+  if (seed % 64 != 33 || 2 * size > max_size) return size;
+  memcpy(data + size, data, size); /* a stack of two */
+  return 2 * size;
 }

@@ -36,7 +36,8 @@ static inline void give_back(lpgemm_weights_t weights, const lpgemm_import_t *im
 
 /* Into memory that is exactly as large as codes or values are, which the caller frees; NULL if they are too many. */
 static inline void *unpack(const lpgemm_weight_desc_t *desc, lpgemm_weights_t weights, lpgemm_dtype_t type) {
-  const size_t n = (size_t)desc->n, k = (size_t)(desc->x_k ? desc->x_k : desc->k);
+  const size_t n = (size_t)desc->n * (size_t)(desc->experts > 1 ? desc->experts : 1);
+  const size_t k = (size_t)(desc->x_k ? desc->x_k : desc->k);
   if (n == 0 || k == 0 || k > MOST_CODES || n > MOST_CODES / k) return NULL;
   void *out = malloc(n * k * (size_t)lpgemm_dtype_bits(type) / 8);
   must(out && lpgemm_unpack_weights(the_handle(), weights, type, out, 0) == LPGEMM_SUCCESS);

@@ -8,9 +8,15 @@ static int is_same(const lpg_problem *a, const lpg_problem *b) {
          a->paired == b->paired && a->activation == b->activation && a->workspace == b->workspace;
 }
 
+/* Experts of a stack may differ in their global scale, and so in the kernel that takes them. */
+static uint64_t slot_of(lpgemm_weights_t weights, const lpg_problem *problem) {
+  const uint32_t scale = lpg_f32_bits(problem->weights->desc.global_scale) ^ lpg_f32_bits(1.0f);
+  return (weights->number * 7 + (uint64_t)problem->m + (scale ^ scale >> 13)) % LPG_REMEMBERED;
+}
+
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
                                   lpg_remembered **found) {
-  lpg_remembered *r = &handle->remembered[(weights->number * 7 + (uint64_t)problem->m) % LPG_REMEMBERED];
+  lpg_remembered *r = &handle->remembered[slot_of(weights, problem)];
   uint64_t tuning = lpgemm_i_tuning_version(handle->tuning);
   *found = r;
   const float global_scale = problem->weights->desc.global_scale;

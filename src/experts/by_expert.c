@@ -29,7 +29,7 @@ static lpg_call call_of_expert(const lpg_grouped *p, int64_t expert, int64_t fir
   return call;
 }
 
-lpgemm_status_t lpgemm_i_run_by_expert(lpgemm_handle_t handle, const lpg_grouped *p, void *workspace, int check_only) {
+lpgemm_status_t lpgemm_i_run_by_expert(lpgemm_handle_t handle, const lpg_grouped *p, void *workspace) {
   const lpg_call *all = &p->r.call;
   const int64_t experts = all->problem.experts;
   int64_t first = lpg_offset(all->offsets[0], 0, all->problem.m);
@@ -43,12 +43,9 @@ lpgemm_status_t lpgemm_i_run_by_expert(lpgemm_handle_t handle, const lpg_grouped
     LPG_TRY(
         lpgemm_i_choose_for_run(handle, p->r.args.weights, &call.problem, p->r.forced, &own, &kernel, &call.planned));
     const size_t needed = lpgemm_i_workspace_of(kernel, &call.problem, &handle->device);
-    LPG_CHECK(all->problem.workspace >= needed, LPGEMM_WORKSPACE_TOO_SMALL,
-              "kernel %s needs %zu bytes of workspace, and %zu are left for it; see lpgemm_workspace_size(), "
-              "lpgemm_experts_workspace() and lpgemm_set_workspace()",
-              kernel->name, needed, all->problem.workspace);
+    LPG_TRY(lpgemm_i_check_left(kernel, needed, all->problem.workspace));
     call.workspace = needed > 0 ? workspace : NULL; /* NULL: it may use memory of its own */
-    if (!check_only) LPG_TRY(kernel->launch(&call));
+    LPG_TRY(kernel->launch(&call));
   }
   return LPGEMM_SUCCESS;
 }

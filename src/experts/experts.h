@@ -11,7 +11,8 @@
 typedef struct lpg_grouped {
   lpg_request r;
   const lpg_kernel *kernel; /* NULL: each expert's rows have their own */
-  lpg_planned own;          /* room for the plan */
+  size_t needed;            /* bytes of workspace that it needs */
+  lpg_planned own;          /* the plan */
 } lpg_grouped;
 
 /* From a request that was read: checks types and sizes of a product of args.m rows. rows_of_x: 1 if X is gathered, so
@@ -28,9 +29,11 @@ lpgemm_status_t lpgemm_i_product_workspace(lpgemm_handle_t handle, const lpg_gro
 /* Multiplies: r.call is filled, r.args.m rows. */
 lpgemm_status_t lpgemm_i_run_product(lpgemm_handle_t handle, lpg_grouped *p, void *workspace);
 
-/* The same where the host reads the offsets: each expert with rows is a run of its own. check_only: chooses for all,
- * so that what is refused is refused before anything is written. */
-lpgemm_status_t lpgemm_i_run_by_expert(lpgemm_handle_t handle, const lpg_grouped *p, void *workspace, int check_only);
+/* The same where the host reads the offsets: each expert with rows is a run of its own. */
+lpgemm_status_t lpgemm_i_run_by_expert(lpgemm_handle_t handle, const lpg_grouped *p, void *workspace);
+
+/* Refuses a kernel that needs more workspace than is left for it. */
+lpgemm_status_t lpgemm_i_check_left(const lpg_kernel *kernel, size_t needed, size_t left);
 
 /* Checks arguments of a routing of at most that many tokens, and gives its layout. */
 lpgemm_status_t lpgemm_i_read_route(const lpgemm_route_args_t *from, lpgemm_route_args_t *args);

@@ -129,9 +129,6 @@ lpgemm_status_t lpgemm_run_grouped(lpgemm_handle_t handle, const lpgemm_run_args
   lpgemm_i_fill_call(handle, r);
   r->call.offsets = g.offsets;
   void *rest = handle->workspace_bytes > m.bytes ? (uint8_t *)handle->workspace + m.bytes : NULL;
-  if (handle->backend->by_expert && r->forced && *r->forced) {
-    LPG_TRY(lpgemm_i_run_by_expert(handle, &p, rest, 1));
-  }
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
   lpgemm_status_t status = r->call.skip_product ? LPGEMM_SUCCESS : prepare_x(handle, &p, &g, &m);

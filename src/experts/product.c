@@ -23,25 +23,27 @@ static lpg_problem average_problem(const lpg_problem *problem) {
   return one;
 }
 
+lpgemm_status_t lpgemm_i_check_left(const lpg_kernel *kernel, size_t needed, size_t left) {
+  LPG_CHECK(left >= needed, LPGEMM_WORKSPACE_TOO_SMALL,
+            "kernel %s needs %zu bytes of workspace, and %zu are left for it; see lpgemm_workspace_size(), "
+            "lpgemm_experts_workspace() and lpgemm_set_workspace()",
+            kernel->name, needed, left);
+  return LPGEMM_SUCCESS;
+}
+
 lpgemm_status_t lpgemm_i_choose_product(lpgemm_handle_t handle, lpg_grouped *p, size_t workspace_bytes) {
   lpg_call *call = &p->r.call;
-  const char *forced = p->r.forced;
+  const int by_expert = handle->backend->by_expert;
   call->problem.workspace = workspace_bytes;
-  p->kernel = NULL;
-  if (!handle->backend->by_expert) {
-    LPG_TRY(lpgemm_i_choose_for_run(handle, p->r.args.weights, &call->problem, forced, &p->own, &p->kernel,
-                                    &call->planned));
-    const size_t needed = lpgemm_i_workspace_of(p->kernel, &call->problem, &handle->device);
-    LPG_CHECK(workspace_bytes >= needed, LPGEMM_WORKSPACE_TOO_SMALL,
-              "kernel %s needs %zu bytes of workspace, and %zu are left for it; see lpgemm_workspace_size(), "
-              "lpgemm_experts_workspace() and lpgemm_set_workspace()",
-              p->kernel->name, needed, workspace_bytes);
-    return LPGEMM_SUCCESS;
-  }
-  const lpg_problem one = average_problem(&call->problem);
+  const lpg_problem chosen = by_expert ? average_problem(&call->problem) : call->problem;
   const lpg_kernel *kernel;
   const lpg_planned *planned;
-  return lpgemm_i_choose_for_run(handle, p->r.args.weights, &one, forced, &p->own, &kernel, &planned);
+  LPG_TRY(lpgemm_i_choose_for_run(handle, p->r.args.weights, &chosen, p->r.forced, &p->own, &kernel, &planned));
+  if (planned != &p->own) p->own = *planned; /* what is remembered may go with the next choice, that for down */
+  call->planned = &p->own;
+  p->needed = lpgemm_i_workspace_of(kernel, &chosen, &handle->device);
+  p->kernel = by_expert ? NULL : kernel;
+  return lpgemm_i_check_left(kernel, p->needed, workspace_bytes);
 }
 
 lpgemm_status_t lpgemm_i_product_workspace(lpgemm_handle_t handle, const lpg_grouped *p, size_t *bytes) {
@@ -59,10 +61,9 @@ lpgemm_status_t lpgemm_i_run_product(lpgemm_handle_t handle, lpg_grouped *p, voi
   double start = 0;
   LPG_TRY(lpgemm_i_profile_start(handle, &start));
   if (handle->backend->by_expert) {
-    LPG_TRY(lpgemm_i_run_by_expert(handle, p, workspace, 0));
+    LPG_TRY(lpgemm_i_run_by_expert(handle, p, workspace));
   } else {
-    const size_t needed = lpgemm_i_workspace_of(p->kernel, &call->problem, &handle->device);
-    call->workspace = needed > 0 ? workspace : NULL;
+    call->workspace = p->needed > 0 ? workspace : NULL;
     LPG_TRY(p->kernel->launch(call));
   }
   return lpgemm_i_profile_end(handle, &call->problem, p->kernel ? p->kernel->name : "by-expert", start);

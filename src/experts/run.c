@@ -28,11 +28,10 @@ static lpgemm_status_t check_apart(const range *a, const range *b) {
 static lpgemm_status_t check_overlap(lpgemm_handle_t handle, const lpg_layer *l) {
   const lpgemm_experts_args_t *a = &l->args;
   const int64_t m = l->route.m;
-  const uint64_t n = (uint64_t)a->down->packed.desc.n;
-  (void)n;
+  const int64_t n = a->down->packed.desc.n;
   const range x = {"x", a->x, extent(m, a->up->packed.x_k, a->ldx, a->x_type)};
-  const range y = {"y", a->y, extent(m, a->down->packed.desc.n, a->ldy, a->y_type)};
-  const range c = {"c", l->c, l->c == a->y ? 0 : extent(m, a->down->packed.desc.n, a->ldc, a->y_type)};
+  const range y = {"y", a->y, extent(m, n, a->ldy, a->y_type)};
+  const range c = {"c", l->c, l->c == a->y ? 0 : extent(m, n, a->ldc, a->y_type)};
   const range routing = {"routing", a->routing, a->routing ? l->routing.bytes : 0};
   const range workspace = {"the workspace", handle->workspace, handle->workspace_bytes};
   const range expert = {"route.expert", l->route.expert, (uint64_t)l->routing.slots * 4};
@@ -99,8 +98,7 @@ lpgemm_status_t lpgemm_run_experts(lpgemm_handle_t handle, const lpgemm_experts_
   LPG_TRY(check_pointers(handle, &l));
   LPG_TRY(lpgemm_i_fit_layer(handle, &l, &memory));
   const int64_t chunk = l.m;
-  LPG_TRY(
-      lpgemm_i_set_chunk(handle, &l, m % chunk ? m % chunk : chunk, &memory)); /* what the last one may be refused */
+  if (m % chunk) LPG_TRY(lpgemm_i_set_chunk(handle, &l, m % chunk, &memory)); /* what the last one may be refused */
   LPG_TRY(lpgemm_i_set_chunk(handle, &l, chunk, &memory));
   int32_t before;
   LPG_TRY(lpgemm_i_enter(handle, &before));
@@ -144,8 +142,10 @@ static lpgemm_status_t explain_product(lpgemm_handle_t handle, const lpg_layer *
     problem.m = lpg_ceil_div(l->slots, l->route.experts);
     problem.slots = 0;
   }
-  LPG_TRY(lpgemm_i_choose(lpgemm_i_registry, lpgemm_i_registry_count, &problem, &handle->device, handle->tuning,
-                          p->r.forced, &choice));
+  const lpgemm_status_t status = lpgemm_i_choose(lpgemm_i_registry, lpgemm_i_registry_count, &problem, &handle->device,
+                                                 handle->tuning, p->r.forced, &choice);
+  if (status != LPGEMM_SUCCESS) say(w, lpgemm_last_error());
+  LPG_TRY(status);
   const double us = choice.planned.launch.us * (handle->backend->by_expert ? l->route.experts : 1);
   snprintf(line, sizeof line, "%s: %s (n %lld, k %lld)%s by %s to %s: %s, %s, about %.1f us\n", name,
            lpgemm_dtype_name(d->type), (long long)d->n, (long long)d->k, problem.paired ? " in pairs" : "",
@@ -165,7 +165,13 @@ lpgemm_status_t lpgemm_explain_experts(lpgemm_handle_t handle, const lpgemm_expe
   writer w = {text, text_bytes, 0};
   *text = 0;
   const int64_t m = l.route.m;
-  LPG_TRY(lpgemm_i_fit_layer(handle, &l, &memory));
+  if (m == 0) {
+    say(&w, "0 tokens: nothing is launched\n");
+    return LPGEMM_SUCCESS;
+  }
+  const lpgemm_status_t fits = lpgemm_i_fit_layer(handle, &l, &memory);
+  if (fits != LPGEMM_SUCCESS) say(&w, lpgemm_last_error());
+  LPG_TRY(fits);
   snprintf(
       line, sizeof line,
       "%lld tokens, %d of %d experts each: %lld slots, expected about %.1f rows an expert; %lld tokens at once, in "
@@ -173,7 +179,6 @@ lpgemm_status_t lpgemm_explain_experts(lpgemm_handle_t handle, const lpgemm_expe
       (long long)m, l.route.top_k, l.route.experts, (long long)(m * l.route.top_k),
       (double)(m * l.route.top_k) / l.route.experts, (long long)l.m, memory.bytes);
   say(&w, line);
-  if (m == 0) return LPGEMM_SUCCESS;
   const size_t rest = handle->workspace_bytes > memory.bytes ? handle->workspace_bytes - memory.bytes : 0;
   l.up.r.call.problem.workspace = l.down.r.call.problem.workspace = rest;
   LPG_TRY(explain_product(handle, &l, &l.up, "up", &w));

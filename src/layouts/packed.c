@@ -240,7 +240,7 @@ enum { /* byte offsets; FORMAT.md has the same table */
        AT_ZERO_TYPE = 80,
        AT_SUPER_ZERO_TYPE = 84,
        AT_ZERO_CONSTANT = 88,
-       AT_GLOBAL_SCALE = 92,
+       AT_GLOBAL_SCALE = LPG_AT_GLOBAL_SCALE,
        AT_CODEBOOK = 96,
        AT_SCALE_SPAN = 160,
        AT_ROW_SCALES = 164,

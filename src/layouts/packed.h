@@ -17,7 +17,8 @@ enum {
   LPG_LAYOUT_TILE16 = 1, /* tile.h */
   LPG_HEADER_BYTES = 512,
   LPG_SECTION_ALIGN = 256,
-  LPG_MOST_EXPERTS = 4096 /* of a stack */
+  LPG_AT_GLOBAL_SCALE = 92, /* in a header: what kernels read of it */
+  LPG_MOST_EXPERTS = 4096   /* of a stack */
 };
 
 typedef enum lpg_section_id {
@@ -123,7 +124,9 @@ LPG_FN int64_t lpg_row_of_packed(const lpg_packed *packed, int64_t at) {
 }
 
 /* The global scale in a header; a stack's experts may differ in it. */
-LPG_BITS_FN float lpg_expert_scale(const uint8_t *header) { return *(const float *)(const void *)(header + 92); }
+LPG_BITS_FN float lpg_expert_scale(const uint8_t *header) {
+  return *(const float *)(const void *)(header + LPG_AT_GLOBAL_SCALE);
+}
 
 /* The row whose place the scales and zeros of a row have in their sections: its own, but for rows that share them. */
 LPG_FN int64_t lpg_scale_row(const lpg_packed *packed, int64_t row) {

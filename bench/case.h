@@ -31,7 +31,7 @@ typedef struct bench_case {
   int64_t m;
   lpgemm_weight_desc_t desc; /* with n and k */
   lpgemm_dtype_t x_type, y_type;
-  int64_t x_gap; /* elements between two rows of X */
+  int64_t x_gap;          /* elements between two rows of X */
   int32_t experts, top_k; /* EXPERTS; 0 otherwise */
   bench_routing routing;
   lpgemm_x_scale_t x_scale_mode;
@@ -100,7 +100,7 @@ typedef struct bench_result {
   bench_time baseline;     /* us is NAN: no baseline */
   char baseline_note[256]; /* why there is none */
   bench_regret regret;
-  double rms_error; /* of the sampled outputs, relative to their root mean square */
+  double rms_error;   /* of the sampled outputs, relative to their root mean square */
   double named, most; /* EXPERTS: experts that have tokens, and tokens of the one with most; means */
 } bench_result;
 

@@ -86,8 +86,8 @@ static bench_error draw_routings(layer *l, bench_result *r) {
 /* ---- stacks ---- */
 
 /* Packs every expert from the drawn rows, one row further on each. */
-static bench_error pack_stack(const layer *l, const bench_weights *from, const lpgemm_weight_desc_t *desc,
-                              void *memory, size_t bytes, lpgemm_weights_t *stack) {
+static bench_error pack_stack(const layer *l, const bench_weights *from, const lpgemm_weight_desc_t *desc, void *memory,
+                              size_t bytes, lpgemm_weights_t *stack) {
   lpgemm_handle_t handle = l->machine->handle;
   BENCH_LPGEMM(lpgemm_weights_create(handle, desc, memory, bytes, stack));
   for (int64_t e = 0; e < desc->experts; e++) {
@@ -211,8 +211,8 @@ typedef struct sample {
   int64_t expert, hidden, inter;
   double eps;
   const double *x;
-  double *h, *h_bound;                    /* [inter] */
-  double *out, *out_bound;                /* [SAMPLES] */
+  double *h, *h_bound;     /* [inter] */
+  double *out, *out_bound; /* [SAMPLES] */
 } sample;
 
 static void dot(const double *a, const double *b, int64_t k, double *sum, double *magnitudes) {

@@ -246,8 +246,8 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm",   "blas",   "pack",     "unpack", "call",
-                                              "choose", "regret", "quantize", "tables", "import", "experts"};
+static const char *const operation_names[] = {"gemm",   "blas",     "pack",   "unpack", "call",   "choose",
+                                              "regret", "quantize", "tables", "import", "experts"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }

@@ -64,15 +64,15 @@ static __global__ void __launch_bounds__(256) pairs_kernel(const __grid_constant
 
 lpgemm_status_t lpgemm_i_cuda_pair_rows(const lpg_packed *own, const uint8_t *rows, const lpg_packed *packed, int half,
                                         int64_t output, uint8_t *blob, cudaStream_t stream) {
-  constexpr int64_t most = 65535; /* rows a launch */
+  constexpr int64_t most = 65535;                                 /* rows a launch */
   const int64_t count = lpg_round_up(own->desc.n, LPG_PAIR_ROWS); /* the padding of the last tile too: it is 0 */
   const int64_t words = packed->k_tiles * lpg_lane_words(packed->bits) * 2;
   const int64_t ctas = lpg_ceil_div(words, 256 * 8);
   for (int64_t first = 0; first < count; first += most) {
     const int64_t left = count - first < most ? count - first : most;
     const lpg::pairs_args args = {*own, *packed, rows, blob, output, first, half};
-    LPG_TRY(lpg::launch((const void *)lpg::pairs_kernel,
-                        dim3((unsigned)(ctas > 0 ? ctas : 1), (unsigned)left), 256, 0, stream, args));
+    LPG_TRY(lpg::launch((const void *)lpg::pairs_kernel, dim3((unsigned)(ctas > 0 ? ctas : 1), (unsigned)left), 256, 0,
+                        stream, args));
   }
   return LPGEMM_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* Routing: a stable counting sort of slots by expert.
  *
- *   a warp has slots that follow one another, 32 a round: lanes with the same expert find one another by match.sync, and
- *   the warp's own counts say how many there were before
- *   the counts of the warps, added up in their order, and those of the experts say where each slot goes
+ *   a warp has slots that follow one another, 32 a round: lanes with the same expert find one another by match.sync,
+ * and the warp's own counts say how many there were before the counts of the warps, added up in their order, and those
+ * of the experts say where each slot goes
  *
  * One CTA up to 4096 slots. Beyond, a CTA a part: one launch counts, the second adds up the counts of all parts and
  * sorts its part, a chunk of slots after the other. Nothing is added by atomics where order matters. */
@@ -25,7 +25,10 @@ struct route_memory {
   uint16_t *counts;          /* [warps][experts] */
 
   __device__ route_memory(uint8_t *memory, int experts)
-      : start((int *)memory), chunk(start + experts + 1), sums(chunk + experts), counts((uint16_t *)(sums + most_warps)) {}
+      : start((int *)memory),
+        chunk(start + experts + 1),
+        sums(chunk + experts),
+        counts((uint16_t *)(sums + most_warps)) {}
 
   static size_t bytes(int experts, int warps) {
     return (size_t)(2 * experts + 1 + most_warps) * sizeof(int) + (size_t)warps * (size_t)experts * sizeof(uint16_t);

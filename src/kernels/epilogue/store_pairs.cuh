@@ -58,9 +58,8 @@ __device__ inline void store_outputs(const epilogue_args &e, int64_t m, int colu
   const int64_t at = m * e.ldy + column;
   if (lpg_bytes(e.y_type) == 2 && column + 4 <= outputs && ((uintptr_t)e.y + at * 2) % 8 == 0) {
     const bool f16 = e.y_type == LPGEMM_F16;
-    *(uint2 *)((uint16_t *)e.y + at) =
-        make_uint2(f16 ? f16_x::round_two(v[0], v[1]) : bf16_x::round_two(v[0], v[1]),
-                   f16 ? f16_x::round_two(v[2], v[3]) : bf16_x::round_two(v[2], v[3]));
+    *(uint2 *)((uint16_t *)e.y + at) = make_uint2(f16 ? f16_x::round_two(v[0], v[1]) : bf16_x::round_two(v[0], v[1]),
+                                                  f16 ? f16_x::round_two(v[2], v[3]) : bf16_x::round_two(v[2], v[3]));
     return;
   }
 #pragma unroll

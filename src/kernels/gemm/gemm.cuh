@@ -200,7 +200,7 @@ struct consumer_warp {
  * fall idle between stages. */
 template <class T, class Work>
 __device__ __forceinline__ void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
-                                     consumer_warp<typename T::whole> &own, uint8_t *memory) {
+                                              consumer_warp<typename T::whole> &own, uint8_t *memory) {
   const auto &parts = own.parts;
   auto &weights = own.weights;
   auto &place = own.place;

@@ -23,8 +23,8 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
   a.x = (const uint16_t *)call.x;
   a.stage_groups = lpg_gemm_stage_groups(&weights, T::stage_k);
   a.epilogue = make_epilogue(call);
-  a.experts = {call.problem.experts, (int32_t)call.bias_stride, call.offsets,
-               call.blob,            call.row_scales,           (int64_t)call.stride};
+  a.experts = {call.problem.experts, (int32_t)call.bias_stride, call.offsets, call.blob,
+               call.row_scales,      (int64_t)call.stride};
   if (!call.skip_product) {
     a.x_has_map = lpg_x_has_map(&call);
     if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, T::box_tokens, &a.x_map));

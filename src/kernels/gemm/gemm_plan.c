@@ -217,7 +217,7 @@ static const lpg_gemm_tile work_tiles[] = {
 
 typedef struct gemm_state {
   lpg_gemm_scales mode;
-  int parts;       /* of K; 0: any number */
+  int parts; /* of K; 0: any number */
   int paired;
   int x_is_mapped; /* TMA can read X */
   lpg_expected_rows rows;
@@ -238,7 +238,8 @@ static void begin_parts(const lpg_problem *problem, const lpg_device *device, in
   s->speed.alu = lpgemm_i_alu_speed(device);
   s->mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
   s->parts = parts;
-  s->rows = lpg_expected_rows_of(problem->experts && problem->slots > 0 ? problem->slots : problem->m, problem->experts);
+  s->rows =
+      lpg_expected_rows_of(problem->experts && problem->slots > 0 ? problem->slots : problem->m, problem->experts);
   s->paired = problem->paired;
   s->x_is_mapped = !problem->x_unaligned || lpg_x_copy_bytes(problem, 2) > 0;
 }

@@ -64,13 +64,13 @@ lpgemm_status_t lpgemm_i_cuda_map_codes(const lpg_call *call, int vectors, int r
   const cuuint64_t row_bytes = (cuuint64_t)(packed->k_tiles * lpg_tile_bytes(packed->bits));
   const cuuint32_t words = LPG_VECTOR_BYTES / 4;
   const int is_stack = call->problem.experts > 0;
-  const description d = {CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                         CU_TENSOR_MAP_SWIZZLE_NONE,
-                         with_experts ? 4 : 3,
-                         {words, row_bytes / LPG_VECTOR_BYTES, (cuuint64_t)packed->row_tiles,
-                          (cuuint64_t)(is_stack ? call->problem.experts : 1)},
-                         {LPG_VECTOR_BYTES, row_bytes,
-                          is_stack ? (cuuint64_t)call->stride : row_bytes * (cuuint64_t)packed->row_tiles},
-                         {words, (cuuint32_t)vectors, (cuuint32_t)row_tiles, 1}};
+  const description d = {
+      CU_TENSOR_MAP_DATA_TYPE_UINT32,
+      CU_TENSOR_MAP_SWIZZLE_NONE,
+      with_experts ? 4 : 3,
+      {words, row_bytes / LPG_VECTOR_BYTES, (cuuint64_t)packed->row_tiles,
+       (cuuint64_t)(is_stack ? call->problem.experts : 1)},
+      {LPG_VECTOR_BYTES, row_bytes, is_stack ? (cuuint64_t)call->stride : row_bytes * (cuuint64_t)packed->row_tiles},
+      {words, (cuuint32_t)vectors, (cuuint32_t)row_tiles, 1}};
   return encode("the weights", call->section[LPG_SECTION_CODES], &d, map);
 }

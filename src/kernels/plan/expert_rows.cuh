@@ -1,5 +1,5 @@
-/* The rows of X of the experts of a stack, which only the device knows: for each expert, in shared memory, how many work
- * tiles along M and how many rows of X are before its own. */
+/* The rows of X of the experts of a stack, which only the device knows: for each expert, in shared memory, how many
+ * work tiles along M and how many rows of X are before its own. */
 #pragma once
 
 #include "partition.h"

@@ -102,6 +102,9 @@ static const row rows[] = {
      .activation = LPGEMM_ACTIVATION_RELU},
     {WIDE, "the GPU has too little shared memory for it", &cramped},
 
+    /* generic_plan.c */
+    {"generic.w4.any.64x64.sm80", "shared memory has no room for so many experts", &cramped, .experts = 8},
+
     /* dequant_plan.c, dequant_expand.c */
     {DENSE, "it expands the weights, which takes 33 rows to pay", .m = 32},
     {DENSE, "its sums are no integers", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .y = LPGEMM_I32},

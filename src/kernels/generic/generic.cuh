@@ -19,6 +19,7 @@
 #include "../epilogue/store_pairs.cuh"
 #include "../operand/scales_any.cuh"
 #include "../plan/expert_rows.cuh"
+#include "generic_plan.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -60,6 +61,7 @@ struct generic_shape {
   static constexpr int split_k = threads / (blocks_w * blocks_x);
   static constexpr size_t shared_bytes = (256 + chunk_k * (w_stride + x_stride)) * sizeof(float);
   static_assert(threads % (blocks_w * blocks_x) == 0, "the blocks must divide the threads");
+  static_assert(shared_bytes + sizeof(generic_args) <= LPG_GENERIC_SHARED, "the planner knows how much it is");
   static_assert(chunk_k * (w_stride + x_stride) >= split_k * tile_n * tile_m, "the sums reuse the operands' memory");
   static_assert(chunk_k % split_k == 0 && chunk_k / split_k <= 128, "integer sums of a chunk must be exact in fp32");
 };
@@ -388,12 +390,13 @@ static lpgemm_status_t run_generic(const lpg_call *call) {
 }
 
 template <int Bits, int Rows, int TileM>
-static lpgemm_status_t load_generic() {
+static lpgemm_status_t load_generic(const lpg_device *device) {
   constexpr int row_tiles = Rows / LPG_TILE_ROWS;
   constexpr size_t bytes = generic_shape<row_tiles, TileM>::shared_bytes;
   LPG_TRY(allow_shared((const void *)generic_kernel<Bits, row_tiles, TileM>, bytes));
-  return allow_shared((const void *)generic_stack_kernel<Bits, row_tiles, TileM>,
-                      bytes + (size_t)lpg_expert_rows_bytes(LPG_MOST_EXPERTS));
+  const size_t most = bytes + (size_t)lpg_expert_rows_bytes(LPG_MOST_EXPERTS);
+  const size_t room = (size_t)device->shared_memory - sizeof(generic_args);
+  return allow_shared((const void *)generic_stack_kernel<Bits, row_tiles, TileM>, most < room ? most : room);
 }
 
 }  // namespace
@@ -402,4 +405,6 @@ static lpgemm_status_t load_generic() {
 /* A line of a generated file. */
 #define LPG_GENERIC(symbol, bits, rows, columns)                                                                  \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_generic<bits, rows, columns>(call); } \
-  extern "C" lpgemm_status_t symbol##_load(const lpg_device *) { return lpg::load_generic<bits, rows, columns>(); }
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                                            \
+    return lpg::load_generic<bits, rows, columns>(device);                                                        \
+  }

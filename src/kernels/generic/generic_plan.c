@@ -3,6 +3,7 @@
 
 #include "../plan/partition.h"
 #include "../plan/rates.h"
+#include "generic_plan.h"
 
 /* H200, 2026-11-20, u4 with groups of 128, m = 1 and 4096: microseconds of a call that does next to nothing; weights
  * that an SM dequantises and products that it adds up, a microsecond. And the products of a CTA that has an SM to
@@ -12,6 +13,13 @@ typedef struct generic_cost {
   double start, dequantise, multiply, alone;
 } generic_cost;
 static const generic_cost small_tiles = {4.0, 4000.0, 9000.0, 9000.0}, large_tiles = {4.0, 800.0, 77000.0, 30000.0};
+
+/* The smaller of the two always has room, on every GPU that there is. */
+static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  const int64_t needed = LPG_GENERIC_SHARED + lpg_expert_rows_bytes(problem->experts);
+  if (self->tile_n < 64 || !problem->experts || device->shared_memory >= needed) return NULL;
+  return "shared memory has no room for so many experts";
+}
 
 static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
                double *ns) {
@@ -40,7 +48,8 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
 }
 
 #define PLANNER(rows_w, rows_x, costs)                                                                     \
-  const lpg_planner lpgemm_i_generic_##rows_w##x##rows_x##_planner = {.cut = cut,                          \
+  const lpg_planner lpgemm_i_generic_##rows_w##x##rows_x##_planner = {.refuses = refuses,                  \
+                                                                      .cut = cut,                          \
                                                                       .finish = finish,                    \
                                                                       .no_plan = "",                       \
                                                                       .mma = LPG_MMA_NONE,                 \

@@ -16,8 +16,12 @@ typedef enum bench_operation {
   BENCH_REGRET,   /* the automatic choice beside every kernel that may be chosen */
   BENCH_QUANTIZE, /* lpgemm_quantize_activations(), n rows of k columns */
   BENCH_TABLES,   /* lpgemm_lut_precompute() */
-  BENCH_IMPORT    /* lpgemm_import_weights() from memory of the backend's kind */
+  BENCH_IMPORT,   /* lpgemm_import_weights() from memory of the backend's kind */
+  BENCH_EXPERTS   /* lpgemm_run_experts(): desc is that of an expert's gate and up */
 } bench_operation;
+
+/* How tokens choose their experts: evenly, by Zipf's law, or all the same ones. */
+typedef enum bench_routing { BENCH_UNIFORM, BENCH_ZIPF, BENCH_SAME } bench_routing;
 
 typedef struct bench_case {
   char name[160];   /* unique in its suite */
@@ -27,7 +31,9 @@ typedef struct bench_case {
   int64_t m;
   lpgemm_weight_desc_t desc; /* with n and k */
   lpgemm_dtype_t x_type, y_type;
-  int64_t x_gap; /* elements between two rows of X */
+  int64_t x_gap;          /* elements between two rows of X */
+  int32_t experts, top_k; /* EXPERTS; 0 otherwise */
+  bench_routing routing;
   lpgemm_x_scale_t x_scale_mode;
   int batch_invariant;
   int gives_tables;                 /* GEMM: X comes as lookup tables, made before */
@@ -94,7 +100,8 @@ typedef struct bench_result {
   bench_time baseline;     /* us is NAN: no baseline */
   char baseline_note[256]; /* why there is none */
   bench_regret regret;
-  double rms_error; /* of the sampled outputs, relative to their root mean square */
+  double rms_error;   /* of the sampled outputs, relative to their root mean square */
+  double named, most; /* EXPERTS: experts that have tokens, and tokens of the one with most; means */
 } bench_result;
 
 static inline double bench_efficiency(const bench_result *r) { return r->limit_us / r->time.us; }

@@ -116,6 +116,11 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   put_number(file, "tflops", bench_tflops(c, r), ", ");
   put_number(file, "rms_error", r->rms_error, ",\n     ");
   if (c->operation == BENCH_REGRET) put_regret(file, c, r);
+  if (c->operation == BENCH_EXPERTS) {
+    fprintf(file, "\"experts\": %d, \"top_k\": %d, ", c->experts, c->top_k);
+    put_number(file, "named", r->named, ", ");
+    put_number(file, "most", r->most, ",\n     ");
+  }
   put_text(file, "checked", r->checked, ", ");
   put_text(file, "error", r->error, "}");
 }

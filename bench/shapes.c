@@ -19,11 +19,14 @@ static bench_error read_list(const char *data, const char *list, bench_shapes *s
   BENCH_CHECK(file, "cannot open %s: --data must name the folder that holds tests/shapes", path);
   bench_error error = NULL;
   while (!error && fgets(line, sizeof line, file)) {
-    bench_shape shape;
+    bench_shape shape = {.experts = 0};
     long long n, k;
-    if (line[0] == '#' || sscanf(line, "%63s %lld %lld", shape.name, &n, &k) != 3) continue;
+    int experts = 0, top_k = 0;
+    if (line[0] == '#' || sscanf(line, "%63s %lld %lld %d %d", shape.name, &n, &k, &experts, &top_k) < 3) continue;
     shape.n = n;
     shape.k = k;
+    shape.experts = experts;
+    shape.top_k = top_k;
     error = bench_add_shape(shapes, &shape);
   }
   fclose(file);
@@ -33,7 +36,8 @@ static bench_error read_list(const char *data, const char *list, bench_shapes *s
 bench_error bench_read_shapes(const char *data, bench_shapes *shapes) {
   *shapes = (bench_shapes){NULL, 0};
   BENCH_TRY(read_list(data, "model.txt", shapes));
-  return read_list(data, "papers.txt", shapes);
+  BENCH_TRY(read_list(data, "papers.txt", shapes));
+  return read_list(data, "experts.txt", shapes);
 }
 
 void bench_free_shapes(bench_shapes *shapes) { free(shapes->shape); }
@@ -51,6 +55,7 @@ int bench_next_shape(const bench_shapes *shapes, const char *pattern, int *at, b
     snprintf(found->name, sizeof found->name, "%s", pattern);
     found->n = n;
     found->k = k;
+    found->experts = found->top_k = 0;
     return (*at)++ == 0;
   }
   while (*at < shapes->count) {

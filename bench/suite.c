@@ -135,6 +135,14 @@ static bench_error set_tables(bench_case *c, const char *text) {
   return read_word(text, words, 2, &c->gives_tables);
 }
 
+static bench_error set_routing(bench_case *c, const char *text) {
+  static const char *const words[] = {"uniform", "zipf", "same"};
+  int word;
+  BENCH_TRY(read_word(text, words, 3, &word));
+  c->routing = (bench_routing)word;
+  return NULL;
+}
+
 static bench_error set_from(bench_case *c, const char *text) {
   static const char *const words[] = {"bytes", "bits"};
   int word;
@@ -212,6 +220,7 @@ static const struct {
     {"x_scale", "x-scale-", set_x_scale},
     {"invariant", "invariant-", set_invariant},
     {"tables", "tables-", set_tables},
+    {"routing", "", set_routing},
     {"kernel", "", set_kernel},
     {"baseline", "against-", set_baseline},
     {"threads", "threads-", set_threads},
@@ -237,8 +246,8 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm",   "blas",   "pack",     "unpack", "call",
-                                              "choose", "regret", "quantize", "tables", "import"};
+static const char *const operation_names[] = {"gemm",   "blas",     "pack",   "unpack", "call",   "choose",
+                                              "regret", "quantize", "tables", "import", "experts"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }
@@ -309,8 +318,13 @@ static bench_error make_case(const suite_line *line, const bench_shape *shape, i
   int chosen[KEYS];
   choose(line, index, chosen);
   *c = (bench_case){.operation = line->operation, .desc = {.size = sizeof c->desc}};
-  c->desc.n = shape->n;
+  const int is_layer = c->operation == BENCH_EXPERTS;
+  BENCH_CHECK(is_layer == (shape->experts > 0), "%s is %s", shape->name,
+              is_layer ? "one matrix, and not a layer of experts" : "a layer of experts, for the operation experts");
+  c->desc.n = is_layer ? 2 * shape->n : shape->n;
   c->desc.k = shape->k;
+  c->experts = shape->experts;
+  c->top_k = shape->top_k;
   c->m = 1;
   c->within = 4;
   c->use = "";

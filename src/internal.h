@@ -73,6 +73,7 @@ struct lpg_problem {
   int32_t experts, top_k;
   int64_t slots;
   int paired;       /* rows of W are pairs of gate and up: a row of Y has half as many numbers */
+  lpgemm_activation_t activation; /* of pairs; 0 otherwise */
   int tables;       /* X comes as lookup tables */
   int x_unaligned;  /* X's rows do not begin at multiples of 16 bytes: TMA cannot read them */
   size_t workspace; /* bytes that a kernel may use: without them it is not chosen */

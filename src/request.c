@@ -247,6 +247,7 @@ lpgemm_status_t lpgemm_i_make_problem(lpgemm_handle_t handle, lpg_request *r, co
   p->batch_invariant = a->batch_invariant;
   p->tables = a->tables != NULL;
   p->paired = packed->desc.rows == LPGEMM_ROWS_PAIRED;
+  p->activation = p->paired ? a->activation : LPGEMM_ACTIVATION_NONE;
   p->workspace = SIZE_MAX;
   r->forced = a->kernel ? a->kernel : handle->forced_kernel;
   r->rows_at_once = a->m;

@@ -30,6 +30,7 @@ ALLOWED = {
     "src/cpu/routing.c": PART + ["src/experts/routing.h"],
     "src/cpu/backend.c": PART + ["src/pack/pack.h", "src/lut/lut.h"],  # the table of all that the backend does
     "src/experts/": PART + ["src/request.h", "src/dispatch/dispatch.h"],  # layers: whatever the backend
+    "src/experts/gpu/": CUDA + SHARED + ["src/experts/routing.h"],
     "src/dispatch/": PART,
     "src/import/": CUDA + ["src/pack/", "src/cpu/cpu.h"],  # reads and packs bands on the pool's threads
     "src/files/": PART,  # nothing of handles' insides, no GPU: what the public calls take

@@ -14,8 +14,9 @@ typedef struct row {
   lpgemm_dtype_t x, y;
   int64_t m;
   uint32_t span;
-  int tables, invariant;
+  int tables, invariant, experts;
   lpgemm_level_t level; /* EXACT */
+  lpgemm_activation_t activation;
 } row;
 
 static lpg_device cramped; /* little shared memory */
@@ -56,6 +57,8 @@ static const row rows[] = {
      .x = LPGEMM_UINT(4)},
     {WIDE, "it does not take groups of this size", .d.group_k = 48},
     {OCTETS, "it does not take scales that rows share", .d.group_n = 128, .x = LPGEMM_I8},
+    {DENSE, "it does not take stacks of experts", .experts = 8},
+    {DENSE, "it does not take pairs of rows", .d.rows = LPGEMM_ROWS_PAIRED},
     {WIDE, "it does not take activations of this type", .x = LPGEMM_F32},
     {WIDE, "it does not write outputs of this type", .y = LPGEMM_I32},
     {DENSE_I8, "int32 output needs integer weights, integer activations, integer zeros and no scales", .x = LPGEMM_I8,
@@ -91,7 +94,16 @@ static const row rows[] = {
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .n = 80000, .k = 16384}},
     {WIDE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
     {WIDE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
+    {WIDE, "it takes no experts and no pairs of rows with such weights and scales", .d.group_n = 128, .experts = 8},
+    {"gemm.u3.f16.256x128.sm90a", "it takes no experts and no pairs of rows with such weights and scales",
+     .d = {.type = LPGEMM_UINT(3), .rows = LPGEMM_ROWS_PAIRED}},
+    {WIDE, "it takes at most 1024 experts", .experts = 1025},
+    {WIDE, "it takes pairs of rows with SILU and GELU_TANH only", .d.rows = LPGEMM_ROWS_PAIRED,
+     .activation = LPGEMM_ACTIVATION_RELU},
     {WIDE, "the GPU has too little shared memory for it", &cramped},
+
+    /* generic_plan.c */
+    {"generic.w4.any.64x64.sm80", "shared memory has no room for so many experts", &cramped, .experts = 8},
 
     /* dequant_plan.c, dequant_expand.c */
     {DENSE, "it expands the weights, which takes 33 rows to pay", .m = 32},
@@ -222,6 +234,10 @@ static void make_row(problem *q, const row *r) {
   q->p.tables = r->tables;
   q->p.batch_invariant = r->invariant;
   q->p.level = r->level;
+  q->p.experts = r->experts;
+  q->p.slots = r->experts ? q->p.m : 0;
+  q->p.paired = d.rows == LPGEMM_ROWS_PAIRED;
+  q->p.activation = r->activation;
 }
 
 /* Why it cannot do the problem, else why only its name or a tuning file makes it do so. */

@@ -301,8 +301,33 @@ static lpgemm_status_t gather(lpgemm_handle_t handle, const lpg_packed *packed, 
   return lpgemm_i_cuda_gather_x(&handle->device, packed, m, x, x_type, ldx, order, out, ldo, handle->stream);
 }
 
+/* ---- mixtures of experts ---- */
+
+static lpgemm_status_t pair_rows(lpgemm_handle_t handle, const lpg_packed *own, const uint8_t *rows,
+                                 const lpg_packed *packed, int half, int64_t output, uint8_t *blob) {
+  return lpgemm_i_cuda_pair_rows(own, rows, packed, half, output, blob, stream_of(handle));
+}
+
+static lpgemm_status_t route(lpgemm_handle_t handle, const lpg_route *args) {
+  return lpgemm_i_cuda_route(&handle->device, args, stream_of(handle));
+}
+
+static lpgemm_status_t gather_rows(lpgemm_handle_t handle, const lpg_gather *args) {
+  return lpgemm_i_cuda_gather_rows(&handle->device, args, stream_of(handle));
+}
+
+static lpgemm_status_t combine(lpgemm_handle_t handle, const lpg_combine *args) {
+  return lpgemm_i_cuda_combine(&handle->device, args, stream_of(handle));
+}
+
 static lpgemm_status_t prepare(void) {
+  int device, shared_memory;
+  LPG_CUDA(cudaGetDevice(&device));
+  LPG_CUDA(cudaDeviceGetAttribute(&shared_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   LPG_TRY(lpgemm_i_cuda_prepare_activations());
+  LPG_TRY(lpgemm_i_cuda_load_route(shared_memory));
+  LPG_TRY(lpgemm_i_cuda_load_gather_rows());
+  LPG_TRY(lpgemm_i_cuda_load_combine());
   return lpgemm_i_cuda_load_gather_x();
 }
 
@@ -329,11 +354,15 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .begin = begin,
     .pack_rows = pack_rows,
     .import_rows = lpgemm_i_cuda_import_rows,
+    .pair_rows = pair_rows,
     .finish = finish,
     .quantize = quantize,
     .unpack = unpack,
     .unpack_part = unpack_part,
     .quantize_activations = quantize_activations,
     .gather = gather,
+    .route = route,
+    .gather_rows = gather_rows,
+    .combine = combine,
     .lut_build = lut_build,
 };

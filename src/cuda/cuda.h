@@ -46,6 +46,17 @@ lpgemm_status_t lpgemm_i_cuda_quantize_activations(const lpg_device *device, int
 /* Loads its kernels on the current device, so that the first call may be captured. */
 lpgemm_status_t lpgemm_i_cuda_prepare_activations(void);
 
+/* lpg_backend.pair_rows; and of mixtures of experts route, gather_rows and combine. */
+lpgemm_status_t lpgemm_i_cuda_pair_rows(const lpg_packed *own, const uint8_t *rows, const lpg_packed *packed, int half,
+                                        int64_t output, uint8_t *blob, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_route(const lpg_device *device, const lpg_route *route, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_gather_rows(const lpg_device *device, const lpg_gather *gather, cudaStream_t stream);
+lpgemm_status_t lpgemm_i_cuda_combine(const lpg_device *device, const lpg_combine *combine, cudaStream_t stream);
+/* Loads their kernels on the current device. shared_memory: the most that a CTA may have. */
+lpgemm_status_t lpgemm_i_cuda_load_route(int shared_memory);
+lpgemm_status_t lpgemm_i_cuda_load_gather_rows(void);
+lpgemm_status_t lpgemm_i_cuda_load_combine(void);
+
 /* Fills lpg_device.clusters for the current device. */
 lpgemm_status_t lpgemm_i_cuda_count_clusters(int64_t shared_memory, int32_t clusters[LPG_CLUSTER_MOST + 1]);
 
@@ -57,10 +68,8 @@ namespace { /* nothing here is a symbol of the library */
 
 /* Launches kernel(args) without touching nvcc's host stub, in clusters of so many blocks. `follows`: it waits for the
  * kernel before by itself (prim/follow.cuh), so that its blocks may start while that one ends; for 9.0 and later. */
-template <class Args>
-static inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster, int threads,
-                                             size_t shared_bytes, void *stream, const Args &args,
-                                             bool follows = false) {
+static inline lpgemm_status_t launch_with(const void *kernel, dim3 grid, int cluster, int threads, size_t shared_bytes,
+                                          void *stream, void **pointers, bool follows) {
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attributes[2] = {};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -73,15 +82,29 @@ static inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int 
   config.blockDim = dim3((unsigned)threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = (cudaStream_t)stream;
-  void *pointers[] = {const_cast<Args *>(&args)};
   LPG_CUDA(cudaLaunchKernelExC(&config, kernel, pointers));
   return LPGEMM_SUCCESS;
+}
+
+template <class Args>
+static inline lpgemm_status_t launch_cluster(const void *kernel, dim3 grid, int cluster, int threads,
+                                             size_t shared_bytes, void *stream, const Args &args,
+                                             bool follows = false) {
+  void *pointers[] = {const_cast<Args *>(&args)};
+  return launch_with(kernel, grid, cluster, threads, shared_bytes, stream, pointers, follows);
 }
 
 template <class Args>
 static inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t shared_bytes, void *stream,
                                      const Args &args) {
   return launch_cluster(kernel, grid, 1, threads, shared_bytes, stream, args);
+}
+
+template <class Args, class More>
+static inline lpgemm_status_t launch(const void *kernel, dim3 grid, int threads, size_t shared_bytes, void *stream,
+                                     const Args &args, const More &more) {
+  void *pointers[] = {const_cast<Args *>(&args), const_cast<More *>(&more)};
+  return launch_with(kernel, grid, 1, threads, shared_bytes, stream, pointers, false);
 }
 
 /* Loads a kernel on the current device and lets it use that much dynamic shared memory. */

@@ -59,9 +59,9 @@ __device__ inline void stage_codes(const unpack_args &a, int64_t row_tile, int64
   }
 }
 
-/* 16 columns, which lie in one group, of one row. */
+/* 16 columns, which lie in one group, of one row of the output. */
 __device__ inline void store_values(const unpack_args &a, const uint8_t *codes, int64_t row, int64_t k, int count) {
-  const lpg_group_terms g = lpg_terms_at(&a.packed, a.blob, row, k);
+  const lpg_group_terms g = lpg_terms_at(&a.packed, a.blob, lpg_packed_row(&a.packed, row), k);
   for (int i = 0; i < count; i++) {
     const int64_t column = a.order ? a.order[k + i] : k + i;
     lpg_store_f64(a.out_type, a.out, row * a.ldo + column, lpg_weight_value(&g, codes[i]));
@@ -142,7 +142,7 @@ __device__ inline void stage_groups(const unpack_args &a, int64_t row_tile, int6
   const int count = (int)(end - first);
   for (int i = threadIdx.x; i < LPG_TILE_ROWS * count; i += 256) {
     const int64_t row = row_tile * LPG_TILE_ROWS + i / count, j = first + i % count;
-    if (row >= a.packed.desc.n) continue;
+    if (lpg_row_of_packed(&a.packed, row) < 0) continue;
     const lpg_group_terms g = lpg_terms_at(&a.packed, a.blob, row, j * a.packed.group.k);
     groups[i / count * max_groups + i % count] = make_float2(g.scale, g.zero);
   }
@@ -167,8 +167,8 @@ __global__ void __launch_bounds__(256, Output == values_out ? 3 : 6) unpack_kern
   const uint32_t group_k = (uint32_t)a.packed.group.k, first_group = (uint32_t)k0 / group_k;
   for (int i = threadIdx.x; i < LPG_TILE_ROWS * chunk_k / 16; i += 256) {
     const int r = i / (chunk_k / 16), c = i % (chunk_k / 16) * 16;
-    const int64_t row = row_tile * LPG_TILE_ROWS + r, k = k0 + c;
-    if (row >= a.packed.desc.n || k >= a.packed.desc.k) continue;
+    const int64_t row = lpg_row_of_packed(&a.packed, row_tile * LPG_TILE_ROWS + r), k = k0 + c;
+    if (row < 0 || k >= a.packed.desc.k) continue;
     const int count = (int)min((int64_t)16, a.packed.desc.k - k);
     const uint8_t *codes = staged + r * row_bytes + c;
     float2 group = {};

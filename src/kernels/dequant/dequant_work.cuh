@@ -108,6 +108,7 @@ __device__ inline void convert_sums(const dequant_args &, const dequant_sums<T, 
 
 /* The work tiles of a cluster. Its CTAs: split_k for the first rows of X, then split_k for the next rows of X. */
 struct dequant_work {
+  static constexpr bool is_placed = false;
   tile_bands<LPG_DEQUANT_BAND> bands;
   int tiles, first_n_tile, multicast, split_k;
   int stride;                /* clusters of the grid; each takes every stride-th work tile */

@@ -23,6 +23,8 @@ struct epilogue_args {
   int skip_product;
   int only_scales; /* Y = alpha * global_scale * x_scale * sum with alpha from the host: the common case */
   int only_sums;   /* the same, perhaps with beta * C and a bias; beta from the host */
+  int paired;      /* rows of W are gates and ups of outputs: store_pairs.cuh */
+  lpg_gate gate;
   float alpha, beta, global_scale;
   const void *device_alpha, *device_beta;
 };
@@ -47,7 +49,13 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.global_scale = call.problem.weights->desc.global_scale;
   e.device_alpha = call.device_alpha;
   e.device_beta = call.device_beta;
-  e.only_sums = !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f &&
+  e.paired = call.problem.paired;
+  e.gate = call.gate;
+  if (call.problem.experts > 0) { /* each has its own: kernels of stacks put it on the rows' factors */
+    e.global_scale = 1.0f;
+    e.row_scales = NULL;
+  }
+  e.only_sums = !e.paired && !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f &&
                 e.activation == LPGEMM_ACTIVATION_NONE && !e.row_scales;
   e.only_scales = e.only_sums && !e.c && !e.bias;
   return e;
@@ -117,7 +125,10 @@ struct column_epilogue {
   float alpha, beta, bias, scale; /* scale: of the whole matrix and of the row of W */
   bool product, adds_c;
 
-  __device__ column_epilogue(const epilogue_args &e, int64_t n)
+  __device__ column_epilogue(const epilogue_args &e, int64_t n) : column_epilogue(e, n, n) {}
+
+  /* bias_row: where the column's bias lies. */
+  __device__ column_epilogue(const epilogue_args &e, int64_t n, int64_t bias_row)
       : e(e), n(n), alpha(e.alpha), beta(0.0f), bias(0.0f), scale(e.global_scale) {
     product = true;
     adds_c = false;
@@ -126,7 +137,7 @@ struct column_epilogue {
     beta = beta_of(e);
     product = !e.skip_product && alpha != 0.0f;
     adds_c = e.c && beta != 0.0f;
-    if (e.bias) bias = load_real(e.bias_type, e.bias, n);
+    if (e.bias) bias = load_real(e.bias_type, e.bias, bias_row);
     if (e.row_scales) scale *= e.row_scales[n];
   }
 

@@ -111,10 +111,11 @@ __device__ inline void add_parts(const Args &a, const Work &w, int tile, int x_r
   cluster_wait();
   const int own = (int)((unsigned)(x_rows + a.plan.split_k - 1) / (unsigned)a.plan.split_k), from = w.rank * own;
   const uint32_t sums = shared_address(memory + a.plan.sums);
+  tile_place place = place_of<T>(a, w, tile);
+  place.m += from;
   const cluster_sums<T, Parts> all = {sums + from * lpg_sums_stride(T::tile_n) * 4, a.plan.split_k, w.first_rank,
                                       a.epilogue.y_type == LPGEMM_I32};
-  store_sums<T, T::tile_n, 32 * T::warps>(a, all, min(own, x_rows - from), threadIdx.x, factors,
-                                          w.m_tile(tile) * T::TileM + from, w.n_tile(tile) * T::tile_n);
+  store_rows<T, T::tile_n, 32 * T::warps, Work>(a, all, min(own, x_rows - from), threadIdx.x, factors, place);
   __syncwarp();
   cluster_arrive_only();
   cluster_wait();
@@ -122,7 +123,8 @@ __device__ inline void add_parts(const Args &a, const Work &w, int tile, int x_r
 
 template <class T, class Args, class Work>
 __device__ inline int tile_x_rows(const Args &a, const Work &w, int tile) {
-  return max(min(T::TileM, a.m - w.m_tile(tile) * T::TileM), 0);
+  const tile_place place = place_of<T>(a, w, tile);
+  return max(min(T::TileM, place.m_end - place.m), 0);
 }
 
 template <class T, class Args, class Work, class Product>

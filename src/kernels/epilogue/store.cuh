@@ -4,6 +4,7 @@
 #include "../operand/x_type.cuh"
 #include "../plan/scheduler.cuh"
 #include "epilogue.cuh"
+#include "store_pairs.cuh"
 #include "sums.h"
 
 namespace lpg {
@@ -95,20 +96,21 @@ struct own_sums {
   }
 };
 
-/* Stores the outputs of x_rows rows of X by Rows rows of W, from row m of X and row n of W on. Threads threads share
- * the work, this is number `thread`. factors: of the Rows rows. */
+/* Stores the outputs of x_rows rows of X by Rows rows of W, from `place` on. Threads threads share the work, this is
+ * number `thread`. factors: of the Rows rows. */
 template <class T, int Rows, int Threads, class Sums, class Args>
-__device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors, int m,
-                                  int n) {
+__device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors,
+                                  const tile_place &place) {
   constexpr int fours = Rows / 4, sweep = Threads / fours, batch = Threads == 32 ? LPG_PASS_ROWS / sweep : 2;
   const epilogue_args &e = a.epilogue;
-  x_rows = min(x_rows, a.m - m);
+  const int m = place.m, n = place.n, bias_row = place.bias + n;
+  x_rows = min(x_rows, place.m_end - m);
   if (has_vectors(e, 8) && (n + Rows <= a.n || a.n % 4 == 0)) {
     const int row = thread % fours * 4;
     if (n + row >= a.n) return;
     const float4 factor = *(const float4 *)(factors + row);
-    const float4 bias = {bias_of(e, n + row), bias_of(e, n + row + 1), bias_of(e, n + row + 2),
-                         bias_of(e, n + row + 3)};
+    const float4 bias = {bias_of(e, bias_row + row), bias_of(e, bias_row + row + 1), bias_of(e, bias_row + row + 2),
+                         bias_of(e, bias_row + row + 3)};
     int x_row = thread / fours;
     uint16_t *y = (uint16_t *)e.y + (int64_t)(m + x_row) * e.ldy + n + row;
     const uint16_t *old = (const uint16_t *)e.c + (int64_t)(m + x_row) * e.ldc + n + row;
@@ -162,7 +164,7 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, i
     }
     return;
   }
-  const column_epilogue column(e, n + r);
+  const column_epilogue column(e, n + r, bias_row + r);
 #pragma unroll 1
   for (int x_row = thread / Rows; x_row < x_rows; x_row += together * step) {
     float sum[together], c[together];
@@ -174,6 +176,16 @@ __device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, i
       if (x_row + i * step < x_rows) column.store(m + x_row + i * step, sum[i] * factor, c[i]);
     }
   }
+}
+
+/* The same for work tiles whose rows of W may come in pairs. */
+template <class T, int Rows, int Threads, class Work, class Sums, class Args>
+__device__ inline void store_rows(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors,
+                                  const tile_place &place) {
+  if constexpr (Work::is_placed) {
+    if (a.epilogue.paired) return store_pairs<Rows, Threads>(a, sums, x_rows, thread, factors, place);
+  }
+  store_sums<T, Rows, Threads>(a, sums, x_rows, thread, factors, place);
 }
 
 /* Writes a warp's sums of 16 rows of X, from `first` on, to `sums`; `row`: where its first row goes. */
@@ -204,14 +216,15 @@ template <class T, class Args, class Work, class Product>
 __device__ inline void store_tile(const Args &a, const Work &w, int tile, const Product &product, const float *factors,
                                   uint8_t *memory) {
   constexpr int x_rows = LPG_PASS_ROWS, rows = T::row_tiles * LPG_TILE_ROWS;
-  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * rows, first_m = w.m_tile(tile) * T::TileM;
+  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * rows;
+  tile_place place = place_of<T>(a, w, tile);
+  place.n += first_row;
   float *const sums = (float *)(memory + a.plan.sums + threadIdx.x / 32 * lpg_sums_bytes(x_rows, rows));
 #pragma unroll 1
-  for (int first = 0; first < T::TileM && first_m + first < a.m; first += x_rows) {
+  for (int first = 0; first < T::TileM && place.m < place.m_end; first += x_rows, place.m += x_rows) {
     put_sums<T>(product, sums, lpg_sums_stride(rows), 0, first);
     __syncwarp();
-    store_sums<T, rows, 32>(a, own_sums<rows>{sums}, x_rows, lane, factors + first_row, first_m + first,
-                            w.n_tile(tile) * T::tile_n + first_row);
+    store_rows<T, rows, 32, Work>(a, own_sums<rows>{sums}, x_rows, lane, factors + first_row, place);
     __syncwarp();
   }
 }

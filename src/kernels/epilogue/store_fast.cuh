@@ -43,8 +43,8 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
   constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a row of X; rows of X at once */
   constexpr int blocks = x_rows / 8, at_once = 4 / each;            /* a block is 8 rows of X */
   const epilogue_args &e = a.epilogue;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = w.n_tile(tile) * T::tile_n;
-  const int first_m = w.m_tile(tile) * T::TileM;
+  const tile_place at = place_of<T>(a, w, tile);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = at.n, first_m = at.m, m_end = at.m_end;
   uint8_t *const own = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_ROWS, rows);
   const uint32_t to = shared_address(own + output_pieces<rows>::place(lane / 8 / each * 8 + lane % 8, lane / 8 % each));
   const int own_x_row = lane / each;
@@ -57,24 +57,24 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
 #pragma unroll
   for (int i = 0; i < 2 * T::row_tiles; i++) factor[i / 2][i % 2] = factors[warp * rows + lane / 4 + 8 * i];
   if (Adds) {
-    if (lane < rows) biases[lane] = bias_of(e, min(first_row + warp * rows + lane, a.n - 1));
+    if (lane < rows) biases[lane] = bias_of(e, at.bias + min(first_row + warp * rows + lane, a.n - 1));
     __syncwarp();
   }
 #pragma unroll
   for (int first = 0; first < T::TileM; first += x_rows) {
-    if (first_m + first >= a.m) break;
+    if (first_m + first >= m_end) break;
     if (Adds && e.c) { /* C comes the same way as the outputs go, in reverse */
       uint4 piece[each];
 #pragma unroll
       for (int i = 0; i < each; i++) {
-        const int64_t x_row = min(first_m + first + own_x_row + i * step, a.m - 1);
+        const int64_t x_row = min(first_m + first + own_x_row + i * step, m_end - 1);
         piece[i] = *(const uint4 *)((const uint16_t *)e.c + x_row * e.ldc + min(own_row, a.n - 8));
       }
 #pragma unroll
       for (int i = 0; i < each; i++) *(uint4 *)(from + i * step * output_pieces<rows>::x_row_bytes) = piece[i];
       __syncwarp();
     }
-    read_x_scales(e, first_m + first, a.m, scale);
+    read_x_scales(e, first_m + first, m_end, scale);
 #pragma unroll
     for (int block = 0; block < blocks; block += at_once) {
       float2 v[4]; /* each for two rows of X */
@@ -101,7 +101,7 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < each; i++, y += step * e.ldy) {
-      if (!inside || first_m + first + own_x_row + i * step >= a.m) continue;
+      if (!inside || first_m + first + own_x_row + i * step >= m_end) continue;
       *(uint4 *)y = *(const uint4 *)(from + i * step * output_pieces<rows>::x_row_bytes);
     }
     __syncwarp();

@@ -182,14 +182,25 @@ struct consumer_warp {
         place(a, barriers.base, weights.scales_bytes()),
         empty_before(0),
         ahead(a.plan.at_once == 1) {}
+
+  /* A work tile's place, for when it is stored: behind the mbarriers. */
+  __device__ tile_place *place_kept(uint8_t *memory) const {
+    static_assert(16 * lpg_gemm_most_blocks(T::TileM) * T::block_stages <= LPG_GEMM_BARRIER_BYTES / 2 &&
+                      T::warps * sizeof(tile_place) <= LPG_GEMM_BARRIER_BYTES / 2,
+                  "there is room for both");
+    return (tile_place *)(memory + LPG_GEMM_BARRIER_BYTES / 2) + threadIdx.x / 32;
+  }
+  __device__ void keep_place(const tile_place &at, uint8_t *memory) const {
+    if (lane == 0) *place_kept(memory) = at;
+  }
 };
 
 /* Multiplies one work tile. While the tensor cores run a batch, the warp dequantises the next one. Before it waits
  * for the last batch of a stage it waits for the next stage and loads its first words, so the tensor cores do not
  * fall idle between stages. */
 template <class T, class Work>
-__device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
-                                     consumer_warp<typename T::whole> &own, uint8_t *memory) {
+__device__ __forceinline__ void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
+                                              consumer_warp<typename T::whole> &own, uint8_t *memory) {
   const auto &parts = own.parts;
   auto &weights = own.weights;
   auto &place = own.place;
@@ -202,9 +213,16 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     weights.load_codes(place.codes.at, 0);
   }
   float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_GEMM_TILE_N;
+  int expert;
+  const tile_place at = find_place<T>(a, w, tile, memory, expert); /* here, where the whole warp is */
+  if constexpr (T::takes_experts) own.keep_place(at, memory);
   if (own.lane < T::row_tiles * LPG_TILE_ROWS) {
     const int row = own.warp * T::row_tiles * LPG_TILE_ROWS + own.lane;
-    factors[row] = blocks > 0 ? row_factor<T>(a, w.n_tile(tile) * T::tile_n + row) : 0.0f;
+    factors[row] = blocks > 0 ? row_factor<T>(a, at.n + row, expert) : 0.0f;
+    static_assert(LPG_BIASES_BEHIND == 2 * LPG_GEMM_TILE_N, "biases lie behind both turns' factors");
+    if (T::takes_experts && a.epilogue.paired && a.epilogue.bias) {
+      factors[LPG_BIASES_BEHIND + row] = pair_bias(a.epilogue, at.n + row, a.n / 2, at.bias);
+    }
   }
   if (T::runs) before.clear();
   if (T::scales_weights && !T::prepared) weights.set_powers(a.scale_data, memory + place.scales.at);
@@ -249,7 +267,11 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     own.empty_before = 0;
     for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.skip_blocks(1);
   }
-  store_sums<T>(a, w, tile, product, before, parts.runs, factors, memory);
+  if constexpr (T::takes_experts) {
+    store_sums<T>(a, placed_tile{w.rank, own.place_kept(memory)}, tile, product, before, parts.runs, factors, memory);
+  } else {
+    store_sums<T>(a, w, tile, product, before, parts.runs, factors, memory);
+  }
 }
 
 template <class T>
@@ -257,7 +279,8 @@ __device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, ba
                                       int warp) {
   consumer_warp<T> own(a, w, barriers, memory, warp);
   int turn = 0;
-  for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) multiply_tile<T>(a, w, tile, turn++, own, memory);
+  const int tiles = tiles_of<T>(a, w, memory);
+  for (int tile = w.first_tile; tile < tiles; tile += w.stride) multiply_tile<T>(a, w, tile, turn++, own, memory);
   if constexpr (lpg_gemm_has_halves(T::TileM)) {
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles) multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, turn, own, memory);
@@ -281,10 +304,11 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   }
   if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
   const gemm_work w(p, reads_product(a.epilogue));
+  read_experts<T>(a, memory);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {
     release_registers<T::producer_registers>();
-    load_tiles<T>(a, w, barriers, warp - T::warps, lane);
+    load_tiles<T>(a, w, barriers, memory, warp - T::warps, lane);
     __syncwarp();
   } else {
     take_registers<T::consumer_registers>();

@@ -23,25 +23,15 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
   a.x = (const uint16_t *)call.x;
   a.stage_groups = lpg_gemm_stage_groups(&weights, T::stage_k);
   a.epilogue = make_epilogue(call);
+  a.experts = {call.problem.experts, (int32_t)call.bias_stride, call.offsets, call.blob,
+               call.row_scales,      (int64_t)call.stride};
   if (!call.skip_product) {
     a.x_has_map = lpg_x_has_map(&call);
     if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, T::box_tokens, &a.x_map));
-    LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, &a.codes_map));
+    LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, T::takes_experts, &a.codes_map));
   }
   return launch_planned(call, (const void *)gemm_kernel<T>, a, true);
 }
-
-/* The weights that a dequantiser is for: one without a line here does not compile. */
-template <class Dequantiser>
-extern const lpg_gemm_weights weights_of;
-template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<codebook_dequantiser<X, Bits>> = LPG_GEMM_CODEBOOKS;
-template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<integer_dequantiser<X, Bits>> = LPG_GEMM_INTEGERS;
-template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<float_dequantiser<X, Bits>> = LPG_GEMM_FLOATS;
-template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<e4m3_dequantiser<X, Bits>> = LPG_GEMM_E4M3_WEIGHTS;
 
 /* Whether there is a kernel. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,

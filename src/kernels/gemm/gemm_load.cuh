@@ -59,6 +59,17 @@ __device__ inline void load_x_box(const gemm_args &a, const gemm_work &w, uint32
   }
 }
 
+/* Loads a stage of weights: boxes of vectors from `vector` on, of the work tile's row tiles. */
+template <class T>
+__device__ inline void copy_codes(const gemm_args &a, uint32_t to, int vector, int row_tile, int expert,
+                                  uint32_t full) {
+  if constexpr (T::takes_experts) {
+    copy_box(to, &a.codes_map, 0, vector, row_tile, expert, full);
+  } else {
+    copy_box(to, &a.codes_map, 0, vector, row_tile, full);
+  }
+}
+
 struct no_copier {}; /* prepared scales need no state but the place to write to */
 
 /* A producer warp: which parts of each k block it loads, and where they go. */
@@ -98,16 +109,16 @@ struct producer_warp {
     const int most = min(parts.blocks(), LPG_GEMM_EARLY_BLOCKS);
     ring_place slot = scales; /* more of them than early blocks */
     if constexpr (!T::prepared) {
-      if (loads_scales) copier.set_rows(a, w.n_tile(w.first_tile) * row_tiles_of<T>, lane);
+      if (loads_scales) copier.set_rows(a, w.n_tile(w.first_tile) * row_tiles_of<T>, 0, lane);
     }
     for (producer_place<T> first = place; early < most && early * T::block_stages + stage < a.plan.x_stages; early++) {
       if (first.has_codes && is_elected()) {
         expect_bytes(first.full.at, T::w_stage_bytes);
-        copy_box(first.codes.at, &a.codes_map, 0, parts.block(early) * T::Bits + vector,
-                 w.n_tile(w.first_tile) * row_tiles_of<T>, first.full.at);
+        copy_codes<T>(a, first.codes.at, parts.block(early) * T::Bits + vector,
+                      w.n_tile(w.first_tile) * row_tiles_of<T>, 0, first.full.at);
       }
       if constexpr (!T::prepared) {
-        if (loads_scales) copier.copy(a, slot.at, parts.block(early), early < T::teams, lane);
+        if (loads_scales) copier.copy(a, slot.at, 0, parts.block(early), early < T::teams, lane);
         slot.advance();
       }
       first.advance();
@@ -116,13 +127,13 @@ struct producer_warp {
 
   /* Loads the scales of a k block, or of a stage if prepared, unless that was done early. first: this is a team's first
    * block of the work tile. */
-  __device__ void load_scales(const gemm_args &a, int row_tile, int block, bool first) {
+  __device__ void load_scales(const gemm_args &a, int row_tile, int expert, int block, bool first) {
     if constexpr (T::prepared) {
       const int group = a.line_groups > 1 ? block * a.block_groups + stage * a.block_groups / T::block_stages : 0;
       copy_prepared_scales<T>(a, scales.at, row_tile, group, lane);
       scales.advance(T::block_stages);
     } else {
-      if (early <= 0) copier.copy(a, scales.at, block, first, lane);
+      if (early <= 0) copier.copy(a, scales.at, expert, block, first, lane);
       scales.advance();
     }
   }
@@ -131,13 +142,17 @@ struct producer_warp {
 /* Fills the stages of a work tile. */
 template <class T, class Work>
 __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
-                                 const gemm_parts<typename T::whole> &parts, producer_warp<typename T::whole> &own) {
+                                 const gemm_parts<typename T::whole> &parts, producer_warp<typename T::whole> &own,
+                                 uint8_t *memory) {
   constexpr int x_bytes = T::x_boxes * T::box_tokens * T::stage_k * 2;
-  const int x_row = w.m_tile(tile) * T::TileM, row_tile = w.n_tile(tile) * row_tiles_of<T>, lane = own.lane;
+  int found;
+  const tile_place at = find_place<T>(a, w, tile, memory, found);
+  const auto same = [](int x) { return T::takes_experts ? agreed(x) : x; };
+  const int x_row = same(at.m), row_tile = same(at.n) / LPG_TILE_ROWS, expert = same(found), lane = own.lane;
   const int blocks = parts.blocks();
   const bool x_by_tma = own.loads_x && a.x_has_map;
   if constexpr (!T::prepared) {
-    if (own.loads_scales && blocks > 0) own.copier.set_rows(a, row_tile, lane);
+    if (own.loads_scales && blocks > 0) own.copier.set_rows(a, row_tile, expert, lane);
   }
   for (int i = 0; i < blocks; i++, own.early--, own.place.advance()) {
     const int block = parts.block(i), first_k = block * block_k + own.stage * T::stage_k;
@@ -146,10 +161,10 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
     if (is_elected()) {
       const bool codes = own.place.has_codes && own.early <= 0;
       arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (x_by_tma ? x_bytes : 0));
-      if (codes) copy_box(own.place.codes.at, &a.codes_map, 0, block * T::Bits + own.vector, row_tile, full);
+      if (codes) copy_codes<T>(a, own.place.codes.at, block * T::Bits + own.vector, row_tile, expert, full);
       if (x_by_tma) load_x_box<T>(a, w, x, full, x_row, first_k);
     }
-    if (own.loads_scales) own.load_scales(a, row_tile, block, i < T::teams);
+    if (own.loads_scales) own.load_scales(a, row_tile, expert, block, i < T::teams);
     if (!own.loads_x || x_by_tma) {
       arrive_when_copied(full);
     } else {
@@ -168,16 +183,20 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
 }
 
 template <class T>
-__device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, int warp, int lane) {
+__device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
+                                  int warp, int lane) {
   const gemm_parts<T> parts(a, w);
   producer_warp<T> own(a, barriers, warp, lane);
   if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
-  own.load_early(a, w, parts);
-  pdl_wait();
-  for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) load_tile<T>(a, w, tile, parts, own);
+  if (!has_experts<T>(a)) {
+    own.load_early(a, w, parts);
+    pdl_wait();
+  }
+  const int tiles = tiles_of<T>(a, w, memory);
+  for (int tile = w.first_tile; tile < tiles; tile += w.stride) load_tile<T>(a, w, tile, parts, own, memory);
   if constexpr (lpg_gemm_has_halves(T::TileM)) {
     const halves_of<gemm_work> halves(w);
-    if (w.first_tile < halves.tiles) load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, parts, own);
+    if (w.first_tile < halves.tiles) load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, parts, own, memory);
   }
   if (own.stage > 0 || a.plan.at_once > 1) return;
   /* One more stage, empty: the consumers wait for a stage ahead, past the last work tile too. */

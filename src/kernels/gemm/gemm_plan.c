@@ -13,13 +13,14 @@
 /* Lays out shared memory; 0 if it does not fit. A stage of weights is for several of X where tiles are long. One of X
  * that is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go
  * through the stages in turn, a k block each. */
-static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t shared_memory) {
+static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int64_t shared_memory) {
   const int each = lpg_gemm_stage_steps(kind->bits, kind->stage_k) * LPG_STEP_K / kind->stage_k;
   const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
   const int prepared = kind->mode == LPG_GEMM_SCALES_PREPARED;
   p->table = LPG_GEMM_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
-  p->sums = p->factors + 2 * LPG_GEMM_TILE_N * 4;
+  p->experts = p->factors + 2 * LPG_GEMM_TILE_N * 4 + (paired ? LPG_BIASES_BEHIND * 4 : 0);
+  p->sums = p->experts + lpg_expert_rows_bytes(experts);
   p->scales = p->sums;
   if (p->at_once == 1) { /* a warp's sums of a few rows of X; of parts they lie where the stages were */
     p->scales +=
@@ -134,8 +135,11 @@ static gemm_costs costs_of(const lpg_gemm_kind *kind, double slower_dequantiser,
 }
 
 /* Nanoseconds that the plan may take: work tiles in turn. */
-static double cost_of(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const gemm_costs *costs) {
-  const int rounds = (p->whole + p->clusters - 1) / p->clusters, halves = p->whole < p->n_tiles * p->m_tiles;
+static double cost_of(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_expected_rows *rows,
+                      const gemm_costs *costs) {
+  const double whole = rows->experts > 0 ? p->n_tiles * lpg_expected_tiles(rows, kind->tile.tile_m) : p->whole;
+  const double rounds = ceil(whole / p->clusters);
+  const int halves = p->whole < p->n_tiles * p->m_tiles;
   const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams;
   return (rounds * (blocks * costs->block + costs->tile + parts_cost(p, kind)) +
           halves * (blocks * costs->half_block + costs->tile) + LPG_GEMM_START_NS) *
@@ -143,20 +147,22 @@ static double cost_of(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const g
 }
 
 /* What a plan of the kind has however K is cut; 0 if there is none. */
-static int make_frame(const lpg_gemm_kind *kind, const lpg_packed *weights, int64_t m, lpg_gemm_plan *p) {
+static int make_frame(const lpg_gemm_kind *kind, const lpg_packed *weights, const lpg_expected_rows *rows,
+                      lpg_gemm_plan *p) {
   const lpg_gemm_plan none = {0};
   *p = none;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->multicast = kind->multicast;
   p->n_tiles = (int32_t)((weights->desc.n + kind->tile_n * kind->multicast - 1) / (kind->tile_n * kind->multicast));
-  p->m_tiles = (int32_t)((m + kind->tile.tile_m - 1) / kind->tile.tile_m);
-  return (int64_t)p->n_tiles * p->m_tiles <= INT32_MAX;
+  const int64_t m_tiles = lpg_most_tiles(rows, kind->tile.tile_m);
+  p->m_tiles = (int32_t)m_tiles;
+  return m_tiles * p->n_tiles <= INT32_MAX;
 }
 
 /* Cuts K for clusters of so many blocks into so many parts (0: one for each team); 0 if it has no so many parts, or the
  * device no such clusters that run at once. */
-static int split(const lpg_gemm_kind *kind, int64_t m, const lpg_device *device, int split_k_log2, int parts,
-                 lpg_gemm_plan *p) {
+static int split(const lpg_gemm_kind *kind, const lpg_problem *problem, const lpg_device *device, int split_k_log2,
+                 int parts, lpg_gemm_plan *p) {
   if (kind->multicast > 1 && split_k_log2 > 0) return 0;
   const int cluster = kind->multicast << split_k_log2;
   const int32_t most = cluster > 1 ? device->clusters[cluster] : device->sms;
@@ -170,8 +176,8 @@ static int split(const lpg_gemm_kind *kind, int64_t m, const lpg_device *device,
   if (p->runs > 2 && p->at_once > 1) return 0; /* each part's sums stay by themselves */
   if (most <= 0 || (p->parts > 1 && p->parts > p->blocks)) return 0;
   p->clusters = tiles < 1 ? 1 : tiles < most ? tiles : most;
-  p->whole = p->parts == 1 && lpg_gemm_has_halves(kind->tile.tile_m)
-                 ? lpg_whole_tiles(tiles, p->clusters, m, kind->tile.tile_m)
+  p->whole = p->parts == 1 && lpg_gemm_has_halves(kind->tile.tile_m) && !problem->experts && !problem->paired
+                 ? lpg_whole_tiles(tiles, p->clusters, problem->m, kind->tile.tile_m)
                  : tiles;
   p->part = lpg_partition_of(p->blocks, p->parts);
   return 1;
@@ -211,8 +217,10 @@ static const lpg_gemm_tile work_tiles[] = {
 
 typedef struct gemm_state {
   lpg_gemm_scales mode;
-  int parts;       /* of K; 0: any number */
+  int parts; /* of K; 0: any number */
+  int paired;
   int x_is_mapped; /* TMA can read X */
+  lpg_expected_rows rows;
   gemm_speed speed;
   lpg_gemm_kind kind; /* of the work tile at hand */
   lpg_gemm_plan frame;
@@ -230,6 +238,9 @@ static void begin_parts(const lpg_problem *problem, const lpg_device *device, in
   s->speed.alu = lpgemm_i_alu_speed(device);
   s->mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
   s->parts = parts;
+  s->rows =
+      lpg_expected_rows_of(problem->experts && problem->slots > 0 ? problem->slots : problem->m, problem->experts);
+  s->paired = problem->paired;
   s->x_is_mapped = !problem->x_unaligned || lpg_x_copy_bytes(problem, 2) > 0;
 }
 
@@ -245,11 +256,11 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   if (!lpg_gemm_has_multicast(t.tile_m, t.row_tiles, multicast) || (multicast > 1 && !s->x_is_mapped)) return LPG_HOLE;
   if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
   /* all rows of a work tile are multiplied, there or not */
-  if (t.tile_m == LPG_GEMM_TILE_M && problem->m <= LPG_GEMM_TILE_M / 2) return LPG_HOLE;
+  if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= LPG_GEMM_TILE_M / 2) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
-  s->costs = costs_of(&s->kind, slower_by_dequantiser(&weights->desc, problem->m, t.tile_m), &s->speed);
+  s->costs = costs_of(&s->kind, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m), &s->speed);
   s->tile = at;
-  return make_frame(&s->kind, weights, problem->m, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
+  return make_frame(&s->kind, weights, &s->rows, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }
 
 static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
@@ -260,13 +271,14 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   if (i >= LPG_CLUSTER_SIZES) return LPG_NO_MORE;
   p->plan = s->frame;
   p->tile = s->tile;
-  if (!split(&s->kind, problem->m, device, i, s->parts, &p->plan)) return LPG_HOLE;
-  *ns = cost_of(&p->plan, &s->kind, &s->costs);
+  if (!split(&s->kind, problem, device, i, s->parts, &p->plan)) return LPG_HOLE;
+  *ns = cost_of(&p->plan, &s->kind, &s->rows, &s->costs);
   return LPG_CANDIDATE;
 }
 
 static int lay_out(const lpg_device *device, const void *state, void *plan) {
-  return place(&((lpg_gemm_planned *)plan)->plan, &((const gemm_state *)state)->kind, device->shared_memory);
+  const gemm_state *s = state;
+  return place(&((lpg_gemm_planned *)plan)->plan, &s->kind, s->rows.experts, s->paired, device->shared_memory);
 }
 
 /* ---- batch invariance: the parts of K must not depend on M ---- */
@@ -326,10 +338,26 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
 
 /* ---- refusals, the time of a call, the workspace ---- */
 
+static const char *refuses_experts(const lpg_problem *problem) {
+  const lpg_packed *weights = problem->weights;
+  const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(weights, problem->x_type, problem->scale_span).mode;
+  if (!problem->experts && !problem->paired) return NULL;
+  if (!lpg_gemm_takes_experts(mode, lpg_gemm_weights_of(weights->desc.type), weights->bits)) {
+    return "it takes no experts and no pairs of rows with such weights and scales";
+  }
+  if (problem->experts > LPG_GEMM_MOST_EXPERTS) return "it takes at most 1024 experts";
+  if (problem->paired && problem->activation != LPGEMM_ACTIVATION_SILU &&
+      problem->activation != LPGEMM_ACTIVATION_GELU_TANH) {
+    return "it takes pairs of rows with SILU and GELU_TANH only";
+  }
+  return NULL;
+}
+
 static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const char *reason = lpgemm_i_dequantisers_refuse(problem);
   (void)self, (void)device;
   if (!reason) reason = lpgemm_i_gemm_scales_refuse(problem);
+  if (!reason) reason = refuses_experts(problem);
   if (reason) return reason;
   return problem->m > INT32_MAX / 2 ? "it takes no matrix as large as this" : NULL;
 }

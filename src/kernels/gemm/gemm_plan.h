@@ -149,6 +149,20 @@ LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int bits, int tile_m, int row_tile
   return all_warps == 8;
 }
 
+/* Whether kernels take stacks of experts and rows in pairs: what checkpoints of experts hold. Prepared scales would be
+ * those of all experts. */
+LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights, int bits) {
+  if (mode == LPG_GEMM_SCALES_PREPARED) return 0;
+  switch (weights) {
+    case LPG_GEMM_INTEGERS: return bits == 2 || bits == 4 || bits == 8;
+    case LPG_GEMM_FLOATS: return bits == 4;
+    case LPG_GEMM_E4M3_WEIGHTS: return 1;
+    default: return 0;
+  }
+}
+
+enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of X of so many */
+
 /* A slot of the ring of scales in shared memory. It belongs to a k block and holds the scales of a work tile's rows,
  * their zeros, and, for a team's first k block of a work tile, the rows' exponents: by row tile, then by scale group.
  * In the mode PREPARED it belongs to a stage of X and holds prepared scales: for each row tile those of the groups that
@@ -228,14 +242,15 @@ static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm
 typedef struct lpg_gemm_plan {
   int32_t blocks;                       /* of 256 columns */
   int32_t n_tiles, m_tiles;             /* work tiles along N (of all CTAs with the same rows of X) and along M */
-  int32_t whole;                        /* whole work tiles; the others come last, as halves */
+  int32_t whole;                        /* whole work tiles; the others come last, as halves. With experts the kernel
+                                           counts both, since only the device knows their rows of X */
   int32_t split_k, multicast, clusters; /* CTAs of a cluster: parts of K, or with the same X; clusters */
   int32_t at_once, runs; /* parts of K that have their own teams, and that a team does one after the other */
   int32_t parts;         /* of K: both together */
   lpg_partition part;    /* blocks of one */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
-  int32_t table, factors, sums, scales, x_ring, w_ring, shared_bytes;
+  int32_t table, factors, experts, sums, scales, x_ring, w_ring, shared_bytes;
 } lpg_gemm_plan;
 
 /* With the number of its work tile in LPG_GEMM_TILES. */

@@ -32,25 +32,34 @@ __device__ inline uint2 two_parts(float first, float second) {
   return make_uint2(two, X::round_two(first - X::widen((uint16_t)two), second - X::widen((uint16_t)(two >> 16))));
 }
 
-/* What a row's sums are multiplied by before the epilogue: the row's scale, or the inverse of its power of two. */
+/* What a row's sums are multiplied by before the epilogue: the row's scale, or the inverse of its power of two; of an
+ * expert, and of pairs, also what the epilogue multiplies by otherwise. */
 template <class T>
-__device__ inline float row_factor(const gemm_args &a, int row) {
+__device__ inline float row_factor(const gemm_args &a, int row, int expert) {
   const scales_args &n = a.scale_data;
   if (row >= a.row_tiles * LPG_TILE_ROWS) return 0.0f;
   if (T::prepared) return a.line_factors[row];
+  float own = n.factor;
+  int64_t before = 0;
+  if (T::takes_experts && (a.experts.count > 0 || a.epilogue.paired)) {
+    before = expert * a.experts.stride;
+    own *= a.experts.count > 0 ? lpg_expert_scale(a.experts.headers + before) : a.epilogue.global_scale;
+    if (a.experts.row_scales) own *= *(const float *)((const uint8_t *)(a.experts.row_scales + row) + before);
+  }
   if (!n.scale_on_rows) {
-    return ldexpf(n.factor, (T::near ? LPG_SCALED_POWER : 0) - (a.exponents ? taken_power<T>(n, a.exponents[row]) : 0));
+    const int power = a.exponents ? taken_power<T>(n, a.exponents[before + row]) : 0;
+    return ldexpf(own, (T::near ? LPG_SCALED_POWER : 0) - power);
   }
   float scale = 1.0f;
   for (int role = role_scale; role <= role_super_scale; role++) {
     if (n.which[role] < 0) continue;
     const scale_section &s = n.section[n.which[role]];
     with_reader(s.type, [&](auto read) {
-      const float2 two = read(s.values + (int64_t)(row / LPG_TILE_ROWS) * s.row_bytes, row % 8);
+      const float2 two = read(s.values + before + (int64_t)(row / LPG_TILE_ROWS) * s.row_bytes, row % 8);
       scale *= row % LPG_TILE_ROWS < 8 ? two.x : two.y;
     });
   }
-  return n.factor * scale;
+  return own * scale;
 }
 
 }  // namespace

@@ -25,10 +25,11 @@ struct section_copier {
   int left, rows;            /* from there on: bytes of a row tile, and row tiles */
   int block_bytes, row_step; /* from a k block to the next, and from a row tile to the lane's next */
 
-  __device__ void set_rows(const scale_section &s, int row_tile, int row_tiles, int lane) {
+  /* before: bytes of the experts before this one. */
+  __device__ void set_rows(const scale_section &s, int64_t before, int row_tile, int row_tiles, int lane) {
     const int piece = lane % each, first = row_tile + lane / each;
     const int in_block = piece / pieces * s.groups / ScaleGroups * s.slot_bytes + piece % pieces * 16;
-    values = s.values + (int64_t)first * s.row_bytes + in_block;
+    values = s.values + before + (int64_t)first * s.row_bytes + in_block;
     left = s.row_bytes - in_block;
     rows = row_tiles - first;
     block_bytes = s.blocks_each ? s.block_bytes : 0;
@@ -76,19 +77,21 @@ struct scales_copier {
     return a.scale_data.section[a.scale_data.which[role]];
   }
 
-  __device__ void set_rows(const gemm_args &a, int row_tile_, int lane) {
+  __device__ void set_rows(const gemm_args &a, int row_tile_, int expert, int lane) {
+    const int64_t before = T::takes_experts ? expert * a.experts.stride : 0;
     row_tile = row_tile_;
-    if (has_scales(a)) scales.set_rows(section(a, role_scale), row_tile, a.row_tiles, lane);
-    if (has_zeros(a)) zeros.set_rows(section(a, role_zero), row_tile, a.row_tiles, lane);
+    if (has_scales(a)) scales.set_rows(section(a, role_scale), before, row_tile, a.row_tiles, lane);
+    if (has_zeros(a)) zeros.set_rows(section(a, role_zero), before, row_tile, a.row_tiles, lane);
   }
 
   /* first: a team's first block of the work tile; the consumers read the rows' exponents from there only. */
-  __device__ void copy(const gemm_args &a, uint32_t to, int block, bool first, int lane) const {
+  __device__ void copy(const gemm_args &a, uint32_t to, int expert, int block, bool first, int lane) const {
     if (has_scales(a)) {
       scales.copy(to, block, lane);
       if (first && lane < row_tiles_of<T>) {
+        const int8_t *const exponents = a.exponents + (T::takes_experts ? expert * a.experts.stride : 0);
         copy16_async(to + layout.exponents + lane * LPG_TILE_ROWS,
-                     a.exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
+                     exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
       }
     }
     if (has_zeros(a)) zeros.copy(to + layout.zeros, block, lane);

@@ -12,12 +12,24 @@
 #include "../launch/tensor_map.h"
 #include "../operand/dequant.cuh"
 #include "../operand/scales.cuh"
+#include "../plan/expert_rows.cuh"
 #include "../plan/scheduler.cuh"
 #include "../prim/barrier.cuh"
+#include "../prim/logic.cuh"
+#include "../prim/pdl.cuh"
 #include "gemm_plan.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
+
+/* A stack of experts; count 0: one matrix. */
+struct gemm_experts {
+  int32_t count, bias_stride;
+  const int32_t *offsets; /* rows of X */
+  const uint8_t *headers;
+  const float *row_scales; /* of the first expert; NULL: none */
+  int64_t stride;          /* of experts, in bytes */
+};
 
 struct gemm_args {
   lpg_gemm_plan plan;
@@ -33,8 +45,21 @@ struct gemm_args {
   const uint16_t *x;
   int x_has_map; /* TMA can read X; else threads load it */
   lpg_tensor_map x_map, codes_map;
+  gemm_experts experts;
   epilogue_args epilogue;
 };
+
+/* The weights that a dequantiser is for: one without a line here does not compile. */
+template <class Dequantiser>
+extern const lpg_gemm_weights weights_of;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<codebook_dequantiser<X, Bits>> = LPG_GEMM_CODEBOOKS;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<integer_dequantiser<X, Bits>> = LPG_GEMM_INTEGERS;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<float_dequantiser<X, Bits>> = LPG_GEMM_FLOATS;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<e4m3_dequantiser<X, Bits>> = LPG_GEMM_E4M3_WEIGHTS;
 
 /* What the template parameters mean together. RowTiles: row tiles (16 rows of W) of a consumer warp; Teams, each of
  * TeamWarps consumer warps; Scales: the scale mode, how weights get their scales and zeros. */
@@ -44,6 +69,7 @@ struct gemm_traits {
   using whole = gemm_traits;
   using X = X_;
   static constexpr bool prepared = Scales_ == LPG_GEMM_SCALES_PREPARED, integer_sums = false;
+  static constexpr bool takes_experts = lpg_gemm_takes_experts(Scales_, weights_of<Dequantiser_<X_, Bits_>>, Bits_);
   static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW; /* before the MMA, not on the sums */
   static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
@@ -110,6 +136,50 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
 
   __device__ int n_tile(int tile) const { return tile_bands::n_tile(tile) * multicast + multicast_rank; }
 };
+
+/* ---- stacks: of each expert the work tiles of its rows of X, in bands of its own. Nothing of this is kept in
+ * registers, which the main loop needs: it is read where it is used. ---- */
+
+__device__ inline expert_rows rows_of_experts(const gemm_args &a, uint8_t *memory) {
+  return expert_rows(memory + a.plan.experts, a.experts.count);
+}
+
+template <class T>
+__device__ inline bool has_experts(const gemm_args &a) {
+  return T::takes_experts && a.experts.count > 0;
+}
+
+/* Reads how many rows of X the experts have. The whole CTA takes part. */
+template <class T>
+__device__ inline void read_experts(const gemm_args &a, uint8_t *memory) {
+  if (!has_experts<T>(a)) return;
+  pdl_wait();
+  if (threadIdx.x < 32) {
+    fill_expert_rows<T::TileM>(a.experts.offsets, a.experts.count, a.m, memory + a.plan.experts);
+  }
+  __syncthreads();
+}
+
+/* The work tiles of all clusters. */
+template <class T>
+__device__ inline int tiles_of(const gemm_args &a, const gemm_work &w, uint8_t *memory) {
+  int tiles = w.tiles;
+  if (has_experts<T>(a)) tiles = w.n_tiles * rows_of_experts(a, memory).first_tile[a.experts.count];
+  return T::takes_experts ? agreed(tiles) : tiles;
+}
+
+/* Where a work tile lies, and its expert. The whole warp must call it. */
+template <class T, class Work>
+__device__ inline tile_place find_place(const gemm_args &a, const Work &w, int tile, uint8_t *memory, int &expert) {
+  expert = 0;
+  if (is_half<T> || !has_experts<T>(a)) return place_of<T>(a, w, tile);
+  const expert_rows rows = rows_of_experts(a, memory);
+  expert = rows.expert_of((unsigned)tile / (unsigned)w.n_tiles);
+  const int first = rows.first_tile[expert], in_expert = tile - first * w.n_tiles;
+  const tile_bands<LPG_GEMM_BAND> own = {w.n_tiles, rows.first_tile[expert + 1] - first};
+  return {rows.first_row[expert] + own.m_tile(in_expert) * T::TileM, rows.first_row[expert + 1],
+          (own.n_tile(in_expert) * w.multicast + w.multicast_rank) * T::tile_n, expert * a.experts.bias_stride};
+}
 
 /* The k blocks that a CTA takes for a work tile, in the order of the ring: one from each team's part of K in turn.
  * If parts differ in length, the first teams have the longer ones, so the order has no holes. */

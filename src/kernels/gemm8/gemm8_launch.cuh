@@ -65,7 +65,7 @@ template <class Kernels, int TileM, int RowTiles>
 static lpgemm_status_t launch_gemm8(const lpg_call &call, lpg_gemm8_mode mode, gemm8_args &a) {
   using T = gemm8_traits<Kernels::Bits, TileM, RowTiles>;
   bool is_there = false;
-  if (!call.skip_product) LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, &a.codes));
+  if (!call.skip_product) LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, 0, &a.codes));
   LPG_TRY((Kernels::template with_kernel<TileM, RowTiles>(mode, [&](const void *kernel) {
     is_there = true;
     return launch_planned(call, kernel, a, true);

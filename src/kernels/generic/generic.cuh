@@ -6,6 +6,9 @@
  *     multiply the two in fp32
  *   add up the sums of the threads, epilogue
  *
+ * Stacks of experts, and rows of W in pairs, have instances of their own: an item is a tile of rows of X of one expert,
+ * and the arguments, with what is that expert's, lie in shared memory.
+ *
  * A code's value comes from a table of 2^bits floats in shared memory, so all types are alike. Both operands lie
  * k-major with padded rows. A thread sums at most 128 k of a chunk before it adds to its total: integer sums are below
  * 2^24 until then, exact in fp32, and the totals are int32. */
@@ -13,8 +16,10 @@
 
 #include "../../cuda/cuda.h"
 #include "../../layouts/unit.h"
-#include "../epilogue/epilogue.cuh"
+#include "../epilogue/store_pairs.cuh"
 #include "../operand/scales_any.cuh"
+#include "../plan/expert_rows.cuh"
+#include "generic_plan.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -32,6 +37,15 @@ struct generic_args {
   epilogue_args epilogue;
 };
 
+/* A stack: offsets of rows of X, and what differs from expert to expert. experts 0: one matrix, with rows in pairs. */
+struct generic_stack {
+  int experts;
+  const int32_t *offsets;
+  const uint8_t *blob;
+  int64_t stride, bias_bytes; /* from one expert's to the next */
+  const float *row_scales;
+};
+
 constexpr int run_k = 128; /* k's of a row that a thread dequantises at once: whole units of every width */
 
 template <int RowTiles, int TileM>
@@ -47,6 +61,7 @@ struct generic_shape {
   static constexpr int split_k = threads / (blocks_w * blocks_x);
   static constexpr size_t shared_bytes = (256 + chunk_k * (w_stride + x_stride)) * sizeof(float);
   static_assert(threads % (blocks_w * blocks_x) == 0, "the blocks must divide the threads");
+  static_assert(shared_bytes + sizeof(generic_args) <= LPG_GENERIC_SHARED, "the planner knows how much it is");
   static_assert(chunk_k * (w_stride + x_stride) >= split_k * tile_n * tile_m, "the sums reuse the operands' memory");
   static_assert(chunk_k % split_k == 0 && chunk_k / split_k <= 128, "integer sums of a chunk must be exact in fp32");
 };
@@ -184,7 +199,7 @@ __device__ void multiply_chunk(const float *w, const float *x, int block_w, int 
 }
 
 /* Adds up the sums of the threads that split K, in a fixed order, and stores the work tile. */
-template <class Shape>
+template <class Shape, bool Stack>
 __device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, int block_w, int block_x, int k_part,
                        int64_t row0, int64_t m0, float *scratch) {
   constexpr int outputs = Shape::tile_n * Shape::tile_m;
@@ -197,14 +212,34 @@ __device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, i
     }
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < outputs; i += Shape::threads) {
-    const int64_t row = row0 + i % Shape::tile_n, m = m0 + i / Shape::tile_n;
-    if (row >= a.n || m >= a.m) continue;
+  const auto sum_of = [&](int i) {
     float sum = scratch[i];
     for (int s = 1; s < Shape::split_k; s++) {
       const float part = scratch[s * outputs + i];
       sum = a.integer ? __int_as_float(__float_as_int(sum) + __float_as_int(part)) : sum + part;
     }
+    return sum;
+  };
+  if (Stack && a.epilogue.paired) {
+    const epilogue_args &e = a.epilogue;
+    const auto scaled_sum_of = [&](int i) {
+      const float scale = e.row_scales ? e.row_scales[row0 + i % Shape::tile_n] : 1.0f;
+      return sum_of(i) * (e.global_scale * scale);
+    };
+    for (int i = threadIdx.x; i < outputs / 2; i += Shape::threads) {
+      const int output = i % (Shape::tile_n / 2), x_row = i / (Shape::tile_n / 2);
+      const int gate = x_row * Shape::tile_n + output / 8 * LPG_TILE_ROWS + output % 8;
+      const int64_t column = row0 / 2 + output;
+      if (2 * column >= a.n || m0 + x_row >= a.m) continue;
+      store_pair(e, m0 + x_row, (int)column, (int)(a.n / 2), 0, scaled_sum_of(gate), scaled_sum_of(gate + 8));
+    }
+    __syncthreads();
+    return;
+  }
+  for (int i = threadIdx.x; i < outputs; i += Shape::threads) {
+    const int64_t row = row0 + i % Shape::tile_n, m = m0 + i / Shape::tile_n;
+    if (row >= a.n || m >= a.m) continue;
+    const float sum = sum_of(i);
     if (a.integer) {
       store_integer(a.epilogue, m, row, __float_as_int(sum));
     } else {
@@ -214,32 +249,85 @@ __device__ void finish(const generic_args &a, const generic_sums<Shape> &sums, i
   __syncthreads();
 }
 
+/* Multiplies work tile m0 of the row tiles of a CTA. */
+template <int Bits, class Shape, bool Stack>
+__device__ inline void multiply_tile(const generic_args &a, int64_t k_end, int64_t row_tile, int64_t m0,
+                                     float *memory) {
+  float *const values = memory, *const w = memory + 256, *const x = w + Shape::chunk_k * Shape::w_stride;
+  const int block_w = threadIdx.x % Shape::blocks_w, block_x = threadIdx.x / Shape::blocks_w % Shape::blocks_x;
+  const int k_part = threadIdx.x / (Shape::blocks_w * Shape::blocks_x);
+  generic_sums<Shape> sums;
+  sums.clear();
+  for (int64_t k0 = 0; k0 < k_end; k0 += Shape::chunk_k) {
+    __syncthreads();
+    dequantise_chunk<Bits, Shape>(a, values, row_tile, k0, w);
+    load_x<Shape>(a, m0, k0, x);
+    __syncthreads();
+    float sum[Shape::tile_w][Shape::tile_x] = {};
+    multiply_chunk<Shape>(w, x, block_w, block_x, k_part, sum);
+    sums.add(sum, a.integer);
+  }
+  __syncthreads();
+  finish<Shape, Stack>(a, sums, block_w, block_x, k_part, row_tile * LPG_TILE_ROWS, m0, w);
+}
+
+template <int Bits, class Shape>
+__device__ inline void fill_values(const generic_args &a, float *values) {
+  for (int code = threadIdx.x; code < 1 << Bits; code += Shape::threads) {
+    values[code] = lpg_code_value(a.type, (uint32_t)code ^ lpg_stored_flip(a.type), a.codebook);
+  }
+}
+
 template <int Bits, int RowTiles, int TileM>
 __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(const generic_args a) {
   using shape = generic_shape<RowTiles, TileM>;
   extern __shared__ float memory[];
-  float *values = memory, *w = memory + 256, *x = w + shape::chunk_k * shape::w_stride;
-  for (int code = threadIdx.x; code < 1 << Bits; code += shape::threads) {
-    values[code] = lpg_code_value(a.type, (uint32_t)code ^ lpg_stored_flip(a.type), a.codebook);
-  }
-  const int block_w = threadIdx.x % shape::blocks_w, block_x = threadIdx.x / shape::blocks_w % shape::blocks_x;
-  const int k_part = threadIdx.x / (shape::blocks_w * shape::blocks_x);
-  const int64_t row_tile = (int64_t)blockIdx.x * RowTiles;
+  fill_values<Bits, shape>(a, memory);
   const int64_t k_end = reads_product(a.epilogue) ? a.k : 0;
   for (int64_t m0 = (int64_t)blockIdx.y * TileM; m0 < a.m; m0 += (int64_t)gridDim.y * TileM) {
-    generic_sums<shape> sums;
-    sums.clear();
-    for (int64_t k0 = 0; k0 < k_end; k0 += shape::chunk_k) {
+    multiply_tile<Bits, shape, false>(a, k_end, (int64_t)blockIdx.x * RowTiles, m0, memory);
+  }
+}
+
+/* What is an expert's own. */
+__device__ inline void set_expert(const generic_args &a, const generic_stack &stack, int expert, generic_args &own) {
+  const int64_t before = expert * stack.stride;
+  own.codes = a.codes + before;
+  for (int i = 0; i < LPG_SECTIONS; i++) own.groups.section[i] = a.groups.section[i] + before;
+  epilogue_args &e = own.epilogue;
+  e.global_scale = lpg_expert_scale(stack.blob + before);
+  if (stack.row_scales) e.row_scales = (const float *)((const uint8_t *)stack.row_scales + before);
+  if (e.bias) e.bias = (const uint8_t *)a.epilogue.bias + expert * stack.bias_bytes;
+  e.only_sums = e.only_scales = 0; /* row scales came after */
+}
+
+template <int Bits, int RowTiles, int TileM>
+__global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3)
+    generic_stack_kernel(const __grid_constant__ generic_args a, const __grid_constant__ generic_stack stack) {
+  using shape = generic_shape<RowTiles, TileM>;
+  extern __shared__ float memory[];
+  __shared__ generic_args own;
+  const expert_rows rows((uint8_t *)memory + shape::shared_bytes, stack.experts);
+  fill_values<Bits, shape>(a, memory);
+  if (stack.experts > 0 && threadIdx.x < 32) {
+    fill_expert_rows<TileM>(stack.offsets, stack.experts, (int)a.m, (uint8_t *)memory + shape::shared_bytes);
+  }
+  if (threadIdx.x == 0) own = a;
+  __syncthreads();
+  const int64_t k_end = reads_product(a.epilogue) ? a.k : 0;
+  const int64_t tiles = stack.experts > 0 ? rows.first_tile[stack.experts] : lpg_ceil_div(a.m, TileM);
+  for (int64_t tile = blockIdx.y; tile < tiles; tile += gridDim.y) {
+    int64_t m0 = tile * TileM;
+    if (stack.experts > 0) {
+      const int expert = rows.expert_of((int)tile);
+      m0 = rows.first_row[expert] + (tile - rows.first_tile[expert]) * TileM;
+      if (threadIdx.x == 0) { /* nobody reads the last one's any more */
+        set_expert(a, stack, expert, own);
+        own.m = rows.first_row[expert + 1];
+      }
       __syncthreads();
-      dequantise_chunk<Bits, shape>(a, values, row_tile, k0, w);
-      load_x<shape>(a, m0, k0, x);
-      __syncthreads();
-      float sum[shape::tile_w][shape::tile_x] = {};
-      multiply_chunk<shape>(w, x, block_w, block_x, k_part, sum);
-      sums.add(sum, a.integer);
     }
-    __syncthreads();
-    finish<shape>(a, sums, block_w, block_x, k_part, row_tile * LPG_TILE_ROWS, m0, w);
+    multiply_tile<Bits, shape, true>(own, k_end, (int64_t)blockIdx.x * RowTiles, m0, memory);
   }
 }
 
@@ -266,22 +354,49 @@ inline generic_args make_generic_args(const lpg_call &call) {
   return a;
 }
 
+inline generic_stack make_generic_stack(const lpg_call &call) {
+  generic_stack s = {};
+  s.experts = call.problem.experts;
+  s.offsets = call.offsets;
+  s.blob = call.blob;
+  s.stride = (int64_t)call.stride;
+  s.bias_bytes = call.bias_stride * lpg_bytes(call.bias_type);
+  s.row_scales = call.row_scales;
+  return s;
+}
+
+/* The grid: row tiles by tiles along M, which are more than there are where only the device can count them. */
+template <int Rows, int TileM>
+inline dim3 generic_grid(const lpg_call &call) {
+  const lpg_expected_rows rows = lpg_expected_rows_of(call.problem.m, call.problem.experts);
+  const int64_t x_tiles = lpg_most_tiles(&rows, TileM);
+  return dim3((unsigned)lpg_ceil_div(call.problem.weights->row_tiles, Rows / LPG_TILE_ROWS),
+              (unsigned)(x_tiles < 65535 ? x_tiles : 65535));
+}
+
 template <int Bits, int Rows, int TileM>
 static lpgemm_status_t run_generic(const lpg_call *call) {
   constexpr int row_tiles = Rows / LPG_TILE_ROWS;
   using shape = generic_shape<row_tiles, TileM>;
   const generic_args args = make_generic_args(*call);
-  const int64_t x_tiles = lpg_ceil_div(args.m, TileM);
-  const dim3 grid((unsigned)lpg_ceil_div(args.row_tiles, row_tiles), (unsigned)(x_tiles < 65535 ? x_tiles : 65535));
-  return launch((const void *)generic_kernel<Bits, row_tiles, TileM>, grid, shape::threads, shape::shared_bytes,
-                call->stream, args);
+  const dim3 grid = generic_grid<Rows, TileM>(*call);
+  if (!call->problem.experts && !call->problem.paired) {
+    return launch((const void *)generic_kernel<Bits, row_tiles, TileM>, grid, shape::threads, shape::shared_bytes,
+                  call->stream, args);
+  }
+  return launch((const void *)generic_stack_kernel<Bits, row_tiles, TileM>, grid, shape::threads,
+                shape::shared_bytes + (size_t)lpg_expert_rows_bytes(call->problem.experts), call->stream, args,
+                make_generic_stack(*call));
 }
 
 template <int Bits, int Rows, int TileM>
-static lpgemm_status_t load_generic() {
+static lpgemm_status_t load_generic(const lpg_device *device) {
   constexpr int row_tiles = Rows / LPG_TILE_ROWS;
-  return allow_shared((const void *)generic_kernel<Bits, row_tiles, TileM>,
-                      generic_shape<row_tiles, TileM>::shared_bytes);
+  constexpr size_t bytes = generic_shape<row_tiles, TileM>::shared_bytes;
+  LPG_TRY(allow_shared((const void *)generic_kernel<Bits, row_tiles, TileM>, bytes));
+  const size_t most = bytes + (size_t)lpg_expert_rows_bytes(LPG_MOST_EXPERTS);
+  const size_t room = (size_t)device->shared_memory - sizeof(generic_args);
+  return allow_shared((const void *)generic_stack_kernel<Bits, row_tiles, TileM>, most < room ? most : room);
 }
 
 }  // namespace
@@ -290,4 +405,6 @@ static lpgemm_status_t load_generic() {
 /* A line of a generated file. */
 #define LPG_GENERIC(symbol, bits, rows, columns)                                                                  \
   extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_generic<bits, rows, columns>(call); } \
-  extern "C" lpgemm_status_t symbol##_load(const lpg_device *) { return lpg::load_generic<bits, rows, columns>(); }
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                                            \
+    return lpg::load_generic<bits, rows, columns>(device);                                                        \
+  }

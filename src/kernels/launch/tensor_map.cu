@@ -23,7 +23,7 @@ static lpgemm_status_t find_encode_tiled(void **function) {
   return LPGEMM_SUCCESS;
 }
 
-enum { MOST_DIMENSIONS = 3 };
+enum { MOST_DIMENSIONS = 4 };
 
 /* Sizes and boxes, innermost dimension first; pitches in bytes, of all dimensions but the innermost. */
 struct description {
@@ -39,7 +39,7 @@ static lpgemm_status_t encode(const char *what, const void *base, const descript
                 "a map is the driver's own");
   void *function = NULL;
   LPG_TRY(find_encode_tiled(&function));
-  const cuuint32_t step[MOST_DIMENSIONS] = {1, 1, 1};
+  const cuuint32_t step[MOST_DIMENSIONS] = {1, 1, 1, 1};
   const CUresult result = ((decltype(&cuTensorMapEncodeTiled))function)(
       (CUtensorMap *)map, d->type, (cuuint32_t)d->dimensions, const_cast<void *>(base), d->size, d->pitch, d->box, step,
       CU_TENSOR_MAP_INTERLEAVE_NONE, d->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
@@ -58,15 +58,19 @@ lpgemm_status_t lpgemm_i_cuda_map_x(const lpg_call *call, int columns, int rows,
   return encode("X", call->x, &d, map);
 }
 
-lpgemm_status_t lpgemm_i_cuda_map_codes(const lpg_call *call, int vectors, int row_tiles, lpg_tensor_map *map) {
+lpgemm_status_t lpgemm_i_cuda_map_codes(const lpg_call *call, int vectors, int row_tiles, int with_experts,
+                                        lpg_tensor_map *map) {
   const lpg_packed *packed = call->problem.weights;
   const cuuint64_t row_bytes = (cuuint64_t)(packed->k_tiles * lpg_tile_bytes(packed->bits));
   const cuuint32_t words = LPG_VECTOR_BYTES / 4;
-  const description d = {CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                         CU_TENSOR_MAP_SWIZZLE_NONE,
-                         3,
-                         {words, row_bytes / LPG_VECTOR_BYTES, (cuuint64_t)packed->row_tiles},
-                         {LPG_VECTOR_BYTES, row_bytes},
-                         {words, (cuuint32_t)vectors, (cuuint32_t)row_tiles}};
+  const int is_stack = call->problem.experts > 0;
+  const description d = {
+      CU_TENSOR_MAP_DATA_TYPE_UINT32,
+      CU_TENSOR_MAP_SWIZZLE_NONE,
+      with_experts ? 4 : 3,
+      {words, row_bytes / LPG_VECTOR_BYTES, (cuuint64_t)packed->row_tiles,
+       (cuuint64_t)(is_stack ? call->problem.experts : 1)},
+      {LPG_VECTOR_BYTES, row_bytes, is_stack ? (cuuint64_t)call->stride : row_bytes * (cuuint64_t)packed->row_tiles},
+      {words, (cuuint32_t)vectors, (cuuint32_t)row_tiles, 1}};
   return encode("the weights", call->section[LPG_SECTION_CODES], &d, map);
 }

@@ -27,9 +27,11 @@ static inline int lpg_x_has_map(const lpg_call *call) {
 lpgemm_status_t lpgemm_i_cuda_map_x(const lpg_call *call, int columns, int rows, lpg_tensor_map *map);
 
 /* Map of the packed weights with boxes of `vectors` vectors of 512 bytes (x = 0, y: the first vector) of `row_tiles`
- * row tiles (z), one row tile after the other. What lies beyond the weights is zero. */
+ * row tiles (z), one row tile after the other. What lies beyond the weights is zero. with_experts: the map has a fourth
+ * dimension, the expert of the call's stack (0 of one matrix). */
 enum { LPG_VECTOR_BYTES = 512 };
-lpgemm_status_t lpgemm_i_cuda_map_codes(const lpg_call *call, int vectors, int row_tiles, lpg_tensor_map *map);
+lpgemm_status_t lpgemm_i_cuda_map_codes(const lpg_call *call, int vectors, int row_tiles, int with_experts,
+                                        lpg_tensor_map *map);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,8 @@
 #ifndef LPG_KERNELS_PARTITION_H
 #define LPG_KERNELS_PARTITION_H
 
+#include <math.h>
+
 #include "../../internal.h"
 
 enum {
@@ -35,6 +37,39 @@ static inline int32_t lpg_whole_tiles(int32_t tiles, int32_t clusters, int64_t m
   const int64_t last = (m - 1) % tile_m + 1; /* rows of X of the last work tile */
   return tiles > clusters && 2 * left <= clusters && 2 * last > tile_m ? tiles - left : tiles;
 }
+
+/* ---- rows of X that only the device can count: those of the experts of a stack ---- */
+
+/* What is expected of m rows that are dealt out evenly: experts that have some, and rows of such an expert. Without a
+ * stack (experts 0) one has all. */
+typedef struct lpg_expected_rows {
+  int64_t m;
+  int32_t experts;
+  double used, each;
+} lpg_expected_rows;
+
+static inline lpg_expected_rows lpg_expected_rows_of(int64_t m, int32_t experts) {
+  lpg_expected_rows r = {m, experts, 1.0, (double)m};
+  if (experts > 0 && m > 0) {
+    r.used = experts * (1.0 - pow(1.0 - 1.0 / experts, (double)m));
+    r.each = (double)m / r.used;
+  }
+  return r;
+}
+
+/* The most work tiles along M that there may be, and how many to expect: an expert's last one is half full. */
+static inline int64_t lpg_most_tiles(const lpg_expected_rows *r, int tile_m) {
+  const int64_t full = r->experts > 0 ? r->m / tile_m : (r->m + tile_m - 1) / tile_m;
+  return full + (r->experts < r->m ? r->experts : r->m);
+}
+static inline double lpg_expected_tiles(const lpg_expected_rows *r, int tile_m) {
+  const double tiles = r->each / tile_m;
+  return r->used * (tiles < 0.5 ? 1.0 : tiles + 0.5);
+}
+
+/* What a kernel keeps of each expert in shared memory (expert_rows.cuh): two arrays, and their bytes. */
+LPG_FN int lpg_expert_rows_pitch(int experts) { return (experts + 4) / 4 * 4; }
+LPG_FN int lpg_expert_rows_bytes(int experts) { return experts > 0 ? lpg_expert_rows_pitch(experts) * 8 : 0; }
 
 static inline int lpg_round_up_to(int64_t x, int multiple) { return (int)((x + multiple - 1) / multiple * multiple); }
 

@@ -18,6 +18,7 @@ __device__ inline int count_of(const lpg_partition &s, int part) { return s.each
  * L2. */
 template <int Band>
 struct tile_bands {
+  static constexpr bool is_placed = false;
   int n_tiles, m_tiles;
 
   __device__ int band_rows(int band) const { return min(n_tiles - band * Band, Band); }
@@ -31,6 +32,34 @@ struct tile_bands {
     return (unsigned)in_band / (unsigned)band_rows(b);
   }
 };
+
+/* Where the outputs of a work tile lie: from row m of X on, none from m_end on, and from row n of W on. bias: of its
+ * expert, elements from the first expert's. */
+struct tile_place {
+  int m, m_end, n, bias;
+};
+
+/* A value from shared memory that is the same for all lanes. The compiler must see that: else loops that depend on it
+ * count as divergent, and what the main loop has in uniform registers moves to those of every lane. */
+__device__ inline int agreed(int x) { return __reduce_max_sync(0xffffffffu, x); }
+
+/* A work tile whose place was found before; rows of W may come in pairs. What split-K asks of a scheduler. */
+struct placed_tile {
+  static constexpr bool is_placed = true;
+  static constexpr int first_rank = 0;
+  int rank;
+  const tile_place *at;
+};
+
+template <class T, class Args, class Work>
+__device__ inline tile_place place_of(const Args &a, const Work &w, int tile) {
+  if constexpr (Work::is_placed) {
+    const tile_place at = *w.at;
+    return {agreed(at.m), agreed(at.m_end), agreed(at.n), agreed(at.bias)};
+  } else {
+    return {w.m_tile(tile) * T::TileM, a.m, w.n_tile(tile) * T::tile_n, 0};
+  }
+}
 
 /* The scheduler for the work tiles that come as halves (lpg_whole_tiles): those behind the whole ones, two each. */
 template <class Work>

@@ -69,7 +69,7 @@ __device__ inline bool is_elected() {
   return elected != 0;
 }
 
-/* TMA of a box of two or three dimensions to this CTA's shared memory only. */
+/* TMA of a box of two to four dimensions to this CTA's shared memory only. */
 __device__ inline void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
@@ -83,6 +83,14 @@ __device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int 
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::
           "r"(to),
       "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      : "memory");
+}
+
+__device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int z, int w, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
+      "[%6];" ::"r"(to),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
       : "memory");
 }
 

@@ -21,7 +21,8 @@ typedef struct convert_options {
 typedef enum convert_cut {
   CUT_UNKNOWN,    /* by nothing that the name says: whole in every rank */
   CUT_WHOLE,      /* known to be whole in every rank */
-  CUT_HEADS,      /* rows; q, k, v */
+  CUT_HEADS,      /* rows, by heads; q */
+  CUT_KV_HEADS,   /* the same by heads of k and v */
   CUT_ROWS,       /* rows, as its partner's columns are cut; gate, up */
   CUT_VOCABULARY, /* rows; lm_head */
   CUT_QKV,        /* rows of q, k and v one under the other */

@@ -42,8 +42,8 @@ static const struct {
   const char *partners;
 } cuts[] = {
     {"q_proj", CUT_HEADS, NULL},
-    {"k_proj", CUT_HEADS, NULL},
-    {"v_proj", CUT_HEADS, NULL},
+    {"k_proj", CUT_KV_HEADS, NULL},
+    {"v_proj", CUT_KV_HEADS, NULL},
     {"o_proj", CUT_EVEN, NULL},
     {"out_proj", CUT_EVEN, NULL},
     {"qkv_proj", CUT_QKV, "o_proj out_proj"},
@@ -59,8 +59,8 @@ static const struct {
     {"w3", CUT_ROWS, "w2"},
     {"w2", CUT_COLUMNS, NULL},
     {"wq", CUT_HEADS, NULL},
-    {"wk", CUT_HEADS, NULL},
-    {"wv", CUT_HEADS, NULL},
+    {"wk", CUT_KV_HEADS, NULL},
+    {"wv", CUT_KV_HEADS, NULL},
     {"wo", CUT_EVEN, NULL},
     {"lm_head", CUT_VOCABULARY, NULL},
     /* DeepSeek's low-rank projections: down to the rank whole, up from it by heads */
@@ -70,8 +70,8 @@ static const struct {
     {"kv_b_proj", CUT_HEADS, NULL},
     /* GGUF */
     {"attn_q", CUT_HEADS, NULL},
-    {"attn_k", CUT_HEADS, NULL},
-    {"attn_v", CUT_HEADS, NULL},
+    {"attn_k", CUT_KV_HEADS, NULL},
+    {"attn_v", CUT_KV_HEADS, NULL},
     {"attn_qkv", CUT_QKV, "attn_output"},
     {"attn_output", CUT_EVEN, NULL},
     {"attn_q_a", CUT_WHOLE, NULL},

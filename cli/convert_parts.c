@@ -75,6 +75,15 @@ static int cut_rows(const convert_options *o, const lpgemm_import_t *import, int
   return 1;
 }
 
+/* Ranks have whole heads. count: what the model says; 0: it says nothing, and what is even is taken for whole. */
+static int are_heads_even(const convert_options *o, const char *what, int64_t count, convert_parts *parts) {
+  char text[200];
+  if (count % o->ranks == 0) return 1;
+  snprintf(text, sizeof text, "the model's %lld %s cannot be shared evenly among %d ranks", (long long)count, what,
+           o->ranks);
+  return refuse(parts, text);
+}
+
 static int cut_even_rows(const convert_options *o, const lpgemm_import_t *import, int64_t first, int64_t size,
                          convert_parts *parts) {
   if (size % o->ranks != 0) return uneven(o, "rows", size, 1, parts);
@@ -128,8 +137,14 @@ static int cut_layer(const convert_plan *plan, const char *layer, const lpgemm_i
   if (!describe(import, &d)) return refuse(parts, lpgemm_last_error());
   const int has_partner = find_partner(plan, &name, partners, &partner);
   const int64_t unit = has_partner ? unit_of(&partner) : 0;
+  int64_t heads = 0, kv_heads = 0;
+  cli_check(lpgemm_file_heads(plan->file, &heads, &kv_heads));
+  const int by_heads = cut == CUT_HEADS || cut == CUT_QKV || cut == CUT_EVEN;
+  if (by_heads && !are_heads_even(o, "heads", heads, parts)) return 0;
+  if ((cut == CUT_KV_HEADS || cut == CUT_QKV) && !are_heads_even(o, "heads of k and v", kv_heads, parts)) return 0;
   switch (cut) {
-    case CUT_HEADS: return cut_even_rows(o, import, 0, d.n, parts);
+    case CUT_HEADS:
+    case CUT_KV_HEADS: return cut_even_rows(o, import, 0, d.n, parts);
     case CUT_ROWS:
       return unit && partner.k == d.n ? cut_rows(o, import, 0, d.n, unit, parts)
                                       : cut_even_rows(o, import, 0, d.n, parts);

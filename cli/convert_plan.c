@@ -246,6 +246,47 @@ static void take_tensors(convert_plan *plan, const owners *all) {
   }
 }
 
+/* ---- zeros ---- */
+
+/* The zero that all words of qzeros stand for, or -1: words of whole fields, all of them equal. */
+static int64_t common_zero(const lpgemm_tensor_t *qzeros, int bits) {
+  uint32_t first = 0, word, fields = 0;
+  for (size_t at = 0; at + 4 <= qzeros->bytes; at += 4) {
+    memcpy(&word, (const uint8_t *)qzeros->data + at, sizeof word);
+    if (at == 0) first = word;
+    if (word != first) return -1;
+  }
+  if (qzeros->bytes < 4) return -1;
+  const uint32_t zero = first & ((1u << bits) - 1u);
+  for (int shift = 0; shift < 32; shift += bits) fields |= zero << shift;
+  return fields == first ? (int64_t)zero : -1;
+}
+
+/* GPTQ stores zeros less one, gptq_v2 as they are. Symmetric weights have zeros in the middle: those that would be one
+ * beside it by what the config says are of the other format. One layer of a model is looked at. */
+static void check_zeros(convert_plan *plan) {
+  for (size_t i = 0; i < plan->layer_count; i++) {
+    lpgemm_import_t import = {.size = sizeof import};
+    lpgemm_weight_desc_t desc = {.size = sizeof desc};
+    if (lpgemm_file_layer(plan->file, plan->layers[i].name, &import) != LPGEMM_SUCCESS) continue;
+    if (import.format != LPGEMM_FORMAT_GPTQ && import.format != LPGEMM_FORMAT_GPTQ_V2) continue;
+    if (lpgemm_import_desc(&import, 1, &desc) != LPGEMM_SUCCESS) continue;
+    const int bits = lpgemm_dtype_bits(desc.type), less_one = import.format == LPGEMM_FORMAT_GPTQ;
+    const int64_t middle = INT64_C(1) << (bits - 1);
+    for (size_t t = 0; t < import.count && 32 % bits == 0; t++) {
+      if (strcmp(import.tensors[t].name, "qzeros") != 0) continue;
+      const int64_t zero = common_zero(&import.tensors[t], bits);
+      if (zero < 0 || zero != (less_one ? middle : middle - 1)) continue;
+      convert_note(plan,
+                   "%s has zeros of %lld by checkpoint_format \"%s\", and symmetric weights of %d bits have %lld: the "
+                   "model may be \"%s\"",
+                   plan->layers[i].name, (long long)(zero + less_one), less_one ? "gptq" : "gptq_v2", bits,
+                   (long long)middle, less_one ? "gptq_v2" : "gptq");
+    }
+    return;
+  }
+}
+
 void convert_make_plan(const convert_options *o, convert_plan *plan) {
   owners all = {NULL, 0, 0};
   memset(plan, 0, sizeof *plan);
@@ -253,6 +294,7 @@ void convert_make_plan(const convert_options *o, convert_plan *plan) {
   if (lpgemm_file_open(o->model, &plan->file) != LPGEMM_SUCCESS) cli_fail("%s", lpgemm_last_error());
   read_layers(plan, &all);
   take_tensors(plan, &all);
+  check_zeros(plan);
   free(all.list);
   if (plan->job_count == 0 && o->pattern) {
     cli_fail("no name of a layer or tensor of %s fits '%s'; --list shows the layers", o->model, o->pattern);

@@ -622,6 +622,10 @@ lpgemm_status_t lpgemm_file_find(lpgemm_file_t file, const char *name, lpgemm_te
 lpgemm_status_t lpgemm_file_layer_name(lpgemm_file_t file, size_t i, const char **name);
 lpgemm_status_t lpgemm_file_layer(lpgemm_file_t file, const char *name, lpgemm_import_t *import);
 
+/* Heads of attention that the model says it has, and those of k and v, by its config.json or GGUF's metadata; 0 where
+ * nothing says it, or it differs by layer. A rank of tensor parallelism has whole heads. Either pointer may be NULL. */
+lpgemm_status_t lpgemm_file_heads(lpgemm_file_t file, int64_t *heads, int64_t *kv_heads);
+
 /* Reads tensor i of a container and compares it with its hash: CORRUPT_DATA if a byte has changed. */
 lpgemm_status_t lpgemm_file_check(lpgemm_file_t file, size_t i);
 

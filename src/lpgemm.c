@@ -91,6 +91,10 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   set_workspace(handle, &r);
   LPG_TRY(
       lpgemm_i_choose_for_run(handle, r.args.weights, &r.call.problem, r.forced, &own_plan, &kernel, &r.call.planned));
+  if (r.call.planned->launch.gathers) { /* no copy of X */
+    r.ordered_bytes = 0;
+    r.rows_at_once = r.args.m;
+  }
   if (r.args.m == 0 || packed->desc.n == 0) return LPGEMM_SUCCESS;
   LPG_TRY(lpgemm_i_read_scalars(&r, handle, scalars));
   LPG_TRY(lpgemm_i_check_pointers(&r, packed));

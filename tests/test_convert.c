@@ -436,7 +436,39 @@ static void check_slices(const char *model, int ordered) {
     free(all.w), free(a.w), free(b.w);
   }
   check_command(1, "cannot be shared evenly among 3 ranks", "convert %s %s --force --slice 0/3", path, rank[0]);
+  /* 4 heads of q and 2 of k and v, whose rows four ranks could share, but not whole */
+  check_command(1, "the model's 2 heads of k and v cannot be shared evenly among 4 ranks",
+                "convert %s %s --force --slice 0/4", path, rank[0]);
   folder_remove(&f);
+}
+
+/* Zeros of symmetric weights, stored as the config says, or as the other format would. */
+static void check_zeros(void) {
+  static const char *const formats[] = {"gptq", "gptq_v2"};
+  static checkpoint c;
+  const checkpoint_spec spec = {"toy", CHECKPOINT_GPTQ, 64, 96, 32, 4, 0};
+  if (!test_case("convert/zeros")) return;
+  checkpoint_make(&c, &spec);
+  lpgemm_tensor_t *qzeros = checkpoint_tensor(&c, "qzeros");
+  for (int i = 0; i < 6; i++) { /* all 7, all 8, or not all the same; by either format */
+    char config[200], want[64];
+    folder f = folder_make();
+    safetensors s = {0};
+    memset((void *)(uintptr_t)qzeros->data, i % 3 == 0 ? 0x77 : 0x88, qzeros->bytes);
+    if (i % 3 == 2) *(uint8_t *)(uintptr_t)qzeros->data = 0x78;
+    add_layer(&s, "model.layers.0.mlp.up_proj", '.', &c);
+    snprintf(config, sizeof config,
+             "{\"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": 32, "
+             "\"desc_act\": false, \"sym\": true, \"checkpoint_format\": \"%s\"}}",
+             formats[i / 3]);
+    save(&f, &s, config);
+    const int is_other = i == 1 || i == 3;
+    snprintf(want, sizeof want, "the model may be \"%s\"", formats[1 - i / 3]);
+    check_command(0, is_other ? want : "matrices of", "convert --list %s", f.path);
+    CHECK(is_other || !strstr(program_output, "may be"));
+    folder_remove(&f);
+  }
+  checkpoint_free(&c);
 }
 
 static void check_joins(void) {
@@ -802,6 +834,7 @@ void suite_convert(void) {
   check_slices("model-compressed-tensors", 0);
   check_slices("model-gptq", 1);
   check_fused();
+  check_zeros();
   check_joins();
   check_pattern();
   check_beside();

@@ -305,6 +305,8 @@ static void gguf_heads(void) {
       {"one pair more", 0, 16, 8, 2, LPGEMM_CORRUPT_DATA, "the file in memory"},
       {"key of 2^64 - 1", 0, 24, 8, UINT64_MAX, LPGEMM_CORRUPT_DATA, "ends inside a key"},
       {"key of 2^64 - 8", 0, 24, 8, UINT64_MAX - 7, LPGEMM_CORRUPT_DATA, "ends inside a key"},
+      {"control character in a key", 0, 33, 1, 1, LPGEMM_CORRUPT_DATA,
+       "a key has the control character 0x01 at byte 1"},
       {"value type 13", 0, 35, 4, 13, LPGEMM_CORRUPT_DATA, "type 13"},
       {"string of 2^64 - 1", 0, 35, 4, 8, LPGEMM_CORRUPT_DATA, "string"},
       {"name of 2^64 - 1", 1, 0, 8, UINT64_MAX, LPGEMM_CORRUPT_DATA, "name of a tensor"},

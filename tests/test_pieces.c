@@ -573,6 +573,48 @@ static void without_workspace(void) {
   problem_free(&p);
 }
 
+/* Few rows, whose columns gemv gathers itself where they fit shared memory, and a launch in front of it where not: X of
+ * more columns than weights, rows that are not aligned, an end of K within a block, and no row or some of them. */
+static void few_rows(void) {
+  static const int rows[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17};
+  static const lpgemm_dtype_t x_types[3] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8};
+  for (int m = 0; m < (int)(sizeof rows / sizeof rows[0]); m++) {
+    if (!test_case("pieces/few_rows/%d", rows[m])) continue;
+    const lpgemm_weight_desc_t descs[4] = {
+        sample_desc_zeros(100, 300, LPGEMM_UINT(4), 32, LPGEMM_F16, LPGEMM_U8),
+        sample_desc(40, 4100, LPGEMM_UINT(3), 128, LPGEMM_F16),
+        sample_desc_zeros(20, 9000, LPGEMM_UINT(4), 128, LPGEMM_F16, LPGEMM_U8),
+        sample_desc(3, 60000, LPGEMM_UINT(8), 0, LPGEMM_F16),
+    };
+    for (int i = 0; i < 4 * 3; i++) {
+      problem_spec s = {.desc = descs[i / 3], .m = rows[m], .alpha = 1};
+      s.desc.columns = LPGEMM_COLUMNS_ORDERED;
+      s.desc.x_k = s.desc.k + (m % 3 == 0 ? 0 : 24 + m);
+      s.x_type = x_types[i % 3];
+      s.y_type = s.x_type == LPGEMM_I8 ? LPGEMM_F16 : s.x_type;
+      s.misaligned = (i + m) % 4 == 3;
+      s.pad_x = m % 2 ? 8 : 0;
+      problem p;
+      if (problem_make(&p, handle, &s)) {
+        const char *names[PROBLEM_KERNELS];
+        const int count = problem_kernels(names);
+        problem_expect(&p);
+        CHECK_STATUS(problem_run(&p, handle, NULL), LPGEMM_SUCCESS);
+        problem_check(&p, NULL);
+        for (int j = 0; j < count; j++) {
+          if (strncmp(names[j], "gemv", 4) != 0) continue;
+          const lpgemm_status_t status = problem_run(&p, handle, names[j]);
+          if (status == LPGEMM_NOT_SUPPORTED) continue;
+          CHECK_STATUS(status, LPGEMM_SUCCESS);
+          problem_check(&p, names[j]);
+          problem_check_again(&p, handle, names[j]);
+        }
+      }
+      problem_free(&p);
+    }
+  }
+}
+
 /* Tables are sums of neighbours in X's own order. */
 static void tables(void) {
   if (!test_case("pieces/tables")) return;
@@ -630,6 +672,7 @@ void suite_pieces(void) {
   cuts();
   slices();
   without_workspace();
+  few_rows();
   tables();
   far_scales();
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);

@@ -5,6 +5,7 @@
 #include "kernels/gemm8/gemm8_plan.h"
 #include "kernels/gemv/gemv_plan.h"
 #include "kernels/operand/center.h"
+#include "kernels/plan/rates.h"
 #include "made_up.h"
 #include "plans.h"
 
@@ -25,6 +26,10 @@ static lpgemm_weight_desc_t draw_desc(void) {
   if (d.scale_type && test_between(0, 1)) {
     d.zero = LPGEMM_ZERO_PER_GROUP;
     d.zero_type = LPGEMM_F16;
+  }
+  if (test_between(0, 2) == 0) {
+    d.columns = LPGEMM_COLUMNS_ORDERED;
+    d.x_k = d.k + test_between(0, 1) * test_between(0, 5000);
   }
   return d;
 }
@@ -57,7 +62,15 @@ static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   CHECK(p->warp >= p->peers + areas * p->peer_bytes && p->warp % 16 == 0);
   CHECK(p->scale_table_bytes % 128 == 0 && kind->raw_bytes % 16 == 0 && p->warp_bytes % 16 == 0);
   CHECK(p->warp_bytes == kind->scale_table_bytes + kind->raw_bytes);
-  CHECK(p->shared_bytes == p->warp + kind->warps * p->warp_bytes);
+  CHECK(p->order == p->warp + kind->warps * p->warp_bytes && p->order % 16 == 0);
+  CHECK(p->raw_bytes == 0 || kind->tile_m == 8);
+  if (p->raw_bytes > 0) { /* the order of a part, and one row of X or two */
+    CHECK(w->desc.columns && p->phase_blocks == slice_blocks && p->raw == p->order + slice_blocks * LPG_BLOCK_K * 4);
+    CHECK(p->raw_bytes >= 2 * w->x_k && p->raw_bytes % 16 == 0 && p->raw % 16 == 0);
+    CHECK(p->shared_bytes == p->raw + p->raw_bytes * (p->x_rows > 1 ? 2 : 1));
+  } else {
+    CHECK(p->shared_bytes == p->order && p->raw == p->order);
+  }
   CHECK(p->shared_bytes <= device->shared_memory);
 }
 
@@ -86,6 +99,37 @@ static void check_gemv_drawn(const lpg_device *device) {
     fitted += fits;
     CHECK(found || !fits || w.row_tiles == 0);
     if (found) check_gemv(&p, &kind, &w, problem.m, device);
+  }
+}
+
+/* Who gathers the columns of X: gemv for few rows, while that takes less time than a launch, which others pay. */
+static void check_gathers(void) {
+  static const int64_t k[] = {4096, 8192, 200000}, rows[] = {1, 2, 4, 8};
+  for (int i = 0; i < COUNT(k); i++) {
+    lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .n = 8192, .k = k[i], .group_k = 128};
+    lpg_packed plain, ordered;
+    desc.scale_type = LPGEMM_F16;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &plain), LPGEMM_SUCCESS);
+    desc.columns = LPGEMM_COLUMNS_ORDERED;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &ordered), LPGEMM_SUCCESS);
+    int gathered = 0;
+    for (int m = 0; m < COUNT(rows); m++) {
+      const lpg_problem with = plan_problem(&ordered, LPGEMM_F16, rows[m]),
+                        without = plan_problem(&plain, LPGEMM_F16, rows[m]);
+      lpg_planned a, b;
+      CHECK(!lpgemm_i_plan(&lpgemm_i_gemv_8_planner, &with, &sm90, &a));
+      CHECK(!lpgemm_i_plan(&lpgemm_i_gemv_8_planner, &without, &sm90, &b));
+      const double more = a.launch.us - b.launch.us, launch = lpgemm_i_gather_us(&with, &sm90);
+      CHECK(!b.launch.gathers && launch > 2 && more > 0);
+      CHECK(a.launch.gathers ? more < launch : more > 0.99 * launch && more < 1.01 * launch);
+      gathered += a.launch.gathers;
+      if (rows[m] == 1) CHECK(a.launch.gathers == (k[i] < 100000));
+      lpg_problem bytes = with;
+      bytes.x_type = LPGEMM_I8; /* widened on the way: not gathered there */
+      CHECK(!lpgemm_i_plan(&lpgemm_i_gemv_8_planner, &bytes, &sm90, &a) && !a.launch.gathers);
+      CHECK(!lpgemm_i_plan(&lpgemm_i_gemm_planner, &with, &sm90, &a) && !a.launch.gathers);
+    }
+    CHECK(gathered >= (k[i] < 100000) && gathered < COUNT(rows));
   }
 }
 
@@ -414,6 +458,7 @@ void suite_plan(void) {
     check_dequant_drawn(devices[d]);
     CHECK(fitted > 100 && (split > 20 || devices[d]->clusters[1] == 0));
   }
+  if (test_case("plan/gathers")) check_gathers();
   if (test_case("plan/refused")) check_refused();
   if (test_case("plan/llama")) check_llama();
   if (test_case("plan/sizes")) check_sizes();

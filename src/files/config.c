@@ -74,6 +74,20 @@ void lpgemm_i_use_config(lpg_config *config, lpg_json quantization, const char *
   config->method = method_of(config->method_name);
 }
 
+static int64_t integer(lpg_json object, const char *name, int64_t otherwise) {
+  int64_t value;
+  return lpgemm_i_json_integer(lpgemm_i_json_member(object, name), &value) ? value : otherwise;
+}
+
+/* Of a model of text and images, those of the text. */
+static void read_heads(lpgemm_file_t file, lpg_json root) {
+  const lpg_json text = lpgemm_i_json_member(root, "text_config");
+  const lpg_json model = lpgemm_i_json_kind(text) == '{' ? text : root;
+  const int64_t heads = integer(model, "num_attention_heads", 0), kv = integer(model, "num_key_value_heads", 0);
+  file->heads = heads > 0 ? heads : 0;
+  file->kv_heads = kv > 0 ? kv : 0;
+}
+
 lpgemm_status_t lpgemm_i_read_config(lpgemm_file_t file, const char *folder, lpg_config *config) {
   static const struct {
     const char *file, *member, *method; /* method: what it is where it does not say */
@@ -84,6 +98,7 @@ lpgemm_status_t lpgemm_i_read_config(lpgemm_file_t file, const char *folder, lpg
   if (!folder) return LPGEMM_SUCCESS;
   lpg_json root;
   LPG_TRY(read_json(file, folder, "config.json", &root));
+  read_heads(file, root);
   const lpg_json places[] = {
       lpgemm_i_json_member(root, "quantization_config"),
       lpgemm_i_json_member(root, "compression_config"), /* of old compressed-tensors */
@@ -105,11 +120,6 @@ lpgemm_status_t lpgemm_i_read_config(lpgemm_file_t file, const char *folder, lpg
 }
 
 /* ---- looking into it ---- */
-
-static int64_t integer(lpg_json object, const char *name, int64_t otherwise) {
-  int64_t value;
-  return lpgemm_i_json_integer(lpgemm_i_json_member(object, name), &value) ? value : otherwise;
-}
 
 /* A word in small letters, "" if it is not there. */
 static void word(lpg_json object, const char *name, char *text, size_t size) {

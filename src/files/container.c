@@ -39,7 +39,7 @@ static lpgemm_status_t read_entry(lpgemm_file_t file, const char *name, const lp
   LPG_CHECK(padded <= map->size - *at - LPG_CONTAINER_ENTRY && lpg_get(entry + LPG_ENTRY_AT_NAME_BYTES + 4, 4) == 0,
             LPGEMM_CORRUPT_DATA, "%.300s: the index ends inside the name of entry %zu", name, i);
   const char *text = (const char *)entry + LPG_CONTAINER_ENTRY;
-  LPG_TRY(lpgemm_i_check_name(name, text, (size_t)length));
+  LPG_TRY(lpgemm_i_check_name(name, "the name of a tensor", text, (size_t)length));
   LPG_TRY(lpgemm_i_keep_text(&file->memory, text, (size_t)length, &t->name));
   *at += LPG_CONTAINER_ENTRY + padded;
 

@@ -145,7 +145,7 @@ lpgemm_status_t lpgemm_container_add_tensor(lpgemm_container_t container, const 
   LPG_TRY(check_container(container));
   LPG_CHECK(tensor && tensor->name, LPGEMM_NULL_POINTER, "tensor%s is NULL", tensor ? "->name" : "");
   LPG_CHECK(tensor->data || tensor->bytes == 0, LPGEMM_NULL_POINTER, "tensor->data is NULL");
-  LPG_TRY(lpgemm_i_check_name("tensor->name", tensor->name, strlen(tensor->name)));
+  LPG_TRY(lpgemm_i_check_name("tensor->name", "the name of a tensor", tensor->name, strlen(tensor->name)));
   LPG_CHECK(strcmp(lpgemm_dtype_name(tensor->type), "invalid") != 0 && tensor->type != 0, LPGEMM_INVALID_TYPE,
             "tensor->type is 0x%x, which is no type", (unsigned)tensor->type);
   LPG_CHECK(tensor->dims >= 0 && tensor->dims <= 4, LPGEMM_INVALID_ARGUMENT, "tensor->dims is %d; it must be 0 to 4",
@@ -165,7 +165,7 @@ lpgemm_status_t lpgemm_container_add_weights(lpgemm_container_t container, const
                                              lpgemm_weights_t weights) {
   LPG_TRY(check_container(container));
   LPG_CHECK(name, LPGEMM_NULL_POINTER, "name is NULL");
-  LPG_TRY(lpgemm_i_check_name("name", name, strlen(name)));
+  LPG_TRY(lpgemm_i_check_name("name", "the name of a tensor", name, strlen(name)));
   LPG_TRY(lpgemm_i_check_pair(handle, weights));
   lpgemm_weights_info_t info = {.size = sizeof info};
   LPG_TRY(lpgemm_weights_info(weights, &info));

@@ -130,6 +130,15 @@ lpgemm_status_t lpgemm_file_close(lpgemm_file_t file) {
   return LPGEMM_SUCCESS;
 }
 
+/* ---- the model ---- */
+
+lpgemm_status_t lpgemm_file_heads(lpgemm_file_t file, int64_t *heads, int64_t *kv_heads) {
+  LPG_TRY(check_file(file));
+  if (heads) *heads = file->heads;
+  if (kv_heads) *kv_heads = file->kv_heads;
+  return LPGEMM_SUCCESS;
+}
+
 /* ---- tensors ---- */
 
 lpgemm_status_t lpgemm_file_counts(lpgemm_file_t file, size_t *tensors, size_t *layers) {

@@ -58,8 +58,9 @@ lpgemm_status_t lpgemm_i_index(lpg_memory *memory, const char *file, const char 
                                size_t size, const lpg_named ***index);
 const void *lpgemm_i_look_up(const lpg_named *const *index, size_t count, const char *name);
 
-/* Refuses what is no name: empty, too long, not UTF-8, or with control characters, which a terminal would obey. */
-lpgemm_status_t lpgemm_i_check_name(const char *file, const char *name, size_t length);
+/* Refuses what is no name: empty, too long, not UTF-8, or with control characters, which a terminal would obey. what:
+ * "the name of a tensor", or of what else. */
+lpgemm_status_t lpgemm_i_check_name(const char *file, const char *what, const char *name, size_t length);
 /* Bytes of the UTF-8 character at text, 0 if it is none. */
 size_t lpgemm_i_utf8(const char *text, size_t length);
 
@@ -89,7 +90,8 @@ struct lpgemm_file {
   lpg_layer *layers;
   size_t layer_count, layer_room;
   const lpg_named **layer_index;
-  const uint64_t *hashes; /* of a container's tensors */
+  const uint64_t *hashes;  /* of a container's tensors */
+  int64_t heads, kv_heads; /* of attention; 0: not said */
 };
 
 /* count more tensors at the end of the list, all zero. */
@@ -109,6 +111,7 @@ lpgemm_status_t lpgemm_i_read_safetensors(lpgemm_file_t file, const char *name, 
 
 typedef struct lpg_gguf {
   int64_t split_count, split_number, split_tensors; /* -1: not said */
+  int64_t heads, kv_heads;                          /* 0: not said */
 } lpg_gguf;
 lpgemm_status_t lpgemm_i_read_gguf_file(lpgemm_file_t file, const char *name, const lpg_map *map, lpg_gguf *gguf);
 int lpgemm_i_is_gguf(const lpg_map *map);

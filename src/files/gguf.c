@@ -84,6 +84,14 @@ static lpgemm_status_t pair_value(cursor *c, const char *key, uint64_t type, int
   return LPGEMM_SUCCESS;
 }
 
+/* "llama.attention.head_count": whatever the architecture is called. */
+static void read_heads(const char *key, int64_t value, lpg_gguf *gguf) {
+  const char *end = strrchr(key, '.');
+  if (value <= 0 || !end || end - key < 10 || strncmp(end - 10, ".attention", 10) != 0) return;
+  if (strcmp(end, ".head_count") == 0) gguf->heads = value;
+  if (strcmp(end, ".head_count_kv") == 0) gguf->kv_heads = value;
+}
+
 static lpgemm_status_t read_pairs(cursor *c, lpg_memory *memory, uint64_t count, lpg_named *keys, lpg_gguf *gguf,
                                   int64_t *alignment) {
   const struct {
@@ -99,10 +107,11 @@ static lpgemm_status_t read_pairs(cursor *c, lpg_memory *memory, uint64_t count,
     int is_integer;
     int64_t value = 0;
     LPG_TRY(string(c, "a key", &text, &length));
-    LPG_TRY(lpgemm_i_check_name(c->file, text, (size_t)length));
+    LPG_TRY(lpgemm_i_check_name(c->file, "a key", text, (size_t)length));
     LPG_TRY(lpgemm_i_keep_text(memory, text, (size_t)length, &keys[i].name));
     LPG_TRY(number(c, 4, "the type of a value", &type));
     LPG_TRY(pair_value(c, keys[i].name, type, &is_integer, &value));
+    if (is_integer) read_heads(keys[i].name, value, gguf);
     for (size_t w = 0; w < sizeof wanted / sizeof wanted[0]; w++) {
       if (strcmp(keys[i].name, wanted[w].key) != 0) continue;
       LPG_CHECK(is_integer, LPGEMM_CORRUPT_DATA, "%.300s: %s is no integer", c->file, wanted[w].key);
@@ -166,7 +175,7 @@ static lpgemm_status_t read_info(cursor *c, lpgemm_file_t file, lpgemm_tensor_t 
   const char *text;
   uint64_t length, dims, type;
   LPG_TRY(string(c, "the name of a tensor", &text, &length));
-  LPG_TRY(lpgemm_i_check_name(c->file, text, (size_t)length));
+  LPG_TRY(lpgemm_i_check_name(c->file, "the name of a tensor", text, (size_t)length));
   LPG_TRY(lpgemm_i_keep_text(&file->memory, text, (size_t)length, &t->name));
   LPG_TRY(number(c, 4, "the entry of a tensor", &dims));
   LPG_CHECK(dims <= 4, LPGEMM_CORRUPT_DATA, "%.300s: tensor \"%.200s\" has %llu dimensions; 4 is the most", c->file,
@@ -231,9 +240,10 @@ lpgemm_status_t lpgemm_i_read_gguf_file(lpgemm_file_t file, const char *name, co
   cursor c = {name, map->bytes, map->bytes + map->size};
   uint64_t count, pairs;
   int64_t alignment = 32;
-  *gguf = (lpg_gguf){-1, -1, -1};
+  *gguf = (lpg_gguf){-1, -1, -1, 0, 0};
   LPG_TRY(read_head(&c, &count, &pairs));
   LPG_TRY(read_all_pairs(&c, file, pairs, gguf, &alignment));
+  if (gguf->heads > 0) file->heads = gguf->heads, file->kv_heads = gguf->kv_heads;
   LPG_CHECK(alignment >= 1 && alignment <= MOST_ALIGNMENT && (alignment & (alignment - 1)) == 0, LPGEMM_CORRUPT_DATA,
             "%.300s: general.alignment is %lld; it must be a power of two up to %d", name, (long long)alignment,
             MOST_ALIGNMENT);

@@ -18,14 +18,14 @@ size_t lpgemm_i_utf8(const char *text, size_t length) {
   return 0;
 }
 
-lpgemm_status_t lpgemm_i_check_name(const char *file, const char *name, size_t length) {
+lpgemm_status_t lpgemm_i_check_name(const char *file, const char *what, const char *name, size_t length) {
   LPG_CHECK(length >= 1 && length <= LPG_MOST_NAME, LPGEMM_CORRUPT_DATA,
-            "%.300s: the name of a tensor has %zu bytes; it may have 1 to %d", file, length, LPG_MOST_NAME);
+            "%.300s: %s has %zu bytes; it may have 1 to %d", file, what, length, LPG_MOST_NAME);
   for (size_t i = 0; i < length;) {
     const size_t step = lpgemm_i_utf8(name + i, length - i);
-    LPG_CHECK(step, LPGEMM_CORRUPT_DATA, "%.300s: byte %zu of the name of a tensor is not UTF-8", file, i);
+    LPG_CHECK(step, LPGEMM_CORRUPT_DATA, "%.300s: byte %zu of %s is not UTF-8", file, i, what);
     LPG_CHECK((uint8_t)name[i] >= ' ' && name[i] != 0x7f, LPGEMM_CORRUPT_DATA,
-              "%.300s: the name of a tensor has the control character 0x%02x at byte %zu", file, (uint8_t)name[i], i);
+              "%.300s: %s has the control character 0x%02x at byte %zu", file, what, (uint8_t)name[i], i);
     i += step;
   }
   return LPGEMM_SUCCESS;

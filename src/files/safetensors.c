@@ -127,7 +127,7 @@ static lpgemm_status_t read_header(lpgemm_file_t file, const char *name, lpg_jso
       const int64_t length = lpgemm_i_json_text(key, text, sizeof text);
       LPG_CHECK(length >= 0, LPGEMM_CORRUPT_DATA,
                 "%.300s: tensor %zu has a name with a 0 in it, or of more than %d bytes", name, found, LPG_MOST_NAME);
-      LPG_TRY(lpgemm_i_check_name(name, text, (size_t)length));
+      LPG_TRY(lpgemm_i_check_name(name, "the name of a tensor", text, (size_t)length));
       LPG_TRY(lpgemm_i_keep_text(&file->memory, text, (size_t)length, &tensors[found].name));
       LPG_TRY(read_entry(name, value, data, size, &tensors[found]));
     }

@@ -9,6 +9,11 @@ namespace { /* nothing here is a symbol of the library */
 
 constexpr size_t most_scratch = 64 << 20;
 
+/* Most of what is copied is a grid, or some numbers, and fits behind the report in the handle's scratch: allocating and
+ * releasing memory would take longer than copying. */
+constexpr size_t report_bytes = 2304;
+static_assert(sizeof(lpg_pack_report) <= report_bytes && report_bytes < LPG_HANDLE_SCRATCH, "both must fit");
+
 static const void *kernel_of(const lpg_at *at) {
   const void *(*const all[])(int, int) = {lpgemm_i_kernel_of_words, lpgemm_i_kernel_of_streams,
                                           lpgemm_i_kernel_of_bytes, lpgemm_i_kernel_of_gguf,
@@ -85,10 +90,20 @@ static lpgemm_status_t check_parts(lpgemm_handle_t handle, const lpg_joined *joi
 /* ---- packing ---- */
 
 /* With an order of columns a block takes all columns of its rows where there are rows enough: neighbours in the order
- * lie anywhere in a row, whose words then come from memory once. */
+ * lie anywhere in a row, which then comes from memory once. */
 static int64_t chunks_of(lpgemm_handle_t handle, const lpg_rows_args *args) {
   const int64_t tiles = lpg_ceil_div(args->rows, LPG_TILE_ROWS);
-  return args->column_order && tiles >= 2 * handle->device.sms ? INT32_MAX : args->chunks;
+  return args->column_order && tiles >= handle->device.sms ? INT32_MAX : args->chunks;
+}
+
+/* Lines of words that blocks bring to shared memory, beside what else they have there, where all of a row fits. */
+static lpgemm_status_t stage_lines(lpgemm_handle_t handle, const void *kernel, lpg_rows_args *args) {
+  constexpr int64_t others = 24 << 10;
+  const int64_t lines = lpg_ceil_div(args->at.k * args->at.bits, 32);
+  if (args->at.arrangement != LPG_AT_GPTQ || !args->column_order) return LPGEMM_SUCCESS;
+  if (lines * LPG_STAGED_LINE + others > handle->device.shared_memory) return LPGEMM_SUCCESS;
+  args->staged_lines = (int)lines;
+  return allow_shared(kernel, (size_t)(lines * LPG_STAGED_LINE));
 }
 
 static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_part *part,
@@ -103,6 +118,7 @@ static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packe
   args.first_column = slice->k0;
   args.each = args.column_order || slice->k0 % LPG_STEP_K != 0;
   args.chunks = chunks_of(handle, &args);
+  LPG_TRY(stage_lines(handle, kernel_of(at), &args));
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
     const bool is_super = id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS;
     const int64_t group = is_super ? d->super_k : d->group_k;
@@ -143,9 +159,11 @@ lpgemm_status_t lpgemm_i_cuda_import_rows(lpgemm_handle_t handle, const lpg_pack
   *done = 0;
   LPG_TRY(lpg::check_parts(handle, joined, &bytes, &can));
   if (!can) return LPGEMM_SUCCESS;
-  if (bytes > 0) LPG_TRY(handle->backend->allocate(handle->device.index, bytes, (void **)&s.memory));
+  const bool fits = bytes <= LPG_HANDLE_SCRATCH - lpg::report_bytes;
+  s.memory = (uint8_t *)handle->scratch + lpg::report_bytes;
+  if (!fits) LPG_TRY(handle->backend->allocate(handle->device.index, bytes, (void **)&s.memory));
   lpgemm_status_t status = lpg::pack_parts(handle, packed, joined, &s, first_row, blob, content, &bad);
-  if (s.memory) handle->backend->release(handle->device.index, s.memory);
+  if (!fits) handle->backend->release(handle->device.index, s.memory);
   *done = status == LPGEMM_SUCCESS && !bad; /* what is wrong, and where, the host finds */
   if (bad) *content = {};
   return status;

@@ -12,6 +12,7 @@ namespace { /* nothing here is a symbol of the library */
   struct name##_codes {                                                                                \
     static constexpr bool copies = LPG_AT_##NAME == LPG_AT_BYTES, has_numbers = true;                  \
     static constexpr bool rows_first = LPG_AT_##NAME == LPG_AT_GPTQ || LPG_AT_##NAME == LPG_AT_AWQ;    \
+    static constexpr bool has_words = LPG_AT_##NAME == LPG_AT_GPTQ;                                    \
     template <int Bits>                                                                                \
     static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {                      \
       return lpg_at_##name##_codes(&at, Bits, n, k);                                                   \
@@ -29,7 +30,7 @@ LPG_ARRANGEMENTS(LPG_FILE_CODES)
 
 template <int Type>
 struct block_codes {
-  static constexpr bool copies = false, has_numbers = true, rows_first = false;
+  static constexpr bool copies = false, has_numbers = true, rows_first = false, has_words = false;
   template <int Bits>
   static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_gguf_codes(&at, Type, n, k);

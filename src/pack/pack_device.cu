@@ -10,7 +10,7 @@ namespace { /* nothing here is a symbol of the library */
 /* ---- codes ---- */
 
 struct byte_codes {
-  static constexpr bool copies = true, rows_first = false, has_numbers = false;
+  static constexpr bool copies = true, rows_first = false, has_words = false, has_numbers = false;
   template <int Bits>
   static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_at_bytes_codes(&at, Bits, n, k);
@@ -23,7 +23,7 @@ struct byte_codes {
 };
 
 struct stream_codes {
-  static constexpr bool copies = false, rows_first = false, has_numbers = false;
+  static constexpr bool copies = false, rows_first = false, has_words = false, has_numbers = false;
   template <int Bits>
   static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_at_stream_codes(&at, Bits, n, k);
@@ -366,8 +366,8 @@ lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_arg
     part.first_row = args->first_row + done;
     part.codes = args->codes + done / LPG_TILE_ROWS * tile_row;
     part.first_byte = args->first_byte + done / LPG_TILE_ROWS * tile_row;
-    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)), 256, 0,
-                        stream, part));
+    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)), 256,
+                        (size_t)part.staged_lines * LPG_STAGED_LINE, stream, part));
   }
   return LPGEMM_SUCCESS;
 }

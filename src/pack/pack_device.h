@@ -32,7 +32,8 @@ typedef struct lpg_rows_args {
   lpg_at at;
   const int32_t *row_order, *column_order; /* or NULL; in device memory */
   int64_t first_source_row, first_column;
-  int each; /* columns are in an order, or first_column is no multiple of 16 */
+  int each;         /* columns are in an order, or first_column is no multiple of 16 */
+  int staged_lines; /* of words of 16 rows, which blocks bring to shared memory; 0: they do not */
   int64_t rows, k, k_tiles;
   int64_t first_row;  /* in the blob; a multiple of 16 */
   uint32_t flip;      /* XORed with every code */
@@ -44,6 +45,8 @@ typedef struct lpg_rows_args {
   lpg_numbers_to numbers[LPG_SECTIONS];
   lpg_pack_report *found; /* or NULL: neither hash nor checks are wanted */
 } lpg_rows_args;
+
+enum { LPG_STAGED_LINE = 4 * LPG_TILE_ROWS }; /* bytes */
 
 LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_start_report(lpg_pack_report *report, cudaStream_t stream);
 

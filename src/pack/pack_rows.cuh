@@ -50,6 +50,64 @@ __device__ inline uint4 read_each(const lpg_rows_args &a, int64_t row, int64_t k
   return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
+/* ---- an order of columns, where words have several columns of a row and rows side by side (GPTQ) ----
+ *
+ * Code by code a word would come from memory as often as it has codes, each time with some others in between. So all
+ * words of the block's 16 rows come to shared memory first, in their own order, and codes are taken from there. */
+
+/* Word `line` of row r is words[line * 16 + r]. */
+__device__ inline void stage_words(const lpg_rows_args &a, int64_t row0, uint32_t *words) {
+  const int r = threadIdx.x % LPG_TILE_ROWS;
+  const uint32_t *from = (const uint32_t *)a.at.codes + a.first_source_row + row0 + r;
+  if (row0 + r < a.rows) {
+#pragma unroll 4
+    for (int line = threadIdx.x / LPG_TILE_ROWS; line < a.staged_lines; line += 256 / LPG_TILE_ROWS) {
+      __pipeline_memcpy_async(words + line * LPG_TILE_ROWS + r, from + line * a.at.line, 4);
+    }
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+}
+
+/* The code of a column: 32 of them fill `Bits` words. */
+template <int Bits>
+__device__ inline uint32_t staged_code(const uint32_t *words, int r, uint32_t column) {
+  const uint32_t bit = column % 32 * Bits, shift = bit % 32;
+  const uint32_t *word = words + (column / 32 * Bits + bit / 32) * LPG_TILE_ROWS + r;
+  uint32_t code = *word >> shift;
+  if (32 % Bits != 0 && shift + Bits > 32) code |= word[LPG_TILE_ROWS] << (32 - shift);
+  return code & ((1u << Bits) - 1u);
+}
+
+/* As read_each(), from there. The order is read four columns at once: k is a multiple of 16. */
+template <int Bits>
+__device__ inline uint4 read_staged(const lpg_rows_args &a, const uint32_t *words, bool is_row, int r, int64_t k) {
+  uint32_t word[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const int64_t first = k + 4 * i;
+    word[i] = a.flip * 0x01010101u;
+    if (!is_row || first >= a.k) continue;
+    int4 column = {};
+    if (first + 4 <= a.k) {
+      column = __ldg((const int4 *)(a.column_order + first));
+    } else {
+      column.x = a.column_order[first];
+      column.y = first + 1 < a.k ? a.column_order[first + 1] : 0;
+      column.z = first + 2 < a.k ? a.column_order[first + 2] : 0;
+    }
+    const uint32_t four =
+        staged_code<Bits>(words, r, (uint32_t)column.x) | staged_code<Bits>(words, r, (uint32_t)column.y) << 8 |
+        staged_code<Bits>(words, r, (uint32_t)column.z) << 16 | staged_code<Bits>(words, r, (uint32_t)column.w) << 24;
+    const uint32_t there = first + 4 <= a.k ? 0xffffffffu : (1u << 8 * (int)(a.k - first)) - 1u;
+    word[i] = (four & there) | (word[i] & ~there);
+  }
+  return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+/* ---- the source's codes in shared memory ---- */
+
 template <class Reader>
 __device__ inline void place_of(int i, int *row, int *column) {
   *row = Reader::rows_first ? i % LPG_TILE_ROWS : i / (chunk_k / 16);
@@ -59,7 +117,8 @@ __device__ inline void place_of(int i, int *row, int *column) {
 /* 16 rows of 1024 codes, as the source has them, into shared memory, 16 codes a thread and turn. Neighbouring threads
  * take neighbouring columns, or rows where the source has those side by side. */
 template <class Reader, int Bits>
-__device__ inline void stage_codes(const lpg_rows_args &a, int64_t row0, int64_t k0, uint8_t *staged) {
+__device__ inline void stage_codes(const lpg_rows_args &a, int64_t row0, int64_t k0, const uint32_t *words,
+                                   uint8_t *staged) {
   constexpr int turns = LPG_TILE_ROWS * chunk_k / 16 / 256;
   const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row0), columns = (int)min((int64_t)chunk_k, a.k - k0);
   int r, c;
@@ -67,7 +126,12 @@ __device__ inline void stage_codes(const lpg_rows_args &a, int64_t row0, int64_t
 #pragma unroll 1
     for (int turn = 0; turn < turns; turn++) {
       place_of<Reader>(turn * 256 + threadIdx.x, &r, &c);
-      *(uint4 *)(staged + r * row_bytes + c) = read_each<Reader, Bits>(a, row0 + r, k0 + c);
+      uint4 *const to = (uint4 *)(staged + r * row_bytes + c);
+      if (Reader::has_words && a.staged_lines > 0) {
+        *to = read_staged<Bits>(a, words, r < rows, r, k0 + c);
+      } else {
+        *to = read_each<Reader, Bits>(a, row0 + r, k0 + c);
+      }
     }
     return;
   }
@@ -185,16 +249,18 @@ __global__ void __launch_bounds__(256, 4) pack_rows_kernel(const __grid_constant
   const int64_t end = min(first + a.chunks, chunks);
   unsigned long long hash = 0;
   uint32_t seen = 0;
+  extern __shared__ uint32_t words[];
+  if (Reader::has_words && a.staged_lines > 0) stage_words(a, row0, words);
   if (Reader::copies) {
-    stage_codes<Reader, Bits>(a, row0, first * chunk_k, staged[0]);
+    stage_codes<Reader, Bits>(a, row0, first * chunk_k, words, staged[0]);
     __pipeline_commit();
   }
   for (int64_t chunk = first; chunk < end; chunk++) {
     const uint8_t *here = staged[(chunk - first) % buffers];
     if (!Reader::copies) {
-      stage_codes<Reader, Bits>(a, row0, chunk * chunk_k, staged[0]);
+      stage_codes<Reader, Bits>(a, row0, chunk * chunk_k, words, staged[0]);
     } else if (chunk + 1 < end) { /* the next one is under way while this one is stored */
-      stage_codes<Reader, Bits>(a, row0, (chunk + 1) * chunk_k, staged[(chunk + 1 - first) % buffers]);
+      stage_codes<Reader, Bits>(a, row0, (chunk + 1) * chunk_k, words, staged[(chunk + 1 - first) % buffers]);
       __pipeline_commit();
       __pipeline_wait_prior(1);
     } else {

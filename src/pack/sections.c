@@ -9,44 +9,6 @@ void lpgemm_i_begin_host(const lpg_packed *packed, uint8_t *blob) {
   memset(blob + first, 0, packed->total_bytes - first);
 }
 
-/* As lpg_scan_exponents() for a whole row of scales on two levels, whose codes are small integers: of the groups under
- * one super scale only the smallest and the largest count, for exponents are in the order of magnitudes. */
-static lpg_exponents scan_two_levels(const lpg_packed *packed, const uint8_t *blob, int64_t row) {
-  const lpg_line scales = lpg_line_of(packed, LPG_SECTION_SCALES, row),
-                 supers = lpg_line_of(packed, LPG_SECTION_SUPER_SCALES, row);
-  lpg_exponents found = lpg_no_exponents();
-  for (int64_t j = 0, s = 0; j < packed->group.count; s++) {
-    /* a super-group that is the whole row ends with its padding, which need not be the end of a group */
-    const int64_t all = lpg_ceil_div((s + 1) * packed->super.k, packed->group.k);
-    const int64_t end = all < packed->group.count ? all : packed->group.count;
-    const float super = lpg_line_value(&supers, blob, s);
-    uint32_t least = UINT32_MAX, most = 0;
-    for (; j < end; j++) {
-      const uint32_t code = lpg_get_number(&scales, blob, j);
-      const uint32_t magnitude = scales.type == LPGEMM_I8 && code > 127 ? 256 - code : code;
-      if (magnitude > most) most = magnitude;
-      if (magnitude != 0 && magnitude < least) least = magnitude;
-    }
-    if (!(super - super == 0.0f)) {
-      found.bad = 1;
-    } else if (most != 0 && super != 0.0f) {
-      const float high = super * (float)most;
-      if (!(high - high == 0.0f)) return lpg_scan_exponents(packed, blob, row, 0, 1);
-      const int from = lpg_exponent_of(super * (float)least), to = lpg_exponent_of(high);
-      if (from < found.low) found.low = from;
-      if (to > found.high) found.high = to;
-    }
-  }
-  return found;
-}
-
-static lpg_exponents scan_row(const lpg_packed *packed, const uint8_t *blob, int64_t row) {
-  const lpgemm_dtype_t type = packed->desc.scale_type;
-  const int small = type == LPGEMM_UINT(4) || type == LPGEMM_UINT(6) || type == LPGEMM_I8;
-  return packed->desc.super_scale_type && small ? scan_two_levels(packed, blob, row)
-                                                : lpg_scan_exponents(packed, blob, row, 0, 1);
-}
-
 uint32_t lpgemm_i_put_exponents(const lpg_packed *packed, int64_t first_row, int64_t rows, uint8_t *blob) {
   uint32_t span = 0;
   if (packed->section[LPG_SECTION_ROW_EXPONENTS].bytes == 0) return 0;
@@ -54,7 +16,7 @@ uint32_t lpgemm_i_put_exponents(const lpg_packed *packed, int64_t first_row, int
   lpg_exponents found = lpg_no_exponents();
   for (int64_t row = first_row; row < first_row + rows; row++) {
     const int is_shared = packed->desc.group_n && row > first_row && row % packed->desc.group_n != 0;
-    if (!is_shared) found = scan_row(packed, blob, row);
+    if (!is_shared) found = lpg_scan_exponents(packed, blob, row, 0, 1);
     exponents[row] = (uint8_t)lpg_row_exponent_of(found);
     if (lpg_span_of(found) > span) span = lpg_span_of(found);
   }

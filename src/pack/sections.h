@@ -53,8 +53,13 @@ LPG_BITS_FN uint32_t lpg_get_number(const lpg_line *line, const uint8_t *blob, i
   switch (line->bytes) {
     case 0: return (uint32_t)*at >> line->shift & 15u;
     case 1: return at[0];
+#ifdef __CUDA_ARCH__ /* there blobs are aligned */
+    case 2: return *(const uint16_t *)at;
+    default: return *(const uint32_t *)at;
+#else
     case 2: return (uint32_t)at[0] | (uint32_t)at[1] << 8;
     default: return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+#endif
   }
 }
 
@@ -155,22 +160,81 @@ LPG_BITS_FN lpg_exponents lpg_no_exponents(void) {
   return e;
 }
 
-/* Of groups first, first + step, ... of row `row` < n. */
-LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t first,
-                                             int64_t step) {
+/* Of groups [first, end) of row `row` < n, one by one. */
+LPG_BITS_FN void lpg_add_exponents(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t first,
+                                   int64_t end, lpg_exponents *found) {
   int two_levels = packed->desc.super_scale_type != 0;
   lpg_line scales = lpg_line_of(packed, LPG_SECTION_SCALES, row);
   lpg_line supers = lpg_line_of(packed, LPG_SECTION_SUPER_SCALES, row);
-  lpg_exponents found = lpg_no_exponents();
-  for (int64_t j = first; j < packed->group.count; j += step) {
+  for (int64_t j = first; j < end; j++) {
     float scale = lpg_line_value(&scales, blob, j);
     if (two_levels) scale *= lpg_line_value(&supers, blob, j * packed->group.k / packed->super.k);
     if (!(scale - scale == 0.0f)) {
-      found.bad = 1;
+      found->bad = 1;
     } else if (scale != 0.0f) {
       int e = lpg_exponent_of(scale);
-      if (e < found.low) found.low = e;
-      if (e > found.high) found.high = e;
+      if (e < found->low) found->low = e;
+      if (e > found->high) found->high = e;
+    }
+  }
+}
+
+/* An integer in the order of the magnitudes of a type's numbers: 0 for zero, and what is infinite or NaN last; and the
+ * magnitude back from it. */
+LPG_BITS_FN uint32_t lpg_rank_of(lpgemm_dtype_t type, uint32_t number) {
+  if (type == LPGEMM_I8) return number > 127 ? 256 - number : number;
+  if (type == LPGEMM_E8M0) return number + 1; /* it has no zero */
+  if (lpg_kind(type) == LPGEMM_KIND_UINT) return number;
+  return number & ((1u << (lpg_bits(type) - 1)) - 1u);
+}
+
+LPG_BITS_FN float lpg_ranked_value(lpgemm_dtype_t type, uint32_t rank) {
+  return lpg_number_value(type, type == LPGEMM_E8M0 ? rank - 1 : rank);
+}
+
+/* As many neighbouring groups, under one super scale, as are looked at together: exponents are in the order of
+ * magnitudes, so only the smallest scale that is not 0 and the largest count. */
+enum { LPG_SCAN_GROUPS = 16 };
+
+/* Of groups [first, end) of a row, whose products with the super scale are in the order of the scales; 0: one of the
+ * two that count is not finite, or became 0, so each group must be looked at. */
+LPG_BITS_FN int lpg_add_extremes(const lpg_line *scales, const uint8_t *blob, int64_t first, int64_t end, float super,
+                                 lpg_exponents *found) {
+  uint32_t least = UINT32_MAX, most = 0;
+  for (int64_t j = first; j < end; j++) {
+    const uint32_t rank = lpg_rank_of(scales->type, lpg_get_number(scales, blob, j));
+    if (rank > most) most = rank;
+    if (rank != 0 && rank < least) least = rank;
+  }
+  if (most == 0) return super - super == 0.0f;
+  const float low = super * lpg_ranked_value(scales->type, least), high = super * lpg_ranked_value(scales->type, most);
+  if (!(high - high == 0.0f) || low == 0.0f) return 0;
+  const int from = lpg_exponent_of(low), to = lpg_exponent_of(high);
+  if (from < found->low) found->low = from;
+  if (to > found->high) found->high = to;
+  return 1;
+}
+
+/* Of row `row` < n: the parts first, first + step, ... of it. */
+LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t first,
+                                             int64_t step) {
+  const int two_levels = packed->desc.super_scale_type != 0;
+  const int64_t count = packed->group.count, under_one = two_levels ? packed->super.k / packed->group.k : count;
+  const int64_t part = under_one < 1 ? 1 : under_one < LPG_SCAN_GROUPS ? under_one : LPG_SCAN_GROUPS;
+  lpg_line scales = lpg_line_of(packed, LPG_SECTION_SCALES, row);
+  lpg_line supers = lpg_line_of(packed, LPG_SECTION_SUPER_SCALES, row);
+  lpg_exponents found = lpg_no_exponents();
+  for (int64_t j = first * part; j < count; j += step * part) {
+    const int64_t end = j + part < count ? j + part : count;
+    float super = 1.0f;
+    int done = 1;
+    if (two_levels) {
+      const int64_t s = j * packed->group.k / packed->super.k;
+      done = (end - 1) * packed->group.k < (s + 1) * packed->super.k;
+      super = lpg_line_value(&supers, blob, s);
+    }
+    if (!done || !lpg_add_extremes(&scales, blob, j, end, super, &found)) {
+      lpg_add_exponents(packed, blob, row, j, end, &found);
     }
   }
   return found;

@@ -30,15 +30,21 @@ static void string(const char *text) {
 }
 
 /* Writes what was added, and begins anew. */
-static void save(const char *directory, const char *fuzzer, int which) {
+static void save(const char *directory, const char *fuzzer, const char *name) {
   char path[512];
-  snprintf(path, sizeof path, "%s/%s/seed-%d", directory, fuzzer, which);
+  snprintf(path, sizeof path, "%s/%s/%s", directory, fuzzer, name);
   FILE *file = fopen(path, "wb");
   if (!file || fwrite(bytes, 1, used, file) != used || fclose(file) != 0) {
     fprintf(stderr, "seeds: cannot write %s\n", path);
     exit(1);
   }
   used = 0;
+}
+
+static void save_number(const char *directory, const char *fuzzer, int which) {
+  char name[32];
+  snprintf(name, sizeof name, "seed-%d", which);
+  save(directory, fuzzer, name);
 }
 
 /* ---- safetensors: names of every sort of layer, and the shapes of known attacks ---- */
@@ -74,8 +80,55 @@ static void safetensors(const char *directory) {
     number(8, strlen(headers[i]));
     add(headers[i], strlen(headers[i]));
     add(zeros, data_bytes[i]);
-    save(directory, "fuzz_safetensors", i);
+    save_number(directory, "fuzz_safetensors", i);
   }
+}
+
+/* What its tensors say of themselves, and with which numbers: small, so that there are many runs of it. */
+static const char nested_state[] =
+    "{\"quant_type\": \"nf4\", \"blocksize\": 32, \"dtype\": \"float16\", \"shape\": [18, 64], "
+    "\"nested_blocksize\": 16, \"nested_dtype\": \"float32\", \"nested_offset\": 4.25e-2}";
+static const char plain_state[] =
+    "{\"quant_type\": \"fp4\", \"blocksize\": 32, \"dtype\": \"bfloat16\", \"shape\": [2, 48]}";
+
+/* A nested matrix of two row tiles, and one whose blocks cross rows. */
+static void bitsandbytes(const char *directory) {
+  static const struct {
+    const char *name, *type, *state; /* state: its bytes; NULL: numbers */
+    int count, bytes;                /* bytes: of a number */
+  } tensors[] = {{"a.weight", "U8", NULL, 18 * 64 / 2, 1},
+                 {"a.weight.absmax", "U8", NULL, 36, 1},
+                 {"a.weight.nested_absmax", "F32", NULL, 3, 4},
+                 {"a.weight.nested_quant_map", "F32", NULL, 256, 4},
+                 {"a.weight.quant_map", "F32", NULL, 16, 4},
+                 {"a.weight.quant_state.bitsandbytes__nf4", "U8", nested_state, sizeof nested_state - 1, 1},
+                 {"b.weight", "U8", NULL, 2 * 48 / 2, 1},
+                 {"b.weight.absmax", "F32", NULL, 3, 4},
+                 {"b.weight.quant_map", "F32", NULL, 16, 4},
+                 {"b.weight.quant_state.bitsandbytes__fp4", "U8", plain_state, sizeof plain_state - 1, 1}};
+  enum { COUNT = sizeof tensors / sizeof tensors[0] };
+  char header[2048] = "{";
+  int length = 1, end = 0;
+  for (int i = 0; i < COUNT; i++) {
+    const int begin = end;
+    end += tensors[i].count * tensors[i].bytes;
+    length += snprintf(header + length, sizeof header - (size_t)length,
+                       "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%d],\"data_offsets\":[%d,%d]}", i ? "," : "",
+                       tensors[i].name, tensors[i].type, tensors[i].count, begin, end);
+  }
+  header[length++] = '}';
+  number(8, (uint64_t)length);
+  add(header, (size_t)length);
+  for (int i = 0; i < COUNT; i++) {
+    if (tensors[i].state) add(tensors[i].state, (size_t)tensors[i].count);
+    for (int j = 0; !tensors[i].state && j < tensors[i].count; j++) {
+      float value = (float)(j % 17 + 1) / 8.0f;
+      uint32_t bits = (uint32_t)j * 37;
+      if (tensors[i].bytes == 4) memcpy(&bits, &value, sizeof bits);
+      number(tensors[i].bytes, bits);
+    }
+  }
+  save(directory, "fuzz_safetensors", "bitsandbytes.safetensors");
 }
 
 /* ---- GGUF ---- */
@@ -126,7 +179,7 @@ static void gguf(const char *directory) {
       number(8, s->offset);
     }
     add(zeros, (32 - used % 32) % 32 + 320);
-    save(directory, "fuzz_gguf", i);
+    save_number(directory, "fuzz_gguf", i);
   }
 }
 
@@ -161,7 +214,7 @@ static void gguf_types(const char *directory) {
     for (uint32_t b = 0; b < types[i].bytes; b++) number(1, b * 37 + i);
     pad(32);
     number(4, 0x3f800000); /* 1, the only one that most types can give back */
-    save(directory, "fuzz_gguf", FIRST + (int)i);
+    save_number(directory, "fuzz_gguf", FIRST + (int)i);
   }
 }
 
@@ -185,11 +238,12 @@ static const char *const configs[] = {
 
 void seeds_files(const char *directory) {
   safetensors(directory);
+  bitsandbytes(directory);
   gguf(directory);
   gguf_types(directory);
   for (int i = 0; i < (int)(sizeof configs / sizeof configs[0]); i++) {
     add(configs[i], strlen(configs[i]));
-    save(directory, "fuzz_config", i);
+    save_number(directory, "fuzz_config", i);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "../operand/x_widen.cuh"
 #include "../prim/pdl.cuh"
+#include "gemv_gather.cuh"
 #include "gemv_reduce.cuh"
 #include "gemv_scales.cuh"
 #include "gemv_stream.cuh"
@@ -208,7 +209,11 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   weight_stream<T> weights(a, w, at, first_tile * T::row_tiles, first_block, lane);
   scale_stream<T> scale_data(a, w, at, first_tile * T::row_tiles, first_block, lane,
                              memory + p.warp + warp * p.warp_bytes);
-  block_words<T> words = {};
+  const bool gathers = T::gathers && a.order && blocks > 0;
+  if (gathers) {
+    weights.prefetch(); /* gathering takes the time in which they come, and the registers */
+    copy_order<T>(a, first_block, blocks, memory);
+  }
   pdl_wait();
   scale_data.copy_next();
   const auto x_of = [&](int turn) { return memory + p.x + (p.phase_blocks < blocks && turn % 2 ? p.x_place : 0); };
@@ -221,7 +226,12 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
     }
     commit_copies();
   };
-  if (blocks > 0) stage_phase(0, 0); /* before the weights, so that it does not queue behind them */
+  if (gathers) {
+    gather_x<T>(a, first_block, blocks, memory);
+  } else if (blocks > 0) {
+    stage_phase(0, 0); /* before the weights, so that it does not queue behind them */
+  }
+  block_words<T> words = {};
   weights.fill(words);
   T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
   const typename T::Dequantiser dequantiser(a.dequantiser, memory, lane);

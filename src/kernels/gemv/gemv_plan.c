@@ -11,6 +11,8 @@ typedef struct gemv_state {
   lpg_gemv_kind kind;
   lpg_gemv_plan frame; /* of the split-K at hand */
   int rounds, step;    /* the candidate at hand */
+  int raw_bytes;       /* of a row of X whose columns the kernel may gather; else 0 */
+  double launch;       /* nanoseconds of a launch that gathers them */
   int64_t m;
   const lpg_rates *rates;
 } gemv_state;
@@ -22,11 +24,19 @@ static lpg_gemv_kind kind_of(const lpg_planner *self, const lpg_problem *problem
 
 /* ---- candidates ---- */
 
+enum { MOST_RAW = 1 << 20 }; /* columns of X of which one row can still be imagined in shared memory */
+
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
   gemv_state *s = state;
   s->rates = lpgemm_i_rates_of(device);
   s->kind = kind_of(self, problem);
   s->m = problem->m;
+  s->launch = 1e3 * lpgemm_i_gather_us(problem, device);
+  s->raw_bytes = 0;
+  const int may = lpg_gemv_may_gather(self->tile_m) && lpg_bytes(problem->x_type) == 2;
+  if (may && problem->weights->desc.columns && problem->weights->x_k <= MOST_RAW) {
+    s->raw_bytes = (int)lpg_round_up(2 * problem->weights->x_k, 16);
+  }
 }
 
 /* K in 2^i parts, one for each CTA of a cluster. */
@@ -80,6 +90,25 @@ static double cost_of(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const l
          (rounds * phases - 1) * 700.0;
 }
 
+/* The same for gathering the columns of X in the kernel: rows come to shared memory whole; there a thread reads two
+ * elements, with some conflicts of banks, for a word that it writes, 4096 columns in 0.33 us. From counting; not
+ * measured. */
+static double gather_cost(const lpg_gemv_plan *p, int raw_bytes) {
+  return p->x_rows * (raw_bytes / 40.0 * 0.7 + 0.08 * LPG_BLOCK_K * lpg_gemv_part_blocks(p) + 60.0);
+}
+
+static int place(const lpg_gemv_kind *kind, int64_t shared_memory, lpg_gemv_plan *p);
+
+/* Whether X is gathered in the kernel: where it comes in one phase, there is room, and a launch would take longer. All
+ * passes do it, the launch is one. */
+static double gather(const gemv_state *s, const lpg_device *device, lpg_gemv_plan *p) {
+  const double cost = gather_cost(p, s->raw_bytes);
+  const double passes = ceil((double)s->m / s->kind.tile_m);
+  p->raw_bytes = p->phase_blocks == lpg_gemv_part_blocks(p) && passes * cost < s->launch ? s->raw_bytes : 0;
+  if (p->raw_bytes > 0 && !place(&s->kind, device->shared_memory, p)) p->raw_bytes = 0;
+  return p->raw_bytes > 0 ? cost : s->launch / passes;
+}
+
 /* One round in all numbers of phases, then two; more, each in all phases, are for matrices of millions of rows, where
  * nothing else fits. */
 static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
@@ -87,7 +116,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   gemv_state *s = state;
   lpg_gemv_plan *p = plan;
   const int blocks = lpg_gemv_part_blocks(&s->frame);
-  (void)problem, (void)device;
+  (void)problem;
   s->step = i == 0 ? 0 : s->step + 1;
   if (i == 0) s->rounds = 1;
   if (!phases_at(blocks, s->step)) s->rounds++, s->step = 0;
@@ -95,6 +124,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   *p = s->frame;
   divide(p, &s->kind, s->rounds, phases_at(blocks, s->step));
   *ns = cost_of(p, &s->kind, s->rates);
+  if (s->raw_bytes > 0) *ns += gather(s, device, p);
   return LPG_CANDIDATE;
 }
 
@@ -111,7 +141,11 @@ static int place(const lpg_gemv_kind *kind, int64_t shared_memory, lpg_gemv_plan
   const int64_t slots = (int64_t)(p->round_tiles + kind->warps - 1) * p->slot_bytes;
   const int64_t peers = (p->round_tiles + p->split_k - 1) / p->split_k * (int64_t)p->slot_bytes;
   const int64_t own = (int64_t)kind->warps * p->warp_bytes;
-  if (kind->table_bytes + places * x_place + sums + slots + peer_areas * peers + own > shared_memory) return 0;
+  const int64_t order = p->raw_bytes > 0 ? (int64_t)blocks * LPG_BLOCK_K * 4 : 0;
+  const int64_t raw = (int64_t)p->raw_bytes * (p->x_rows > 1 ? 2 : 1);
+  if (kind->table_bytes + places * x_place + sums + slots + peer_areas * peers + own + order + raw > shared_memory) {
+    return 0;
+  }
   p->x = kind->table_bytes;
   p->x_place = (int)x_place;
   p->sums = p->x + places * p->x_place;
@@ -119,7 +153,9 @@ static int place(const lpg_gemv_kind *kind, int64_t shared_memory, lpg_gemv_plan
   p->peers = p->slots + (int)slots;
   p->peer_bytes = (int)peers;
   p->warp = p->peers + peer_areas * (int)peers;
-  p->shared_bytes = p->warp + (int)own;
+  p->order = p->warp + (int)own;
+  p->raw = p->order + (int)order;
+  p->shared_bytes = p->raw + (int)raw;
   return 1;
 }
 
@@ -218,7 +254,9 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->passes = (int32_t)lpg_ceil_div(problem->m, self->tile_m);
   launch->threads = 32 * kind.warps;
   launch->shared_bytes = p->shared_bytes;
+  launch->gathers = p->raw_bytes > 0;
   launch->us = estimate(problem, device, self->tile_m);
+  if (launch->gathers) launch->us += 1e-3 * gather_cost(p, p->raw_bytes) * launch->passes;
 }
 
 #define PLANNER(rows)                                                                      \

@@ -29,6 +29,10 @@ LPG_FN int lpg_gemv_row_tiles(int bits, int columns, int scale_group, int shifte
   return bits <= (lpg_gemv_warps(bits, columns, shifted) == 32 ? 2 : 4) ? 2 : 1;
 }
 
+/* Whether a kernel can bring the columns of X into order: with more rows a launch in front takes less time, and the
+ * registers are needed. */
+LPG_FN int lpg_gemv_may_gather(int columns) { return columns == 8; }
+
 /* Blocks whose scales and zeros are converted at once: as many as keep all lanes busy. */
 LPG_FN int lpg_gemv_chunk(int row_tiles, int scale_group) {
   const int pairs = row_tiles * (LPG_BLOCK_K / LPG_STEP_K / scale_group) * 8;
@@ -82,6 +86,9 @@ typedef struct lpg_gemv_plan {
   /* offsets in shared memory */
   int32_t x, x_stride, x_place, sums, slots, slot_bytes, peers, peer_bytes, warp, warp_bytes, scale_table_bytes,
       shared_bytes;
+  /* Where the kernel gathers the columns of X itself: the order of a CTA's, and a row of X as the caller has it, two
+   * if there are more. Only where X has one phase. */
+  int32_t order, raw, raw_bytes; /* raw_bytes: of such a row; 0: X comes in order */
 } lpg_gemv_plan;
 
 static inline int32_t lpg_gemv_part_blocks(const lpg_gemv_plan *p) { return p->k_part.each + (p->k_part.more > 0); }

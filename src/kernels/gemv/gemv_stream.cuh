@@ -36,6 +36,17 @@ struct weight_stream {
     end_block();
   }
 
+  /* Brings what fill() will load to L2. */
+  __device__ void prefetch() const {
+    if (at.run == 0) return;
+#pragma unroll
+    for (int v = 0; v < T::Bits; v++) {
+      if (vectors <= v / T::tile_vectors * T::tile_vectors) continue; /* beyond the matrix */
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) prefetch_to_l2(codes[r] + v * 512);
+    }
+  }
+
   /* Loads vector v of the row tiles; after the last block, words that nobody uses. */
   __device__ void load(block_words<T> &words, int v) const {
 #pragma unroll

@@ -28,6 +28,8 @@ struct gemv_args {
   const void *x;
   lpgemm_dtype_t x_type; /* the type of X in memory; 8-bit X is widened on the way to shared memory */
   epilogue_args epilogue;
+  const int32_t *order; /* of the columns, if the kernel gathers those of X; else NULL */
+  int32_t x_k;          /* then: columns of X */
 };
 
 /* What the template parameters mean together. X: the type that is multiplied; TileM: 8 or 16 rows of X; ScaleSteps:
@@ -39,6 +41,7 @@ struct gemv_traits {
   using Dequantiser = Dequantiser_<X_, Bits_>;
   static constexpr int Bits = Bits_, TileM = TileM_, ScaleSteps = ScaleSteps_;
   static constexpr bool Shifted = Shifted_;
+  static constexpr bool gathers = lpg_gemv_may_gather(TileM);
   static constexpr int row_tiles = lpg_gemv_row_tiles(Bits, TileM, ScaleSteps, Shifted);
   static constexpr int tile_n = row_tiles * LPG_TILE_ROWS; /* rows of a super tile */
   static constexpr int x_tiles = TileM / 8, scale_groups = steps / ScaleSteps;

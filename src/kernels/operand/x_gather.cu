@@ -8,8 +8,8 @@
 #include "x_gather.h"
 
 #include "../../cuda/cuda.h"
-#include "../prim/async.cuh"
 #include "../prim/pdl.cuh"
+#include "x_row.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -60,20 +60,6 @@ static __global__ void __launch_bounds__(few_threads) gather_few_kernel(const x_
   for (int64_t row = blockIdx.y; row < a.m; row += gridDim.y) own.store(a, row, row_of<T>(a, row));
 }
 
-/* A row on its way to shared memory: whole vectors where it is aligned. */
-template <class T>
-__device__ inline void stage_row(const T *row, int k, T *staged) {
-  constexpr int each = 16 / sizeof(T);
-  int first = 0;
-  if ((uintptr_t)row % 16 == 0) {
-    first = k / each * each;
-    for (int i = threadIdx.x; i < k / each; i += many_threads) {
-      copy16_async(shared_address(staged) + i * 16, (const uint8_t *)row + i * 16);
-    }
-  }
-  for (int i = first + threadIdx.x; i < k; i += many_threads) staged[i] = row[i];
-}
-
 template <class T>
 static __global__ void __launch_bounds__(many_threads) gather_many_kernel(const x_gather_args a) {
   extern __shared__ __align__(16) uint8_t memory[];
@@ -82,12 +68,12 @@ static __global__ void __launch_bounds__(many_threads) gather_many_kernel(const 
   pdl_launch_next();
   const gathered<T> own(a);
   pdl_wait();
-  if (blockIdx.y < a.m) stage_row(row_of<T>(a, blockIdx.y), a.x_k, buffer(0));
+  if (blockIdx.y < a.m) copy_row(row_of<T>(a, blockIdx.y), a.x_k, buffer(0), many_threads);
   commit_copies();
   int now = 0;
   for (int64_t row = blockIdx.y; row < a.m; row += gridDim.y, now ^= 1) {
     const int64_t next = row + gridDim.y;
-    if (next < a.m) stage_row(row_of<T>(a, next), a.x_k, buffer(now ^ 1));
+    if (next < a.m) copy_row(row_of<T>(a, next), a.x_k, buffer(now ^ 1), many_threads);
     commit_copies();
     wait_copies<1>();
     __syncthreads();

@@ -45,6 +45,14 @@ double lpgemm_i_mma_speed(const lpg_device *device) {
   return r->mma_f16 / r->sms / (table[0].mma_f16 / table[0].sms);
 }
 
+/* H100 (h100-order.json, 2026-11-25): 0.9 to 3.4 with one row, 2.6 to 7.3 with 16, 4 to 13 with 512 of 8192. */
+double lpgemm_i_gather_us(const lpg_problem *problem, const lpg_device *device) {
+  const lpg_packed *w = problem->weights;
+  if (!w->desc.columns || device->backend != LPGEMM_BACKEND_CUDA) return 0.0;
+  return 2.5 + 2.0 * (double)problem->m * (double)w->desc.k * lpg_bytes(problem->x_type) / 1e3 /
+                   lpgemm_i_rates_of(device)->dram;
+}
+
 /* ---- what bounds a plan ---- */
 
 static double dequant_rate(const lpg_rates *r, lpgemm_dtype_t type) {

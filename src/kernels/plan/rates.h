@@ -31,6 +31,10 @@ static inline double lpg_copy_rate(const lpg_rates *r) { return r->copy / r->sms
 double lpgemm_i_alu_speed(const lpg_device *device);
 double lpgemm_i_mma_speed(const lpg_device *device);
 
+/* Microseconds that a launch in front of the product adds, to gather the columns of X (operand/x_gather.cu); 0 for
+ * weights without an order of columns, and on the CPU, where all kernels have X gathered alike. */
+double lpgemm_i_gather_us(const lpg_problem *problem, const lpg_device *device);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../internal.h"
+#include "rates.h"
 
 enum { STATE_WORDS = 64 }; /* room for any family's state, and for its plan */
 
@@ -31,6 +31,7 @@ const char *lpgemm_i_plan(const lpg_planner *planner, const lpg_problem *problem
   launch->split_k = launch->multicast = launch->passes = 1;
   launch->mode = -1;
   planner->finish(planner, problem, device, best->words, least, launch);
+  if (!launch->gathers) launch->us += lpgemm_i_gather_us(problem, device);
   const int cluster = launch->split_k * launch->multicast;
   launch->at_once = cluster > 1 ? device->clusters[cluster] : device->sms;
   return NULL;

@@ -34,18 +34,18 @@ __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_ro
   }
 }
 
-/* Stores a work tile: each warp its own rows of W, 32 rows of X a pass. Adds: C or a bias is added. n is a multiple of
- * 8, so a piece of 8 rows is inside of Y or outside. */
-template <class T, bool Adds, class Args, class Work, class Product>
-__device__ inline void store_pieces(const Args &a, const Work &w, int tile, const Product &product,
-                                    const float *factors, uint8_t *memory) {
+/* Stores XRows rows of X of a work tile, from `at` on: each warp its own rows of W, 32 rows of X a pass. Adds: C or a
+ * bias is added. n is a multiple of 8, so a piece of 8 rows is inside of Y or outside. */
+template <class T, int XRows, bool Adds, class Args, class Product>
+__device__ inline void store_pieces(const Args &a, const tile_place &at, const Product &product, const float *factors,
+                                    uint8_t *memory) {
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, x_rows = output_pieces<rows>::x_rows;
   constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a row of X; rows of X at once */
   constexpr int blocks = x_rows / 8, at_once = 4 / each;            /* a block is 8 rows of X */
   const epilogue_args &e = a.epilogue;
-  const tile_place at = place_of<T>(a, w, tile);
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = at.n, first_m = at.m, m_end = at.m_end;
-  uint8_t *const own = memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_ROWS, rows);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % T::team_warps; /* warp: in its team */
+  const int first_row = at.n, first_m = at.m, m_end = at.m_end;
+  uint8_t *const own = memory + a.plan.sums + threadIdx.x / 32 * lpg_sums_bytes(LPG_PASS_ROWS, rows);
   const uint32_t to = shared_address(own + output_pieces<rows>::place(lane / 8 / each * 8 + lane % 8, lane / 8 % each));
   const int own_x_row = lane / each;
   uint8_t *const from = own + output_pieces<rows>::place(own_x_row, lane % each);
@@ -61,7 +61,7 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
     __syncwarp();
   }
 #pragma unroll
-  for (int first = 0; first < T::TileM; first += x_rows) {
+  for (int first = 0; first < XRows; first += x_rows) {
     if (first_m + first >= m_end) break;
     if (Adds && e.c) { /* C comes the same way as the outputs go, in reverse */
       uint4 piece[each];
@@ -108,16 +108,22 @@ __device__ inline void store_pieces(const Args &a, const Work &w, int tile, cons
   }
 }
 
+template <class T, int XRows, class Args, class Product>
+__device__ inline void store_pieces(const Args &a, const tile_place &at, const Product &product, const float *factors,
+                                    uint8_t *memory) {
+  if (a.epilogue.only_scales) {
+    store_pieces<T, XRows, false>(a, at, product, factors, memory);
+  } else {
+    store_pieces<T, XRows, true>(a, at, product, factors, memory);
+  }
+}
+
 /* Stores a work tile; false, with nothing done, if it is not the common case. factors: of all rows of the work tile. */
 template <class T, class Args, class Work, class Product>
 __device__ inline bool store_scaled(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {
   if (!has_vectors(a.epilogue, 16) || a.n % 8 != 0) return false;
-  if (a.epilogue.only_scales) {
-    store_pieces<T, false>(a, w, tile, product, factors, memory);
-  } else {
-    store_pieces<T, true>(a, w, tile, product, factors, memory);
-  }
+  store_pieces<T, T::TileM>(a, place_of<T>(a, w, tile), product, factors, memory);
   return true;
 }
 

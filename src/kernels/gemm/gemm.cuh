@@ -10,7 +10,7 @@
  *   fixed order. Then the epilogue. CTAs are persistent: a cluster takes work tiles in turn. */
 #pragma once
 
-#include "../epilogue/store_fast.cuh"
+#include "../epilogue/split_k_exchange.cuh"
 #include "gemm_load.cuh"
 #include "gemm_mma.cuh"
 
@@ -152,6 +152,7 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, g
       if constexpr (T::runs) {
         if (runs > 1) return store_two_parts<T>(a, w, tile, before, product, factors, memory);
       }
+      if (exchanges_sums(a)) return exchange_parts<T>(a, w, tile, product, factors, memory);
       return store_parts<T>(a, w, tile, product, factors, memory);
     }
   }

@@ -6,7 +6,7 @@
  * the stage's empty mbarrier; the full mbarrier completes when all lanes have arrived and all bytes are there. */
 #pragma once
 
-#include "../epilogue/split_k.cuh"
+#include "../epilogue/split_k_exchange.cuh"
 #include "../operand/x_rows.cuh"
 #include "../prim/pdl.cuh"
 #include "gemm_scales_load.cuh"
@@ -177,7 +177,11 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
     }
   }
   if (!is_half<T> && a.plan.at_once > 1) {
-    wait_for_parts();
+    if (exchanges_sums(a)) {
+      wait_for_exchange<T>();
+    } else {
+      wait_for_parts();
+    }
     fence_for_tensor_cores(); /* partial sums lay where TMA writes next */
   }
 }

@@ -10,6 +10,13 @@
 
 /* ---- what candidates cost, and where their things lie in shared memory ---- */
 
+/* Bytes of a CTA's inboxes, with what its warps store from in front of them. */
+static int exchange_bytes(const lpg_gemm_kind *kind, int parts) {
+  const int blocks = (kind->tile.tile_m / 8 + parts - 1) / parts, teams = kind->tile.teams;
+  return teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, kind->tile.row_tiles * LPG_TILE_ROWS) +
+         teams * parts * blocks * kind->tile_n * 8 * 4;
+}
+
 /* Lays out shared memory; 0 if it does not fit. A stage of weights is for several of X where tiles are long. One of X
  * that is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go
  * through the stages in turn, a k block each. */
@@ -31,7 +38,7 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
   p->x_ring = lpg_round_up_to(p->scales + (prepared ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
   const int stage_bytes = kind->x_stage_bytes + (prepared ? kind->slot_bytes : 0);
-  p->x_stages = 0;
+  p->x_stages = p->exchanges = 0;
   for (int32_t w_stages = 2; w_stages <= most; w_stages++) {
     const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / stage_bytes;
     const int32_t bound = each == 1 ? w_stages : 1 + each * (w_stages - 1) - others;
@@ -55,6 +62,7 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
     const int sums_bytes = kind->tile.teams * p->runs * lpg_sums_bytes(kind->tile.tile_m, kind->tile_n);
     p->sums = p->x_ring;
     if (p->shared_bytes < p->sums + sums_bytes) return 0;
+    p->exchanges = p->runs == 1 && p->shared_bytes >= p->sums + exchange_bytes(kind, p->at_once);
   }
   return 1;
 }

@@ -248,6 +248,7 @@ typedef struct lpg_gemm_plan {
   int32_t at_once, runs; /* parts of K that have their own teams, and that a team does one after the other */
   int32_t parts;         /* of K: both together */
   lpg_partition part;    /* blocks of one */
+  int32_t exchanges;     /* teams may send their sums to one another (split_k_exchange.cuh): there is room for them */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
   int32_t table, factors, experts, sums, scales, x_ring, w_ring, shared_bytes;

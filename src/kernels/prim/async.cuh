@@ -127,6 +127,15 @@ __device__ inline void load_words(uint32_t from, uint32_t *word) {
                : "memory");
 }
 
+__device__ inline float4 load_four(uint32_t from) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(from)
+               : "memory");
+  return v;
+}
+
 __device__ inline uint32_t load_word(uint32_t from) {
   uint32_t word;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");

@@ -1,0 +1,120 @@
+/* Split-K reduction of a work tile in the common case, which store_fast.cuh stores: 16-bit Y in whole vectors.
+ *
+ * A part of K belongs to a team of consumer warps. Each team adds up some of the tile's rows of X, in blocks of eight:
+ * every other team sends it its sums of these rows, as its threads hold them, to an inbox in the shared memory of its
+ * CTA. So no sum is read from afar, and a thread finds in the inbox what it has the same rows of itself. The sums are
+ * added in the order of the parts, as split_k.cuh does, which takes all other cases.
+ *
+ * The inboxes lie where the stages were: the first cluster barrier says that all have read them, the second that all
+ * sums have come. The producer warps take part in both, and in a barrier of their CTA before they fill stages again. */
+#pragma once
+
+#include "split_k.cuh"
+#include "store_fast.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its inboxes have been read */
+
+/* Whether a work tile's sums are exchanged: the same for all its CTAs. */
+template <class Args>
+__device__ inline bool exchanges_sums(const Args &a) {
+  return a.plan.exchanges && has_vectors(a.epilogue, 16) && a.n % 8 == 0;
+}
+
+/* The producer warps' share in the barriers. */
+template <class T>
+__device__ inline void wait_for_exchange() {
+  __syncwarp();
+  cluster_arrive_only();
+  cluster_wait();
+  cluster_arrive_only();
+  cluster_wait();
+  threads_meet(sums_are_added, T::threads);
+}
+
+/* Sums of 32 rows of X, as store_pieces() takes them. */
+template <class T>
+struct added_sums {
+  float sum[T::row_tiles][16];
+
+  __device__ void clear() { clear_sums(sum); }
+
+  __device__ static float add(float a, float b) {
+    return T::integer_sums ? __int_as_float(__float_as_int(a) + __float_as_int(b)) : a + b;
+  }
+
+  /* Adds a block of eight rows of X. */
+  __device__ void add(int r, int block, float4 v) {
+    float *const to = &sum[r][4 * block];
+    to[0] = add(to[0], v.x);
+    to[1] = add(to[1], v.y);
+    to[2] = add(to[2], v.z);
+    to[3] = add(to[3], v.w);
+  }
+};
+
+/* The inboxes of a CTA's teams: [team][part][block of eight rows of X][row tile][thread of the team]. */
+template <class T>
+struct inboxes {
+  static constexpr int team_threads = 32 * T::team_warps;
+  uint32_t first; /* address, of the thread's own float4 */
+  int parts, blocks;
+
+  __device__ uint32_t place(int team, int part, int block, int r) const {
+    return first + (((team * parts + part) * blocks + block) * T::row_tiles + r) * team_threads * 16;
+  }
+};
+
+template <class T, class Args, class Work, class Product>
+__device__ inline void exchange_parts(const Args &a, const Work &w, int tile, const Product &product,
+                                      const float *factors, uint8_t *memory) {
+  constexpr int rows = T::row_tiles * LPG_TILE_ROWS;
+  const tile_place at = place_of<T>(a, w, tile);
+  const int blocks = (max(min(T::TileM, at.m_end - at.m), 0) + 7) / 8, parts = a.plan.split_k * T::teams;
+  const int each = (int)((unsigned)(blocks + parts - 1) / (unsigned)parts); /* blocks that a team adds up */
+  const int team = threadIdx.x / inboxes<T>::team_threads, part = w.rank * T::teams + team;
+  const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
+  const inboxes<T> to = {base + threadIdx.x % inboxes<T>::team_threads * 16, parts, each};
+  __syncwarp();
+  cluster_arrive_only();
+  cluster_wait();
+  int owner = 0, block = 0; /* the team that adds up the block, and its number there */
+#pragma unroll
+  for (int j = 0; j < T::TileM / 8; j++) {
+    if (j >= blocks) break;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      const auto *const sum = &product.sum[r][4 * j];
+      store_to_block(to.place(owner % T::teams, part, block, r), w.first_rank + owner / T::teams,
+                     make_float4(sum[0], sum[1], sum[2], sum[3]));
+    }
+    if (++block == each) block = 0, owner++;
+  }
+  cluster_arrive();
+  cluster_wait();
+  const int first = part * each, own = min(each, blocks - first);
+#pragma unroll 1
+  for (int b = 0; b < own; b += 4) {
+    added_sums<T> sums;
+    sums.clear();
+#pragma unroll 2
+    for (int p = 0; p < parts; p++) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+#pragma unroll
+        for (int r = 0; r < T::row_tiles; r++) {
+          if (b + i < own) sums.add(r, i, load_four(to.place(team, p, b + i, r)));
+        }
+      }
+    }
+    const int m = at.m + (first + b) * 8;
+    store_pieces<T, 32>(a, {m, min(at.m_end, at.m + (first + own) * 8), at.n, at.bias}, sums, factors, memory);
+  }
+  __syncwarp();
+  threads_arrive(sums_are_added, T::threads);
+}
+
+}  // namespace
+}  // namespace lpg

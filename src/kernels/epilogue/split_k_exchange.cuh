@@ -17,10 +17,10 @@ namespace { /* nothing here is a symbol of the library */
 
 enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its inboxes have been read */
 
-/* Whether a work tile's sums are exchanged: the same for all its CTAs. */
-template <class Args>
+/* Whether a work tile's sums are exchanged: the same for all its CTAs. With 16 consumer warps registers are too few. */
+template <class T, class Args>
 __device__ inline bool exchanges_sums(const Args &a) {
-  return a.plan.exchanges && has_vectors(a.epilogue, 16) && a.n % 8 == 0;
+  return T::warps == 8 && a.plan.exchanges && has_vectors(a.epilogue, 16) && a.n % 8 == 0;
 }
 
 /* The producer warps' share in the barriers. */

@@ -152,7 +152,7 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, g
       if constexpr (T::runs) {
         if (runs > 1) return store_two_parts<T>(a, w, tile, before, product, factors, memory);
       }
-      if (exchanges_sums(a)) return exchange_parts<T>(a, w, tile, product, factors, memory);
+      if (exchanges_sums<T>(a)) return exchange_parts<T>(a, w, tile, product, factors, memory);
       return store_parts<T>(a, w, tile, product, factors, memory);
     }
   }

@@ -177,7 +177,7 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
     }
   }
   if (!is_half<T> && a.plan.at_once > 1) {
-    if (exchanges_sums(a)) {
+    if (exchanges_sums<T>(a)) {
       wait_for_exchange<T>();
     } else {
       wait_for_parts();

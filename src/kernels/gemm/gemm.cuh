@@ -200,8 +200,8 @@ struct consumer_warp {
  * for the last batch of a stage it waits for the next stage and loads its first words, so the tensor cores do not
  * fall idle between stages. */
 template <class T, class Work>
-__device__ __forceinline__ void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
-                                              consumer_warp<typename T::whole> &own, uint8_t *memory) {
+__device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
+                                     consumer_warp<typename T::whole> &own, uint8_t *memory) {
   const auto &parts = own.parts;
   auto &weights = own.weights;
   auto &place = own.place;
@@ -282,7 +282,7 @@ __device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, ba
   int turn = 0;
   const int tiles = tiles_of<T>(a, w, memory);
   for (int tile = w.first_tile; tile < tiles; tile += w.stride) multiply_tile<T>(a, w, tile, turn++, own, memory);
-  if constexpr (lpg_gemm_has_halves(T::TileM)) {
+  if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles) multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, turn, own, memory);
   }

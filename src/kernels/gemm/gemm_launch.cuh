@@ -33,21 +33,35 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
   return launch_planned(call, (const void *)gemm_kernel<T>, a, true);
 }
 
+/* The weights that a dequantiser is for: one without a line here does not compile. */
+template <class Dequantiser>
+extern const lpg_gemm_weights weights_of;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<codebook_dequantiser<X, Bits>> = LPG_GEMM_CODEBOOKS;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<integer_dequantiser<X, Bits>> = LPG_GEMM_INTEGERS;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<float_dequantiser<X, Bits>> = LPG_GEMM_FLOATS;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<e4m3_dequantiser<X, Bits>> = LPG_GEMM_E4M3_WEIGHTS;
+
 /* Whether there is a kernel. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,
-          lpg_gemm_scales Form>
+          lpg_gemm_scales Form, bool Experts>
 constexpr bool gemm_exists() {
-  using D = Dequantiser<X, Bits>;
+  constexpr lpg_gemm_weights weights = weights_of<Dequantiser<X, Bits>>;
   return lpg_gemm_has(Form, Bits, TileM, RowTiles, Teams, Teams * Warps) &&
-         lpg_gemm_scales_exist(Form, X::mantissa == 7, weights_of<D>, Bits);
+         lpg_gemm_scales_exist(Form, X::mantissa == 7, weights, Bits) &&
+         (!Experts ||
+          (lpg_gemm_takes_experts(Form, weights, Bits) && lpg_gemm_has_for_experts(Bits, TileM, RowTiles, Warps)));
 }
 
 /* Functions of a class would be symbols of the library, `static` ones are not. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,
-          lpg_gemm_scales Form>
+          lpg_gemm_scales Form, bool Experts>
 static lpgemm_status_t run_if_there(const lpg_call &call, gemm_args &a) {
-  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>()) {
-    return run_gemm<gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>>(call, a);
+  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form, Experts>()) {
+    return run_gemm<gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form, Experts>>(call, a);
   } else {
     return lpgemm_i_fail(LPGEMM_INTERNAL_ERROR, __FILE__, __LINE__,
                          "the scale mode has no kernel for the work tile of the plan");
@@ -56,26 +70,29 @@ static lpgemm_status_t run_if_there(const lpg_call &call, gemm_args &a) {
 
 template <class X, template <class, int> class Dequantiser, int Bits, lpg_gemm_scales Form>
 static lpgemm_status_t run_tile(const lpg_call &call, gemm_args &a, int tile) {
-#define LPG_TILE(x_rows, row_tiles, teams, warps) \
-  run_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form>,
-  lpgemm_status_t (*const run[])(const lpg_call &, gemm_args &) = {LPG_GEMM_TILES(LPG_TILE)};
+#define LPG_TILE(x_rows, row_tiles, teams, warps)                                    \
+  {run_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form, false>, \
+   run_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form, true>},
+  lpgemm_status_t (*const run[][2])(const lpg_call &, gemm_args &) = {LPG_GEMM_TILES(LPG_TILE)};
 #undef LPG_TILE
-  return run[tile](call, a);
+  return run[tile][call.problem.experts > 0 || call.problem.paired](call, a);
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,
-          lpg_gemm_scales Form>
+          lpg_gemm_scales Form, bool Experts>
 static lpgemm_status_t load_if_there(const lpg_device *device) {
-  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>()) {
-    return load_kernels(device, gemm_kernel<gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form>>);
+  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form, Experts>()) {
+    return load_kernels(device,
+                        gemm_kernel<gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form, Experts>>);
   }
   return LPGEMM_SUCCESS;
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits, lpg_gemm_scales Form>
 static lpgemm_status_t load_mode(const lpg_device *device) {
-#define LPG_TILE(x_rows, row_tiles, teams, warps) \
-  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form>(device)));
+#define LPG_TILE(x_rows, row_tiles, teams, warps)                                                       \
+  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form, false>(device))); \
+  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form, true>(device)));
   LPG_GEMM_TILES(LPG_TILE)
 #undef LPG_TILE
   return LPGEMM_SUCCESS;

@@ -198,7 +198,7 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
   }
   const int tiles = tiles_of<T>(a, w, memory);
   for (int tile = w.first_tile; tile < tiles; tile += w.stride) load_tile<T>(a, w, tile, parts, own, memory);
-  if constexpr (lpg_gemm_has_halves(T::TileM)) {
+  if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles) load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, parts, own, memory);
   }

@@ -263,6 +263,10 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   if (!lpg_gemm_has(s->mode, weights->bits, t.tile_m, t.row_tiles, t.teams, t.teams * t.warps)) return LPG_HOLE;
   if (!lpg_gemm_has_multicast(t.tile_m, t.row_tiles, multicast) || (multicast > 1 && !s->x_is_mapped)) return LPG_HOLE;
   if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
+  if ((problem->experts || problem->paired) &&
+      !lpg_gemm_has_for_experts(weights->bits, t.tile_m, t.row_tiles, t.warps)) {
+    return LPG_HOLE;
+  }
   /* all rows of a work tile are multiplied, there or not */
   if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= LPG_GEMM_TILE_M / 2) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);

@@ -149,16 +149,23 @@ LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int bits, int tile_m, int row_tile
   return all_warps == 8;
 }
 
-/* Whether kernels take stacks of experts and rows in pairs: what checkpoints of experts hold. Prepared scales would be
- * those of all experts. */
+/* Stacks of experts, and rows in pairs, have instances of their own: of what checkpoints of experts hold, by few work
+ * tiles. Prepared scales would be those of all experts. */
 LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights, int bits) {
-  if (mode == LPG_GEMM_SCALES_PREPARED) return 0;
+  const int near = mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR || mode == LPG_GEMM_SCALES_SPLIT;
   switch (weights) {
-    case LPG_GEMM_INTEGERS: return bits == 2 || bits == 4 || bits == 8;
-    case LPG_GEMM_FLOATS: return bits == 4;
-    case LPG_GEMM_E4M3_WEIGHTS: return 1;
+    case LPG_GEMM_INTEGERS:
+      return (bits == 4 && (near || mode == LPG_GEMM_SCALES_ZEROS || mode == LPG_GEMM_SCALES_SMALL)) ||
+             (bits == 8 && (near || mode == LPG_GEMM_SCALES_ROW));
+    case LPG_GEMM_FLOATS: return bits == 4 && (mode == LPG_GEMM_SCALES_E4M3 || mode == LPG_GEMM_SCALES_E8M0);
+    case LPG_GEMM_E4M3_WEIGHTS: return mode == LPG_GEMM_SCALES_ROW;
     default: return 0;
   }
+}
+
+/* Their work tiles: 128 rows of W by 32, 64, 128 and, of 4 bits, 256 rows of X; teams as the mode has them. */
+LPG_FN int lpg_gemm_has_for_experts(int bits, int tile_m, int row_tiles, int warps) {
+  return row_tiles == 1 && warps == 8 && tile_m >= 32 && (tile_m < LPG_GEMM_TILE_M || bits == 4);
 }
 
 enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of X of so many */

@@ -49,28 +49,18 @@ struct gemm_args {
   epilogue_args epilogue;
 };
 
-/* The weights that a dequantiser is for: one without a line here does not compile. */
-template <class Dequantiser>
-extern const lpg_gemm_weights weights_of;
-template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<codebook_dequantiser<X, Bits>> = LPG_GEMM_CODEBOOKS;
-template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<integer_dequantiser<X, Bits>> = LPG_GEMM_INTEGERS;
-template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<float_dequantiser<X, Bits>> = LPG_GEMM_FLOATS;
-template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<e4m3_dequantiser<X, Bits>> = LPG_GEMM_E4M3_WEIGHTS;
-
 /* What the template parameters mean together. RowTiles: row tiles (16 rows of W) of a consumer warp; Teams, each of
- * TeamWarps consumer warps; Scales: the scale mode, how weights get their scales and zeros. */
+ * TeamWarps consumer warps; Scales: the scale mode, how weights get their scales and zeros; Experts: stacks of experts,
+ * and rows of W in pairs. */
 template <class X_, template <class, int> class Dequantiser_, int Bits_, int TileM_, int RowTiles_, int Teams_,
-          int TeamWarps_, lpg_gemm_scales Scales_>
+          int TeamWarps_, lpg_gemm_scales Scales_, bool Experts_ = false>
 struct gemm_traits {
   using whole = gemm_traits;
   using X = X_;
   static constexpr bool prepared = Scales_ == LPG_GEMM_SCALES_PREPARED, integer_sums = false;
-  static constexpr bool takes_experts = lpg_gemm_takes_experts(Scales_, weights_of<Dequantiser_<X_, Bits_>>, Bits_);
-  static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW; /* before the MMA, not on the sums */
+  static constexpr bool takes_experts = Experts_;
+  static constexpr bool halves = lpg_gemm_has_halves(TileM_) && !Experts_; /* the last work tiles may be halves */
+  static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW;   /* before the MMA, not on the sums */
   static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
   using Codes = std::conditional_t<prepared && Dequantiser_<X_, Bits_>::centered, f16_x, X_>;

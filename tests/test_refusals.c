@@ -56,6 +56,8 @@ static const row rows[] = {
      .x = LPGEMM_UINT(4)},
     {WIDE, "it does not take groups of this size", .d.group_k = 48},
     {OCTETS, "it does not take scales that rows share", .d.group_n = 128, .x = LPGEMM_I8},
+    {PLANES, "it does not take stacks of experts", .d.experts = 3, .x = LPGEMM_UINT(4)},
+    {PLANES, "it does not take pairs of rows", .d.rows = LPGEMM_ROWS_PAIRED, .x = LPGEMM_UINT(4)},
     {WIDE, "it does not take activations of this type", .x = LPGEMM_F32},
     {WIDE, "it does not write outputs of this type", .y = LPGEMM_I32},
     {DENSE_I8, "int32 output needs integer weights, integer activations, integer zeros and no scales", .x = LPGEMM_I8,

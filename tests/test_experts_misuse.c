@@ -214,7 +214,7 @@ static void layer_refusals(void) {
   LAYER(a.x_scale_mode = LPGEMM_X_SCALE_ROW, LPGEMM_INVALID_ARGUMENT, "x_scale_mode");
   LAYER((a.x_type = LPGEMM_I8, a.x_scale_mode = LPGEMM_X_SCALE_ROW), LPGEMM_NULL_POINTER, "x_scale");
   LAYER((a.x_type = LPGEMM_I8, a.quantize_x = LPGEMM_I8), LPGEMM_INVALID_ARGUMENT, "quantize_x");
-  LAYER(a.quantize_h = LPGEMM_F16, LPGEMM_INVALID_TYPE, "quantize_x");
+  LAYER(a.quantize_h = LPGEMM_F16, LPGEMM_INVALID_TYPE, "quantize_h");
   LAYER(a.level = (lpgemm_level_t)2, LPGEMM_INVALID_ARGUMENT, "level");
   LAYER(a.batch_invariant = 2, LPGEMM_INVALID_ARGUMENT, "batch_invariant");
   LAYER(a.up_kernel = "none.such", LPGEMM_INVALID_ARGUMENT, "none.such");

@@ -365,6 +365,13 @@ static void refusals(void) {
   REFUSED(lpgemm_stack_expert(handle, one, 0, blob, size, 0), LPGEMM_INVALID_HANDLE, "finished");
   CHECK_STATUS(lpgemm_stack_expert(handle, w, 2, blob, size, LPGEMM_LOAD_SKIP_CHECKSUM), LPGEMM_SUCCESS);
   CHECK_STATUS(lpgemm_weights_finish(handle, w), LPGEMM_SUCCESS);
+  /* slices: pairs cannot be cut by rows yet; by columns every expert is */
+  lpgemm_shard_t shard = {.size = sizeof shard, .by = LPGEMM_SHARD_ROWS, .ranks = 2};
+  lpgemm_weight_desc_t part;
+  REFUSED(lpgemm_shard_desc(&desc, &shard, &part, NULL), LPGEMM_NOT_SUPPORTED, "PAIRED");
+  shard.by = LPGEMM_SHARD_COLUMNS;
+  CHECK_STATUS(lpgemm_shard_desc(&desc, &shard, &part, NULL), LPGEMM_SUCCESS);
+  CHECK(part.experts == 3 && part.rows == LPGEMM_ROWS_PAIRED && part.n == 48 && part.k == 128);
   /* what has no meaning for stacks */
   uint16_t x[200] = {0}, y[48] = {0};
   REFUSED(lpgemm_matmul(handle, w, 1, x, 0, y, 0), LPGEMM_INVALID_ARGUMENT, "lpgemm_run_grouped");

@@ -94,6 +94,8 @@ lpgemm_status_t lpgemm_i_open_layer(lpgemm_handle_t handle, const lpgemm_experts
   if (a->ldc == 0) a->ldc = down->desc.n;
   LPG_CHECK(lpg_is_real(a->y_type), LPGEMM_INVALID_TYPE, "y_type is %s; of a layer it must be f16, bf16 or f32",
             lpgemm_dtype_name(a->y_type));
+  LPG_CHECK(a->quantize_h == 0 || lpg_is_quantized_x(a->quantize_h), LPGEMM_INVALID_TYPE,
+            "quantize_h is %s; it must be an integer of 1 to 8 bits, e4m3 or 0", lpgemm_dtype_name(a->quantize_h));
   l->h_type = type_of_h(a);
   LPG_TRY(lpgemm_i_check_ld("ldx", a->ldx, "the columns of up", up->x_k, l->route.m));
   LPG_TRY(lpgemm_i_check_ld("ldy", a->ldy, "n of down", down->desc.n, l->route.m));

@@ -176,8 +176,8 @@ lpgemm_status_t lpgemm_explain_experts(lpgemm_handle_t handle, const lpgemm_expe
       line, sizeof line,
       "%lld tokens, %d of %d experts each: %lld slots, expected about %.1f rows an expert; %lld tokens at once, in "
       "%zu bytes of workspace without the kernels' part\n",
-      (long long)m, l.route.top_k, l.route.experts, (long long)(m * l.route.top_k),
-      (double)(m * l.route.top_k) / l.route.experts, (long long)l.m, memory.bytes);
+      (long long)m, l.route.top_k, l.route.experts, (long long)l.routing.slots,
+      (double)l.routing.slots / l.route.experts, (long long)l.m, memory.bytes);
   say(&w, line);
   const size_t rest = handle->workspace_bytes > memory.bytes ? handle->workspace_bytes - memory.bytes : 0;
   l.up.r.call.problem.workspace = l.down.r.call.problem.workspace = rest;

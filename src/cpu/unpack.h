@@ -49,9 +49,9 @@ INLINE vfloat load_slots(lpgemm_dtype_t type, const uint8_t *at, int first, cons
   const uint16_t *halves = (const uint16_t *)(const void *)at + first;
   if (type == LPGEMM_F16) return halves_to_floats(halves);
   if (type == LPGEMM_UINT(6) || type == LPGEMM_UINT(8)) {
-    return __builtin_convertvector((vint)bytes_to_words(at + first), vfloat);
+    return words_to_floats(bytes_to_words(at + first));
   }
-  if (type == LPGEMM_UINT(4)) return __builtin_convertvector((vint)nibbles_to_words(at + first / 2), vfloat);
+  if (type == LPGEMM_UINT(4)) return words_to_floats(nibbles_to_words(at + first / 2));
   if (type == LPGEMM_INT(8)) {
     return __builtin_convertvector((vint)(bytes_to_words(at + first) << 24) >> 24, vfloat);
   }
@@ -62,7 +62,7 @@ INLINE vfloat load_slots(lpgemm_dtype_t type, const uint8_t *at, int first, cons
   if (type == LPGEMM_E4M3) return eights_to_floats(bytes_to_words(at + first));
   if (type == LPGEMM_BF16) return brains_to_floats(halves);
   if (type == LPGEMM_F32) return load((const float *)(const void *)at + first);
-  if (type == LPGEMM_U16) return shorts_to_floats(halves);
+  if (type == LPGEMM_U16) return words_to_floats(halves_to_words(halves));
   float values[V];
   for (int i = 0; i < V; i++) values[i] = table[at[first + i]];
   return load(values);

@@ -28,7 +28,6 @@ typedef float vfloat __attribute__((vector_size(4 * V)));
 typedef int32_t vint __attribute__((vector_size(4 * V)));
 typedef uint32_t vuint __attribute__((vector_size(4 * V)));
 typedef uint16_t vhalf __attribute__((vector_size(2 * V)));
-typedef uint8_t vbyte __attribute__((vector_size(V)));
 typedef float vfew __attribute__((vector_size(2 * V))); /* as many as a vector has fp64 numbers */
 typedef double vdouble __attribute__((vector_size(4 * V)));
 
@@ -86,31 +85,45 @@ INLINE vfloat halves_to_floats(const uint16_t *p) {
 }
 #endif
 
-INLINE vfloat brains_to_floats(const uint16_t *p) {
+/* Wider numbers: gcc 12 would convert such vectors one number at a time. */
+#if defined(__AVX512F__)
+INLINE vuint wide_bytes(__m128i bytes) { return (vuint)_mm512_cvtepu8_epi32(bytes); }
+INLINE vuint bytes_to_words(const uint8_t *p) { return wide_bytes(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+INLINE vuint halves_to_words(const uint16_t *p) {
+  return (vuint)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+#elif defined(__AVX2__)
+INLINE vuint wide_bytes(__m128i bytes) { return (vuint)_mm256_cvtepu8_epi32(bytes); }
+INLINE vuint bytes_to_words(const uint8_t *p) { return wide_bytes(_mm_loadl_epi64((const __m128i *)(const void *)p)); }
+INLINE vuint halves_to_words(const uint16_t *p) {
+  return (vuint)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+#else
+INLINE vuint bytes_to_words(const uint8_t *p) {
+  uint32_t words[V];
+  vuint v;
+  for (int i = 0; i < V; i++) words[i] = p[i];
+  memcpy(&v, words, sizeof v);
+  return v;
+}
+INLINE vuint halves_to_words(const uint16_t *p) {
   vhalf half;
   memcpy(&half, p, sizeof half);
-  return (vfloat)(__builtin_convertvector(half, vuint) << 16);
+  return __builtin_convertvector(half, vuint);
 }
+#endif
 
-INLINE vfloat shorts_to_floats(const uint16_t *p) {
-  vhalf half;
-  memcpy(&half, p, sizeof half);
-  return __builtin_convertvector(__builtin_convertvector(half, vint), vfloat);
-}
+INLINE vfloat brains_to_floats(const uint16_t *p) { return (vfloat)(halves_to_words(p) << 16); }
+
+INLINE vfloat words_to_floats(vuint words) { return __builtin_convertvector((vint)words, vfloat); }
 
 /* e4m3 in the lower bytes of words. */
 INLINE vfloat eights_to_floats(vuint code) {
   const vuint magnitude = code & 0x7fu, is_subnormal = (vuint)(magnitude < 8u), is_nan = (vuint)(magnitude == 0x7fu);
-  const vfloat subnormal = __builtin_convertvector((vint)magnitude, vfloat) * 0x1p-9f;
+  const vfloat subnormal = words_to_floats(magnitude) * 0x1p-9f;
   const vuint normal = (magnitude << 20) + (120u << 23);
   return (vfloat)((is_subnormal & (vuint)subnormal) | (~is_subnormal & normal) | (is_nan & 0x7fc00000u) |
                   (code & 0x80u) << 24);
-}
-
-INLINE vuint bytes_to_words(const uint8_t *p) {
-  vbyte bytes;
-  memcpy(&bytes, p, sizeof bytes);
-  return __builtin_convertvector(bytes, vuint);
 }
 
 /* table[index], of up to 16 numbers or of up to 256. */
@@ -136,18 +149,20 @@ INLINE vfloat look_up_floats(const float *table, int is_short, vuint index) {
 #endif
 }
 
-/* The low halves of the bytes first. */
+/* V halves of bytes, the low ones first. */
 INLINE vuint nibbles_to_words(const uint8_t *p) {
-  enum { FEW = V < 8 ? V : 8 };
-  uint32_t word[2] = {0, 0};
-  vuint shift, words;
-  memcpy(word, p, V / 2);
-#pragma GCC unroll 16
-  for (int i = 0; i < V; i++) {
-    shift[i] = (uint32_t)(i % FEW * 4);
-    words[i] = word[i / FEW];
-  }
-  return words >> shift & 15u;
+#if defined(__AVX2__)
+  uint64_t bytes = 0;
+  memcpy(&bytes, p, V / 2);
+  const __m128i both = _mm_cvtsi64_si128((int64_t)bytes), nibble = _mm_set1_epi8(15);
+  return wide_bytes(_mm_unpacklo_epi8(_mm_and_si128(both, nibble), _mm_and_si128(_mm_srli_epi16(both, 4), nibble)));
+#else
+  uint32_t words[V];
+  vuint v;
+  for (int i = 0; i < V; i++) words[i] = p[i / 2] >> i % 2 * 4 & 15u;
+  memcpy(&v, words, sizeof v);
+  return v;
+#endif
 }
 
 #endif

@@ -221,7 +221,12 @@ static lpgemm_status_t pack_half(lpgemm_handle_t handle, const lpg_packed *packe
   desc.experts = 0;
   LPG_TRY(lpgemm_i_make_packed(&desc, &own));
   LPG_TRY(handle->backend->allocate(handle->device.index, (size_t)own.total_bytes, &memory));
+  const lpg_section *order = &own.section[LPG_SECTION_COLUMN_ORDER];
   lpgemm_status_t status = handle->backend->begin(handle, &own, memory);
+  if (status == LPGEMM_SUCCESS && order->bytes) { /* packing reads it where it lies */
+    status = handle->backend->copy_in(handle, (uint8_t *)memory + order->offset,
+                                      blob + packed->section[LPG_SECTION_COLUMN_ORDER].offset, (size_t)order->bytes);
+  }
   if (status == LPGEMM_SUCCESS) status = pack(handle, &own, 0, memory, from, rows, &part, context);
   if (status == LPGEMM_SUCCESS) {
     status = handle->backend->pair_rows(handle, &own, memory, packed, half, output, blob);

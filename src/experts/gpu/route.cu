@@ -240,6 +240,6 @@ lpgemm_status_t lpgemm_i_cuda_route(const lpg_device *device, const lpg_route *r
 
 lpgemm_status_t lpgemm_i_cuda_load_route(int shared_memory) {
   LPG_TRY(lpg::allow_shared((const void *)lpg::route_alone_kernel, (size_t)shared_memory));
-  LPG_TRY(lpg::allow_shared((const void *)lpg::route_count_kernel, 0));
+  LPG_TRY(lpg::allow_shared((const void *)lpg::route_count_kernel, (size_t)shared_memory));
   return lpg::allow_shared((const void *)lpg::route_place_kernel, (size_t)shared_memory);
 }

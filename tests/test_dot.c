@@ -2,8 +2,10 @@
  *
  *   dot/KERNEL/TYPE   types, groups, zeros, kinds of X and numbers of rows, within the bound of EXACT and what rounding
  *                     X to 8 bits, with a scale for 32 columns, may move: half a step, a 127th of the largest, by |w|
- *   dot/range         X and scales that fp32 does not hold together, Inf and NaN in X
- *   dot/threads       the same bits with any number of threads */
+ *   dot/two_levels    codes of scales that are multiplied into the bytes of weights, and those that are not; with X of
+ * 8 bits as well, where minima are not left on the sums dot/scales        types of scales and zeros dot/range         X
+ * and scales that fp32 does not hold together, Inf and NaN in X dot/threads       the same bits with any number of
+ * threads */
 #include <math.h>
 
 #include "compare.h"
@@ -49,9 +51,9 @@ static void add_rounding(problem *p) {
 static void check(const problem_spec *s, const char *kernel) {
   problem p;
   if (problem_make(&p, handle, s)) {
-    p.args.level = LPGEMM_LEVEL_FAST;
+    p.args.level = s->x_type == LPGEMM_I8 ? LPGEMM_LEVEL_EXACT : LPGEMM_LEVEL_FAST;
     problem_expect(&p);
-    add_rounding(&p);
+    if (s->x_type != LPGEMM_I8) add_rounding(&p);
     CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
     problem_check(&p, kernel);
     problem_check_again(&p, handle, kernel);
@@ -97,6 +99,40 @@ static void types(const char *kernel) {
   CHECK_STATUS(lpgemm_codebook_preset("iq4_nl", s.desc.codebook), LPGEMM_SUCCESS);
   s.desc.group_k = 32;
   check(&s, kernel);
+}
+
+static void two_levels(const char *kernel) {
+  static const int64_t groups[] = {16, 32, 48, 128}, rows[] = {1, 4, 9};
+  static const lpgemm_dtype_t scales[] = {LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_INT(8)};
+  if (!test_case("dot/two_levels/%s", kernel)) return;
+  for (int i = 0; i < 3 * 4 * 3 * 3 * 2; i++) { /* bits, groups, codes of scales, zeros, X */
+    const int bits = 1 + i % 3, zero = i / 36 % 3;
+    problem_spec s = make_spec(LPGEMM_UINT(bits), rows[i % 5 % 3], 23, 400 + 16 * (i % 4));
+    s.desc.group_k = groups[i / 3 % 4];
+    s.desc.scale_type = scales[i / 12 % 3];
+    s.desc.super_scale_type = LPGEMM_F16;
+    s.desc.super_k = i % 7 == 0 ? 0 : 2 * s.desc.group_k;
+    s.desc.zero = zero == 0 ? LPGEMM_ZERO_NONE : LPGEMM_ZERO_MINIMUM;
+    if (zero == 1) s.desc.zero_type = LPGEMM_F16;
+    if (zero == 2) s.desc.zero_type = i % 2 ? LPGEMM_UINT(6) : LPGEMM_UINT(4);
+    if (zero == 2) s.desc.super_zero_type = LPGEMM_F16;
+    if (i / 108 == 1) s.x_type = LPGEMM_I8;
+    check(&s, kernel);
+  }
+}
+
+static void scales(const char *kernel) {
+  static const lpgemm_dtype_t of_scales[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E8M0, LPGEMM_E4M3};
+  static const lpgemm_dtype_t of_zeros[] = {0, LPGEMM_U8, LPGEMM_U16, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
+  if (!test_case("dot/scales/%s", kernel)) return;
+  for (int i = 0; i < COUNT(of_scales) * COUNT(of_zeros); i++) {
+    problem_spec s = make_spec(LPGEMM_UINT(4), 3, 40, 320);
+    s.desc.group_k = 32;
+    s.desc.scale_type = of_scales[i % COUNT(of_scales)];
+    s.desc.zero_type = of_zeros[i / COUNT(of_scales)];
+    s.desc.zero = s.desc.zero_type ? LPGEMM_ZERO_PER_GROUP : LPGEMM_ZERO_NONE;
+    check(&s, kernel);
+  }
 }
 
 static void range(const char *kernel) {
@@ -145,6 +181,8 @@ void suite_dot(void) {
   for (int i = 0; i < COUNT(kernels); i++) {
     if (!problem_has_kernel(kernels[i])) continue;
     types(kernels[i]);
+    two_levels(kernels[i]);
+    scales(kernels[i]);
     range(kernels[i]);
     threads(kernels[i]);
   }

@@ -184,8 +184,8 @@ INLINE int go_to(const lpg_packed *packed, int64_t k, group_at *at) {
   return 1;
 }
 
-/* Groups of the units of a chunk of a tile. What is returned has bits set if fp32 may not hold them. */
-INLINE vint load_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+/* Groups of the units of a chunk of a tile; 0: fp32 may not hold them. */
+static int load_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const dot_sections from = dot_sections_of(&j->groups, row_tile);
   group_at at = find_group(packed, k);
@@ -195,15 +195,17 @@ INLINE vint load_groups(const job *j, int64_t row_tile, int64_t k, int units, sc
     if (go_to(packed, k + u * j->unit, &at)) bad |= load_dot_group(&j->groups, &from, at.group, at.super, ++g);
     s->of_unit[u] = g;
   }
-  return bad;
+  for (int i = 0; i < V; i++) {
+    if (bad[i]) return 0;
+  }
+  return 1;
 }
 
-/* The same where bytes are multiplied by the codes of their scales. */
-INLINE vint load_folded_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+/* The same where bytes are multiplied by the codes of their scales; fp32 holds all of them. */
+static void load_folded_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const dot_sections from = dot_sections_of(&j->groups, row_tile);
   group_at at = find_group(packed, k);
-  vint bad = {0};
   for (int u = 0; u < units; u++) {
     int64_t groups[2];
     for (int half = 0; half < 2; half++) {
@@ -211,19 +213,19 @@ INLINE vint load_folded_groups(const job *j, int64_t row_tile, int64_t k, int un
       groups[half] = at.group;
       load_folds(&j->groups, &from, groups[half], s->folds[2 * u + half]);
     }
-    bad |= load_folded_group(&j->groups, &from, groups, at.super, &s->group[u]);
+    load_folded_group(&j->groups, &from, groups, at.super, &s->group[u]);
     s->of_unit[u] = &s->group[u];
   }
-  return bad;
 }
 
 /* Bytes and groups of a chunk of a tile; 0: fp32 may not hold the groups. */
 static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const int bits = packed->bits, tile_k = lpg_tile_k(bits), folds = j->groups.folds;
-  const vint bad = folds ? load_folded_groups(j, row_tile, k, units, s) : load_groups(j, row_tile, k, units, s);
-  for (int i = 0; i < V; i++) {
-    if (bad[i]) return 0;
+  if (folds) {
+    load_folded_groups(j, row_tile, k, units, s);
+  } else if (!load_groups(j, row_tile, k, units, s)) {
+    return 0;
   }
   for (int i = 0; i < units * j->unit; i += tile_k) {
     const uint8_t *tile =

@@ -163,24 +163,18 @@ INLINE void load_folds(const dot_groups *all, const dot_sections *from, int64_t 
   }
 }
 
-/* What is left for the bytes of two groups. */
-INLINE vint load_folded_group(const dot_groups *all, const dot_sections *from, const int64_t groups[2], int64_t super,
+/* What is left for the bytes of two groups. The upper scales are fp16 (limits.c), which fp32 holds. */
+INLINE void load_folded_group(const dot_groups *all, const dot_sections *from, const int64_t groups[2], int64_t super,
                               dot_group *g) {
-  vint bad = {0};
 #pragma GCC unroll 4
   for (int first = 0; first < LPG_TILE_ROWS; first += V) {
-    const vfloat scale = load_values(all, LPG_SECTION_SUPER_SCALES, from->supers, super, first);
-    if (all->may_be_bad) bad |= is_bad(scale);
-    store(g->scale + first, scale);
+    store(g->scale + first, load_values(all, LPG_SECTION_SUPER_SCALES, from->supers, super, first));
     if (all->one_zero) continue;
-    const vfloat minimum = load_values(all, LPG_SECTION_SUPER_ZEROS, from->super_zeros, super, first);
-    if (all->may_be_bad) bad |= is_bad(minimum);
-    store(g->rest + first, minimum);
+    store(g->rest + first, load_values(all, LPG_SECTION_SUPER_ZEROS, from->super_zeros, super, first));
     const vuint codes = load_codes(all, LPG_SECTION_ZEROS, from->zeros, groups[0], first) |
                         load_codes(all, LPG_SECTION_ZEROS, from->zeros, groups[1], first) << 16;
     memcpy(g->less + first, &codes, sizeof codes);
   }
-  return bad;
 }
 
 #endif

@@ -68,9 +68,12 @@ def processor():
         return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "")
 
 
-def commit():
-    said = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return said.stdout.strip()
+def build_of(program):
+    """What lpgemm-info beside the program says of the library, its commit among it; \"\" if it is not there."""
+    info = os.path.join(os.path.dirname(os.path.abspath(program)), "lpgemm-info")
+    if not os.path.isfile(info):
+        return ""
+    return subprocess.run([info], capture_output=True, text=True, check=True).stdout.split("\n", 1)[0]
 
 
 def copy(model, to):
@@ -97,7 +100,7 @@ def convert(a, form, model, output):
 
 
 def write_record(a, turns):
-    record = {"suite": "convert-rate", "commit": commit(), "date": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
+    record = {"suite": "convert-rate", "build": build_of(a.program), "date": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
               "device": processor(), "cpus": os.cpu_count(), "threads": int(a.threads), "layers": int(a.layers),
               "vocabulary": int(a.vocabulary), "under": a.under, "note": a.note, "cases": turns}
     with open(a.record + ".new", "w", encoding="utf-8") as file:

@@ -72,11 +72,11 @@ struct lpg_problem {
    * token, 0 where nobody says. */
   int32_t experts, top_k;
   int64_t slots;
-  int paired;       /* rows of W are pairs of gate and up: a row of Y has half as many numbers */
+  int paired;                     /* rows of W are pairs of gate and up: a row of Y has half as many numbers */
   lpgemm_activation_t activation; /* of pairs; 0 otherwise */
-  int tables;       /* X comes as lookup tables */
-  int x_unaligned;  /* X's rows do not begin at multiples of 16 bytes: TMA cannot read them */
-  size_t workspace; /* bytes that a kernel may use: without them it is not chosen */
+  int tables;                     /* X comes as lookup tables */
+  int x_unaligned;                /* X's rows do not begin at multiples of 16 bytes: TMA cannot read them */
+  size_t workspace;               /* bytes that a kernel may use: without them it is not chosen */
 };
 
 /* ---- the call: a problem with its data, as a kernel gets it; everything is checked and defaults are resolved ---- */
@@ -96,6 +96,7 @@ typedef struct lpg_call {
   const float *row_scales;              /* [n_padded], what the sums of a row of W are multiplied by; NULL: 1 */
   const void *x;
   int64_t ldx;
+  int gathers;          /* 1: X has the caller's order of columns, and the kernel, whose plan says so, gathers it */
   const float *x_scale; /* NULL with LPGEMM_X_SCALE_NONE */
   const void *tables;
   void *y;

@@ -94,6 +94,7 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   if (r.call.planned->launch.gathers) { /* no copy of X */
     r.ordered_bytes = 0;
     r.rows_at_once = r.args.m;
+    r.call.gathers = 1;
   }
   if (r.args.m == 0 || packed->desc.n == 0) return LPGEMM_SUCCESS;
   LPG_TRY(lpgemm_i_read_scalars(&r, handle, scalars));

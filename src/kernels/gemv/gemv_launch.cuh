@@ -23,7 +23,7 @@ static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a) {
   a.epilogue = make_epilogue(call);
   a.plan = plan_of<lpg_gemv_plan>(call);
   a.x_k = (int32_t)weights.x_k;
-  if (a.plan.raw_bytes > 0 && !call.skip_product) a.order = (const int32_t *)call.section[LPG_SECTION_COLUMN_ORDER];
+  if (call.gathers && !call.skip_product) a.order = (const int32_t *)call.section[LPG_SECTION_COLUMN_ORDER];
   for (int64_t first = 0; first < call.problem.m; first += T::TileM) { /* more rows of X than fit: one pass each */
     const int64_t left = call.problem.m - first;
     a.plan.x_rows = (int32_t)(left < T::TileM ? left : T::TileM);

@@ -113,11 +113,18 @@ static bench_error pack_stack(const layer *l, const bench_weights *from, const l
   return NULL;
 }
 
+/* About as large as weights of so many columns are in models: h and Y stay far from the largest fp16. */
+static float scale_of(const lpgemm_weight_desc_t *desc) {
+  return (desc->global_scale == 0.0f ? 1.0f : desc->global_scale) * exp2f(1.0f - floorf(log2f((float)desc->k) / 2));
+}
+
 static bench_error make_stacks(layer *l) {
   const bench_machine *machine = l->machine;
   lpgemm_weight_desc_t up = l->c->desc, down = up;
   down.n = up.k;
   down.k = up.n / 2;
+  up.global_scale = scale_of(&up);
+  down.global_scale = scale_of(&down);
   l->up_desc = up;
   l->down_desc = down;
   l->up_desc.experts = l->down_desc.experts = l->c->experts;

@@ -370,7 +370,7 @@ static product multiply(lpgemm_weights_t weights, const float *x, int64_t ldx) {
   product p = {test_alloc((size_t)(M * info.desc.n + 1) * 4), info.desc.n};
   lpgemm_run_args_t args = {.size = sizeof args, .weights = weights, .m = M, .x = x, .ldx = ldx, .y = p.y};
   args.x_type = args.y_type = LPGEMM_F32;
-  args.kernel = "reference.any.any.1x1.cpu";
+  if (test_backend() == LPGEMM_BACKEND_CPU) args.kernel = "reference.any.any.1x1.cpu";
   CHECK_STATUS(lpgemm_run(handle, &args), LPGEMM_SUCCESS);
   return p;
 }
@@ -527,7 +527,7 @@ static void cuts(void) {
 
 /* Without a workspace the CPU takes some rows after the others, with the same bits. */
 static void without_workspace(void) {
-  if (!test_case("pieces/without_workspace")) return;
+  if (test_backend() != LPGEMM_BACKEND_CPU || !test_case("pieces/without_workspace")) return;
   problem_spec s = {.desc = sample_desc(40, 7000, LPGEMM_UINT(4), 32, LPGEMM_F16)};
   s.desc.columns = LPGEMM_COLUMNS_ORDERED;
   s.desc.row_scales = LPGEMM_F32;
@@ -635,7 +635,9 @@ static void tables(void) {
 
 /* Scales that fp32 holds only together with those of rows. */
 static void far_scales(void) {
-  for (int i = 0; i < 2; i++) {
+  /* On the GPU scales times codes must fit fp32 before the rows' factors (docs/numerics.md): 255 times 2^126 does not.
+   */
+  for (int i = 0; i < (test_backend() == LPGEMM_BACKEND_CPU ? 2 : 1); i++) {
     if (!test_case("pieces/far_scales/%d", i)) continue;
     problem_spec s = {.desc = sample_desc(33, 300, LPGEMM_UINT(8), 32, LPGEMM_F32), .m = 20, .alpha = 1};
     s.desc.row_scales = LPGEMM_F32;

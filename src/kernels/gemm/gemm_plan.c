@@ -84,14 +84,18 @@ static double slower_by_mode(lpg_gemm_scales mode) {
 
 /* Nanoseconds in which a CTA adds up the sums of a work tile's parts out of the others' shared memory, beyond
  * what storing takes anyway (H200). In clusters of eight with 256 rows to add up it is the most of a small matrix
- * (2026-11-22: 1024 x 4096 to 3072 x 6144 with 4 to 128 rows of X). Work tiles of 128 rows of X take longer to store
- * whole as well, so less comes on top (2026-11-23: 4096 x 4096 to 8192 x 28672 with 128 and 256 rows); of 256 rows of X
- * each block reads 128 KB, one other block's after the other (the same day, the suite regret). */
+ * (2026-11-22: 1024 x 4096 to 3072 x 6144 with 4 to 128 rows of X). With 128 rows of X it is what comes from the other
+ * CTAs, 28 KB a microsecond (H100, 2026-11-25, by time stamps in the kernel: 1664 x 2048 to 4360 x 4096 with 200 to 777
+ * rows, clusters of two and four); of 256 rows of X each block reads 128 KB, one other block's after the other
+ * (2026-11-23, the suite regret). */
 static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
   const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams >= LPG_GEMM_TILE_N;
   if (p->at_once == 1) return 0.0;
   if (kind->tile.tile_m == LPG_GEMM_TILE_M) return 1250.0 * p->split_k;
-  return (p->split_k > 1 && kind->tile.tile_m < 128 ? 1500.0 : 700.0) +
+  const double bytes = kind->tile_n * kind->tile.tile_m * 4.0 * (p->split_k - 1) / p->split_k;
+  return (kind->tile.tile_m >= 128 ? 600.0 + bytes / 28.0
+          : p->split_k > 1         ? 1500.0
+                                   : 700.0) +
          (many ? kind->tile.tile_m * (kind->tile.tile_m > 32 ? 75.0 : 35.0) : 0.0);
 }
 

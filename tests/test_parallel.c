@@ -27,6 +27,9 @@ static void check_ranks(void) {
     CHECK(strstr(program_output, "outputs within the bound of fp64"));
     CHECK(strstr(program_output, "one rank against sums in fp64: "));
     CHECK(strstr(program_output, "16 steps"));
+    CHECK(strstr(program_output, "experts of one rank against fp64: "));
+    CHECK(strstr(program_output, "experts, tensor parallel, against one rank: 1 row "));
+    CHECK(strstr(program_output, "experts, expert parallel, against one rank: 1 row "));
   }
   if (test_case("parallel/bits")) {
     char first[17], second[17];
@@ -42,11 +45,11 @@ static void check_ranks(void) {
   }
 }
 
-enum { HEAD_LINES = 2 }; /* of a run that starts: the build, the block */
+enum { HEAD_LINES = 3 }; /* of a run that starts: the build, the block, the experts */
 
 /* One sentence, which names the rank. */
 static void check_failures(void) {
-  static const char *const places[] = {"open", "join", "rows", "steps"};
+  static const char *const places[] = {"open", "join", "rows", "steps", "experts"};
   char options[128];
   for (int i = 0; i < COUNT(places); i++) {
     if (!test_case("parallel/fails/%s", places[i])) continue;
@@ -63,6 +66,7 @@ static void check_failures(void) {
     run_ranks(3, "--checks --rows 4 --fail-rank 1 --fail-how wrong --fail-at rows", 1, "outputs differ by ");
     run_ranks(3, "--checks --rows 4 --fail-rank 1 --fail-how wrong --fail-at steps", 1,
               "outputs of rank 1 differ from those of rank 0\n");
+    run_ranks(3, "--checks --rows 4 --fail-rank 1 --fail-how wrong --fail-at experts", 1, "experts differ by ");
   }
   if (test_case("parallel/fails/hangs")) {
     run_ranks(2, "--checks --rows 1 --limit 5 --fail-rank 1 --fail-at steps --fail-how hang", 1,
@@ -88,8 +92,10 @@ static void check_arguments(void) {
   }
   if (test_case("parallel/record")) {
     program_check_json("examples/parallel --backend cpu --ranks 2 --rows 1,2 --record /dev/fd/3 3>&1 >/dev/null", 0,
-                       "parallel/small/u4/m2/all_reduce");
+                       "parallel/small/u4/m2/block/all_reduce");
     CHECK(strstr(program_output, "\"void\": \"ranks on one CPU share its memory\""));
+    CHECK(strstr(program_output, "parallel/small/u4/m1/experts_tensor/products"));
+    CHECK(strstr(program_output, "parallel/small/u4/m2/experts_expert/all_reduce"));
   }
 }
 

@@ -101,11 +101,29 @@ typedef struct rows_of {
   int64_t n, unit; /* rows, and how many of them stay together on a rank */
 } rows_of;
 
+/* A matrix of the model, whole, as a checkpoint holds it. */
+typedef struct matrix {
+  lpgemm_weight_desc_t desc;
+  lpgemm_weight_source_t source;
+  uint8_t *codes;   /* [n][k] */
+  uint16_t *scales; /* [n][k / GROUP], fp16 */
+} matrix;
+
 /* weights.c: the same numbers on every machine. A rank packs its part of each matrix: of its rows (column-parallel), or
  * of its columns (row-parallel: then the sum over ranks is the output). */
 void load_rows(const block *b, linear *layer, const rows_of *matrices, int count, int64_t k, int bits, uint64_t seed);
 void load_columns(const block *b, linear *layer, int64_t n, int64_t k, int64_t unit, int bits, uint64_t seed);
 void unload(linear *layer);
+
+/* What they are made of. */
+lpgemm_weight_desc_t describe(int64_t n, int64_t k, int bits);
+matrix random_matrix(const block *b, int64_t n, int64_t k, int bits, uint64_t seed);
+void drop_matrix(matrix *m);
+double weight_of(const matrix *m, int64_t row, int64_t column); /* by the definition of a weight */
+lpgemm_shard_t shard_of(const block *b, lpgemm_shard_by_t by, int64_t unit);
+/* Packs the rank's part of a matrix, of so many rows, from row `at` of weights that were created. */
+void pack_part(const block *b, lpgemm_weights_t weights, int64_t expert, int64_t at, int64_t rows, const matrix *m,
+               const lpgemm_shard_t *shard);
 void random_numbers(float *out, int64_t count, float least, float most, uint64_t seed);
 
 /* How the tokens come: a few at once, then one by one. Outputs are [tokens][hidden]. */
@@ -136,6 +154,7 @@ double median(double *numbers, int count);
  * derives for activations of this type. */
 double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens,
                   int ranks);
+double relative_difference(const float *got, const float *want, int64_t count);
 double difference_bound(const block_shape *shape, lpgemm_dtype_t type, int ranks);
 
 #define TRY(call)                              \

@@ -72,15 +72,20 @@ double difference_bound(const block_shape *shape, lpgemm_dtype_t type, int ranks
   return 3.0 * sqrt(2.0 * (19.0 * r2 + 11.0 * l2) + 3.0 * (ranks - 1) * r2);
 }
 
-double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens,
-                  int ranks) {
+double relative_difference(const float *got, const float *want, int64_t count) {
   double squares = 0.0, norm = 0.0;
-  for (int64_t i = 0; i < tokens * shape->hidden; i++) {
+  for (int64_t i = 0; i < count; i++) {
     double d = (double)got[i] - (double)want[i];
     squares += d * d;
     norm += (double)want[i] * (double)want[i];
   }
-  double relative = sqrt(squares / norm), bound = difference_bound(shape, type, ranks);
+  return sqrt(squares / norm);
+}
+
+double difference(const block_shape *shape, lpgemm_dtype_t type, const float *got, const float *want, int64_t tokens,
+                  int ranks) {
+  double relative = relative_difference(got, want, tokens * shape->hidden);
+  double bound = difference_bound(shape, type, ranks);
   if (!(relative <= bound)) fail("outputs differ by %.1e, rounding explains %.1e", relative, bound); /* NaN fails */
   return relative;
 }

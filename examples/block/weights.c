@@ -26,7 +26,7 @@ static void random_scales(uint16_t *scales, int64_t count, double about, int exa
 
 static double scale_value(uint16_t scale) { return ldexp(1024.0 + (scale & 1023), (scale >> 10) - 25); }
 
-static lpgemm_weight_desc_t describe(int64_t n, int64_t k, int bits) {
+lpgemm_weight_desc_t describe(int64_t n, int64_t k, int bits) {
   lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = n, .k = k};
   desc.type = LPGEMM_UINT((lpgemm_dtype_t)bits);
   desc.group_k = GROUP;
@@ -36,14 +36,7 @@ static lpgemm_weight_desc_t describe(int64_t n, int64_t k, int bits) {
   return desc;
 }
 
-typedef struct matrix {
-  lpgemm_weight_desc_t desc;
-  lpgemm_weight_source_t source;
-  uint8_t *codes;
-  uint16_t *scales;
-} matrix;
-
-static matrix random_matrix(const block *b, int64_t n, int64_t k, int bits, uint64_t seed) {
+matrix random_matrix(const block *b, int64_t n, int64_t k, int bits, uint64_t seed) {
   int64_t groups = k / GROUP;
   matrix made = {.desc = describe(n, k, bits), .source = {.size = sizeof made.source}};
   made.source.codes_bytes = (size_t)(n * k);
@@ -59,45 +52,39 @@ static matrix random_matrix(const block *b, int64_t n, int64_t k, int bits, uint
   return made;
 }
 
-static void drop(matrix *m) {
+void drop_matrix(matrix *m) {
   free(m->codes);
   free(m->scales);
 }
 
-static lpgemm_shard_t shard_of(const block *b, lpgemm_shard_by_t by, int64_t unit) {
+lpgemm_shard_t shard_of(const block *b, lpgemm_shard_by_t by, int64_t unit) {
   lpgemm_shard_t shard = {.size = sizeof shard, .by = by, .rank = b->rank, .unit = unit};
   shard.ranks = b->ranks > 0 ? b->ranks : 1;
   return shard;
 }
 
+double weight_of(const matrix *m, int64_t row, int64_t column) {
+  double code = m->codes[row * m->desc.k + column];
+  return (code - (double)m->desc.zero_constant) * scale_value(m->scales[row * (m->desc.k / GROUP) + column / GROUP]);
+}
+
 /* Rows first .. of a matrix, the first and the last of them among others, columns from layer->first_column on: by the
  * definition of a weight, not by what is packed. */
 static void keep_samples(linear *layer, const joined *of, const matrix *m, int64_t first) {
-  int64_t count = of->rows < SAMPLES ? of->rows : SAMPLES, groups = m->desc.k / GROUP;
+  int64_t count = of->rows < SAMPLES ? of->rows : SAMPLES;
   for (int64_t i = 0; i < count; i++) {
     int64_t row = count > 1 ? i * (of->rows - 1) / (count - 1) : 0;
     float *out = layer->sample + layer->samples * layer->k;
     layer->sample_row[layer->samples++] = of->at + row;
-    for (int64_t j = 0; j < layer->k; j++) {
-      int64_t column = layer->first_column + j;
-      double code = m->codes[(first + row) * m->desc.k + column];
-      double scale = scale_value(m->scales[(first + row) * groups + column / GROUP]);
-      out[j] = (float)((code - (double)m->desc.zero_constant) * scale);
-    }
+    for (int64_t j = 0; j < layer->k; j++) out[j] = (float)weight_of(m, first + row, layer->first_column + j);
   }
 }
 
-/* Packs the rank's part of matrix i of a layer that was created. */
-static void pack_part(const block *b, linear *layer, int i, const matrix *m, const lpgemm_shard_t *shard) {
-  const joined *of = &layer->of[i];
-  lpgemm_weight_desc_t part;
+void pack_part(const block *b, lpgemm_weights_t weights, int64_t expert, int64_t at, int64_t rows, const matrix *m,
+               const lpgemm_shard_t *shard) {
   lpgemm_weight_source_t source = {.size = sizeof source};
-  int64_t first;
-  part.size = sizeof part;
-  TRY(lpgemm_shard_desc(&m->desc, shard, &part, &first));
   TRY(lpgemm_shard_source(&m->desc, &m->source, shard, &source));
-  if (of->rows > 0) TRY(lpgemm_pack_rows(b->handle, layer->weights, 0, of->at, of->rows, &source));
-  if (b->keep_samples) keep_samples(layer, of, m, shard->by == LPGEMM_SHARD_ROWS ? first : 0);
+  if (rows > 0) TRY(lpgemm_pack_rows(b->handle, weights, expert, at, rows, &source));
 }
 
 static void create(const block *b, linear *layer, int bits) {
@@ -110,13 +97,12 @@ static void create(const block *b, linear *layer, int bits) {
 
 void load_rows(const block *b, linear *layer, const rows_of *matrices, int count, int64_t k, int bits, uint64_t seed) {
   *layer = (linear){.k = k, .whole_k = k, .count = count};
-  int64_t whole_at = 0;
+  int64_t whole_at = 0, first[MOST_JOINED];
   for (int i = 0; i < count; i++) { /* sizes alone need no source */
     lpgemm_weight_desc_t whole = describe(matrices[i].n, k, bits), part = {.size = sizeof part};
     lpgemm_shard_t shard = shard_of(b, LPGEMM_SHARD_ROWS, matrices[i].unit);
-    int64_t first;
-    TRY(lpgemm_shard_desc(&whole, &shard, &part, &first));
-    layer->of[i] = (joined){.rows = part.n, .at = layer->n, .whole_at = whole_at + first};
+    TRY(lpgemm_shard_desc(&whole, &shard, &part, &first[i]));
+    layer->of[i] = (joined){.rows = part.n, .at = layer->n, .whole_at = whole_at + first[i]};
     layer->n += part.n;
     whole_at += whole.n;
   }
@@ -124,8 +110,10 @@ void load_rows(const block *b, linear *layer, const rows_of *matrices, int count
   for (int i = 0; i < count; i++) {
     matrix m = random_matrix(b, matrices[i].n, k, bits, seed + (uint64_t)i);
     lpgemm_shard_t shard = shard_of(b, LPGEMM_SHARD_ROWS, matrices[i].unit);
-    pack_part(b, layer, i, &m, &shard);
-    drop(&m);
+    const joined *of = &layer->of[i];
+    pack_part(b, layer->weights, 0, of->at, of->rows, &m, &shard);
+    if (b->keep_samples) keep_samples(layer, of, &m, first[i]);
+    drop_matrix(&m);
   }
   TRY(lpgemm_weights_finish(b->handle, layer->weights));
 }
@@ -138,8 +126,9 @@ void load_columns(const block *b, linear *layer, int64_t n, int64_t k, int64_t u
   TRY(lpgemm_shard_desc(&m.desc, &shard, &part, &layer->first_column));
   layer->k = part.k;
   create(b, layer, bits);
-  pack_part(b, layer, 0, &m, &shard);
-  drop(&m);
+  pack_part(b, layer->weights, 0, 0, n, &m, &shard);
+  if (b->keep_samples) keep_samples(layer, &layer->of[0], &m, 0);
+  drop_matrix(&m);
   TRY(lpgemm_weights_finish(b->handle, layer->weights));
 }
 

@@ -25,6 +25,7 @@ static void open_rank(rank *r) {
   TRY(lpgemm_create(&r->b.handle, &config));
 }
 
+static void write_bytes(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
 static void read_floats(float *to, const void *from, int64_t count) { memcpy(to, from, (size_t)count * sizeof *to); }
 static void close_rank(rank *r) { TRY(lpgemm_destroy(r->b.handle)); }
 
@@ -53,5 +54,9 @@ static void steps(rank *r, const float *tokens, int32_t first, int count, float 
   }
 }
 
-const engine engine_cpu = {
-    .open = open_rank, .close = close_rank, .read_floats = read_floats, .time = time_work, .steps = steps};
+const engine engine_cpu = {.open = open_rank,
+                           .close = close_rank,
+                           .write = write_bytes,
+                           .read_floats = read_floats,
+                           .time = time_work,
+                           .steps = steps};

@@ -107,6 +107,11 @@ static void close_rank(rank *r) {
   CUDA(cudaStreamDestroy(cuda_stream));
 }
 
+static void write_bytes(void *to, const void *from, size_t bytes) {
+  CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda_stream));
+  cuda_wait();
+}
+
 /* Numbers of fp32 in memory of the GPU. */
 static void read_floats(float *to, const void *from, int64_t count) {
   CUDA(cudaMemcpyAsync(to, from, (size_t)count * sizeof *to, cudaMemcpyDeviceToHost, cuda_stream));
@@ -189,5 +194,9 @@ static void steps(rank *r, const float *tokens, int32_t first, int count, float 
   on->release(s.out);
 }
 
-const engine engine_cuda = {
-    .open = open_rank, .close = close_rank, .read_floats = read_floats, .time = time_work, .steps = steps};
+const engine engine_cuda = {.open = open_rank,
+                            .close = close_rank,
+                            .write = write_bytes,
+                            .read_floats = read_floats,
+                            .time = time_work,
+                            .steps = steps};

@@ -10,7 +10,8 @@
 static const char help[] =
     "usage: parallel [--ranks N] [--model NAME] [options]\n"
     "  --ranks N            1 to 16 processes, each with its part of the block; default 2\n"
-    "  --model NAME         llama3-70b, llama3-8b or small; default small\n"
+    "  --model NAME         llama3-70b, llama3-8b, mixtral-8x7b or small; default small. The last two\n"
+    "                       have a layer of experts too\n"
     "  --backend cpu|cuda   default: cuda if this build has it\n"
     "  --bits N             of the weights, 1 to 8; default 4\n"
     "  --rows N,N,...       ascending, up to 512; default 1,8,64,512\n"
@@ -19,7 +20,7 @@ static const char help[] =
     "  --sum nccl|host      how ranks add up; default: nccl if each has a GPU of its own\n"
     "  --nccl FILE          where libnccl.so.2 is, if the loader does not find it\n"
     "  --limit SECONDS      after which the ranks are ended; default 300\n"
-    "  --fail-rank R --fail-at open|join|rows|steps [--fail-how error|kill|hang|wrong]\n"
+    "  --fail-rank R --fail-at open|join|rows|steps|experts [--fail-how error|kill|hang|wrong]\n"
     "                       to see what happens then\n";
 
 /* ---- what is asked for ---- */
@@ -27,12 +28,16 @@ static const char help[] =
 typedef struct model {
   const char *name;
   block_shape shape;
+  int32_t experts, top_k;
+  int64_t inter;
 } model;
 
 static const model models[] = {
     {"llama3-70b", {.hidden = 8192, .heads = 64, .kv_heads = 8, .ffn = 28672}},
     {"llama3-8b", {.hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336}},
-    {"small", {.hidden = 512, .heads = 8, .kv_heads = 4, .ffn = 896}}, /* 7 groups: parts of unequal size */
+    {"mixtral-8x7b", {.hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336}, 8, 2, 14336},
+    /* 7 and 3 groups, 5 experts: parts of unequal size */
+    {"small", {.hidden = 512, .heads = 8, .kv_heads = 4, .ffn = 896}, 5, 2, 384},
 };
 
 /* A wrong option: exit code 2. */
@@ -87,10 +92,13 @@ static void parse_model(options *o, const char *name) {
     if (!strcmp(models[i].name, name)) {
       o->model = name;
       o->shape = models[i].shape;
+      o->experts = models[i].experts;
+      o->top_k = models[i].top_k;
+      o->inter = models[i].inter;
       return;
     }
   }
-  refuse("--model", name, "it is one of llama3-70b, llama3-8b, small");
+  refuse("--model", name, "it is one of llama3-70b, llama3-8b, mixtral-8x7b, small");
 }
 
 static void parse_option(options *o, const char *option, const char *value) {
@@ -115,7 +123,7 @@ static void parse_option(options *o, const char *option, const char *value) {
   } else if (!strcmp(option, "--fail-rank")) {
     o->fail_rank = (int)parse_number(option, value, 0, MOST_RANKS - 1);
   } else if (!strcmp(option, "--fail-at")) {
-    o->fail_at = (fail_place)(FAIL_OPEN + parse_word(option, value, "open|join|rows|steps"));
+    o->fail_at = (fail_place)(FAIL_OPEN + parse_word(option, value, "open|join|rows|steps|experts"));
   } else if (!strcmp(option, "--fail-how")) {
     o->fail_how = (fail_manner)parse_word(option, value, "error|kill|hang|wrong");
   } else {
@@ -163,7 +171,7 @@ static void run(job *j) {
   const options *o = j->o;
   j->board = board_open(j->ranks);
   j->report = share((size_t)j->ranks * sizeof *j->report);
-  j->outputs = share_numbers((size_t)(output_rows(o) * o->shape.hidden), sizeof(float));
+  j->outputs = share_numbers((size_t)(all_rows(o) * o->shape.hidden), sizeof(float));
   j->partial = share_numbers(partial_numbers(o), sizeof(double));
   j->slot_bytes = (size_t)(most_rows(o) * o->shape.hidden) * sizeof(float);
   j->slots = share_numbers(2 * (size_t)j->ranks, j->slot_bytes);
@@ -182,6 +190,9 @@ int main(int count, char **arguments) {
       "groups of %d; %d rank%s\n",
       lpgemm_build_info(), o.model, (long long)o.shape.hidden, (long long)o.shape.heads, (long long)o.shape.kv_heads,
       HEAD, (long long)o.shape.ffn, o.bits, GROUP, o.ranks, o.ranks > 1 ? "s" : "");
+  if (o.experts > 0) {
+    printf("and a layer of %d experts, %d for a token, of %lld\n", o.experts, o.top_k, (long long)o.inter);
+  }
 
   job alone = {.o = &o, .ranks = 1, .timed = !o.checks_only, .writes_exact = 1, .copies = 1};
   if (o.backend == LPGEMM_BACKEND_CUDA) {

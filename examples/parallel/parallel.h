@@ -16,7 +16,7 @@ enum { MOST_ROWS_IN_GRAPH = 512, MOST_COPIES = 32 };
 #define COLD_BYTES 1e9 /* of weights in turn */
 
 /* Where and how a rank fails, for tests. */
-typedef enum fail_place { FAIL_NOWHERE, FAIL_OPEN, FAIL_JOIN, FAIL_ROWS, FAIL_STEPS } fail_place;
+typedef enum fail_place { FAIL_NOWHERE, FAIL_OPEN, FAIL_JOIN, FAIL_ROWS, FAIL_STEPS, FAIL_EXPERTS } fail_place;
 typedef enum fail_manner {
   FAIL_ERROR,
   FAIL_KILL,
@@ -27,6 +27,8 @@ typedef enum fail_manner {
 typedef struct options {
   const char *model;
   block_shape shape;
+  int32_t experts, top_k; /* of a layer of experts; 0: none */
+  int64_t inter;          /* outputs of gate and of up of an expert */
   int ranks, bits;
   lpgemm_backend_t backend;
   int64_t rows[MOST_ROW_COUNTS];
@@ -45,14 +47,19 @@ typedef struct timing {
   double block, products, sums;
 } timing;
 
+/* How a layer of experts is cut: each expert by its inner numbers, or the stack by experts. */
+typedef enum cut { CUT_INTER, CUT_EXPERTS, CUTS } cut;
+extern const char *const cut_names[CUTS];
+
 /* What a rank reports. */
 typedef struct report {
-  uint64_t hash;   /* of all outputs */
-  double fp64;     /* of one rank alone on the CPU: the block against sums in fp64 */
-  double error;    /* of sampled products against fp64, as a share of the bound */
-  int64_t checked; /* how many */
-  timing time[MOST_ROW_COUNTS];
-  double agreed; /* the number of a rank in agree() */
+  uint64_t hash;       /* of all outputs */
+  double fp64;         /* of one rank alone on the CPU: the block against sums in fp64 */
+  double experts_fp64; /* the same of the experts with the first row count */
+  double error;        /* of sampled products against fp64, as a share of the bound */
+  int64_t checked;     /* how many */
+  timing time[MOST_ROW_COUNTS], expert_time[CUTS][MOST_ROW_COUNTS]; /* of experts `block` is the layer */
+  double agreed;                                                    /* the number of a rank in agree() */
   int64_t packed_bytes;
   char device[128], driver[32], runtime[64], sum[32];
   int gpus, shares; /* GPUs that it sees; whether several ranks are on one */
@@ -66,7 +73,7 @@ typedef struct job {
   int writes_exact; /* the first run: others compare with it */
   board *board;
   report *report;    /* [ranks] */
-  float *outputs;    /* [output_rows()][hidden], of the first rank */
+  float *outputs;    /* [all_rows()][hidden], of the first rank */
   float *exact;      /* products by exact weights: of one rank alone; others compare theirs */
   double *partial;   /* [ranks][samples of a layer * most rows][2]: parts of sums in fp64 */
   char *slots;       /* [2][ranks][slot_bytes], for sums on the host */
@@ -79,6 +86,7 @@ typedef struct rank rank;
 typedef struct engine {
   void (*open)(rank *r); /* device, stream and handle; joins the other ranks */
   void (*close)(rank *r);
+  void (*write)(void *to, const void *from, size_t bytes);         /* bytes as they are */
   void (*read_floats)(float *to, const void *from, int64_t count); /* of fp32 in memory of the backend */
   /* Microseconds of the work: the median of repetitions, each begun by all ranks at once after prepare(). In a graph
    * (CUDA), or call by call. */
@@ -99,14 +107,20 @@ struct rank {
 void run_rank(const void *context, int index); /* a job */
 int64_t most_rows(const options *o);
 int64_t output_rows(const options *o);      /* of all row counts, then of the decode steps */
+int64_t all_rows(const options *o);         /* and of experts: cut in one way, then in the other */
 double agree(const rank *r, double number); /* the largest of all ranks' */
 void fail_here(const rank *r, fail_place place);
+int goes_wrong(const rank *r, fail_place place); /* it shall go on with wrong numbers */
 
 /* checks.c: what a rank finds wrong is its failure. */
 int64_t exact_numbers(const options *o); /* of all products with all row counts */
 void check_slices(rank *r);              /* b.exact: products are those of a rank alone, bit for bit */
 void check_products(rank *r);            /* against fp64 */
 size_t partial_numbers(const options *o);
+
+/* experts.c: outputs of all row counts */
+void run_experts(rank *r, cut how, const float *tokens, float *out);
+double experts_bound(const options *o, lpgemm_dtype_t type, int ranks);
 
 /* times.c */
 void time_block(rank *r, const float *tokens);

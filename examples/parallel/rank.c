@@ -14,6 +14,8 @@ int64_t output_rows(const options *o) {
   return rows;
 }
 
+int64_t all_rows(const options *o) { return output_rows(o) + (o->experts > 0 ? CUTS * (output_rows(o) - STEPS) : 0); }
+
 double agree(const rank *r, double number) {
   double most = number;
   meet(); /* the last numbers have been read */
@@ -41,9 +43,7 @@ void fail_here(const rank *r, fail_place place) {
 
 /* ---- the block ---- */
 
-static int goes_wrong(const rank *r, fail_place place) {
-  return is_chosen(r, place) && r->job->o->fail_how == FAIL_WRONG;
-}
+int goes_wrong(const rank *r, fail_place place) { return is_chosen(r, place) && r->job->o->fail_how == FAIL_WRONG; }
 
 static void open_block(rank *r, int exact) {
   const options *o = r->job->o;
@@ -124,22 +124,27 @@ void run_rank(const void *context, int index) {
   check_slices(&r);
   block_close(&r.b);
 
-  int64_t numbers = output_rows(o) * o->shape.hidden;
+  int64_t numbers = all_rows(o) * o->shape.hidden;
   float *tokens = random_tokens(&o->shape, most_rows(o) + STEPS);
   float *out = get_memory((size_t)numbers * sizeof *out);
   open_block(&r, 0);
   check_products(&r);
   run_block(&r, tokens, out);
-  if (goes_wrong(&r, FAIL_STEPS)) out[numbers - 1] += 1.0f;
-  j->report[index].hash = hash_of(out, numbers);
-  if (index == 0) memcpy(j->outputs, out, (size_t)numbers * sizeof *out);
   j->report[index].packed_bytes = packed_bytes(&r.b);
   if (j->writes_exact && o->backend == LPGEMM_BACKEND_CPU) check_against_fp64(&r, tokens, out);
   if (j->timed) time_block(&r, tokens);
 
+  block_close(&r.b);
+
+  for (int how = 0; how < CUTS && o->experts > 0; how++) {
+    int64_t row = output_rows(o) + how * (output_rows(o) - STEPS);
+    run_experts(&r, (cut)how, tokens, out + row * o->shape.hidden);
+  }
+  if (goes_wrong(&r, FAIL_STEPS)) out[numbers - 1] += 1.0f;
+  j->report[index].hash = hash_of(out, numbers);
+  if (index == 0) memcpy(j->outputs, out, (size_t)numbers * sizeof *out);
   free(out);
   free(tokens);
-  block_close(&r.b);
   meet(); /* nobody leaves while another may still need it */
   r.engine->close(&r);
 }

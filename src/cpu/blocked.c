@@ -92,20 +92,43 @@ INLINE vfloat value_of(int how, vuint code, const float *table, float step, floa
   return look_up_floats(table, how == SHORT_TABLE, code);
 }
 
+/* What makes weights of codes, for V rows. */
+typedef struct decoder {
+  float step, offset;
+  vfloat scale, zero;
+  const float *table;
+} decoder;
+
+INLINE void put_weights(int how, int minimum, const decoder *d, vuint code, float *out) {
+  const vfloat value = value_of(how, code, d->table, d->step, d->offset);
+  store(out, minimum ? multiply_add(value, d->scale, d->zero) : (value - d->zero) * d->scale);
+}
+
 /* Decodes the 16 columns of a step of the untangled tile into 16 rows of the panel. */
 INLINE void decode_step(int how, int minimum, const job *j, const scratch *s, int step, float *panel) {
   lpgemm_dtype_t type = j->from.packed->desc.type;
-  float factor = (float)lpg_integer_step(type), offset = (float)lpg_integer_offset(type);
+  decoder d = {(float)lpg_integer_step(type), (float)lpg_integer_offset(type), .table = j->from.code_value};
   for (int slot = 0; slot < LPG_TILE_ROWS; slot += V) {
-    vfloat scale = load(s->scale + slot), zero = load(s->zero + slot);
+    d.scale = load(s->scale + slot);
+    d.zero = load(s->zero + slot);
     for (int half = 0; half < 2; half++) {
       const lpg_run *run = j->from.run[2 * step + half];
-      int runs = j->from.runs[2 * step + half];
-      for (int i = 0; i < 8; i++) { /* i = 2t + odd */
-        vuint code = extract(run, runs, s->words + i / 2 * LPG_TILE_ROWS + slot, i % 2);
-        vfloat value = value_of(how, code, j->from.code_value, factor, offset);
-        store(panel + (8 * half + i) * WIDTH + slot,
-              minimum ? multiply_add(value, scale, zero) : (value - zero) * scale);
+      const int runs = j->from.runs[2 * step + half];
+      float *out = panel + 8 * half * WIDTH + slot;
+      if (runs > 1) {
+        for (int i = 0; i < 8; i++) { /* i = 2t + odd */
+          put_weights(how, minimum, &d, extract(run, runs, s->words + i / 2 * LPG_TILE_ROWS + slot, i % 2),
+                      out + i * WIDTH);
+        }
+        continue;
+      }
+      const uint32_t shift = (uint32_t)run->shift, mask = (1u << run->bits) - 1u;
+#pragma GCC unroll 4
+      for (int t = 0; t < 4; t++) {
+        vuint word;
+        memcpy(&word, s->words + (run->word * 4 + t) * LPG_TILE_ROWS + slot, sizeof word);
+        put_weights(how, minimum, &d, word >> shift & mask, out + 2 * t * WIDTH);
+        put_weights(how, minimum, &d, word >> (shift + 16u) & mask, out + (2 * t + 1) * WIDTH);
       }
     }
   }

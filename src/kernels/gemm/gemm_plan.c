@@ -272,7 +272,7 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
     return LPG_HOLE;
   }
   /* all rows of a work tile are multiplied, there or not */
-  if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= LPG_GEMM_TILE_M / 2) return LPG_HOLE;
+  if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
   s->costs = costs_of(&s->kind, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m), &s->speed);
   s->tile = at;

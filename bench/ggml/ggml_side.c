@@ -1,13 +1,12 @@
 #include "ggml_side.h"
 
 #include <ctype.h>
+#include <ggml-backend.h>
+#include <ggml-cpu.h>
+#include <ggml.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "ggml-backend.h"
-#include "ggml-cpu.h"
-#include "ggml.h"
 
 struct ggml_side {
   ggml_backend_t backend;

@@ -282,10 +282,11 @@ static void run_task(void *context, int64_t index, void *memory) {
   const int64_t first = index * TASK_TILES, left = j->from.packed->row_tiles - first;
   const int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
   const int64_t chunks = j->call.skip_product ? 0 : j->x.chunks;
-  for (int i = 0; i < tiles; i++) {
-    memset(s->sums[i], 0, (size_t)j->rows * sizeof s->sums[i][0]);
-    memset(s->kept[i], 0, (size_t)j->rows * sizeof s->kept[i][0]);
-  }
+  int cleared = 0;
+  do { /* a task has a tile at least */
+    memset(s->sums[cleared], 0, (size_t)j->rows * sizeof s->sums[0][0]);
+    memset(s->kept[cleared], 0, (size_t)j->rows * sizeof s->kept[0][0]);
+  } while (++cleared < tiles);
   for (int64_t i = 0; i < tiles * chunks; i++) { /* of few rows W is read as it lies, of many X stays in the cache */
     const int tile = (int)(j->rows <= FEW_ROWS ? i / chunks : i % tiles);
     multiply_chunk(j, first + tile, j->rows <= FEW_ROWS ? i % chunks : i / tiles, tile, s);

@@ -378,12 +378,12 @@ sanitize: asan tsan ## run every test under ASan and UBSan, and the thread tests
 asan: SANITIZERS = address,undefined
 tsan: SANITIZERS = thread
 asan tsan:
-	$(SUBMAKE) CUDA=0 BUILD=$(BUILD)/$@ SAN=$(SANITIZERS) CFLAGS='-O2 -g' WERROR= tests
+	$(SUBMAKE) CUDA=0 BUILD=$(BUILD)/$@ SAN=$(SANITIZERS) CFLAGS='-O2 -g1' WERROR= tests
 	$(BUILD)/$@/lpgemm-tests $(if $(filter tsan,$@),threads)
 
 fuzz: ## fuzz blobs, tuning files and checkpoint files, FUZZ_SECONDS each (needs clang)
 	@command -v clang >/dev/null || { echo 'make fuzz needs clang with libFuzzer, and clang is not on PATH'; exit 1; }
-	$(SUBMAKE) CUDA=0 CC=clang BUILD=$(BUILD)/fuzz SAN=fuzzer-no-link,address,undefined CFLAGS='-O2 -g' fuzzers
+	$(SUBMAKE) CUDA=0 CC=clang BUILD=$(BUILD)/fuzz SAN=fuzzer-no-link,address,undefined CFLAGS='-O2 -g1' fuzzers
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
 
 .PHONY: golden

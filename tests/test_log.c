@@ -160,7 +160,6 @@ static void change(void) {
   pthread_t threads[THREADS];
   int failures = FAILURES, late = 0;
   CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, take, &sinks[0]), LPGEMM_SUCCESS);
-  sinks[0].open = sinks[1].open = &(atomic_int){1};
   start(threads, &failures);
   for (int i = 1; i <= FAILURES; i++) {
     CHECK_STATUS(lpgemm_set_log(LPGEMM_LOG_ERROR, take, &sinks[i % 2]), LPGEMM_SUCCESS);

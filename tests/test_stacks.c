@@ -1,6 +1,7 @@
 /* Stacks and pairs as packed things: what packing piece by piece makes, files of them, unpacking, what is refused. */
 #include <math.h>
 
+#include "checkpoints.h"
 #include "ref/format_reader.h"
 #include "ref/gemm_ref.h"
 #include "stack.h"
@@ -194,7 +195,8 @@ static void stacks(void) {
 /* A container holds a stack as it holds a matrix. */
 static void container(void) {
   if (!test_case("stacks/container")) return;
-  const char *path = "/tmp/lpgemm-test-stack.lpg";
+  folder files = folder_make();
+  const char *path = folder_path(&files, "stack.lpg");
   lpgemm_weight_desc_t desc = with_rows(desc_of(0, 64), LPGEMM_ROWS_PAIRED, 4);
   stack s;
   stack_make(&s, handle, &desc, 1, 1);
@@ -218,7 +220,7 @@ static void container(void) {
   CHECK_INT(info.desc.experts, 4);
   CHECK_STATUS(lpgemm_weights_destroy(loaded), LPGEMM_SUCCESS);
   CHECK_STATUS(lpgemm_file_close(file), LPGEMM_SUCCESS);
-  remove(path);
+  folder_remove(&files);
   test_free(all);
   stack_free(&s);
 }

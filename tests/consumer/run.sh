@@ -6,31 +6,13 @@ stage=$1 prefix=$2 build=$3
 CC=${CC:-cc} CXX=${CXX:-c++}
 here=$(dirname "$0")
 work=$build/consumer
-passed=0 failed=0 skipped=0
 strict="-Wall -Wextra -pedantic -Werror"
 include=$stage$prefix/include lib=$stage$prefix/lib
 archive=$lib/liblpgemm.a shared=$lib/liblpgemm.so
 
 rm -rf "$work" && mkdir -p "$work"
 
-# check NAME COMMAND...: quiet if the command succeeds.
-check() {
-  name=$1
-  shift
-  if "$@" >"$work/log" 2>&1; then
-    echo "ok   $name"
-    passed=$((passed + 1))
-  else
-    echo "FAIL $name: $*"
-    tail -n 20 "$work/log" | sed 's/^/     /'
-    failed=$((failed + 1))
-  fi
-}
-
-skip() {
-  echo "skip $1: $2 is not installed"
-  skipped=$((skipped + 1))
-}
+. "$here/../checks.sh"
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -42,7 +24,7 @@ check 'header is C99' $CC -std=c99 $strict -I"$include" -c "$work/header.c" -o "
 if have "$CXX"; then
   check 'header is C++11' $CXX -std=c++11 $strict -I"$include" -c "$work/header.cpp" -o "$work/header.o"
 else
-  skip 'header is C++11' "$CXX"
+  skip 'header is C++11' "$CXX is not installed"
 fi
 
 # ---- the archive ----
@@ -138,10 +120,10 @@ if have pkg-config; then
       $CXX -std=c++11 $strict "$here/consumer.cpp" $(flags lpgemm --cflags --libs) -o "$work/consumer_cpp"
     check 'C++11 program runs' "$work/consumer_cpp"
   else
-    skip 'C++11 program with pkg-config' "$CXX"
+    skip 'C++11 program with pkg-config' "$CXX is not installed"
   fi
 else
-  skip 'programs and plugins with pkg-config' pkg-config
+  skip 'programs and plugins with pkg-config' 'pkg-config is not installed'
 fi
 
 # ---- CMake, from another place than where it was installed ----
@@ -155,7 +137,7 @@ cmake_programs() {
 if have cmake && have "$CXX"; then
   check 'C and C++ programs build with CMake from a moved tree, and run' cmake_programs
 else
-  skip 'programs with CMake' 'cmake or a C++ compiler'
+  skip 'programs with CMake' 'cmake or a C++ compiler is not installed'
 fi
 
 # ---- README and examples ----

@@ -4,28 +4,10 @@ set -u
 wheel=$1 work=$2
 PYTHON=${PYTHON:-python3} CC=${CC:-cc}
 here=$(dirname "$0")
-passed=0 failed=0 skipped=0
 
 rm -rf "$work" && mkdir -p "$work" && work=$(cd "$work" && pwd)
 
-# check NAME COMMAND...: quiet if the command succeeds.
-check() {
-  name=$1
-  shift
-  if "$@" >"$work/log" 2>&1; then
-    echo "ok   $name"
-    passed=$((passed + 1))
-  else
-    echo "FAIL $name: $*"
-    tail -n 20 "$work/log" | sed 's/^/     /'
-    failed=$((failed + 1))
-  fi
-}
-
-skip() {
-  echo "skip $1: $2"
-  skipped=$((skipped + 1))
-}
+. "$here/../checks.sh"
 
 # ---- the package as it lies in the wheel, which is a zip file ----
 

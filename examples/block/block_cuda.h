@@ -14,8 +14,9 @@ extern "C" {
 extern cudaStream_t cuda_stream;   /* set by run_cuda() */
 extern void (*cuda_waiting)(void); /* called again and again while the host waits, unless it is NULL */
 void cuda_wait(void);              /* until the stream has done all that it was given */
-cudaGraphExec_t capture(void (*work)(void *context), void *context); /* does the work once before */
-double replay(cudaGraphExec_t graph, int times);                     /* microseconds of one */
+cudaGraphExec_t capture(void (*work)(void *context), void *context);      /* does the work once before */
+double time_calls(void (*work)(void *context), void *context, int times); /* microseconds of one */
+double replay(cudaGraphExec_t graph, int times);                          /* the same of a graph */
 
 #define CUDA(call)                                                                          \
   do {                                                                                      \

@@ -27,13 +27,13 @@ cudaGraphExec_t capture(void (*work)(void *context), void *context) {
   return exec;
 }
 
-double replay(cudaGraphExec_t graph, int times) {
+double time_calls(void (*work)(void *), void *context, int times) {
   cudaEvent_t start, stop;
   float ms;
   CUDA(cudaEventCreate(&start));
   CUDA(cudaEventCreate(&stop));
   CUDA(cudaEventRecord(start, cuda_stream));
-  for (int i = 0; i < times; i++) CUDA(cudaGraphLaunch(graph, cuda_stream));
+  for (int i = 0; i < times; i++) work(context);
   CUDA(cudaEventRecord(stop, cuda_stream));
   cuda_wait();
   CUDA(cudaEventElapsedTime(&ms, start, stop));
@@ -41,3 +41,7 @@ double replay(cudaGraphExec_t graph, int times) {
   CUDA(cudaEventDestroy(stop));
   return 1e3 * (double)ms / times;
 }
+
+static void launch(void *graph) { CUDA(cudaGraphLaunch(graph, cuda_stream)); }
+
+double replay(cudaGraphExec_t graph, int times) { return time_calls(launch, graph, times); }

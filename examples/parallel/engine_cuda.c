@@ -120,30 +120,16 @@ static void read_floats(float *to, const void *from, int64_t count) {
 
 /* ---- times ---- */
 
-static double call_by_call(void (*work)(void *), void *context, int times) {
-  cudaEvent_t start, stop;
-  float ms;
-  CUDA(cudaEventCreate(&start));
-  CUDA(cudaEventCreate(&stop));
-  CUDA(cudaEventRecord(start, cuda_stream));
-  for (int i = 0; i < times; i++) work(context);
-  CUDA(cudaEventRecord(stop, cuda_stream));
-  cuda_wait();
-  CUDA(cudaEventElapsedTime(&ms, start, stop));
-  CUDA(cudaEventDestroy(start));
-  CUDA(cudaEventDestroy(stop));
-  return 1e3 * (double)ms / times;
-}
-
 /* All ranks do the work equally often: every sum is one of all. */
 static double time_work(rank *r, void (*work)(void *), void *context, void (*prepare)(void *), int in_graph) {
   double us[REPEATS];
-  cudaGraphExec_t graph = in_graph ? capture(work, context) : NULL;
   int times = 1;
+  prepare(context); /* capturing does the work once before */
+  cudaGraphExec_t graph = in_graph ? capture(work, context) : NULL;
   for (int i = -WARM; i < REPEATS; i++) {
     prepare(context);
     meet();
-    double once = graph ? replay(graph, times) : call_by_call(work, context, times);
+    double once = graph ? replay(graph, times) : time_calls(work, context, times);
     if (i < 0) {
       double most = WINDOW_US / agree(r, once);
       times = most < 1 ? 1 : most > MOST_TIMES ? MOST_TIMES : (int)most;

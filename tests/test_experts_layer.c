@@ -141,6 +141,20 @@ static void layer_free(layer *l) {
   test_free(l->routing);
 }
 
+/* After the codes or scales of the first experts were changed. */
+static void repack(layer *l, int experts) {
+  for (int e = 0; e < experts; e++) {
+    sample_lay_out(&l->up.expert[e], LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
+    sample_lay_out(&l->down.expert[e], LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
+    l->ref[e].up = l->up.expert[e].source;
+    l->ref[e].down = l->down.expert[e].source;
+  }
+  stack_pack(&l->up, handle);
+  stack_pack(&l->down, handle);
+  l->args.up = l->up.weights;
+  l->args.down = l->down.weights;
+}
+
 /* With a poisoned workspace of that many bytes; 0: what the library asks for. */
 static lpgemm_status_t layer_run(layer *l, size_t bytes) {
   lpgemm_experts_args_t args = l->args;
@@ -390,16 +404,7 @@ static void isolation(void) {
   ref_store(LPGEMM_F16, l.up.expert[0].part[LPGEMM_PART_SCALES], 3, (double)INFINITY);
   ref_store(LPGEMM_F16, l.up.expert[1].part[LPGEMM_PART_SCALES], 0, (double)INFINITY);
   ((float *)l.up_bias)[0] = ((float *)l.down_bias)[1] = INFINITY;
-  for (int e = 0; e < 2; e++) {
-    sample_lay_out(&l.up.expert[e], LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
-    sample_lay_out(&l.down.expert[e], LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
-    l.ref[e].up = l.up.expert[e].source;
-    l.ref[e].down = l.down.expert[e].source;
-  }
-  stack_pack(&l.up, handle);
-  stack_pack(&l.down, handle);
-  l.args.up = l.up.weights;
-  l.args.down = l.down.weights;
+  repack(&l, 2);
   ref_store(LPGEMM_F16, l.x, 3 * l.args.ldx + 5, (double)NAN);
   ref_store(LPGEMM_F16, l.x, 4 * l.args.ldx + 6, (double)INFINITY);
   l.weight[2 * 5] = NAN;
@@ -468,15 +473,8 @@ static void exact_numbers(void) {
     l.down.expert[e].desc.global_scale = l.ref[e].down_desc.global_scale = e % 2 ? 2.0f : 1.0f;
     for (int64_t i = 0; i < 64 * 64; i++) l.up.expert[e].codes[i] = (uint8_t)(i * 7 % 3 ? 0 : i % 5 ? 1 : 7);
     for (int64_t i = 0; i < 64 * 32; i++) l.down.expert[e].codes[i] = (uint8_t)(i * 5 % 7 == 0);
-    sample_lay_out(&l.up.expert[e], LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
-    sample_lay_out(&l.down.expert[e], LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
-    l.ref[e].up = l.up.expert[e].source;
-    l.ref[e].down = l.down.expert[e].source;
   }
-  stack_pack(&l.up, handle);
-  stack_pack(&l.down, handle);
-  l.args.up = l.up.weights;
-  l.args.down = l.down.weights;
+  repack(&l, 4);
   CHECK_STATUS(layer_run(&l, 0), LPGEMM_SUCCESS);
   double *want = test_alloc(33 * 64 * sizeof *want), *bound = test_alloc(33 * 64 * sizeof *bound);
   ref_experts(l.ref, &l.args, want, bound);

@@ -1,11 +1,11 @@
 /* Split-K reduction of a work tile in the common case, which store_fast.cuh stores: 16-bit Y in whole vectors.
  *
  * A part of K belongs to a team of consumer warps. Each team adds up some of the tile's rows of X, in blocks of eight:
- * every other team sends it its sums of these rows, as its threads hold them, to an inbox in the shared memory of its
- * CTA. So no sum is read from afar, and a thread finds in the inbox what it has the same rows of itself. The sums are
- * added in the order of the parts, as split_k.cuh does, which takes all other cases.
+ * every other team sends it its sums of these rows, as its threads hold them, to a receive buffer in the shared memory
+ * of its CTA. So no sum is read from afar, and a thread finds in the buffer what it has the same rows of itself. The
+ * sums are added in the order of the parts, as split_k.cuh does, which takes all other cases.
  *
- * The inboxes lie where the stages were: the first cluster barrier says that all have read them, the second that all
+ * The buffers lie where the stages were: the first cluster barrier says that all have read them, the second that all
  * sums have come. The producer warps take part in both, and in a barrier of their CTA before they fill stages again. */
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its inboxes have been read */
+enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its receive buffers have been read */
 
 /* Whether a work tile's sums are exchanged: the same for all its CTAs. With 16 consumer warps registers are too few. */
 template <class T, class Args>
@@ -55,9 +55,9 @@ struct added_sums {
   }
 };
 
-/* The inboxes of a CTA's teams: [team][part][block of eight rows of X][row tile][thread of the team]. */
+/* The receive buffers of a CTA's teams: [team][part][block of eight rows of X][row tile][thread of the team]. */
 template <class T>
-struct inboxes {
+struct receive_buffers {
   static constexpr int team_threads = 32 * T::team_warps;
   uint32_t first; /* address, of the thread's own float4 */
   int parts, blocks;
@@ -74,9 +74,9 @@ __device__ inline void exchange_parts(const Args &a, const Work &w, int tile, co
   const tile_place at = place_of<T>(a, w, tile);
   const int blocks = (max(min(T::TileM, at.m_end - at.m), 0) + 7) / 8, parts = a.plan.split_k * T::teams;
   const int each = (int)((unsigned)(blocks + parts - 1) / (unsigned)parts); /* blocks that a team adds up */
-  const int team = threadIdx.x / inboxes<T>::team_threads, part = w.rank * T::teams + team;
+  const int team = threadIdx.x / receive_buffers<T>::team_threads, part = w.rank * T::teams + team;
   const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
-  const inboxes<T> to = {base + threadIdx.x % inboxes<T>::team_threads * 16, parts, each};
+  const receive_buffers<T> to = {base + threadIdx.x % receive_buffers<T>::team_threads * 16, parts, each};
   __syncwarp();
   cluster_arrive_only();
   cluster_wait();

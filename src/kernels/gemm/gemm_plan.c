@@ -10,7 +10,7 @@
 
 /* ---- what candidates cost, and where their things lie in shared memory ---- */
 
-/* Bytes of a CTA's inboxes, with what its warps store from in front of them. */
+/* Bytes of a CTA's receive buffers, with what its warps store from in front of them. */
 static int exchange_bytes(const lpg_gemm_kind *kind, int parts) {
   const int blocks = (kind->tile.tile_m / 8 + parts - 1) / parts, teams = kind->tile.teams;
   return teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, kind->tile.row_tiles * LPG_TILE_ROWS) +

@@ -15,9 +15,23 @@ typedef struct lpg_grouped {
   lpg_planned own;          /* the plan */
 } lpg_grouped;
 
-/* From a request that was read: checks types and sizes of a product of args.m rows. rows_of_x: 1 if X is gathered, so
- * that its rows begin where kernels like it. */
+/* From a request that was read: checks types and sizes of a product of args.m rows. is_gathered: its rows of X begin
+ * where kernels like it. */
 lpgemm_status_t lpgemm_i_open_product(lpgemm_handle_t handle, lpg_grouped *p, int is_gathered, int32_t top_k);
+
+/* X of the call, to be brought into the order of each expert's columns. Who calls says which rows, and where they go.
+ */
+static inline lpg_gather lpg_gather_of(const lpg_call *call) {
+  const lpg_gather g = {.experts = call->problem.experts,
+                        .offsets = call->offsets,
+                        .order = call->section[LPG_SECTION_COLUMN_ORDER],
+                        .order_stride = call->stride,
+                        .k = call->problem.weights->desc.k,
+                        .bytes = lpg_bytes(call->problem.x_type),
+                        .x = call->x,
+                        .ldx = call->ldx};
+  return g;
+}
 
 /* Chooses for that many bytes of workspace. by_expert: only sees that there is a kernel, for as many rows as an expert
  * has on the average. */

@@ -82,21 +82,16 @@ static lpgemm_status_t prepare_x(lpgemm_handle_t handle, lpg_grouped *p, const l
   }
   if (!groups->row && !packed->desc.columns) return LPGEMM_SUCCESS;
   const int has_scales = groups->row && call->problem.x_scale_mode == LPGEMM_X_SCALE_ROW;
-  const lpg_gather gather = {.rows = r->args.m,
-                             .experts = call->problem.experts,
-                             .offsets = call->offsets,
-                             .row = groups->row,
-                             .x_rows = r->x_rows,
-                             .order = call->section[LPG_SECTION_COLUMN_ORDER],
-                             .order_stride = call->stride,
-                             .k = packed->desc.k,
-                             .bytes = lpg_bytes(call->problem.x_type),
-                             .x = call->x,
-                             .ldx = call->ldx,
-                             .out = own + m->rows,
-                             .ldo = m->ld,
-                             .x_scale = has_scales ? call->x_scale : NULL,
-                             .out_scale = has_scales ? (float *)(void *)(own + m->row_scales) : NULL};
+  lpg_gather gather = lpg_gather_of(call);
+  gather.rows = r->args.m;
+  gather.row = groups->row;
+  gather.x_rows = r->x_rows;
+  gather.out = own + m->rows;
+  gather.ldo = m->ld;
+  if (has_scales) {
+    gather.x_scale = call->x_scale;
+    gather.out_scale = (float *)(void *)(own + m->row_scales);
+  }
   LPG_TRY(handle->backend->gather_rows(handle, &gather));
   call->x = gather.out;
   call->ldx = gather.ldo;

@@ -218,19 +218,15 @@ static lpgemm_status_t gather_x(lpgemm_handle_t handle, lpg_layer *l, const lpg_
   const lpg_packed *packed = call->problem.weights;
   const int has_row_scales = call->problem.x_scale_mode == LPGEMM_X_SCALE_ROW;
   uint8_t *own = handle->workspace;
-  lpg_gather g = {.rows = l->slots,
-                  .experts = call->problem.experts,
-                  .offsets = p->offsets,
-                  .row = p->token,
-                  .x_rows = l->m,
-                  .order = call->section[LPG_SECTION_COLUMN_ORDER],
-                  .order_stride = call->stride,
-                  .k = packed->desc.k,
-                  .bytes = lpg_bytes(call->problem.x_type),
-                  .x = row_of(a->x, first, a->ldx, a->x_type),
-                  .ldx = a->ldx,
-                  .out = own + m->rows,
-                  .ldo = m->rows_ld};
+  lpg_gather g = lpg_gather_of(call);
+  g.rows = l->slots;
+  g.offsets = p->offsets;
+  g.row = p->token;
+  g.x_rows = l->m;
+  g.x = row_of(a->x, first, a->ldx, a->x_type);
+  g.ldx = a->ldx;
+  g.out = own + m->rows;
+  g.ldo = m->rows_ld;
   if (a->quantize_x) {
     float *scales = (float *)(void *)(own + m->code_scales);
     LPG_TRY(handle->backend->quantize_activations(handle, l->m, packed->x_k, g.x, a->x_type, a->ldx, a->quantize_x,
@@ -274,18 +270,11 @@ static lpgemm_status_t prepare_h(lpgemm_handle_t handle, lpg_layer *l, const lpg
     call->x_scale = scales;
   }
   if (!packed->desc.columns || packed->desc.k == 0) return LPGEMM_SUCCESS;
-  const lpg_gather g = {.rows = l->slots,
-                        .experts = call->problem.experts,
-                        .offsets = p->offsets,
-                        .x_rows = l->slots,
-                        .order = call->section[LPG_SECTION_COLUMN_ORDER],
-                        .order_stride = call->stride,
-                        .k = packed->desc.k,
-                        .bytes = lpg_bytes(call->problem.x_type),
-                        .x = call->x,
-                        .ldx = call->ldx,
-                        .out = own + m->h_ordered,
-                        .ldo = m->h_ordered_ld};
+  lpg_gather g = lpg_gather_of(call);
+  g.rows = g.x_rows = l->slots;
+  g.offsets = p->offsets;
+  g.out = own + m->h_ordered;
+  g.ldo = m->h_ordered_ld;
   call->x = g.out;
   call->ldx = g.ldo;
   return handle->backend->gather_rows(handle, &g);

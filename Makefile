@@ -149,21 +149,24 @@ $(OBJ)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/config
 	$(call say,CC,$<)
 	$(Q)$(COMPILE)
 
+# For fuzzers clang would take minutes more with UBSan, under which `make asan` runs the products.
+PRODUCT_FLAGS = -ffp-contract=fast $(ISA_$*) $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=undefined)
+
 $(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_BLOCKED=$* -ffp-contract=fast $(ISA_$*)
+	$(Q)$(COMPILE) -DLPG_BLOCKED=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/src/cpu/dot_%.o: src/cpu/dot.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_DOT=$* -ffp-contract=fast $(ISA_$*)
+	$(Q)$(COMPILE) -DLPG_DOT=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/src/cpu/tiles_%.o: src/cpu/tiles.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_TILES=$* -ffp-contract=fast $(ISA_$*)
+	$(Q)$(COMPILE) -DLPG_TILES=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/src/lut/lookup_%.o: src/lut/lookup.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_LUT=$* -ffp-contract=fast $(ISA_$*)
+	$(Q)$(COMPILE) -DLPG_LUT=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 	$(call say,NVCC,$<)

@@ -660,7 +660,7 @@ enum {
   LPGEMM_LOAD_COPY = 0,         /* copies from host memory into new memory of the backend's kind */
   LPGEMM_LOAD_VIEW = 1,         /* uses the bytes where they are: memory of the backend's own kind, 256-byte aligned (a
                                    mapped file is), which outlives the weights and does not change */
-  LPGEMM_LOAD_SKIP_CHECKSUM = 2 /* checks the header only: for files that you trust and do not want to read twice */
+  LPGEMM_LOAD_SKIP_CHECKSUM = 2 /* checks headers and orders of columns only: for files that you trust */
 };
 
 /* Makes weights of a blob, after the checks of lpgemm_validate(). flags: LPGEMM_LOAD_... */

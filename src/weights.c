@@ -243,8 +243,24 @@ static lpgemm_status_t check_headers(lpgemm_handle_t handle, const uint8_t *byte
   return status;
 }
 
-/* A view may lie in memory that the host cannot read: the headers and, unless it is skipped, all blobs are then checked
- * in a copy on the host. */
+/* Orders of columns alone, copied to the host. */
+static lpgemm_status_t check_orders(lpgemm_handle_t handle, const uint8_t *bytes, const lpg_packed *packed) {
+  const lpg_section *section = &packed->section[LPG_SECTION_COLUMN_ORDER];
+  if (section->bytes == 0) return LPGEMM_SUCCESS;
+  uint8_t *order = malloc((size_t)section->bytes);
+  LPG_CHECK(order, LPGEMM_OUT_OF_MEMORY, "no memory for an order of %lld columns", (long long)packed->desc.k);
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  for (int64_t e = 0; e < packed->experts && status == LPGEMM_SUCCESS; e++) {
+    const uint8_t *from = bytes + (uint64_t)e * packed->total_bytes + section->offset;
+    status = handle->backend->copy_out(handle, order, from, (size_t)section->bytes);
+    if (status == LPGEMM_SUCCESS) status = lpgemm_i_check_blob_order(packed, order);
+  }
+  free(order);
+  return status;
+}
+
+/* A view may lie in memory that the host cannot read: the headers, the orders and, unless it is skipped, all blobs are
+ * then checked in a copy on the host. */
 static lpgemm_status_t check_view(lpgemm_handle_t handle, const void *bytes, size_t size, int skip_checksum,
                                   lpg_packed *packed, lpg_content *content) {
   LPG_CHECK((uintptr_t)bytes % 256 == 0, LPGEMM_MISALIGNED, "bytes is %p; a view must be 256-byte aligned", bytes);
@@ -253,7 +269,10 @@ static lpgemm_status_t check_view(lpgemm_handle_t handle, const void *bytes, siz
   if (handle->device.backend == LPGEMM_BACKEND_CPU) {
     return lpgemm_i_check_stack(bytes, size, skip_checksum, packed, content);
   }
-  if (skip_checksum) return check_headers(handle, bytes, size, packed, content);
+  if (skip_checksum) {
+    LPG_TRY(check_headers(handle, bytes, size, packed, content));
+    return check_orders(handle, bytes, packed);
+  }
   uint8_t *copy = malloc(size + 1);
   LPG_CHECK(copy, LPGEMM_OUT_OF_MEMORY, "no memory to check %zu bytes", size);
   lpgemm_status_t status = handle->backend->copy_out(handle, copy, bytes, size);

@@ -372,6 +372,7 @@ static product multiply(lpgemm_weights_t weights, const float *x, int64_t ldx) {
   args.x_type = args.y_type = LPGEMM_F32;
   if (test_backend() == LPGEMM_BACKEND_CPU) args.kernel = "reference.any.any.1x1.cpu";
   CHECK_STATUS(lpgemm_run(handle, &args), LPGEMM_SUCCESS);
+  test_wait();
   return p;
 }
 

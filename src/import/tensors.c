@@ -118,6 +118,11 @@ int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i) {
   }
 }
 
+void lpgemm_i_integers(const lpgemm_tensor_t *tensor, int64_t *out) {
+  const int64_t count = lpgemm_i_elements(tensor);
+  for (int64_t i = 0; i < count; i++) out[i] = lpgemm_i_integer(tensor, i);
+}
+
 double lpgemm_i_real(const lpgemm_tensor_t *tensor, int64_t i) {
   const uint8_t *from = (const uint8_t *)tensor->data + i * (lpgemm_i_stored_bits(tensor->type) / 8);
   switch (tensor->type) {

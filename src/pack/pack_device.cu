@@ -104,24 +104,41 @@ struct exponents_args {
   unsigned *scale_span;
 };
 
-__device__ inline int min_of_8(int x) {
-  for (int offset = 4; offset; offset /= 2) x = min(x, __shfl_xor_sync(0xffffffffu, x, offset));
-  return x;
+/* Lanes 8 and 16 apart look at other groups of the same row. */
+__device__ inline int min_of_row(int x) {
+  x = min(x, __shfl_xor_sync(0xffffffffu, x, 8));
+  return min(x, __shfl_xor_sync(0xffffffffu, x, 16));
 }
 
-__device__ inline int max_of_8(int x) { return -min_of_8(-x); }
-
-/* Eight lanes share a row. */
+/* A block has a row tile. Eight neighbours read the numbers of rows r and r + 8, which lie side by side; the parts of a
+ * row are for the 32 threads that have it. */
 static __global__ void __launch_bounds__(256) row_exponents_kernel(const exponents_args a) {
-  const int64_t row = a.first + (int64_t)blockIdx.x * 32 + threadIdx.x / 8;
-  lpg_exponents found = lpg_no_exponents();
-  if (row < a.end) found = lpg_scan_exponents(&a.packed, a.blob, row, threadIdx.x % 8, 8);
-  found.low = min_of_8(found.low);
-  found.high = max_of_8(found.high);
-  found.bad = max_of_8(found.bad);
-  if (threadIdx.x % 8 != 0 || row >= lpg_round_up(a.end, LPG_TILE_ROWS)) return;
-  ((int8_t *)a.blob + a.packed.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = lpg_row_exponent_of(found);
-  const uint32_t span = lpg_span_of(found);
+  constexpr int warps = 8, sharers = 32;
+  __shared__ int low[warps][LPG_TILE_ROWS], high[warps][LPG_TILE_ROWS], bad[warps][LPG_TILE_ROWS];
+  const int64_t first = a.first + (int64_t)blockIdx.x * LPG_TILE_ROWS;
+  const int warp = threadIdx.x / 32, r = threadIdx.x % 8;
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    const int64_t row = first + r + 8 * half;
+    lpg_exponents found = lpg_no_exponents();
+    if (row < a.end) found = lpg_scan_exponents(&a.packed, a.blob, row, threadIdx.x / 8, sharers);
+    const int least = min_of_row(found.low), most = -min_of_row(-found.high), is_bad = -min_of_row(-found.bad);
+    if (threadIdx.x % 32 >= 8) continue;
+    low[warp][r + 8 * half] = least;
+    high[warp][r + 8 * half] = most;
+    bad[warp][r + 8 * half] = is_bad;
+  }
+  __syncthreads();
+  if (threadIdx.x >= LPG_TILE_ROWS) return;
+  lpg_exponents all = lpg_no_exponents();
+  for (int w = 0; w < warps; w++) {
+    all.low = min(all.low, low[w][threadIdx.x]);
+    all.high = max(all.high, high[w][threadIdx.x]);
+    all.bad |= bad[w][threadIdx.x];
+  }
+  const int64_t row = first + threadIdx.x;
+  ((int8_t *)a.blob + a.packed.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = lpg_row_exponent_of(all);
+  const uint32_t span = lpg_span_of(all);
   if (span > 0) atomicMax(a.scale_span, span);
 }
 
@@ -198,8 +215,8 @@ static lpgemm_status_t put_exponents(const lpg_packed *packed, int64_t first_row
                                      lpg_pack_report *report, cudaStream_t stream) {
   if (packed->section[LPG_SECTION_ROW_EXPONENTS].bytes == 0 || rows == 0) return LPGEMM_SUCCESS;
   const exponents_args args = {*packed, blob, first_row, first_row + rows, &report->scale_span};
-  return launch((const void *)row_exponents_kernel, dim3((unsigned)lpg_ceil_div(lpg_round_up(rows, LPG_TILE_ROWS), 32)),
-                256, 0, stream, args);
+  return launch((const void *)row_exponents_kernel, dim3((unsigned)lpg_ceil_div(rows, LPG_TILE_ROWS)), 256, 0, stream,
+                args);
 }
 
 static lpgemm_status_t hash_bytes(const lpg_packed *packed, uint64_t first, const uint8_t *blob,

@@ -220,7 +220,8 @@ LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uin
                                              int64_t step) {
   const int two_levels = packed->desc.super_scale_type != 0;
   const int64_t count = packed->group.count, under_one = two_levels ? packed->super.k / packed->group.k : count;
-  const int64_t part = under_one < 1 ? 1 : under_one < LPG_SCAN_GROUPS ? under_one : LPG_SCAN_GROUPS;
+  const int64_t each = lpg_ceil_div(count, step), most = each < LPG_SCAN_GROUPS ? each : LPG_SCAN_GROUPS;
+  const int64_t part = under_one < 1 ? 1 : under_one < most ? under_one : most;
   lpg_line scales = lpg_line_of(packed, LPG_SECTION_SCALES, row);
   lpg_line supers = lpg_line_of(packed, LPG_SECTION_SUPER_SCALES, row);
   lpg_exponents found = lpg_no_exponents();

@@ -110,7 +110,7 @@ static lpgemm_status_t check_row_exponents(const lpg_packed *packed, const uint8
   int64_t rows = (int64_t)packed->section[LPG_SECTION_ROW_EXPONENTS].bytes;
   for (int64_t row = 0; row < rows; row++) {
     const int is_real = lpg_row_of_packed(packed, row) >= 0;
-    lpg_exponents found = is_real ? lpg_scan_exponents(packed, bytes, row, 0, 1) : lpg_no_exponents();
+    lpg_exponents found = is_real ? lpg_scan_exponents(packed, bytes, row) : lpg_no_exponents();
     int8_t right = lpg_row_exponent_of(found);
     if (lpg_span_of(found) > expected) expected = lpg_span_of(found);
     LPG_CHECK((int8_t)exponents[row] == right, LPGEMM_CORRUPT_DATA, "the exponent of row %lld is %d; its scales say %d",

@@ -8,6 +8,7 @@ ONLY ?=#                 one kernel family, for a short build while working on i
 EXPERIMENTAL ?= 0#       1: also the kernels that are experiments (table lookup on the GPU)
 DEBUG ?= 0#              1: no optimisation, with symbols
 SAN ?=#                  sanitizers for the host code
+NVCC_OPT ?= -O3#         for kernels; '-O3 --Ofast-compile mid' makes slower ones sooner
 V ?= 0#                  1: show the commands
 FUZZ_SECONDS ?= 60
 BUILD ?= build
@@ -57,7 +58,7 @@ CUDA_INCLUDE := $(abspath $(dir $(NVCC))../include)
 CUDA_LIBS = -L$(abspath $(dir $(NVCC))../lib64) -lcudart_static -ldl -lrt
 GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_80,code=compute_80
 COMPRESS := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mode=size)
-NVCC_FLAGS = -std=c++17 -O3 $(COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
+NVCC_FLAGS = -std=c++17 $(NVCC_OPT) $(COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
 NVCC_COMPILE = $(NVCC) $(INCLUDES) $(NVCC_FLAGS) -MMD -MP -c $< -o $@
 endif
 

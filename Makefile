@@ -14,6 +14,7 @@ BUILD ?= build
 CFLAGS ?= $(if $(filter 1,$(DEBUG)),-O0 -g,-O3)
 WERROR ?= -Werror
 PYTHON ?= python3
+TORCH_PYTHON ?= $(PYTHON)#       the Python that has torch, for make torch and make torch-check
 CUDA_HOME ?= /usr/local/cuda
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -120,7 +121,7 @@ $(LIB): $(OBJS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
-.PHONY: shared wheel
+.PHONY: shared wheel torch torch-check
 shared: $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so ## build liblpgemm.so, which exports what lpgemm.h declares
 
 $(SHARED): $(SHARED_OBJS) $(BUILD)/gen/exports.map
@@ -403,6 +404,31 @@ $(WHEEL): $(SHARED) include/lpgemm.h tools/make_wheel.py LICENSE $(wildcard pyth
 	$(Q)strip --strip-unneeded -o $(BUILD)/wheel.so $(SHARED)
 	$(Q)$(PYTHON) tools/make_wheel.py --library $(BUILD)/wheel.so --header include/lpgemm.h --version $(VERSION) \
 	  --platform $(WHEEL_PLATFORM) --out $(@D) >/dev/null
+
+# The operators for PyTorch, and a wheel with them: headers of any torch from 2.10 on, and none of its libraries. The
+# package has loaded the wheel's liblpgemm.so, whose soname serves the operators too, before they are.
+TORCH := $(BUILD)/torch
+TORCH_OPS := $(TORCH)/liblpgemm_torch.so
+TORCH_WHEEL := $(TORCH)/$(notdir $(WHEEL))
+TORCH_INCLUDE = $(shell $(TORCH_PYTHON) -c 'import importlib.util as u, os; print(os.path.join(os.path.dirname(u.find_spec("torch").origin), "include"))')
+TORCH_FLAGS = -std=c++17 -O2 -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -DTORCH_TARGET_VERSION=0x020a000000000000
+torch: $(TORCH)/lpgemm/__init__.py ## build the PyTorch extension and unpack its wheel in $(BUILD)/torch: perhaps TORCH_PYTHON=python3
+
+$(TORCH_OPS): engines/torch/ops.cpp $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so
+	$(call say,CXX,$@)
+	$(Q)$(CXX) $(TORCH_FLAGS) -shared -Iinclude -isystem $(TORCH_INCLUDE) $< -L$(BUILD) -llpgemm -o $@
+
+$(TORCH_WHEEL): $(WHEEL) $(TORCH_OPS) $(wildcard engines/torch/package/*.py)
+	$(call say,WHEEL,$@)
+	$(Q)strip --strip-unneeded -o $(TORCH)/wheel.so $(TORCH_OPS)
+	$(Q)$(PYTHON) tools/make_wheel.py --library $(BUILD)/wheel.so --header include/lpgemm.h --version $(VERSION) \
+	  --platform $(WHEEL_PLATFORM) --torch $(TORCH)/wheel.so --out $(@D) >/dev/null
+
+$(TORCH)/lpgemm/__init__.py: $(TORCH_WHEEL)
+	$(Q)rm -rf $(@D) && $(PYTHON) -m zipfile -e $< $(TORCH) && touch $@
+
+torch-check: torch ## run the tests of the PyTorch extension: perhaps TORCH_ARGS='--device cuda'
+	@PYTHONPATH=$(TORCH) PYTHONDONTWRITEBYTECODE=1 $(TORCH_PYTHON) engines/torch/tests/test_torch.py $(TORCH_ARGS)
 
 $(BUILD)/%: tools/%.in include/lpgemm.h FORCE
 	@mkdir -p $(@D)

@@ -412,8 +412,8 @@ typedef struct lpgemm_weight_source {
 lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *bytes);
 
 /* Packs a matrix. The packed form serves every kernel and every M; its bytes do not depend on the backend.
- * memory: NULL lets the library allocate; otherwise 256-byte aligned memory of the backend's kind with at least
- * lpgemm_packed_size() bytes that outlives the weights and does not change. Returns when the bytes are final: the
+ * memory: NULL lets the library allocate; otherwise memory of the backend's kind, 64-byte aligned (CUDA: 256), with at
+ * least lpgemm_packed_size() bytes that outlives the weights and does not change. Returns when the bytes are final: the
  * source may be freed.
  * On the CUDA backend packing runs on the GPU with at most 64 MiB of scratch. A code that is too wide for its type
  * is refused with LPGEMM_INVALID_CODE; the content of memory is unspecified after that. */
@@ -658,14 +658,30 @@ lpgemm_status_t lpgemm_validate(const void *bytes, size_t size);
 
 enum {
   LPGEMM_LOAD_COPY = 0,         /* copies from host memory into new memory of the backend's kind */
-  LPGEMM_LOAD_VIEW = 1,         /* uses the bytes where they are: memory of the backend's own kind, 256-byte aligned (a
-                                   mapped file is), which outlives the weights and does not change */
+  LPGEMM_LOAD_VIEW = 1,         /* uses the bytes where they are: memory of the backend's own kind, 64-byte aligned
+                                   (CUDA: 256; a mapped file is), which outlives the weights and does not change */
   LPGEMM_LOAD_SKIP_CHECKSUM = 2 /* checks the header only: for files that you trust and do not want to read twice */
 };
 
 /* Makes weights of a blob, after the checks of lpgemm_validate(). flags: LPGEMM_LOAD_... */
 lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, size_t size, uint32_t flags,
                                    lpgemm_weights_t *weights);
+
+/* For engines whose own tensors hold the bytes: weights for the length of a call or two, made anew from the pointer each
+ * time, so that there is no table of weights that goes stale. They are a view (as LPGEMM_LOAD_VIEW with
+ * LPGEMM_LOAD_SKIP_CHECKSUM) in storage of the caller's: nothing is allocated, and nothing loaded: lpgemm_prepare() does
+ * that once for a header. lpgemm_weights_destroy() ends them; storage and bytes must live until then, and bytes until
+ * work on them is done.
+ * header: the first LPGEMM_HEADER_BYTES of the blob (of a stack: of each expert's, one after the other), in host memory.
+ * It is checked and then believed, the bytes are not read: for memory of a GPU without waiting, also while a stream is
+ * captured. NULL: it is read from the blob, for which the CUDA backend waits. Before bytes that you do not trust are used
+ * like this, lpgemm_validate() or lpgemm_deserialize() must have passed them. */
+enum { LPGEMM_HEADER_BYTES = 512 };
+typedef struct lpgemm_weights_storage {
+  uint64_t reserved[128]; /* the library's, until lpgemm_weights_destroy() */
+} lpgemm_weights_storage_t;
+lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, const void *bytes, size_t size,
+                                         lpgemm_weights_storage_t *storage, lpgemm_weights_t *weights);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Run

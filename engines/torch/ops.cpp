@@ -50,19 +50,28 @@ lpgemm_dtype_t parse_type(const std::string &text) {
   return type;
 }
 
-lpgemm_dtype_t type_of(const char *name, const Tensor &tensor) {
+// 0: another type.
+lpgemm_dtype_t known_type_of(const Tensor &tensor) {
   switch (tensor.scalar_type()) {
     case ScalarType::Half: return LPGEMM_F16;
     case ScalarType::BFloat16: return LPGEMM_BF16;
     case ScalarType::Float: return LPGEMM_F32;
     case ScalarType::Byte: return LPGEMM_U8;
     case ScalarType::Float8_e4m3fn: return LPGEMM_E4M3;
-    default: refuse(std::string(name) + " has a dtype that is not taken here");
+    default: return 0;
   }
 }
 
+// Of scales and zeros.
+lpgemm_dtype_t type_of(const char *name, const Tensor &tensor) {
+  const lpgemm_dtype_t type = known_type_of(tensor);
+  if (!type) refuse(std::string(name) + " must be float16, bfloat16, float32, float8_e4m3fn or uint8");
+  return type;
+}
+
+// Of what is multiplied and of what comes out.
 lpgemm_dtype_t real_type_of(const char *name, const Tensor &tensor) {
-  const lpgemm_dtype_t type = type_of(name, tensor);
+  const lpgemm_dtype_t type = known_type_of(tensor);
   if (LPGEMM_DTYPE_KIND(type) != LPGEMM_KIND_REAL) refuse(std::string(name) + " must be float16, bfloat16 or float32");
   return type;
 }

@@ -293,21 +293,24 @@ lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, si
       handle, w, view ? LPGEMM_SUCCESS : handle->backend->copy_in(handle, w->memory, bytes, size), weights);
 }
 
-_Static_assert(sizeof(struct lpgemm_weights) <= sizeof(lpgemm_weights_storage_t) &&
+_Static_assert(sizeof(struct lpgemm_weights) <= LPGEMM_WEIGHTS_BYTES &&
+                   _Alignof(struct lpgemm_weights) <= _Alignof(uint64_t) &&
                    (int)LPG_HEADER_BYTES == (int)LPGEMM_HEADER_BYTES,
                "lpgemm.h has these sizes");
 
 lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, const void *bytes, size_t size,
-                                         lpgemm_weights_storage_t *storage, lpgemm_weights_t *weights) {
+                                         void *storage, size_t storage_bytes, lpgemm_weights_t *weights) {
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
-  LPG_CHECK(storage, LPGEMM_NULL_POINTER, "storage is NULL; pass the address of an lpgemm_weights_storage_t");
-  LPG_CHECK((uintptr_t)storage % _Alignof(lpgemm_weights_storage_t) == 0, LPGEMM_MISALIGNED,
-            "storage is %p; it must be aligned as its type is", (void *)storage);
-  lpgemm_weights_t w = (lpgemm_weights_t)(void *)storage;
+  LPG_CHECK(storage, LPGEMM_NULL_POINTER, "storage is NULL; give it LPGEMM_WEIGHTS_BYTES of memory");
+  LPG_CHECK((uintptr_t)storage % _Alignof(uint64_t) == 0, LPGEMM_MISALIGNED,
+            "storage is %p; it must be aligned as uint64_t is", storage);
+  LPG_CHECK(storage_bytes >= LPGEMM_WEIGHTS_BYTES, LPGEMM_BUFFER_TOO_SMALL, "storage_bytes is %zu; %d are needed",
+            storage_bytes, (int)LPGEMM_WEIGHTS_BYTES);
+  lpgemm_weights_t w = storage;
   LPG_CHECK(!lpgemm_i_is_live(w, LPG_OBJECT_WEIGHTS), LPGEMM_INVALID_ARGUMENT,
-            "storage is %p, where live weights are; lpgemm_weights_destroy() ends them", (void *)storage);
+            "storage is %p, where live weights are; lpgemm_weights_destroy() ends them", storage);
   lpg_packed packed;
   lpg_content content;
   if (header) {

@@ -90,12 +90,13 @@ static void check_loaded(blob b, const void *memory, uint32_t flags, lpgemm_weig
 /* Weights in storage, of a blob with or without a header on the host, are the weights. */
 static void check_storage(blob b, const void *header, const void *memory, lpgemm_weights_t original,
                           const uint8_t *want) {
-  lpgemm_weights_storage_t storage;
-  memset(&storage, 0xA5, sizeof storage);
+  uint64_t storage[LPGEMM_WEIGHTS_BYTES / 8];
+  memset(storage, 0xA5, sizeof storage);
   lpgemm_weights_t weights = NULL;
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, memory, b.size, &storage, &weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, memory, b.size, storage, sizeof storage, &weights),
+               LPGEMM_SUCCESS);
   if (weights == NULL) return;
-  CHECK((void *)weights == (void *)&storage);
+  CHECK((void *)weights == (void *)storage);
   lpgemm_weights_info_t a = {.size = sizeof a}, c = {.size = sizeof c};
   CHECK_STATUS(lpgemm_weights_info(original, &a), LPGEMM_SUCCESS);
   CHECK_STATUS(lpgemm_weights_info(weights, &c), LPGEMM_SUCCESS);
@@ -106,7 +107,8 @@ static void check_storage(blob b, const void *header, const void *memory, lpgemm
   CHECK(memcmp(got, want, (size_t)(M * a.desc.n) * 4) == 0);
   test_free(got);
   lpgemm_weights_t again = NULL;
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, memory, b.size, &storage, &again), LPGEMM_INVALID_ARGUMENT);
+  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, memory, b.size, storage, sizeof storage, &again),
+               LPGEMM_INVALID_ARGUMENT);
   CHECK(again == NULL && strstr(lpgemm_last_error(), "storage") != NULL);
   CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
   CHECK_STATUS(lpgemm_weights_info(weights, &c), LPGEMM_INVALID_HANDLE);
@@ -618,18 +620,17 @@ static void storage_refusals(void) {
   blob b = make_blob(&desc);
   uint8_t header[LPGEMM_HEADER_BYTES];
   memcpy(header, b.bytes, sizeof header);
-  lpgemm_weights_storage_t storage[2];
+  uint64_t storage[LPGEMM_WEIGHTS_BYTES / 8 + 1];
   lpgemm_weights_t weights = NULL;
-#define REFUSES(header, bytes, size, storage, weights, status, word)                                        \
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, bytes, size, storage, weights), status);            \
+#define REFUSES(header, bytes, size, storage, weights, status, word)                                                   \
+  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, bytes, size, storage, LPGEMM_WEIGHTS_BYTES, weights), status); \
   CHECK(strstr(lpgemm_last_error(), word) != NULL)
   REFUSES(header, NULL, b.size, storage, &weights, LPGEMM_NULL_POINTER, "bytes");
   REFUSES(header, b.bytes, b.size, NULL, &weights, LPGEMM_NULL_POINTER, "storage");
   REFUSES(header, b.bytes, b.size, storage, NULL, LPGEMM_NULL_POINTER, "weights");
   REFUSES(header, b.bytes + 32, b.size, storage, &weights, LPGEMM_MISALIGNED, "bytes");
   REFUSES(NULL, b.bytes + 32, b.size, storage, &weights, LPGEMM_MISALIGNED, "bytes");
-  REFUSES(header, b.bytes, b.size, (lpgemm_weights_storage_t *)(void *)((uint8_t *)storage + 4), &weights,
-          LPGEMM_MISALIGNED, "storage");
+  REFUSES(header, b.bytes, b.size, (uint8_t *)storage + 4, &weights, LPGEMM_MISALIGNED, "storage");
   for (uint64_t size = 0; size < b.size; size += 64) {
     REFUSES(header, b.bytes, size, storage, &weights, LPGEMM_CORRUPT_DATA, "");
     REFUSES(NULL, b.bytes, size, storage, &weights, LPGEMM_CORRUPT_DATA, "");
@@ -641,9 +642,12 @@ static void storage_refusals(void) {
     header[at] ^= 1;
   }
 #undef REFUSES
-  CHECK(weights == NULL);
+  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, b.bytes, b.size, storage, LPGEMM_WEIGHTS_BYTES - 1, &weights),
+               LPGEMM_BUFFER_TOO_SMALL);
+  CHECK(weights == NULL && strstr(lpgemm_last_error(), "storage_bytes") != NULL);
   memset(b.bytes, 0, sizeof header);
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, b.bytes, b.size, storage, &weights), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, b.bytes, b.size, storage, sizeof storage, &weights),
+               LPGEMM_SUCCESS);
   CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
   test_free(b.bytes);
 }

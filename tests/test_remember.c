@@ -64,7 +64,8 @@ void suite_remember(void) {
   if (test_case("remember/other_weights")) {
     lpgemm_weights_t same = pack(handle, 1.0f);
     remember(handle, weights, 1, LPGEMM_F16)->planned.launch.us = MARK;
-    CHECK(remember(handle, same, 1, LPGEMM_F16)->planned.launch.us == MARK); /* what the choice depends on is the same */
+    CHECK(remember(handle, same, 1, LPGEMM_F16)->planned.launch.us ==
+          MARK); /* what the choice depends on is the same */
     same->content.scale_span++;
     CHECK(remember(handle, same, 1, LPGEMM_F16)->planned.launch.us != MARK);
     CHECK_STATUS(lpgemm_weights_destroy(same), LPGEMM_SUCCESS);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tokens a second of a whole model: fp16 linear layers, and the same weights as LpgemmLinear (u4, groups of 128). Random
 weights of a known size (--size), or a checkpoint folder (--folder), whose fp16 side has the weights that the checkpoint
-stands for. Both decode the same sequences greedily from --context random tokens on, one step compiled
-(--no-compile: as it is) and, on a GPU, captured in a CUDA graph (--no-graph: not). Sides take turns; the least time
-counts. The record is JSON.
+stands for. Both decode the same sequences greedily from --context random tokens on, with torch.compile of the layers
+(--compile model: of the whole step, which takes minutes; none), and on a GPU with the step in a CUDA graph (--no-graph:
+without). Sides take turns; the least time counts. The record is JSON.
 
     decode.py --device cuda --size llama3-8b --sequences 1,8,64 --record FILE"""
 
@@ -83,7 +83,9 @@ class Decoder:
         self.cache = model.cache(batch, context + steps)
         self.tokens = torch.zeros(batch, 1, dtype=torch.int64, device=prompt.device)
         self.position = torch.zeros(1, dtype=torch.int64, device=prompt.device)
-        self.forward = torch.compile(model, fullgraph=True, dynamic=False) if options.compile else model
+        self.forward = torch.compile(model, fullgraph=True, dynamic=False) if options.compile == "model" else model
+        for layer in model.model.layers if options.compile == "layers" else ():
+            layer.compile(fullgraph=True, dynamic=False)  # one graph for all of them
         self.graph = None
         self.start()
         for _ in range(3):
@@ -105,7 +107,7 @@ class Decoder:
 
     def start(self):
         """The prompt into the cache, a piece at a time, by the model as it is."""
-        with torch.no_grad():
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
             for first in range(0, self.prompt.shape[1], 64):
                 piece = self.prompt[:, first:first + 64]
                 positions = torch.arange(first, first + piece.shape[1], device=piece.device)
@@ -163,7 +165,7 @@ def parse(arguments):
     parser.add_argument("--context", type=int, default=128)
     parser.add_argument("--steps", type=int, default=64)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--no-compile", dest="compile", action="store_false")
+    parser.add_argument("--compile", default="layers", choices=("layers", "model", "none"))
     parser.add_argument("--no-graph", dest="graph", action="store_false")
     parser.add_argument("--record")
     options = parser.parse_args(arguments)

@@ -21,8 +21,8 @@
 #include "lpgemm.h"
 
 // Of torch's library for CUDA: not there in a torch for the CPU.
-extern "C" AOTITorchError __attribute__((weak)) aoti_torch_get_current_cuda_stream(int32_t device_index,
-                                                                                   void **ret_stream);
+extern "C" AOTITorchError __attribute__((weak))
+aoti_torch_get_current_cuda_stream(int32_t device_index, void **ret_stream);
 
 namespace {
 
@@ -100,7 +100,7 @@ rows rows_of(const char *name, const Tensor &tensor) {
   const int64_t dims = tensor.dim();
   if (dims < 1) refuse(std::string(name) + " has no dimension");
   const int64_t columns = tensor.size(dims - 1);
-  int64_t m = 1, ld = columns, following = -1; // -1: no dimension with more than one row yet
+  int64_t m = 1, ld = columns, following = -1;  // -1: no dimension with more than one row yet
   bool is_regular = columns <= 1 || tensor.stride(dims - 1) == 1;
   for (int64_t i = dims - 2; i >= 0; i--) {
     const int64_t size = tensor.size(i);
@@ -126,15 +126,15 @@ void on_torch_threads(void *, lpgemm_task_t task, void *work, int64_t count) {
     torch::stable::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) task(work, i);
     });
-  } catch (...) { // lpgemm sees that tasks are missing
+  } catch (...) {  // lpgemm sees that tasks are missing
   }
 }
 
 // What is known of a header on a device.
 struct described {
   uint8_t header[LPGEMM_HEADER_BYTES] = {};
-  int64_t outputs = 0, columns = 0; // of Y and of X
-  std::map<std::vector<int64_t>, size_t> workspace; // bytes by rows, a power of two, and options
+  int64_t outputs = 0, columns = 0;                  // of Y and of X
+  std::map<std::vector<int64_t>, size_t> workspace;  // bytes by rows, a power of two, and options
 };
 
 class device_handle {
@@ -168,14 +168,14 @@ class device_handle {
 
  private:
   lpgemm_handle_t handle_ = nullptr;
-  int32_t index_; // -1: the CPU
+  int32_t index_;  // -1: the CPU
   std::unordered_map<std::string, described> known_;
 };
 
 device_handle &handle_for(const Tensor &tensor) {
   static thread_local std::map<int32_t, std::unique_ptr<device_handle>> handles;
   static thread_local pid_t process = getpid();
-  if (process != getpid()) { // the child of a fork makes its own
+  if (process != getpid()) {  // the child of a fork makes its own
     handles.clear();
     process = getpid();
   }
@@ -189,11 +189,9 @@ device_handle &handle_for(const Tensor &tensor) {
 
 // ---- weights ----
 
-int hex_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+int hex_digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
-enum { HASHES = 16 }; // the last bytes of a header
+enum { HASHES = 16 };  // the last bytes of a header
 
 void read_header(const std::string &text, uint8_t *header) {
   enum { DIGITS = HASHES, MOST = DIGITS + 2 * (LPGEMM_HEADER_BYTES - HASHES) };
@@ -220,7 +218,7 @@ class weights {
         std::memcmp(bytes, header, LPGEMM_HEADER_BYTES - HASHES) != 0) {
       refuse("header is not that of weight: take it anew with lpgemm.torch.header_of()");
     }
-    check(lpgemm_weights_from_blob(handle, header, bytes, bytes_of(tensor), &storage_, &weights_));
+    check(lpgemm_weights_from_blob(handle, header, bytes, bytes_of(tensor), storage_, sizeof storage_, &weights_));
   }
   weights(const weights &) = delete;
   ~weights() { lpgemm_weights_destroy(weights_); }
@@ -228,14 +226,14 @@ class weights {
   operator lpgemm_weights_t() const { return weights_; }
 
  private:
-  lpgemm_weights_storage_t storage_;
+  uint64_t storage_[LPGEMM_WEIGHTS_BYTES / sizeof(uint64_t)];
   lpgemm_weights_t weights_ = nullptr;
 };
 
 described &device_handle::describe(const std::string &text, const Tensor &weight) {
   const auto found = known_.find(text);
   if (found != known_.end()) return found->second;
-  enum { MOST = 4096 }; // of texts: no program has so many, unless it makes weights without end
+  enum { MOST = 4096 };  // of texts: no program has so many, unless it makes weights without end
   described made;
   read_header(text, made.header);
   const weights w(handle_, made.header, weight);
@@ -406,22 +404,25 @@ Tensor quantize(Tensor w, std::string type, int64_t group_k, std::string scale_t
   return packed;
 }
 
-} // namespace
+}  // namespace
 
 STABLE_TORCH_LIBRARY(lpgemm, m) {
   m.def("matmul(Tensor x, Tensor weight, str header, Tensor? bias=None, bool fast=False) -> Tensor");
   m.def("dequantize(Tensor weight, str header, ScalarType dtype) -> Tensor");
-  m.def("pack(Tensor codes, str type, Tensor? scales=None, Tensor? zeros=None, float? zero=None, int group_k=0) -> Tensor");
-  m.def("quantize(Tensor w, str type, int group_k=0, str scale_type='f16', str method='absmax', float? zero=None, "
-        "str? zero_type=None) -> Tensor");
+  m.def(
+      "pack(Tensor codes, str type, Tensor? scales=None, Tensor? zeros=None, float? zero=None, int group_k=0) -> "
+      "Tensor");
+  m.def(
+      "quantize(Tensor w, str type, int group_k=0, str scale_type='f16', str method='absmax', float? zero=None, "
+      "str? zero_type=None) -> Tensor");
 }
 
-#define REGISTER(key)                              \
-  STABLE_TORCH_LIBRARY_IMPL(lpgemm, key, m) {      \
-    m.impl("matmul", TORCH_BOX(&matmul));          \
-    m.impl("dequantize", TORCH_BOX(&dequantize));  \
-    m.impl("pack", TORCH_BOX(&pack));              \
-    m.impl("quantize", TORCH_BOX(&quantize));      \
+#define REGISTER(key)                             \
+  STABLE_TORCH_LIBRARY_IMPL(lpgemm, key, m) {     \
+    m.impl("matmul", TORCH_BOX(&matmul));         \
+    m.impl("dequantize", TORCH_BOX(&dequantize)); \
+    m.impl("pack", TORCH_BOX(&pack));             \
+    m.impl("quantize", TORCH_BOX(&quantize));     \
   }
 REGISTER(CPU)
 REGISTER(CUDA)

@@ -46,12 +46,12 @@ def describe(text):
     """What a header says: the fields of lpgemm_weight_desc_t, and `outputs` and `columns` of Y and X."""
     data = bytes.fromhex(text[16:]).ljust(PAYLOAD_HASH, b"\0") + bytes(8) + bytes.fromhex(text[:16])
     size = int.from_bytes(data[24:32], "little")  # of the whole; bytes that the header stands in for are not read
-    kind = header.structs["lpgemm_weights_storage_t"]
-    room = ctypes.create_string_buffer(ctypes.sizeof(kind) + 128)
+    storage_bytes = header.constants["LPGEMM_WEIGHTS_BYTES"]
+    room = ctypes.create_string_buffer(storage_bytes + 64)
     storage = -(-ctypes.addressof(room) // 64) * 64
     handle, pointer, info = _handle(), ctypes.c_void_p(), fill("lpgemm_weights_info_t", [])
     call("lpgemm_weights_from_blob", handle.pointer, ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), storage, size,
-         storage, ctypes.byref(pointer))
+         storage, storage_bytes, ctypes.byref(pointer))
     try:
         call("lpgemm_weights_info", pointer, ctypes.byref(info))
     finally:

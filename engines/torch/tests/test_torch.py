@@ -180,7 +180,7 @@ def test_sentences():
     refused("checksum", ops.matmul, x, weights.packed, "0" * 16 + weights.header[16:])
     refused("no text that", ops.matmul, x, weights.packed, weights.header + "x")
     refused("no text that", ops.matmul, x, weights.packed, "")
-    refused("size", ops.matmul, x, weights.packed[:-64], weights.header)
+    refused("the header promises", ops.matmul, x, weights.packed[:-64], weights.header)
     align = 64 if device.type == "cpu" else 256
     moved = torch.empty(weights.packed.numel() + align, dtype=torch.uint8, device=device)[align // 2:][:-align // 2]
     moved.copy_(weights.packed)

@@ -666,8 +666,9 @@ lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, si
  * LPGEMM_HEADER_BYTES of the blob (of each expert's, one after the other) in host memory, checked and then believed:
  * bytes are not read, so nothing waits, and a stream may be captured. NULL: those of the blob, for which CUDA waits. */
 enum { LPGEMM_HEADER_BYTES = 512, LPGEMM_WEIGHTS_BYTES = 1024 };
-lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, const void *bytes, size_t size,
-                                         void *storage, size_t storage_bytes, lpgemm_weights_t *weights);
+lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, size_t header_bytes,
+                                         const void *bytes, size_t size, void *storage, size_t storage_bytes,
+                                         lpgemm_weights_t *weights);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Run

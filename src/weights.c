@@ -298,8 +298,21 @@ _Static_assert(sizeof(struct lpgemm_weights) <= LPGEMM_WEIGHTS_BYTES &&
                    (int)LPG_HEADER_BYTES == (int)LPGEMM_HEADER_BYTES,
                "lpgemm.h has these sizes");
 
-lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, const void *bytes, size_t size,
-                                         void *storage, size_t storage_bytes, lpgemm_weights_t *weights) {
+/* What headers on the host say of `size` bytes elsewhere. */
+static lpgemm_status_t check_host_headers(const void *header, size_t header_bytes, size_t size, lpg_packed *packed,
+                                          lpg_content *content) {
+  LPG_CHECK(header_bytes >= LPG_HEADER_BYTES, LPGEMM_BUFFER_TOO_SMALL, "header_bytes is %zu; a header has %d",
+            header_bytes, (int)LPG_HEADER_BYTES);
+  const int64_t experts = lpgemm_i_experts_of(header, size);
+  LPG_CHECK(header_bytes == (size_t)experts * LPG_HEADER_BYTES, LPGEMM_INVALID_SIZE,
+            "header_bytes is %zu, but %zu bytes are %lld blobs by the first header, each with a header of %d",
+            header_bytes, size, (long long)experts, (int)LPG_HEADER_BYTES);
+  return lpgemm_i_check_headers(header, size, experts, packed, content);
+}
+
+lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, size_t header_bytes,
+                                         const void *bytes, size_t size, void *storage, size_t storage_bytes,
+                                         lpgemm_weights_t *weights) {
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
@@ -315,8 +328,9 @@ lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *hea
   lpg_content content;
   if (header) {
     LPG_TRY(check_place(handle, bytes));
-    LPG_TRY(lpgemm_i_check_headers(header, size, lpgemm_i_experts_of(header, size), &packed, &content));
+    LPG_TRY(check_host_headers(header, header_bytes, size, &packed, &content));
   } else {
+    LPG_CHECK(header_bytes == 0, LPGEMM_NULL_POINTER, "header is NULL, but header_bytes is %zu", header_bytes);
     LPG_TRY(check_view(handle, bytes, size, 1, &packed, &content));
   }
   set_weights(handle, &packed, (void *)(uintptr_t)bytes, w);

@@ -93,7 +93,8 @@ static void check_storage(blob b, const void *header, const void *memory, lpgemm
   uint64_t storage[LPGEMM_WEIGHTS_BYTES / 8];
   memset(storage, 0xA5, sizeof storage);
   lpgemm_weights_t weights = NULL;
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, memory, b.size, storage, sizeof storage, &weights),
+  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, header ? LPGEMM_HEADER_BYTES : 0, memory, b.size, storage,
+                                        sizeof storage, &weights),
                LPGEMM_SUCCESS);
   if (weights == NULL) return;
   CHECK((void *)weights == (void *)storage);
@@ -107,7 +108,8 @@ static void check_storage(blob b, const void *header, const void *memory, lpgemm
   CHECK(memcmp(got, want, (size_t)(M * a.desc.n) * 4) == 0);
   test_free(got);
   lpgemm_weights_t again = NULL;
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, memory, b.size, storage, sizeof storage, &again),
+  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, header ? LPGEMM_HEADER_BYTES : 0, memory, b.size, storage,
+                                        sizeof storage, &again),
                LPGEMM_INVALID_ARGUMENT);
   CHECK(again == NULL && strstr(lpgemm_last_error(), "storage") != NULL);
   CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
@@ -622,32 +624,48 @@ static void storage_refusals(void) {
   memcpy(header, b.bytes, sizeof header);
   uint64_t storage[LPGEMM_WEIGHTS_BYTES / 8 + 1];
   lpgemm_weights_t weights = NULL;
-#define REFUSES(header, bytes, size, storage, weights, status, word)                                                   \
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, bytes, size, storage, LPGEMM_WEIGHTS_BYTES, weights), status); \
+#define REFUSES(header, header_bytes, bytes, size, storage, weights, status, word)                                 \
+  CHECK_STATUS(                                                                                                    \
+      lpgemm_weights_from_blob(handle, header, header_bytes, bytes, size, storage, LPGEMM_WEIGHTS_BYTES, weights), \
+      status);                                                                                                     \
   CHECK(strstr(lpgemm_last_error(), word) != NULL)
-  REFUSES(header, NULL, b.size, storage, &weights, LPGEMM_NULL_POINTER, "bytes");
-  REFUSES(header, b.bytes, b.size, NULL, &weights, LPGEMM_NULL_POINTER, "storage");
-  REFUSES(header, b.bytes, b.size, storage, NULL, LPGEMM_NULL_POINTER, "weights");
-  REFUSES(header, b.bytes + 32, b.size, storage, &weights, LPGEMM_MISALIGNED, "bytes");
-  REFUSES(NULL, b.bytes + 32, b.size, storage, &weights, LPGEMM_MISALIGNED, "bytes");
-  REFUSES(header, b.bytes, b.size, (uint8_t *)storage + 4, &weights, LPGEMM_MISALIGNED, "storage");
+  REFUSES(header, 512, NULL, b.size, storage, &weights, LPGEMM_NULL_POINTER, "bytes");
+  REFUSES(header, 512, b.bytes, b.size, NULL, &weights, LPGEMM_NULL_POINTER, "storage");
+  REFUSES(header, 512, b.bytes, b.size, storage, NULL, LPGEMM_NULL_POINTER, "weights");
+  REFUSES(NULL, 512, b.bytes, b.size, storage, &weights, LPGEMM_NULL_POINTER, "header");
+  REFUSES(header, 511, b.bytes, b.size, storage, &weights, LPGEMM_BUFFER_TOO_SMALL, "header_bytes");
+  REFUSES(header, 1024, b.bytes, b.size, storage, &weights, LPGEMM_INVALID_SIZE, "header_bytes");
+  REFUSES(header, 512, b.bytes + 32, b.size, storage, &weights, LPGEMM_MISALIGNED, "bytes");
+  REFUSES(NULL, 0, b.bytes + 32, b.size, storage, &weights, LPGEMM_MISALIGNED, "bytes");
+  REFUSES(header, 512, b.bytes, b.size, (uint8_t *)storage + 4, &weights, LPGEMM_MISALIGNED, "storage");
   for (uint64_t size = 0; size < b.size; size += 64) {
-    REFUSES(header, b.bytes, size, storage, &weights, LPGEMM_CORRUPT_DATA, "");
-    REFUSES(NULL, b.bytes, size, storage, &weights, LPGEMM_CORRUPT_DATA, "");
+    REFUSES(header, 512, b.bytes, size, storage, &weights, LPGEMM_CORRUPT_DATA, "");
+    REFUSES(NULL, 0, b.bytes, size, storage, &weights, LPGEMM_CORRUPT_DATA, "");
   }
   for (size_t at = 0; at < sizeof header; at++) {
     header[at] ^= 1;
     const lpgemm_status_t want = at >= 12 && at < 16 ? LPGEMM_VERSION_MISMATCH : LPGEMM_CORRUPT_DATA;
-    REFUSES(header, b.bytes, b.size, storage, &weights, want, "");
+    REFUSES(header, 512, b.bytes, b.size, storage, &weights, want, "");
     header[at] ^= 1;
   }
+  REFUSES(header, 512, b.bytes, 2 * b.size, storage, &weights, LPGEMM_INVALID_SIZE, "2 blobs");
 #undef REFUSES
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, b.bytes, b.size, storage, LPGEMM_WEIGHTS_BYTES - 1, &weights),
-               LPGEMM_BUFFER_TOO_SMALL);
+  CHECK_STATUS(
+      lpgemm_weights_from_blob(handle, header, 512, b.bytes, b.size, storage, LPGEMM_WEIGHTS_BYTES - 1, &weights),
+      LPGEMM_BUFFER_TOO_SMALL);
   CHECK(weights == NULL && strstr(lpgemm_last_error(), "storage_bytes") != NULL);
   memset(b.bytes, 0, sizeof header);
-  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, b.bytes, b.size, storage, sizeof storage, &weights),
+  CHECK_STATUS(lpgemm_weights_from_blob(handle, header, 512, b.bytes, b.size, storage, sizeof storage, &weights),
                LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  uint8_t headers[2 * LPGEMM_HEADER_BYTES]; /* of a stack */
+  for (int e = 0; e < 2; e++) memcpy(headers + e * LPGEMM_HEADER_BYTES, header, sizeof header);
+  lpgemm_weights_info_t info = {.size = sizeof info};
+  CHECK_STATUS(
+      lpgemm_weights_from_blob(handle, headers, sizeof headers, b.bytes, 2 * b.size, storage, sizeof storage, &weights),
+      LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_info(weights, &info), LPGEMM_SUCCESS);
+  CHECK_INT(info.desc.experts, 2);
   CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
   test_free(b.bytes);
 }

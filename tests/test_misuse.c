@@ -143,7 +143,7 @@ static void bad_handle(lpgemm_handle_t handle, lpgemm_status_t want) {
   REFUSED(lpgemm_unpack_part(handle, w.weights, LPGEMM_PART_SCALES, w.out, ARENA), want, "handle");
   REFUSED(lpgemm_serialize(handle, w.weights, w.out, ARENA), want, "handle");
   REFUSED(lpgemm_deserialize(handle, w.in, 512, 0, OUT(lpgemm_weights_t)), want, "handle");
-  REFUSED(lpgemm_weights_from_blob(handle, NULL, w.in, 512, w.out + 64, LPGEMM_WEIGHTS_BYTES, OUT(lpgemm_weights_t)),
+  REFUSED(lpgemm_weights_from_blob(handle, NULL, 0, w.in, 512, w.out + 64, LPGEMM_WEIGHTS_BYTES, OUT(lpgemm_weights_t)),
           want, "handle");
   REFUSED(lpgemm_run(handle, &args), want, "handle");
   REFUSED(lpgemm_matmul(handle, w.weights, M, w.in, 0, w.out, 0), want, "handle");

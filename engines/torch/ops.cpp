@@ -218,7 +218,8 @@ class weights {
         std::memcmp(bytes, header, LPGEMM_HEADER_BYTES - HASHES) != 0) {
       refuse("header is not that of weight: take it anew with lpgemm.torch.header_of()");
     }
-    check(lpgemm_weights_from_blob(handle, header, bytes, bytes_of(tensor), storage_, sizeof storage_, &weights_));
+    check(lpgemm_weights_from_blob(handle, header, LPGEMM_HEADER_BYTES, bytes, bytes_of(tensor), storage_,
+                                   sizeof storage_, &weights_));
   }
   weights(const weights &) = delete;
   ~weights() { lpgemm_weights_destroy(weights_); }

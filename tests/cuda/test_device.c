@@ -481,11 +481,15 @@ static void load(void) {
     uint64_t storage[LPGEMM_WEIGHTS_BYTES / 8];
     const size_t room = sizeof storage;
     lpgemm_weights_t weights = NULL;
-    CHECK_STATUS(lpgemm_weights_from_blob(gpu, i ? blob : NULL, there, size, storage, room, &weights), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_weights_from_blob(gpu, i ? blob : NULL, i ? LPGEMM_HEADER_BYTES : 0, there, size, storage, room,
+                                          &weights),
+                 LPGEMM_SUCCESS);
     if (weights) check_equal(on_cpu, weights, "in storage");
     CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
-    CHECK_STATUS(lpgemm_weights_from_blob(gpu, blob, blob, size, storage, room, &none), LPGEMM_MISALIGNED);
-    CHECK_STATUS(lpgemm_weights_from_blob(gpu, i ? blob : NULL, there + 64, size, storage, room, &none),
+    CHECK_STATUS(lpgemm_weights_from_blob(gpu, blob, LPGEMM_HEADER_BYTES, blob, size, storage, room, &none),
+                 LPGEMM_MISALIGNED);
+    CHECK_STATUS(lpgemm_weights_from_blob(gpu, i ? blob : NULL, i ? LPGEMM_HEADER_BYTES : 0, there + 64, size, storage,
+                                          room, &none),
                  LPGEMM_MISALIGNED);
   }
   void *aligned = NULL;

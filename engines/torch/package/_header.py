@@ -50,8 +50,8 @@ def describe(text):
     room = ctypes.create_string_buffer(storage_bytes + 64)
     storage = -(-ctypes.addressof(room) // 64) * 64
     handle, pointer, info = _handle(), ctypes.c_void_p(), fill("lpgemm_weights_info_t", [])
-    call("lpgemm_weights_from_blob", handle.pointer, ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), storage, size,
-         storage, storage_bytes, ctypes.byref(pointer))
+    call("lpgemm_weights_from_blob", handle.pointer, ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), len(data),
+         storage, size, storage, storage_bytes, ctypes.byref(pointer))
     try:
         call("lpgemm_weights_info", pointer, ctypes.byref(info))
     finally:

@@ -1,6 +1,12 @@
 /* Which kernel a handle chose, with which plan, for a problem it had before. */
 #include "dispatch/dispatch.h"
 
+/* Bit by bit: what differs in the sign of a zero counts as another description. */
+static int is_same_desc(const lpgemm_weight_desc_t *a, const lpgemm_weight_desc_t *b) {
+  const uint8_t *x = (const uint8_t *)a, *y = (const uint8_t *)b;
+  return memcmp(x, y, sizeof *a) == 0;
+}
+
 static int is_same(const lpg_problem *a, const lpg_problem *b) {
   return a->m == b->m && a->scale_span == b->scale_span && a->x_type == b->x_type && a->y_type == b->y_type &&
          a->x_scale_mode == b->x_scale_mode && a->level == b->level && a->batch_invariant == b->batch_invariant &&
@@ -21,7 +27,7 @@ lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weigh
   uint64_t tuning = lpgemm_i_tuning_version(handle->tuning);
   *found = r;
   const lpgemm_weight_desc_t *desc = &problem->weights->desc;
-  if (r->kernel && r->tuning == tuning && is_same(&r->problem, problem) && memcmp(&r->desc, desc, sizeof *desc) == 0) {
+  if (r->kernel && r->tuning == tuning && is_same(&r->problem, problem) && is_same_desc(&r->desc, desc)) {
     return LPGEMM_SUCCESS;
   }
   lpg_choice choice;

@@ -548,6 +548,21 @@ def test_load_elsewhere():
     check(model.model.norm.weight.dtype == torch.bfloat16)
 
 
+def test_decode():
+    """The measurement of a whole model, small, with random weights and with a checkpoint's."""
+    import decode
+    with tempfile.TemporaryDirectory() as work:
+        path = os.path.join(work, "record.json")
+        for source in (["--size", "tiny", "--group", "32", "--joined"],
+                       ["--folder", os.path.join(GOLDEN, "model-compressed-tensors")]):
+            decode.main(["--device", device.type, *source, "--dtype", "bfloat16", "--context", "8", "--steps", "4", "--turns",
+                         "1", "--sequences", "1,2", "--compile", "none", "--record", path])
+            with open(path, encoding="utf-8") as text:
+                results = json.load(text)["results"]
+            check([r["sequences"] for r in results] == [1, 2])
+            check(all(r["logits_rms_error"] < 0.05 and min(r["tokens_per_second"].values()) > 0 for r in results))
+
+
 def test_describe():
     weights = Weights(40, 128)
     desc = describe(weights.header)

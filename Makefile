@@ -428,8 +428,8 @@ $(TORCH_WHEEL): $(WHEEL) $(TORCH_OPS) $(wildcard engines/torch/package/*.py)
 $(TORCH)/lpgemm/__init__.py: $(TORCH_WHEEL)
 	$(Q)rm -rf $(@D) && $(PYTHON) -m zipfile -e $< $(TORCH) && touch $@
 
-torch-check: torch ## run the tests of the PyTorch extension: perhaps TORCH_ARGS='--device cuda'
-	@PYTHONPATH=$(TORCH) PYTHONDONTWRITEBYTECODE=1 $(TORCH_PYTHON) engines/torch/tests/test_torch.py $(TORCH_ARGS)
+torch-check: torch $(CONVERT) ## run the tests of the PyTorch extension: perhaps TORCH_ARGS='--device cuda'
+	@LPGEMM_CONVERT=$(CONVERT) PYTHONPATH=$(TORCH) PYTHONDONTWRITEBYTECODE=1 $(TORCH_PYTHON) engines/torch/tests/test_torch.py $(TORCH_ARGS)
 
 $(BUILD)/%: tools/%.in include/lpgemm.h FORCE
 	@mkdir -p $(@D)

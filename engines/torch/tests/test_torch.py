@@ -3,6 +3,7 @@
 lpgemm_level_t, tracing, graphs, files. usage: test_torch.py [--device cuda] [--only PART]. The last line counts."""
 
 import argparse
+import contextlib
 import copy
 import io
 import json
@@ -555,8 +556,9 @@ def test_decode():
         path = os.path.join(work, "record.json")
         for source in (["--size", "tiny", "--group", "32", "--joined"],
                        ["--folder", os.path.join(GOLDEN, "model-compressed-tensors")]):
-            decode.main(["--device", device.type, *source, "--dtype", "bfloat16", "--context", "8", "--steps", "4", "--turns",
-                         "1", "--sequences", "1,2", "--compile", "none", "--record", path])
+            with contextlib.redirect_stdout(io.StringIO()):
+                decode.main(["--device", device.type, *source, "--dtype", "bfloat16", "--context", "8", "--steps", "4",
+                             "--turns", "1", "--sequences", "1,2", "--compile", "none", "--record", path])
             with open(path, encoding="utf-8") as text:
                 results = json.load(text)["results"]
             check([r["sequences"] for r in results] == [1, 2])

@@ -15,6 +15,7 @@ BUILD ?= build
 CFLAGS ?= $(if $(filter 1,$(DEBUG)),-O0 -g,-O3)
 WERROR ?= -Werror
 PYTHON ?= python3
+TORCH_PYTHON ?= $(PYTHON)#       the Python that has torch, for make torch and make torch-check
 CUDA_HOME ?= /usr/local/cuda
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -121,7 +122,7 @@ $(LIB): $(OBJS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
-.PHONY: shared wheel
+.PHONY: shared wheel torch torch-check
 shared: $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so ## build liblpgemm.so, which exports what lpgemm.h declares
 
 $(SHARED): $(SHARED_OBJS) $(BUILD)/gen/exports.map
@@ -371,7 +372,7 @@ convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (
 	@$(PYTHON) tests/convert_rate.py $< $(RATE)
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
-	clang-format --dry-run -Werror $$(find include src tests bench examples cli -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
+	clang-format --dry-run -Werror $$(find include src tests bench examples cli engines -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
 	printf '%s\n' $(SRCS) src/cpu/blocked.c src/cpu/dot.c src/cpu/tiles.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
 	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_TILES=base -DLPG_DOT=base -DLPG_LUT=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py
@@ -407,6 +408,32 @@ $(WHEEL): $(SHARED) include/lpgemm.h tools/make_wheel.py LICENSE $(wildcard pyth
 	$(Q)strip --strip-unneeded -o $(BUILD)/wheel.so $(SHARED)
 	$(Q)$(PYTHON) tools/make_wheel.py --library $(BUILD)/wheel.so --header include/lpgemm.h --version $(VERSION) \
 	  --platform $(WHEEL_PLATFORM) --out $(@D) >/dev/null
+
+# The operators for PyTorch, and a wheel with them: one library for every torch from 2.10 on. What it needs (libtorch.so,
+# and the wheel's liblpgemm.so) is loaded already when the package loads it.
+TORCH := $(BUILD)/torch
+TORCH_OPS := $(TORCH)/liblpgemm_torch.so
+TORCH_WHEEL := $(TORCH)/$(notdir $(WHEEL))
+TORCH_HOME = $(shell $(TORCH_PYTHON) -c 'import importlib.util as u, os; print(os.path.dirname(u.find_spec("torch").origin))')
+TORCH_FLAGS = -std=c++17 -O2 -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -DTORCH_TARGET_VERSION=0x020a000000000000
+torch: $(TORCH)/lpgemm/__init__.py ## build the PyTorch extension and unpack its wheel in $(BUILD)/torch: perhaps TORCH_PYTHON=python3
+
+$(TORCH_OPS): engines/torch/ops.cpp $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so
+	$(call say,CXX,$@)
+	$(Q)$(CXX) $(TORCH_FLAGS) -shared -Iinclude -isystem $(TORCH_HOME)/include $< -L$(BUILD) -llpgemm \
+	  -L$(TORCH_HOME)/lib -Wl,--no-as-needed -ltorch -o $@
+
+$(TORCH_WHEEL): $(WHEEL) $(TORCH_OPS) $(wildcard engines/torch/package/*.py)
+	$(call say,WHEEL,$@)
+	$(Q)strip --strip-unneeded -o $(TORCH)/wheel.so $(TORCH_OPS)
+	$(Q)$(PYTHON) tools/make_wheel.py --library $(BUILD)/wheel.so --header include/lpgemm.h --version $(VERSION) \
+	  --platform $(WHEEL_PLATFORM) --torch $(TORCH)/wheel.so --out $(@D) >/dev/null
+
+$(TORCH)/lpgemm/__init__.py: $(TORCH_WHEEL)
+	$(Q)rm -rf $(@D) && $(PYTHON) -m zipfile -e $< $(TORCH) && touch $@
+
+torch-check: torch $(CONVERT) ## run the tests of the PyTorch extension: perhaps TORCH_ARGS='--device cuda'
+	@LPGEMM_CONVERT=$(CONVERT) PYTHONPATH=$(TORCH) PYTHONDONTWRITEBYTECODE=1 $(TORCH_PYTHON) engines/torch/tests/test_torch.py $(TORCH_ARGS)
 
 $(BUILD)/%: tools/%.in include/lpgemm.h FORCE
 	@mkdir -p $(@D)

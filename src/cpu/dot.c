@@ -58,8 +58,23 @@ typedef struct operands {
   int units, has_rest;
 } operands;
 
+/* What sums of products with bytes begin with: the negative of the zero, times the sum of the bytes of X. */
+INLINE vint less_zero(const job *j, const dot_group *g, int32_t sum, int part) {
+  const vint sums = (vint){0} + sum;
+  return j->x.sums == SUMS_TIMES_ZERO ? sums
+         : j->x.sums == PAIRS_OF_SUMS ? (vint){0}
+                                      : multiply_16(sums, load_bytes((const uint8_t *)(g->less + part * V)));
+}
+
+/* The sum of a row out of those of its lines. Those of digits are below 2^21, so the lower two together are exact. */
+INLINE vfloat sum_of_lines(int lines, vint found[][LPG_DOT_PARTS], int part) {
+  if (lines == 1) return __builtin_convertvector(found[0][part], vfloat);
+  const vint lower = found[1][part] * 256 + found[2][part];
+  return __builtin_convertvector(found[0][part], vfloat) * 65536.0f + __builtin_convertvector(lower, vfloat);
+}
+
 /* sums[row] += X[row] . w, over the units of a chunk. */
-INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const operands *o,
+INLINE void multiply_rows(int bits, int lines, int quads, int rows, const job *j, const operands *o,
                           float (*sums)[LPG_TILE_ROWS]) {
   const int8_t *x = o->x;
   const uint8_t *panel = o->panel;
@@ -71,24 +86,19 @@ INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const ope
   }
   for (int u = 0; u < o->units; u++, x += 4 * quads, panel += quads * LPG_DOT_QUAD) {
     const dot_group *g = o->group[u];
-    vint found[LPG_DOT_ROWS][LPG_DOT_PARTS];
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++) {
-      const vint sum = (vint){0} + o->sum[r * j->x.units + u];
+    vint found[LPG_DOT_LINES][LPG_DOT_PARTS];
+#pragma GCC unroll 12
+    for (int line = 0; line < rows * lines; line++) {
 #pragma GCC unroll 4
-      for (int p = 0; p < LPG_DOT_PARTS; p++) {
-        found[r][p] = j->x.sums == SUMS_TIMES_ZERO ? sum
-                      : j->x.sums == PAIRS_OF_SUMS ? (vint){0}
-                                                   : multiply_16(sum, load_bytes((const uint8_t *)(g->less + p * V)));
-      }
+      for (int p = 0; p < LPG_DOT_PARTS; p++) found[line][p] = less_zero(j, g, o->sum[line * j->x.units + u], p);
     }
-    add_quads(bits, quads, rows, panel, x, j->x.stride, found);
+    add_quads(bits, quads, rows * lines, panel, x, j->x.stride, found);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
       const float step = o->step[r * j->x.blocks + u * quads / 8];
 #pragma GCC unroll 4
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
-        total[r][p] += __builtin_convertvector(found[r][p], vfloat) * (load(g->scale + p * V) * step);
+        total[r][p] += sum_of_lines(lines, found + r * lines, p) * (load(g->scale + p * V) * step);
       }
       if (o->has_rest && j->x.sums == PAIRS_OF_SUMS) {
         const vint sums = (vint){0} + o->sum[r * j->x.units + u];
@@ -112,21 +122,30 @@ INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const ope
 }
 
 /* The most rows at once that there are so many of, with a loop of its own. Returns how many. */
-INLINE int multiply_some(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
-  int most = LPG_DOT_ROWS;
+INLINE int multiply_some(int bits, int lines, int quads, int rows, const job *j, const operands *o,
+                         float (*sums)[LPG_TILE_ROWS]) {
+  const int limit = lines == 1 ? LPG_DOT_ROWS : LPG_DOT_LINES / 3;
+  int most = limit;
   while (most > rows) most /= 2;
+#define CASE(n) multiply_rows(bits, lines, quads, (n) < limit ? (n) : limit, j, o, sums)
   switch (most) {
-    case 8: multiply_rows(bits, quads, LPG_DOT_ROWS, j, o, sums); break;
-    case 4: multiply_rows(bits, quads, LPG_DOT_ROWS < 4 ? LPG_DOT_ROWS : 4, j, o, sums); break;
-    case 2: multiply_rows(bits, quads, LPG_DOT_ROWS < 2 ? LPG_DOT_ROWS : 2, j, o, sums); break;
-    default: multiply_rows(bits, quads, 1, j, o, sums); break;
+    case 8: CASE(8); break;
+    case 4: CASE(4); break;
+    case 2: CASE(2); break;
+    default: CASE(1); break;
   }
+#undef CASE
   return most;
 }
 
 INLINE int multiply_units(int bits, int quads, int rows, const job *j, const operands *o,
                           float (*sums)[LPG_TILE_ROWS]) {
-  return quads == 8 ? multiply_some(bits, 8, rows, j, o, sums) : multiply_some(bits, 4, rows, j, o, sums);
+  switch (j->x.lines + quads) {
+    case 1 + 8: return multiply_some(bits, 1, 8, rows, j, o, sums);
+    case 1 + 4: return multiply_some(bits, 1, 4, rows, j, o, sums);
+    case 3 + 8: return multiply_some(bits, 3, 8, rows, j, o, sums);
+    default: return multiply_some(bits, 3, 4, rows, j, o, sums);
+  }
 }
 
 static int multiply(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
@@ -157,6 +176,29 @@ static void multiply_fp64(const job *j, int64_t m, int64_t row_tile, int64_t k, 
     const int64_t row = row_tile * LPG_TILE_ROWS + lpg_slot_row(slot);
     lpg_weight_row(j->from.packed, call->section, row, k, columns, (float)factor_of(j, row), s->row);
     for (int64_t i = 0; i < columns; i++) sums[slot] += (double)s->x[i] * s->row[i];
+  }
+}
+
+/* ---- what the digits of X do not hold ---- */
+
+/* sums += those elements of a row of X, by a chunk. */
+static void multiply_apart(const job *j, int64_t m, int64_t k, const operands *o, float *sums) {
+  const lpg_call *call = &j->call;
+  const uint32_t *some = j->x.some + m * j->x.blocks + k / LPG_DOT_BLOCK;
+  for (int at = 0; at < o->units * j->unit; at++) {
+    if (!(some[at / LPG_DOT_BLOCK] >> at % LPG_DOT_BLOCK & 1u)) continue;
+    const int64_t column = k + at / LPG_DOT_BLOCK * LPG_DOT_BLOCK + column_of_block(at % LPG_DOT_BLOCK);
+    const float x = lpg_load(call->problem.x_type, call->x, (j->first + m) * call->ldx + column);
+    const dot_group *g = o->group[at / j->unit];
+    for (int p = 0; p < LPG_DOT_PARTS; p++) {
+      const vuint quad = (vuint)load_bytes(o->panel + at / 4 * LPG_DOT_QUAD + p * 4 * V);
+      vint byte = (vint)(quad >> (uint32_t)(at % 4 * 8) & 255u);
+      if (j->x.sums == SUMS) byte += load_bytes((const uint8_t *)(g->less + p * V)) << 16 >> 16;
+      if (j->x.sums == SUMS_TIMES_ZERO) byte += j->x.less;
+      vfloat w = __builtin_convertvector(byte, vfloat) * load(g->scale + p * V);
+      if (o->has_rest) w += load(g->rest + p * V);
+      store(sums + p * V, load(sums + p * V) + w * x);
+    }
   }
 }
 
@@ -244,20 +286,23 @@ static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int ti
   const int fits = load_chunk(j, row_tile, k, units, s);
   operands o = {.panel = s->panel, .group = s->of_unit, .units = units, .has_rest = j->groups.has_rest};
   for (int64_t m = 0; m < j->rows; m++) {
-    if (!fits || j->x.kept[m * j->x.chunks + chunk]) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
+    if (!fits || j->x.kept[m * j->x.chunks + chunk] == KEPT_ALL) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
   }
   for (int64_t m = 0; fits && m < j->rows;) {
     int rows = 0; /* without those */
-    while (m + rows < j->rows && rows < LPG_DOT_ROWS && !j->x.kept[(m + rows) * j->x.chunks + chunk]) rows++;
+    while (m + rows < j->rows && rows < LPG_DOT_ROWS && j->x.kept[(m + rows) * j->x.chunks + chunk] != KEPT_ALL) rows++;
     if (rows == 0) {
       m++;
       continue;
     }
-    o.x = j->x.bytes + m * j->x.stride + k;
+    o.x = j->x.bytes + m * j->x.lines * j->x.stride + k;
     o.step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
-    o.sum = j->x.sum + m * j->x.units + k / j->unit;
+    o.sum = j->x.sum + m * j->x.lines * j->x.units + k / j->unit;
     o.all = j->x.all + m * j->x.units + k / j->unit;
-    m += multiply(j->groups.bytes.bits, j->unit / 4, rows, j, &o, &s->sums[tile][m]);
+    rows = multiply(j->groups.bytes.bits, j->unit / 4, rows, j, &o, &s->sums[tile][m]);
+    for (; rows > 0; rows--, m++) {
+      if (j->x.kept[m * j->x.chunks + chunk] == KEPT_SOME) multiply_apart(j, m, k, &o, s->sums[tile][m]);
+    }
   }
 }
 
@@ -316,7 +361,8 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   j.groups = describe_dot_groups(&j.from, &bytes);
   const int has_small = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK;
   j.unit = has_small && !j.groups.folds ? LPG_STEP_K : LPG_DOT_BLOCK;
-  j.x = shape_of_x(packed->desc.k, j.unit);
+  const int is_rounded = call->problem.level == LPGEMM_LEVEL_FAST || lpg_is_bytes(call->problem.x_type);
+  j.x = shape_of_x(packed->desc.k, j.unit, is_rounded ? 1 : 3);
   j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
   j.x.less = -(int32_t)j.groups.near;
   int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);

@@ -1,7 +1,8 @@
 /* Products of bytes for each instruction set: what dot.c needs beyond the vectors of gcc and clang. Part of dot.c.
  *
  * A quad is four columns: a vector of the panel has, for V rows of W, four unsigned bytes each, and a row of X the four
- * signed bytes that meet them. A row tile is LPG_DOT_PARTS such vectors. */
+ * signed bytes that meet them. A row tile is LPG_DOT_PARTS such vectors. LPG_DOT_ROWS and LPG_DOT_LINES are how many
+ * rows of X, and how many lines of bytes (a row has one or several), are multiplied at once at most. */
 #ifndef LPG_CPU_DOT_OPS_H
 #define LPG_CPU_DOT_OPS_H
 
@@ -24,7 +25,7 @@ INLINE vint load_bytes(const uint8_t *p) {
 
 #if defined(__AVX512VNNI__)
 #define LPG_DOT_NO_CLASSES /* the instruction adds up in 32 bits, whatever the width of the weights */
-enum { LPG_DOT_ROWS = 8 };
+enum { LPG_DOT_ROWS = 8, LPG_DOT_LINES = 12 };
 
 /* sums[row][part] += over `quads` quads. */
 INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const int8_t *x, int64_t stride,
@@ -33,7 +34,7 @@ INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const
 #pragma GCC unroll 8
   for (int q = 0; q < quads; q++) {
     const __m512i w = _mm512_load_si512(panel + q * 64);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int r = 0; r < rows; r++) {
       sums[r][0] = (vint)_mm512_dpbusd_epi32((__m512i)sums[r][0], w, (__m512i)spread(x + r * stride + 4 * q));
     }
@@ -49,9 +50,9 @@ INLINE vuint look_up(const uint8_t table[16], vuint codes) {
 }
 
 #elif defined(__AVX2__)
-enum { LPG_DOT_ROWS = 4 };
+enum { LPG_DOT_ROWS = 4, LPG_DOT_LINES = 4 };
 
-/* VPMADDUBSW adds two products in 16 bits, which hold so many of these sums: 2 (2^bits - 1) 127 each. 8 bits are two
+/* VPMADDUBSW adds two products in 16 bits, which hold so many of these sums: 2 (2^bits - 1) 128 each. 8 bits are two
  * nibbles, the upper one times 16. */
 INLINE int sums_of_16_bits(int bits) { return bits == 7 ? 1 : bits == 6 ? 2 : bits == 5 ? 4 : 8; }
 
@@ -104,7 +105,7 @@ INLINE vuint look_up(const uint8_t table[16], vuint codes) {
 
 #else
 #define LPG_DOT_NO_CLASSES
-enum { LPG_DOT_ROWS = 1 };
+enum { LPG_DOT_ROWS = 1, LPG_DOT_LINES = 3 };
 
 INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const int8_t *x, int64_t stride,
                       vint sums[][LPG_DOT_PARTS]) {

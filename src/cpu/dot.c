@@ -19,7 +19,7 @@
 enum {
   MOST_ROWS = 256, /* of X at a time */
   TASK_TILES = 4,
-  FEW_ROWS = 16, /* so few are read again for every tile */
+  FEW_LINES = 16, /* of X: so few are read again for every tile */
   MOST_UNITS = LPG_DOT_K / LPG_STEP_K,
   AHEAD = 8192 /* bytes of codes that are asked for before their time */
 };
@@ -181,23 +181,29 @@ static void multiply_fp64(const job *j, int64_t m, int64_t row_tile, int64_t k, 
 
 /* ---- what the digits of X do not hold ---- */
 
+/* sums += x times the weights whose bytes are at a place of a chunk. */
+static void add_product(const job *j, float x, int place, const operands *o, float *sums) {
+  const dot_group *g = o->group[place / j->unit];
+  for (int p = 0; p < LPG_DOT_PARTS; p++) {
+    const vuint quad = (vuint)load_bytes(o->panel + place / 4 * LPG_DOT_QUAD + p * 4 * V);
+    vint byte = (vint)(quad >> (uint32_t)(place % 4 * 8) & 255u);
+    if (j->x.sums == SUMS) byte += load_bytes((const uint8_t *)(g->less + p * V)) << 16 >> 16;
+    if (j->x.sums == SUMS_TIMES_ZERO) byte += j->x.less;
+    vfloat w = __builtin_convertvector(byte, vfloat) * load(g->scale + p * V);
+    if (o->has_rest) w += load(g->rest + p * V);
+    store(sums + p * V, load(sums + p * V) + w * x);
+  }
+}
+
 /* sums += those elements of a row of X, by a chunk. */
 static void multiply_apart(const job *j, int64_t m, int64_t k, const operands *o, float *sums) {
   const lpg_call *call = &j->call;
   const uint32_t *some = j->x.some + m * j->x.blocks + k / LPG_DOT_BLOCK;
-  for (int at = 0; at < o->units * j->unit; at++) {
-    if (!(some[at / LPG_DOT_BLOCK] >> at % LPG_DOT_BLOCK & 1u)) continue;
-    const int64_t column = k + at / LPG_DOT_BLOCK * LPG_DOT_BLOCK + column_of_block(at % LPG_DOT_BLOCK);
-    const float x = lpg_load(call->problem.x_type, call->x, (j->first + m) * call->ldx + column);
-    const dot_group *g = o->group[at / j->unit];
-    for (int p = 0; p < LPG_DOT_PARTS; p++) {
-      const vuint quad = (vuint)load_bytes(o->panel + at / 4 * LPG_DOT_QUAD + p * 4 * V);
-      vint byte = (vint)(quad >> (uint32_t)(at % 4 * 8) & 255u);
-      if (j->x.sums == SUMS) byte += load_bytes((const uint8_t *)(g->less + p * V)) << 16 >> 16;
-      if (j->x.sums == SUMS_TIMES_ZERO) byte += j->x.less;
-      vfloat w = __builtin_convertvector(byte, vfloat) * load(g->scale + p * V);
-      if (o->has_rest) w += load(g->rest + p * V);
-      store(sums + p * V, load(sums + p * V) + w * x);
+  for (int first = 0; first < o->units * j->unit; first += LPG_DOT_BLOCK) {
+    for (uint32_t left = some[first / LPG_DOT_BLOCK]; left != 0; left &= left - 1) {
+      const int place = __builtin_ctz(left);
+      const int64_t at = (j->first + m) * call->ldx + k + first + column_of_block(place);
+      add_product(j, lpg_load(call->problem.x_type, call->x, at), first + place, o, sums);
     }
   }
 }
@@ -333,8 +339,8 @@ static void run_task(void *context, int64_t index, void *memory) {
     memset(s->kept[cleared], 0, (size_t)j->rows * sizeof s->kept[0][0]);
   } while (++cleared < tiles);
   for (int64_t i = 0; i < tiles * chunks; i++) { /* of few rows W is read as it lies, of many X stays in the cache */
-    const int tile = (int)(j->rows <= FEW_ROWS ? i / chunks : i % tiles);
-    multiply_chunk(j, first + tile, j->rows <= FEW_ROWS ? i % chunks : i / tiles, tile, s);
+    const int tile = (int)(j->rows * j->x.lines <= FEW_LINES ? i / chunks : i % tiles);
+    multiply_chunk(j, first + tile, j->rows * j->x.lines <= FEW_LINES ? i % chunks : i / tiles, tile, s);
   }
   for (int i = 0; i < tiles; i++) finish_tile(j, first + i, i, s);
 }

@@ -28,6 +28,7 @@ typedef struct scratch {
   _Alignas(64) uint8_t panel[LPG_DOT_PANEL];
   uint32_t words[LPG_MAX_WORDS];
   dot_group group[MOST_UNITS];
+  _Alignas(64) dot_values values[LPG_SECTIONS];
   _Alignas(64) uint32_t folds[MOST_UNITS][LPG_TILE_ROWS];
   const dot_group *of_unit[MOST_UNITS];
   _Alignas(64) float sums[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS];
@@ -155,6 +156,7 @@ static int multiply(int bits, int quads, int rows, const job *j, const operands 
     case 6: return multiply_units(6, quads, rows, j, o, sums);
     case 7: return multiply_units(7, quads, rows, j, o, sums);
     case 8: return multiply_units(8, quads, rows, j, o, sums);
+    case LPG_DOT_CENTERED: return multiply_units(LPG_DOT_CENTERED, quads, rows, j, o, sums);
     default: break;
   }
 #else
@@ -237,11 +239,29 @@ static int load_groups(const job *j, int64_t row_tile, int64_t k, int units, scr
   const lpg_packed *packed = j->from.packed;
   const dot_sections from = dot_sections_of(&j->groups, row_tile);
   group_at at = find_group(packed, k);
-  dot_group *g = s->group;
-  vint bad = load_dot_group(&j->groups, &from, at.group, at.super, g);
+  const int64_t group = at.group, super = at.super;
+  int super_of[MOST_UNITS] = {0}, groups = 1;
   for (int u = 0; u < units; u++) {
-    if (go_to(packed, k + u * j->unit, &at)) bad |= load_dot_group(&j->groups, &from, at.group, at.super, ++g);
-    s->of_unit[u] = g;
+    if (go_to(packed, k + u * j->unit, &at)) super_of[groups++] = (int)(at.super - super);
+    s->of_unit[u] = &s->group[groups - 1];
+  }
+  const int supers = super_of[groups - 1] + 1;
+  if (from.scales) load_values(&j->groups, LPG_SECTION_SCALES, from.scales, group, groups, s->values[LPG_SECTION_SCALES]);
+  if (from.zeros) load_values(&j->groups, LPG_SECTION_ZEROS, from.zeros, group, groups, s->values[LPG_SECTION_ZEROS]);
+  if (from.supers) {
+    load_values(&j->groups, LPG_SECTION_SUPER_SCALES, from.supers, super, supers, s->values[LPG_SECTION_SUPER_SCALES]);
+  }
+  if (from.super_zeros) {
+    load_values(&j->groups, LPG_SECTION_SUPER_ZEROS, from.super_zeros, super, supers,
+                s->values[LPG_SECTION_SUPER_ZEROS]);
+  }
+  vint bad = {0};
+  for (int i = 0; i < groups; i++) {
+    const dot_numbers numbers = {from.scales ? s->values[LPG_SECTION_SCALES][i] : NULL,
+                                 from.supers ? s->values[LPG_SECTION_SUPER_SCALES][super_of[i]] : NULL,
+                                 from.zeros ? s->values[LPG_SECTION_ZEROS][i] : NULL,
+                                 from.super_zeros ? s->values[LPG_SECTION_SUPER_ZEROS][super_of[i]] : NULL};
+    bad |= make_dot_group(&j->groups, &numbers, &s->group[i]);
   }
   for (int i = 0; i < V; i++) {
     if (bad[i]) return 0;
@@ -364,13 +384,13 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   if (m == 0 || packed->desc.n == 0 || !lpg_find_bytes(&packed->desc, &bytes)) return LPGEMM_SUCCESS;
   j.call.row_scales = NULL;
   fill_tables(&j.call, &j.from);
-  j.groups = describe_dot_groups(&j.from, &bytes);
+  const int is_byte = lpg_is_bytes(call->problem.x_type), is_rounded = call->problem.level == LPGEMM_LEVEL_FAST;
+  j.groups = describe_dot_groups(&j.from, &bytes, is_rounded && !is_byte);
   const int has_small = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK;
   j.unit = has_small && !j.groups.folds ? LPG_STEP_K : LPG_DOT_BLOCK;
-  const int is_rounded = call->problem.level == LPGEMM_LEVEL_FAST || lpg_is_bytes(call->problem.x_type);
-  j.x = shape_of_x(packed->desc.k, j.unit, is_rounded ? 1 : 3);
+  j.x = shape_of_x(packed->desc.k, j.unit, is_rounded || is_byte ? 1 : 3);
   j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
-  j.x.less = -(int32_t)j.groups.near;
+  j.x.less = j.groups.center - (int32_t)j.groups.near;
   int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);
   if (most > MOST_ROWS) most = MOST_ROWS;
   for (; j.first < m; j.first += j.rows) {

@@ -29,7 +29,7 @@ typedef struct scratch {
   uint32_t words[LPG_MAX_WORDS];
   dot_group group[MOST_UNITS];
   _Alignas(64) dot_values values[LPG_SECTIONS];
-  _Alignas(64) uint32_t folds[MOST_UNITS][LPG_TILE_ROWS];
+  _Alignas(64) dot_codes codes[2]; /* of scales, and of minima, where bytes are multiplied by the former */
   const dot_group *of_unit[MOST_UNITS];
   _Alignas(64) float sums[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS];
   double kept[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
@@ -44,7 +44,9 @@ typedef struct job {
   const float *row_scales;
   dot_groups groups;
   dot_x x;
-  int unit;            /* columns */
+  dot_pattern pattern; /* of whole chunks; without has_pattern each has its own */
+  int has_pattern;
+  int unit; /* columns */
   int64_t first, rows; /* of X, that are in bytes */
 } job;
 
@@ -212,76 +214,54 @@ static void multiply_apart(const job *j, int64_t m, int64_t k, const operands *o
 
 /* ---- a task ---- */
 
-/* Where a column is on the axes of groups. */
-typedef struct group_at {
-  int64_t group, super, group_end, super_end;
-} group_at;
-
-static group_at find_group(const lpg_packed *packed, int64_t k) {
-  const int64_t group = k / packed->group.k, super = k / packed->super.k;
-  return (group_at){group, super, (group + 1) * packed->group.k, (super + 1) * packed->super.k};
-}
-
-/* To a column of the same group or of the next one. Whether it is the next. */
-INLINE int go_to(const lpg_packed *packed, int64_t k, group_at *at) {
-  if (k < at->group_end) return 0;
-  at->group++;
-  at->group_end += packed->group.k;
-  if (k >= at->super_end) {
-    at->super++;
-    at->super_end += packed->super.k;
-  }
-  return 1;
-}
-
 /* Groups of the units of a chunk of a tile; 0: fp32 may not hold them. */
-static int load_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+static int load_groups(const job *j, const dot_pattern *p, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const dot_sections from = dot_sections_of(&j->groups, row_tile);
-  group_at at = find_group(packed, k);
-  const int64_t group = at.group, super = at.super;
-  int super_of[MOST_UNITS] = {0}, groups = 1;
-  for (int u = 0; u < units; u++) {
-    if (go_to(packed, k + u * j->unit, &at)) super_of[groups++] = (int)(at.super - super);
-    s->of_unit[u] = &s->group[groups - 1];
-  }
-  const int supers = super_of[groups - 1] + 1;
-  if (from.scales) load_values(&j->groups, LPG_SECTION_SCALES, from.scales, group, groups, s->values[LPG_SECTION_SCALES]);
-  if (from.zeros) load_values(&j->groups, LPG_SECTION_ZEROS, from.zeros, group, groups, s->values[LPG_SECTION_ZEROS]);
-  if (from.supers) {
-    load_values(&j->groups, LPG_SECTION_SUPER_SCALES, from.supers, super, supers, s->values[LPG_SECTION_SUPER_SCALES]);
-  }
+  const int64_t group = index_on(&packed->group, k), super = index_on(&packed->super, k);
+  float(*scales)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SCALES], (*zeros)[LPG_TILE_ROWS] = s->values[LPG_SECTION_ZEROS];
+  float(*supers)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SUPER_SCALES];
+  float(*super_zeros)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SUPER_ZEROS];
+  if (from.scales) load_values(&j->groups, LPG_SECTION_SCALES, from.scales, group, p->groups, scales);
+  if (from.supers) load_values(&j->groups, LPG_SECTION_SUPER_SCALES, from.supers, super, p->supers, supers);
+  if (from.zeros) load_values(&j->groups, LPG_SECTION_ZEROS, from.zeros, group, p->groups, zeros);
   if (from.super_zeros) {
-    load_values(&j->groups, LPG_SECTION_SUPER_ZEROS, from.super_zeros, super, supers,
-                s->values[LPG_SECTION_SUPER_ZEROS]);
+    load_values(&j->groups, LPG_SECTION_SUPER_ZEROS, from.super_zeros, super, p->supers, super_zeros);
   }
   vint bad = {0};
-  for (int i = 0; i < groups; i++) {
-    const dot_numbers numbers = {from.scales ? s->values[LPG_SECTION_SCALES][i] : NULL,
-                                 from.supers ? s->values[LPG_SECTION_SUPER_SCALES][super_of[i]] : NULL,
-                                 from.zeros ? s->values[LPG_SECTION_ZEROS][i] : NULL,
-                                 from.super_zeros ? s->values[LPG_SECTION_SUPER_ZEROS][super_of[i]] : NULL};
+  for (int i = 0; i < p->groups; i++) {
+    const int upper = p->super_of_group[i];
+    const dot_numbers numbers = {from.scales ? scales[i] : NULL, from.supers ? supers[upper] : NULL,
+                                 from.zeros ? zeros[i] : NULL, from.super_zeros ? super_zeros[upper] : NULL};
     bad |= make_dot_group(&j->groups, &numbers, &s->group[i]);
   }
   for (int i = 0; i < V; i++) {
     if (bad[i]) return 0;
   }
+  for (int u = 0; u < units; u++) s->of_unit[u] = &s->group[p->group_of[u * j->unit / LPG_STEP_K]];
   return 1;
 }
 
-/* The same where bytes are multiplied by the codes of their scales; fp32 holds all of them. */
-static void load_folded_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+/* The same where bytes are multiplied by the codes of their scales. The upper scales are fp16 (limits.c): fp32 holds
+ * all of them. */
+static void load_folded_groups(const job *j, const dot_pattern *p, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const dot_sections from = dot_sections_of(&j->groups, row_tile);
-  group_at at = find_group(packed, k);
+  const int64_t group = index_on(&packed->group, k), super = index_on(&packed->super, k);
+  float(*scales)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SUPER_SCALES];
+  float(*rests)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SUPER_ZEROS];
+  load_codes(&j->groups, LPG_SECTION_SCALES, from.scales, group, p->groups, 0x00010001u, s->codes[0]);
+  load_values(&j->groups, LPG_SECTION_SUPER_SCALES, from.supers, super, p->supers, scales);
+  spread_codes(p, units, s->codes[0]);
+  if (from.zeros) {
+    load_codes(&j->groups, LPG_SECTION_ZEROS, from.zeros, group, p->groups, 1, s->codes[1]);
+    load_values(&j->groups, LPG_SECTION_SUPER_ZEROS, from.super_zeros, super, p->supers, rests);
+    spread_codes(p, units, s->codes[1]);
+  }
   for (int u = 0; u < units; u++) {
-    int64_t groups[2];
-    for (int half = 0; half < 2; half++) {
-      (void)go_to(packed, k + u * LPG_DOT_BLOCK + half * LPG_STEP_K, &at);
-      groups[half] = at.group;
-      load_folds(&j->groups, &from, groups[half], s->folds[2 * u + half]);
-    }
-    load_folded_group(&j->groups, &from, groups, at.super, &s->group[u]);
+    const int upper = p->super_of[2 * u];
+    make_folded_group(scales[upper], from.zeros ? rests[upper] : NULL,
+                      (const uint32_t(*)[LPG_TILE_ROWS])s->codes[1] + 2 * u, &s->group[u]);
     s->of_unit[u] = &s->group[u];
   }
 }
@@ -290,16 +270,20 @@ static void load_folded_groups(const job *j, int64_t row_tile, int64_t k, int un
 static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const int bits = packed->bits, tile_k = lpg_tile_k(bits), folds = j->groups.folds;
+  const int has_pattern = j->has_pattern && units * j->unit == LPG_DOT_K;
+  dot_pattern own;
+  if (!has_pattern) own = find_pattern(packed, k, units * j->unit);
+  const dot_pattern *pattern = has_pattern ? &j->pattern : &own;
   if (folds) {
-    load_folded_groups(j, row_tile, k, units, s);
-  } else if (!load_groups(j, row_tile, k, units, s)) {
+    load_folded_groups(j, pattern, row_tile, k, units, s);
+  } else if (!load_groups(j, pattern, row_tile, k, units, s)) {
     return 0;
   }
   for (int i = 0; i < units * j->unit; i += tile_k) {
     const uint8_t *tile =
         j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
     const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table : NULL,
-                               folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->folds + i / LPG_STEP_K : NULL};
+                               folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0] + i / LPG_STEP_K : NULL};
     for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + AHEAD + line, 0, 3);
     make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
   }
@@ -390,6 +374,8 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   j.unit = has_small && !j.groups.folds ? LPG_STEP_K : LPG_DOT_BLOCK;
   j.x = shape_of_x(packed->desc.k, j.unit, is_rounded || is_byte ? 1 : 3);
   j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
+  j.has_pattern = has_pattern(&packed->group) && has_pattern(&packed->super);
+  if (j.has_pattern) j.pattern = find_pattern(packed, 0, LPG_DOT_K);
   j.x.less = j.groups.center - (int32_t)j.groups.near;
   int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);
   if (most > MOST_ROWS) most = MOST_ROWS;

@@ -18,15 +18,17 @@ typedef struct dot_group {
   _Alignas(64) int32_t less[LPG_TILE_ROWS]; /* the negative of the zero, as 16 bits; or two codes of minima */
 } dot_group;
 
-/* Values of a section for the groups of a chunk. */
+/* Values or codes of a section for the groups of a chunk. */
 typedef float dot_values[LPG_DOT_GROUPS][LPG_TILE_ROWS];
+typedef uint32_t dot_codes[LPG_DOT_GROUPS][LPG_TILE_ROWS];
 
 /* What the groups of a call have in common. */
 typedef struct dot_groups {
   const unpacker *from;
   lpg_dot_bytes bytes;
-  lpgemm_dtype_t type[LPG_SECTIONS]; /* of the values of each section, and bytes of 16 */
+  lpgemm_dtype_t type[LPG_SECTIONS]; /* of the values of each section, bytes of 16, and of all of a row tile */
   int slot_bytes[LPG_SECTIONS];
+  int64_t tile_bytes[LPG_SECTIONS];
   int folds;          /* bytes are multiplied by the codes of their scales: see may_fold() */
   int one_zero;       /* all weights have one */
   int leaves_minimum; /* on the sums as it is, which FAST allows: the zero of all is that of the bytes */
@@ -34,6 +36,36 @@ typedef struct dot_groups {
   int center;       /* what is taken off bytes before they are multiplied: 0, or 128 */
   float near, left; /* the zero of all groups, and the value that a byte of it has: the rest by the scale */
 } dot_groups;
+
+/* Which groups the steps of 16 columns of a chunk are of, counted from those of its first column. */
+typedef struct dot_pattern {
+  int groups, supers;
+  uint8_t group_of[LPG_DOT_GROUPS], super_of_group[LPG_DOT_GROUPS], super_of[LPG_DOT_GROUPS];
+} dot_pattern;
+
+/* K is so small that 32 bits hold it: their division is fast. */
+INLINE int64_t index_on(const lpg_axis *axis, int64_t k) {
+  return axis->count == 1 ? 0 : (int64_t)((uint32_t)k / (uint32_t)axis->k);
+}
+
+static dot_pattern find_pattern(const lpg_packed *packed, int64_t k, int columns) {
+  dot_pattern p = {0};
+  const int64_t group = index_on(&packed->group, k), super = index_on(&packed->super, k);
+  for (int step = 0; step < columns / LPG_STEP_K; step++) {
+    const int64_t at = k + step * LPG_STEP_K;
+    p.group_of[step] = (uint8_t)(index_on(&packed->group, at) - group);
+    p.super_of[step] = (uint8_t)(index_on(&packed->super, at) - super);
+    p.super_of_group[p.group_of[step]] = p.super_of[step];
+    p.groups = p.group_of[step] + 1;
+    p.supers = p.super_of[step] + 1;
+  }
+  return p;
+}
+
+/* Whether all whole chunks have the pattern of the first one. */
+static int has_pattern(const lpg_axis *axis) {
+  return axis->count == 1 || LPG_DOT_K % axis->k == 0 || axis->k % LPG_DOT_K == 0;
+}
 
 /* The integer zero next to a real one. */
 INLINE vfloat nearest_zero(vfloat zero) {
@@ -78,8 +110,10 @@ static dot_groups describe_dot_groups(const unpacker *u, const lpg_dot_bytes *by
   all.has_rest = !(all.one_zero && all.left == 0.0f) && !has_integers;
   for (int id = 0; id < LPG_SECTIONS; id++) {
     all.type[id] = lpg_section_type(d, (lpg_section_id)id);
-    all.slot_bytes[id] = all.type[id] ? lpg_slot_bytes(all.type[id]) : 0;
     all.may_be_bad |= !is_narrow(all.type[id]);
+    if (!all.type[id]) continue;
+    all.slot_bytes[id] = lpg_slot_bytes(all.type[id]);
+    all.tile_bytes[id] = lpg_section_axis(u->packed, (lpg_section_id)id)->padded * all.slot_bytes[id];
   }
   all.folds = may_fold(&all);
   while (all.folds && largest_folded(u->packed) >> all.bytes.bits) all.bytes.bits++;
@@ -96,10 +130,7 @@ typedef struct dot_sections {
 } dot_sections;
 
 static const uint8_t *section_of(const dot_groups *all, lpg_section_id id, int64_t scale_tile) {
-  const unpacker *u = all->from;
-  return all->type[id]
-             ? u->call->section[id] + scale_tile * lpg_section_axis(u->packed, id)->padded * all->slot_bytes[id]
-             : NULL;
+  return all->type[id] ? all->from->call->section[id] + scale_tile * all->tile_bytes[id] : NULL;
 }
 
 static dot_sections dot_sections_of(const dot_groups *all, int64_t row_tile) {
@@ -186,35 +217,48 @@ INLINE vint make_dot_group(const dot_groups *all, const dot_numbers *from, dot_g
   return bad;
 }
 
-/* V codes of UINT(4), (6) or (8). */
-INLINE vuint load_codes(const dot_groups *all, lpg_section_id id, const uint8_t *section, int64_t group, int first) {
-  const uint8_t *at = section + group * all->slot_bytes[id];
-  return all->type[id] == LPGEMM_UINT(4) ? nibbles_to_words(at + first / 2) : bytes_to_words(at + first);
-}
+/* ---- bytes that are multiplied by the codes of their scales ---- */
 
-/* The codes of the scales of a group, for bytes to be multiplied by. */
-INLINE void load_folds(const dot_groups *all, const dot_sections *from, int64_t group, uint32_t *folds) {
+INLINE void load_code_run(int is_nibble, const uint8_t *at, int bytes, int count, uint32_t factor, dot_codes codes) {
+  for (int i = 0; i < count; i++, at += bytes) {
 #pragma GCC unroll 4
-  for (int first = 0; first < LPG_TILE_ROWS; first += V) {
-    const vuint codes = load_codes(all, LPG_SECTION_SCALES, from->scales, group, first) * 0x00010001u;
-    memcpy(folds + first, &codes, sizeof codes);
+    for (int first = 0; first < LPG_TILE_ROWS; first += V) {
+      const vuint words = (is_nibble ? nibbles_to_words(at + first / 2) : bytes_to_words(at + first)) * factor;
+      memcpy(codes[i] + first, &words, sizeof words);
+    }
   }
 }
 
-/* What is left for the bytes of two groups. The upper scales are fp16 (limits.c), which fp32 holds. */
-INLINE void load_folded_group(const dot_groups *all, const dot_sections *from, const int64_t groups[2], int64_t super,
+/* Codes of UINT(4), (6) or (8) of `count` groups, from one on, times a factor. */
+static void load_codes(const dot_groups *all, lpg_section_id id, const uint8_t *section, int64_t group, int count,
+                       uint32_t factor, dot_codes codes) {
+  const int bytes = all->slot_bytes[id];
+  const uint8_t *at = section + group * bytes;
+  if (all->type[id] == LPGEMM_UINT(4)) {
+    load_code_run(1, at, bytes, count, factor, codes);
+  } else {
+    load_code_run(0, at, bytes, count, factor, codes);
+  }
+}
+
+/* From the codes of groups to those of the steps of 16 columns of so many units, in place. */
+INLINE void spread_codes(const dot_pattern *p, int units, dot_codes codes) {
+  for (int step = 2 * units - 1; p->groups < 2 * units && step > 0; step--) {
+    memcpy(codes[step], codes[p->group_of[step]], sizeof codes[0]); /* of one no later */
+  }
+}
+
+/* What is left for the bytes of two steps: the upper scales, and those of minima with their codes; NULL: there are
+ * none. */
+INLINE void make_folded_group(const float *scale, const float *rest, const uint32_t (*codes)[LPG_TILE_ROWS],
                               dot_group *g) {
-  const float *unused = NULL;
-  const uint8_t *super_scale = from->supers + super * all->slot_bytes[LPG_SECTION_SUPER_SCALES];
 #pragma GCC unroll 4
   for (int first = 0; first < LPG_TILE_ROWS; first += V) {
-    store(g->scale + first, load_slots(LPGEMM_F16, super_scale, first, unused));
-    if (all->one_zero) continue;
-    const uint8_t *super_zero = from->super_zeros + super * all->slot_bytes[LPG_SECTION_SUPER_ZEROS];
-    store(g->rest + first, load_slots(LPGEMM_F16, super_zero, first, unused));
-    const vuint codes = load_codes(all, LPG_SECTION_ZEROS, from->zeros, groups[0], first) |
-                        load_codes(all, LPG_SECTION_ZEROS, from->zeros, groups[1], first) << 16;
-    memcpy(g->less + first, &codes, sizeof codes);
+    store(g->scale + first, load(scale + first));
+    if (!rest) continue;
+    store(g->rest + first, load(rest + first));
+    const vuint both = load_words(codes[0] + first) | load_words(codes[1] + first) << 16;
+    memcpy(g->less + first, &both, sizeof both);
   }
 }
 

@@ -1,8 +1,7 @@
 /* The kernels that multiply bytes, by the levels FAST and EXACT.
  *
- *   dot/KERNEL/TYPE   types, groups, zeros, kinds of X and numbers of rows, within the bound of EXACT and, by FAST, what
- *                     rounding X to 8 bits, with a scale for 32 columns, may move: half a step, a 127th of the largest,
- *                     by |w|
+ *   dot/KERNEL/TYPE   types, groups, zeros, kinds of X and numbers of rows, within the bound of EXACT and, by FAST,
+ * what rounding X to 8 bits, with a scale for 32 columns, may move: half a step, a 127th of the largest, by |w|
  *   dot/two_levels    codes of scales that are multiplied into the bytes of weights, and those that are not; with X of
  *                     8 bits as well, where minima are not left on the sums
  *   dot/scales        types of scales and zeros

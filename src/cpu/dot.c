@@ -46,7 +46,7 @@ typedef struct job {
   dot_x x;
   dot_pattern pattern; /* of whole chunks; without has_pattern each has its own */
   int has_pattern;
-  int unit; /* columns */
+  int unit;            /* columns */
   int64_t first, rows; /* of X, that are in bytes */
 } job;
 

@@ -140,10 +140,10 @@ static void make_sums(const dot_x *x, int64_t to) {
       for (int c = 0; c < LPG_STEP_K; c++) half[0] += bytes[c];
       for (int c = LPG_STEP_K; c < unit; c++) half[1] += bytes[c];
       const int32_t sum = half[0] + half[1];
-      x->sum[(to * x->lines + line) * x->units + i] =
-          x->sums == SUMS            ? sum & 0xffff
-          : x->sums == PAIRS_OF_SUMS ? (half[0] & 0xffff) | (int32_t)((uint32_t)half[1] << 16)
-                                     : sum * x->less;
+      x->sum[(to * x->lines + line) * x->units + i] = x->sums == SUMS ? sum & 0xffff
+                                                      : x->sums == PAIRS_OF_SUMS
+                                                          ? (half[0] & 0xffff) | (int32_t)((uint32_t)half[1] << 16)
+                                                          : sum * x->less;
       of_row = of_row * 256 + sum;
     }
     x->all[to * x->units + i] = (float)of_row * x->step[to * x->blocks + i * unit / LPG_DOT_BLOCK];

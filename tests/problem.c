@@ -101,7 +101,6 @@ void problem_suit(problem_spec *spec, const char *kernel) {
     if (spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
   }
   if (strcmp(x, "bf16") == 0) spec->x_type = LPGEMM_BF16;
-  if (strncmp(family, "dot", 3) == 0) spec->x_type = LPGEMM_I8; /* other X by the level FAST */
 }
 
 int problem_takes_any_x(const char *kernel) {

@@ -1,11 +1,15 @@
-/* The kernels that multiply bytes, by the level FAST; test_gemm.c runs them on X of 8 bits.
+/* The kernels that multiply bytes, by the levels FAST and EXACT.
  *
- *   dot/KERNEL/TYPE   types, groups, zeros, kinds of X and numbers of rows, within the bound of EXACT and what rounding
- *                     X to 8 bits, with a scale for 32 columns, may move: half a step, a 127th of the largest, by |w|
+ *   dot/KERNEL/TYPE   types, groups, zeros, kinds of X and numbers of rows, within the bound of EXACT and, by FAST,
+ * what rounding X to 8 bits, with a scale for 32 columns, may move: half a step, a 127th of the largest, by |w|
  *   dot/two_levels    codes of scales that are multiplied into the bytes of weights, and those that are not; with X of
- * 8 bits as well, where minima are not left on the sums dot/scales        types of scales and zeros dot/range         X
- * and scales that fp32 does not hold together, Inf and NaN in X dot/threads       the same bits with any number of
- * threads */
+ *                     8 bits as well, where minima are not left on the sums
+ *   dot/scales        types of scales and zeros
+ *   dot/range         X and scales that fp32 does not hold together, Inf and NaN in X
+ *   dot/threads       the same bits with any number of threads
+ *   dot/apart         X of all magnitudes in one block, and blocks of zeros, which three digits do not hold
+ *   dot/edges         the largest magnitudes of three digits and those beyond, whose sums are exact
+ *   dot/cancel        large X on weights that are zero leaves no error beside small X on others */
 #include <math.h>
 
 #include "compare.h"
@@ -48,16 +52,22 @@ static void add_rounding(problem *p) {
   test_free(w);
 }
 
+/* Y against what is expected of a level, again, and row by row. */
+static void check_level(problem *p, lpgemm_level_t level, const char *kernel) {
+  p->args.level = level;
+  problem_expect(p);
+  if (level == LPGEMM_LEVEL_FAST) add_rounding(p);
+  CHECK_STATUS(problem_run(p, handle, kernel), LPGEMM_SUCCESS);
+  problem_check(p, kernel);
+  problem_check_again(p, handle, kernel);
+  problem_check_alone(p, handle, kernel);
+}
+
 static void check(const problem_spec *s, const char *kernel) {
   problem p;
   if (problem_make(&p, handle, s)) {
-    p.args.level = s->x_type == LPGEMM_I8 ? LPGEMM_LEVEL_EXACT : LPGEMM_LEVEL_FAST;
-    problem_expect(&p);
-    if (s->x_type != LPGEMM_I8) add_rounding(&p);
-    CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
-    problem_check(&p, kernel);
-    problem_check_again(&p, handle, kernel);
-    problem_check_alone(&p, handle, kernel);
+    check_level(&p, LPGEMM_LEVEL_EXACT, kernel);
+    if (s->x_type != LPGEMM_I8) check_level(&p, LPGEMM_LEVEL_FAST, kernel);
   }
   problem_free(&p);
 }
@@ -149,11 +159,8 @@ static void range(const char *kernel) {
     for (int64_t i = 0; i < s.desc.n * 19; i++) scales[i] = i % 3 == 0 ? 60 : 127; /* 2^-67 */
     problem_repack(&p, handle);
     for (int64_t i = 0; i < s.m * p.args.ldx; i++) ((float *)p.x)[i] *= i % 64 < 32 ? 0x1p60f : 1;
-    p.args.level = LPGEMM_LEVEL_FAST;
-    problem_expect(&p);
-    add_rounding(&p);
-    CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
-    problem_check(&p, kernel);
+    check_level(&p, LPGEMM_LEVEL_FAST, kernel);
+    check_level(&p, LPGEMM_LEVEL_EXACT, kernel);
   }
   problem_free(&p);
 }
@@ -165,15 +172,121 @@ static void threads(const char *kernel) {
   problem p;
   if (problem_make(&p, handle, &s)) {
     void *first = test_alloc(problem_y_bytes(&p));
-    p.args.level = LPGEMM_LEVEL_FAST;
-    CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
-    memcpy(first, p.y, problem_y_bytes(&p));
-    CHECK_STATUS(problem_run(&p, many, kernel), LPGEMM_SUCCESS);
-    CHECK(memcmp(first, p.y, problem_y_bytes(&p)) == 0);
+    for (int fast = 0; fast < 2; fast++) {
+      p.args.level = fast ? LPGEMM_LEVEL_FAST : LPGEMM_LEVEL_EXACT;
+      CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
+      memcpy(first, p.y, problem_y_bytes(&p));
+      CHECK_STATUS(problem_run(&p, many, kernel), LPGEMM_SUCCESS);
+      CHECK(memcmp(first, p.y, problem_y_bytes(&p)) == 0);
+    }
     test_free(first);
   }
   problem_free(&p);
   lpgemm_destroy(many);
+}
+
+/* ---- three digits ---- */
+
+/* The level EXACT on an fp32 X of a test's own. */
+static void check_x(problem *p, void (*fill)(float *x, int64_t i), const char *kernel) {
+  for (int64_t i = 0; i < p->args.m * p->args.ldx; i++) fill((float *)p->x + i, i);
+  check_level(p, LPGEMM_LEVEL_EXACT, kernel);
+}
+
+static void of_all_magnitudes(float *x, int64_t i) { *x = ldexpf(i / 32 % 5 == 3 ? 0 : *x, -(int)(i * 7 % 60)); }
+static void of_one_outlier(float *x, int64_t i) { *x *= i % 32 == 9 ? 3000.0f : 1.0f; }
+static void of_tiny_blocks(float *x, int64_t i) { *x = ldexpf(*x, i / 32 % 2 ? -39 : -140); }
+static void of_huge_blocks(float *x, int64_t i) { *x = ldexpf(*x, i % 3 ? 40 : i % 2 ? -100 : -149); }
+
+static void apart(const char *kernel) {
+  if (!test_case("dot/apart/%s", kernel)) return;
+  for (int form = 0; form < 6; form++) {
+    problem_spec s = make_spec(form % 2 ? LPGEMM_UINT(4) : LPGEMM_UINT(2), 7, 40, 300 + 500 * form);
+    s.desc.group_k = form % 3 ? 32 : 16;
+    set_zero(&s.desc, form);
+    problem p;
+    if (problem_make(&p, handle, &s)) {
+      check_x(&p, of_one_outlier, kernel);
+      check_x(&p, of_all_magnitudes, kernel);
+      check_x(&p, of_tiny_blocks, kernel);
+    }
+    problem_free(&p);
+    if (problem_make(&p, handle, &s)) check_x(&p, of_huge_blocks, kernel);
+    problem_free(&p);
+  }
+}
+
+/* Magnitudes next to 0x7f7f7f halves and to powers of two, of both signs: digits at their ends. */
+static void of_edges(float *x, int64_t i) {
+  static const int32_t near[] = {0x7f7f7f, 0x7f7f80, 0x7fffff, 0x800000, 0x7f8080, 0x808080, 0x8000, 0x7f7f, 0x80, 1};
+  const int32_t edge = near[i / 32 % 10] + (int32_t)(i % 3) - 1;
+  *x = (float)(i % 2 ? edge : -edge);
+}
+
+/* One weight a row that is not zero, so that an output is an element of X: exact where the unit is 1, and where that is
+ * 2, off by 1 at most. */
+static void edges(const char *kernel) {
+  if (!test_case("dot/edges/%s", kernel)) return;
+  problem_spec s = make_spec(LPGEMM_INT(2), 2, 640, 640);
+  problem p;
+  s.desc.scale_type = 0;
+  if (problem_make(&p, handle, &s)) {
+    uint8_t *codes = (uint8_t *)(uintptr_t)p.source.codes;
+    for (int64_t i = 0; i < 640 * 640; i++) codes[i] = i / 640 == i % 640;
+    problem_repack(&p, handle);
+    check_x(&p, of_edges, kernel);
+    for (int64_t i = 0; i < 2 * 640; i++) {
+      const float x = ((const float *)p.x)[i / 640 * p.args.ldx + i % 640];
+      const float y = ((const float *)p.y)[i / 640 * p.args.ldy + i % 640];
+      CHECK(fabsf(y - x) <= (fabsf(x) < 0x7f7f7e ? 0 : 1));
+    }
+  }
+  problem_free(&p);
+}
+
+enum { CANCEL_ZERO = 6 };
+
+/* All weights of a column are zero (its codes meet their zero, or its minimum) unless it is one of a few. */
+static int has_weights(int64_t column) { return column % 16 == 3 * (column / 16 % 5); }
+
+static void cancel(int form, double large, const char *kernel) {
+  if (!test_case("dot/cancel/%d/%g/%s", form, large, kernel)) return;
+  problem_spec s = make_spec(LPGEMM_UINT(4), 3, 20, 512);
+  s.desc.group_k = 32;
+  s.desc.zero = form == 0 ? LPGEMM_ZERO_CONSTANT : form == 1 ? LPGEMM_ZERO_PER_GROUP : LPGEMM_ZERO_MINIMUM;
+  s.desc.zero_type = form == 0 ? 0 : form == 1 ? LPGEMM_U8 : form == 2 ? LPGEMM_F32 : LPGEMM_UINT(6);
+  if (form == 0) s.desc.zero_constant = CANCEL_ZERO;
+  if (form >= 2) s.desc.scale_type = form == 2 ? LPGEMM_F32 : LPGEMM_UINT(6);
+  if (form == 3) s.desc.super_scale_type = s.desc.super_zero_type = LPGEMM_F16;
+  if (form == 3) s.desc.super_k = 256;
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    const int64_t groups = s.desc.n * (s.desc.k / 32);
+    uint8_t *codes = (uint8_t *)(uintptr_t)p.source.codes, *zeros = (uint8_t *)(uintptr_t)p.source.zeros;
+    void *scales = (void *)(uintptr_t)p.source.scales;
+    for (int64_t i = 0; i < s.desc.n * s.desc.k; i++) {
+      codes[i] = (uint8_t)(has_weights(i % s.desc.k) ? test_between(0, 15) : CANCEL_ZERO);
+    }
+    for (int64_t i = 0; i < groups && form > 0; i++) { /* 6 times 10 bits is a number of any type of them */
+      const double scale = form == 3 ? (double)test_between(1, 10) : (double)test_between(512, 1023) * 0x1p-10;
+      if (form >= 2) ref_store(s.desc.scale_type, scales, i, scale);
+      ref_store(s.desc.zero_type, zeros, i, form == 1 ? CANCEL_ZERO : form == 2 ? -CANCEL_ZERO * scale : scale);
+    }
+    for (int64_t i = 0; i < s.desc.n * 2 && form == 3; i++) {
+      const double super = (double)test_between(512, 1023) * 0x1p-12;
+      ref_store(LPGEMM_F16, (void *)(uintptr_t)p.source.super_scales, i, super);
+      ref_store(LPGEMM_F16, (void *)(uintptr_t)p.source.super_zeros, i, ref_round(LPGEMM_F16, -CANCEL_ZERO * super));
+    }
+    problem_repack(&p, handle);
+    double smallest = HUGE_VAL;
+    for (int64_t i = 0; i < s.m * p.args.ldx; i++) {
+      ((float *)p.x)[i] *= has_weights(i % p.args.ldx) ? 1.0f : (float)large;
+    }
+    check_level(&p, LPGEMM_LEVEL_EXACT, kernel);
+    for (int64_t i = 0; i < s.m * s.desc.n; i++) smallest = fmin(smallest, p.bound[i]);
+    CHECK(smallest < large * 0x1p-24); /* an error of the large ones would be seen */
+  }
+  problem_free(&p);
 }
 
 void suite_dot(void) {
@@ -185,6 +298,12 @@ void suite_dot(void) {
     scales(kernels[i]);
     range(kernels[i]);
     threads(kernels[i]);
+    apart(kernels[i]);
+    edges(kernels[i]);
+    for (int form = 0; form < 4; form++) {
+      cancel(form, 1e5, kernels[i]);
+      cancel(form, 1e9, kernels[i]);
+    }
   }
   lpgemm_destroy(handle);
 }

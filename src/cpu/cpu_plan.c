@@ -11,6 +11,18 @@ int lpgemm_i_cpu_cut(const lpg_problem *problem, const lpg_device *device, int i
   return i > 0 ? LPG_NO_MORE : LPG_CANDIDATE;
 }
 
+/* Products that a thread adds up a microsecond. */
+static double products_of(const lpg_cpu_cost *cost, const lpg_problem *problem) {
+  const lpg_axis *group = &problem->weights->group;
+  const int is_byte = lpg_is_bytes(problem->x_type), is_rounded = !is_byte && problem->level == LPGEMM_LEVEL_FAST;
+  double products = !is_byte && !is_rounded && cost->digits > 0 ? cost->digits : cost->multiply;
+  lpg_dot_bytes values;
+  if (cost->bytes > 0 && !is_rounded && lpg_find_bytes(&problem->weights->desc, &values) && values.bits == 8) {
+    products *= cost->bytes;
+  }
+  return group->count > 1 && (double)group->k < cost->narrow_k ? cost->narrow : products;
+}
+
 void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
                          const void *plan, double ns, lpg_launch *launch) {
   const lpg_cpu_cost *cost = self->cost;
@@ -24,18 +36,16 @@ void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, co
   launch->threads = (int32_t)threads;
   const lpg_axis *group = &problem->weights->group;
   const double more = group->count > 1 ? fmax(0.0, (double)group->count - k / 128.0) : 0.0;
-  double multiply = cost->multiply;
-  lpg_dot_bytes values;
-  if (cost->bytes > 0 && lpg_find_bytes(&problem->weights->desc, &values) && values.bits == 8) multiply = cost->bytes;
+  const double multiply = products_of(cost, problem);
   launch->us = cost->start + n * (k * (1.0 / cost->dequantise + m / multiply) + 1e-3 * cost->group * more) / threads;
 }
 
 /* Measured 2026-11-23 on one thread of an AMD EPYC (family 26), a shared virtual machine, gcc 12; fp16 by u4 (lut: by
  * the width of the row) with groups of 128, 512 x 4096, m = 1 to 32; start at 16 x 16, m = 1. The best of many runs:
  * right to a third, no better. What multiplies of blocked.avx512 and of lut's vbmi: 4096 x 4096, m = 1 to 256, one run,
- * right to a tenth. */
-LPG_CPU_PLANNER(blocked_avx512, LPG_CPU_COST(0.5, 6300.0, 107000.0), .refuses = NULL)
-LPG_CPU_PLANNER(blocked_avx2, LPG_CPU_COST(0.5, 3100.0, 69000.0), .refuses = NULL)
+ * right to a tenth. Groups: see below, on the third machine. */
+LPG_CPU_PLANNER(blocked_avx512, LPG_CPU_COST(0.5, 6300.0, 107000.0, .group = 1.5), .refuses = NULL)
+LPG_CPU_PLANNER(blocked_avx2, LPG_CPU_COST(0.5, 3100.0, 69000.0, .group = 1.5), .refuses = NULL)
 LPG_CPU_PLANNER(blocked_base, LPG_CPU_COST(0.5, 1900.0, 23000.0), .refuses = NULL)
 /* The same on one thread of the Xeon beside an H200, 4096 x 4096, m = 1 to 1024; there blocked.avx512 has 3900 and
  * 70000, and lut.u4.vbmi 42000 products. */
@@ -45,9 +55,13 @@ LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm
  * Q8_0, 4096 x 4096, m = 1 to 64. There blocked.avx2 has 1900 and 30000, dot 48000 and with 8 bits 24000 products:
  * these are in proportion to its row above. VBMI: the same day on one thread of the Xeon beside an H100, i2, i4 and i8
  * in groups of 32 and 128, 4096 x 4096, m = 1 to 256: 32000 and 117000, where lut.u4 has 47000 products and
- * blocked.avx512 58000; between that and its proportion to rows above, which are of a faster machine. */
-LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 40000.0, 130000.0, .group = 1.0), .refuses = lpgemm_i_cpu_dot_refuses)
-LPG_CPU_PLANNER(dot_avx2, LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .bytes = 50000.0),
+ * blocked.avx512 58000; between that and its proportion to rows above, which are of a faster machine. Digits, groups of
+ * blocked and narrow groups of lut: 2026-11-25 on one thread of a shared Xeon (Ice Lake), 4096 x 4096, m = 1 to 64,
+ * Q4_0, Q8_0, Q4_K and Q2_K at EXACT, so that dot takes as long as blocked where it does there: at about 9 rows with
+ * AVX-512 and groups of 32, with AVX2 at 9 rows of 4 bits and 3 of 8. */
+LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 40000.0, 130000.0, .group = 1.0, .digits = 40000.0),
+                .refuses = lpgemm_i_cpu_dot_refuses)
+LPG_CPU_PLANNER(dot_avx2, LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .digits = 23000.0, .bytes = 0.45),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(dot_base, LPG_CPU_COST(20.0, 1000.0, 1000.0), .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(reference, LPG_CPU_COST(20.0, 67.0, 2300.0), .refuses = NULL)

@@ -19,7 +19,7 @@
 enum {
   MOST_ROWS = 256, /* of X at a time */
   TASK_TILES = 4,
-  FEW_ROWS = 16, /* so few are read again for every tile */
+  FEW_LINES = 16, /* of X: so few are read again for every tile */
   MOST_UNITS = LPG_DOT_K / LPG_STEP_K,
   AHEAD = 8192 /* bytes of codes that are asked for before their time */
 };
@@ -28,7 +28,8 @@ typedef struct scratch {
   _Alignas(64) uint8_t panel[LPG_DOT_PANEL];
   uint32_t words[LPG_MAX_WORDS];
   dot_group group[MOST_UNITS];
-  _Alignas(64) uint32_t folds[MOST_UNITS][LPG_TILE_ROWS];
+  _Alignas(64) dot_values values[LPG_SECTIONS];
+  _Alignas(64) dot_codes codes[2]; /* of scales, and of minima, where bytes are multiplied by the former */
   const dot_group *of_unit[MOST_UNITS];
   _Alignas(64) float sums[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS];
   double kept[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
@@ -43,6 +44,8 @@ typedef struct job {
   const float *row_scales;
   dot_groups groups;
   dot_x x;
+  dot_pattern pattern; /* of whole chunks; without has_pattern each has its own */
+  int has_pattern;
   int unit;            /* columns */
   int64_t first, rows; /* of X, that are in bytes */
 } job;
@@ -58,8 +61,23 @@ typedef struct operands {
   int units, has_rest;
 } operands;
 
+/* What sums of products with bytes begin with: the negative of the zero, times the sum of the bytes of X. */
+INLINE vint less_zero(const job *j, const dot_group *g, int32_t sum, int part) {
+  const vint sums = (vint){0} + sum;
+  return j->x.sums == SUMS_TIMES_ZERO ? sums
+         : j->x.sums == PAIRS_OF_SUMS ? (vint){0}
+                                      : multiply_16(sums, load_bytes((const uint8_t *)(g->less + part * V)));
+}
+
+/* The sum of a row out of those of its lines. Those of digits are below 2^21, so the lower two together are exact. */
+INLINE vfloat sum_of_lines(int lines, vint found[][LPG_DOT_PARTS], int part) {
+  if (lines == 1) return __builtin_convertvector(found[0][part], vfloat);
+  const vint lower = found[1][part] * 256 + found[2][part];
+  return __builtin_convertvector(found[0][part], vfloat) * 65536.0f + __builtin_convertvector(lower, vfloat);
+}
+
 /* sums[row] += X[row] . w, over the units of a chunk. */
-INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const operands *o,
+INLINE void multiply_rows(int bits, int lines, int quads, int rows, const job *j, const operands *o,
                           float (*sums)[LPG_TILE_ROWS]) {
   const int8_t *x = o->x;
   const uint8_t *panel = o->panel;
@@ -71,24 +89,19 @@ INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const ope
   }
   for (int u = 0; u < o->units; u++, x += 4 * quads, panel += quads * LPG_DOT_QUAD) {
     const dot_group *g = o->group[u];
-    vint found[LPG_DOT_ROWS][LPG_DOT_PARTS];
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++) {
-      const vint sum = (vint){0} + o->sum[r * j->x.units + u];
+    vint found[LPG_DOT_LINES][LPG_DOT_PARTS];
+#pragma GCC unroll 12
+    for (int line = 0; line < rows * lines; line++) {
 #pragma GCC unroll 4
-      for (int p = 0; p < LPG_DOT_PARTS; p++) {
-        found[r][p] = j->x.sums == SUMS_TIMES_ZERO ? sum
-                      : j->x.sums == PAIRS_OF_SUMS ? (vint){0}
-                                                   : multiply_16(sum, load_bytes((const uint8_t *)(g->less + p * V)));
-      }
+      for (int p = 0; p < LPG_DOT_PARTS; p++) found[line][p] = less_zero(j, g, o->sum[line * j->x.units + u], p);
     }
-    add_quads(bits, quads, rows, panel, x, j->x.stride, found);
+    add_quads(bits, quads, rows * lines, panel, x, j->x.stride, found);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
       const float step = o->step[r * j->x.blocks + u * quads / 8];
 #pragma GCC unroll 4
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
-        total[r][p] += __builtin_convertvector(found[r][p], vfloat) * (load(g->scale + p * V) * step);
+        total[r][p] += sum_of_lines(lines, found + r * lines, p) * (load(g->scale + p * V) * step);
       }
       if (o->has_rest && j->x.sums == PAIRS_OF_SUMS) {
         const vint sums = (vint){0} + o->sum[r * j->x.units + u];
@@ -112,21 +125,30 @@ INLINE void multiply_rows(int bits, int quads, int rows, const job *j, const ope
 }
 
 /* The most rows at once that there are so many of, with a loop of its own. Returns how many. */
-INLINE int multiply_some(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
-  int most = LPG_DOT_ROWS;
+INLINE int multiply_some(int bits, int lines, int quads, int rows, const job *j, const operands *o,
+                         float (*sums)[LPG_TILE_ROWS]) {
+  const int limit = lines == 1 ? LPG_DOT_ROWS : LPG_DOT_LINES / 3;
+  int most = limit;
   while (most > rows) most /= 2;
+#define CASE(n) multiply_rows(bits, lines, quads, (n) < limit ? (n) : limit, j, o, sums)
   switch (most) {
-    case 8: multiply_rows(bits, quads, LPG_DOT_ROWS, j, o, sums); break;
-    case 4: multiply_rows(bits, quads, LPG_DOT_ROWS < 4 ? LPG_DOT_ROWS : 4, j, o, sums); break;
-    case 2: multiply_rows(bits, quads, LPG_DOT_ROWS < 2 ? LPG_DOT_ROWS : 2, j, o, sums); break;
-    default: multiply_rows(bits, quads, 1, j, o, sums); break;
+    case 8: CASE(8); break;
+    case 4: CASE(4); break;
+    case 2: CASE(2); break;
+    default: CASE(1); break;
   }
+#undef CASE
   return most;
 }
 
 INLINE int multiply_units(int bits, int quads, int rows, const job *j, const operands *o,
                           float (*sums)[LPG_TILE_ROWS]) {
-  return quads == 8 ? multiply_some(bits, 8, rows, j, o, sums) : multiply_some(bits, 4, rows, j, o, sums);
+  switch (j->x.lines + quads) {
+    case 1 + 8: return multiply_some(bits, 1, 8, rows, j, o, sums);
+    case 1 + 4: return multiply_some(bits, 1, 4, rows, j, o, sums);
+    case 3 + 8: return multiply_some(bits, 3, 8, rows, j, o, sums);
+    default: return multiply_some(bits, 3, 4, rows, j, o, sums);
+  }
 }
 
 static int multiply(int bits, int quads, int rows, const job *j, const operands *o, float (*sums)[LPG_TILE_ROWS]) {
@@ -136,6 +158,7 @@ static int multiply(int bits, int quads, int rows, const job *j, const operands 
     case 6: return multiply_units(6, quads, rows, j, o, sums);
     case 7: return multiply_units(7, quads, rows, j, o, sums);
     case 8: return multiply_units(8, quads, rows, j, o, sums);
+    case LPG_DOT_CENTERED: return multiply_units(LPG_DOT_CENTERED, quads, rows, j, o, sums);
     default: break;
   }
 #else
@@ -160,60 +183,85 @@ static void multiply_fp64(const job *j, int64_t m, int64_t row_tile, int64_t k, 
   }
 }
 
+/* ---- what the digits of X do not hold ---- */
+
+/* sums += x times the weights whose bytes are at a place of a chunk. */
+static void add_product(const job *j, float x, int place, const operands *o, float *sums) {
+  const dot_group *g = o->group[place / j->unit];
+  for (int p = 0; p < LPG_DOT_PARTS; p++) {
+    const vuint quad = (vuint)load_bytes(o->panel + place / 4 * LPG_DOT_QUAD + p * 4 * V);
+    vint byte = (vint)(quad >> (uint32_t)(place % 4 * 8) & 255u);
+    if (j->x.sums == SUMS) byte += load_bytes((const uint8_t *)(g->less + p * V)) << 16 >> 16;
+    if (j->x.sums == SUMS_TIMES_ZERO) byte += j->x.less;
+    vfloat w = __builtin_convertvector(byte, vfloat) * load(g->scale + p * V);
+    if (o->has_rest) w += load(g->rest + p * V);
+    store(sums + p * V, load(sums + p * V) + w * x);
+  }
+}
+
+/* sums += those elements of a row of X, by a chunk. */
+static void multiply_apart(const job *j, int64_t m, int64_t k, const operands *o, float *sums) {
+  const lpg_call *call = &j->call;
+  const uint32_t *some = j->x.some + m * j->x.blocks + k / LPG_DOT_BLOCK;
+  for (int first = 0; first < o->units * j->unit; first += LPG_DOT_BLOCK) {
+    for (uint32_t left = some[first / LPG_DOT_BLOCK]; left != 0; left &= left - 1) {
+      const int place = __builtin_ctz(left);
+      const int64_t at = (j->first + m) * call->ldx + k + first + column_of_block(place);
+      add_product(j, lpg_load(call->problem.x_type, call->x, at), first + place, o, sums);
+    }
+  }
+}
+
 /* ---- a task ---- */
 
-/* Where a column is on the axes of groups. */
-typedef struct group_at {
-  int64_t group, super, group_end, super_end;
-} group_at;
-
-static group_at find_group(const lpg_packed *packed, int64_t k) {
-  const int64_t group = k / packed->group.k, super = k / packed->super.k;
-  return (group_at){group, super, (group + 1) * packed->group.k, (super + 1) * packed->super.k};
-}
-
-/* To a column of the same group or of the next one. Whether it is the next. */
-INLINE int go_to(const lpg_packed *packed, int64_t k, group_at *at) {
-  if (k < at->group_end) return 0;
-  at->group++;
-  at->group_end += packed->group.k;
-  if (k >= at->super_end) {
-    at->super++;
-    at->super_end += packed->super.k;
-  }
-  return 1;
-}
-
 /* Groups of the units of a chunk of a tile; 0: fp32 may not hold them. */
-static int load_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+static int load_groups(const job *j, const dot_pattern *p, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const dot_sections from = dot_sections_of(&j->groups, row_tile);
-  group_at at = find_group(packed, k);
-  dot_group *g = s->group;
-  vint bad = load_dot_group(&j->groups, &from, at.group, at.super, g);
-  for (int u = 0; u < units; u++) {
-    if (go_to(packed, k + u * j->unit, &at)) bad |= load_dot_group(&j->groups, &from, at.group, at.super, ++g);
-    s->of_unit[u] = g;
+  const int64_t group = index_on(&packed->group, k), super = index_on(&packed->super, k);
+  float(*scales)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SCALES], (*zeros)[LPG_TILE_ROWS] = s->values[LPG_SECTION_ZEROS];
+  float(*supers)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SUPER_SCALES];
+  float(*super_zeros)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SUPER_ZEROS];
+  if (from.scales) load_values(&j->groups, LPG_SECTION_SCALES, from.scales, group, p->groups, scales);
+  if (from.supers) load_values(&j->groups, LPG_SECTION_SUPER_SCALES, from.supers, super, p->supers, supers);
+  if (from.zeros) load_values(&j->groups, LPG_SECTION_ZEROS, from.zeros, group, p->groups, zeros);
+  if (from.super_zeros) {
+    load_values(&j->groups, LPG_SECTION_SUPER_ZEROS, from.super_zeros, super, p->supers, super_zeros);
+  }
+  vint bad = {0};
+  for (int i = 0; i < p->groups; i++) {
+    const int upper = p->super_of_group[i];
+    const dot_numbers numbers = {from.scales ? scales[i] : NULL, from.supers ? supers[upper] : NULL,
+                                 from.zeros ? zeros[i] : NULL, from.super_zeros ? super_zeros[upper] : NULL};
+    bad |= make_dot_group(&j->groups, &numbers, &s->group[i]);
   }
   for (int i = 0; i < V; i++) {
     if (bad[i]) return 0;
   }
+  for (int u = 0; u < units; u++) s->of_unit[u] = &s->group[p->group_of[u * j->unit / LPG_STEP_K]];
   return 1;
 }
 
-/* The same where bytes are multiplied by the codes of their scales; fp32 holds all of them. */
-static void load_folded_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
+/* The same where bytes are multiplied by the codes of their scales. The upper scales are fp16 (limits.c): fp32 holds
+ * all of them. */
+static void load_folded_groups(const job *j, const dot_pattern *p, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const dot_sections from = dot_sections_of(&j->groups, row_tile);
-  group_at at = find_group(packed, k);
+  const int64_t group = index_on(&packed->group, k), super = index_on(&packed->super, k);
+  float(*scales)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SUPER_SCALES];
+  float(*rests)[LPG_TILE_ROWS] = s->values[LPG_SECTION_SUPER_ZEROS];
+  load_codes(&j->groups, LPG_SECTION_SCALES, from.scales, group, p->groups, 0x00010001u, s->codes[0]);
+  load_values(&j->groups, LPG_SECTION_SUPER_SCALES, from.supers, super, p->supers, scales);
+  spread_codes(p, units, s->codes[0]);
+  if (from.zeros) {
+    load_codes(&j->groups, LPG_SECTION_ZEROS, from.zeros, group, p->groups, 1, s->codes[1]);
+    load_values(&j->groups, LPG_SECTION_SUPER_ZEROS, from.super_zeros, super, p->supers, rests);
+    spread_codes(p, units, s->codes[1]);
+  }
   for (int u = 0; u < units; u++) {
-    int64_t groups[2];
-    for (int half = 0; half < 2; half++) {
-      (void)go_to(packed, k + u * LPG_DOT_BLOCK + half * LPG_STEP_K, &at);
-      groups[half] = at.group;
-      load_folds(&j->groups, &from, groups[half], s->folds[2 * u + half]);
-    }
-    load_folded_group(&j->groups, &from, groups, at.super, &s->group[u]);
+    const int upper = p->super_of[2 * u];
+    make_folded_group(scales[upper], from.zeros ? rests[upper] : NULL,
+                      (const uint32_t(*)[LPG_TILE_ROWS])s->codes[1] + 2 * u, &s->group[u]);
     s->of_unit[u] = &s->group[u];
   }
 }
@@ -222,16 +270,20 @@ static void load_folded_groups(const job *j, int64_t row_tile, int64_t k, int un
 static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
   const lpg_packed *packed = j->from.packed;
   const int bits = packed->bits, tile_k = lpg_tile_k(bits), folds = j->groups.folds;
+  const int has_pattern = j->has_pattern && units * j->unit == LPG_DOT_K;
+  dot_pattern own;
+  if (!has_pattern) own = find_pattern(packed, k, units * j->unit);
+  const dot_pattern *pattern = has_pattern ? &j->pattern : &own;
   if (folds) {
-    load_folded_groups(j, row_tile, k, units, s);
-  } else if (!load_groups(j, row_tile, k, units, s)) {
+    load_folded_groups(j, pattern, row_tile, k, units, s);
+  } else if (!load_groups(j, pattern, row_tile, k, units, s)) {
     return 0;
   }
   for (int i = 0; i < units * j->unit; i += tile_k) {
     const uint8_t *tile =
         j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
     const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table : NULL,
-                               folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->folds + i / LPG_STEP_K : NULL};
+                               folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0] + i / LPG_STEP_K : NULL};
     for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + AHEAD + line, 0, 3);
     make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
   }
@@ -244,20 +296,23 @@ static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int ti
   const int fits = load_chunk(j, row_tile, k, units, s);
   operands o = {.panel = s->panel, .group = s->of_unit, .units = units, .has_rest = j->groups.has_rest};
   for (int64_t m = 0; m < j->rows; m++) {
-    if (!fits || j->x.kept[m * j->x.chunks + chunk]) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
+    if (!fits || j->x.kept[m * j->x.chunks + chunk] == KEPT_ALL) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
   }
   for (int64_t m = 0; fits && m < j->rows;) {
     int rows = 0; /* without those */
-    while (m + rows < j->rows && rows < LPG_DOT_ROWS && !j->x.kept[(m + rows) * j->x.chunks + chunk]) rows++;
+    while (m + rows < j->rows && rows < LPG_DOT_ROWS && j->x.kept[(m + rows) * j->x.chunks + chunk] != KEPT_ALL) rows++;
     if (rows == 0) {
       m++;
       continue;
     }
-    o.x = j->x.bytes + m * j->x.stride + k;
+    o.x = j->x.bytes + m * j->x.lines * j->x.stride + k;
     o.step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
-    o.sum = j->x.sum + m * j->x.units + k / j->unit;
+    o.sum = j->x.sum + m * j->x.lines * j->x.units + k / j->unit;
     o.all = j->x.all + m * j->x.units + k / j->unit;
-    m += multiply(j->groups.bytes.bits, j->unit / 4, rows, j, &o, &s->sums[tile][m]);
+    rows = multiply(j->groups.bytes.bits, j->unit / 4, rows, j, &o, &s->sums[tile][m]);
+    for (; rows > 0; rows--, m++) {
+      if (j->x.kept[m * j->x.chunks + chunk] == KEPT_SOME) multiply_apart(j, m, k, &o, s->sums[tile][m]);
+    }
   }
 }
 
@@ -288,8 +343,8 @@ static void run_task(void *context, int64_t index, void *memory) {
     memset(s->kept[cleared], 0, (size_t)j->rows * sizeof s->kept[0][0]);
   } while (++cleared < tiles);
   for (int64_t i = 0; i < tiles * chunks; i++) { /* of few rows W is read as it lies, of many X stays in the cache */
-    const int tile = (int)(j->rows <= FEW_ROWS ? i / chunks : i % tiles);
-    multiply_chunk(j, first + tile, j->rows <= FEW_ROWS ? i % chunks : i / tiles, tile, s);
+    const int tile = (int)(j->rows * j->x.lines <= FEW_LINES ? i / chunks : i % tiles);
+    multiply_chunk(j, first + tile, j->rows * j->x.lines <= FEW_LINES ? i % chunks : i / tiles, tile, s);
   }
   for (int i = 0; i < tiles; i++) finish_tile(j, first + i, i, s);
 }
@@ -313,12 +368,15 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   if (m == 0 || packed->desc.n == 0 || !lpg_find_bytes(&packed->desc, &bytes)) return LPGEMM_SUCCESS;
   j.call.row_scales = NULL;
   fill_tables(&j.call, &j.from);
-  j.groups = describe_dot_groups(&j.from, &bytes);
+  const int is_byte = lpg_is_bytes(call->problem.x_type), is_rounded = call->problem.level == LPGEMM_LEVEL_FAST;
+  j.groups = describe_dot_groups(&j.from, &bytes, is_rounded && !is_byte);
   const int has_small = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK;
   j.unit = has_small && !j.groups.folds ? LPG_STEP_K : LPG_DOT_BLOCK;
-  j.x = shape_of_x(packed->desc.k, j.unit);
+  j.x = shape_of_x(packed->desc.k, j.unit, is_rounded || is_byte ? 1 : 3);
   j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
-  j.x.less = -(int32_t)j.groups.near;
+  j.has_pattern = has_pattern(&packed->group) && has_pattern(&packed->super);
+  if (j.has_pattern) j.pattern = find_pattern(packed, 0, LPG_DOT_K);
+  j.x.less = j.groups.center - (int32_t)j.groups.near;
   int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);
   if (most > MOST_ROWS) most = MOST_ROWS;
   for (; j.first < m; j.first += j.rows) {

@@ -6,7 +6,7 @@
 
 #include "../layouts/packed.h"
 
-enum { LPG_DOT_MOST_K = 1 << 20 }; /* so that the handle's memory holds a row of X */
+enum { LPG_DOT_MOST_K = 1 << 20, LPG_DOT_MOST_EXACT_K = 1 << 18 }; /* so that the handle's memory holds a row of X */
 
 /* X whose values are signed bytes as they lie; BIPOLAR of 8 bits is not, nor is UINT. */
 static inline int lpg_is_bytes(lpgemm_dtype_t type) {

@@ -10,24 +10,62 @@
 #include "dot_bytes.h"
 #include "dot_x.h"
 
+enum { LPG_DOT_GROUPS = LPG_DOT_K / LPG_STEP_K }; /* of a chunk, at most */
+
 /* Of a group, in slot order. */
 typedef struct dot_group {
   _Alignas(64) float scale[LPG_TILE_ROWS], rest[LPG_TILE_ROWS];
   _Alignas(64) int32_t less[LPG_TILE_ROWS]; /* the negative of the zero, as 16 bits; or two codes of minima */
 } dot_group;
 
+/* Values or codes of a section for the groups of a chunk. */
+typedef float dot_values[LPG_DOT_GROUPS][LPG_TILE_ROWS];
+typedef uint32_t dot_codes[LPG_DOT_GROUPS][LPG_TILE_ROWS];
+
 /* What the groups of a call have in common. */
 typedef struct dot_groups {
   const unpacker *from;
   lpg_dot_bytes bytes;
-  lpgemm_dtype_t type[LPG_SECTIONS]; /* of the values of each section, and bytes of 16 */
+  lpgemm_dtype_t type[LPG_SECTIONS]; /* of the values of each section, bytes of 16, and of all of a row tile */
   int slot_bytes[LPG_SECTIONS];
+  int64_t tile_bytes[LPG_SECTIONS];
   int folds;          /* bytes are multiplied by the codes of their scales: see may_fold() */
   int one_zero;       /* all weights have one */
   int leaves_minimum; /* on the sums as it is, which FAST allows: the zero of all is that of the bytes */
   int has_rest, may_be_bad;
+  int center;       /* what is taken off bytes before they are multiplied: 0, or 128 */
   float near, left; /* the zero of all groups, and the value that a byte of it has: the rest by the scale */
 } dot_groups;
+
+/* Which groups the steps of 16 columns of a chunk are of, counted from those of its first column. */
+typedef struct dot_pattern {
+  int groups, supers;
+  uint8_t group_of[LPG_DOT_GROUPS], super_of_group[LPG_DOT_GROUPS], super_of[LPG_DOT_GROUPS];
+} dot_pattern;
+
+/* K is so small that 32 bits hold it: their division is fast. */
+INLINE int64_t index_on(const lpg_axis *axis, int64_t k) {
+  return axis->count == 1 ? 0 : (int64_t)((uint32_t)k / (uint32_t)axis->k);
+}
+
+static dot_pattern find_pattern(const lpg_packed *packed, int64_t k, int columns) {
+  dot_pattern p = {0};
+  const int64_t group = index_on(&packed->group, k), super = index_on(&packed->super, k);
+  for (int step = 0; step < columns / LPG_STEP_K; step++) {
+    const int64_t at = k + step * LPG_STEP_K;
+    p.group_of[step] = (uint8_t)(index_on(&packed->group, at) - group);
+    p.super_of[step] = (uint8_t)(index_on(&packed->super, at) - super);
+    p.super_of_group[p.group_of[step]] = p.super_of[step];
+    p.groups = p.group_of[step] + 1;
+    p.supers = p.super_of[step] + 1;
+  }
+  return p;
+}
+
+/* Whether all whole chunks have the pattern of the first one. */
+static int has_pattern(const lpg_axis *axis) {
+  return axis->count == 1 || LPG_DOT_K % axis->k == 0 || axis->k % LPG_DOT_K == 0;
+}
 
 /* The integer zero next to a real one. */
 INLINE vfloat nearest_zero(vfloat zero) {
@@ -58,7 +96,8 @@ static int may_fold(const dot_groups *all) {
   return all->leaves_minimum && d->super_zero_type && lpg_kind(d->zero_type) == LPGEMM_KIND_UINT;
 }
 
-static dot_groups describe_dot_groups(const unpacker *u, const lpg_dot_bytes *bytes) {
+/* may_center: bytes of X are not below -127. */
+static dot_groups describe_dot_groups(const unpacker *u, const lpg_dot_bytes *bytes, int may_center) {
   const lpgemm_weight_desc_t *d = &u->packed->desc;
   dot_groups all = {.from = u, .bytes = *bytes};
   const int has_integers = d->zero == LPGEMM_ZERO_PER_GROUP && !lpg_is_real(d->zero_type) && bytes->step == 1.0f;
@@ -71,11 +110,17 @@ static dot_groups describe_dot_groups(const unpacker *u, const lpg_dot_bytes *by
   all.has_rest = !(all.one_zero && all.left == 0.0f) && !has_integers;
   for (int id = 0; id < LPG_SECTIONS; id++) {
     all.type[id] = lpg_section_type(d, (lpg_section_id)id);
-    all.slot_bytes[id] = all.type[id] ? lpg_slot_bytes(all.type[id]) : 0;
     all.may_be_bad |= !is_narrow(all.type[id]);
+    if (!all.type[id]) continue;
+    all.slot_bytes[id] = lpg_slot_bytes(all.type[id]);
+    all.tile_bytes[id] = lpg_section_axis(u->packed, (lpg_section_id)id)->padded * all.slot_bytes[id];
   }
   all.folds = may_fold(&all);
   while (all.folds && largest_folded(u->packed) >> all.bytes.bits) all.bytes.bits++;
+  if (LPG_DOT_CENTERS && may_center && all.bytes.bits == 8 && !all.folds) {
+    all.center = 128;
+    all.bytes.bits = LPG_DOT_CENTERED;
+  }
   return all;
 }
 
@@ -85,10 +130,7 @@ typedef struct dot_sections {
 } dot_sections;
 
 static const uint8_t *section_of(const dot_groups *all, lpg_section_id id, int64_t scale_tile) {
-  const unpacker *u = all->from;
-  return all->type[id]
-             ? u->call->section[id] + scale_tile * lpg_section_axis(u->packed, id)->padded * all->slot_bytes[id]
-             : NULL;
+  return all->type[id] ? all->from->call->section[id] + scale_tile * all->tile_bytes[id] : NULL;
 }
 
 static dot_sections dot_sections_of(const dot_groups *all, int64_t row_tile) {
@@ -103,8 +145,31 @@ static dot_sections dot_sections_of(const dot_groups *all, int64_t row_tile) {
   return s;
 }
 
-INLINE vfloat load_values(const dot_groups *all, lpg_section_id id, const uint8_t *section, int64_t group, int first) {
-  return load_slots(all->type[id], section + group * all->slot_bytes[id], first, all->from->section_value[id]);
+/* The values of `count` groups, from one on; one loop for each type. */
+INLINE void load_run(lpgemm_dtype_t type, const uint8_t *at, int bytes, int count, const float *table,
+                     dot_values values) {
+  for (int i = 0; i < count; i++, at += bytes) {
+#pragma GCC unroll 4
+    for (int first = 0; first < LPG_TILE_ROWS; first += V) {
+      store(values[i] + first, load_slots(type, at, first, table));
+    }
+  }
+}
+
+static void load_values(const dot_groups *all, lpg_section_id id, const uint8_t *section, int64_t group, int count,
+                        dot_values values) {
+  const lpgemm_dtype_t type = all->type[id];
+  const int bytes = all->slot_bytes[id];
+  const uint8_t *at = section + group * bytes;
+  const float *table = all->from->section_value[id];
+  switch (type) {
+    case LPGEMM_F16: load_run(LPGEMM_F16, at, bytes, count, table, values); break;
+    case LPGEMM_UINT(6): load_run(LPGEMM_UINT(6), at, bytes, count, table, values); break;
+    case LPGEMM_UINT(4): load_run(LPGEMM_UINT(4), at, bytes, count, table, values); break;
+    case LPGEMM_INT(8): load_run(LPGEMM_INT(8), at, bytes, count, table, values); break;
+    case LPGEMM_E8M0: load_run(LPGEMM_E8M0, at, bytes, count, table, values); break;
+    default: load_run(type, at, bytes, count, table, values); break;
+  }
 }
 
 /* All bits where a number is neither 0 nor of a magnitude that fp32 is good for. */
@@ -114,9 +179,13 @@ INLINE vint is_bad(vfloat v) {
   return (magnitude != 0) & ((magnitude < low) | (magnitude > high));
 }
 
-/* Those of a group. What is returned has bits set if fp32 may not hold them, or what becomes of them. */
-INLINE vint load_dot_group(const dot_groups *all, const dot_sections *from, int64_t group, int64_t super,
-                           dot_group *g) {
+/* Where the values of a group are; NULL: there are none. */
+typedef struct dot_numbers {
+  const float *scale, *super, *zero, *super_zero;
+} dot_numbers;
+
+/* What becomes of them. What is returned has bits set if fp32 may not hold it. */
+INLINE vint make_dot_group(const dot_groups *all, const dot_numbers *from, dot_group *g) {
   const unpacker *u = all->from;
   const int is_minimum = u->packed->desc.zero == LPGEMM_ZERO_MINIMUM;
   const float step = all->bytes.step, offset = all->bytes.offset;
@@ -124,16 +193,16 @@ INLINE vint load_dot_group(const dot_groups *all, const dot_sections *from, int6
 #pragma GCC unroll 4
   for (int first = 0; first < LPG_TILE_ROWS; first += V) {
     vfloat scale = (vfloat){0} + 1.0f;
-    if (from->scales) scale = load_values(all, LPG_SECTION_SCALES, from->scales, group, first);
-    if (from->supers) scale *= load_values(all, LPG_SECTION_SUPER_SCALES, from->supers, super, first);
+    if (from->scale) scale = load(from->scale + first);
+    if (from->super) scale *= load(from->super + first);
     if (all->may_be_bad) bad |= is_bad(scale);
     store(g->scale + first, scale * step);
     if (all->one_zero) {
       if (all->has_rest) store(g->rest + first, scale * all->left);
       continue;
     }
-    vfloat zero = load_values(all, LPG_SECTION_ZEROS, from->zeros, group, first);
-    if (from->super_zeros) zero *= load_values(all, LPG_SECTION_SUPER_ZEROS, from->super_zeros, super, first);
+    vfloat zero = load(from->zero + first);
+    if (from->super_zero) zero *= load(from->super_zero + first);
     if (all->may_be_bad) bad |= is_bad(zero);
     if (all->leaves_minimum) {
       store(g->rest + first, multiply_add((vfloat){0} + all->left, scale, zero));
@@ -142,38 +211,54 @@ INLINE vint load_dot_group(const dot_groups *all, const dot_sections *from, int6
     const vfloat near = nearest_zero(((is_minimum ? -zero / scale : zero) - offset) * (1.0f / step));
     const vfloat value = near * step + offset; /* exact */
     store(g->rest + first, is_minimum ? multiply_add(value, scale, zero) : (value - zero) * scale);
-    const vint less = -__builtin_convertvector(near, vint) & 0xffff;
+    const vint less = (all->center - __builtin_convertvector(near, vint)) & 0xffff;
     memcpy(g->less + first, &less, sizeof less);
   }
   return bad;
 }
 
-/* V codes of UINT(4), (6) or (8). */
-INLINE vuint load_codes(const dot_groups *all, lpg_section_id id, const uint8_t *section, int64_t group, int first) {
-  const uint8_t *at = section + group * all->slot_bytes[id];
-  return all->type[id] == LPGEMM_UINT(4) ? nibbles_to_words(at + first / 2) : bytes_to_words(at + first);
-}
+/* ---- bytes that are multiplied by the codes of their scales ---- */
 
-/* The codes of the scales of a group, for bytes to be multiplied by. */
-INLINE void load_folds(const dot_groups *all, const dot_sections *from, int64_t group, uint32_t *folds) {
+INLINE void load_code_run(int is_nibble, const uint8_t *at, int bytes, int count, uint32_t factor, dot_codes codes) {
+  for (int i = 0; i < count; i++, at += bytes) {
 #pragma GCC unroll 4
-  for (int first = 0; first < LPG_TILE_ROWS; first += V) {
-    const vuint codes = load_codes(all, LPG_SECTION_SCALES, from->scales, group, first) * 0x00010001u;
-    memcpy(folds + first, &codes, sizeof codes);
+    for (int first = 0; first < LPG_TILE_ROWS; first += V) {
+      const vuint words = (is_nibble ? nibbles_to_words(at + first / 2) : bytes_to_words(at + first)) * factor;
+      memcpy(codes[i] + first, &words, sizeof words);
+    }
   }
 }
 
-/* What is left for the bytes of two groups. The upper scales are fp16 (limits.c), which fp32 holds. */
-INLINE void load_folded_group(const dot_groups *all, const dot_sections *from, const int64_t groups[2], int64_t super,
+/* Codes of UINT(4), (6) or (8) of `count` groups, from one on, times a factor. */
+static void load_codes(const dot_groups *all, lpg_section_id id, const uint8_t *section, int64_t group, int count,
+                       uint32_t factor, dot_codes codes) {
+  const int bytes = all->slot_bytes[id];
+  const uint8_t *at = section + group * bytes;
+  if (all->type[id] == LPGEMM_UINT(4)) {
+    load_code_run(1, at, bytes, count, factor, codes);
+  } else {
+    load_code_run(0, at, bytes, count, factor, codes);
+  }
+}
+
+/* From the codes of groups to those of the steps of 16 columns of so many units, in place. */
+INLINE void spread_codes(const dot_pattern *p, int units, dot_codes codes) {
+  for (int step = 2 * units - 1; p->groups < 2 * units && step > 0; step--) {
+    memcpy(codes[step], codes[p->group_of[step]], sizeof codes[0]); /* of one no later */
+  }
+}
+
+/* What is left for the bytes of two steps: the upper scales, and those of minima with their codes; NULL: there are
+ * none. */
+INLINE void make_folded_group(const float *scale, const float *rest, const uint32_t (*codes)[LPG_TILE_ROWS],
                               dot_group *g) {
 #pragma GCC unroll 4
   for (int first = 0; first < LPG_TILE_ROWS; first += V) {
-    store(g->scale + first, load_values(all, LPG_SECTION_SUPER_SCALES, from->supers, super, first));
-    if (all->one_zero) continue;
-    store(g->rest + first, load_values(all, LPG_SECTION_SUPER_ZEROS, from->super_zeros, super, first));
-    const vuint codes = load_codes(all, LPG_SECTION_ZEROS, from->zeros, groups[0], first) |
-                        load_codes(all, LPG_SECTION_ZEROS, from->zeros, groups[1], first) << 16;
-    memcpy(g->less + first, &codes, sizeof codes);
+    store(g->scale + first, load(scale + first));
+    if (!rest) continue;
+    store(g->rest + first, load(rest + first));
+    const vuint both = load_words(codes[0] + first) | load_words(codes[1] + first) << 16;
+    memcpy(g->less + first, &both, sizeof both);
   }
 }
 

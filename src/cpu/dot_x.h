@@ -1,7 +1,10 @@
 /* Rows of X as signed bytes. Part of dot.c.
  *
- * X of 8 bits is taken as it lies. Other X is rounded, for every 32 columns, to multiples of a 127th of their largest
- * magnitude: an element moves by at most half of that. */
+ * X of 8 bits is taken as it lies. Other X, for every 32 columns,
+ *
+ *     FAST     is rounded to multiples of a 127th of their largest magnitude: an element moves by at most half of that
+ *     EXACT    becomes three digits of base 256, of a unit that is a power of two. Elements of which that would lose
+ *              too much are multiplied apart, as they are. */
 #ifndef LPG_CPU_DOT_X_H
 #define LPG_CPU_DOT_X_H
 
@@ -14,91 +17,153 @@ enum { LPG_DOT_BLOCK = 32 };
  * 16 columns each, as two of 16 bits, for minima of groups. */
 typedef enum dot_sums { SUMS, SUMS_TIMES_ZERO, PAIRS_OF_SUMS } dot_sums;
 
-/* Where the bytes of some rows of X are, and what belongs to them. */
+/* Elements of a row that bytes do not hold: none in a chunk; some, each of them multiplied apart; or the chunk is not
+ * finite, or beyond what fp32 scales well, and multiplied in fp64. */
+typedef enum dot_kept { KEPT_NONE, KEPT_SOME, KEPT_ALL } dot_kept;
+
+/* Where the bytes of some rows of X are, and what belongs to them. A line is a byte for every column: a row has one, or
+ * three for its digits, the upper one first. */
 typedef struct dot_x {
   int64_t columns, blocks, units, chunks; /* of a row, filled up to whole ones */
-  int64_t stride; /* bytes from row to row, so that rows do not fall into the same sets of a cache */
-  int8_t *bytes;  /* [rows][stride], in the order of a panel */
-  float *step;    /* [rows][blocks]: what a byte counts */
-  int32_t *sum;   /* [rows][units] of bytes: as 16 bits, or times the negative of the one zero */
-  float *all;     /* [rows][units] of bytes times steps */
-  uint8_t *kept;  /* [rows][chunks]: not finite, or beyond what fp32 scales well */
+  int64_t stride; /* bytes from line to line, so that lines do not fall into the same sets of a cache */
+  int lines;      /* of a row */
+  int8_t *bytes;  /* [rows][lines][stride], in the order of a panel */
+  float *step;    /* [rows][blocks]: what a byte of the last line counts */
+  int32_t *sum;   /* [rows][lines][units] of bytes: as 16 bits, or times the negative of the one zero */
+  float *all;     /* [rows][units] of X as bytes have it */
+  uint32_t *some; /* [rows][blocks]: bits of elements that are multiplied apart, in the order of bytes */
+  uint8_t *kept;  /* [rows][chunks] */
+  float loses;    /* what elements may lose of themselves */
   dot_sums sums;
   int32_t less; /* the negative of the one zero */
 } dot_x;
 
 /* Bytes of memory for a row of X; every part of it is a multiple of 64 for any number of rows that is one of 16. */
-static int64_t dot_row_bytes(const dot_x *x) { return x->stride + 4 * x->blocks + 8 * x->units + x->chunks; }
+static int64_t dot_row_bytes(const dot_x *x) {
+  return x->lines * (x->stride + 4 * x->units) + 8 * x->blocks + 4 * x->units + x->chunks;
+}
 
-static dot_x shape_of_x(int64_t k, int unit) {
+static dot_x shape_of_x(int64_t k, int unit, int lines) {
   const int64_t columns = lpg_round_up(k, LPG_DOT_BLOCK);
   return (dot_x){.columns = columns,
                  .stride = lpg_round_up(columns, 128) + 64,
+                 .lines = lines,
                  .blocks = columns / LPG_DOT_BLOCK,
                  .units = columns / unit,
-                 .chunks = lpg_ceil_div(columns, LPG_DOT_K)};
+                 .chunks = lpg_ceil_div(columns, LPG_DOT_K),
+                 .loses = fminf((float)k * 0x1p-25f, 0x1p-14f)}; /* a quarter of the bound of EXACT */
 }
 
 static void place_x(dot_x *x, int64_t rows, void *memory) {
   x->bytes = memory;
-  x->step = (float *)(void *)(x->bytes + rows * x->stride);
+  x->step = (float *)(void *)(x->bytes + rows * x->lines * x->stride);
   x->sum = (int32_t *)(void *)(x->step + rows * x->blocks);
-  x->all = (float *)(void *)(x->sum + rows * x->units);
-  x->kept = (uint8_t *)(x->all + rows * x->units);
+  x->all = (float *)(void *)(x->sum + rows * x->lines * x->units);
+  x->some = (uint32_t *)(void *)(x->all + rows * x->units);
+  x->kept = (uint8_t *)(x->some + rows * x->blocks);
 }
 
-/* The 32 values of a block, and whether all are 0 or within what a product with a scale leaves in fp32. */
-static int round_bytes(const float *x, int is_byte, int8_t *bytes, float *step) {
-  static const float rounder = 0x1.8p23f; /* adding it leaves an integer */
-  float inverse = 1.0f, largest = 0.0f;
-  *step = 1.0f;
-  if (!is_byte) {
-    uint32_t most = 0;
-    for (int i = 0; i < LPG_DOT_BLOCK; i++) {
-      const uint32_t magnitude = lpg_f32_bits(x[i]) & 0x7fffffffu;
-      most = magnitude > most ? magnitude : most;
-    }
-    largest = lpg_bits_f32(most);
-    if (most != 0 && !(largest >= 0x1p-40f && largest <= 0x1p40f)) { /* NaN as well */
-      memset(bytes, 0, LPG_DOT_BLOCK);
-      *step = 0.0f;
-      return 0;
-    }
-    *step = largest * (1.0f / 127.0f);
-    inverse = most == 0 ? 0.0f : 127.0f / largest;
+/* Column of a block whose byte is at a place of it. */
+INLINE int column_of_block(int place) { return place / LPG_STEP_K * LPG_STEP_K + dot_column(place % LPG_STEP_K); }
+
+/* The bits of the largest magnitude; bits of magnitudes are ordered as they are, NaN above all. */
+INLINE uint32_t largest_bits(const float *x) {
+  uint32_t most = 0;
+  for (int i = 0; i < LPG_DOT_BLOCK; i++) {
+    const uint32_t magnitude = lpg_f32_bits(x[i]) & 0x7fffffffu;
+    most = magnitude > most ? magnitude : most;
   }
+  return most;
+}
+
+/* A block as bytes by a multiple of it that is made of integers, of magnitudes up to 127 after rounding. */
+static void round_bytes(const float *x, float inverse, int8_t *bytes) {
+  static const float rounder = 0x1.8p23f; /* adding it leaves an integer */
   int8_t rounded[LPG_DOT_BLOCK];
   for (int i = 0; i < LPG_DOT_BLOCK; i++) rounded[i] = (int8_t)(int32_t)((x[i] * inverse + rounder) - rounder);
-  for (int i = 0; i < LPG_DOT_BLOCK; i++) bytes[i] = rounded[i / 16 * 16 + dot_column(i % 16)];
-  return 1;
+  for (int i = 0; i < LPG_DOT_BLOCK; i++) bytes[i] = rounded[column_of_block(i)];
+}
+
+/* A block as three digits whose largest magnitude has the bits `most`. Returns what the last digit counts: the least
+ * power of two of which three signed bytes hold the largest magnitude. */
+static float round_digits(const float *x, uint32_t most, float loses, int8_t *bytes, int64_t stride, uint32_t *some) {
+  enum { MOST = 0x7f7f7f, BIAS = 0x808080 }; /* 127 in all digits; it makes them unsigned */
+  const uint32_t exponent = (most >> 23) - 22u + (((most & 0x7fffffu) | 0x800000u) >= 2u * MOST + 1u);
+  const float unit = lpg_bits_f32(exponent << 23), inverse = lpg_bits_f32((254u - exponent) << 23);
+  int32_t digits[LPG_DOT_BLOCK], lost[LPG_DOT_BLOCK];
+  for (int i = 0; i < LPG_DOT_BLOCK; i++) {
+    const float nearest = rintf(x[i] * inverse);
+    lost[i] = fabsf(x[i] - nearest * unit) > loses * fabsf(x[i]);
+    digits[i] = (lost[i] ? 0 : (int32_t)nearest) + BIAS;
+  }
+  *some = 0;
+  for (int i = 0; i < LPG_DOT_BLOCK; i++) {
+    const int column = column_of_block(i);
+    for (int d = 0; d < 3; d++) bytes[d * stride + i] = (int8_t)((digits[column] >> (16 - 8 * d) & 255) - 128);
+    *some |= (uint32_t)lost[column] << i;
+  }
+  return unit;
+}
+
+/* A block of row `to`; its 32 values. */
+static void make_block(const dot_x *x, int64_t to, int64_t block, const float *values, int is_byte) {
+  int8_t *bytes = x->bytes + to * x->lines * x->stride + block * LPG_DOT_BLOCK;
+  float *step = x->step + to * x->blocks + block;
+  uint32_t *some = x->some + to * x->blocks + block;
+  uint8_t *kept = x->kept + to * x->chunks + block * LPG_DOT_BLOCK / LPG_DOT_K;
+  const uint32_t most = is_byte ? 0 : largest_bits(values);
+  const float largest = lpg_bits_f32(most);
+  *some = 0;
+  *step = 1.0f;
+  if (is_byte) {
+    round_bytes(values, 1.0f, bytes);
+  } else if (most == 0 || !(largest >= 0x1p-40f && largest <= 0x1p40f)) { /* NaN as well */
+    for (int line = 0; line < x->lines; line++) memset(bytes + line * x->stride, 0, LPG_DOT_BLOCK);
+    if (most != 0) *kept = KEPT_ALL;
+  } else if (x->lines == 1) {
+    *step = largest * (1.0f / 127.0f);
+    round_bytes(values, 127.0f / largest, bytes);
+  } else {
+    *step = round_digits(values, most, x->loses, bytes, x->stride, some);
+    if (*some && *kept == KEPT_NONE) *kept = KEPT_SOME;
+  }
+}
+
+/* Sums of the bytes of row `to`, a unit at a time. */
+static void make_sums(const dot_x *x, int64_t to) {
+  const int64_t unit = x->columns / x->units;
+  for (int64_t i = 0; i < x->units; i++) {
+    int32_t of_row = 0;
+    for (int line = 0; line < x->lines; line++) {
+      const int8_t *bytes = x->bytes + (to * x->lines + line) * x->stride + i * unit;
+      int32_t half[2] = {0, 0};
+      for (int c = 0; c < LPG_STEP_K; c++) half[0] += bytes[c];
+      for (int c = LPG_STEP_K; c < unit; c++) half[1] += bytes[c];
+      const int32_t sum = half[0] + half[1];
+      x->sum[(to * x->lines + line) * x->units + i] = x->sums == SUMS ? sum & 0xffff
+                                                      : x->sums == PAIRS_OF_SUMS
+                                                          ? (half[0] & 0xffff) | (int32_t)((uint32_t)half[1] << 16)
+                                                          : sum * x->less;
+      of_row = of_row * 256 + sum;
+    }
+    x->all[to * x->units + i] = (float)of_row * x->step[to * x->blocks + i * unit / LPG_DOT_BLOCK];
+  }
 }
 
 /* Row `from` of X, which is row `to` of those in memory. */
 static void make_bytes(const unpacker *u, int64_t from, const dot_x *x, int64_t to) {
   const lpg_call *call = u->call;
-  const int64_t k = u->packed->desc.k, unit = x->columns / x->units;
+  const int64_t k = u->packed->desc.k;
   const int is_byte = lpg_is_bytes(call->problem.x_type);
-  int8_t *bytes = x->bytes + to * x->stride;
-  memset(x->kept + to * x->chunks, 0, (size_t)x->chunks);
+  memset(x->kept + to * x->chunks, KEPT_NONE, (size_t)x->chunks);
   for (int64_t b = 0; b < x->blocks; b++) {
     float values[LPG_DOT_BLOCK] = {0};
     const int64_t first = b * LPG_DOT_BLOCK, left = k - first;
     to_floats(call->problem.x_type, call->x, from * call->ldx + first, left < LPG_DOT_BLOCK ? left : LPG_DOT_BLOCK,
               u->x_value, values);
-    if (!round_bytes(values, is_byte, bytes + first, x->step + to * x->blocks + b))
-      x->kept[to * x->chunks + first / LPG_DOT_K] = 1;
+    make_block(x, to, b, values, is_byte);
   }
-  for (int64_t i = 0; i < x->units; i++) {
-    const int8_t *of_unit = bytes + i * unit;
-    int32_t half[2] = {0, 0};
-    for (int c = 0; c < LPG_STEP_K; c++) half[0] += of_unit[c];
-    for (int c = LPG_STEP_K; c < unit; c++) half[1] += of_unit[c];
-    const int32_t sum = half[0] + half[1];
-    x->sum[to * x->units + i] = x->sums == SUMS            ? sum & 0xffff
-                                : x->sums == PAIRS_OF_SUMS ? (half[0] & 0xffff) | (int32_t)((uint32_t)half[1] << 16)
-                                                           : sum * x->less;
-    x->all[to * x->units + i] = (float)sum * x->step[to * x->blocks + i * unit / LPG_DOT_BLOCK];
-  }
+  make_sums(x, to);
 }
 
 #endif

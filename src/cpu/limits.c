@@ -47,9 +47,6 @@ const char *lpgemm_i_cpu_dot_refuses(const lpg_planner *self, const lpg_problem 
   const lpgemm_weight_desc_t *d = &problem->weights->desc;
   lpg_dot_bytes unused;
   (void)self, (void)device;
-  if (problem->level == LPGEMM_LEVEL_EXACT && !lpg_is_bytes(problem->x_type)) {
-    return "it rounds X to 8 bits, which only the level FAST allows";
-  }
   if (lpg_is_integer_kind(d->type) && lpg_is_integer_kind(problem->x_type) && !d->scale_type) {
     return "it does not add up integers without scales exactly";
   }
@@ -60,5 +57,8 @@ const char *lpgemm_i_cpu_dot_refuses(const lpg_planner *self, const lpg_problem 
   }
   if (may_need_global(d)) return "fp32 may hold the scales together with global or row scales only";
   if (d->k > LPG_DOT_MOST_K) return "it takes no more than 2^20 columns";
+  if (d->k > LPG_DOT_MOST_EXACT_K && problem->level == LPGEMM_LEVEL_EXACT && !lpg_is_bytes(problem->x_type)) {
+    return "it takes no more than 2^18 columns by digits of X";
+  }
   return NULL;
 }

@@ -12,6 +12,8 @@ V ?= 0#                  1: show the commands
 FUZZ_SECONDS ?= 60
 BUILD ?= build
 CFLAGS ?= $(if $(filter 1,$(DEBUG)),-O0 -g,-O3)
+GGML_ISA ?= native#       of make ggml-compare: native or avx2
+GGML_SOURCE ?=#          of make ggml: a tree of llama.cpp whose headers it takes; default: the one from PyPI
 WERROR ?= -Werror
 PYTHON ?= python3
 CUDA_HOME ?= /usr/local/cuda
@@ -100,7 +102,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-check ggml-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -301,16 +303,17 @@ $(BENCH): $(BENCH_OBJS) $(LIB)
 	$(Q)rm -f $(@D)/libbenchmark* && $(CXX) -s $^ $(GBENCH_LIBS) $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -ldl -o $@
 	$(if $(GBENCH_STATIC),,$(Q)cp $$(ldd $@ | awk '/libbenchmark/ {print $$3}') $(@D))
 
-# ggml's CPU backend beside lpgemm's: a program of its own, with ggml's sources from PyPI.
-GGML_ISA ?= native
+# ggml: the sources come from PyPI (engines/ggml/get.sh), unless GGML_SOURCE says where llama.cpp is. Its CPU backend
+# beside lpgemm's is a program of its own.
 GGML := $(BUILD)/ggml
-GGML_INCLUDES = -isystem $(GGML)/include
+GGML_TREE = $(or $(GGML_SOURCE),$(GGML)/llama.cpp)
+GGML_INCLUDES = -isystem $(GGML_TREE)/ggml/include -isystem $(GGML_TREE)/ggml/src
 COMPARE := $(BUILD)/bench/ggml-compare-$(GGML_ISA)
 COMPARE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard bench/ggml/*.c))
 
-$(GGML)/$(GGML_ISA).built: bench/ggml/get.sh bench/ggml/sources.sha256
-	$(call say,GGML,$(GGML_ISA))
-	$(Q)PYTHON=$(PYTHON) $< $(GGML) $(GGML_ISA) && touch $@
+$(GGML)/%.built: engines/ggml/get.sh engines/ggml/sources.sha256
+	$(call say,GGML,$*)
+	$(Q)PYTHON=$(PYTHON) $< $(GGML) $* && touch $@
 
 $(OBJ)/bench/ggml/report.o: $(BUILD)/build_info.h
 $(OBJ)/bench/ggml/report.o: private INCLUDES += -I$(BUILD)
@@ -321,6 +324,20 @@ GGML_LIBS = $(patsubst %,$(GGML)/$(GGML_ISA)/ggml/src/lib%.a,ggml ggml-cpu ggml-
 $(COMPARE): $(COMPARE_OBJS) $(LIB) $(GGML)/$(GGML_ISA).built
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(COMPARE_OBJS) $(LIB) $(GGML_LIBS) -lm -lpthread -ldl -o $@
+
+# A backend for ggml, which programs load by GGML_BACKEND_PATH; ggml's functions are theirs. It works on OpenMP's threads
+# if the compiler has them.
+MODULE := $(BUILD)/libggml-lpgemm.so
+MODULE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard engines/ggml/*.c))
+OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
+
+$(MODULE_OBJS): $(if $(GGML_SOURCE),,$(GGML)/sources.built)
+$(MODULE_OBJS): private INCLUDES += $(GGML_INCLUDES)
+$(MODULE_OBJS): private FLAGS += $(or $(OPENMP),-Wno-unknown-pragmas)
+
+$(MODULE): $(MODULE_OBJS) $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(LDFLAGS) $(OPENMP) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -o $@
 
 # ---- targets that run something ----
 
@@ -363,11 +380,16 @@ bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, R
 ggml-compare: $(COMPARE) ## time the CPU backend beside ggml's: perhaps ARGS='--rows 1,4 --types q4_0', GGML_ISA=avx2, RECORD=file (downloads 77 MB)
 	@$< $(ARGS) $(if $(RECORD),--record '$(RECORD)')
 
+ggml: $(MODULE) ## build libggml-lpgemm.so, a backend for ggml and llama.cpp (downloads 77 MB without GGML_SOURCE)
+
+ggml-check: $(MODULE) ## run ggml's tests on that backend, then small Llamas (downloads and builds ggml; SHORT=1: only MUL_MAT)
+	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/check.sh $(GGML) $(abspath $(MODULE)) $(if $(SHORT),short)
+
 convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (12 GB of disk, 6 GB of /dev/shm): RATE='awq --layers 4'
 	@$(PYTHON) tests/convert_rate.py $< $(RATE)
 
 lint: $(BUILD)/build_info.h ## check format, includes and naming, and run clang-tidy
-	clang-format --dry-run -Werror $$(find include src tests bench examples cli -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
+	clang-format --dry-run -Werror $$(find include src tests bench examples cli engines -regex '.*\.\(h\|c\|cc\|cpp\|cu\|cuh\)')
 	printf '%s\n' $(SRCS) src/cpu/blocked.c src/cpu/dot.c src/cpu/tiles.c src/lut/lookup.c | xargs -P $$(nproc) -I@ clang-tidy --quiet @ -- -std=c11 $(INCLUDES) \
 	  -I$(BUILD) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -DLPG_BLOCKED=base -DLPG_TILES=base -DLPG_DOT=base -DLPG_LUT=base 2>/dev/null
 	$(PYTHON) tests/lint_layers.py

@@ -50,6 +50,7 @@ ALLOWED = {
     "examples/": PUBLIC,
     "examples/parallel/": PUBLIC + ["examples/block/"],
     "cli/": PUBLIC,
+    "engines/": PUBLIC,
     "bench/": PUBLIC + ["tests/ref/"],
 }
 GENERATED = ("build_info.h",)
@@ -57,7 +58,7 @@ CHECK_MACROS = {"LPG_CHECK", "LPG_TRY", "LPG_CUDA"}
 
 
 def files():
-    for top in ("include", "src", "tests", "examples", "cli", "bench", "tools", "python", "docs"):
+    for top in ("include", "src", "tests", "examples", "cli", "bench", "engines", "tools", "python", "docs"):
         for folder, folders, names in os.walk(os.path.join(ROOT, top)):
             folders[:] = sorted(f for f in folders if f != "__pycache__")
             for name in sorted(names):

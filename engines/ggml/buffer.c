@@ -33,10 +33,8 @@ static bool is_expanded(enum ggml_type type) {
     case GGML_TYPE_IQ2_S:
     case GGML_TYPE_IQ3_XXS:
     case GGML_TYPE_IQ3_S:
-    case GGML_TYPE_TQ1_0:
-      return true;
-    default:
-      return false;
+    case GGML_TYPE_TQ1_0: return true;
+    default: return false;
   }
 }
 

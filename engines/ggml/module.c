@@ -126,13 +126,10 @@ static bool supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op)
     case GGML_OP_RESHAPE:
     case GGML_OP_VIEW:
     case GGML_OP_PERMUTE:
-    case GGML_OP_TRANSPOSE:
-      return true;
+    case GGML_OP_TRANSPOSE: return true;
     case GGML_OP_MUL_MAT:
-    case GGML_OP_MUL_MAT_ID:
-      return lpgemm_ggml_can_multiply(op);
-    default:
-      return false;
+    case GGML_OP_MUL_MAT_ID: return lpgemm_ggml_can_multiply(op);
+    default: return false;
   }
 }
 
@@ -167,12 +164,11 @@ static void *get_proc_address(ggml_backend_reg_t registry, const char *name) {
   return address;
 }
 
-static struct ggml_backend_reg the_registry = {
-    .api_version = GGML_BACKEND_API_VERSION,
-    .iface = {.get_name = registry_name,
-              .get_device_count = device_count,
-              .get_device = get_device,
-              .get_proc_address = get_proc_address}};
+static struct ggml_backend_reg the_registry = {.api_version = GGML_BACKEND_API_VERSION,
+                                               .iface = {.get_name = registry_name,
+                                                         .get_device_count = device_count,
+                                                         .get_device = get_device,
+                                                         .get_proc_address = get_proc_address}};
 
 ggml_backend_dev_t lpgemm_ggml_device(void) {
   static struct ggml_backend_device device = {.iface = {.get_name = device_name,

@@ -1,6 +1,6 @@
-/* What the parts of the ggml backend share. ggml's words: a device makes backends, which run graphs; a buffer type makes
- * buffers, in which tensors lie. Here a tensor of a block type lies in its buffer as a packed matrix, one of more than
- * two dimensions as a stack. */
+/* What the parts of the ggml backend share. ggml's words: a device makes backends, which run graphs; a buffer type
+ * makes buffers, in which tensors lie. Here a tensor of a block type lies in its buffer as a packed matrix, one of more
+ * than two dimensions as a stack. */
 #ifndef LPGEMM_GGML_MODULE_H
 #define LPGEMM_GGML_MODULE_H
 

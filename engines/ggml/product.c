@@ -5,8 +5,7 @@
 #include "module.h"
 
 static const float *row_of(const struct ggml_tensor *t, int64_t i1, int64_t i2, int64_t i3) {
-  return (const float *)((const char *)t->data + (size_t)i1 * t->nb[1] + (size_t)i2 * t->nb[2] +
-                         (size_t)i3 * t->nb[3]);
+  return (const float *)((const char *)t->data + (size_t)i1 * t->nb[1] + (size_t)i2 * t->nb[2] + (size_t)i3 * t->nb[3]);
 }
 
 static bool has_fp32_rows(const struct ggml_tensor *t) {
@@ -60,8 +59,7 @@ static lpgemm_status_t multiply(lpgemm_ggml_context *context, const struct ggml_
   const lpgemm_weights_t weights = lpgemm_ggml_weights(w);
   const int64_t count = w->ne[2] * w->ne[3], r2 = x->ne[2] / w->ne[2], r3 = x->ne[3] / w->ne[3];
   if (count == 1 && is_one_matrix(x) && is_one_matrix(y)) {
-    const lpgemm_run_args_t args =
-        product_of(context, weights, ggml_nrows(x), x->data, x->nb[1], y->data, y->nb[1]);
+    const lpgemm_run_args_t args = product_of(context, weights, ggml_nrows(x), x->data, x->nb[1], y->data, y->nb[1]);
     return lpgemm_run(context->handle, &args);
   }
   lpgemm_status_t status = LPGEMM_SUCCESS;
@@ -72,8 +70,8 @@ static lpgemm_status_t multiply(lpgemm_ggml_context *context, const struct ggml_
       status = view_of_stack(context->handle, weights, i3 / r3 * w->ne[2] + i2 / r2, count, &matrix);
       if (status != LPGEMM_SUCCESS) return status;
     }
-    const lpgemm_run_args_t args = product_of(context, matrix, x->ne[1], row_of(x, 0, i2, i3), x->nb[1],
-                                              row_of(y, 0, i2, i3), y->nb[1]);
+    const lpgemm_run_args_t args =
+        product_of(context, matrix, x->ne[1], row_of(x, 0, i2, i3), x->nb[1], row_of(y, 0, i2, i3), y->nb[1]);
     status = lpgemm_run(context->handle, &args);
     if (count > 1) lpgemm_weights_destroy(matrix);
   }

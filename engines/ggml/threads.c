@@ -1,6 +1,6 @@
 /* ggml's CPU backend works on OpenMP's threads where it is built with OpenMP, as it is by default. A parallel region of
- * as many threads gets the same ones, which still wait for work where ggml left them: so nobody has two pools on the same
- * cores. ggml's own pool (GGML_OPENMP=OFF) is not open to backends. */
+ * as many threads gets the same ones, which still wait for work where ggml left them: so nobody has two pools on the
+ * same cores. ggml's own pool (GGML_OPENMP=OFF) is not open to backends. */
 #include <unistd.h>
 
 #include "module.h"

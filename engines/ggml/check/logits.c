@@ -1,5 +1,6 @@
-/* logits MODEL REFERENCE: how far the logits of a model are from those of another, which is the same in fp32: the squared
- * error by the squared reference, over a prompt and tokens that are decoded one by one. Prints that number alone. */
+/* logits MODEL REFERENCE: how far the logits of a model are from those of another, which is the same in fp32: the
+ * squared error by the squared reference, over a prompt and tokens that are decoded one by one. Prints that number
+ * alone. */
 #include <llama.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -54,7 +54,7 @@ ops() {
 libs="-lggml -lggml-base -lggml-cpu"
 build test-backend-ops "$sources/tests/test-backend-ops.cpp" "$CXX" -std=c++17 -O1 -w
 ops MUL_MAT
-[ "$form" != short ] || exit 0
+[ "$form" != short ] || { echo "ggml-check: all passed"; exit 0; }
 # Left out: a thousand experts of IQ3_S, which ggml takes minutes to quantise, and two of the three cases of 128 experts
 # of 4096 x 2048.
 ops MUL_MAT_ID '^(?!type_a=iq3_s,.*n_mats=(512|1024),.*n=(5|64|300),)(?!type_a=iq3_s,.*n_mats=1024,)(?!type_a=q4_K,.*n_mats=128,.*m=4096,n=(32|64),)'
@@ -66,19 +66,24 @@ build model "$here/check/model.c" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
 libs="-lllama -lggml -lggml-base -lggml-cpu"
 build logits "$here/check/logits.c" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
 
-# llama TYPE EXPERTS: errors of the logits, squared and by the squared logits: stock, EXACT, FAST.
+# llama TYPE EXPERTS: how far its logits are from those in fp32. FAST rounds X to 8 bits as ggml does or finer, so its
+# errors are another draw of the same size: of ten models it had 0.96 to 1.09 times those of ggml.
 llama() {
   blocks=$folder/blocks.gguf fp32=$folder/fp32.gguf
   "$folder/model" "$blocks" "$1" blocks 3 512 1536 1024 "$2"
   "$folder/model" "$fp32" "$1" fp32 3 512 1536 1024 "$2"
   stock=$("$folder/logits" "$blocks" "$fp32")
   exact=$(GGML_BACKEND_PATH=$module LPGEMM_GGML_LEVEL=exact "$folder/logits" "$blocks" "$fp32")
-  fast=$(GGML_BACKEND_PATH=$module "$folder/logits" "$blocks" "$fp32")
-  echo "ggml-check: Llama of $1, $2 experts: error of stock $stock, EXACT $exact, FAST $fast"
+  fast=$(GGML_BACKEND_PATH=$module LPGEMM_GGML_LEVEL=fast "$folder/logits" "$blocks" "$fp32")
   rm -f "$blocks" "$fp32"
+  echo "ggml-check: Llama of $1, $2 experts: errors of ggml $stock, EXACT $exact, FAST $fast"
+  awk -v stock="$stock" -v exact="$exact" -v fast="$fast" \
+    'BEGIN { exit !(stock > 1e-6 && exact < stock / 100 && fast > exact && fast < stock * 1.15) }' ||
+    fail "wanted: EXACT below a hundredth of ggml's error, FAST above that and below 1.15 times it"
 }
 llama q4_0 0
 llama q8_0 0
 llama q4_k 0
 llama q4_0 8
 llama mxfp4 8
+echo "ggml-check: all passed"

@@ -1,5 +1,8 @@
-/* libggml-lpgemm.so: a module that ggml loads by GGML_BACKEND_PATH. It has one device, of type ACCEL: llama.cpp asks
- * such devices first where weights on the CPU shall lie, and gives each a backend in every context. */
+/* libggml-lpgemm.so: a module that ggml loads by GGML_BACKEND_PATH.
+ *
+ * It has two devices of type ACCEL; llama.cpp asks such devices first where weights on the CPU shall lie, and gives
+ * each a backend in every context. LPGEMM is where weights lie packed. LPGEMM-HOST is asked before it and takes all
+ * products: its own tensors lie in the memory of ggml's CPU backend, so that no Y has to be copied there. */
 #include "module.h"
 
 #include <ggml-impl.h>
@@ -23,10 +26,7 @@ static void log_line(void *context, lpgemm_log_level_t level, const char *line) 
 
 /* ---- the backend ---- */
 
-static const char *get_name(ggml_backend_t backend) {
-  (void)backend;
-  return "LPGEMM";
-}
+static const char *get_name(ggml_backend_t backend) { return ggml_backend_dev_name(backend->device); }
 
 static void free_backend(ggml_backend_t backend) {
   lpgemm_ggml_context *context = backend->context;
@@ -84,11 +84,14 @@ static ggml_backend_t init_backend(ggml_backend_dev_t device, const char *params
   return NULL;
 }
 
-/* ---- the device ---- */
+/* ---- the devices ---- */
+
+enum { HOST = 0, PACKED = 1, DEVICES = 2 }; /* in the order in which they are asked */
+
+static struct ggml_backend_device devices[DEVICES];
 
 static const char *device_name(ggml_backend_dev_t device) {
-  (void)device;
-  return "LPGEMM";
+  return device == &devices[HOST] ? "LPGEMM-HOST" : "LPGEMM";
 }
 
 static const char *device_description(ggml_backend_dev_t device) {
@@ -115,12 +118,10 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
 }
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
-  (void)device;
-  return lpgemm_ggml_buffer_type();
+  return device == &devices[HOST] ? ggml_backend_cpu_buffer_type() : lpgemm_ggml_buffer_type();
 }
 
 static bool supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
-  (void)device;
   switch (op->op) {
     case GGML_OP_NONE:
     case GGML_OP_RESHAPE:
@@ -128,7 +129,12 @@ static bool supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op)
     case GGML_OP_PERMUTE:
     case GGML_OP_TRANSPOSE: return true;
     case GGML_OP_MUL_MAT:
-    case GGML_OP_MUL_MAT_ID: return lpgemm_ggml_can_multiply(op);
+    case GGML_OP_MUL_MAT_ID: {
+      /* Weights without a buffer would get one of the device that is asked. */
+      const ggml_backend_buffer_t buffer = op->src[0]->buffer;
+      const bool lie_packed = buffer ? buffer->buft == lpgemm_ggml_buffer_type() : device == &devices[PACKED];
+      return lie_packed && lpgemm_ggml_can_multiply(op);
+    }
     default: return false;
   }
 }
@@ -147,13 +153,12 @@ static const char *registry_name(ggml_backend_reg_t registry) {
 
 static size_t device_count(ggml_backend_reg_t registry) {
   (void)registry;
-  return 1;
+  return DEVICES;
 }
 
 static ggml_backend_dev_t get_device(ggml_backend_reg_t registry, size_t index) {
   (void)registry;
-  (void)index;
-  return lpgemm_ggml_device();
+  return &devices[index];
 }
 
 static void *get_proc_address(ggml_backend_reg_t registry, const char *name) {
@@ -170,19 +175,23 @@ static struct ggml_backend_reg the_registry = {.api_version = GGML_BACKEND_API_V
                                                          .get_device = get_device,
                                                          .get_proc_address = get_proc_address}};
 
-ggml_backend_dev_t lpgemm_ggml_device(void) {
-  static struct ggml_backend_device device = {.iface = {.get_name = device_name,
-                                                        .get_description = device_description,
-                                                        .get_memory = device_memory,
-                                                        .get_type = device_type,
-                                                        .get_props = device_props,
-                                                        .init_backend = init_backend,
-                                                        .get_buffer_type = device_buffer_type,
-                                                        .supports_op = supports_op,
-                                                        .supports_buft = supports_buft},
-                                              .reg = &the_registry};
-  return &device;
-}
+#define DEVICE                                       \
+  {                                                  \
+    .iface = {.get_name = device_name,               \
+              .get_description = device_description, \
+              .get_memory = device_memory,           \
+              .get_type = device_type,               \
+              .get_props = device_props,             \
+              .init_backend = init_backend,          \
+              .get_buffer_type = device_buffer_type, \
+              .supports_op = supports_op,            \
+              .supports_buft = supports_buft},       \
+    .reg = &the_registry                             \
+  }
+
+static struct ggml_backend_device devices[DEVICES] = {DEVICE, DEVICE};
+
+ggml_backend_dev_t lpgemm_ggml_device(void) { return &devices[PACKED]; }
 
 /* The module's only symbol. */
 __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void);

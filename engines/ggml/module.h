@@ -9,8 +9,9 @@
 
 #include "lpgemm.h"
 
-/* ---- module.c: the registry and its device ---- */
+/* ---- module.c: the registry and its devices ---- */
 
+/* The device in whose buffers weights lie. */
 ggml_backend_dev_t lpgemm_ggml_device(void);
 
 /* Says in ggml's log what failed, with the library's sentence about it. */
@@ -36,6 +37,7 @@ typedef struct lpgemm_ggml_context {
   size_t scratch_bytes;
 } lpgemm_ggml_context;
 
+/* Whether it could, if the weights lie packed. */
 bool lpgemm_ggml_can_multiply(const struct ggml_tensor *node);
 bool lpgemm_ggml_multiply(lpgemm_ggml_context *context, struct ggml_tensor *node);
 

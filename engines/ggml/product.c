@@ -23,7 +23,6 @@ static bool is_one_matrix(const struct ggml_tensor *t) {
 bool lpgemm_ggml_can_multiply(const struct ggml_tensor *node) {
   const struct ggml_tensor *w = node->src[0], *x = node->src[1], *ids = node->src[2];
   if (!lpgemm_ggml_is_packed(w) || !has_fp32_rows(x) || !has_fp32_rows(node)) return false;
-  if (w->buffer && w->buffer->buft != lpgemm_ggml_buffer_type()) return false; /* none yet: that is asked first */
   return node->op == GGML_OP_MUL_MAT || (w->ne[3] == 1 && x->ne[3] == 1 && ids->type == GGML_TYPE_I32);
 }
 

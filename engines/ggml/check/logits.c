@@ -2,6 +2,7 @@
  * squared error by the squared reference, over a prompt and tokens that are decoded one by one. Prints that number
  * alone. */
 #include <llama.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,12 @@ static float *run(const char *path, int *words) {
   return logits;
 }
 
+/* NaN comes last. */
+static int in_order(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return a < b ? -1 : b < a ? 1 : isnan(a) - isnan(b);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) fail("arguments are MODEL REFERENCE", "usage");
   llama_log_set(only_errors, NULL);
@@ -64,13 +71,18 @@ int main(int argc, char **argv) {
   int words, expected_words;
   float *logits = run(argv[1], &words), *expected = run(argv[2], &expected_words);
   if (words != expected_words) fail("has another number of words", argv[2]);
-  double squares = 0, errors = 0;
-  for (size_t i = 0; i < (size_t)TOKENS * (size_t)words; i++) {
-    const double off = (double)logits[i] - (double)expected[i];
-    errors += off * off;
-    squares += (double)expected[i] * (double)expected[i];
+  double error[TOKENS];
+  for (int t = 0; t < TOKENS; t++) {
+    double squares = 0, errors = 0;
+    for (size_t i = (size_t)t * (size_t)words; i < (size_t)(t + 1) * (size_t)words; i++) {
+      const double off = (double)logits[i] - (double)expected[i];
+      errors += off * off;
+      squares += (double)expected[i] * (double)expected[i];
+    }
+    error[t] = errors / squares;
   }
-  printf("%.6g\n", errors / squares);
+  qsort(error, TOKENS, sizeof *error, in_order);
+  printf("%.3e\n", (error[TOKENS / 2 - 1] + error[TOKENS / 2]) / 2);
   free(logits);
   free(expected);
   return 0;

@@ -102,7 +102,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-check ggml-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -384,6 +384,10 @@ ggml: $(MODULE) ## build libggml-lpgemm.so, a backend for ggml and llama.cpp (do
 
 ggml-check: $(MODULE) ## run ggml's tests on that backend, then small Llamas (downloads and builds ggml; SHORT=1: only MUL_MAT)
 	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/check.sh $(GGML) $(abspath $(MODULE)) $(if $(SHORT),short)
+
+ggml-bench: $(MODULE) ## time llama-bench with that backend beside stock (after make ggml-check): RECORD=file
+	@PYTHON=$(PYTHON) engines/ggml/get.sh $(GGML) shared llama-bench
+	@LPGEMM_COMMIT=$${LPGEMM_COMMIT:-$(COMMIT)} $(PYTHON) engines/ggml/bench.py $(GGML) $(abspath $(MODULE)) $(or $(RECORD),$(GGML)/bench.json) $(ARGS)
 
 convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (12 GB of disk, 6 GB of /dev/shm): RATE='awq --layers 4'
 	@$(PYTHON) tests/convert_rate.py $< $(RATE)

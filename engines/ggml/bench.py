@@ -15,7 +15,8 @@ TESTS = {"prompt": ["-p", "256", "-n", "0"], "decode": ["-p", "0", "-n", "32"]}
 
 
 def run(args, environment):
-    done = subprocess.run(args, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    inherited = {name: value for name, value in os.environ.items() if name not in ("GGML_BACKEND_PATH", "LPGEMM_LOG")}
+    done = subprocess.run(args, env={**inherited, **environment}, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(args)} failed:\n{done.stderr[-2000:]}")
     return done.stdout
@@ -23,7 +24,7 @@ def run(args, environment):
 
 def environment_of(side, module):
     if side == "ggml":
-        return {"GGML_BACKEND_PATH": ""}
+        return {}
     return {"GGML_BACKEND_PATH": module, "LPGEMM_GGML_LEVEL": "exact" if side.endswith("exact") else "fast"}
 
 

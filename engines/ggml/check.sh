@@ -55,9 +55,9 @@ libs="-lggml -lggml-base -lggml-cpu"
 build test-backend-ops "$sources/tests/test-backend-ops.cpp" "$CXX" -std=c++17 -O1 -w
 ops MUL_MAT
 [ "$form" != short ] || { echo "ggml-check: all passed"; exit 0; }
-# Left out: a thousand experts of IQ3_S, which ggml takes minutes to quantise, and two of the three cases of 128 experts
+# Left out: hundreds of experts of IQ3_S, which ggml takes minutes to quantise, and two of the three cases of 128 experts
 # of 4096 x 2048.
-ops MUL_MAT_ID '^(?!type_a=iq3_s,.*n_mats=(512|1024),.*n=(5|64|300),)(?!type_a=iq3_s,.*n_mats=1024,)(?!type_a=q4_K,.*n_mats=128,.*m=4096,n=(32|64),)'
+ops MUL_MAT_ID '^(?!type_a=iq3_s,.*n_mats=(512|1024),)(?!type_a=q4_K,.*n_mats=128,.*m=4096,n=(32|64),)'
 
 # ---- Llamas ----
 
@@ -67,7 +67,7 @@ libs="-lllama -lggml -lggml-base -lggml-cpu"
 build logits "$here/check/logits.c" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
 
 # llama TYPE EXPERTS: how far its logits are from those in fp32. FAST rounds X to 8 bits as ggml does or finer, so its
-# errors are another draw of the same size: of ten models it had 0.96 to 1.09 times those of ggml.
+# errors are another draw of the same size: of thirteen models it had 0.95 to 1.09 times those of ggml.
 llama() {
   blocks=$folder/blocks.gguf fp32=$folder/fp32.gguf
   "$folder/model" "$blocks" "$1" blocks 3 512 1536 1024 "$2"

@@ -30,7 +30,10 @@ if [ ! -d "$sources" ]; then
   ${PYTHON:-python3} -m pip download --quiet --no-deps --no-binary :all: "llama-cpp-python==$version" -d "$folder" ||
     fail "pip could not download llama-cpp-python $version: is there a network?"
   (cd "$folder" && sha256sum --quiet -c) <"$here/sources.sha256" || fail "the download is not what was expected"
-  tar xzf "$folder/llama_cpp_python-$version.tar.gz" -C "$folder"
+  mkdir -p "$folder/unpacking" # a folder of the right name is whole
+  tar xzf "$folder/llama_cpp_python-$version.tar.gz" -C "$folder/unpacking"
+  rm -rf "$folder/llama_cpp_python-$version"
+  mv "$folder/unpacking/llama_cpp_python-$version" "$folder"
 fi
 ln -sfn "llama_cpp_python-$version/vendor/llama.cpp" "$folder/llama.cpp"
 [ "$form" != sources ] || exit 0

@@ -385,8 +385,7 @@ ggml: $(MODULE) ## build libggml-lpgemm.so, a backend for ggml and llama.cpp (do
 ggml-check: $(MODULE) ## run ggml's tests on that backend, then small Llamas (downloads and builds ggml; SHORT=1: only MUL_MAT)
 	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/check.sh $(GGML) $(abspath $(MODULE)) $(if $(SHORT),short)
 
-ggml-bench: $(MODULE) ## time llama-bench with that backend beside stock (after make ggml-check): RECORD=file
-	@PYTHON=$(PYTHON) engines/ggml/get.sh $(GGML) shared llama-bench
+ggml-bench: $(MODULE) ## time a Llama with that backend beside stock, after make ggml-check: RECORD=file, perhaps ARGS='--threads 1,8'
 	@LPGEMM_COMMIT=$${LPGEMM_COMMIT:-$(COMMIT)} $(PYTHON) engines/ggml/bench.py $(GGML) $(abspath $(MODULE)) $(or $(RECORD),$(GGML)/bench.json) $(ARGS)
 
 convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (12 GB of disk, 6 GB of /dev/shm): RATE='awq --layers 4'

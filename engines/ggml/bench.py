@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""llama-bench with the backend beside stock: bench.py FOLDER MODULE RECORD. FOLDER is that of get.sh with llama-bench
-built in it; a Llama with random weights is written there for each type. Both sides run in turn, a process each time; a
-number is the best of all turns, since other programs on the machine only make it less."""
+"""A Llama with the backend beside stock llama.cpp: bench.py FOLDER MODULE RECORD, after `make ggml-check`, which has built
+what it runs in FOLDER. A Llama with random weights is written there for each type. Both sides run in turn, a process
+each time, and a number is the least of all turns. With one thread times are CPU times of the process, which other
+programs on the machine disturb little; with several they are wall times, and want a quiet machine."""
 
 import argparse
 import datetime
@@ -10,8 +11,8 @@ import os
 import subprocess
 
 LAYERS, WIDTH, INNER, WORDS = 4, 2048, 5632, 4096
-SIDES = ("ggml", "lpgemm", "lpgemm exact")
-TESTS = {"prompt": ["-p", "256", "-n", "0"], "decode": ["-p", "0", "-n", "32"]}
+SIDES = ("ggml", "fast", "exact")
+TIMES = ("prompt_cpu", "prompt_wall", "token_cpu", "token_wall")
 
 
 def run(args, environment):
@@ -22,19 +23,15 @@ def run(args, environment):
     return done.stdout
 
 
-def environment_of(side, module):
-    if side == "ggml":
-        return {}
-    return {"GGML_BACKEND_PATH": module, "LPGEMM_GGML_LEVEL": "exact" if side.endswith("exact") else "fast"}
-
-
-def measure(options, model, threads, test, sides):
-    best = dict.fromkeys(sides, 0.0)
+def measure(options, model, threads):
+    """{side: {time: seconds}}"""
+    best = {}
     for _ in range(options.turns):
-        for side in sides:
-            out = run([os.path.join(options.folder, "shared/bin/llama-bench"), "-m", model, "-t", str(threads), "-r", "3",
-                       "-o", "json", *TESTS[test]], environment_of(side, options.module))
-            best[side] = max(best[side], *json.loads(out)[0]["samples_ts"])
+        for side in SIDES:
+            extra = {} if side == "ggml" else {"GGML_BACKEND_PATH": options.module, "LPGEMM_GGML_LEVEL": side}
+            out = run([os.path.join(options.folder, "speed"), model, str(threads)], extra)
+            now = dict(zip(TIMES, map(float, out.split())))
+            best[side] = {t: min(now[t], best.get(side, now)[t]) for t in TIMES}
     return best
 
 
@@ -49,33 +46,33 @@ def main():
     parser.add_argument("module")
     parser.add_argument("record")
     parser.add_argument("--types", default="q4_0,q8_0,q4_k")
+    parser.add_argument("--threads", default="1", help="one number or several: 1,16")
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--exact", action="store_true", help="also EXACT")
     parser.add_argument("--note", default="", help="what the record says of the machine")
     options = parser.parse_args()
-    sides = SIDES if options.exact else SIDES[:2]
-    cores = len(os.sched_getaffinity(0))
-    cases, ggml = [], ""
+    cases = []
     for kind in options.types.split(","):
         model = os.path.join(options.folder, f"bench-{kind}.gguf")
         run([os.path.join(options.folder, "model"), model, kind, "blocks", *map(str, (LAYERS, WIDTH, INNER, WORDS, 0))], {})
-        for threads in sorted({1, cores}):
-            for test in TESTS:
-                best = measure(options, model, threads, test, sides)
-                ratio = best["lpgemm"] / best["ggml"]
-                print(f"{kind:6} {threads} threads {test}: " + ", ".join(f"{s} {t:.1f}" for s, t in best.items()) +
-                      f" tokens/s: {ratio:.2f}", flush=True)
-                cases.append({"name": f"{kind}/{test}/t{threads}", "type": kind, "test": test, "threads": threads,
-                              **{s.replace(" ", "_") + "_tokens_per_s": round(t, 2) for s, t in best.items()},
-                              "ratio": round(ratio, 3)})
+        for threads in map(int, options.threads.split(",")):
+            best = measure(options, model, threads)
+            for what in ("prompt", "token"):
+                clock = "cpu" if threads == 1 else "wall"
+                ms = {side: 1000 * best[side][f"{what}_{clock}"] for side in SIDES}
+                print(f"{kind:6} {threads} threads, {what}: " + ", ".join(f"{s} {t:.2f} ms" for s, t in ms.items()) +
+                      f"; FAST by ggml {ms['fast'] / ms['ggml']:.2f}", flush=True)
+                cases.append({"name": f"{kind}/{what}/t{threads}", "type": kind, "what": what, "threads": threads,
+                              "clock": clock, **{f"{s}_ms": round(t, 3) for s, t in ms.items()},
+                              "fast_ratio": round(ms["fast"] / ms["ggml"], 3),
+                              "exact_ratio": round(ms["exact"] / ms["ggml"], 3)})
         os.remove(model)
     with open(options.record, "w", encoding="utf-8") as file:
-        json.dump({"suite": "llama-bench", "commit": os.environ.get("LPGEMM_COMMIT", "unknown"),
+        json.dump({"suite": "ggml-bench", "commit": os.environ.get("LPGEMM_COMMIT", "unknown"),
                    "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                   "device": processor(), "cores": cores, "note": options.note,
+                   "device": processor(), "note": options.note,
                    "ggml": "0.25.3, GGML_NATIVE, OpenMP (llama-cpp-python 0.3.36)",
                    "model": {"layers": LAYERS, "width": WIDTH, "inner": INNER, "words": WORDS},
-                   "time": f"tokens a second, best of {3 * options.turns}, sides in turn; prompt of 256, 32 decoded",
+                   "time": f"a prompt of 256 tokens, a decoded token; sides in turn, the least of {options.turns} processes",
                    "cases": cases}, file, indent=1)
         file.write("\n")
 

@@ -65,6 +65,7 @@ libs="-lggml-base"
 build model "$here/check/model.c" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
 libs="-lllama -lggml -lggml-base -lggml-cpu"
 build logits "$here/check/logits.c" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
+build speed "$here/check/speed.c" "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Werror # for make ggml-bench
 
 # llama TYPE EXPERTS: how far its logits are from those in fp32. FAST rounds X to 8 bits as ggml does or finer, so its
 # errors are another draw of the same size: of thirteen models it had 0.95 to 1.09 times those of ggml.

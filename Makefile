@@ -8,6 +8,7 @@ ONLY ?=#                 one kernel family, for a short build while working on i
 EXPERIMENTAL ?= 0#       1: also the kernels that are experiments (table lookup on the GPU)
 DEBUG ?= 0#              1: no optimisation, with symbols
 SAN ?=#                  sanitizers for the host code
+NVCC_OPT ?= -O3#         for kernels; '-O3 --Ofast-compile mid' makes slower ones sooner
 V ?= 0#                  1: show the commands
 FUZZ_SECONDS ?= 60
 BUILD ?= build
@@ -16,6 +17,7 @@ GGML_ISA ?= native#       of make ggml-compare: native or avx2
 GGML_SOURCE ?=#          of make ggml: a tree of llama.cpp whose headers it takes; default: the one from PyPI
 WERROR ?= -Werror
 PYTHON ?= python3
+TORCH_PYTHON ?= $(PYTHON)#       the Python that has torch, for make torch and make torch-check
 CUDA_HOME ?= /usr/local/cuda
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -59,7 +61,7 @@ CUDA_INCLUDE := $(abspath $(dir $(NVCC))../include)
 CUDA_LIBS = -L$(abspath $(dir $(NVCC))../lib64) -lcudart_static -ldl -lrt
 GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_80,code=compute_80
 COMPRESS := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mode=size)
-NVCC_FLAGS = -std=c++17 -O3 $(COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
+NVCC_FLAGS = -std=c++17 $(NVCC_OPT) $(COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
 NVCC_COMPILE = $(NVCC) $(INCLUDES) $(NVCC_FLAGS) -MMD -MP -c $< -o $@
 endif
 
@@ -122,7 +124,7 @@ $(LIB): $(OBJS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
-.PHONY: shared wheel
+.PHONY: shared wheel torch torch-check
 shared: $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so ## build liblpgemm.so, which exports what lpgemm.h declares
 
 $(SHARED): $(SHARED_OBJS) $(BUILD)/gen/exports.map
@@ -151,21 +153,24 @@ $(OBJ)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/config
 	$(call say,CC,$<)
 	$(Q)$(COMPILE)
 
+# For fuzzers clang would take minutes more with UBSan, under which `make asan` runs the products.
+PRODUCT_FLAGS = -ffp-contract=fast $(ISA_$*) $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=undefined)
+
 $(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_BLOCKED=$* -ffp-contract=fast $(ISA_$*)
+	$(Q)$(COMPILE) -DLPG_BLOCKED=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/src/cpu/dot_%.o: src/cpu/dot.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_DOT=$* -ffp-contract=fast $(ISA_$*)
+	$(Q)$(COMPILE) -DLPG_DOT=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/src/cpu/tiles_%.o: src/cpu/tiles.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_TILES=$* -ffp-contract=fast $(ISA_$*)
+	$(Q)$(COMPILE) -DLPG_TILES=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/src/lut/lookup_%.o: src/lut/lookup.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_LUT=$* -ffp-contract=fast $(ISA_$*)
+	$(Q)$(COMPILE) -DLPG_LUT=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 	$(call say,NVCC,$<)
@@ -428,6 +433,32 @@ $(WHEEL): $(SHARED) include/lpgemm.h tools/make_wheel.py LICENSE $(wildcard pyth
 	$(Q)strip --strip-unneeded -o $(BUILD)/wheel.so $(SHARED)
 	$(Q)$(PYTHON) tools/make_wheel.py --library $(BUILD)/wheel.so --header include/lpgemm.h --version $(VERSION) \
 	  --platform $(WHEEL_PLATFORM) --out $(@D) >/dev/null
+
+# The operators for PyTorch, and a wheel with them: one library for every torch from 2.10 on. What it needs (libtorch.so,
+# and the wheel's liblpgemm.so) is loaded already when the package loads it.
+TORCH := $(BUILD)/torch
+TORCH_OPS := $(TORCH)/liblpgemm_torch.so
+TORCH_WHEEL := $(TORCH)/$(notdir $(WHEEL))
+TORCH_HOME = $(shell $(TORCH_PYTHON) -c 'import importlib.util as u, os; print(os.path.dirname(u.find_spec("torch").origin))')
+TORCH_FLAGS = -std=c++17 -O2 -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -DTORCH_TARGET_VERSION=0x020a000000000000
+torch: $(TORCH)/lpgemm/__init__.py ## build the PyTorch extension and unpack its wheel in $(BUILD)/torch: perhaps TORCH_PYTHON=python3
+
+$(TORCH_OPS): engines/torch/ops.cpp $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/liblpgemm.so
+	$(call say,CXX,$@)
+	$(Q)$(CXX) $(TORCH_FLAGS) -shared -Iinclude -isystem $(TORCH_HOME)/include $< -L$(BUILD) -llpgemm \
+	  -L$(TORCH_HOME)/lib -Wl,--no-as-needed -ltorch -o $@
+
+$(TORCH_WHEEL): $(WHEEL) $(TORCH_OPS) $(wildcard engines/torch/package/*.py)
+	$(call say,WHEEL,$@)
+	$(Q)strip --strip-unneeded -o $(TORCH)/wheel.so $(TORCH_OPS)
+	$(Q)$(PYTHON) tools/make_wheel.py --library $(BUILD)/wheel.so --header include/lpgemm.h --version $(VERSION) \
+	  --platform $(WHEEL_PLATFORM) --torch $(TORCH)/wheel.so --out $(@D) >/dev/null
+
+$(TORCH)/lpgemm/__init__.py: $(TORCH_WHEEL)
+	$(Q)rm -rf $(@D) && $(PYTHON) -m zipfile -e $< $(TORCH) && touch $@
+
+torch-check: torch $(CONVERT) ## run the tests of the PyTorch extension: perhaps TORCH_ARGS='--device cuda'
+	@LPGEMM_CONVERT=$(CONVERT) PYTHONPATH=$(TORCH) PYTHONDONTWRITEBYTECODE=1 $(TORCH_PYTHON) engines/torch/tests/test_torch.py $(TORCH_ARGS)
 
 $(BUILD)/%: tools/%.in include/lpgemm.h FORCE
 	@mkdir -p $(@D)

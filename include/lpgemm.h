@@ -281,8 +281,7 @@ const char *lpgemm_device_name(lpgemm_handle_t handle);
 lpgemm_status_t lpgemm_set_stream(lpgemm_handle_t handle, lpgemm_stream_t stream);
 
 /* CPU backend: later calls use so many threads (0 = one a core), with results equal to the bit for the same kernel.
- * Each number of threads has its own choices of kernels and its own tuning; neither is lost. The CUDA backend ignores
- * it. */
+ * Each number of threads has its own choices of kernels and tuning; neither is lost. The CUDA backend ignores it. */
 lpgemm_status_t lpgemm_set_num_threads(lpgemm_handle_t handle, int32_t num_threads);
 
 /* Binds memory of the backend's kind, 256-byte aligned, until it is replaced; NULL, 0 unbinds. See
@@ -316,8 +315,7 @@ typedef enum lpgemm_columns { LPGEMM_COLUMNS_PLAIN = 0, LPGEMM_COLUMNS_ORDERED =
  *
  *     Y[m, i] = activation(alpha * gate + bias[i]) * (alpha * up + bias[n / 2 + i])
  *
- * without beta and C (lpgemm_gate_t has more). Sources, arrays and lpgemm_unpack_weights() have all n rows, gates
- * first. */
+ * without beta and C (lpgemm_gate_t has more). Sources, arrays and lpgemm_unpack_weights() have n rows, gates first. */
 typedef enum lpgemm_rows { LPGEMM_ROWS_PLAIN = 0, LPGEMM_ROWS_PAIRED = 1 } lpgemm_rows_t;
 
 /* The value of a weight is exact real arithmetic on what is stored:
@@ -407,14 +405,12 @@ typedef struct lpgemm_weight_source {
  * Weights: packing
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the packed matrix: about n * k * bits / 8 plus scales and zeros, one size for every backend; of all experts
- * of a stack. */
+/* Bytes of the packed matrix, or stack: about n * k * bits / 8 plus scales and zeros, one size for every backend. */
 lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *bytes);
 
 /* Packs a matrix. The packed form serves every kernel and every M; its bytes do not depend on the backend.
- * memory: NULL lets the library allocate; otherwise 256-byte aligned memory of the backend's kind with at least
- * lpgemm_packed_size() bytes that outlives the weights and does not change. Returns when the bytes are final: the
- * source may be freed.
+ * memory: NULL lets the library allocate; otherwise memory of the backend's kind, 64-byte aligned (CUDA: 256), with at
+ * least lpgemm_packed_size() bytes that outlives the weights and does not change. The source may be freed afterwards.
  * On the CUDA backend packing runs on the GPU with at most 64 MiB of scratch. A code that is too wide for its type
  * is refused with LPGEMM_INVALID_CODE; the content of memory is unspecified after that. */
 lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
@@ -469,8 +465,7 @@ typedef struct lpgemm_weights_info {
   uint64_t payload_hash; /* equal for equal content, on every machine */
 } lpgemm_weights_info_t;
 
-/* Describes weights. Set info->size first: with the size of 0.1.0, where desc was shorter, the struct of 0.1.0 is
- * filled. */
+/* Describes weights. Set info->size first; with that of 0.1.0, whose desc was shorter, its struct is filled. */
 lpgemm_status_t lpgemm_weights_info(lpgemm_weights_t weights, lpgemm_weights_info_t *info);
 
 /* Unpacks to out[n][ldo] (a stack: [experts][n][ldo]): out_type U8 gives the codes as they came in, one a byte; F32,
@@ -573,8 +568,7 @@ lpgemm_status_t lpgemm_import_weights(lpgemm_handle_t handle, const lpgemm_impor
 
 /* The same for one part into weights of lpgemm_weights_create(), as lpgemm_pack_rows(): rows first_row ... are the
  * part's (n0 .. n1 of it). The description must be what lpgemm_import_desc() says of the part but for n, experts, rows,
- * row_scales and global_scale: an expert of a stack without row_scales gets the part's global scale, which must be one
- * for all of its rows. */
+ * row_scales and global_scale: an expert without row_scales gets the part's global scale, one for all of its rows. */
 lpgemm_status_t lpgemm_import_rows(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t expert, int64_t first_row,
                                    const lpgemm_import_t *part);
 
@@ -598,8 +592,7 @@ lpgemm_status_t lpgemm_export_size(lpgemm_weights_t weights, int ggml, size_t *b
 
 typedef struct lpgemm_file *lpgemm_file_t;
 
-/* path: a .safetensors file (a config.json beside it is read), a model folder, a .gguf file (of split ones the first),
- * or a container. */
+/* path: a .safetensors file (and its config.json), a model folder, a .gguf file (the first, if split), a container. */
 lpgemm_status_t lpgemm_file_open(const char *path, lpgemm_file_t *file);
 
 /* The same for one file that is in memory, which outlives `file` and does not change. There is no config then. */
@@ -658,14 +651,24 @@ lpgemm_status_t lpgemm_validate(const void *bytes, size_t size);
 
 enum {
   LPGEMM_LOAD_COPY = 0,         /* copies from host memory into new memory of the backend's kind */
-  LPGEMM_LOAD_VIEW = 1,         /* uses the bytes where they are: memory of the backend's own kind, 256-byte aligned (a
-                                   mapped file is), which outlives the weights and does not change */
-  LPGEMM_LOAD_SKIP_CHECKSUM = 2 /* checks the header only: for files that you trust and do not want to read twice */
+  LPGEMM_LOAD_VIEW = 1,         /* uses the bytes where they are: memory of the backend's own kind, 64-byte aligned
+                                   (CUDA: 256; a mapped file is), which outlives the weights and does not change */
+  LPGEMM_LOAD_SKIP_CHECKSUM = 2 /* checks headers and orders of columns only: for files that you trust */
 };
 
 /* Makes weights of a blob, after the checks of lpgemm_validate(). flags: LPGEMM_LOAD_... */
 lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, size_t size, uint32_t flags,
                                    lpgemm_weights_t *weights);
+
+/* Weights for the length of a call, for engines whose tensors own the bytes: a view, as LPGEMM_LOAD_VIEW with
+ * LPGEMM_LOAD_SKIP_CHECKSUM, in storage of the caller's (LPGEMM_WEIGHTS_BYTES, aligned as uint64_t). It allocates and
+ * loads nothing: lpgemm_prepare() does, once for a header. lpgemm_weights_destroy() ends it. header: the first
+ * LPGEMM_HEADER_BYTES of the blob (of each expert's, one after the other) in host memory, checked and then believed:
+ * bytes are not read, so nothing waits, and a stream may be captured. NULL: those of the blob, for which CUDA waits. */
+enum { LPGEMM_HEADER_BYTES = 512, LPGEMM_WEIGHTS_BYTES = 1024 };
+lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, size_t header_bytes,
+                                         const void *bytes, size_t size, void *storage, size_t storage_bytes,
+                                         lpgemm_weights_t *weights);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Run
@@ -821,14 +824,12 @@ typedef struct lpgemm_route_args {
 } lpgemm_route_args_t;
 
 /* Sorts the slots by expert, those of an expert by token and place. routing: memory of the backend's kind, 256-byte
- * aligned, of lpgemm_route_size() bytes, which needs no clearing; good for any number of calls with the same arguments.
- */
+ * aligned, of lpgemm_route_size() bytes, cleared or not; good for any number of calls with the same arguments. */
 lpgemm_status_t lpgemm_route_size(lpgemm_handle_t handle, int64_t m_max, int32_t top_k, int32_t experts, size_t *bytes);
 lpgemm_status_t lpgemm_route(lpgemm_handle_t handle, const lpgemm_route_args_t *args, void *routing,
                              size_t routing_bytes);
 
-/* Where the parts of a routing lie (addresses, nothing is read): for engines that send slots to other GPUs. Set
- * view->size first. */
+/* Where parts of a routing lie, for engines that send slots to other GPUs; nothing is read. Set view->size first. */
 typedef struct lpgemm_routing_view {
   size_t size;
   const int32_t *offsets;  /* [experts + 1]: the sorted slots of expert e are offsets[e] .. offsets[e + 1] - 1 */

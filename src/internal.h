@@ -96,7 +96,6 @@ typedef struct lpg_call {
   const float *row_scales;              /* [n_padded], what the sums of a row of W are multiplied by; NULL: 1 */
   const void *x;
   int64_t ldx;
-  int gathers;          /* 1: X has the caller's order of columns, and the kernel, whose plan says so, gathers it */
   const float *x_scale; /* NULL with LPGEMM_X_SCALE_NONE */
   const void *tables;
   void *y;
@@ -123,6 +122,7 @@ typedef struct lpg_call {
   lpgemm_stream_t stream; /* CUDA */
   lpg_pool *pool;         /* CPU */
   const lpg_planned *planned;
+  int gathers; /* 1: X has the caller's order of columns, and the kernel, whose plan says so, gathers it */
 } lpg_call;
 
 /* ---- what a handle remembers of its last problems: choosing a kernel and planning its launch take microseconds ----
@@ -131,9 +131,9 @@ typedef struct lpg_call {
 enum { LPG_REMEMBERED = 64, LPG_LOADED = 1024 };
 
 typedef struct lpg_remembered {
-  uint64_t weights, tuning; /* the number of the weights, and the version of the tuning results */
-  float global_scale;       /* of the expert */
-  lpg_problem problem;
+  uint64_t tuning;           /* the version of the tuning results */
+  lpg_problem problem;       /* its weights may be gone */
+  lpgemm_weight_desc_t desc; /* of them: all that the choice depends on, so that weights of one description share it */
   const struct lpg_kernel *kernel;
   lpg_planned planned;
 } lpg_remembered;
@@ -237,13 +237,14 @@ struct lpgemm_handle {
 };
 
 struct lpgemm_weights {
-  uint64_t number; /* no other weights of the process have it */
+  uint64_t desc_hash; /* of packed.desc */
   lpg_packed packed;
   lpg_content content;
   lpgemm_backend_t backend;
   int32_t device;
   uint8_t *memory;           /* the blob, in memory of the backend's kind */
   void *allocation;          /* what to free, NULL if the memory is the caller's */
+  int in_storage;            /* 1: this object too is memory of the caller's */
   struct lpg_pieces *pieces; /* which rows are packed; NULL: all, and the blob is finished */
 };
 
@@ -280,6 +281,12 @@ lpgemm_status_t lpgemm_i_pack_piece(lpgemm_handle_t handle, lpgemm_weights_t wei
 /* Where an expert's blob begins. */
 static inline uint8_t *lpg_blob_of_expert(lpgemm_weights_t weights, int64_t expert) {
   return weights->memory + (uint64_t)expert * weights->packed.total_bytes;
+}
+
+/* Alignment of a blob in memory of the caller's: of vectors on the CPU, of what cudaMalloc() gives and TMA wants on a
+ * GPU. */
+static inline uintptr_t lpg_blob_align(const lpg_device *device) {
+  return device->backend == LPGEMM_BACKEND_CPU ? 64 : 256;
 }
 
 /* Chooses a kernel for weights and a problem with them, or finds what was chosen before. */

@@ -14,12 +14,15 @@ lpgemm_status_t lpgemm_packed_size(const lpgemm_weight_desc_t *desc, size_t *byt
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t check_memory(const lpg_packed *packed, const void *memory, size_t memory_bytes) {
+static lpgemm_status_t check_memory(lpgemm_handle_t handle, const lpg_packed *packed, const void *memory,
+                                    size_t memory_bytes) {
   if (!memory) {
     LPG_CHECK(memory_bytes == 0, LPGEMM_NULL_POINTER, "memory is NULL, but memory_bytes is %zu", memory_bytes);
     return LPGEMM_SUCCESS;
   }
-  LPG_CHECK((uintptr_t)memory % 256 == 0, LPGEMM_MISALIGNED, "memory is %p; it must be 256-byte aligned", memory);
+  const uintptr_t align = lpg_blob_align(&handle->device);
+  LPG_CHECK((uintptr_t)memory % align == 0, LPGEMM_MISALIGNED, "memory is %p; it must be %d-byte aligned", memory,
+            (int)align);
   LPG_CHECK(memory_bytes >= packed->stack_bytes, LPGEMM_BUFFER_TOO_SMALL,
             "memory_bytes is %zu; lpgemm_packed_size() says %llu", memory_bytes,
             (unsigned long long)packed->stack_bytes);
@@ -309,7 +312,7 @@ lpgemm_status_t lpgemm_weights_create(lpgemm_handle_t handle, const lpgemm_weigh
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
   lpg_packed packed;
   LPG_TRY(lpgemm_i_read_desc(desc, &packed));
-  LPG_TRY(check_memory(&packed, memory, memory_bytes));
+  LPG_TRY(check_memory(handle, &packed, memory, memory_bytes));
   int32_t before;
   lpgemm_weights_t w = NULL;
   LPG_TRY(lpgemm_i_enter(handle, &before));
@@ -409,7 +412,7 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
             "lpgemm_weights_finish()",
             (long long)packed.experts);
   LPG_TRY(lpgemm_i_open_source(&packed, source, packed.desc.n, &checked));
-  LPG_TRY(check_memory(&packed, memory, memory_bytes));
+  LPG_TRY(check_memory(handle, &packed, memory, memory_bytes));
   int32_t before;
   lpgemm_weights_t w;
   LPG_TRY(lpgemm_i_enter(handle, &before));
@@ -446,7 +449,7 @@ lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_wei
             "w is %p; it must be aligned to its element type %s", w, lpgemm_dtype_name(w_type));
   if (ldw == 0) ldw = packed.desc.k;
   LPG_TRY(lpgemm_i_check_ld("ldw", ldw, "k", packed.desc.k, packed.desc.n));
-  LPG_TRY(check_memory(&packed, memory, memory_bytes));
+  LPG_TRY(check_memory(handle, &packed, memory, memory_bytes));
   int32_t before;
   lpgemm_weights_t made;
   LPG_TRY(lpgemm_i_enter(handle, &before));

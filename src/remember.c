@@ -1,17 +1,24 @@
 /* Which kernel a handle chose, with which plan, for a problem it had before. */
 #include "dispatch/dispatch.h"
 
+/* Bit by bit: what differs in the sign of a zero counts as another description. */
+static int is_same_desc(const lpgemm_weight_desc_t *a, const lpgemm_weight_desc_t *b) {
+  const uint8_t *x = (const uint8_t *)a, *y = (const uint8_t *)b;
+  return memcmp(x, y, sizeof *a) == 0;
+}
+
 static int is_same(const lpg_problem *a, const lpg_problem *b) {
-  return a->m == b->m && a->x_type == b->x_type && a->y_type == b->y_type && a->x_scale_mode == b->x_scale_mode &&
-         a->level == b->level && a->batch_invariant == b->batch_invariant && a->tables == b->tables &&
-         a->x_unaligned == b->x_unaligned && a->experts == b->experts && a->top_k == b->top_k && a->slots == b->slots &&
-         a->paired == b->paired && a->activation == b->activation && a->workspace == b->workspace;
+  return a->m == b->m && a->scale_span == b->scale_span && a->x_type == b->x_type && a->y_type == b->y_type &&
+         a->x_scale_mode == b->x_scale_mode && a->level == b->level && a->batch_invariant == b->batch_invariant &&
+         a->tables == b->tables && a->x_unaligned == b->x_unaligned && a->experts == b->experts &&
+         a->top_k == b->top_k && a->slots == b->slots && a->paired == b->paired && a->activation == b->activation &&
+         a->workspace == b->workspace;
 }
 
 /* Experts of a stack may differ in their global scale, and so in the kernel that takes them. */
 static uint64_t slot_of(lpgemm_weights_t weights, const lpg_problem *problem) {
   const uint32_t scale = lpg_f32_bits(problem->weights->desc.global_scale) ^ lpg_f32_bits(1.0f);
-  return (weights->number * 7 + (uint64_t)problem->m + (scale ^ scale >> 13)) % LPG_REMEMBERED;
+  return (weights->desc_hash + (uint64_t)problem->m + (scale ^ scale >> 13)) % LPG_REMEMBERED;
 }
 
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
@@ -19,9 +26,8 @@ lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weigh
   lpg_remembered *r = &handle->remembered[slot_of(weights, problem)];
   uint64_t tuning = lpgemm_i_tuning_version(handle->tuning);
   *found = r;
-  const float global_scale = problem->weights->desc.global_scale;
-  if (r->kernel && r->weights == weights->number && r->global_scale == global_scale && r->tuning == tuning &&
-      is_same(&r->problem, problem)) {
+  const lpgemm_weight_desc_t *desc = &problem->weights->desc;
+  if (r->kernel && r->tuning == tuning && is_same(&r->problem, problem) && is_same_desc(&r->desc, desc)) {
     return LPGEMM_SUCCESS;
   }
   lpg_choice choice;
@@ -30,8 +36,7 @@ lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weigh
                           &choice));
   r->kernel = choice.kernel;
   r->planned = choice.planned;
-  r->weights = weights->number;
-  r->global_scale = global_scale;
+  r->desc = *desc;
   r->tuning = tuning;
   r->problem = *problem;
   return LPGEMM_SUCCESS;

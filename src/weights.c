@@ -26,16 +26,20 @@ lpgemm_status_t lpgemm_prepare(lpgemm_handle_t handle, lpgemm_weights_t weights,
 
 /* ---- making weights: open, fill the memory, then publish or abandon ---- */
 
-lpgemm_status_t lpgemm_i_open_weights(lpgemm_handle_t handle, const lpg_packed *packed, void *memory,
-                                      lpgemm_weights_t *out) {
-  lpgemm_weights_t w = calloc(1, sizeof *w);
-  LPG_CHECK(w, LPGEMM_OUT_OF_MEMORY, "no memory for a weights object");
-  static _Atomic uint64_t weights_made;
-  w->number = ++weights_made;
+static void set_weights(lpgemm_handle_t handle, const lpg_packed *packed, void *memory, lpgemm_weights_t w) {
+  memset(w, 0, sizeof *w);
+  w->desc_hash = lpgemm_i_hash((const uint8_t *)&packed->desc, sizeof packed->desc);
   w->packed = *packed;
   w->backend = handle->device.backend;
   w->device = handle->device.index;
   w->memory = memory;
+}
+
+lpgemm_status_t lpgemm_i_open_weights(lpgemm_handle_t handle, const lpg_packed *packed, void *memory,
+                                      lpgemm_weights_t *out) {
+  lpgemm_weights_t w = malloc(sizeof *w);
+  LPG_CHECK(w, LPGEMM_OUT_OF_MEMORY, "no memory for a weights object");
+  set_weights(handle, packed, memory, w);
   if (!memory) {
     lpgemm_status_t status = handle->backend->allocate(w->device, (size_t)packed->stack_bytes, &w->allocation);
     if (status != LPGEMM_SUCCESS) {
@@ -51,7 +55,7 @@ lpgemm_status_t lpgemm_i_open_weights(lpgemm_handle_t handle, const lpg_packed *
 void lpgemm_i_release_weights(lpgemm_weights_t w) {
   free(w->pieces);
   if (w->allocation) lpgemm_i_backend(w->backend)->release(w->device, w->allocation);
-  lpgemm_i_retire(w);
+  if (!w->in_storage) lpgemm_i_retire(w);
 }
 
 lpgemm_status_t lpgemm_i_close_weights(lpgemm_handle_t handle, lpgemm_weights_t w, lpgemm_status_t status,
@@ -227,7 +231,7 @@ lpgemm_status_t lpgemm_validate(const void *bytes, size_t size) {
 /* The headers alone, copied to the host: of as many experts as the first one says. */
 static lpgemm_status_t check_headers(lpgemm_handle_t handle, const uint8_t *bytes, size_t size, lpg_packed *packed,
                                      lpg_content *content) {
-  uint8_t first[LPG_HEADER_BYTES];
+  uint8_t first[LPG_HEADER_BYTES] = {0};
   if (size < sizeof first) return lpgemm_i_read_header(first, size, packed, content);
   LPG_TRY(handle->backend->copy_out(handle, first, bytes, sizeof first));
   const int64_t experts = lpgemm_i_experts_of(first, size);
@@ -243,17 +247,44 @@ static lpgemm_status_t check_headers(lpgemm_handle_t handle, const uint8_t *byte
   return status;
 }
 
-/* A view may lie in memory that the host cannot read: the headers and, unless it is skipped, all blobs are then checked
- * in a copy on the host. */
-static lpgemm_status_t check_view(lpgemm_handle_t handle, const void *bytes, size_t size, int skip_checksum,
-                                  lpg_packed *packed, lpg_content *content) {
-  LPG_CHECK((uintptr_t)bytes % 256 == 0, LPGEMM_MISALIGNED, "bytes is %p; a view must be 256-byte aligned", bytes);
+/* Where a view lies. */
+static lpgemm_status_t check_place(lpgemm_handle_t handle, const void *bytes) {
+  const uintptr_t align = lpg_blob_align(&handle->device);
+  LPG_CHECK((uintptr_t)bytes % align == 0, LPGEMM_MISALIGNED, "bytes is %p; a view must be %d-byte aligned", bytes,
+            (int)align);
   LPG_CHECK(handle->backend->can_read(handle->device.index, bytes), LPGEMM_INVALID_ARGUMENT,
             "bytes is %p, which is not memory of the handle's backend; use LPGEMM_LOAD_COPY", bytes);
+  return LPGEMM_SUCCESS;
+}
+
+/* Orders of columns alone, copied to the host. */
+static lpgemm_status_t check_orders(lpgemm_handle_t handle, const uint8_t *bytes, const lpg_packed *packed) {
+  const lpg_section *section = &packed->section[LPG_SECTION_COLUMN_ORDER];
+  if (section->bytes == 0) return LPGEMM_SUCCESS;
+  uint8_t *order = malloc((size_t)section->bytes);
+  LPG_CHECK(order, LPGEMM_OUT_OF_MEMORY, "no memory for an order of %lld columns", (long long)packed->desc.k);
+  lpgemm_status_t status = LPGEMM_SUCCESS;
+  for (int64_t e = 0; e < packed->experts && status == LPGEMM_SUCCESS; e++) {
+    const uint8_t *from = bytes + (uint64_t)e * packed->total_bytes + section->offset;
+    status = handle->backend->copy_out(handle, order, from, (size_t)section->bytes);
+    if (status == LPGEMM_SUCCESS) status = lpgemm_i_check_blob_order(packed, order);
+  }
+  free(order);
+  return status;
+}
+
+/* A view may lie in memory that the host cannot read: the headers, the orders and, unless it is skipped, all blobs are
+ * then checked in a copy on the host. */
+static lpgemm_status_t check_view(lpgemm_handle_t handle, const void *bytes, size_t size, int skip_checksum,
+                                  lpg_packed *packed, lpg_content *content) {
+  LPG_TRY(check_place(handle, bytes));
   if (handle->device.backend == LPGEMM_BACKEND_CPU) {
     return lpgemm_i_check_stack(bytes, size, skip_checksum, packed, content);
   }
-  if (skip_checksum) return check_headers(handle, bytes, size, packed, content);
+  if (skip_checksum) {
+    LPG_TRY(check_headers(handle, bytes, size, packed, content));
+    return check_orders(handle, bytes, packed);
+  }
   uint8_t *copy = malloc(size + 1);
   LPG_CHECK(copy, LPGEMM_OUT_OF_MEMORY, "no memory to check %zu bytes", size);
   lpgemm_status_t status = handle->backend->copy_out(handle, copy, bytes, size);
@@ -279,4 +310,52 @@ lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, si
   w->content = content;
   return lpgemm_i_close_weights(
       handle, w, view ? LPGEMM_SUCCESS : handle->backend->copy_in(handle, w->memory, bytes, size), weights);
+}
+
+_Static_assert(sizeof(struct lpgemm_weights) <= LPGEMM_WEIGHTS_BYTES &&
+                   _Alignof(struct lpgemm_weights) <= _Alignof(uint64_t) &&
+                   (int)LPG_HEADER_BYTES == (int)LPGEMM_HEADER_BYTES,
+               "lpgemm.h has these sizes");
+
+/* What headers on the host say of `size` bytes elsewhere. */
+static lpgemm_status_t check_host_headers(const void *header, size_t header_bytes, size_t size, lpg_packed *packed,
+                                          lpg_content *content) {
+  LPG_CHECK(header_bytes >= LPG_HEADER_BYTES, LPGEMM_BUFFER_TOO_SMALL, "header_bytes is %zu; a header has %d",
+            header_bytes, (int)LPG_HEADER_BYTES);
+  const int64_t experts = lpgemm_i_experts_of(header, size);
+  LPG_CHECK(header_bytes == (size_t)experts * LPG_HEADER_BYTES, LPGEMM_INVALID_SIZE,
+            "header_bytes is %zu, but %zu bytes are %lld blobs by the first header, each with a header of %d",
+            header_bytes, size, (long long)experts, (int)LPG_HEADER_BYTES);
+  return lpgemm_i_check_headers(header, size, experts, packed, content);
+}
+
+lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, size_t header_bytes,
+                                         const void *bytes, size_t size, void *storage, size_t storage_bytes,
+                                         lpgemm_weights_t *weights) {
+  LPG_TRY(lpgemm_i_check_handle(handle));
+  LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
+  LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
+  LPG_CHECK(storage, LPGEMM_NULL_POINTER, "storage is NULL; give it LPGEMM_WEIGHTS_BYTES of memory");
+  LPG_CHECK((uintptr_t)storage % _Alignof(uint64_t) == 0, LPGEMM_MISALIGNED,
+            "storage is %p; it must be aligned as uint64_t is", storage);
+  LPG_CHECK(storage_bytes >= LPGEMM_WEIGHTS_BYTES, LPGEMM_BUFFER_TOO_SMALL, "storage_bytes is %zu; %d are needed",
+            storage_bytes, (int)LPGEMM_WEIGHTS_BYTES);
+  lpgemm_weights_t w = storage;
+  LPG_CHECK(!lpgemm_i_is_live(w, LPG_OBJECT_WEIGHTS), LPGEMM_INVALID_ARGUMENT,
+            "storage is %p, where live weights are; lpgemm_weights_destroy() ends them", storage);
+  lpg_packed packed;
+  lpg_content content;
+  if (header) {
+    LPG_TRY(check_place(handle, bytes));
+    LPG_TRY(check_host_headers(header, header_bytes, size, &packed, &content));
+  } else {
+    LPG_CHECK(header_bytes == 0, LPGEMM_NULL_POINTER, "header is NULL, but header_bytes is %zu", header_bytes);
+    LPG_TRY(check_view(handle, bytes, size, 1, &packed, &content));
+  }
+  set_weights(handle, &packed, (void *)(uintptr_t)bytes, w);
+  w->content = content;
+  w->in_storage = 1;
+  LPG_TRY(lpgemm_i_live_add(w, LPG_OBJECT_WEIGHTS));
+  *weights = w;
+  return LPGEMM_SUCCESS;
 }

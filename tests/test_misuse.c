@@ -143,6 +143,8 @@ static void bad_handle(lpgemm_handle_t handle, lpgemm_status_t want) {
   REFUSED(lpgemm_unpack_part(handle, w.weights, LPGEMM_PART_SCALES, w.out, ARENA), want, "handle");
   REFUSED(lpgemm_serialize(handle, w.weights, w.out, ARENA), want, "handle");
   REFUSED(lpgemm_deserialize(handle, w.in, 512, 0, OUT(lpgemm_weights_t)), want, "handle");
+  REFUSED(lpgemm_weights_from_blob(handle, NULL, 0, w.in, 512, w.out + 64, LPGEMM_WEIGHTS_BYTES, OUT(lpgemm_weights_t)),
+          want, "handle");
   REFUSED(lpgemm_run(handle, &args), want, "handle");
   REFUSED(lpgemm_matmul(handle, w.weights, M, w.in, 0, w.out, 0), want, "handle");
   REFUSED(lpgemm_workspace_size(handle, w.weights, M, NULL, OUT(size_t)), want, "handle");
@@ -480,7 +482,7 @@ static void packing(void) {
   REFUSED(lpgemm_pack_weights(w.handle, desc, source, memory, bytes, NULL), LPGEMM_NULL_POINTER, "weights");
   REFUSED(lpgemm_pack_weights(w.handle, desc, source, NULL, bytes, made), LPGEMM_NULL_POINTER, "memory");
   REFUSED(lpgemm_pack_weights(w.handle, desc, source, memory, bytes - 1, made), LPGEMM_BUFFER_TOO_SMALL, "memory");
-  REFUSED(lpgemm_pack_weights(w.handle, desc, source, memory + 64, bytes, made), LPGEMM_MISALIGNED, "memory");
+  REFUSED(lpgemm_pack_weights(w.handle, desc, source, memory + 32, bytes, made), LPGEMM_MISALIGNED, "memory");
   lpgemm_weight_source_t wrong = *source;
   wrong.size = 8;
   REFUSED(lpgemm_pack_weights(w.handle, desc, &wrong, memory, bytes, made), LPGEMM_INVALID_STRUCT, "source");

@@ -1,5 +1,5 @@
-/* What a handle remembers of its problems: found again, and never for another problem, other weights or other tuning
- * results. On the CPU backend, which every build has. */
+/* What a handle remembers of its problems: found again, and never for another problem, another description or other
+ * tuning results. On the CPU backend, which every build has. */
 #include <string.h>
 
 #include "dispatch/dispatch.h"
@@ -9,8 +9,9 @@
 
 static uint8_t codes[64 * 64], scales[64 * 2];
 
-static lpgemm_weights_t pack(lpgemm_handle_t handle) {
+static lpgemm_weights_t pack(lpgemm_handle_t handle, float global_scale) {
   lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(4), .n = 64, .k = 64, .scale_type = LPGEMM_F16};
+  desc.global_scale = global_scale;
   lpgemm_weight_source_t source = {.size = sizeof source, .codes = codes, .codes_bytes = sizeof codes};
   source.scales = scales;
   source.scales_bytes = sizeof scales;
@@ -33,7 +34,7 @@ void suite_remember(void) {
   lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CPU};
   lpgemm_handle_t handle = NULL;
   CHECK_STATUS(lpgemm_create(&handle, &config), LPGEMM_SUCCESS);
-  lpgemm_weights_t weights = pack(handle);
+  lpgemm_weights_t weights = pack(handle, 1.0f);
   if (test_case("remember/same_problem")) {
     lpg_remembered *first = remember(handle, weights, 3, LPGEMM_F16);
     CHECK(first->kernel != NULL && first->planned.launch.us > 0);
@@ -60,12 +61,17 @@ void suite_remember(void) {
     CHECK_STATUS(lpgemm_tuning_clear(handle), LPGEMM_SUCCESS);
     CHECK(remember(handle, weights, 4, LPGEMM_F16)->kernel == untuned);
   }
-  if (test_case("remember/other_weights")) { /* each with a number of its own, whatever their addresses */
-    uint64_t before = weights->number;
-    for (int i = 0; i < 3 * LPG_REMEMBERED; i++) {
-      lpgemm_weights_t others = pack(handle);
-      CHECK(others->number > before);
-      before = others->number;
+  if (test_case("remember/other_weights")) {
+    lpgemm_weights_t same = pack(handle, 1.0f);
+    remember(handle, weights, 1, LPGEMM_F16)->planned.launch.us = MARK;
+    CHECK(remember(handle, same, 1, LPGEMM_F16)->planned.launch.us ==
+          MARK); /* what the choice depends on is the same */
+    same->content.scale_span++;
+    CHECK(remember(handle, same, 1, LPGEMM_F16)->planned.launch.us != MARK);
+    CHECK_STATUS(lpgemm_weights_destroy(same), LPGEMM_SUCCESS);
+    for (int i = 0; i < 3 * LPG_REMEMBERED; i++) { /* whatever their addresses, and where the hashes say */
+      lpgemm_weights_t others = pack(handle, 2.0f + (float)i);
+      others->desc_hash = weights->desc_hash;
       lpg_remembered *r = remember(handle, others, 1, LPGEMM_F16);
       CHECK(r->planned.launch.us != MARK);
       r->planned.launch.us = MARK;

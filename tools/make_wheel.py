@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the wheel: python/lpgemm with a shared library that is built already and its header.
 
-usage: make_wheel.py --library FILE --header FILE --version V --platform TAG --out FOLDER
+usage: make_wheel.py --library FILE --header FILE --version V --platform TAG --out FOLDER [--torch FILE]
 
-Prints the path of the wheel. The same files give the same bytes."""
+--torch: with engines/torch as lpgemm.torch, whose library of operators is FILE. Prints the path of the wheel. The same files give the same bytes."""
 
 import argparse
 import base64
@@ -41,6 +41,11 @@ def contents(options, tag):
     package, info = os.path.join(ROOT, "python", "lpgemm"), f"lpgemm-{options.version}.dist-info"
     files = {f"lpgemm/{name}": read(os.path.join(package, name)) for name in sorted(os.listdir(package))
              if name.endswith(".py")}
+    if options.torch:
+        package = os.path.join(ROOT, "engines", "torch", "package")
+        files.update({f"lpgemm/torch/{name}": read(os.path.join(package, name)) for name in sorted(os.listdir(package))
+                      if name.endswith(".py")})
+        files["lpgemm/torch/liblpgemm_torch.so"] = read(options.torch)
     files["lpgemm/lpgemm.h"] = read(options.header)
     files["lpgemm/liblpgemm.so"] = read(options.library)
     files[f"{info}/METADATA"] = METADATA.format(version=options.version).encode()
@@ -58,6 +63,7 @@ def main(arguments):
     parser = argparse.ArgumentParser()
     for name in ("library", "header", "version", "platform", "out"):
         parser.add_argument("--" + name, required=True)
+    parser.add_argument("--torch")
     options = parser.parse_args(arguments)
     tag = f"py3-none-{options.platform}"
     path = os.path.join(options.out, f"lpgemm-{options.version}-{tag}.whl")

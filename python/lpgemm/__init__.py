@@ -143,6 +143,16 @@ def _matrix(name, array, type, rows, columns):
     return ld
 
 
+def __getattr__(name):
+    """What wheels with the PyTorch extension (make torch) have besides."""
+    if name in ("load", "LpgemmLinear"):
+        if not os.path.isdir(os.path.join(FOLDER, "torch")):
+            raise AttributeError(f"lpgemm.{name} is of the PyTorch extension, which this wheel does not have: make torch")
+        from . import torch
+        return getattr(torch, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class Weights:
     """A packed matrix. Freed with the object: no work on it may be pending then."""
 

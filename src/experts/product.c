@@ -59,6 +59,7 @@ lpgemm_status_t lpgemm_i_product_workspace(lpgemm_handle_t handle, const lpg_gro
 lpgemm_status_t lpgemm_i_run_product(lpgemm_handle_t handle, lpg_grouped *p, void *workspace) {
   lpg_call *call = &p->r.call;
   double start = 0;
+  if (call->problem.weights->desc.n == 0) return LPGEMM_SUCCESS;
   LPG_TRY(lpgemm_i_profile_start(handle, &start));
   if (handle->backend->by_expert) {
     LPG_TRY(lpgemm_i_run_by_expert(handle, p, workspace));

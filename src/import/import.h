@@ -107,6 +107,7 @@ int64_t lpgemm_i_elements(const lpgemm_tensor_t *tensor);
 
 /* Element i of a checked tensor of integers or real numbers in host memory. */
 int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i);
+void lpgemm_i_integers(const lpgemm_tensor_t *tensor, int64_t *out); /* all of them */
 double lpgemm_i_real(const lpgemm_tensor_t *tensor, int64_t i);
 
 /* A tensor with one number, or one for each of `experts`, which must be finite and not 0, as desc.global_scale; its

@@ -103,9 +103,8 @@ lpgemm_status_t lpgemm_i_need_matrix(const lpgemm_tensor_t *tensor, int64_t rows
             lpgemm_i_shape_text(tensor, shape), reason, (long long)rows, (long long)columns);
 }
 
-int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i) {
-  const uint8_t *from = (const uint8_t *)tensor->data + i * (lpgemm_i_stored_bits(tensor->type) / 8);
-  switch (tensor->type) {
+static int64_t load_integer(lpgemm_dtype_t type, const uint8_t *from) {
+  switch (type) {
     case LPGEMM_I64: {
       int64_t value;
       memcpy(&value, from, 8);
@@ -116,6 +115,16 @@ int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i) {
     case LPGEMM_I8: return (int8_t)*from;
     default: return *from;
   }
+}
+
+int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i) {
+  return load_integer(tensor->type, (const uint8_t *)tensor->data + i * (lpgemm_i_stored_bits(tensor->type) / 8));
+}
+
+void lpgemm_i_integers(const lpgemm_tensor_t *tensor, int64_t *out) {
+  const int64_t count = lpgemm_i_elements(tensor), bytes = lpgemm_i_stored_bits(tensor->type) / 8;
+  const uint8_t *from = tensor->data;
+  for (int64_t i = 0; i < count; i++) out[i] = load_integer(tensor->type, from + i * bytes);
 }
 
 double lpgemm_i_real(const lpgemm_tensor_t *tensor, int64_t i) {

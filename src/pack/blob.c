@@ -97,10 +97,8 @@ static lpgemm_status_t check_row_scales(const lpg_packed *packed, const uint8_t 
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t check_order(const lpg_packed *packed, const uint8_t *bytes) {
-  const lpg_section *section = &packed->section[LPG_SECTION_COLUMN_ORDER];
-  if (section->bytes == 0) return LPGEMM_SUCCESS;
-  lpgemm_status_t status = lpgemm_i_check_order("the column order", bytes + section->offset, packed);
+lpgemm_status_t lpgemm_i_check_blob_order(const lpg_packed *packed, const void *order) {
+  lpgemm_status_t status = lpgemm_i_check_order("the column order", order, packed);
   return status == LPGEMM_INVALID_ARGUMENT ? LPGEMM_CORRUPT_DATA : status;
 }
 
@@ -112,7 +110,7 @@ static lpgemm_status_t check_row_exponents(const lpg_packed *packed, const uint8
   int64_t rows = (int64_t)packed->section[LPG_SECTION_ROW_EXPONENTS].bytes;
   for (int64_t row = 0; row < rows; row++) {
     const int is_real = lpg_row_of_packed(packed, row) >= 0;
-    lpg_exponents found = is_real ? lpg_scan_exponents(packed, bytes, row, 0, 1) : lpg_no_exponents();
+    lpg_exponents found = is_real ? lpg_scan_exponents(packed, bytes, row) : lpg_no_exponents();
     int8_t right = lpg_row_exponent_of(found);
     if (lpg_span_of(found) > expected) expected = lpg_span_of(found);
     LPG_CHECK((int8_t)exponents[row] == right, LPGEMM_CORRUPT_DATA, "the exponent of row %lld is %d; its scales say %d",
@@ -128,7 +126,8 @@ lpgemm_status_t lpgemm_i_check_blob(const uint8_t *bytes, uint64_t size, int ski
   lpg_packed p;
   lpg_content c;
   LPG_TRY(lpgemm_i_read_header(bytes, size, &p, &c));
-  LPG_TRY(check_order(&p, bytes)); /* always: it says where to read in X */
+  const lpg_section *order = &p.section[LPG_SECTION_COLUMN_ORDER];
+  if (order->bytes > 0) LPG_TRY(lpgemm_i_check_blob_order(&p, bytes + order->offset)); /* always: where to read in X */
   if (!skip_checksum) {
     LPG_CHECK(lpgemm_i_hash(bytes + LPG_HEADER_BYTES, size - LPG_HEADER_BYTES) == c.payload_hash, LPGEMM_CORRUPT_DATA,
               "the payload's checksum is wrong: the file is damaged");

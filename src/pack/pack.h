@@ -29,6 +29,7 @@ uint64_t lpgemm_i_array_bytes(const lpg_packed *packed, const lpg_source *source
 
 /* That the order of an ordered matrix has each column at most once. It may have any alignment. */
 lpgemm_status_t lpgemm_i_check_order(const char *name, const void *order, const lpg_packed *packed);
+lpgemm_status_t lpgemm_i_check_blob_order(const lpg_packed *packed, const void *order); /* CORRUPT_DATA */
 
 /* Rows of a source: from one that is a multiple of 16 and of group_n on, up to another such or the last one. */
 typedef struct lpg_band {

@@ -16,7 +16,7 @@ uint32_t lpgemm_i_put_exponents(const lpg_packed *packed, int64_t first_row, int
   lpg_exponents found = lpg_no_exponents();
   for (int64_t row = first_row; row < first_row + rows; row++) {
     const int is_shared = packed->desc.group_n && row > first_row && row % packed->desc.group_n != 0;
-    if (!is_shared) found = lpg_scan_exponents(packed, blob, row, 0, 1);
+    if (!is_shared) found = lpg_scan_exponents(packed, blob, row);
     exponents[row] = (uint8_t)lpg_row_exponent_of(found);
     if (lpg_span_of(found) > span) span = lpg_span_of(found);
   }

@@ -196,18 +196,28 @@ LPG_BITS_FN float lpg_ranked_value(lpgemm_dtype_t type, uint32_t rank) {
  * magnitudes, so only the smallest scale that is not 0 and the largest count. */
 enum { LPG_SCAN_GROUPS = 16 };
 
-/* Of groups [first, end) of a row, whose products with the super scale are in the order of the scales; 0: one of the
- * two that count is not finite, or became 0, so each group must be looked at. */
-LPG_BITS_FN int lpg_add_extremes(const lpg_line *scales, const uint8_t *blob, int64_t first, int64_t end, float super,
-                                 lpg_exponents *found) {
-  uint32_t least = UINT32_MAX, most = 0;
-  for (int64_t j = first; j < end; j++) {
-    const uint32_t rank = lpg_rank_of(scales->type, lpg_get_number(scales, blob, j));
-    if (rank > most) most = rank;
-    if (rank != 0 && rank < least) least = rank;
-  }
-  if (most == 0) return super - super == 0.0f;
-  const float low = super * lpg_ranked_value(scales->type, least), high = super * lpg_ranked_value(scales->type, most);
+typedef struct lpg_ranks {
+  uint32_t least, most; /* of those that are not 0; most 0: all are */
+} lpg_ranks;
+
+LPG_BITS_FN lpg_ranks lpg_no_ranks(void) {
+  lpg_ranks ranks;
+  ranks.least = UINT32_MAX;
+  ranks.most = 0;
+  return ranks;
+}
+
+LPG_BITS_FN void lpg_add_rank(lpgemm_dtype_t type, uint32_t number, lpg_ranks *ranks) {
+  const uint32_t rank = lpg_rank_of(type, number);
+  if (rank > ranks->most) ranks->most = rank;
+  if (rank != 0 && rank < ranks->least) ranks->least = rank;
+}
+
+/* Of groups whose products with the super scale are in the order of the scales; 0: one of the two that count is not
+ * finite, or became 0, so each group must be looked at. */
+LPG_BITS_FN int lpg_add_extremes(lpgemm_dtype_t type, lpg_ranks ranks, float super, lpg_exponents *found) {
+  if (ranks.most == 0) return super - super == 0.0f;
+  const float low = super * lpg_ranked_value(type, ranks.least), high = super * lpg_ranked_value(type, ranks.most);
   if (!(high - high == 0.0f) || low == 0.0f) return 0;
   const int from = lpg_exponent_of(low), to = lpg_exponent_of(high);
   if (from < found->low) found->low = from;
@@ -215,16 +225,15 @@ LPG_BITS_FN int lpg_add_extremes(const lpg_line *scales, const uint8_t *blob, in
   return 1;
 }
 
-/* Of row `row` < n: the parts first, first + step, ... of it. */
-LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uint8_t *blob, int64_t row, int64_t first,
-                                             int64_t step) {
+/* Of row `row` < n. */
+LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uint8_t *blob, int64_t row) {
   const int two_levels = packed->desc.super_scale_type != 0;
   const int64_t count = packed->group.count, under_one = two_levels ? packed->super.k / packed->group.k : count;
   const int64_t part = under_one < 1 ? 1 : under_one < LPG_SCAN_GROUPS ? under_one : LPG_SCAN_GROUPS;
   lpg_line scales = lpg_line_of(packed, LPG_SECTION_SCALES, row);
   lpg_line supers = lpg_line_of(packed, LPG_SECTION_SUPER_SCALES, row);
   lpg_exponents found = lpg_no_exponents();
-  for (int64_t j = first * part; j < count; j += step * part) {
+  for (int64_t j = 0; j < count; j += part) {
     const int64_t end = j + part < count ? j + part : count;
     float super = 1.0f;
     int done = 1;
@@ -233,7 +242,9 @@ LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uin
       done = (end - 1) * packed->group.k < (s + 1) * packed->super.k;
       super = lpg_line_value(&supers, blob, s);
     }
-    if (!done || !lpg_add_extremes(&scales, blob, j, end, super, &found)) {
+    lpg_ranks ranks = lpg_no_ranks();
+    for (int64_t i = j; i < end; i++) lpg_add_rank(scales.type, lpg_get_number(&scales, blob, i), &ranks);
+    if (!done || !lpg_add_extremes(scales.type, ranks, super, &found)) {
       lpg_add_exponents(packed, blob, row, j, end, &found);
     }
   }

@@ -477,6 +477,21 @@ static void load(void) {
   check_load(blob, blob, size, LPGEMM_LOAD_COPY | LPGEMM_LOAD_SKIP_CHECKSUM, on_cpu);
   check_load(blob, there, size, LPGEMM_LOAD_VIEW, on_cpu);
   check_load(blob, there, size, LPGEMM_LOAD_VIEW | LPGEMM_LOAD_SKIP_CHECKSUM, on_cpu);
+  for (int i = 0; i < 2; i++) { /* a header on the host, or the one that is there */
+    uint64_t storage[LPGEMM_WEIGHTS_BYTES / 8];
+    const size_t room = sizeof storage;
+    lpgemm_weights_t weights = NULL;
+    CHECK_STATUS(lpgemm_weights_from_blob(gpu, i ? blob : NULL, i ? LPGEMM_HEADER_BYTES : 0, there, size, storage, room,
+                                          &weights),
+                 LPGEMM_SUCCESS);
+    if (weights) check_equal(on_cpu, weights, "in storage");
+    CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_weights_from_blob(gpu, blob, LPGEMM_HEADER_BYTES, blob, size, storage, room, &none),
+                 LPGEMM_MISALIGNED);
+    CHECK_STATUS(lpgemm_weights_from_blob(gpu, i ? blob : NULL, i ? LPGEMM_HEADER_BYTES : 0, there + 64, size, storage,
+                                          room, &none),
+                 LPGEMM_MISALIGNED);
+  }
   void *aligned = NULL;
   CHECK_INT(posix_memalign(&aligned, 256, size), 0);
   memcpy(aligned, blob, size);

@@ -57,6 +57,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     use(weights);
     must(lpgemm_weights_destroy(weights) == LPGEMM_SUCCESS);
   }
+  uint64_t storage[LPGEMM_WEIGHTS_BYTES / 8]; /* the header where the bytes are, or on its own: then of one matrix */
+  for (int own = 0; own < (size >= LPGEMM_HEADER_BYTES ? 2 : 1); own++) {
+    loaded = lpgemm_weights_from_blob(the_handle(), own ? data : NULL, own ? LPGEMM_HEADER_BYTES : 0, aligned, size,
+                                      storage, sizeof storage, &weights);
+    must(loaded == LPGEMM_SUCCESS || valid != LPGEMM_SUCCESS || (own && loaded == LPGEMM_INVALID_SIZE));
+    if (loaded == LPGEMM_SUCCESS && valid == LPGEMM_SUCCESS) use(weights);
+    if (loaded == LPGEMM_SUCCESS) must(lpgemm_weights_destroy(weights) == LPGEMM_SUCCESS);
+  }
   free(aligned);
   return 0;
 }

@@ -312,6 +312,11 @@ def test_errors():
     refused(lpgemm.Error, "handle is NULL", handle.set_num_threads, 1)
 
 
+def test_without_torch():
+    refused(AttributeError, "PyTorch extension", getattr, lpgemm, "load")
+    refused(AttributeError, "no attribute", getattr, lpgemm, "nothing")
+
+
 def test_kernels():
     kernels = lpgemm.kernels()
     check(any(k["family"] == "reference" and k["available"] for k in kernels), kernels)

@@ -163,9 +163,11 @@ LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights
   }
 }
 
-/* Their work tiles: 128 rows of W by 32, 64, 128 and, of 4 bits, 256 rows of X; teams as the mode has them. */
+/* Their work tiles: 128 rows of W by 32, 64, 128 and, of 4 bits, 256 rows of X, and 256 rows of W by 32; teams as the
+ * mode has them. */
 LPG_FN int lpg_gemm_has_for_experts(int bits, int tile_m, int row_tiles, int warps) {
-  return row_tiles == 1 && warps == 8 && tile_m >= 32 && (tile_m < LPG_GEMM_TILE_M || bits == 4);
+  if (row_tiles != 1 || tile_m < 32) return 0;
+  return warps == 8 ? tile_m < LPG_GEMM_TILE_M || bits == 4 : tile_m == 32;
 }
 
 enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of X of so many */

@@ -13,6 +13,8 @@ V ?= 0#                  1: show the commands
 FUZZ_SECONDS ?= 60
 BUILD ?= build
 CFLAGS ?= $(if $(filter 1,$(DEBUG)),-O0 -g,-O3)
+GGML_ISA ?= native#       of make ggml-compare: native or avx2
+GGML_SOURCE ?=#          of make ggml: a tree of llama.cpp whose headers it takes; default: the one from PyPI
 WERROR ?= -Werror
 PYTHON ?= python3
 TORCH_PYTHON ?= $(PYTHON)#       the Python that has torch, for make torch and make torch-check
@@ -102,7 +104,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -306,16 +308,17 @@ $(BENCH): $(BENCH_OBJS) $(LIB)
 	$(Q)rm -f $(@D)/libbenchmark* && $(CXX) -s $^ $(GBENCH_LIBS) $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -ldl -o $@
 	$(if $(GBENCH_STATIC),,$(Q)cp $$(ldd $@ | awk '/libbenchmark/ {print $$3}') $(@D))
 
-# ggml's CPU backend beside lpgemm's: a program of its own, with ggml's sources from PyPI.
-GGML_ISA ?= native
+# ggml: the sources come from PyPI (engines/ggml/get.sh), unless GGML_SOURCE says where llama.cpp is. Its CPU backend
+# beside lpgemm's is a program of its own.
 GGML := $(BUILD)/ggml
-GGML_INCLUDES = -isystem $(GGML)/include
+GGML_TREE = $(or $(GGML_SOURCE),$(GGML)/llama.cpp)
+GGML_INCLUDES = -isystem $(GGML_TREE)/ggml/include -isystem $(GGML_TREE)/ggml/src
 COMPARE := $(BUILD)/bench/ggml-compare-$(GGML_ISA)
 COMPARE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard bench/ggml/*.c))
 
-$(GGML)/$(GGML_ISA).built: bench/ggml/get.sh bench/ggml/sources.sha256
-	$(call say,GGML,$(GGML_ISA))
-	$(Q)PYTHON=$(PYTHON) $< $(GGML) $(GGML_ISA) && touch $@
+$(GGML)/%.built: engines/ggml/get.sh engines/ggml/sources.sha256
+	$(call say,GGML,$*)
+	$(Q)PYTHON=$(PYTHON) $< $(GGML) $* && touch $@
 
 $(OBJ)/bench/ggml/report.o: $(BUILD)/build_info.h
 $(OBJ)/bench/ggml/report.o: private INCLUDES += -I$(BUILD)
@@ -326,6 +329,20 @@ GGML_LIBS = $(patsubst %,$(GGML)/$(GGML_ISA)/ggml/src/lib%.a,ggml ggml-cpu ggml-
 $(COMPARE): $(COMPARE_OBJS) $(LIB) $(GGML)/$(GGML_ISA).built
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(COMPARE_OBJS) $(LIB) $(GGML_LIBS) -lm -lpthread -ldl -o $@
+
+# A backend for ggml, which programs load by GGML_BACKEND_PATH; ggml's functions are theirs. It works on OpenMP's threads
+# if the compiler has them.
+MODULE := $(BUILD)/libggml-lpgemm.so
+MODULE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard engines/ggml/*.c))
+OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
+
+$(MODULE_OBJS): $(if $(GGML_SOURCE),,$(GGML)/sources.built)
+$(MODULE_OBJS): private INCLUDES += $(GGML_INCLUDES)
+$(MODULE_OBJS): private FLAGS += $(or $(OPENMP),-Wno-unknown-pragmas)
+
+$(MODULE): $(MODULE_OBJS) $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(LDFLAGS) $(OPENMP) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -o $@
 
 # ---- targets that run something ----
 
@@ -367,6 +384,14 @@ bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, R
 
 ggml-compare: $(COMPARE) ## time the CPU backend beside ggml's: perhaps ARGS='--rows 1,4 --types q4_0', GGML_ISA=avx2, RECORD=file (downloads 77 MB)
 	@$< $(ARGS) $(if $(RECORD),--record '$(RECORD)')
+
+ggml: $(MODULE) ## build libggml-lpgemm.so, a backend for ggml and llama.cpp (downloads 77 MB without GGML_SOURCE)
+
+ggml-check: $(MODULE) ## run ggml's tests on that backend, then small Llamas (downloads and builds ggml; SHORT=1: only MUL_MAT)
+	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/check.sh $(GGML) $(abspath $(MODULE)) $(if $(SHORT),short)
+
+ggml-bench: $(MODULE) ## time a Llama with that backend beside stock, after make ggml-check: RECORD=file, perhaps ARGS='--threads 1,8'
+	@LPGEMM_COMMIT=$${LPGEMM_COMMIT:-$(COMMIT)} $(PYTHON) engines/ggml/bench.py $(GGML) $(abspath $(MODULE)) $(or $(RECORD),$(GGML)/bench.json) $(ARGS)
 
 convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (12 GB of disk, 6 GB of /dev/shm): RATE='awq --layers 4'
 	@$(PYTHON) tests/convert_rate.py $< $(RATE)

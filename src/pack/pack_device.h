@@ -63,7 +63,11 @@ LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_put_row_scales(const lpg_packed *pack
                                                           const float *scales, const int32_t *row_order, float one,
                                                           uint8_t *blob, cudaStream_t stream);
 
-/* Row exponents of rows whose numbers are in place; waits for all of it and reads the report. If the rows are all rows,
+/* Row exponents of rows whose numbers are in place. */
+LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_put_exponents(const lpg_packed *packed, int64_t first_row, int64_t rows,
+                                                         uint8_t *blob, lpg_pack_report *report, cudaStream_t stream);
+
+/* The same; waits for all of it and reads the report. If the rows are all rows,
  * the rest of the payload is hashed too, and content->is_whole says so. *bad: something was too large, and the rows are
  * not packed. */
 LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_end_rows(const lpg_packed *packed, int64_t first_row, int64_t rows,

@@ -433,7 +433,7 @@ lpgemm_status_t lpgemm_i_cuda_seal(const lpg_packed *packed, uint8_t *blob, lpg_
                                    cudaStream_t stream) {
   lpg_pack_report *report = (lpg_pack_report *)scratch, found;
   LPG_TRY(lpgemm_i_cuda_start_report(report, stream));
-  LPG_TRY(lpg::put_exponents(packed, 0, packed->desc.n, blob, report, stream));
+  LPG_TRY(lpgemm_i_cuda_put_exponents(packed, 0, packed->desc.n, blob, report, stream));
   LPG_TRY(lpg::hash_bytes(packed, 0, blob, report, stream));
   LPG_TRY(lpg::read_report(report, &found, stream));
   *content = {found.scale_span, 0, 1};

@@ -96,6 +96,7 @@ typedef struct lpg_call {
   const float *row_scales;              /* [n_padded], what the sums of a row of W are multiplied by; NULL: 1 */
   const void *x;
   int64_t ldx;
+  int gathers;          /* 1: X has the caller's order of columns, and the kernel, whose plan says so, gathers it */
   const float *x_scale; /* NULL with LPGEMM_X_SCALE_NONE */
   const void *tables;
   void *y;
@@ -122,7 +123,6 @@ typedef struct lpg_call {
   lpgemm_stream_t stream; /* CUDA */
   lpg_pool *pool;         /* CPU */
   const lpg_planned *planned;
-  int gathers; /* 1: X has the caller's order of columns, and the kernel, whose plan says so, gathers it */
 } lpg_call;
 
 /* ---- what a handle remembers of its last problems: choosing a kernel and planning its launch take microseconds ----

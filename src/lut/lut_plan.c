@@ -13,7 +13,7 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
 /* Groups: as cpu_plan.c has it of 2026-11-25, AVX2, u4 and u2 in groups of 32 and 16, of one level and of two. */
 #define LUT(name, ...) LPG_CPU_PLANNER(lut_##name, LPG_CPU_COST(__VA_ARGS__, .group = 4.0), .workspace = workspace)
 LUT(u1_vbmi, 1.0, 450000.0, 95000.0)
-/* Narrow groups are looked up, not multiplied: as cpu_plan.c has it of 2026-11-25. */
+/* Narrow groups: measured as cpu_plan.c says. */
 LUT(u2_vbmi, 1.0, 600000.0, 72000.0, .narrow = 24000.0, .narrow_k = 128)
 LUT(u3_vbmi, 1.0, 125000.0, 68000.0, .narrow = 24000.0, .narrow_k = 64)
 LUT(u4_vbmi, 1.0, 300000.0, 68000.0, .narrow = 24000.0, .narrow_k = 64)

@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 
 import lpgemm
+from cases import Skip, check, run
 from lpgemm._library import header
 
 try:
@@ -24,15 +24,6 @@ except ImportError:
     numpy = None
 
 N, K, M, GROUP = 24, 64, 3, 32
-
-
-class Skip(Exception):
-    pass
-
-
-def check(condition, what="not true"):
-    if not condition:
-        raise AssertionError(what)
 
 
 def equal(got, want):
@@ -427,20 +418,7 @@ def test_gpu():
 
 
 def main():
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for name, test in [(n, t) for n, t in globals().items() if n.startswith("test_")]:
-        try:
-            test()
-            counts["passed"] += 1
-        except Skip as why:
-            print(f"skip {name}: {why}")
-            counts["skipped"] += 1
-        except Exception:
-            print(f"FAIL {name}")
-            traceback.print_exc(file=sys.stdout)
-            counts["failed"] += 1
-    print(", ".join(f"{count} {word}" for word, count in counts.items()))
-    return int(counts["failed"] > 0)
+    return run(globals())
 
 
 if __name__ == "__main__":

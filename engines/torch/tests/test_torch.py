@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 
 import lpgemm
 import torch
@@ -25,21 +24,13 @@ from torch import nn
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 GOLDEN = os.path.join(ROOT, "tests", "golden", "formats")
-sys.path.insert(0, os.path.dirname(HERE))
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(ROOT, "tests", "python")]
+from cases import Skip, check, run  # noqa: E402
 from llama import Config, Llama  # noqa: E402
 
 ops = torch.ops.lpgemm
 REAL = (torch.float32, torch.float16, torch.bfloat16)
 device = torch.device("cpu")
-
-
-class Skip(Exception):
-    pass
-
-
-def check(condition, what="not true"):
-    if not condition:
-        raise AssertionError(what)
 
 
 def same(a, b, what="not the same bits"):
@@ -581,20 +572,7 @@ def main():
     device = torch.device(options.device)
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", torch.cuda.current_device())
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for name, test in [(n, t) for n, t in globals().items() if n.startswith("test_") and options.only in n]:
-        try:
-            test()
-            counts["passed"] += 1
-        except Skip as why:
-            print(f"skip {name}: {why}")
-            counts["skipped"] += 1
-        except Exception:
-            print(f"FAIL {name}", flush=True)
-            traceback.print_exc(file=sys.stdout)
-            counts["failed"] += 1
-    print(", ".join(f"{count} {word}" for word, count in counts.items()))
-    return int(counts["failed"] > 0)
+    return run(globals(), options.only)
 
 
 if __name__ == "__main__":

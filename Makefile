@@ -333,14 +333,16 @@ $(COMPARE): $(COMPARE_OBJS) $(LIB) $(GGML)/$(GGML_ISA).built
 # A backend for ggml, which programs load by GGML_BACKEND_PATH; ggml's functions are theirs. It works on OpenMP's threads
 # if the compiler has them.
 MODULE := $(BUILD)/libggml-lpgemm.so
-MODULE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard engines/ggml/*.c))
+MODULE_SRCS := $(filter-out $(if $(HAVE_CUDA),,%/gpu.c %/gpu_product.c),$(wildcard engines/ggml/*.c))
+MODULE_OBJS := $(MODULE_SRCS:%.c=$(OBJ)/%.o)
+MODULE_CU := $(if $(HAVE_CUDA),$(patsubst %,$(OBJ)/%.o,$(wildcard engines/ggml/*.cu)))
 OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
 
 $(MODULE_OBJS): $(if $(GGML_SOURCE),,$(GGML)/sources.built)
 $(MODULE_OBJS): private INCLUDES += $(GGML_INCLUDES)
 $(MODULE_OBJS): private FLAGS += $(or $(OPENMP),-Wno-unknown-pragmas)
 
-$(MODULE): $(MODULE_OBJS) $(LIB)
+$(MODULE): $(MODULE_OBJS) $(MODULE_CU) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(LDFLAGS) $(OPENMP) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -o $@
 

@@ -1,7 +1,8 @@
-/* Buffers in which tensors of block types lie packed.
+/* Buffers in which tensors of block types lie packed, in memory of the host or of a GPU.
  *
  * A tensor is packed when it is written and turned back into blocks when it is read, which llama.cpp never does. Types
  * that are expanded when they are packed have no way back: their blocks are kept behind the packed matrix. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,15 +13,23 @@ enum { ALIGNMENT = 256, MOST_EXPERTS = 4096 };
 /* What `extra` of a packed tensor points to; a list, so that the buffer can free them. */
 typedef struct packed {
   lpgemm_weights_t weights;
+  size_t bytes;  /* of each matrix */
+  char *headers; /* of a stack that the host cannot read: theirs, one after the other */
   struct packed *next;
 } packed;
 
 typedef struct memory {
+  const lpgemm_ggml_place *place;
   char *base;
   packed *first;
+  int threads;
+  lpgemm_handle_t handle; /* that packs, for one thread at a time; made for the first packed tensor */
+  pthread_mutex_t lock;
 } memory;
 
 static size_t padded(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+static memory *memory_of(const struct ggml_tensor *tensor) { return tensor->buffer->context; }
 
 /* ---- blocks and packed matrices ---- */
 
@@ -81,33 +90,69 @@ static size_t packed_bytes(const struct ggml_tensor *tensor) {
   return bytes;
 }
 
+/* Where the blocks of an expanded type are kept. */
+static char *kept_blocks(const struct ggml_tensor *tensor) {
+  return (char *)tensor->data + padded(packed_bytes(tensor));
+}
+
+lpgemm_status_t lpgemm_ggml_matrix(lpgemm_handle_t handle, const struct ggml_tensor *tensor, int64_t i,
+                                   lpgemm_ggml_storage *storage, lpgemm_weights_t *matrix) {
+  const packed *p = tensor->extra;
+  const size_t header_bytes = p->headers ? LPGEMM_HEADER_BYTES : 0;
+  return lpgemm_weights_from_blob(handle, p->headers ? p->headers + i * LPGEMM_HEADER_BYTES : NULL, header_bytes,
+                                  (char *)tensor->data + (size_t)i * p->bytes, p->bytes, storage, sizeof *storage,
+                                  matrix);
+}
+
+/* A stack is complete: its matrices can be multiplied alone too. */
+static lpgemm_status_t open_matrices(lpgemm_handle_t handle, const struct ggml_tensor *tensor, packed *p) {
+  const lpgemm_ggml_place *place = memory_of(tensor)->place;
+  const int64_t count = count_matrices(tensor);
+  lpgemm_ggml_storage storage;
+  lpgemm_weights_t matrix = NULL;
+  if (place->gpu >= 0) {
+    p->headers = malloc((size_t)count * LPGEMM_HEADER_BYTES);
+    if (!p->headers) return LPGEMM_OUT_OF_MEMORY;
+    for (int64_t i = 0; i < count; i++) {
+      place->copy(place, p->headers + i * LPGEMM_HEADER_BYTES, (char *)tensor->data + (size_t)i * p->bytes,
+                  LPGEMM_HEADER_BYTES);
+    }
+  }
+  lpgemm_status_t status = lpgemm_ggml_matrix(handle, tensor, 0, &storage, &matrix);
+  if (status == LPGEMM_SUCCESS) status = lpgemm_prepare(handle, matrix, INT32_MAX);
+  lpgemm_weights_destroy(matrix);
+  return status;
+}
+
+/* Blocks lie where the handle's backend packs fastest. */
 static lpgemm_status_t pack(lpgemm_handle_t handle, const struct ggml_tensor *tensor, const void *blocks, packed *p) {
   const int64_t count = count_matrices(tensor);
+  const size_t bytes = packed_bytes(tensor);
   lpgemm_weight_desc_t desc;
   if (!describe(tensor, &desc)) return LPGEMM_INVALID_ARGUMENT;
   lpgemm_status_t status = LPGEMM_SUCCESS;
-  if (count > 1) {
-    status = lpgemm_weights_create(handle, &desc, tensor->data, packed_bytes(tensor), &p->weights);
-  }
+  p->bytes = bytes / (size_t)count;
+  if (count > 1) status = lpgemm_weights_create(handle, &desc, tensor->data, bytes, &p->weights);
   for (int64_t i = 0; i < count && status == LPGEMM_SUCCESS; i++) {
     const lpgemm_tensor_t matrix = blocks_of(tensor, blocks, i);
     const lpgemm_import_t part = {.size = sizeof part, .format = LPGEMM_FORMAT_GGUF, .tensors = &matrix, .count = 1};
     status = count > 1 ? lpgemm_import_rows(handle, p->weights, i, 0, &part)
-                       : lpgemm_import_weights(handle, &part, 1, tensor->data, packed_bytes(tensor), &p->weights);
+                       : lpgemm_import_weights(handle, &part, 1, tensor->data, bytes, &p->weights);
   }
-  return status == LPGEMM_SUCCESS && count > 1 ? lpgemm_weights_finish(handle, p->weights) : status;
+  if (status == LPGEMM_SUCCESS && count > 1) status = lpgemm_weights_finish(handle, p->weights);
+  return status == LPGEMM_SUCCESS && count > 1 ? open_matrices(handle, tensor, p) : status;
 }
 
 /* Blocks of what is packed. The matrices of a stack are exported one by one. */
 static lpgemm_status_t unpack(lpgemm_handle_t handle, const struct ggml_tensor *tensor, const packed *p, char *blocks) {
   const int64_t count = count_matrices(tensor);
-  const size_t step = packed_bytes(tensor) / (size_t)count, bytes = ggml_nbytes(tensor) / (size_t)count;
+  const size_t bytes = ggml_nbytes(tensor) / (size_t)count;
   lpgemm_status_t status = LPGEMM_SUCCESS;
   if (count == 1) return lpgemm_export(handle, p->weights, (int)tensor->type, blocks, bytes);
   for (int64_t i = 0; i < count && status == LPGEMM_SUCCESS; i++) {
+    lpgemm_ggml_storage storage;
     lpgemm_weights_t matrix = NULL;
-    status = lpgemm_deserialize(handle, (char *)tensor->data + (size_t)i * step, step,
-                                LPGEMM_LOAD_VIEW | LPGEMM_LOAD_SKIP_CHECKSUM, &matrix);
+    status = lpgemm_ggml_matrix(handle, tensor, i, &storage, &matrix);
     if (status == LPGEMM_SUCCESS) {
       status = lpgemm_export(handle, matrix, (int)tensor->type, blocks + (size_t)i * bytes, bytes);
     }
@@ -116,14 +161,31 @@ static lpgemm_status_t unpack(lpgemm_handle_t handle, const struct ggml_tensor *
   return status;
 }
 
-static lpgemm_handle_t create_handle(const int *threads, const struct ggml_tensor *tensor) {
-  const lpgemm_config_t config = lpgemm_ggml_config(threads);
-  lpgemm_handle_t handle = NULL;
-  if (lpgemm_create(&handle, &config) != LPGEMM_SUCCESS) {
-    lpgemm_ggml_failed("making a handle for", tensor);
-    GGML_ABORT("lpgemm: no handle");
+/* The handle of the tensor's buffer, until unlock(). */
+static lpgemm_handle_t lock(const struct ggml_tensor *tensor) {
+  memory *m = memory_of(tensor);
+  pthread_mutex_lock(&m->lock);
+  if (!m->handle) {
+    m->threads = lpgemm_ggml_all_threads();
+    const lpgemm_config_t config =
+        m->place->gpu >= 0
+            ? (lpgemm_config_t){.size = sizeof config, .backend = LPGEMM_BACKEND_CUDA, .device = m->place->gpu}
+            : lpgemm_ggml_config(&m->threads);
+    if (lpgemm_create(&m->handle, &config) != LPGEMM_SUCCESS) {
+      lpgemm_ggml_failed("making a handle for", tensor);
+      GGML_ABORT("lpgemm: no handle");
+    }
   }
-  return handle;
+  return m->handle;
+}
+
+static void unlock(const struct ggml_tensor *tensor) { pthread_mutex_unlock(&memory_of(tensor)->lock); }
+
+static void forget(packed *p) {
+  lpgemm_weights_destroy(p->weights);
+  free(p->headers);
+  p->weights = NULL;
+  p->headers = NULL;
 }
 
 /* A tensor that is a view stands for a part of the bytes of another. */
@@ -135,28 +197,33 @@ static const struct ggml_tensor *whole(const struct ggml_tensor *tensor, size_t 
 /* Blocks of a whole tensor; zeros if nothing has been written. */
 static void read_blocks(lpgemm_handle_t handle, const struct ggml_tensor *tensor, char *blocks) {
   const packed *p = tensor->extra;
+  const lpgemm_ggml_place *place = memory_of(tensor)->place;
   const size_t bytes = ggml_nbytes(tensor);
   if (!p->weights) {
     memset(blocks, 0, bytes);
   } else if (is_expanded(tensor->type)) {
-    memcpy(blocks, (const char *)tensor->data + padded(packed_bytes(tensor)), bytes);
+    place->copy(place, blocks, kept_blocks(tensor), bytes);
   } else if (unpack(handle, tensor, p, blocks) != LPGEMM_SUCCESS) {
     lpgemm_ggml_failed("reading", tensor);
     GGML_ABORT("lpgemm: a tensor cannot be turned back into blocks");
   }
 }
 
+/* A GPU packs what lies in its memory: where blocks are not kept they are there only meanwhile. */
 static void write_blocks(lpgemm_handle_t handle, const struct ggml_tensor *tensor, const void *blocks) {
   packed *p = tensor->extra;
-  lpgemm_weights_destroy(p->weights);
-  p->weights = NULL;
-  if (pack(handle, tensor, blocks, p) != LPGEMM_SUCCESS) {
+  const lpgemm_ggml_place *place = memory_of(tensor)->place;
+  const size_t bytes = ggml_nbytes(tensor);
+  const bool is_kept = is_expanded(tensor->type);
+  void *staged = !is_kept && place->gpu >= 0 ? place->allocate(place, padded(bytes)) : NULL;
+  char *near = is_kept ? kept_blocks(tensor) : staged;
+  forget(p);
+  if (near) place->copy(place, near, blocks, bytes);
+  if (pack(handle, tensor, near ? near : blocks, p) != LPGEMM_SUCCESS) {
     lpgemm_ggml_failed("packing", tensor);
     GGML_ABORT("lpgemm: a tensor cannot be packed");
   }
-  if (is_expanded(tensor->type)) {
-    memcpy((char *)tensor->data + padded(packed_bytes(tensor)), blocks, ggml_nbytes(tensor));
-  }
+  if (staged) place->release(place, staged);
 }
 
 static char *allocate_blocks(const struct ggml_tensor *tensor) {
@@ -167,8 +234,7 @@ static char *allocate_blocks(const struct ggml_tensor *tensor) {
 
 /* A part of the bytes of a packed tensor is written: data, or a value where that is NULL. */
 static void write_part(const struct ggml_tensor *tensor, const void *data, int value, size_t offset, size_t size) {
-  const int threads = lpgemm_ggml_all_threads();
-  lpgemm_handle_t handle = create_handle(&threads, tensor);
+  lpgemm_handle_t handle = lock(tensor);
   if (data && offset == 0 && size == ggml_nbytes(tensor)) {
     write_blocks(handle, tensor, data);
   } else {
@@ -182,7 +248,20 @@ static void write_part(const struct ggml_tensor *tensor, const void *data, int v
     write_blocks(handle, tensor, blocks);
     free(blocks);
   }
-  lpgemm_destroy(handle);
+  unlock(tensor);
+}
+
+static void read_part(const struct ggml_tensor *tensor, void *data, size_t offset, size_t size) {
+  lpgemm_handle_t handle = lock(tensor);
+  if (offset == 0 && size == ggml_nbytes(tensor)) {
+    read_blocks(handle, tensor, data);
+  } else {
+    char *blocks = allocate_blocks(tensor);
+    read_blocks(handle, tensor, blocks);
+    memcpy(data, blocks + offset, size);
+    free(blocks);
+  }
+  unlock(tensor);
 }
 
 /* ---- what ggml calls ---- */
@@ -191,7 +270,7 @@ static void free_packed(memory *m) {
   while (m->first) {
     packed *p = m->first;
     m->first = p->next;
-    lpgemm_weights_destroy(p->weights);
+    forget(p);
     free(p);
   }
 }
@@ -199,7 +278,9 @@ static void free_packed(memory *m) {
 static void free_buffer(ggml_backend_buffer_t buffer) {
   memory *m = buffer->context;
   free_packed(m);
-  free(m->base);
+  lpgemm_destroy(m->handle);
+  m->place->release(m->place, m->base);
+  pthread_mutex_destroy(&m->lock);
   free(m);
 }
 
@@ -219,63 +300,58 @@ static enum ggml_status init_tensor(ggml_backend_buffer_t buffer, struct ggml_te
 
 static void set_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data, size_t offset,
                        size_t size) {
-  (void)buffer;
+  const memory *m = buffer->context;
   const struct ggml_tensor *t = whole(tensor, &offset);
   if (t->extra) {
     write_part(t, data, 0, offset, size);
   } else {
-    memcpy((char *)t->data + offset, data, size);
+    m->place->copy(m->place, (char *)t->data + offset, data, size);
   }
 }
 
 static void memset_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value, size_t offset,
                           size_t size) {
-  (void)buffer;
+  const memory *m = buffer->context;
   const struct ggml_tensor *t = whole(tensor, &offset);
   if (t->extra) {
     write_part(t, NULL, value, offset, size);
   } else {
-    memset((char *)t->data + offset, value, size);
+    m->place->fill(m->place, (char *)t->data + offset, value, size);
   }
 }
 
 static void get_tensor(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data, size_t offset,
                        size_t size) {
-  (void)buffer;
+  const memory *m = buffer->context;
   const struct ggml_tensor *t = whole(tensor, &offset);
-  if (!t->extra) {
-    memcpy(data, (const char *)t->data + offset, size);
-    return;
-  }
-  const int threads = 1;
-  lpgemm_handle_t handle = create_handle(&threads, t);
-  if (offset == 0 && size == ggml_nbytes(t)) {
-    read_blocks(handle, t, data);
+  if (t->extra) {
+    read_part(t, data, offset, size);
   } else {
-    char *blocks = allocate_blocks(t);
-    read_blocks(handle, t, blocks);
-    memcpy(data, blocks + offset, size);
-    free(blocks);
+    m->place->copy(m->place, data, (const char *)t->data + offset, size);
   }
-  lpgemm_destroy(handle);
+}
+
+/* Plain tensors that the place can read, of any backend; ggml takes others through memory of the host. */
+static bool cpy_tensor(ggml_backend_buffer_t buffer, const struct ggml_tensor *from, struct ggml_tensor *to) {
+  const memory *m = buffer->context;
+  if (ggml_is_quantized(from->type) || !ggml_is_contiguous(from) || !ggml_is_contiguous(to)) return false;
+  if (!m->place->can_read(m->place, from->data)) return false;
+  m->place->copy(m->place, to->data, from->data, ggml_nbytes(from));
+  return true;
 }
 
 /* Tensors stay, without content. */
 static void clear(ggml_backend_buffer_t buffer, uint8_t value) {
   memory *m = buffer->context;
-  for (packed *p = m->first; p; p = p->next) {
-    lpgemm_weights_destroy(p->weights);
-    p->weights = NULL;
-  }
-  memset(m->base, value, buffer->size);
+  for (packed *p = m->first; p; p = p->next) forget(p);
+  m->place->fill(m->place, m->base, value, buffer->size);
 }
 
 static void reset(ggml_backend_buffer_t buffer) { free_packed(buffer->context); }
 
-static const char *get_name(ggml_backend_buffer_type_t type) {
-  (void)type;
-  return "LPGEMM";
-}
+static const lpgemm_ggml_place *place_of(ggml_backend_buffer_type_t type) { return type->context; }
+
+static const char *get_name(ggml_backend_buffer_type_t type) { return place_of(type)->name; }
 
 static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size) {
   static const struct ggml_backend_buffer_i calls = {.free_buffer = free_buffer,
@@ -284,11 +360,15 @@ static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_
                                                      .memset_tensor = memset_tensor,
                                                      .set_tensor = set_tensor,
                                                      .get_tensor = get_tensor,
+                                                     .cpy_tensor = cpy_tensor,
                                                      .clear = clear,
                                                      .reset = reset};
   memory *m = calloc(1, sizeof *m);
-  if (m) m->base = aligned_alloc(ALIGNMENT, padded(size));
-  if (!m || !m->base) {
+  if (!m) return NULL;
+  m->place = place_of(type);
+  m->base = m->place->allocate(m->place, padded(size));
+  if (!m->base || pthread_mutex_init(&m->lock, NULL)) {
+    if (m->base) m->place->release(m->place, m->base);
     free(m);
     return NULL;
   }
@@ -308,11 +388,12 @@ static size_t get_alloc_size(ggml_backend_buffer_type_t type, const struct ggml_
   return bytes > blocks ? bytes : blocks;
 }
 
-ggml_backend_buffer_type_t lpgemm_ggml_buffer_type(void) {
-  static struct ggml_backend_buffer_type type = {.iface = {.get_name = get_name,
-                                                           .alloc_buffer = alloc_buffer,
-                                                           .get_alignment = get_alignment,
-                                                           .get_alloc_size = get_alloc_size}};
-  type.device = lpgemm_ggml_device();
-  return &type;
+struct ggml_backend_buffer_type lpgemm_ggml_make_buffer_type(const lpgemm_ggml_place *place,
+                                                             ggml_backend_dev_t device) {
+  return (struct ggml_backend_buffer_type){.iface = {.get_name = get_name,
+                                                     .alloc_buffer = alloc_buffer,
+                                                     .get_alignment = get_alignment,
+                                                     .get_alloc_size = get_alloc_size},
+                                           .device = device,
+                                           .context = (void *)place};
 }

@@ -104,7 +104,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare ggml-gpu convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -391,6 +391,9 @@ ggml: $(MODULE) ## build libggml-lpgemm.so, a backend for ggml and llama.cpp (do
 
 ggml-check: $(MODULE) ## run ggml's tests on that backend, then small Llamas (downloads and builds ggml; SHORT=1: only MUL_MAT)
 	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/check.sh $(GGML) $(abspath $(MODULE)) $(if $(SHORT),short)
+
+ggml-gpu: $(MODULE) ## gather what ggml's tests need on a machine with a GPU in $(BUILD)/gpu/ggml (downloads and builds ggml)
+	@CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/carry.sh $(GGML) $(MODULE) $(BUILD)/gpu/ggml
 
 ggml-bench: $(MODULE) ## time a Llama with that backend beside stock, after make ggml-check: RECORD=file, perhaps ARGS='--threads 1,8'
 	@LPGEMM_COMMIT=$${LPGEMM_COMMIT:-$(COMMIT)} $(PYTHON) engines/ggml/bench.py $(GGML) $(abspath $(MODULE)) $(or $(RECORD),$(GGML)/bench.json) $(ARGS)

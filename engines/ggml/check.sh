@@ -4,7 +4,7 @@
 set -eu
 folder=$1 module=$2 form=${3:-whole}
 here=$(dirname "$0")
-sources=$folder/llama.cpp libraries=$(cd "$folder" && pwd)/shared/bin
+sources=$folder/llama.cpp
 fail() {
   echo "ggml-check: $1" >&2
   exit 1
@@ -13,59 +13,29 @@ fail() {
 # shellcheck disable=SC2086 # targets are words
 "$here/get.sh" "$folder" shared $targets
 
-# build NAME SOURCE COMPILER OPTION ...: a program that runs where it was built.
+# build NAME SOURCE LIBRARIES COMPILER OPTION ...
 build() {
-  program=$folder/$1 source=$2
-  shift 2
-  [ "$program" -nt "$source" ] && return
-  echo "ggml-check: building $(basename "$program")"
-  "$@" -isystem "$sources/ggml/include" -isystem "$sources/ggml/src" -isystem "$sources/include" "$source" -o "$program" \
-    -L"$libraries" -Wl,-rpath,"$libraries" -Wl,--allow-shlib-undefined $libs -lm -lpthread ||
-    fail "$source does not compile"
+  name=$1
+  shift
+  "$here/program.sh" "$folder" shared "$folder/$name" "$@" || exit 1
 }
 
 # ---- ggml's tests ----
 
-# ops NAME [PATTERN]: those of an operation, or the cases of it that the pattern fits.
-ops() {
-  log=$folder/$1.log
-  GGML_BACKEND_PATH=$module "$folder/test-backend-ops" test -b LPGEMM -o "$1" ${2:+-p "$2"} >"$log" 2>&1 ||
-    { grep -a FAIL "$log" | head -n 20; fail "$1: a test failed: $log has all of them"; }
-  sed 's/\x1b\[[0-9;]*m//g' "$log" | awk -v name="$1" '
-    / tests passed/ && !passed { passed = $1 }
-    match($0, /type_a=[a-zA-Z0-9_]+/) {
-      type = substr($0, RSTART + 7, RLENGTH - 7)
-      if (type ~ /^b?f(16|32)$/) next
-      seen[type] = 1
-      if (/: OK/) ok[type] = 1
-      # What ggml cannot do either is not asked for, and no packed matrix has the order of its rows changed.
-      if (/not supported \[LPGEMM\]/ && !/per=\[0,(2,1,3|1,3,2|3,2,1)\]/) { print "refused: " $0; bad = 1 }
-    }
-    END {
-      for (type in seen) if (!(type in ok)) { print name ": no case of " type " ran"; bad = 1 }
-      for (type in ok) types++
-      split(passed, counts, "/")
-      if (counts[1] == 0 || counts[1] != counts[2]) { print name ": " passed " passed"; bad = 1 }
-      print "ggml-check: " name ": " passed " tests pass, " types " block types"
-      exit bad
-    }' || fail "$1: not all block types are supported"
-}
-
-libs="-lggml -lggml-base -lggml-cpu"
-build test-backend-ops "$sources/tests/test-backend-ops.cpp" "$CXX" -std=c++17 -O1 -w
-ops MUL_MAT
+build test-backend-ops "$sources/tests/test-backend-ops.cpp" "-lggml -lggml-base -lggml-cpu" "$CXX" -std=c++17 -O1 -w
+"$here/ops.sh" "$folder" "$module" LPGEMM MUL_MAT
 [ "$form" != short ] || { echo "ggml-check: all passed"; exit 0; }
 # Left out: hundreds of experts of IQ3_S, which ggml takes minutes to quantise, and two of the three cases of 128 experts
 # of 4096 x 2048.
-ops MUL_MAT_ID '^(?!type_a=iq3_s,.*n_mats=(512|1024),)(?!type_a=q4_K,.*n_mats=128,.*m=4096,n=(32|64),)'
+"$here/ops.sh" "$folder" "$module" LPGEMM MUL_MAT_ID \
+  '^(?!type_a=iq3_s,.*n_mats=(512|1024),)(?!type_a=q4_K,.*n_mats=128,.*m=4096,n=(32|64),)'
 
 # ---- Llamas ----
 
-libs="-lggml-base"
-build model "$here/check/model.c" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
+build model "$here/check/model.c" "-lggml-base" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
 libs="-lllama -lggml -lggml-base -lggml-cpu"
-build logits "$here/check/logits.c" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
-build speed "$here/check/speed.c" "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Werror # for make ggml-bench
+build logits "$here/check/logits.c" "$libs" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
+build speed "$here/check/speed.c" "$libs" "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Werror # for make ggml-bench
 
 # llama TYPE EXPERTS: how far its logits are from those in fp32, the median over tokens. FAST rounds X to 8 bits as ggml
 # does or finer, so its errors are another draw of the same size: of fourteen models it had 0.95 to 1.09 times those of

@@ -1,7 +1,7 @@
 #!/bin/sh
 # get.sh FOLDER FORM [TARGET ...]: ggml in FOLDER/FORM, for `make ggml-compare` and `make ggml-check`. FORM is native or
 # avx2: static libraries for this machine or for AVX2 alone, without OpenMP; shared: shared libraries for this machine,
-# as a user builds llama.cpp; or sources: nothing is built. Targets are ggml and its CPU backend, or those that are named.
+# as a user builds llama.cpp; portable: such libraries for AVX2; or sources: nothing is built. Targets are ggml and its CPU backend, or those that are named.
 # Sources are the distribution of llama-cpp-python on PyPI, which holds all of llama.cpp; FOLDER/llama.cpp leads there.
 # What is there already stays.
 set -eu
@@ -12,15 +12,14 @@ fail() {
   echo "ggml: $1" >&2
   exit 1
 }
+avx2="-DGGML_NATIVE=OFF -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON"
 case $form in
   native) options="-DBUILD_SHARED_LIBS=OFF -DGGML_OPENMP=OFF -DGGML_NATIVE=ON -DLLAMA_BUILD_TOOLS=OFF" ;;
-  avx2)
-    options="-DBUILD_SHARED_LIBS=OFF -DGGML_OPENMP=OFF -DGGML_NATIVE=OFF -DLLAMA_BUILD_TOOLS=OFF \
-      -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON"
-    ;;
+  avx2) options="-DBUILD_SHARED_LIBS=OFF -DGGML_OPENMP=OFF -DLLAMA_BUILD_TOOLS=OFF $avx2" ;;
   shared) options="-DBUILD_SHARED_LIBS=ON -DGGML_NATIVE=ON -DLLAMA_BUILD_TOOLS=ON" ;;
+  portable) options="-DBUILD_SHARED_LIBS=ON -DLLAMA_BUILD_TOOLS=OFF $avx2" ;;
   sources) ;;
-  *) fail "the form is native, avx2, shared or sources, not $form" ;;
+  *) fail "the form is native, avx2, shared, portable or sources, not $form" ;;
 esac
 mkdir -p "$folder"
 sources=$folder/llama_cpp_python-$version/vendor/llama.cpp

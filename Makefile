@@ -393,7 +393,7 @@ ggml-check: $(MODULE) ## run ggml's tests on that backend, then small Llamas (do
 	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/check.sh $(GGML) $(abspath $(MODULE)) $(if $(SHORT),short)
 
 ggml-gpu: $(MODULE) ## gather what ggml's tests need on a machine with a GPU in $(BUILD)/gpu/ggml (downloads and builds ggml)
-	@CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/carry.sh $(GGML) $(MODULE) $(BUILD)/gpu/ggml
+	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/carry.sh $(GGML) $(MODULE) $(BUILD)/gpu/ggml
 
 ggml-bench: $(MODULE) ## time a Llama with that backend beside stock, after make ggml-check: RECORD=file, perhaps ARGS='--threads 1,8'
 	@LPGEMM_COMMIT=$${LPGEMM_COMMIT:-$(COMMIT)} $(PYTHON) engines/ggml/bench.py $(GGML) $(abspath $(MODULE)) $(or $(RECORD),$(GGML)/bench.json) $(ARGS)

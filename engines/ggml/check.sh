@@ -1,6 +1,7 @@
 #!/bin/sh
-# check.sh FOLDER MODULE [short]: `make ggml-check`. ggml's own tests on the backend, then Llamas with random weights, whose
-# logits are compared with those of the same models in fp32. short: MUL_MAT alone.
+# check.sh FOLDER MODULE [short]: `make ggml-check`. Bytes of tensors, ggml's own tests on the backend, then Llamas with random weights, whose
+# logits are compared with those of the same models in fp32. short: without
+# MUL_MAT_ID and Llamas.
 set -eu
 folder=$1 module=$2 form=${3:-whole}
 here=$(dirname "$0")
@@ -23,6 +24,8 @@ build() {
 # ---- ggml's tests ----
 
 build test-backend-ops "$sources/tests/test-backend-ops.cpp" "-lggml -lggml-base -lggml-cpu" "$CXX" -std=c++17 -O1 -w
+build parts "$here/check/parts.c" "-lggml -lggml-base -lggml-cpu" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
+GGML_BACKEND_PATH=$module LPGEMM_GGML_DEVICE=cpu "$folder/parts" LPGEMM || fail "bytes of tensors differ"
 "$here/ops.sh" "$folder" "$module" LPGEMM MUL_MAT
 [ "$form" != short ] || { echo "ggml-check: all passed"; exit 0; }
 # Left out: hundreds of experts of IQ3_S, which ggml takes minutes to quantise, and two of the three cases of 128 experts

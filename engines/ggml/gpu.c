@@ -11,7 +11,6 @@ enum { MOST_GPUS = 16, NAME_BYTES = 32 };
 
 typedef struct gpu {
   char name[NAME_BYTES], id[NAME_BYTES], description[sizeof((struct cudaDeviceProp *)NULL)->name];
-  bool follows;
   lpgemm_ggml_place place;
   struct ggml_backend_buffer_type type;
   struct ggml_backend_device device;
@@ -103,7 +102,7 @@ static bool open_context(const gpu *g, lpgemm_ggml_gpu_context *context) {
   const lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CUDA, .device = g->place.gpu};
   enter(&g->place);
   context->gpu = g->place.gpu;
-  context->follows = g->follows;
+  context->follows = lpgemm_ggml_may_follow();
   if (!lpgemm_ggml_read_level(&context->level)) return false;
   if (!lpgemm_ggml_cuda_worked(cudaStreamCreateWithFlags(&context->stream, cudaStreamNonBlocking), "a stream")) {
     return false;
@@ -184,7 +183,6 @@ static void open_gpu(gpu *g, int number, const struct cudaDeviceProp *p, ggml_ba
   snprintf(g->name, sizeof g->name, "LPGEMM-CUDA%d", number);
   snprintf(g->description, sizeof g->description, "%s", p->name);
   snprintf(g->id, sizeof g->id, "%04x:%02x:%02x.0", p->pciDomainID, p->pciBusID, p->pciDeviceID);
-  g->follows = p->major >= 9;
   g->place = (lpgemm_ggml_place){.name = g->name,
                                  .gpu = number,
                                  .allocate = allocate,

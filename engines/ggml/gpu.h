@@ -19,9 +19,13 @@ typedef struct lpgemm_ggml_rows {
   int64_t ne[3], stride[3];
 } lpgemm_ggml_rows;
 
+/* Whether these kernels wait for the one before by themselves: they do where they were compiled for 9.0 and later,
+ * which is not so on every such GPU. */
+bool lpgemm_ggml_may_follow(void);
+
 /* Copies rows to dense ones of fp32 or bf16, row i as row position[i]; not at all where that is negative; as row i if
- * position is NULL. Their length is a multiple of 8. follows: the GPU may start it before the kernel before has ended,
- * for which it waits itself (9.0 and later). */
+ * position is NULL. Their length is a multiple of 8. follows: the GPU may start it before the kernel before has ended.
+ */
 cudaError_t lpgemm_ggml_gather(const lpgemm_ggml_rows *from, void *to, bool is_bf16, const int32_t *position,
                                bool follows, cudaStream_t stream);
 
@@ -41,7 +45,7 @@ typedef struct lpgemm_ggml_gpu_context {
   lpgemm_handle_t handle;
   lpgemm_level_t level;
   int gpu;
-  bool follows; /* see above */
+  bool follows; /* lpgemm_ggml_may_follow() */
   cudaStream_t stream;
   void *workspace;
   char *scratch; /* grows to what the largest product needs */

@@ -103,6 +103,11 @@ static bool is_aligned(const lpgemm_ggml_rows &r) {
 
 }  // namespace
 
+bool lpgemm_ggml_may_follow(void) {
+  cudaFuncAttributes attributes;
+  return cudaFuncGetAttributes(&attributes, (const void *)scatter) == cudaSuccess && attributes.ptxVersion >= 90;
+}
+
 cudaError_t lpgemm_ggml_gather(const lpgemm_ggml_rows *from, void *to, bool is_bf16, const int32_t *position,
                                bool follows, cudaStream_t stream) {
   const int64_t vectors = from->length / VECTOR;

@@ -1,7 +1,6 @@
 #!/bin/sh
-# check.sh FOLDER MODULE [short]: `make ggml-check`. Bytes of tensors, ggml's own tests on the backend, then Llamas with random weights, whose
-# logits are compared with those of the same models in fp32. short: without
-# MUL_MAT_ID and Llamas.
+# check.sh FOLDER MODULE [short]: `make ggml-check`. The bytes of tensors, ggml's own tests on the backend, then Llamas with
+# random weights, whose logits are compared with those of the same models in fp32. short: without MUL_MAT_ID and Llamas.
 set -eu
 folder=$1 module=$2 form=${3:-whole}
 here=$(dirname "$0")

@@ -17,6 +17,14 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+/* Waits until the stage is full. Of two teams one may ask while what the other one waits for there is still on its way.
+ * Parity would take the turn before that for the one to come, so the other team must have read its own first. */
+template <class T>
+__device__ inline void wait_stage(uint32_t full, uint32_t parity) {
+  if (T::teams > 1) wait_barrier(barriers_of::empty_of(full), parity ^ 1);
+  wait_barrier(full, parity);
+}
+
 /* Where a consumer warp is in the rings. full, x, codes: shared memory addresses; scales: offset in shared memory. */
 template <class T>
 struct consumer_place {
@@ -38,7 +46,7 @@ struct consumer_place {
     scales.advance(count * (steps / layout.steps));
   }
 
-  __device__ void wait() const { wait_barrier(full.at, parity); }
+  __device__ void wait() const { wait_stage<T>(full.at, parity); }
 };
 
 /* The weights of a consumer warp: the lane's packed words of the current stage, and the scales and zeros of its
@@ -250,7 +258,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
           place.parity ^= place.full.advance();
           if (T::teams > 1 && next == steps) place.skip_blocks(left > 1 ? T::teams - 1 : 0);
           /* no branch: see row_scales_of::load(); if no stage follows, it waits for the current one, which is full */
-          wait_barrier(comes ? place.full.at : here, comes ? place.parity : parity_here);
+          wait_stage<T>(comes ? place.full.at : here, comes ? place.parity : parity_here);
         }
         weights.load_codes(place.codes.at, next % T::w_steps);
         product.wait();

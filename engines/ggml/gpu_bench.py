@@ -45,6 +45,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("record")
     parser.add_argument("--types", default="q4_0,q4_K,q6_K")
+    parser.add_argument("--shapes", default="m=4096,n=[0-9]+,k=14336,", help="a pattern; ggml has more shapes for some types")
     parser.add_argument("--turns", type=int, default=2)
     options = parser.parse_args()
     sides = [s for s in MODULES if os.path.exists(os.path.join(options.folder, MODULES[s][0]))]
@@ -52,7 +53,7 @@ def main():
     for kind in options.types.split(","):
         for _ in range(options.turns):
             for side in sides:
-                for shape, us in measure(options.folder, side, f"type_a={kind},type_b=f32,").items():
+                for shape, us in measure(options.folder, side, f"type_a={kind},type_b=f32,{options.shapes}").items():
                     best[side][shape] = min(us, best[side].get(shape, us))
     cases = []
     for shape in sorted(best["lpgemm"]):

@@ -1,14 +1,14 @@
 #!/bin/sh
 # rival.sh FOLDER OUT: ggml-cuda, as far as MUL_MAT of Q4_0, Q4_K and Q6_K needs it, as OUT/libggml-cuda.so for
 # gpu_bench.py: a few of its sources with its own flags, for sm_90. What those do not define ends the program if it is
-# ever called. FOLDER is that of `make ggml-check`, with ggml's sources and libraries.
+# ever called, but for whether the kernels for plain weights shall be used: they shall not. FOLDER is that of `make ggml-check`, with ggml's sources and libraries.
 set -eu
 folder=$1 out=$2
 sources=$folder/llama.cpp/ggml/src/ggml-cuda
 cuda=${CUDA_HOME:-/usr/local/cuda}
 objects=$out/rival
 mkdir -p "$objects"
-for name in ggml-cuda mmvq mmq quantize mmid convert cpy template-instances/mmq-instance-q4_0 template-instances/mmq-instance-q4_k \
+for name in ggml-cuda mmvq mmq quantize mmid template-instances/mmq-instance-q4_0 template-instances/mmq-instance-q4_k \
   template-instances/mmq-instance-q6_k; do
   object=$objects/$(basename "$name").o
   # shellcheck disable=SC3013 # every sh that we know has -nt
@@ -26,7 +26,10 @@ rm -f "$objects/missing.o"
 {
   printf '.text\n'
   link -Wl,-z,defs 2>&1 | sed -n "s/.*undefined reference to \`\([^']*\)'.*/\1/p" | sort -u |
-    while read -r symbol; do printf '.globl %s\n%s: ud2\n' "$symbol" "$symbol"; done
+    while read -r symbol; do
+      case $symbol in *_should_use_* | *_use_fwht*) code='xor %eax, %eax; ret' ;; *) code=ud2 ;; esac
+      printf '.globl %s\n%s: %s\n' "$symbol" "$symbol" "$code"
+    done
 } >"$objects/missing.s"
 cc -c "$objects/missing.s" -o "$objects/missing.o"
 link -Wl,-z,defs -s

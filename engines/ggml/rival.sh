@@ -1,7 +1,8 @@
 #!/bin/sh
 # rival.sh FOLDER OUT: ggml-cuda, as far as MUL_MAT of Q4_0, Q4_K and Q6_K needs it, as OUT/libggml-cuda.so for
 # gpu_bench.py: a few of its sources with its own flags, for sm_90. What those do not define ends the program if it is
-# ever called, but for whether the kernels for plain weights shall be used: they shall not. FOLDER is that of `make ggml-check`, with ggml's sources and libraries.
+# ever called; functions that say whether kernels for plain weights shall be used say no. FOLDER is that of `make
+# ggml-check`, with ggml's sources and libraries.
 set -eu
 folder=$1 out=$2
 sources=$folder/llama.cpp/ggml/src/ggml-cuda

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """MUL_MAT on a GPU by the module and by ggml-cuda: gpu_bench.py FOLDER RECORD, where FOLDER is that of `make ggml-gpu`. Times
 are those of `test-backend-ops perf`, which runs an operation again and again on the same tensors and divides; FAST. Both
-sides run in turn, a process each time, and a number is the least of all turns. Without FOLDER/libggml-cuda.so
+sides run in turn, a process each time, and a number is the least of all turns. Without FOLDER/rival/libggml-cuda.so
 (engines/ggml/rival.sh) the module is timed alone."""
 
 import argparse
@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 
-MODULES = {"lpgemm": ("libggml-lpgemm.so", "LPGEMM-CUDA0"), "ggml": ("libggml-cuda.so", "CUDA0")}
+MODULES = {"lpgemm": ("libggml-lpgemm.so", "LPGEMM-CUDA0"), "ggml": ("rival/libggml-cuda.so", "CUDA0")}
 LINE = re.compile(r"MUL_MAT\((.*)\):.* ([0-9.]+) us/run")
 SHAPE = re.compile(r"type_a=(\w+),type_b=f32,m=(\d+),n=(\d+),k=(\d+),bs=\[1,1\],nr=\[1,1\],per=\[0,1,2,3\],k_v=0,o=1")
 

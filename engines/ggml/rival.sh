@@ -1,5 +1,5 @@
 #!/bin/sh
-# rival.sh FOLDER OUT: ggml-cuda, as far as MUL_MAT of Q4_0, Q4_K and Q6_K needs it, as OUT/libggml-cuda.so for
+# rival.sh FOLDER OUT: ggml-cuda, as far as MUL_MAT of Q4_0, Q4_K and Q6_K needs it, as OUT/rival/libggml-cuda.so for
 # gpu_bench.py: a few of its sources with its own flags, for sm_90. What those do not define ends the program if it is
 # ever called; functions that say whether kernels for plain weights shall be used say no. FOLDER is that of `make
 # ggml-check`, with ggml's sources and libraries.
@@ -7,8 +7,8 @@ set -eu
 folder=$1 out=$2
 sources=$folder/llama.cpp/ggml/src/ggml-cuda
 cuda=${CUDA_HOME:-/usr/local/cuda}
-objects=$out/rival
-mkdir -p "$objects"
+objects=$folder/rival
+mkdir -p "$objects" "$out/rival" # apart from the programs, since ggml loads what lies beside them
 for name in ggml-cuda mmvq mmq quantize mmid template-instances/mmq-instance-q4_0 template-instances/mmq-instance-q4_k \
   template-instances/mmq-instance-q6_k; do
   object=$objects/$(basename "$name").o
@@ -20,7 +20,7 @@ for name in ggml-cuda mmvq mmq quantize mmid template-instances/mmq-instance-q4_
     -DGGML_BACKEND_DL -DGGML_BACKEND_BUILD -DGGML_BACKEND_SHARED -DGGML_SHARED -c "$sources/$name.cu" -o "$object"
 done
 link() {
-  c++ -shared "$objects"/*.o -o "$out/libggml-cuda.so" -L "$folder/shared/bin" -lggml-base -L "$cuda/lib64" -lcudart_static \
+  c++ -shared "$objects"/*.o -o "$out/rival/libggml-cuda.so" -L "$folder/shared/bin" -lggml-base -L "$cuda/lib64" -lcudart_static \
     -ldl -lrt -lpthread -Wl,--no-demangle "$@"
 }
 rm -f "$objects/missing.o"

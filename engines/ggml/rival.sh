@@ -25,7 +25,7 @@ link() {
 }
 rm -f "$objects/missing.o"
 {
-  printf '.text\n'
+  printf '.section .note.GNU-stack,"",@progbits\n.text\n'
   link -Wl,-z,defs 2>&1 | sed -n "s/.*undefined reference to \`\([^']*\)'.*/\1/p" | sort -u |
     while read -r symbol; do
       case $symbol in *_should_use_* | *_use_fwht*) code='xor %eax, %eax; ret' ;; *) code=ud2 ;; esac

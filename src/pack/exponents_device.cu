@@ -1,11 +1,15 @@
-/* Row exponents of a blob on the GPU, from its scales. */
+/* Row exponents of a blob on the GPU, from its scales.
+ *
+ * A block has a row tile, and a thread a piece of it: some groups under one super scale, whose slots of 16 numbers it
+ * loads as vectors. Of a piece only the smallest scale of each row that is not 0 counts, and the largest. They go to
+ * shared memory, where a thread looks at those of one row. */
 #include "pack_device.h"
 #include "sections.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-enum { piece_groups = 4 }; /* that a thread looks at together, under one super scale */
+constexpr int threads = 64;
 
 struct exponents_args {
   lpg_packed packed;
@@ -15,78 +19,104 @@ struct exponents_args {
   int groups, under_one; /* of a row; those under a super scale, all if there is none */
 };
 
+/* Groups [begin, end) of a row tile, under super scale s. */
+struct piece {
+  int s, begin, end;
+
+  __device__ piece(const exponents_args &a, int index) {
+    const unsigned each = (unsigned)(a.under_one + LPG_SCAN_GROUPS - 1) / LPG_SCAN_GROUPS; /* under a super scale */
+    s = (unsigned)index / each;
+    begin = s * a.under_one + (unsigned)index % each * LPG_SCAN_GROUPS;
+    end = min(begin + LPG_SCAN_GROUPS, min((s + 1) * a.under_one, a.groups));
+  }
+};
+
+/* The 16 numbers of a slot. Bytes: of a number; 0: half of one. */
+template <int Bytes>
+__device__ inline void load_slot(const uint8_t *from, uint32_t (&number)[LPG_TILE_ROWS]) {
+  constexpr int bits = Bytes == 0 ? 4 : 8 * Bytes, each = 32 / bits, words = LPG_TILE_ROWS / each;
+  constexpr uint32_t mask = Bytes == 4 ? 0xffffffffu : (1u << bits % 32) - 1u;
+  uint32_t word[words];
+#pragma unroll
+  for (int i = 0; i < words; i += 2) {
+    const uint2 two = *(const uint2 *)(from + 4 * i);
+    word[i] = two.x;
+    word[i + 1] = two.y;
+  }
+#pragma unroll
+  for (int place = 0; place < LPG_TILE_ROWS; place++) number[place] = word[place / each] >> place % each * bits & mask;
+}
+
+/* Of each row of a piece the ranks that count, in the order of a slot: rows 0, 8, 1, 9 and so on. */
+template <int Bytes>
+__device__ inline void find_ranks(const lpg_line &line, const uint8_t *blob, const piece &own,
+                                  lpg_ranks (&ranks)[LPG_TILE_ROWS]) {
+  const lpg_rank_terms terms = lpg_rank_terms_of(line.type);
+#pragma unroll
+  for (int place = 0; place < LPG_TILE_ROWS; place++) ranks[place] = lpg_no_ranks();
+#pragma unroll 4
+  for (int j = own.begin; j < own.end; j++) {
+    uint32_t number[LPG_TILE_ROWS];
+    load_slot<Bytes>(blob + line.offset + j * line.stride, number);
+#pragma unroll
+    for (int place = 0; place < LPG_TILE_ROWS; place++) lpg_add_rank(terms, number[place], &ranks[place]);
+  }
+}
+
 __device__ inline void widen(lpg_exponents *all, const lpg_exponents &more) {
   all->low = min(all->low, more.low);
   all->high = max(all->high, more.high);
   all->bad |= more.bad;
 }
 
-/* Lanes 8 and 16 apart look at other groups of the same row. */
-__device__ inline lpg_exponents of_warp(lpg_exponents e) {
-#pragma unroll
-  for (int apart = 8; apart <= 16; apart *= 2) {
-    const lpg_exponents other = {__shfl_xor_sync(0xffffffffu, e.low, apart),
-                                 __shfl_xor_sync(0xffffffffu, e.high, apart),
-                                 __shfl_xor_sync(0xffffffffu, e.bad, apart)};
-    widen(&e, other);
-  }
-  return e;
-}
-
-/* The numbers of rows r and r + 8 lie side by side. */
-__device__ inline lpg_line eight_rows_on(lpg_line line) {
-  line.offset += line.bytes;
-  line.shift ^= 4;
-  return line;
-}
-
-/* Pieces first, first + step, ... of a row. */
-__device__ inline lpg_exponents exponents_of(const exponents_args &a, const lpg_line &line, const lpg_line &supers,
-                                             int64_t row, int first, int step) {
-  const bool two_levels = a.packed.desc.super_scale_type != 0;
-  const unsigned pieces = (unsigned)(a.under_one + piece_groups - 1) / piece_groups; /* under one super scale */
-  lpg_exponents found = lpg_no_exponents();
-  for (unsigned piece = first;; piece += step) {
-    const int s = piece / pieces, begin = s * a.under_one + piece % pieces * piece_groups;
-    if (begin >= a.groups) break;
-    const int end = min(begin + piece_groups, min((s + 1) * a.under_one, a.groups));
-    lpg_ranks ranks = lpg_no_ranks();
-#pragma unroll
-    for (int i = 0; i < piece_groups; i++) {
-      const uint32_t number = lpg_get_number(&line, a.blob, min(begin + i, end - 1));
-      lpg_add_rank(line.type, number, &ranks);
-    }
-    if (!lpg_add_extremes(line.type, ranks, two_levels ? lpg_line_value(&supers, a.blob, s) : 1.0f, &found)) {
-      lpg_add_exponents(&a.packed, a.blob, row, begin, end, &found);
-    }
-  }
-  return found;
-}
-
-/* A block has a row tile. The groups of a row are for the 16 threads that have it. */
-static __global__ void __launch_bounds__(128) row_exponents_kernel(const __grid_constant__ exponents_args a) {
-  constexpr int warps = 4, sharers = 16;
-  __shared__ lpg_exponents of_row[warps][LPG_TILE_ROWS];
+template <int Bytes>
+static __global__ void __launch_bounds__(threads) row_exponents_kernel(const __grid_constant__ exponents_args a) {
+  __shared__ lpg_ranks found[LPG_TILE_ROWS][threads];
+  __shared__ lpg_exponents of_row[threads / LPG_TILE_ROWS][LPG_TILE_ROWS];
   const int64_t first = a.first + (int64_t)blockIdx.x * LPG_TILE_ROWS;
-  const int warp = threadIdx.x / 32, r = threadIdx.x % 8, share = threadIdx.x / 8;
-  lpg_line line = lpg_line_of(&a.packed, LPG_SECTION_SCALES, first + r), supers = {};
+  const lpg_line line = lpg_line_of(&a.packed, LPG_SECTION_SCALES, first);
+  const int share = threadIdx.x / LPG_TILE_ROWS, place = threadIdx.x % LPG_TILE_ROWS, r = place / 2 + place % 2 * 8;
+  lpg_line supers = {};
   if (a.packed.desc.super_scale_type) supers = lpg_line_of(&a.packed, LPG_SECTION_SUPER_SCALES, first + r);
+  lpg_exponents all = lpg_no_exponents();
+  for (int done = 0; piece(a, done).begin < a.groups; done += threads) {
+    const piece own(a, done + threadIdx.x);
+    if (own.begin < own.end) {
+      lpg_ranks ranks[LPG_TILE_ROWS];
+      find_ranks<Bytes>(line, a.blob, own, ranks);
+#pragma unroll
+      for (int i = 0; i < LPG_TILE_ROWS; i++) found[i][threadIdx.x] = ranks[i];
+    }
+    __syncthreads();
 #pragma unroll 1
-  for (int half = 0; half < 2; half++) {
-    const lpg_exponents found = of_warp(exponents_of(a, line, supers, first + r + 8 * half, share, sharers));
-    if (threadIdx.x % 32 < 8) of_row[warp][r + 8 * half] = found;
-    line = eight_rows_on(line);
-    supers = eight_rows_on(supers);
+    for (int i = share; i < threads; i += threads / LPG_TILE_ROWS) {
+      const piece of(a, done + i);
+      if (of.begin >= of.end) continue;
+      const float super = a.packed.desc.super_scale_type ? lpg_line_value(&supers, a.blob, of.s) : 1.0f;
+      if (!lpg_add_extremes(line.type, found[place][i], super, &all)) {
+        lpg_add_exponents(&a.packed, a.blob, first + r, of.begin, of.end, &all);
+      }
+    }
+    __syncthreads();
   }
+  of_row[share][r] = all;
   __syncthreads();
   if (threadIdx.x >= LPG_TILE_ROWS) return;
   const int64_t row = first + threadIdx.x;
-  lpg_exponents found = of_row[0][threadIdx.x];
-  for (int w = 1; w < warps; w++) widen(&found, of_row[w][threadIdx.x]);
-  if (row >= a.end) found = lpg_no_exponents();
-  ((int8_t *)a.blob + a.packed.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = lpg_row_exponent_of(found);
-  const uint32_t span = lpg_span_of(found);
+  all = lpg_no_exponents();
+  for (int i = 0; i < threads / LPG_TILE_ROWS && row < a.end; i++) widen(&all, of_row[i][threadIdx.x]);
+  ((int8_t *)a.blob + a.packed.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = lpg_row_exponent_of(all);
+  const uint32_t span = lpg_span_of(all);
   if (span > 0) atomicMax(a.scale_span, span);
+}
+
+static const void *kernel_of(lpgemm_dtype_t type) {
+  if (type == LPGEMM_UINT(4)) return (const void *)row_exponents_kernel<0>;
+  switch (lpg_bytes(type)) {
+    case 1: return (const void *)row_exponents_kernel<1>;
+    case 2: return (const void *)row_exponents_kernel<2>;
+    default: return (const void *)row_exponents_kernel<4>;
+  }
 }
 
 }  // namespace
@@ -104,6 +134,6 @@ lpgemm_status_t lpgemm_i_cuda_put_exponents(const lpg_packed *packed, int64_t fi
                                     &report->scale_span,
                                     (int)groups,
                                     (int)(packed->desc.super_scale_type ? under_one : groups)};
-  return lpg::launch((const void *)lpg::row_exponents_kernel, dim3((unsigned)lpg_ceil_div(rows, LPG_TILE_ROWS)), 128, 0,
-                     stream, args);
+  return lpg::launch(lpg::kernel_of(lpg_section_type(&packed->desc, LPG_SECTION_SCALES)),
+                     dim3((unsigned)lpg_ceil_div(rows, LPG_TILE_ROWS)), lpg::threads, 0, stream, args);
 }

@@ -179,15 +179,27 @@ LPG_BITS_FN void lpg_add_exponents(const lpg_packed *packed, const uint8_t *blob
   }
 }
 
-/* An integer in the order of the magnitudes of a type's numbers: 0 for zero, and what is infinite or NaN last; and the
- * magnitude back from it. */
-LPG_BITS_FN uint32_t lpg_rank_of(lpgemm_dtype_t type, uint32_t number) {
-  if (type == LPGEMM_I8) return number > 127 ? 256 - number : number;
-  if (type == LPGEMM_E8M0) return number + 1; /* it has no zero */
-  if (lpg_kind(type) == LPGEMM_KIND_UINT) return number;
-  return number & ((1u << (lpg_bits(type) - 1)) - 1u);
+/* Integers in the order of the magnitudes of a type's numbers: 0 for zero, and what is infinite or NaN last. */
+typedef struct lpg_rank_terms {
+  uint32_t mask, more; /* rank = (number & mask) + more */
+  int negates;         /* I8: that of 256 - number above 127 */
+} lpg_rank_terms;
+
+LPG_BITS_FN lpg_rank_terms lpg_rank_terms_of(lpgemm_dtype_t type) {
+  lpg_rank_terms terms;
+  const int has_sign = lpg_kind(type) != LPGEMM_KIND_UINT && type != LPGEMM_I8 && type != LPGEMM_E8M0;
+  terms.mask = has_sign ? (1u << (lpg_bits(type) - 1)) - 1u : UINT32_MAX;
+  terms.more = type == LPGEMM_E8M0; /* it has no zero */
+  terms.negates = type == LPGEMM_I8;
+  return terms;
 }
 
+LPG_BITS_FN uint32_t lpg_rank_of(lpg_rank_terms terms, uint32_t number) {
+  if (terms.negates && number > 127) return 256 - number;
+  return (number & terms.mask) + terms.more;
+}
+
+/* The magnitude back from it. */
 LPG_BITS_FN float lpg_ranked_value(lpgemm_dtype_t type, uint32_t rank) {
   return lpg_number_value(type, type == LPGEMM_E8M0 ? rank - 1 : rank);
 }
@@ -207,8 +219,8 @@ LPG_BITS_FN lpg_ranks lpg_no_ranks(void) {
   return ranks;
 }
 
-LPG_BITS_FN void lpg_add_rank(lpgemm_dtype_t type, uint32_t number, lpg_ranks *ranks) {
-  const uint32_t rank = lpg_rank_of(type, number);
+LPG_BITS_FN void lpg_add_rank(lpg_rank_terms terms, uint32_t number, lpg_ranks *ranks) {
+  const uint32_t rank = lpg_rank_of(terms, number);
   if (rank > ranks->most) ranks->most = rank;
   if (rank != 0 && rank < ranks->least) ranks->least = rank;
 }
@@ -232,6 +244,7 @@ LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uin
   const int64_t part = under_one < 1 ? 1 : under_one < LPG_SCAN_GROUPS ? under_one : LPG_SCAN_GROUPS;
   lpg_line scales = lpg_line_of(packed, LPG_SECTION_SCALES, row);
   lpg_line supers = lpg_line_of(packed, LPG_SECTION_SUPER_SCALES, row);
+  const lpg_rank_terms terms = lpg_rank_terms_of(scales.type);
   lpg_exponents found = lpg_no_exponents();
   for (int64_t j = 0; j < count; j += part) {
     const int64_t end = j + part < count ? j + part : count;
@@ -243,7 +256,7 @@ LPG_BITS_FN lpg_exponents lpg_scan_exponents(const lpg_packed *packed, const uin
       super = lpg_line_value(&supers, blob, s);
     }
     lpg_ranks ranks = lpg_no_ranks();
-    for (int64_t i = j; i < end; i++) lpg_add_rank(scales.type, lpg_get_number(&scales, blob, i), &ranks);
+    for (int64_t i = j; i < end; i++) lpg_add_rank(terms, lpg_get_number(&scales, blob, i), &ranks);
     if (!done || !lpg_add_extremes(scales.type, ranks, super, &found)) {
       lpg_add_exponents(packed, blob, row, j, end, &found);
     }

@@ -49,7 +49,7 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
     p->w_stages = w_stages;
   }
   /* A producer warp brings one stage of each block; with fewer, or where what it sees release is of two teams in
-   * turn, it could take a stage's next turn but one for its next. */
+   * turn, it could take a stage's next turn but one for its next. So could a consumer warp: see wait_stage(). */
   if (p->x_stages < others + block_stages) return 0;
   p->w_ring = p->x_ring + p->x_stages * kind->x_stage_bytes;
   p->shared_bytes = p->w_ring + p->w_stages * kind->w_stage_bytes;

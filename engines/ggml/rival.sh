@@ -1,8 +1,8 @@
 #!/bin/sh
 # rival.sh FOLDER OUT: ggml-cuda, as far as MUL_MAT of Q4_0, Q4_K and Q6_K needs it, as OUT/rival/libggml-cuda.so for
 # gpu_bench.py: a few of its sources with its own flags, for sm_90. What those do not define ends the program if it is
-# ever called; functions that say whether kernels for plain weights shall be used say no. FOLDER is that of `make
-# ggml-check`, with ggml's sources and libraries.
+# ever called; functions that say whether kernels for plain weights shall be used say no. FOLDER has
+# ggml's sources and, after `make ggml-gpu`, its libraries.
 set -eu
 folder=$1 out=$2
 sources=$folder/llama.cpp/ggml/src/ggml-cuda
@@ -20,7 +20,7 @@ for name in ggml-cuda mmvq mmq quantize mmid template-instances/mmq-instance-q4_
     -DGGML_BACKEND_DL -DGGML_BACKEND_BUILD -DGGML_BACKEND_SHARED -DGGML_SHARED -c "$sources/$name.cu" -o "$object"
 done
 link() {
-  c++ -shared "$objects"/*.o -o "$out/rival/libggml-cuda.so" -L "$folder/shared/bin" -lggml-base -L "$cuda/lib64" -lcudart_static \
+  c++ -shared "$objects"/*.o -o "$out/rival/libggml-cuda.so" -L "$folder/portable/bin" -lggml-base -L "$cuda/lib64" -lcudart_static \
     -ldl -lrt -lpthread -Wl,--no-demangle "$@"
 }
 rm -f "$objects/missing.o"

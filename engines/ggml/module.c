@@ -31,17 +31,35 @@ static const char *get_name(ggml_backend_t backend) { return ggml_backend_dev_na
 static void free_backend(ggml_backend_t backend) {
   lpgemm_ggml_context *context = backend->context;
   lpgemm_destroy(context->handle);
-  free(context->scratch);
+  free(context->scratch.at);
+  free(context->prepared.at);
   free(context);
   free(backend);
 }
 
+static bool is_work(const struct ggml_tensor *node) {
+  const bool is_product = node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID;
+  return is_product && (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !ggml_is_empty(node);
+}
+
+/* Whether a MUL_MAT after node i has its X, as gate and up have. Nothing between them can change that X: the graph has
+ * nothing but products, and memory is not given to another tensor before the last that reads it. Those of q, k and v
+ * come one a graph, with ggml's ROPE between them. */
+static bool is_shared(struct ggml_cgraph *graph, int i) {
+  for (int j = i + 1; j < ggml_graph_n_nodes(graph); j++) {
+    const struct ggml_tensor *later = ggml_graph_node(graph, j);
+    if (is_work(later) && later->op == GGML_OP_MUL_MAT && later->src[1] == ggml_graph_node(graph, i)->src[1])
+      return true;
+  }
+  return false;
+}
+
 static enum ggml_status graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+  lpgemm_ggml_context *context = backend->context;
+  context->prepared_of = NULL;
   for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
     struct ggml_tensor *node = ggml_graph_node(graph, i);
-    const bool is_product = node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID;
-    if (!is_product || !(node->flags & GGML_TENSOR_FLAG_COMPUTE) || ggml_is_empty(node)) continue;
-    if (!lpgemm_ggml_multiply(backend->context, node)) return GGML_STATUS_FAILED;
+    if (is_work(node) && !lpgemm_ggml_multiply(context, node, is_shared(graph, i))) return GGML_STATUS_FAILED;
   }
   return GGML_STATUS_SUCCESS;
 }

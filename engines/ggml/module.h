@@ -29,17 +29,25 @@ lpgemm_weights_t lpgemm_ggml_weights(const struct ggml_tensor *tensor);
 
 /* ---- product.c: MUL_MAT and MUL_MAT_ID ---- */
 
+/* Grows to what the largest product needs. */
+typedef struct lpgemm_ggml_memory {
+  char *at;
+  size_t bytes;
+} lpgemm_ggml_memory;
+
 typedef struct lpgemm_ggml_context {
   lpgemm_handle_t handle;
   lpgemm_level_t level;
   int threads;
-  char *scratch; /* grows to what the largest product needs */
-  size_t scratch_bytes;
+  lpgemm_ggml_memory scratch, prepared;
+  const struct ggml_tensor *prepared_of; /* X of which `prepared` is, while a graph runs; NULL: none */
 } lpgemm_ggml_context;
 
 /* Whether it could, if the weights lie packed. */
 bool lpgemm_ggml_can_multiply(const struct ggml_tensor *node);
-bool lpgemm_ggml_multiply(lpgemm_ggml_context *context, struct ggml_tensor *node);
+
+/* is_shared: a later product of the graph has the same X. */
+bool lpgemm_ggml_multiply(lpgemm_ggml_context *context, struct ggml_tensor *node, bool is_shared);
 
 /* ---- threads.c: on which threads ---- */
 

@@ -40,7 +40,34 @@ static lpgemm_run_args_t product_of(const lpgemm_ggml_context *context, lpgemm_w
                              .level = context->level};
 }
 
+static bool reserve(lpgemm_ggml_memory *memory, size_t bytes) {
+  if (bytes <= memory->bytes) return true;
+  free(memory->at);
+  memory->at = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  memory->bytes = memory->at ? bytes : 0;
+  return memory->at != NULL;
+}
+
 /* ---- MUL_MAT ---- */
+
+/* X of the node, made ready once for those of its graph that have the same. */
+static lpgemm_status_t prepare_x(lpgemm_ggml_context *context, const struct ggml_tensor *x, bool is_shared,
+                                 lpgemm_run_args_t *args) {
+  if (context->prepared_of != x) {
+    size_t bytes = 0;
+    if (!is_shared) return LPGEMM_SUCCESS;
+    context->prepared_of = NULL;
+    lpgemm_status_t status = lpgemm_prepared_x_size(context->handle, args, &bytes);
+    if (status != LPGEMM_SUCCESS) return status;
+    if (!reserve(&context->prepared, bytes)) return LPGEMM_OUT_OF_MEMORY;
+    status = lpgemm_prepare_x(context->handle, args, context->prepared.at, context->prepared.bytes);
+    if (status != LPGEMM_SUCCESS) return status;
+    context->prepared_of = x;
+  }
+  args->prepared_x = context->prepared.at;
+  args->prepared_x_bytes = context->prepared.bytes;
+  return LPGEMM_SUCCESS;
+}
 
 /* Matrix i of a stack: its blobs lie one after the other. */
 static lpgemm_status_t view_of_stack(lpgemm_handle_t handle, lpgemm_weights_t stack, int64_t i, int64_t count,
@@ -53,13 +80,14 @@ static lpgemm_status_t view_of_stack(lpgemm_handle_t handle, lpgemm_weights_t st
                             LPGEMM_LOAD_VIEW | LPGEMM_LOAD_SKIP_CHECKSUM, matrix);
 }
 
-static lpgemm_status_t multiply(lpgemm_ggml_context *context, const struct ggml_tensor *y) {
+static lpgemm_status_t multiply(lpgemm_ggml_context *context, const struct ggml_tensor *y, bool is_shared) {
   const struct ggml_tensor *w = y->src[0], *x = y->src[1];
   const lpgemm_weights_t weights = lpgemm_ggml_weights(w);
   const int64_t count = w->ne[2] * w->ne[3], r2 = x->ne[2] / w->ne[2], r3 = x->ne[3] / w->ne[3];
   if (count == 1 && is_one_matrix(x) && is_one_matrix(y)) {
-    const lpgemm_run_args_t args = product_of(context, weights, ggml_nrows(x), x->data, x->nb[1], y->data, y->nb[1]);
-    return lpgemm_run(context->handle, &args);
+    lpgemm_run_args_t args = product_of(context, weights, ggml_nrows(x), x->data, x->nb[1], y->data, y->nb[1]);
+    const lpgemm_status_t prepared = prepare_x(context, x, is_shared, &args);
+    return prepared == LPGEMM_SUCCESS ? lpgemm_run(context->handle, &args) : prepared;
   }
   lpgemm_status_t status = LPGEMM_SUCCESS;
   for (int64_t i = 0; i < x->ne[2] * x->ne[3] && status == LPGEMM_SUCCESS; i++) {
@@ -139,22 +167,14 @@ static void *cut(char **at, size_t bytes) {
   return memory;
 }
 
-static bool reserve(lpgemm_ggml_context *context, size_t bytes) {
-  if (bytes <= context->scratch_bytes) return true;
-  free(context->scratch);
-  context->scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
-  context->scratch_bytes = context->scratch ? bytes : 0;
-  return context->scratch != NULL;
-}
-
 static lpgemm_status_t multiply_experts(lpgemm_ggml_context *context, const struct ggml_tensor *y) {
   const struct ggml_tensor *w = y->src[0], *x = y->src[1], *ids = y->src[2];
   const int64_t k = w->ne[0], n = w->ne[1], experts = w->ne[2];
   slots s = {.x = x, .y = y, .used = ids->ne[0], .count = ids->ne[0] * ids->ne[1]};
   const size_t bytes[4] = {(size_t)(experts + 1) * sizeof(int32_t), (size_t)s.count * sizeof(int32_t),
                            (size_t)(s.count * k) * sizeof(float), (size_t)(s.count * n) * sizeof(float)};
-  if (!reserve(context, bytes[0] + bytes[1] + bytes[2] + bytes[3] + 4 * 64)) return LPGEMM_OUT_OF_MEMORY;
-  char *at = context->scratch;
+  if (!reserve(&context->scratch, bytes[0] + bytes[1] + bytes[2] + bytes[3] + 4 * 64)) return LPGEMM_OUT_OF_MEMORY;
+  char *at = context->scratch.at;
   s.offsets = cut(&at, bytes[0]);
   s.slot = cut(&at, bytes[1]);
   s.sorted_x = cut(&at, bytes[2]);
@@ -169,9 +189,9 @@ static lpgemm_status_t multiply_experts(lpgemm_ggml_context *context, const stru
   return status;
 }
 
-bool lpgemm_ggml_multiply(lpgemm_ggml_context *context, struct ggml_tensor *node) {
+bool lpgemm_ggml_multiply(lpgemm_ggml_context *context, struct ggml_tensor *node, bool is_shared) {
   const lpgemm_status_t status =
-      node->op == GGML_OP_MUL_MAT ? multiply(context, node) : multiply_experts(context, node);
+      node->op == GGML_OP_MUL_MAT ? multiply(context, node, is_shared) : multiply_experts(context, node);
   if (status != LPGEMM_SUCCESS) lpgemm_ggml_failed("multiplying", node->src[0]);
   return status == LPGEMM_SUCCESS;
 }

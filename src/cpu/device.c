@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 #if defined(LPG_HAVE_AMX) && defined(__linux__)
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -46,6 +49,10 @@ int lpgemm_i_cpu_isa(void) {
   if (avx2 && avx512) return LPG_ISA_AVX512;
   return avx2 ? LPG_ISA_AVX2 : LPG_ISA_BASE;
 #elif defined(__aarch64__)
+#if defined(__linux__)
+  enum { DOT_PRODUCT = 1 << 20 }; /* HWCAP_ASIMDDP */
+  if (getauxval(AT_HWCAP) & DOT_PRODUCT) return LPG_ISA_DOTPROD;
+#endif
   return LPG_ISA_NEON;
 #else
   return LPG_ISA_BASE;

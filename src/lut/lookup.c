@@ -64,6 +64,7 @@ typedef struct lut_sums {
 #include "panel_base.h"
 #endif
 #include "group.h"
+#include "made.h"
 
 /* What makes a segment's products of what is found in the tables of a row of X, for every row tile alike: all of it
  * times the block's unit, a power of two. */
@@ -172,13 +173,6 @@ static void find_segment(const job *j, const panel_step *panel, const lpg_lut_bl
 }
 
 #if defined(LPG_LUT_PRODUCTS)
-/* Whether weights are multiplied: segments must be whole tiles. */
-static int may_multiply(const lpg_packed *packed) {
-  const lpg_axis *group = &packed->group;
-  const int bits = packed->bits;
-  return bits >= 2 && (group->count == 1 || group->k % product_columns(fields_of(bits)) == 0);
-}
-
 /* The codes of a block in the form of 4-bit ones. */
 static const uint8_t *codes_to_multiply(const job *j, const uint8_t *codes, scratch *s) {
   if (j->type.bits != 3) return codes;
@@ -401,31 +395,6 @@ static void expect_products(job *j) {
 }
 #endif
 
-/* What is made of X beside the tables: digits to multiply by, which take their place, or tables of bytes. Only where
- * the handle's memory holds them for a row. */
-typedef enum others { NOTHING, PRODUCTS, BYTES } others;
-
-static others others_of(const lpg_problem *problem, int64_t *bytes) {
-  others kind = NOTHING;
-  *bytes = 0;
-#if defined(LPG_LUT_PRODUCTS)
-  if (may_multiply(problem->weights)) {
-    kind = PRODUCTS;
-    *bytes = sizeof(lut_products);
-  } else if (problem->level == LPGEMM_LEVEL_FAST) {
-    kind = BYTES;
-    *bytes = sizeof(lut_bytes);
-  }
-  if (lpg_lut_blocks(problem->weights->desc.k) * ((int64_t)sizeof(lpg_lut_block) + *bytes) > LPG_SHARED_BYTES) {
-    kind = NOTHING;
-    *bytes = 0;
-  }
-#else
-  (void)problem;
-#endif
-  return kind;
-}
-
 /* Tables of row `first` of `rows` that are, or will be, at `memory`, and what is beside them. */
 static void place_x(job *j, others kind, int64_t rows, int64_t first, void *memory) {
   lpg_lut_block *tables = memory;
@@ -436,8 +405,6 @@ static void place_x(job *j, others kind, int64_t rows, int64_t first, void *memo
   if (kind == PRODUCTS) j->products = (lut_products *)after + first * j->blocks;
 #endif
 }
-
-static int digits_at(lpgemm_level_t level) { return level == LPGEMM_LEVEL_FAST ? 2 : LPG_LUT_DIGITS; }
 
 #define NAME_(isa, part) lpgemm_i_lut_##isa##part
 #define NAME(isa, part) NAME_(isa, part)
@@ -473,24 +440,6 @@ lpgemm_status_t NAME(LPG_LUT, )(const lpg_call *call) {
 }
 
 /* ---- X alone ---- */
-
-static int32_t variant(const lpg_problem *problem) {
-  int64_t bytes;
-  switch (others_of(problem, &bytes)) {
-    case NOTHING: return 0; /* tables have all digits, at both levels */
-    case BYTES: return problem->weights->bits;
-#if defined(LPG_LUT_PRODUCTS)
-    case PRODUCTS: return 16 * fields_of(problem->weights->bits) + digits_at(problem->level);
-#endif
-    default: return -1;
-  }
-}
-
-static size_t made_bytes(const lpg_problem *problem) {
-  int64_t bytes;
-  (void)others_of(problem, &bytes);
-  return (size_t)(problem->m * lpg_lut_blocks(problem->weights->desc.k)) * (sizeof(lpg_lut_block) + (size_t)bytes);
-}
 
 static lpgemm_status_t make_x(const lpg_call *call, void *made) {
   int64_t bytes;

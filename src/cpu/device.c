@@ -16,6 +16,7 @@
 
 #include "cpu.h"
 
+#if defined(__x86_64__) || defined(__i386__)
 /* 1 if the processor multiplies tiles of bf16 and the system lets this process, which is asked once: Linux saves 8 KB
  * more of a thread's state from then on. */
 static int has_tiles(void) {
@@ -36,6 +37,7 @@ static int has_tiles(void) {
   return 0;
 #endif
 }
+#endif
 
 int lpgemm_i_cpu_isa(void) {
 #if defined(__x86_64__) || defined(__i386__)

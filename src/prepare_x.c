@@ -60,9 +60,9 @@ static header header_of(const lpg_request *r, const lpg_kernel *kernel, const la
   return h;
 }
 
-static lpgemm_status_t check_backend(lpgemm_handle_t handle, const char *what) {
-  LPG_CHECK(handle->device.backend == LPGEMM_BACKEND_CPU, LPGEMM_NOT_SUPPORTED,
-            "%s is for the CPU backend; kernels on CUDA read x itself", what);
+static lpgemm_status_t check_backend(const lpg_device *device) {
+  LPG_CHECK(device->backend == LPGEMM_BACKEND_CPU, LPGEMM_NOT_SUPPORTED,
+            "prepared_x is for the CPU backend; kernels on CUDA read x itself");
   return LPGEMM_SUCCESS;
 }
 
@@ -73,7 +73,7 @@ static lpgemm_status_t begin(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
                              lpg_planned *own_plan, const lpg_kernel **kernel) {
   LPG_TRY(lpgemm_i_read_args(handle, args, r));
   LPG_TRY(lpgemm_i_check_pair(handle, r->args.weights));
-  LPG_TRY(check_backend(handle, "prepared X"));
+  LPG_TRY(check_backend(&handle->device));
   const lpg_packed *packed = &r->args.weights->packed;
   LPG_TRY(lpgemm_i_refuse_stack(packed, "this call"));
   LPG_TRY(lpgemm_i_make_problem(handle, r, packed, r->args.weights->content.scale_span));
@@ -165,8 +165,7 @@ lpgemm_status_t lpgemm_i_read_prepared(lpg_request *r, const lpg_kernel *kernel)
   const layout at = layout_of(r, kernel);
   const header mine = header_of(r, kernel, &at);
   header h;
-  LPG_CHECK(r->call.device->backend == LPGEMM_BACKEND_CPU, LPGEMM_NOT_SUPPORTED,
-            "prepared_x is for the CPU backend; kernels on CUDA read x itself");
+  LPG_TRY(check_backend(r->call.device));
   LPG_TRY(check_memory("prepared_x", from, a->prepared_x_bytes, "y", a->y,
                        matrix_bytes(a->m, packed->outputs, a->ldy, a->y_type)));
   LPG_CHECK(a->prepared_x_bytes >= HEADER_BYTES, LPGEMM_BUFFER_TOO_SMALL,

@@ -82,9 +82,10 @@ ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vnni -mgfni
 ISA_amx := $(ISA_avx512) -mamx-tile -mamx-bf16
 ISA_neon := -DLPG_LUT_NEON
+ISA_dotprod := -march=armv8.2-a+dotprod
 HAVE_AMX := $(if $(filter x86_64%,$(MACHINE)),$(shell $(CC) $(ISA_amx) -E -x c /dev/null >/dev/null 2>&1 && echo 1))
 TILES := base $(if $(HAVE_AMX),amx)
-DOT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi)
+DOT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(filter aarch64%,$(MACHINE)),dotprod)
 
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
@@ -104,7 +105,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare ggml-gpu convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare ggml-gpu shared-x convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -308,6 +309,10 @@ $(BENCH): $(BENCH_OBJS) $(LIB)
 	$(Q)rm -f $(@D)/libbenchmark* && $(CXX) -s $^ $(GBENCH_LIBS) $(if $(HAVE_CUDA),$(CUDA_LIBS)) -lm -lpthread -ldl -o $@
 	$(if $(GBENCH_STATIC),,$(Q)cp $$(ldd $@ | awk '/libbenchmark/ {print $$3}') $(@D))
 
+$(BUILD)/bench/shared-x: $(OBJ)/bench/shared_x/shared_x.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK)
+
 # ggml: the sources come from PyPI (engines/ggml/get.sh), unless GGML_SOURCE says where llama.cpp is. Its CPU backend
 # beside lpgemm's is a program of its own.
 GGML := $(BUILD)/ggml
@@ -383,6 +388,9 @@ regret: ## replay the choice of kernels over recorded times: perhaps RECORDS='fi
 bench: $(BENCH) ## time a suite: SUITE=cpu, perhaps FILTER=regex, BACKEND=cpu, RECORD=file (needs Google Benchmark)
 	@$< --suite $(or $(SUITE),$(error SUITE is needed: one of $(basename $(notdir $(wildcard bench/suites/*.txt))))) \
 	  $(if $(FILTER),--filter '$(FILTER)') $(if $(BACKEND),--backend $(BACKEND)) $(if $(RECORD),--record '$(RECORD)')
+
+shared-x: $(BUILD)/bench/shared-x ## time q, k and v, and gate and up, with and without lpgemm_prepare_x(): perhaps RECORD=file
+	@$< $(RECORD)
 
 ggml-compare: $(COMPARE) ## time the CPU backend beside ggml's: perhaps ARGS='--rows 1,4 --types q4_0', GGML_ISA=avx2, RECORD=file (downloads 77 MB)
 	@$< $(ARGS) $(if $(RECORD),--record '$(RECORD)')

@@ -15,7 +15,7 @@ typedef enum bench_operation {
   BENCH_CHOOSE,   /* what it costs the host to choose a kernel for a problem that the handle has not seen */
   BENCH_REGRET,   /* the automatic choice beside every kernel that may be chosen */
   BENCH_QUANTIZE, /* lpgemm_quantize_activations(), n rows of k columns */
-  BENCH_TABLES,   /* lpgemm_lut_precompute() */
+  BENCH_PREPARE,  /* lpgemm_prepare_x() */
   BENCH_IMPORT,   /* lpgemm_import_weights() from memory of the backend's kind */
   BENCH_EXPERTS   /* lpgemm_run_experts(): desc is that of an expert's gate and up */
 } bench_operation;
@@ -36,7 +36,7 @@ typedef struct bench_case {
   bench_routing routing;
   lpgemm_x_scale_t x_scale_mode;
   int batch_invariant;
-  int gives_tables;                 /* GEMM: X comes as lookup tables, made before */
+  int gives_prepared;               /* GEMM: X was prepared for the kernel before */
   char kernel[64];                  /* "" = automatic, else a family or a full name */
   lpgemm_dtype_t baseline;          /* type of the dense baseline's weights and activations, 0 = no baseline */
   int threads;                      /* CPU backend: 0 = all */

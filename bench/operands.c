@@ -22,18 +22,6 @@ static bench_error make_x_scale(bench_operands *o, const bench_case *c) {
   return o->machine->copy(o->x_scale, o->host_x_scale, count * sizeof(float));
 }
 
-/* Those of all rows, in place of X. */
-static bench_error make_tables(bench_operands *o, const bench_case *c) {
-  size_t bytes;
-  if (!c->gives_tables) return NULL;
-  BENCH_LPGEMM(lpgemm_lut_size(o->machine->handle, c->m, c->desc.k, &bytes));
-  BENCH_TRY(o->machine->allocate(bytes, &o->tables));
-  BENCH_LPGEMM(lpgemm_lut_precompute(o->machine->handle, c->m, c->desc.k, o->x, c->x_type, o->ldx, o->tables, bytes));
-  o->args.tables = o->tables;
-  o->args.tables_bytes = bytes;
-  return NULL;
-}
-
 bench_error bench_make_operands(const bench_machine *machine, const bench_weights *weights, const bench_case *c,
                                 bench_operands *o) {
   *o = (bench_operands){.machine = machine, .weights = weights, .args = {.size = sizeof o->args}};
@@ -55,14 +43,23 @@ bench_error bench_make_operands(const bench_machine *machine, const bench_weight
   o->args.x_scale = o->x_scale;
   o->args.x_scale_mode = c->x_scale_mode;
   o->args.batch_invariant = c->batch_invariant;
-  return make_tables(o, c);
+  return NULL;
 }
 
 void bench_free_operands(bench_operands *o) {
-  void *memory[] = {o->x, o->y, o->other_y, o->x_scale, o->tables, o->workspace};
+  void *memory[] = {o->x, o->y, o->other_y, o->x_scale, o->prepared, o->workspace};
   lpgemm_set_workspace(o->machine->handle, NULL, 0);
   for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) o->machine->release(memory[i]);
   free(o->host_x_scale);
+}
+
+bench_error bench_prepare_x(bench_operands *o) {
+  BENCH_LPGEMM(lpgemm_prepared_x_size(o->machine->handle, &o->args, &o->prepared_bytes));
+  BENCH_TRY(o->machine->allocate(o->prepared_bytes, &o->prepared));
+  BENCH_TRY(bench_launch_prepare(o, 0));
+  o->args.prepared_x = o->prepared;
+  o->args.prepared_x_bytes = o->prepared_bytes;
+  return NULL;
 }
 
 /* ---- runs ---- */
@@ -92,6 +89,13 @@ bench_error bench_launch_product(void *context, int64_t i) {
   lpgemm_run_args_t args = o->args;
   args.weights = o->weights->copy[i % o->weights->copies];
   BENCH_LPGEMM(lpgemm_run(o->machine->handle, &args));
+  return NULL;
+}
+
+bench_error bench_launch_prepare(void *context, int64_t i) {
+  const bench_operands *o = context;
+  (void)i;
+  BENCH_LPGEMM(lpgemm_prepare_x(o->machine->handle, &o->args, o->prepared, o->prepared_bytes));
   return NULL;
 }
 

@@ -12,7 +12,8 @@ typedef struct bench_operands {
   lpgemm_run_args_t args;
   int64_t ldx;
   size_t y_bytes;
-  void *x, *y, *other_y, *x_scale, *tables, *workspace;
+  void *x, *y, *other_y, *x_scale, *prepared, *workspace;
+  size_t prepared_bytes;
   float *host_x_scale;
 } bench_operands;
 
@@ -24,11 +25,17 @@ void bench_free_operands(bench_operands *o);
 /* Binds a workspace of just the size that a call needs. */
 bench_error bench_bind_workspace(bench_operands *o, const lpgemm_run_args_t *args);
 
+/* Gives the later calls X prepared for the kernel of args. */
+bench_error bench_prepare_x(bench_operands *o);
+
 /* Runs a kernel (NULL: the automatic choice) into a poisoned y, and waits. */
 bench_error bench_run_into(bench_operands *o, const char *kernel, void *y);
 
 /* A bench_launch with the operands as context: with another copy of the weights every time. */
 bench_error bench_launch_product(void *context, int64_t i);
+
+/* The same for lpgemm_prepare_x(), after bench_prepare_x(). */
+bench_error bench_launch_prepare(void *context, int64_t i);
 
 /* What there is to check when `y` was written; 0 samples: as many as usual. */
 bench_product bench_product_of(const bench_operands *o, const bench_case *c, int samples);

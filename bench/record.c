@@ -88,8 +88,8 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
   fprintf(file, "\"bits\": %d, ", lpgemm_dtype_bits(c->operation == BENCH_BLAS ? c->baseline : c->desc.type));
   put_text(file, "x", product ? lpgemm_dtype_name(c->x_type) : "", ", ");
   put_text(file, "y", product ? lpgemm_dtype_name(c->y_type) : "", ", ");
-  fprintf(file, "\"x_gap\": %lld, \"invariant\": \"%s\", \"tables\": \"%s\", \"threads\": %d,\n     ",
-          (long long)c->x_gap, c->batch_invariant ? "yes" : "no", c->gives_tables ? "given" : "no", c->threads);
+  fprintf(file, "\"x_gap\": %lld, \"invariant\": \"%s\", \"prepared\": \"%s\", \"threads\": %d,\n     ",
+          (long long)c->x_gap, c->batch_invariant ? "yes" : "no", c->gives_prepared ? "given" : "no", c->threads);
   put_text(file, "kernel", r->kernel, ", ");
   put_text(file, "family", r->family, ",\n     ");
   put_text(file, "plan", r->plan, ",\n     ");

@@ -17,12 +17,12 @@ static bench_error run(bench_machine *machine, const bench_case *c, bench_result
   BENCH_TRY(machine->use_threads(machine, c->threads));
   switch (c->operation) {
     case BENCH_GEMM:
+    case BENCH_PREPARE:
     case BENCH_CALL: return bench_run_gemm(machine, c, r);
     case BENCH_REGRET: return bench_run_regret(machine, c, r);
     case BENCH_CHOOSE: return bench_run_choose(machine, c, r);
     case BENCH_BLAS: return run_blas(machine, c, r);
     case BENCH_QUANTIZE: return bench_run_quantize(machine, c, r);
-    case BENCH_TABLES: return bench_run_tables(machine, c, r);
     case BENCH_IMPORT: return bench_run_import(machine, c, r);
     case BENCH_EXPERTS: return bench_run_experts(machine, c, r);
     default: return bench_run_pack(machine, c, r);

@@ -17,7 +17,6 @@ bench_error bench_run_choose(const bench_machine *machine, const bench_case *c, 
 bench_error bench_run_regret(const bench_machine *machine, const bench_case *c, bench_result *result);
 void bench_free_regret(const bench_machine *machine);
 bench_error bench_run_quantize(const bench_machine *machine, const bench_case *c, bench_result *result);
-bench_error bench_run_tables(const bench_machine *machine, const bench_case *c, bench_result *result);
 bench_error bench_run_import(const bench_machine *machine, const bench_case *c, bench_result *result);
 bench_error bench_run_experts(const bench_machine *machine, const bench_case *c, bench_result *result);
 bench_error bench_run_pack(const bench_machine *machine, const bench_case *c, bench_result *result);

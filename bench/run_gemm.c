@@ -69,8 +69,8 @@ static bench_error check(bench_operands *g, const bench_case *c, bench_result *r
   BENCH_CHECK(!error, "%s: %s", r->kernel, error);
   snprintf(r->checked, sizeof r->checked, "sampled outputs by fp64");
   if (c->checks_samples) return NULL;
-  g->args.tables = NULL; /* the reference reads none, and x is there */
-  g->args.tables_bytes = 0;
+  g->args.prepared_x = NULL;
+  g->args.prepared_x_bytes = 0;
   BENCH_TRY(find_kernel(g->machine, &g->args, g->machine->reference, r->kernel, name, family));
   if (strcmp(name, r->kernel) == 0) return NULL; /* it would be compared with itself */
   BENCH_TRY(bench_run_into(g, name, g->other_y));
@@ -95,13 +95,15 @@ static bench_error run(bench_operands *g, const bench_case *c, bench_result *r) 
   }
   BENCH_TRY(bench_bind_workspace(g, &g->args)); /* the choice depends on it */
   BENCH_TRY(chosen_kernel(g->machine, &g->args, r->kernel, r->family, r->plan));
-  const lpgemm_run_args_t args = g->args; /* check() goes on without tables */
+  if (c->gives_prepared || c->operation == BENCH_PREPARE) BENCH_TRY(bench_prepare_x(g));
+  const lpgemm_run_args_t args = g->args; /* check() goes on without prepared X */
   double start = bench_now();
   BENCH_TRY(check(g, c, r));
   g->args = args;
   r->spent.check = bench_now() - start;
   BENCH_TRY(bench_bind_workspace(g, &g->args));
   const bench_program product = {bench_launch_product, g, g->weights->copies};
+  if (c->operation == BENCH_PREPARE) return g->machine->time(bench_launch_prepare, g, 1, &r->time);
   return c->operation == BENCH_CALL ? time_call(g, r) : bench_time_product(g->machine, c, &product, r);
 }
 

@@ -130,9 +130,9 @@ static bench_error set_invariant(bench_case *c, const char *text) {
   return read_word(text, words, 2, &c->batch_invariant);
 }
 
-static bench_error set_tables(bench_case *c, const char *text) {
+static bench_error set_prepared(bench_case *c, const char *text) {
   static const char *const words[] = {"no", "given"};
-  return read_word(text, words, 2, &c->gives_tables);
+  return read_word(text, words, 2, &c->gives_prepared);
 }
 
 static bench_error set_routing(bench_case *c, const char *text) {
@@ -219,7 +219,7 @@ static const struct {
     {"x_gap", "x-gap-", set_x_gap},
     {"x_scale", "x-scale-", set_x_scale},
     {"invariant", "invariant-", set_invariant},
-    {"tables", "tables-", set_tables},
+    {"prepared", "prepared-", set_prepared},
     {"routing", "", set_routing},
     {"kernel", "", set_kernel},
     {"baseline", "against-", set_baseline},
@@ -246,8 +246,8 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm",   "blas",     "pack",   "unpack", "call",   "choose",
-                                              "regret", "quantize", "tables", "import", "experts"};
+static const char *const operation_names[] = {"gemm",   "blas",     "pack",    "unpack", "call",   "choose",
+                                              "regret", "quantize", "prepare", "import", "experts"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }
@@ -335,10 +335,9 @@ static bench_error make_case(const suite_line *line, const bench_shape *shape, i
     if (line->key[i].count) BENCH_TRY(keys[i].set(c, line->key[i].item[chosen[i]]));
   }
   const int is_import = c->operation == BENCH_IMPORT;
-  const int no_weights =
-      c->operation == BENCH_BLAS || c->operation == BENCH_QUANTIZE || c->operation == BENCH_TABLES || is_import;
+  const int no_weights = c->operation == BENCH_BLAS || c->operation == BENCH_QUANTIZE || is_import;
   BENCH_CHECK(no_weights == (c->desc.type == 0), "%s",
-              no_weights ? "blas, quantize, tables and import take no w" : "w is missing");
+              no_weights ? "blas, quantize and import take no w" : "w is missing");
   BENCH_CHECK(is_import == (c->format[0] != 0), "%s",
               is_import ? "import needs a format" : "only import takes a format");
   if (is_import) snprintf(c->weights, sizeof c->weights, "%s", c->format);

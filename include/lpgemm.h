@@ -736,8 +736,8 @@ typedef struct lpgemm_run_args {
 
   lpgemm_dtype_t quantize_x; /* an integer of 1 to 8 bits or E4M3: quantise 16- or 32-bit X inside to that, a scale a
                                 row, in the workspace; 0 = no */
-  const void *tables;        /* from lpgemm_lut_precompute() of the same x, instead of x; NULL = none */
-  size_t tables_bytes;
+  const void *prepared_x;    /* from lpgemm_prepare_x() of the same x, beside x; NULL = none */
+  size_t prepared_x_bytes;
 
   lpgemm_level_t level;
   int32_t batch_invariant;   /* 1: a row's bits do not depend on m, its place or the other rows */
@@ -788,15 +788,16 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
                                             lpgemm_dtype_t x_type, int64_t ldx, lpgemm_dtype_t out_type, void *out,
                                             int64_t ldo, float *scale, lpgemm_x_scale_t mode);
 
-/* Tables for lookup kernels of the CPU backend (on CUDA, whose lookup kernels make their own, lpgemm_lut_precompute()
- * is LPGEMM_NOT_SUPPORTED): partial sums of 4 activations, made once and shared by every matrix of integer weights of 1
- * to 4 bits with the same k that reads the same x; others, and ORDERED ones, refuse them. Worth it for a few rows of x
- * that several matrices read, since only lookup kernels read tables. lpgemm_lut_size() gives their bytes; tables are
- * 64-byte aligned, those of row i begin i times the size for one row further on, and they may lie neither in x nor
- * between the first and the last element of y, in gaps between rows either. */
-lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes);
-lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
-                                      lpgemm_dtype_t x_type, int64_t ldx, void *tables, size_t tables_bytes);
+/* CPU backend: makes of X once what several matrices read that multiply the same X (q, k and v; gate and up): bytes or
+ * tables for the kernel that args would run with, X as quantize_x has it, and X in the order of the columns of ORDERED
+ * weights. lpgemm_run() takes it as args.prepared_x beside x, which has to be what it was then. Results are the same
+ * bits as without, and so are the choice of a kernel and the workspace. What weights cannot use of it (another kernel,
+ * level or order of columns) the run makes for itself; what is of another m, type or number of columns of X is refused.
+ * args: as for that run; y, c, bias and what belongs to them is not read. prepared: 64-byte aligned, may lie neither
+ * in x nor between the first and the last element of y. Any handle may read it, and any number of them at a time. */
+lpgemm_status_t lpgemm_prepared_x_size(lpgemm_handle_t handle, const lpgemm_run_args_t *args, size_t *bytes);
+lpgemm_status_t lpgemm_prepare_x(lpgemm_handle_t handle, const lpgemm_run_args_t *args, void *prepared,
+                                 size_t prepared_bytes);
 
 /* Rewrites integer quantisation as bipolar (APT-LLM, section III-A): the same weights are
  * (bipolar(code ^ *code_xor) - *bipolar_zero) * *bipolar_scale. type is UINT(b) or INT(b). Nothing is lost where
@@ -843,7 +844,7 @@ lpgemm_status_t lpgemm_routing_view(lpgemm_handle_t handle, const lpgemm_route_a
 /* A product with a stack: rows offsets[e] .. offsets[e + 1] - 1 of X and Y (and C) meet expert e. args->m is the number
  * of rows that X and Y have room for; rows of Y that no expert has stay as they are. Offsets are taken as if each were
  * clamped to what lies between the one before and m. With `row`, row i of X is row row[i] of args->x, which has x_rows;
- * a row that is not there counts as zeros (x_scale goes with args->x). Tables and slices of rows are refused. With
+ * a row that is not there counts as zeros (x_scale goes with args->x). prepared_x and slices are refused. With
  * `row`, quantize_x or ORDERED weights it needs the workspace that lpgemm_workspace_size() says for max(m, x_rows); one
  * matrix, which is a stack of one, needs m rows of X more for `row`. */
 typedef struct lpgemm_groups {

@@ -1,8 +1,7 @@
-/* Activations: quantising them, tables of them, and integer quantisation read as bipolar. */
+/* Activations: quantising them, and integer quantisation read as bipolar. */
 #include <math.h>
 
 #include "internal.h"
-#include "lut/lut.h"
 
 static lpgemm_status_t check_size(const char *name, int64_t size) {
   LPG_CHECK(size >= 0, LPGEMM_INVALID_SIZE, "%s is %lld; it must be 0 or more", name, (long long)size);
@@ -45,49 +44,6 @@ lpgemm_status_t lpgemm_quantize_activations(lpgemm_handle_t handle, int64_t m, i
       handle->backend->quantize_activations(handle, m, k, x, x_type, ldx, out_type, out, ldo, scale, mode);
   lpgemm_i_leave(handle, before);
   return status;
-}
-
-static lpgemm_status_t lut_bytes(int64_t m, int64_t k, size_t *bytes) {
-  LPG_TRY(check_size("m", m));
-  LPG_TRY(check_size("k", k));
-  LPG_CHECK(m == 0 || k <= (INT64_C(1) << 40) / m, LPGEMM_SIZE_OVERFLOW, "m * k = %lld * %lld is too large",
-            (long long)m, (long long)k);
-  *bytes = lpg_lut_bytes(m, k);
-  return LPGEMM_SUCCESS;
-}
-
-lpgemm_status_t lpgemm_i_check_tables(const void *tables, size_t tables_bytes, int64_t m, int64_t k, const char *name,
-                                      const void *matrix, int64_t columns, int64_t ld, lpgemm_dtype_t type) {
-  const uintptr_t from = (uintptr_t)matrix, to = (uintptr_t)tables;
-  const size_t needed = lpg_lut_bytes(m, k);
-  const size_t bytes = m > 0 ? (size_t)((m - 1) * ld + columns) * (size_t)lpg_bytes(type) : 0;
-  LPG_CHECK(to % LPG_LUT_ALIGN == 0, LPGEMM_MISALIGNED, "tables is %p; it must be %d-byte aligned", tables,
-            (int)LPG_LUT_ALIGN);
-  LPG_CHECK(tables_bytes >= needed, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes is %zu; lpgemm_lut_size() says %zu",
-            tables_bytes, needed);
-  LPG_CHECK(bytes == 0 || needed == 0 || from + bytes <= to || to + needed <= from, LPGEMM_INVALID_ARGUMENT,
-            "tables is %p and %s is %p; they must not overlap", tables, name, matrix);
-  return LPGEMM_SUCCESS;
-}
-
-lpgemm_status_t lpgemm_lut_size(lpgemm_handle_t handle, int64_t m, int64_t k, size_t *bytes) {
-  LPG_TRY(lpgemm_i_check_handle(handle));
-  LPG_CHECK(bytes, LPGEMM_NULL_POINTER, "bytes is NULL");
-  return lut_bytes(m, k, bytes);
-}
-
-lpgemm_status_t lpgemm_lut_precompute(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x,
-                                      lpgemm_dtype_t x_type, int64_t ldx, void *tables, size_t tables_bytes) {
-  LPG_TRY(lpgemm_i_check_handle(handle));
-  LPG_CHECK(lpg_is_x_type(x_type), LPGEMM_INVALID_TYPE,
-            "x_type is %s; it must be f16, bf16, f32, e4m3, e5m2 or an integer of 1 to 8 bits",
-            lpgemm_dtype_name(x_type));
-  LPG_TRY(check_x(m, k, x, x_type, &ldx));
-  size_t needed;
-  LPG_TRY(lut_bytes(m, k, &needed));
-  LPG_CHECK(tables || needed == 0, LPGEMM_NULL_POINTER, "tables is NULL");
-  LPG_TRY(lpgemm_i_check_tables(tables, tables_bytes, m, k, "x", x, k, ldx, x_type));
-  return handle->backend->lut_build(handle, m, k, x, x_type, ldx, tables);
 }
 
 /* With n bits, u the unsigned code and v = 2u - (2^n - 1) the bipolar number of the same bits:

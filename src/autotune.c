@@ -136,8 +136,8 @@ static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_autotun
   args->ldx = args->ldy = args->ldc = 0;
   args->n_begin = args->n_end = 0;
   args->kernel = NULL;
-  args->tables = NULL;
-  args->tables_bytes = 0;
+  args->prepared_x = NULL;
+  args->prepared_x_bytes = 0;
   if (args->x_type == 0) args->x_type = handle->default_type;
   if (args->y_type == 0) args->y_type = handle->default_type;
   LPG_CHECK(options->seconds >= 0, LPGEMM_INVALID_ARGUMENT, "options.seconds is %g; it must be 0 (10 s) or more",

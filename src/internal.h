@@ -22,7 +22,8 @@ enum {
   LPG_ISA_AVX512 = 2,
   LPG_ISA_VBMI = 3,
   LPG_ISA_AMX = 4,
-  LPG_ISA_NEON = 1 /* of ARM */
+  LPG_ISA_NEON = 1,   /* of ARM */
+  LPG_ISA_DOTPROD = 2 /* of ARM: SDOT */
 };
 enum { LPG_CLUSTER_SIZES = 4, LPG_CLUSTER_MOST = 8 }; /* of blocks: powers of two, and the most */
 
@@ -74,7 +75,6 @@ struct lpg_problem {
   int64_t slots;
   int paired;                     /* rows of W are pairs of gate and up: a row of Y has half as many numbers */
   lpgemm_activation_t activation; /* of pairs; 0 otherwise */
-  int tables;                     /* X comes as lookup tables */
   int x_unaligned;                /* X's rows do not begin at multiples of 16 bytes: TMA cannot read them */
   size_t workspace;               /* bytes that a kernel may use: without them it is not chosen */
 };
@@ -98,7 +98,7 @@ typedef struct lpg_call {
   int64_t ldx;
   int gathers;          /* 1: X has the caller's order of columns, and the kernel, whose plan says so, gathers it */
   const float *x_scale; /* NULL with LPGEMM_X_SCALE_NONE */
-  const void *tables;
+  const void *made_x;   /* what the kernel's x_form made of X before the call; NULL: nothing */
   void *y;
   int64_t ldy;
   const void *c; /* NULL if beta is 0 on the host */
@@ -124,6 +124,15 @@ typedef struct lpg_call {
   lpg_pool *pool;         /* CPU */
   const lpg_planned *planned;
 } lpg_call;
+
+/* What a kernel makes of X alone before it multiplies: bytes, tables. Several products with one X may share it
+ * (lpgemm_prepare_x()). Calls of one form and variant that have the same X, in the same order of columns, make the same
+ * bytes of it. */
+typedef struct lpg_x_form {
+  int32_t (*variant)(const lpg_problem *problem);
+  size_t (*bytes)(const lpg_problem *problem);
+  lpgemm_status_t (*make)(const lpg_call *call, void *made); /* 64-byte aligned; of the call X alone is there */
+} lpg_x_form;
 
 /* ---- what a handle remembers of its last problems: choosing a kernel and planning its launch take microseconds ----
  */
@@ -203,8 +212,6 @@ typedef struct lpg_backend {
   lpgemm_status_t (*gather_rows)(lpgemm_handle_t handle, const lpg_gather *gather);
   lpgemm_status_t (*combine)(lpgemm_handle_t handle, const lpg_combine *combine);
   int by_expert;
-  lpgemm_status_t (*lut_build)(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
-                               int64_t ldx, void *tables);
 } lpg_backend;
 
 extern const lpg_backend lpgemm_i_cpu_backend;
@@ -343,10 +350,6 @@ int lpgemm_i_stored_bits(lpgemm_dtype_t type);
 /* Copies a caller's struct, which starts with its size: refuses a size below `least`, what it had in 0.1.0, and a
  * non-zero tail beyond what the library knows. Fields that the caller's struct does not have read as zero. */
 lpgemm_status_t lpgemm_i_copy_struct(void *to, size_t known, size_t least, const void *from, const char *name);
-
-/* Lookup tables of m rows of k columns, and that they do not overlap a matrix of as many rows. */
-lpgemm_status_t lpgemm_i_check_tables(const void *tables, size_t tables_bytes, int64_t m, int64_t k, const char *name,
-                                      const void *matrix, int64_t columns, int64_t ld, lpgemm_dtype_t type);
 
 /* What the structs had in 0.1.0. */
 #define LPG_LEAST_CONFIG offsetof(lpgemm_config_t, parallel_for)

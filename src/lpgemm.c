@@ -12,8 +12,7 @@ static size_t own_bytes(const lpg_request *r) {
   return r->quantized_bytes + r->scale_bytes + (r->in_handle ? 0 : r->ordered_bytes);
 }
 
-/* Where X in the order of columns goes, and what the handle's workspace leaves for a kernel. */
-static void set_workspace(lpgemm_handle_t handle, lpg_request *r) {
+void lpgemm_i_set_workspace(lpgemm_handle_t handle, lpg_request *r) {
   const size_t all = handle->workspace_bytes;
   r->in_handle = all < own_bytes(r) && r->ordered_bytes > 0 && handle->ordered_x;
   if (r->in_handle) {
@@ -28,6 +27,12 @@ static void set_workspace(lpgemm_handle_t handle, lpg_request *r) {
 
 static lpgemm_status_t quantize_inside(lpgemm_handle_t handle, lpg_request *r) {
   const lpgemm_run_args_t *a = &r->args;
+  if (r->prepared_codes) {
+    r->call.x = r->prepared_codes;
+    r->call.ldx = r->call.problem.weights->x_k;
+    r->call.x_scale = r->prepared_scale;
+    return LPGEMM_SUCCESS;
+  }
   uint8_t *codes = handle->workspace;
   float *scale = (float *)(void *)(codes + r->quantized_bytes);
   const int64_t k = r->call.problem.weights->x_k;
@@ -42,6 +47,12 @@ static lpgemm_status_t quantize_inside(lpgemm_handle_t handle, lpg_request *r) {
 /* X in the order of columns, all rows of it or some after the others. */
 static lpgemm_status_t multiply_ordered(lpgemm_handle_t handle, const lpg_request *r, const lpg_kernel *kernel) {
   const lpg_call *whole = &r->call;
+  if (r->prepared_order) {
+    lpg_call call = *whole;
+    call.x = r->prepared_order;
+    call.ldx = r->ordered_ld;
+    return kernel->launch(&call);
+  }
   const lpg_packed *packed = whole->problem.weights;
   const int64_t x_bytes = lpg_bytes(whole->problem.x_type), y_bytes = lpg_bytes(whole->problem.y_type);
   const int32_t *order = (const int32_t *)(const void *)whole->section[LPG_SECTION_COLUMN_ORDER];
@@ -88,7 +99,7 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   const lpg_packed *packed = &r.args.weights->packed;
   LPG_TRY(lpgemm_i_refuse_stack(packed, "this call"));
   LPG_TRY(lpgemm_i_make_problem(handle, &r, packed, r.args.weights->content.scale_span));
-  set_workspace(handle, &r);
+  lpgemm_i_set_workspace(handle, &r);
   LPG_TRY(
       lpgemm_i_choose_for_run(handle, r.args.weights, &r.call.problem, r.forced, &own_plan, &kernel, &r.call.planned));
   if (r.call.planned->launch.gathers) { /* no copy of X */
@@ -100,7 +111,9 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   LPG_TRY(lpgemm_i_read_scalars(&r, handle, scalars));
   LPG_TRY(lpgemm_i_check_pointers(&r, packed));
   size_t own = own_bytes(&r);
-  LPG_CHECK(r.rows_at_once > 0, LPGEMM_WORKSPACE_TOO_SMALL,
+  lpgemm_i_fill_call(handle, &r);
+  if (r.args.prepared_x) LPG_TRY(lpgemm_i_read_prepared(&r, kernel));
+  LPG_CHECK(r.rows_at_once > 0 || r.prepared_order, LPGEMM_WORKSPACE_TOO_SMALL,
             "the workspace has %zu bytes, but X in the order of the weights' %lld columns needs %zu; see "
             "lpgemm_workspace_size() and lpgemm_set_workspace()",
             handle->workspace_bytes, (long long)packed->desc.k, own + r.ordered_bytes);
@@ -110,7 +123,6 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
             "lpgemm_set_workspace()",
             handle->workspace_bytes, kernel->name, needed);
   if (check_only || r.args.n_begin == r.args.n_end) return LPGEMM_SUCCESS;
-  lpgemm_i_fill_call(handle, &r);
   lpg_packed part;
   if (r.args.n_end - r.args.n_begin < packed->desc.n) lpgemm_i_slice(&r.call, r.args.n_begin, r.args.n_end, &part);
   r.call.workspace = needed > own ? (uint8_t *)handle->workspace + own : NULL;
@@ -203,7 +215,7 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
   LPG_TRY(lpgemm_i_refuse_stack(&r.args.weights->packed, "lpgemm_explain()"));
   LPG_TRY(lpgemm_i_make_problem(handle, &r, &r.args.weights->packed, r.args.weights->content.scale_span));
-  set_workspace(handle, &r);
+  lpgemm_i_set_workspace(handle, &r);
   const lpg_scalars scalars = {r.args.alpha, r.args.beta, LPGEMM_F32};
   LPG_TRY(lpgemm_i_read_scalars(&r, handle, &scalars));
   return lpgemm_i_explain(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, handle->tuning,

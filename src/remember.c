@@ -10,9 +10,8 @@ static int is_same_desc(const lpgemm_weight_desc_t *a, const lpgemm_weight_desc_
 static int is_same(const lpg_problem *a, const lpg_problem *b) {
   return a->m == b->m && a->scale_span == b->scale_span && a->x_type == b->x_type && a->y_type == b->y_type &&
          a->x_scale_mode == b->x_scale_mode && a->level == b->level && a->batch_invariant == b->batch_invariant &&
-         a->tables == b->tables && a->x_unaligned == b->x_unaligned && a->experts == b->experts &&
-         a->top_k == b->top_k && a->slots == b->slots && a->paired == b->paired && a->activation == b->activation &&
-         a->workspace == b->workspace;
+         a->x_unaligned == b->x_unaligned && a->experts == b->experts && a->top_k == b->top_k && a->slots == b->slots &&
+         a->paired == b->paired && a->activation == b->activation && a->workspace == b->workspace;
 }
 
 /* Experts of a stack may differ in their global scale, and so in the kernel that takes them. */

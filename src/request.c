@@ -28,8 +28,6 @@ static lpgemm_status_t check_types(const lpg_request *r) {
             "level is %d; it must be LPGEMM_LEVEL_EXACT or LPGEMM_LEVEL_FAST", (int)a->level);
   LPG_CHECK(a->batch_invariant == 0 || a->batch_invariant == 1, LPGEMM_INVALID_ARGUMENT,
             "batch_invariant is %d; it must be 0 or 1", a->batch_invariant);
-  LPG_CHECK(!a->tables || a->quantize_x == 0, LPGEMM_INVALID_ARGUMENT,
-            "tables and quantize_x are both given; tables already stand for x");
   LPG_CHECK(!a->bias || lpg_is_real(a->bias_type), LPGEMM_INVALID_TYPE, "bias_type is %s; it must be f16, bf16 or f32",
             lpgemm_dtype_name(a->bias_type));
   return LPGEMM_SUCCESS;
@@ -74,7 +72,6 @@ static lpgemm_status_t check_pairs(const lpg_request *r, const lpg_packed *packe
 static lpgemm_status_t check_int32(const lpg_request *r, const lpg_packed *packed) {
   const lpgemm_run_args_t *a = &r->args;
   const lpgemm_weight_desc_t *d = &packed->desc;
-  LPG_CHECK(!a->tables, LPGEMM_NOT_SUPPORTED, "y_type is i32, and tables are given; int32 output needs x itself");
   LPG_CHECK(lpg_is_integer_kind(a->x_type) && a->x_scale_mode == LPGEMM_X_SCALE_NONE, LPGEMM_NOT_SUPPORTED,
             "y_type is i32, but x is %s%s; int32 output needs integer X without scales", lpgemm_dtype_name(a->x_type),
             a->x_scale_mode != LPGEMM_X_SCALE_NONE ? " with scales" : "");
@@ -119,15 +116,11 @@ static int overlap(const lpg_request *r, const lpg_packed *packed) {
 
 static lpgemm_status_t check_x(const lpg_request *r, const lpg_packed *packed) {
   const lpgemm_run_args_t *a = &r->args;
-  if (a->tables) {
-    LPG_TRY(lpgemm_i_check_tables(a->tables, a->tables_bytes, a->m, packed->desc.k, "y", a->y, packed->outputs, a->ldy,
-                                  a->y_type));
-  } else {
-    LPG_CHECK(a->tables_bytes == 0, LPGEMM_NULL_POINTER, "tables is NULL, but tables_bytes is %zu", a->tables_bytes);
-    if (packed->desc.k > 0) LPG_TRY(lpgemm_i_check_pointer("x", a->x, a->x_type));
-    LPG_CHECK(!overlap(r, packed), LPGEMM_INVALID_ARGUMENT,
-              "x is %p and y is %p; one lies in the other, and they must not overlap", a->x, a->y);
-  }
+  if (packed->desc.k > 0) LPG_TRY(lpgemm_i_check_pointer("x", a->x, a->x_type));
+  LPG_CHECK(a->prepared_x || a->prepared_x_bytes == 0, LPGEMM_NULL_POINTER,
+            "prepared_x is NULL, but prepared_x_bytes is %zu", a->prepared_x_bytes);
+  LPG_CHECK(!overlap(r, packed), LPGEMM_INVALID_ARGUMENT,
+            "x is %p and y is %p; one lies in the other, and they must not overlap", a->x, a->y);
   if (a->x_scale_mode != LPGEMM_X_SCALE_NONE) return lpgemm_i_check_pointer("x_scale", a->x_scale, LPGEMM_F32);
   LPG_CHECK(!a->x_scale, LPGEMM_INVALID_ARGUMENT, "x_scale is given, but x_scale_mode is LPGEMM_X_SCALE_NONE");
   return LPGEMM_SUCCESS;
@@ -245,7 +238,6 @@ lpgemm_status_t lpgemm_i_make_problem(lpgemm_handle_t handle, lpg_request *r, co
   p->x_scale_mode = a->quantize_x ? LPGEMM_X_SCALE_ROW : a->x_scale_mode;
   p->level = a->level;
   p->batch_invariant = a->batch_invariant;
-  p->tables = a->tables != NULL;
   p->paired = packed->desc.rows == LPGEMM_ROWS_PAIRED;
   p->activation = p->paired ? a->activation : LPGEMM_ACTIVATION_NONE;
   p->workspace = SIZE_MAX;
@@ -256,8 +248,6 @@ lpgemm_status_t lpgemm_i_make_problem(lpgemm_handle_t handle, lpg_request *r, co
     r->scale_bytes = lpg_align256((size_t)a->m * sizeof(float));
   }
   if (packed->desc.columns) {
-    LPG_CHECK(!a->tables, LPGEMM_NOT_SUPPORTED,
-              "tables are given, but the columns of the weights have an order of their own; those need x itself");
     r->ordered_ld = lpg_round_up(packed->desc.k, 16 / lpg_bytes(p->x_type));
     r->ordered_bytes = lpg_align256((size_t)a->m * (size_t)r->ordered_ld * (size_t)lpg_bytes(p->x_type));
   }
@@ -276,7 +266,6 @@ void lpgemm_i_fill_call(lpgemm_handle_t handle, lpg_request *r) {
   call->x = a->x;
   call->ldx = a->ldx;
   call->x_scale = a->x_scale;
-  call->tables = a->tables;
   call->y = a->y;
   call->ldy = a->ldy;
   call->ldc = a->ldc;

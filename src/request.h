@@ -21,6 +21,9 @@ typedef struct lpg_request {
   int64_t ordered_ld;                  /* whole vectors of 16 bytes */
   int in_handle;                       /* 1: that is memory of the handle */
   int64_t rows_at_once;                /* of X; 0: there is no room for the copy of one */
+  /* In args.prepared_x; NULL: not there, or not for this call. */
+  const void *prepared_codes, *prepared_order; /* X quantised; X in the order of columns */
+  const float *prepared_scale;
 } lpg_request;
 
 static inline size_t lpg_align256(size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -39,6 +42,12 @@ lpgemm_status_t lpgemm_i_read_scalars(lpg_request *r, lpgemm_handle_t handle, co
 lpgemm_status_t lpgemm_i_read_gate(lpg_request *r);
 lpgemm_status_t lpgemm_i_check_pointers(lpg_request *r, const lpg_packed *packed);
 lpgemm_status_t lpgemm_i_check_pointer(const char *name, const void *pointer, lpgemm_dtype_t type);
+
+/* Where X in the order of columns goes, and what the handle's workspace leaves for a kernel. */
+void lpgemm_i_set_workspace(lpgemm_handle_t handle, lpg_request *r);
+
+/* What of args.prepared_x the call by this kernel may take (src/prepare_x.c). After lpgemm_i_fill_call(). */
+lpgemm_status_t lpgemm_i_read_prepared(lpg_request *r, const struct lpg_kernel *kernel);
 
 /* The rest of the call, for a checked request. */
 void lpgemm_i_fill_call(lpgemm_handle_t handle, lpg_request *r);

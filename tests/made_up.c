@@ -186,7 +186,6 @@ void make_changed(problem *q, change what) {
   if (what == GROUP) d.group_k = 48;
   make(q, &d, what == X ? LPGEMM_F32 : integer && what != I32_X ? LPGEMM_I8 : LPGEMM_F16, what == ROWS ? 17 : 16);
   if (what == Y || integer) q->p.y_type = LPGEMM_I32;
-  q->p.tables = what == TABLES;
   q->p.level = what == LEVEL ? LPGEMM_LEVEL_EXACT : LPGEMM_LEVEL_FAST;
   q->p.batch_invariant = what == INVARIANT;
 }

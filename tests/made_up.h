@@ -42,7 +42,6 @@ typedef enum change {
   I32_SCALES,
   I32_X,
   I32_ZERO,
-  TABLES,
   LEVEL,
   INVARIANT,
   ROWS

@@ -30,6 +30,7 @@ enum {
   SUITE(format, BOTH)         \
   SUITE(pack, BOTH)           \
   SUITE(pieces, BOTH)         \
+  SUITE(prepared, CPU)        \
   SUITE(stacks, BOTH)         \
   SUITE(blob, BOTH)           \
   SUITE(quantize, BOTH)       \

@@ -103,10 +103,6 @@ static void test_reasons(void) {
       {GENERIC, &sm90, I32_SCALES, int32},
       {GENERIC, &sm90, I32_X, int32},
       {REFERENCE, &cpu_base, I32_ZERO, int32},
-      {DECODE, &sm90, TABLES,
-       "it does not read lookup tables; those are for integer weights of 1 to 4 bits, others need x"},
-      {GENERIC, &sm90, TABLES,
-       "it does not read lookup tables; those are for integer weights of 1 to 4 bits, others need x"},
       {LUT, &sm90, LEVEL, "it holds only the level FAST"},
       {PREFILL, &sm90, INVARIANT, invariance},
       {DECODE, &sm90, INVARIANT, invariance},
@@ -115,7 +111,6 @@ static void test_reasons(void) {
       {PREFILL, &sm90, ROWS, NULL},
       {MMA, &sm120, INVARIANT, NULL},
       {FP8, &sm89, NOTHING, "it does not take activations of this type"},
-      {LUT, &sm90, TABLES, NULL},
       {LUT, &sm80, NOTHING, NULL},
       {GENERIC, &sm86, GROUP, NULL},
       {REFERENCE, &cpu_base, TWO_LEVELS, NULL},
@@ -157,11 +152,11 @@ static void test_none(void) {
   lpg_choice chosen = {.kernel = &made_up[0]};
   if (test_case("dispatch/none")) {
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_BF16, 3);
-    q.p.tables = 1;
+    q.p.experts = 2;
     CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, NULL, &chosen), LPGEMM_NOT_SUPPORTED);
     CHECK(chosen.kernel == NULL);
     CHECK_HAS(lpgemm_last_error(), "u4 (n 4096, k 4096) by bf16 (m 3) to f16 on NVIDIA A100-SXM4-80GB");
-    CHECK_HAS(lpgemm_last_error(), "it does not read lookup tables");
+    CHECK_HAS(lpgemm_last_error(), "it does not take stacks of experts");
     CHECK_STATUS(lpgemm_i_select(made_up, REFERENCE, &q.p, &sm80, NULL, NULL, &chosen), LPGEMM_NOT_SUPPORTED);
     CHECK_STATUS(lpgemm_i_select(made_up, AVX512, &q.p, &cpu_base, NULL, NULL, &chosen), LPGEMM_NOT_SUPPORTED);
     CHECK_HAS(lpgemm_last_error(), "this build has none for this backend");
@@ -274,11 +269,11 @@ static void test_explain(void) {
     CHECK_STATUS(lpgemm_i_explain(made_up, COUNT(made_up), &q.p, &sm90, t, NULL, text, sizeof text), LPGEMM_SUCCESS);
     CHECK_HAS(text, "mma.u4.f16.64x64.sm80: chosen, the fastest that was measured, about");
     lpgemm_i_tuning_destroy(t);
-    q.p.tables = 1;
+    q.p.experts = 2;
     CHECK_STATUS(lpgemm_i_explain(made_up, COUNT(made_up), &q.p, &sm90, NULL, NULL, text, sizeof text),
                  LPGEMM_NOT_SUPPORTED);
     CHECK(strncmp(text, "none: no kernel multiplies u4", 29) == 0);
-    CHECK_HAS(text, "not possible, it does not read lookup tables");
+    CHECK_HAS(text, "not possible, it does not take stacks of experts");
   }
   if (test_case("dispatch/explain/grouped")) { /* a line a reason, and every kernel counts once */
     make_simple(&q, LPGEMM_UINT(4), LPGEMM_F16, 20);

@@ -122,7 +122,7 @@ static void grouped_refusals(void) {
   GROUPED(a.y = NULL, LPGEMM_NULL_POINTER, "y");
   GROUPED(a.x = NULL, LPGEMM_NULL_POINTER, "x");
   GROUPED(a.ldy = HIDDEN - 1, LPGEMM_INVALID_SIZE, "ldy");
-  GROUPED(a.tables = x, LPGEMM_NOT_SUPPORTED, "tables");
+  GROUPED(a.prepared_x = x, LPGEMM_NOT_SUPPORTED, "prepared_x");
   GROUPED(a.gate = &gate, LPGEMM_INVALID_ARGUMENT, "gate");
   GROUPED(a.beta = &two, LPGEMM_NULL_POINTER, "beta");
   GROUPED(a.kernel = "none.such", LPGEMM_INVALID_ARGUMENT, "none.such");

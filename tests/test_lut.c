@@ -9,8 +9,7 @@
  *   lut/ISA/cancel       large activations on weights that are zero leave no error
  *   lut/ISA/fast         the tables of the level FAST, on even data and with outliers
  *   lut/ISA/accuracy     what each kind of table loses of Gaussian data, with outliers and without (docs/lut.md)
- *   lut/ISA/not-finite, lut/ISA/unread, lut/ISA/threads, lut/ISA/refused
- *   lut/wrong-tables     tables of other rows, of another k, in Y, or for weights that have none are refused
+ *   lut/ISA/not-finite, lut/ISA/unread, lut/ISA/threads
  *   lut/isa              all instruction sets give the same bits
  *   lut/automatic        a plain call takes the kernel, without workspace */
 #include <math.h>
@@ -37,6 +36,18 @@ static const char *kernel_for(lpgemm_dtype_t type) {
 
 static lpgemm_handle_t handle;
 
+#if defined(__aarch64__)
+static const char *const isa_words[] = {"base", "neon"};
+#else
+static const char *const isa_words[] = {"base", "avx2", "avx512", "vbmi"};
+#endif
+
+/* The widest that has a kernel: with AMX the one before. */
+static int widest(void) {
+  const int widest = lpgemm_i_cpu_isa();
+  return widest < COUNT(isa_words) ? widest : COUNT(isa_words) - 1;
+}
+
 static const lpgemm_dtype_t weight_types[] = {
     LPGEMM_UINT(1), LPGEMM_UINT(2),    LPGEMM_UINT(3),    LPGEMM_UINT(4),    LPGEMM_INT(2),     LPGEMM_INT(3),
     LPGEMM_INT(4),  LPGEMM_BIPOLAR(1), LPGEMM_BIPOLAR(2), LPGEMM_BIPOLAR(3), LPGEMM_BIPOLAR(4),
@@ -44,13 +55,14 @@ static const lpgemm_dtype_t weight_types[] = {
 
 /* ---- tables ---- */
 
-/* Tables of the args' X in a new buffer of just the size that the library asks for. */
-static void *make_tables(const lpgemm_run_args_t *args, int64_t k, size_t *bytes) {
-  CHECK_STATUS(lpgemm_lut_size(handle, args->m, k, bytes), LPGEMM_SUCCESS);
-  void *tables = test_alloc(*bytes);
-  CHECK_STATUS(lpgemm_lut_precompute(handle, args->m, k, args->x, args->x_type, args->ldx, tables, *bytes),
-               LPGEMM_SUCCESS);
-  return tables;
+/* The args' X prepared for their kernel, in a new buffer of just the size that the library asks for; tables are at its
+ * end. */
+static uint8_t *prepare(const lpgemm_run_args_t *args, size_t *bytes) {
+  CHECK_STATUS(lpgemm_prepared_x_size(handle, args, bytes), LPGEMM_SUCCESS);
+  uint8_t *prepared = test_alloc(*bytes);
+  memset(prepared, 0xff, *bytes);
+  CHECK_STATUS(lpgemm_prepare_x(handle, args, prepared, *bytes), LPGEMM_SUCCESS);
+  return prepared;
 }
 
 /* Column c of a row, 0 beyond its end. */
@@ -84,13 +96,33 @@ static int table_is_right(const lpg_lut_block *b, int step, int t) {
   return 1;
 }
 
+/* Tables by the kernel of an instruction set for weights of one bit, which looks up on all of them. */
+static uint8_t *make_tables(const char *by, lpgemm_run_args_t args, int64_t k, size_t *bytes) {
+  lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = 1, .k = k, .type = LPGEMM_UINT(1)};
+  uint8_t *codes = test_alloc((size_t)k), *prepared = NULL;
+  lpgemm_weight_source_t source = {.size = sizeof source, .codes = codes, .codes_bytes = (size_t)k};
+  memset(codes, 1, (size_t)k);
+  char name[64];
+  snprintf(name, sizeof name, "lut.u1.any.4.%s", by);
+  args.size = sizeof args;
+  args.kernel = name;
+  args.y_type = LPGEMM_F32;
+  CHECK_STATUS(lpgemm_pack_weights(handle, &desc, &source, NULL, 0, &args.weights), LPGEMM_SUCCESS);
+  prepared = prepare(&args, bytes);
+  CHECK_STATUS(lpgemm_weights_destroy(args.weights), LPGEMM_SUCCESS);
+  test_free(codes);
+  return prepared;
+}
+
 /* kept: 1 for each column of row 0 that must be kept out of the tables; NULL if none may be. An activation loses at
  * most a quarter of what EXACT allows, k * 2^-23 of it. */
 static void check_tables(const lpgemm_run_args_t *args, int64_t k, const uint8_t *kept) {
-  size_t bytes;
-  lpg_lut_block *tables = make_tables(args, k, &bytes);
-  int64_t blocks = (k + LPG_LUT_K - 1) / LPG_LUT_K;
-  CHECK_INT(bytes, args->m * blocks * (int64_t)sizeof *tables);
+  size_t bytes, same_bytes;
+  const int64_t blocks = (k + LPG_LUT_K - 1) / LPG_LUT_K;
+  const size_t own = (size_t)(args->m * blocks) * sizeof(lpg_lut_block);
+  uint8_t *prepared = make_tables("base", *args, k, &bytes);
+  CHECK(bytes > own && bytes < own + 1024);
+  const lpg_lut_block *tables = (const lpg_lut_block *)(const void *)(prepared + bytes - own);
   for (int64_t i = 0; i < args->m * blocks; i++) {
     const lpg_lut_block *b = tables + i;
     double before = 0;
@@ -106,20 +138,14 @@ static void check_tables(const lpgemm_run_args_t *args, int64_t k, const uint8_t
     CHECK(b->before[LPG_LUT_STEPS] == before);
     for (int t = 0; t < LPG_LUT_STEPS * LPG_LUT_LANES; t++) CHECK(table_is_right(b, t / 4, t % 4));
   }
-  void *same = test_alloc(bytes);
-  lpgemm_i_lut_build_base(args->m, k, args->x, args->x_type, args->ldx, same);
-  CHECK(memcmp(same, tables, bytes) == 0);
-#if defined(__x86_64__)
-  if (lpgemm_i_cpu_isa() >= LPG_ISA_AVX2) {
-    lpgemm_i_lut_build_avx2(args->m, k, args->x, args->x_type, args->ldx, same);
-    CHECK(memcmp(same, tables, bytes) == 0);
+  for (int i = LPG_ISA_BASE + 1; i <= widest(); i++) {
+    if (strcmp(isa_words[i], "avx512") == 0) continue; /* takes the kernel for AVX2 */
+    uint8_t *same = make_tables(isa_words[i], *args, k, &same_bytes);
+    CHECK_INT(same_bytes, bytes);
+    CHECK(memcmp(same + bytes - own, tables, own) == 0);
+    test_free(same);
   }
-#elif defined(__aarch64__)
-  lpgemm_i_lut_build_neon(args->m, k, args->x, args->x_type, args->ldx, same);
-  CHECK(memcmp(same, tables, bytes) == 0);
-#endif
-  test_free(same);
-  test_free(tables);
+  test_free(prepared);
 }
 
 static void random_tables(lpgemm_dtype_t x_type) {
@@ -201,15 +227,24 @@ static void lmma(int bits, int64_t m, int64_t n, int64_t k) {
   test_free(y);
 }
 
-/* Runs the problem with tables that are made here, and without X. */
+/* An X that nobody may read: of the size of the args' own, all bits set. */
+static void *unreadable(const lpgemm_run_args_t *args, int64_t k) {
+  const size_t bytes = (size_t)(((args->m - 1) * args->ldx + k) * ref_bytes(args->x_type));
+  return memset(test_alloc(bytes), 0xff, bytes);
+}
+
+/* Runs the problem with tables that are made here, and an X that is none. */
 static lpgemm_status_t run_with_tables(problem *p, lpgemm_handle_t with) {
   lpgemm_run_args_t args = p->args;
-  void *tables = make_tables(&args, p->spec.desc.k, &p->args.tables_bytes);
-  p->args.tables = tables;
-  p->args.x = NULL;
+  p->args.kernel = kernel_for(p->spec.desc.type);
+  uint8_t *tables = prepare(&p->args, &p->args.prepared_x_bytes);
+  void *x = unreadable(&args, p->spec.desc.k);
+  p->args.prepared_x = tables;
+  p->args.x = x;
   lpgemm_status_t status = problem_run(p, with, kernel_for(p->spec.desc.type));
   p->args = args;
   test_free(tables);
+  test_free(x);
   return status;
 }
 
@@ -284,7 +319,9 @@ static void shared_tables(void) {
   problem first;
   if (problem_make(&first, handle, &s)) {
     size_t bytes;
-    void *tables = make_tables(&first.args, COLUMNS, &bytes);
+    first.args.kernel = kernel_for(s.desc.type);
+    uint8_t *tables = prepare(&first.args, &bytes);
+    void *x = unreadable(&first.args, COLUMNS);
     for (int i = 0; i < COUNT(weight_types); i++) {
       problem_spec other = make_spec(weight_types[i], ROWS, 7 + 5 * i, COLUMNS);
       set_form(&other.desc, i % COUNT(forms), 32);
@@ -292,64 +329,18 @@ static void shared_tables(void) {
       if (problem_make(&p, handle, &other)) {
         p.args.x = first.args.x;
         problem_expect(&p);
-        p.args.x = NULL;
-        p.args.tables = tables;
-        p.args.tables_bytes = bytes;
+        p.args.x = x;
+        p.args.prepared_x = tables;
+        p.args.prepared_x_bytes = bytes;
         CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_SUCCESS);
         problem_check(&p, lpgemm_dtype_name(weight_types[i]));
       }
       problem_free(&p);
     }
     test_free(tables);
+    test_free(x);
   }
   problem_free(&first);
-}
-
-/* Tables that are not those of the call: of other rows, of another k, where Y lies, for weights that have none. */
-static void wrong_tables(void) {
-  if (!test_case("lut/wrong-tables")) return;
-  enum { ROWS = 3, COLUMNS = 600 };
-  problem_spec s = make_spec(LPGEMM_UINT(1), ROWS, 20, COLUMNS),
-               longer = make_spec(LPGEMM_UINT(2), ROWS, 20, 2 * COLUMNS);
-  problem_spec wide = make_spec(LPGEMM_UINT(5), ROWS, 20, COLUMNS);
-  problem p = {0}, q = {0}, other = {0};
-  if (problem_make(&p, handle, &s) && problem_make(&q, handle, &longer) && problem_make(&other, handle, &wide)) {
-    size_t bytes;
-    uint8_t *tables = make_tables(&p.args, COLUMNS, &bytes), *few = test_alloc(bytes);
-    memset(few, 0x7f, bytes);
-    CHECK_STATUS(lpgemm_lut_precompute(handle, 1, COLUMNS, p.args.x, p.args.x_type, p.args.ldx, few, bytes),
-                 LPGEMM_SUCCESS);
-    const struct {
-      problem *problem;
-      void *tables, *y;
-      int64_t m;
-      lpgemm_status_t want;
-      const char *words;
-    } wrong[] = {
-        {&p, few, p.y, ROWS, LPGEMM_INVALID_ARGUMENT, "tables hold none of row 1"},
-        {&p, tables, tables, ROWS, LPGEMM_INVALID_ARGUMENT, "they must not overlap"},
-        {&p, tables, tables + bytes - 64, ROWS, LPGEMM_INVALID_ARGUMENT, "they must not overlap"},
-        {&q, tables, q.y, 1, LPGEMM_INVALID_ARGUMENT, "tables are those of k = 600, and the weights have k = 1200"},
-        {&other, tables, other.y, ROWS, LPGEMM_NOT_SUPPORTED, "integer weights of 1 to 4 bits"},
-    };
-    for (int i = 0; i < COUNT(wrong); i++) {
-      lpgemm_run_args_t args = wrong[i].problem->args;
-      args.kernel = NULL;
-      args.x = NULL;
-      args.m = wrong[i].m;
-      args.tables = wrong[i].tables;
-      args.tables_bytes = bytes;
-      args.y = wrong[i].y;
-      CHECK_STATUS(lpgemm_run(handle, &args), wrong[i].want);
-      if (!strstr(lpgemm_last_error(), wrong[i].words)) test_fail(__FILE__, __LINE__, "%s", lpgemm_last_error());
-    }
-    CHECK_STATUS(lpgemm_lut_precompute(handle, 1, COLUMNS, tables + 128, LPGEMM_F32, 0, tables, bytes),
-                 LPGEMM_INVALID_ARGUMENT);
-    CHECK(strstr(lpgemm_last_error(), "they must not overlap") != NULL);
-    test_free(tables);
-    test_free(few);
-  }
-  problem_free(&p), problem_free(&q), problem_free(&other);
 }
 
 /* 600 rows of 83 KiB of tables are more than the memory of the handle takes at a time. */
@@ -452,10 +443,8 @@ static void cancel(int form, lpgemm_dtype_t x_type, double large, double small) 
   lpgemm_run_args_t args = {.size = sizeof args, .weights = weights, .m = 1, .x = x, .x_type = x_type, .y = y};
   args.y_type = LPGEMM_F32;
   args.kernel = kernel_for(desc.type);
-  size_t bytes = 0;
-  void *tables = make_tables(&args, CANCEL_K, &bytes);
-  args.tables = tables;
-  args.tables_bytes = bytes;
+  uint8_t *tables = prepare(&args, &args.prepared_x_bytes);
+  args.prepared_x = tables;
   CHECK_STATUS(lpgemm_run(handle, &args), LPGEMM_SUCCESS);
   CHECK_MATRIX(compare_matrix(LPGEMM_F32, y, CANCEL_N, 1, CANCEL_N, want, bound, 1), isa);
   CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
@@ -481,7 +470,7 @@ static void not_finite(void) {
   }
 }
 
-/* alpha = 0 reads no tables: these are NaN. */
+/* alpha = 0 reads no tables: these are garbage. */
 static void unread(void) {
   if (!test_case("lut/%s/unread", isa)) return;
   problem_spec s = make_spec(LPGEMM_UINT(2), 3, 20, 100);
@@ -490,11 +479,11 @@ static void unread(void) {
   problem p;
   if (problem_make(&p, handle, &s)) {
     problem_expect(&p);
-    CHECK_STATUS(lpgemm_lut_size(handle, s.m, s.desc.k, &p.args.tables_bytes), LPGEMM_SUCCESS);
-    void *tables = test_alloc(p.args.tables_bytes);
-    memset(tables, 0xff, p.args.tables_bytes);
-    p.args.tables = tables;
-    p.args.x = NULL;
+    p.args.kernel = kernel_for(p.spec.desc.type);
+    uint8_t *tables = prepare(&p.args, &p.args.prepared_x_bytes);
+    const size_t own = (size_t)s.m * sizeof(lpg_lut_block);
+    memset(tables + p.args.prepared_x_bytes - own, 0xff, own);
+    p.args.prepared_x = tables;
     CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_SUCCESS);
     problem_check(&p, kernel_for(p.spec.desc.type));
     test_free(tables);
@@ -518,29 +507,6 @@ static void threads(void) {
   }
   problem_free(&p);
   CHECK_STATUS(lpgemm_destroy(many), LPGEMM_SUCCESS);
-}
-
-static void refused(void) {
-  if (!test_case("lut/%s/refused", isa)) return;
-  problem_spec s = make_spec(LPGEMM_UINT(4), 3, 20, 100);
-  problem p;
-  if (problem_make(&p, handle, &s)) {
-    size_t bytes;
-    uint8_t *tables = make_tables(&p.args, s.desc.k, &bytes);
-    p.args.x = NULL;
-    p.args.tables = tables;
-    p.args.tables_bytes = bytes - 1;
-    CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_BUFFER_TOO_SMALL);
-    p.args.tables = tables + 8;
-    p.args.tables_bytes = bytes;
-    CHECK_STATUS(problem_run(&p, handle, kernel_for(p.spec.desc.type)), LPGEMM_MISALIGNED);
-    p.args.tables = tables;
-    CHECK_STATUS(problem_run(&p, handle, "reference.any.any.1x1.cpu"), LPGEMM_NOT_SUPPORTED);
-    for (size_t i = 0; i < problem_y_bytes(&p); i++) CHECK_INT(((uint8_t *)p.y)[i], 0xff);
-    CHECK_STATUS(problem_run(&p, handle, NULL), LPGEMM_SUCCESS); /* automatic choice takes the kernel that can */
-    test_free(tables);
-  }
-  problem_free(&p);
 }
 
 /* ---- the level FAST ---- */
@@ -628,29 +594,14 @@ static void accuracy(int bits, int outliers) {
     CHECK(relative_error(&p) <= 5e-3);
     void *first = test_alloc(problem_y_bytes(&p));
     memcpy(first, p.y, problem_y_bytes(&p));
-    void *tables = make_tables(&p.args, s.desc.k, &p.args.tables_bytes); /* give the same bits */
-    p.args.tables = tables;
-    CHECK_STATUS(problem_run(&p, handle, kernel_for(s.desc.type)), LPGEMM_SUCCESS);
+    CHECK_STATUS(run_with_tables(&p, handle), LPGEMM_SUCCESS);
     CHECK(memcmp(first, p.y, problem_y_bytes(&p)) == 0);
-    test_free(tables);
     test_free(first);
   }
   problem_free(&p);
 }
 
 /* ---- all instruction sets, and none by name ---- */
-
-#if defined(__aarch64__)
-static const char *const isa_words[] = {"base", "neon"};
-#else
-static const char *const isa_words[] = {"base", "avx2", "avx512", "vbmi"};
-#endif
-
-/* The widest that has a kernel: with AMX the one before. */
-static int widest(void) {
-  const int widest = lpgemm_i_cpu_isa();
-  return widest < COUNT(isa_words) ? widest : COUNT(isa_words) - 1;
-}
 
 /* Integers are added up in any order, and fp64 in one: where there is no fused multiplication the last bits of fp64
  * differ, which rounding to fp16 hides but for cases as rare as 2^-30. */
@@ -731,7 +682,6 @@ static void suite_of_isa(void) {
   not_finite();
   unread();
   threads();
-  refused();
 }
 
 void suite_lut(void) {
@@ -746,6 +696,5 @@ void suite_lut(void) {
   }
   same_bits_of_all();
   automatic();
-  wrong_tables();
   lpgemm_destroy(handle);
 }

@@ -152,8 +152,8 @@ static void bad_handle(lpgemm_handle_t handle, lpgemm_status_t want) {
   REFUSED(lpgemm_quantize_activations(handle, M, K, w.in, LPGEMM_F16, 0, LPGEMM_I8, w.out, 0, OUT_AT(float, 1024),
                                       LPGEMM_X_SCALE_ROW),
           want, "handle");
-  REFUSED(lpgemm_lut_size(handle, M, K, OUT(size_t)), want, "handle");
-  REFUSED(lpgemm_lut_precompute(handle, M, K, w.in, LPGEMM_F16, 0, w.out, ARENA), want, "handle");
+  REFUSED(lpgemm_prepared_x_size(handle, &args, OUT(size_t)), want, "handle");
+  REFUSED(lpgemm_prepare_x(handle, &args, w.out, ARENA), want, "handle");
   REFUSED(lpgemm_hgemm(handle, 1, 0, N, M, K, w.in, w.weights, K, w.in, K, w.in, w.out, N), want, "handle");
   REFUSED(lpgemm_gemm_ex(handle, 1, 0, N, M, K, &one, w.weights, 2, K, w.in, 2, K, &one, w.out, 2, N, 68, 0), want,
           "handle");
@@ -610,8 +610,6 @@ static void options(void) {
   REFUSE_OPTION(run_args(), args.quantize_x = LPGEMM_E5M2, LPGEMM_INVALID_TYPE, "quantize_x");
   REFUSE_OPTION(run_args(), (args.quantize_x = LPGEMM_I8, args.x_type = LPGEMM_I8), LPGEMM_INVALID_ARGUMENT,
                 "quantize_x");
-  REFUSE_OPTION(run_args(), (args.quantize_x = LPGEMM_I8, args.tables = w.in, args.tables_bytes = ARENA),
-                LPGEMM_INVALID_ARGUMENT, "quantize_x");
   REFUSE_OPTION(run_args(), (args.bias = w.in, args.bias_type = LPGEMM_I8), LPGEMM_INVALID_TYPE, "bias_type");
   REFUSE_RUN(run_args(), args.kernel = "no.such.kernel", LPGEMM_INVALID_ARGUMENT, "kernel");
   /* int32 output */
@@ -756,35 +754,51 @@ static void activations(void) {
 #undef ROW
 }
 
-static void tables(void) {
-  if (!test_case("misuse/tables")) return;
-  size_t bytes = 0;
-  CHECK_STATUS(lpgemm_lut_size(w.handle, M, K, &bytes), LPGEMM_SUCCESS);
-  CHECK(bytes > 0 && bytes <= ARENA);
-  REFUSED(lpgemm_lut_size(w.handle, M, K, NULL), LPGEMM_NULL_POINTER, "bytes");
-  REFUSED(lpgemm_lut_size(w.handle, -1, K, OUT(size_t)), LPGEMM_INVALID_SIZE, "m is");
-  REFUSED(lpgemm_lut_size(w.handle, M, -1, OUT(size_t)), LPGEMM_INVALID_SIZE, "k is");
-  REFUSED(lpgemm_lut_size(w.handle, 0x7fffffff, 0x7fffffff, OUT(size_t)), LPGEMM_SIZE_OVERFLOW, "m");
-#define TABLES(m, k, x, type, ldx, out, size, want, word) \
-  REFUSED(lpgemm_lut_precompute(w.handle, m, k, x, type, ldx, out, size), want, word)
-  TABLES(-1, K, w.in, LPGEMM_F16, 0, w.out, bytes, LPGEMM_INVALID_SIZE, "m is");
-  TABLES(M, -1, w.in, LPGEMM_F16, 0, w.out, bytes, LPGEMM_INVALID_SIZE, "k is");
-  TABLES(M, K, NULL, LPGEMM_F16, 0, w.out, bytes, LPGEMM_NULL_POINTER, "x is");
-  TABLES(M, K, w.in + 1, LPGEMM_F16, 0, w.out, bytes, LPGEMM_MISALIGNED, "x is");
-  TABLES(M, K, w.in, LPGEMM_E8M0, 0, w.out, bytes, LPGEMM_INVALID_TYPE, "x_type");
-  TABLES(M, K, w.in, 0, 0, w.out, bytes, LPGEMM_INVALID_TYPE, "x_type");
-  TABLES(M, K, w.in, LPGEMM_F16, K - 1, w.out, bytes, LPGEMM_INVALID_SIZE, "ldx");
-  TABLES(M, K, w.in, LPGEMM_F16, 0, NULL, bytes, LPGEMM_NULL_POINTER, "tables");
-  TABLES(M, K, w.in, LPGEMM_F16, 0, w.out + 8, bytes, LPGEMM_MISALIGNED, "tables");
-  TABLES(M, K, w.in, LPGEMM_F16, 0, w.out, bytes - 1, LPGEMM_BUFFER_TOO_SMALL, "tables_bytes");
-#undef TABLES
-  if (test_backend() == LPGEMM_BACKEND_CUDA) { /* no kernel there reads tables */
-    REFUSED(lpgemm_lut_precompute(w.handle, M, K, w.in, LPGEMM_F16, 0, w.out, bytes), LPGEMM_NOT_SUPPORTED, "CPU");
-    REFUSE_RUN(run_args(), (args.tables = w.in, args.tables_bytes = bytes), LPGEMM_NOT_SUPPORTED, "tables");
+static void prepared_x(void) {
+  if (!test_case("misuse/prepared_x")) return;
+  lpgemm_run_args_t args = run_args();
+  if (test_backend() == LPGEMM_BACKEND_CUDA) { /* no kernel there reads it */
+    REFUSED(lpgemm_prepared_x_size(w.handle, &args, OUT(size_t)), LPGEMM_NOT_SUPPORTED, "CPU");
+    REFUSED(lpgemm_prepare_x(w.handle, &args, w.out, ARENA), LPGEMM_NOT_SUPPORTED, "CPU");
+    REFUSE_RUN(run_args(), (args.prepared_x = w.in, args.prepared_x_bytes = ARENA), LPGEMM_NOT_SUPPORTED, "prepared_x");
     return;
   }
-  REFUSE_RUN(run_args(), (args.tables = w.in, args.tables_bytes = bytes - 1), LPGEMM_BUFFER_TOO_SMALL, "tables_bytes");
-  REFUSE_RUN(run_args(), (args.tables = w.in + 4, args.tables_bytes = bytes), LPGEMM_MISALIGNED, "tables");
+  size_t bytes = 0;
+  CHECK_STATUS(lpgemm_prepared_x_size(w.handle, &args, &bytes), LPGEMM_SUCCESS);
+  CHECK(bytes > 0 && bytes <= ARENA);
+  REFUSED(lpgemm_prepared_x_size(w.handle, &args, NULL), LPGEMM_NULL_POINTER, "bytes");
+  REFUSED(lpgemm_prepared_x_size(w.handle, NULL, OUT(size_t)), LPGEMM_NULL_POINTER, "args");
+  REFUSED(lpgemm_prepare_x(w.handle, NULL, w.out, bytes), LPGEMM_NULL_POINTER, "args");
+  REFUSED(lpgemm_prepare_x(w.handle, &args, NULL, bytes), LPGEMM_NULL_POINTER, "prepared");
+  REFUSED(lpgemm_prepare_x(w.handle, &args, w.out + 8, bytes), LPGEMM_MISALIGNED, "prepared");
+  REFUSED(lpgemm_prepare_x(w.handle, &args, w.out, bytes - 1), LPGEMM_BUFFER_TOO_SMALL, "prepared_bytes");
+#define PREPARE(change, want, word)                                            \
+  do {                                                                         \
+    args = run_args();                                                         \
+    change;                                                                    \
+    REFUSED(lpgemm_prepared_x_size(w.handle, &args, OUT(size_t)), want, word); \
+    REFUSED(lpgemm_prepare_x(w.handle, &args, w.out, bytes), want, word);      \
+  } while (0)
+  PREPARE(args.size = 8, LPGEMM_INVALID_STRUCT, "args.size");
+  PREPARE(args.weights = NULL, LPGEMM_NULL_POINTER, "weights");
+  PREPARE(args.m = -1, LPGEMM_INVALID_SIZE, "m is");
+  PREPARE(args.ldx = K - 1, LPGEMM_INVALID_SIZE, "ldx");
+  PREPARE(args.x_type = LPGEMM_E8M0, LPGEMM_INVALID_TYPE, "x_type");
+  PREPARE(args.kernel = "no.such.kernel", LPGEMM_INVALID_ARGUMENT, "kernel");
+#undef PREPARE
+  args = run_args();
+  args.x = NULL;
+  REFUSED(lpgemm_prepare_x(w.handle, &args, w.out, bytes), LPGEMM_NULL_POINTER, "x is");
+  args.x = w.in + 1;
+  REFUSED(lpgemm_prepare_x(w.handle, &args, w.out, bytes), LPGEMM_MISALIGNED, "x is");
+  args.x = w.out;
+  REFUSED(lpgemm_prepare_x(w.handle, &args, w.out, bytes), LPGEMM_INVALID_ARGUMENT, "must not overlap");
+  REFUSE_RUN(run_args(), (args.prepared_x = w.in, args.prepared_x_bytes = 64), LPGEMM_BUFFER_TOO_SMALL,
+             "prepared_x_bytes");
+  REFUSE_RUN(run_args(), (args.prepared_x = w.in + 4, args.prepared_x_bytes = ARENA), LPGEMM_MISALIGNED, "prepared_x");
+  REFUSE_RUN(run_args(), (args.prepared_x = w.in, args.prepared_x_bytes = ARENA), LPGEMM_INVALID_ARGUMENT,
+             "no prepared X");
+  REFUSE_RUN(run_args(), args.prepared_x_bytes = ARENA, LPGEMM_NULL_POINTER, "prepared_x is NULL");
 }
 
 static void int_to_bipolar(void) {
@@ -972,7 +986,7 @@ void suite_misuse(void) {
   int32_overflow();
   workspaces();
   activations();
-  tables();
+  prepared_x();
   int_to_bipolar();
   cublas();
   choice();

@@ -616,24 +616,6 @@ static void few_rows(void) {
   }
 }
 
-/* Tables are sums of neighbours in X's own order. */
-static void tables(void) {
-  if (!test_case("pieces/tables")) return;
-  problem_spec s = {.desc = sample_desc(40, 300, LPGEMM_UINT(4), 0, 0), .m = 2, .alpha = 1};
-  s.desc.columns = LPGEMM_COLUMNS_ORDERED;
-  s.x_type = s.y_type = LPGEMM_F32;
-  problem p;
-  if (problem_make(&p, handle, &s)) {
-    lpgemm_run_args_t args = p.args;
-    CHECK_STATUS(lpgemm_lut_size(handle, 2, 300, &args.tables_bytes), LPGEMM_SUCCESS);
-    void *made = test_alloc(args.tables_bytes);
-    args.tables = made;
-    REFUSED(lpgemm_run(handle, &args), LPGEMM_NOT_SUPPORTED, "order");
-    test_free(made);
-  }
-  problem_free(&p);
-}
-
 /* Scales that fp32 holds only together with those of rows. */
 static void far_scales(void) {
   /* On the GPU scales times codes must fit fp32 before the rows' factors (docs/numerics.md): 255 times 2^126 does not.
@@ -676,7 +658,6 @@ void suite_pieces(void) {
   slices();
   without_workspace();
   few_rows();
-  tables();
   far_scales();
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -14,7 +14,7 @@ typedef struct row {
   lpgemm_dtype_t x, y;
   int64_t m;
   uint32_t span;
-  int tables, invariant, experts;
+  int invariant, experts;
   lpgemm_level_t level; /* EXACT */
   lpgemm_activation_t activation;
 } row;
@@ -63,7 +63,6 @@ static const row rows[] = {
     {WIDE, "it does not write outputs of this type", .y = LPGEMM_I32},
     {DENSE_I8, "int32 output needs integer weights, integer activations, integer zeros and no scales", .x = LPGEMM_I8,
      .y = LPGEMM_I32},
-    {WIDE, "it does not read lookup tables; those are for integer weights of 1 to 4 bits, others need x", .tables = 1},
     {"table.u4.f16.4.sm80", "it holds only the level FAST"},
     {DECODE, "its results may depend on the number of rows, and the call asks for batch invariance", .invariant = 1},
     {BITS, "it does not take this many rows", .d.type = LPGEMM_UINT(2), .m = 3},
@@ -186,7 +185,7 @@ static const row rows[] = {
      .m = 1},
 
     {LOOKUP, "it is an experiment: gemv and gemv1 were faster wherever both were measured", .d.type = LPGEMM_UINT(2),
-     .m = 1, .tables = 1},
+     .m = 1},
 
     /* cpu/limits.c */
     {TILES, "it takes groups of 32, 64, 96 ... columns and whole rows only", &cpu_base, .d.group_k = 48},
@@ -231,7 +230,6 @@ static void make_row(problem *q, const row *r) {
   make(q, &d, r->x ? r->x : LPGEMM_F16, r->m ? r->m : 64);
   q->p.y_type = r->y ? r->y : LPGEMM_F16;
   q->p.scale_span = r->span;
-  q->p.tables = r->tables;
   q->p.batch_invariant = r->invariant;
   q->p.level = r->level;
   q->p.experts = r->experts;

@@ -68,8 +68,13 @@ static void parse_arch(const char *word, const lpg_kernel *k) {
   } else {
     CHECK_INT(k->backend, LPGEMM_BACKEND_CPU);
     CHECK(k->isa >= 0 && k->isa <= LPG_ISA_AMX && k->arch == 0 && k->arch_exact == 0);
-    const int is_neon = k->isa == LPG_ISA_NEON && strcmp(word, "neon") == 0;
-    CHECK_TEXT(word, is_neon ? "neon" : strcmp(word, "cpu") == 0 ? "cpu" : isa[k->isa]);
+    if (strcmp(word, "neon") == 0) {
+      CHECK_INT(k->isa, LPG_ISA_NEON);
+    } else if (strcmp(word, "dotprod") == 0) {
+      CHECK_INT(k->isa, LPG_ISA_DOTPROD);
+    } else {
+      CHECK_TEXT(word, strcmp(word, "cpu") == 0 ? "cpu" : isa[k->isa]);
+    }
     CHECK(strcmp(word, "cpu") != 0 || k->isa == LPG_ISA_BASE);
   }
 }

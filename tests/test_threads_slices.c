@@ -144,22 +144,21 @@ static void check_slices(int which, int drawn) {
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }
 
-/* The same tables of X for every slice. */
-static void check_tables(void) {
+/* The same prepared X for every slice. */
+static void check_prepared(void) {
   problem_spec s = make_spec(PLAIN);
   lpgemm_handle_t handle = problem_handle(THREADS);
   problem p;
   size_t bytes = 0;
   if (problem_make(&p, handle, &s)) {
-    CHECK_STATUS(lpgemm_lut_size(handle, s.m, s.desc.k, &bytes), LPGEMM_SUCCESS);
-    void *tables = test_alloc(bytes);
-    CHECK_STATUS(lpgemm_lut_precompute(handle, s.m, s.desc.k, p.args.x, s.x_type, p.args.ldx, tables, bytes),
-                 LPGEMM_SUCCESS);
-    p.args.tables = tables;
-    p.args.tables_bytes = bytes;
+    CHECK_STATUS(lpgemm_prepared_x_size(handle, &p.args, &bytes), LPGEMM_SUCCESS);
+    void *prepared = test_alloc(bytes);
+    CHECK_STATUS(lpgemm_prepare_x(handle, &p.args, prepared, bytes), LPGEMM_SUCCESS);
+    p.args.prepared_x = prepared;
+    p.args.prepared_x_bytes = bytes;
     problem_expect(&p);
     CHECK_INT(check_kernel(&p, handle, NULL), 1);
-    test_free(tables);
+    test_free(prepared);
   }
   problem_free(&p);
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
@@ -207,6 +206,6 @@ void suite_threads_slices(void) {
       if (test_case("threads_slices/%s/drawn%d", names[i], j)) check_slices(i, 1);
     }
   }
-  if (test_backend() == LPGEMM_BACKEND_CPU && test_case("threads_slices/tables")) check_tables();
+  if (test_backend() == LPGEMM_BACKEND_CPU && test_case("threads_slices/prepared")) check_prepared();
   if (test_case("threads_slices/refusals")) check_refusals();
 }

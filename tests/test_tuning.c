@@ -84,9 +84,6 @@ static void test_tuning_find(void) {
     other = q;
     other.p.batch_invariant = 1;
     CHECK(lpgemm_i_tuning_find(t, &other.p, 0) == NULL);
-    other = q;
-    other.p.tables = 1;
-    CHECK(lpgemm_i_tuning_find(t, &other.p, 0) == NULL);
     lpgemm_i_tuning_destroy(t);
   }
   if (test_case("dispatch/tuning/batch-invariant")) { /* one answer for all rows */
@@ -166,7 +163,6 @@ static int put_many(lpg_tuning *t) {
     q.p.y_type = i % 3 ? LPGEMM_F32 : LPGEMM_BF16;
     q.p.level = i % 2 ? LPGEMM_LEVEL_FAST : LPGEMM_LEVEL_EXACT;
     q.p.batch_invariant = i % 4 == 2;
-    q.p.tables = i % 6 == 5;
     CHECK_STATUS(lpgemm_i_tuning_put(t, &q.p, i % 5 < 3 ? 0 : i % 5, cpu_kernel(i), 100.0 / 3.0 + i * 1e4),
                  LPGEMM_SUCCESS);
     count++;

@@ -97,7 +97,7 @@ def with_derived(case):
     words = case["weights"].split() or [""]
     kind = next(k for pattern, k in KINDS if fnmatch.fnmatchcase(words[0], pattern))
     scales = "-".join(w for w in words[1:] if not re.fullmatch(r"z-?[0-9.]+", w))
-    older = {"x_gap": 0, "invariant": "no", "tables": "no", "nodes": None, "blas_type": case.get("x"), "mode": "burst",
+    older = {"x_gap": 0, "invariant": "no", "prepared": case.get("tables", "no"), "nodes": None, "blas_type": case.get("x"), "mode": "burst",
              "mhz": None, "watts": None, "baseline_mhz": None, "baseline_watts": None}
     return {**older, **case, "type": words[0], "kind": kind, "scales": scales,
             "integer": f"u{case['bits']}", "n_up": -(-case["n"] // 256) * 256, "k_up": -(-case["k"] // 256) * 256,

@@ -43,7 +43,7 @@ ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F1
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
              "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
-             "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_AMX)"), "neon": ("NEON", "defined(__aarch64__)")}
+             "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_AMX)"), "neon": ("NEON", "defined(__aarch64__)"), "dotprod": ("DOTPROD", "defined(__aarch64__)")}
 # Word of a CUDA architecture: how its tensor cores multiply. sm80 runs on every later GPU, a word with `a` on that one.
 ARCHS = {"sm80": "mma.sync", "sm90a": "wgmma"}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
@@ -61,10 +61,10 @@ NAME_BYTES = 64  # LPG_KERNEL_NAME_BYTES in src/dispatch/dispatch.h
 # stands at the end.
 Family = collections.namedtuple(
     "Family",
-    "weights activations tiles archs needs widths y scales zeros groups flags m_max planner launch load header instance "
-    "layout last_resort experiment",
+    "weights activations tiles archs needs widths y scales zeros groups flags m_max planner launch x_form load header "
+    "instance layout last_resort experiment",
     defaults=((), (), range(1, 9), "LPG_Y_ANY", "LPG_S_ANY", "LPG_Z_ANY", "LPG_G_ANY", "LPG_K_BATCH_INVARIANT", "0",
-              "lpgemm_i_{family}", "{symbol}", "{symbol}_load", None, None, "tile16", False, False))
+              "lpgemm_i_{family}", "{symbol}", "NULL", "{symbol}_load", None, None, "tile16", False, False))
 
 # The scales that CUDA kernels have readers for (LPG_SCALE_VALUE_TYPES of src/kernels/operand/scales.cuh). The last
 # resort, and the CPU's kernels, take whatever src/layouts/number.h reads.
@@ -82,8 +82,8 @@ CPU = Family(["any"], ["any"], [], flags=INVARIANT + STACKS, load="NULL", header
 TILES = CPU._replace(tiles=["32x32"], archs=["amx"], y=REALS, planner="lpgemm_i_tiles_{arch}",
                      groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER",
                      launch="lpgemm_i_cpu_tiles_{arch}")
-DOT = CPU._replace(tiles=["16x8"], archs=["vbmi", "avx2"], y=REALS, planner="lpgemm_i_dot_{arch}",
-                   launch="lpgemm_i_cpu_dot_{arch}")
+DOT = CPU._replace(tiles=["16x8"], archs=["vbmi", "avx2", "dotprod"], y=REALS, planner="lpgemm_i_dot_{arch}",
+                   launch="lpgemm_i_cpu_dot_{arch}", x_form="&lpgemm_i_cpu_dot_{arch}_form")
 
 # (family, row), in the order of the registry: of two equal estimates the first wins. A family may have several rows.
 FAMILIES = [
@@ -94,7 +94,7 @@ FAMILIES = [
     ("dot", DOT),
     ("dotsim", DOT._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | " + INVARIANT + STACKS)),  # plain C, for tests
     ("lut", CPU._replace(weights=[f"u{b}" for b in range(1, 5)], tiles=["4"], archs=["vbmi", "avx2", "neon", "base"],
-                         y=REALS, flags="LPG_K_TABLES | " + INVARIANT + STACKS, launch="lpgemm_i_lut_{arch}",
+                         y=REALS, flags="LPG_K_TABLES | " + INVARIANT + STACKS, launch="lpgemm_i_lut_{arch}", x_form="&lpgemm_i_lut_{arch}_form",
                          planner="lpgemm_i_lut_{weights}_{arch}", header="lut/lut.h")),
     ("gemv", Family(EVERY_WIDTH, ["f16", "bf16"], ["16x8", "16x16"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
                     groups=SMALL_GROUPS, flags="0", planner="lpgemm_i_gemv_{tile_m}",
@@ -237,7 +237,7 @@ def members(prefix, chosen, everything):
 def record(families, kernel, archs, launches):
     family = row_of(families, kernel)
     if not launches:
-        family = family._replace(launch="NULL", load="NULL")
+        family = family._replace(launch="NULL", x_form="NULL", load="NULL")
     only = only_on(kernel, families, archs)
     capability, _ = compute_capability(f"sm{only}" if only else kernel.arch)
     kinds, widths = WEIGHTS[kernel.weights]
@@ -255,7 +255,7 @@ def record(families, kernel, archs, launches):
         *((field, getattr(family, field)) for field in ("scales", "zeros", "groups", "flags")),
         ("m_max", filled(kernel, family.m_max)),
         ("planner", f"&{filled(kernel, family.planner)}_planner"),
-        *((field, filled(kernel, getattr(family, field))) for field in ("launch", "load")),
+        *((field, filled(kernel, getattr(family, field))) for field in ("launch", "x_form", "load")),
     ]
     text = "    {" + ",\n     ".join(f".{field} = {value}" for field, value in fields) + "},\n"
     return f"#if {condition}\n{text}#endif\n" if condition else text

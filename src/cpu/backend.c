@@ -1,4 +1,4 @@
-/* The CPU as a backend: host memory, and the host functions of pack/, lut/ and this folder. */
+/* The CPU as a backend: host memory, and the host functions of pack/ and this folder. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* madvise */
 #endif
@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #endif
 
-#include "../lut/lut.h"
 #include "../pack/pack.h"
 #include "cpu.h"
 
@@ -100,21 +99,6 @@ static lpgemm_status_t quantize_activations(lpgemm_handle_t handle, int64_t m, i
   return LPGEMM_SUCCESS;
 }
 
-static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
-                                 int64_t ldx, void *tables) {
-  lpg_lut_build *build = lpgemm_i_lut_build_base;
-#if defined(__x86_64__)
-  if (handle->device.isa >= LPG_ISA_AVX2) build = lpgemm_i_lut_build_avx2;
-  if (handle->device.isa >= LPG_ISA_VBMI) build = lpgemm_i_lut_build_vbmi;
-#elif defined(__aarch64__)
-  if (handle->device.isa >= LPG_ISA_NEON) build = lpgemm_i_lut_build_neon;
-#else
-  (void)handle;
-#endif
-  build(m, k, x, x_type, ldx, tables);
-  return LPGEMM_SUCCESS;
-}
-
 static lpgemm_status_t pair_rows(lpgemm_handle_t handle, const lpg_packed *own, const uint8_t *rows,
                                  const lpg_packed *packed, int half, int64_t output, uint8_t *blob) {
   (void)handle;
@@ -144,5 +128,4 @@ const lpg_backend lpgemm_i_cpu_backend = {
     .gather_rows = lpgemm_i_gather_rows_host,
     .combine = lpgemm_i_combine_host,
     .by_expert = 1,
-    .lut_build = lut_build,
 };

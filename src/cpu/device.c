@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 #if defined(LPG_HAVE_AMX) && defined(__linux__)
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -13,6 +16,7 @@
 
 #include "cpu.h"
 
+#if defined(__x86_64__) || defined(__i386__)
 /* 1 if the processor multiplies tiles of bf16 and the system lets this process, which is asked once: Linux saves 8 KB
  * more of a thread's state from then on. */
 static int has_tiles(void) {
@@ -33,6 +37,7 @@ static int has_tiles(void) {
   return 0;
 #endif
 }
+#endif
 
 int lpgemm_i_cpu_isa(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -46,6 +51,10 @@ int lpgemm_i_cpu_isa(void) {
   if (avx2 && avx512) return LPG_ISA_AVX512;
   return avx2 ? LPG_ISA_AVX2 : LPG_ISA_BASE;
 #elif defined(__aarch64__)
+#if defined(__linux__)
+  enum { DOT_PRODUCT = 1 << 20 }; /* HWCAP_ASIMDDP */
+  if (getauxval(AT_HWCAP) & DOT_PRODUCT) return LPG_ISA_DOTPROD;
+#endif
   return LPG_ISA_NEON;
 #else
   return LPG_ISA_BASE;

@@ -4,6 +4,7 @@
  *     -DLPG_DOT=base
  *     -DLPG_DOT=avx2    -mavx2 -mfma -mf16c                                  VPMADDUBSW
  *     -DLPG_DOT=vbmi    those of avx512 (blocked.c), -mavx512vnni            VPDPBUSD
+ *     -DLPG_DOT=dotprod -march=armv8.2-a+dotprod                             SDOT
  *
  * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each chunk of 256 columns it brings a
  * tile's codes into the form of a panel of bytes and multiplies that by all rows of X. Sums of a unit, 32 columns or 16
@@ -354,13 +355,14 @@ static void run_task(void *context, int64_t index, void *memory) {
 static void bytes_task(void *context, int64_t index, void *unused) {
   const job *j = context;
   (void)unused;
-  make_bytes(&j->from, j->first + index, &j->x, index);
+  if (!j->call.made_x) make_bytes(&j->from, j->first + index, &j->x, index);
+  if (j->x.sum) make_sums(&j->x, index);
 }
 
-#define NAME_(isa) lpgemm_i_cpu_dot_##isa
-#define NAME(isa) NAME_(isa)
+#define NAME_(isa, part) lpgemm_i_cpu_dot_##isa##part
+#define NAME(isa, part) NAME_(isa, part)
 
-lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
+lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
   job j = {.row_scales = call->row_scales, .call = *call};
   const lpg_packed *packed = call->problem.weights;
   const int64_t m = call->problem.m;
@@ -372,18 +374,47 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   j.groups = describe_dot_groups(&j.from, &bytes, is_rounded && !is_byte);
   const int has_small = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK;
   j.unit = has_small && !j.groups.folds ? LPG_STEP_K : LPG_DOT_BLOCK;
-  j.x = shape_of_x(packed->desc.k, j.unit, is_rounded || is_byte ? 1 : 3);
+  j.x = shape_of_x(packed->desc.k, j.unit, lines_of(&call->problem));
   j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
   j.has_pattern = has_pattern(&packed->group) && has_pattern(&packed->super);
   if (j.has_pattern) j.pattern = find_pattern(packed, 0, LPG_DOT_K);
   j.x.less = j.groups.center - (int32_t)j.groups.near;
-  int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);
+  uint8_t *memory = lpgemm_i_pool_shared(call->pool);
+  const int64_t made = call->made_x ? 0 : dot_made_bytes(&j.x);
+  int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / (made + dot_sums_bytes(&j.x));
   if (most > MOST_ROWS) most = MOST_ROWS;
   for (; j.first < m; j.first += j.rows) {
     j.rows = m - j.first < most ? m - j.first : most;
-    place_x(&j.x, j.rows, lpgemm_i_pool_shared(call->pool));
+    if (call->made_x) {
+      place_made(&j.x, m, j.first, (void *)call->made_x); /* which is not written */
+    } else {
+      place_made(&j.x, j.rows, 0, memory);
+    }
+    place_sums(&j.x, j.rows, memory + j.rows * made);
     if (!call->skip_product) LPG_TRY(lpgemm_i_parallel(call->pool, j.rows, bytes_task, &j));
     LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, TASK_TILES), run_task, &j));
   }
   return LPGEMM_SUCCESS;
 }
+
+/* ---- X alone ---- */
+
+static int32_t variant(const lpg_problem *problem) { return lines_of(problem); }
+
+static dot_x shape_of_made(const lpg_problem *problem) {
+  return shape_of_x(problem->weights->desc.k, LPG_DOT_BLOCK, lines_of(problem));
+}
+
+static size_t made_bytes(const lpg_problem *problem) {
+  const dot_x x = shape_of_made(problem);
+  return (size_t)(problem->m * dot_made_bytes(&x));
+}
+
+static lpgemm_status_t make_x(const lpg_call *call, void *made) {
+  job j = {.call = *call, .x = shape_of_made(&call->problem)};
+  fill_tables(&j.call, &j.from);
+  place_made(&j.x, call->problem.m, 0, made);
+  return lpgemm_i_parallel(call->pool, call->problem.m, bytes_task, &j);
+}
+
+const lpg_x_form NAME(LPG_DOT, _form) = {.bytes = made_bytes, .variant = variant, .make = make_x};

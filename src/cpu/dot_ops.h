@@ -132,6 +132,9 @@ INLINE vuint look_up(const uint8_t table[16], vuint codes) {
   return (vuint)_mm256_shuffle_epi8(all, (__m256i)codes);
 }
 
+#elif defined(__ARM_FEATURE_DOTPROD)
+#include "dot_ops_neon.h"
+
 #else
 #define LPG_DOT_NO_CLASSES
 enum { LPG_DOT_ROWS = 1, LPG_DOT_LINES = 3, LPG_DOT_CENTERS = 0 };

@@ -21,27 +21,36 @@ typedef enum dot_sums { SUMS, SUMS_TIMES_ZERO, PAIRS_OF_SUMS } dot_sums;
  * finite, or beyond what fp32 scales well, and multiplied in fp64. */
 typedef enum dot_kept { KEPT_NONE, KEPT_SOME, KEPT_ALL } dot_kept;
 
-/* Where the bytes of some rows of X are, and what belongs to them. A line is a byte for every column: a row has one, or
- * three for its digits, the upper one first. */
+/* Where some rows of X are. A line is a byte for every column: a row has one, or three for its digits, the upper one
+ * first. What is made of X alone serves every matrix (lpg_x_form); sums are as the weights of the call want them. */
 typedef struct dot_x {
   int64_t columns, blocks, units, chunks; /* of a row, filled up to whole ones */
   int64_t stride; /* bytes from line to line, so that lines do not fall into the same sets of a cache */
   int lines;      /* of a row */
-  int8_t *bytes;  /* [rows][lines][stride], in the order of a panel */
-  float *step;    /* [rows][blocks]: what a byte of the last line counts */
-  int32_t *sum;   /* [rows][lines][units] of bytes: as 16 bits, or times the negative of the one zero */
-  float *all;     /* [rows][units] of X as bytes have it */
-  uint32_t *some; /* [rows][blocks]: bits of elements that are multiplied apart, in the order of bytes */
-  uint8_t *kept;  /* [rows][chunks] */
-  float loses;    /* what elements may lose of themselves */
+  /* of X alone: */
+  int8_t *bytes;   /* [rows][lines][stride], in the order of a panel */
+  float *step;     /* [rows][blocks]: what a byte of the last line counts */
+  int32_t *halves; /* [rows][lines][blocks]: sums of 16 bytes each, as two of 16 bits */
+  uint32_t *some;  /* [rows][blocks]: bits of elements that are multiplied apart, in the order of bytes */
+  uint8_t *kept;   /* [rows][chunks] */
+  float loses;     /* what elements may lose of themselves */
+  /* for the weights: */
+  int32_t *sum; /* [rows][lines][units] of bytes: as 16 bits, or times the negative of the one zero */
+  float *all;   /* [rows][units] of X as bytes have it */
   dot_sums sums;
   int32_t less; /* the negative of the one zero */
 } dot_x;
 
-/* Bytes of memory for a row of X; every part of it is a multiple of 64 for any number of rows that is one of 16. */
-static int64_t dot_row_bytes(const dot_x *x) {
-  return x->lines * (x->stride + 4 * x->units) + 8 * x->blocks + 4 * x->units + x->chunks;
+/* Lines of a row: of bytes as they lie or FAST rounds them, or digits. */
+static int lines_of(const lpg_problem *problem) {
+  return lpg_is_bytes(problem->x_type) || problem->level == LPGEMM_LEVEL_FAST ? 1 : 3;
 }
+
+/* Bytes of memory for a row: of what is made of X alone, in a multiple of 4, and of sums. */
+static int64_t dot_made_bytes(const dot_x *x) {
+  return lpg_round_up(x->lines * (x->stride + 4 * x->blocks) + 8 * x->blocks + x->chunks, 4);
+}
+static int64_t dot_sums_bytes(const dot_x *x) { return 4 * (x->lines + 1) * x->units; }
 
 static dot_x shape_of_x(int64_t k, int unit, int lines) {
   const int64_t columns = lpg_round_up(k, LPG_DOT_BLOCK);
@@ -54,13 +63,23 @@ static dot_x shape_of_x(int64_t k, int unit, int lines) {
                  .loses = fminf((float)k * 0x1p-25f, 0x1p-14f)}; /* a quarter of the bound of EXACT */
 }
 
-static void place_x(dot_x *x, int64_t rows, void *memory) {
-  x->bytes = memory;
-  x->step = (float *)(void *)(x->bytes + rows * x->lines * x->stride);
-  x->sum = (int32_t *)(void *)(x->step + rows * x->blocks);
+/* Row `first` of `rows` rows that are, or will be, at `memory`. */
+static void place_made(dot_x *x, int64_t rows, int64_t first, void *memory) {
+  int8_t *bytes = memory;
+  float *step = (float *)(void *)(bytes + rows * x->lines * x->stride);
+  int32_t *halves = (int32_t *)(void *)(step + rows * x->blocks);
+  uint32_t *some = (uint32_t *)(void *)(halves + rows * x->lines * x->blocks);
+  uint8_t *kept = (uint8_t *)(some + rows * x->blocks);
+  x->bytes = bytes + first * x->lines * x->stride;
+  x->step = step + first * x->blocks;
+  x->halves = halves + first * x->lines * x->blocks;
+  x->some = some + first * x->blocks;
+  x->kept = kept + first * x->chunks;
+}
+
+static void place_sums(dot_x *x, int64_t rows, void *memory) {
+  x->sum = memory;
   x->all = (float *)(void *)(x->sum + rows * x->lines * x->units);
-  x->some = (uint32_t *)(void *)(x->all + rows * x->units);
-  x->kept = (uint8_t *)(x->some + rows * x->blocks);
 }
 
 /* Column of a block whose byte is at a place of it. */
@@ -76,31 +95,52 @@ INLINE uint32_t largest_bits(const float *x) {
   return most;
 }
 
+/* A line's numbers of a block as bytes in the order of a panel, in which the halves of a step of 16 columns take turns
+ * (dot_column()), and the sums of its steps. */
+INLINE void put_line(const int32_t *numbers, int8_t *bytes, int32_t *halves) {
+  int8_t narrow[LPG_DOT_BLOCK];
+  int32_t sums[2] = {0, 0};
+  for (int i = 0; i < LPG_DOT_BLOCK; i++) narrow[i] = (int8_t)numbers[i];
+  for (int i = 0; i < LPG_STEP_K; i++) sums[0] += numbers[i];
+  for (int i = LPG_STEP_K; i < LPG_DOT_BLOCK; i++) sums[1] += numbers[i];
+  *halves = (sums[0] & 0xffff) | (int32_t)((uint32_t)sums[1] << 16);
+#pragma GCC unroll 2
+  for (int step = 0; step < LPG_DOT_BLOCK; step += LPG_STEP_K) {
+    for (int i = 0; i < LPG_STEP_K / 2; i++) {
+      bytes[step + 2 * i] = narrow[step + i];
+      bytes[step + 2 * i + 1] = narrow[step + LPG_STEP_K / 2 + i];
+    }
+  }
+}
+
 /* A block as bytes by a multiple of it that is made of integers, of magnitudes up to 127 after rounding. */
-static void round_bytes(const float *x, float inverse, int8_t *bytes) {
+static void round_bytes(const float *x, float inverse, int8_t *bytes, int32_t *halves) {
   static const float rounder = 0x1.8p23f; /* adding it leaves an integer */
-  int8_t rounded[LPG_DOT_BLOCK];
-  for (int i = 0; i < LPG_DOT_BLOCK; i++) rounded[i] = (int8_t)(int32_t)((x[i] * inverse + rounder) - rounder);
-  for (int i = 0; i < LPG_DOT_BLOCK; i++) bytes[i] = rounded[column_of_block(i)];
+  int32_t rounded[LPG_DOT_BLOCK];
+  for (int i = 0; i < LPG_DOT_BLOCK; i++) rounded[i] = (int32_t)((x[i] * inverse + rounder) - rounder);
+  put_line(rounded, bytes, halves);
 }
 
 /* A block as three digits whose largest magnitude has the bits `most`. Returns what the last digit counts: the least
  * power of two of which three signed bytes hold the largest magnitude. */
-static float round_digits(const float *x, uint32_t most, float loses, int8_t *bytes, int64_t stride, uint32_t *some) {
+static float round_digits(const dot_x *x, const float *values, uint32_t most, int8_t *bytes, int32_t *halves,
+                          uint32_t *some) {
   enum { MOST = 0x7f7f7f, BIAS = 0x808080 }; /* 127 in all digits; it makes them unsigned */
   const uint32_t exponent = (most >> 23) - 22u + (((most & 0x7fffffu) | 0x800000u) >= 2u * MOST + 1u);
   const float unit = lpg_bits_f32(exponent << 23), inverse = lpg_bits_f32((254u - exponent) << 23);
-  int32_t digits[LPG_DOT_BLOCK], lost[LPG_DOT_BLOCK];
+  int32_t digits[LPG_DOT_BLOCK], lost[LPG_DOT_BLOCK], any = 0;
   for (int i = 0; i < LPG_DOT_BLOCK; i++) {
-    const float nearest = rintf(x[i] * inverse);
-    lost[i] = fabsf(x[i] - nearest * unit) > loses * fabsf(x[i]);
+    const float nearest = rintf(values[i] * inverse);
+    lost[i] = fabsf(values[i] - nearest * unit) > x->loses * fabsf(values[i]);
     digits[i] = (lost[i] ? 0 : (int32_t)nearest) + BIAS;
   }
-  *some = 0;
-  for (int i = 0; i < LPG_DOT_BLOCK; i++) {
-    const int column = column_of_block(i);
-    for (int d = 0; d < 3; d++) bytes[d * stride + i] = (int8_t)((digits[column] >> (16 - 8 * d) & 255) - 128);
-    *some |= (uint32_t)lost[column] << i;
+  for (int i = 0; i < LPG_DOT_BLOCK; i++) any |= lost[i];
+  for (int i = 0; any && i < LPG_DOT_BLOCK; i++) *some |= (uint32_t)lost[column_of_block(i)] << i;
+#pragma GCC unroll 3
+  for (int d = 0; d < 3; d++) {
+    int32_t numbers[LPG_DOT_BLOCK];
+    for (int i = 0; i < LPG_DOT_BLOCK; i++) numbers[i] = (digits[i] >> (16 - 8 * d) & 255) - 128;
+    put_line(numbers, bytes + d * x->stride, halves + d * x->blocks);
   }
   return unit;
 }
@@ -108,6 +148,7 @@ static float round_digits(const float *x, uint32_t most, float loses, int8_t *by
 /* A block of row `to`; its 32 values. */
 static void make_block(const dot_x *x, int64_t to, int64_t block, const float *values, int is_byte) {
   int8_t *bytes = x->bytes + to * x->lines * x->stride + block * LPG_DOT_BLOCK;
+  int32_t *halves = x->halves + to * x->lines * x->blocks + block;
   float *step = x->step + to * x->blocks + block;
   uint32_t *some = x->some + to * x->blocks + block;
   uint8_t *kept = x->kept + to * x->chunks + block * LPG_DOT_BLOCK / LPG_DOT_K;
@@ -116,54 +157,53 @@ static void make_block(const dot_x *x, int64_t to, int64_t block, const float *v
   *some = 0;
   *step = 1.0f;
   if (is_byte) {
-    round_bytes(values, 1.0f, bytes);
+    round_bytes(values, 1.0f, bytes, halves);
   } else if (most == 0 || !(largest >= 0x1p-40f && largest <= 0x1p40f)) { /* NaN as well */
-    for (int line = 0; line < x->lines; line++) memset(bytes + line * x->stride, 0, LPG_DOT_BLOCK);
+    for (int line = 0; line < x->lines; line++) {
+      memset(bytes + line * x->stride, 0, LPG_DOT_BLOCK);
+      halves[line * x->blocks] = 0;
+    }
     if (most != 0) *kept = KEPT_ALL;
   } else if (x->lines == 1) {
     *step = largest * (1.0f / 127.0f);
-    round_bytes(values, 127.0f / largest, bytes);
+    round_bytes(values, 127.0f / largest, bytes, halves);
   } else {
-    *step = round_digits(values, most, x->loses, bytes, x->stride, some);
+    *step = round_digits(x, values, most, bytes, halves, some);
     if (*some && *kept == KEPT_NONE) *kept = KEPT_SOME;
   }
 }
 
-/* Sums of the bytes of row `to`, a unit at a time. */
-static void make_sums(const dot_x *x, int64_t to) {
-  const int64_t unit = x->columns / x->units;
-  for (int64_t i = 0; i < x->units; i++) {
-    int32_t of_row = 0;
-    for (int line = 0; line < x->lines; line++) {
-      const int8_t *bytes = x->bytes + (to * x->lines + line) * x->stride + i * unit;
-      int32_t half[2] = {0, 0};
-      for (int c = 0; c < LPG_STEP_K; c++) half[0] += bytes[c];
-      for (int c = LPG_STEP_K; c < unit; c++) half[1] += bytes[c];
-      const int32_t sum = half[0] + half[1];
-      x->sum[(to * x->lines + line) * x->units + i] = x->sums == SUMS ? sum & 0xffff
-                                                      : x->sums == PAIRS_OF_SUMS
-                                                          ? (half[0] & 0xffff) | (int32_t)((uint32_t)half[1] << 16)
-                                                          : sum * x->less;
-      of_row = of_row * 256 + sum;
+/* Row `from` of X, which is row `to` of those in memory, a chunk after the other. */
+static void make_bytes(const unpacker *u, int64_t from, const dot_x *x, int64_t to) {
+  const lpg_call *call = u->call;
+  const int is_byte = lpg_is_bytes(call->problem.x_type);
+  float values[LPG_DOT_K];
+  memset(x->kept + to * x->chunks, KEPT_NONE, (size_t)x->chunks);
+  for (int64_t first = 0; first < x->columns; first += LPG_DOT_K) {
+    const int64_t left = u->packed->desc.k - first, columns = left < LPG_DOT_K ? left : LPG_DOT_K;
+    if (columns < LPG_DOT_K) memset(values, 0, sizeof values);
+    to_floats(call->problem.x_type, call->x, from * call->ldx + first, columns, u->x_value, values);
+    for (int64_t i = 0; i < columns; i += LPG_DOT_BLOCK) {
+      make_block(x, to, (first + i) / LPG_DOT_BLOCK, values + i, is_byte);
     }
-    x->all[to * x->units + i] = (float)of_row * x->step[to * x->blocks + i * unit / LPG_DOT_BLOCK];
   }
 }
 
-/* Row `from` of X, which is row `to` of those in memory. */
-static void make_bytes(const unpacker *u, int64_t from, const dot_x *x, int64_t to) {
-  const lpg_call *call = u->call;
-  const int64_t k = u->packed->desc.k;
-  const int is_byte = lpg_is_bytes(call->problem.x_type);
-  memset(x->kept + to * x->chunks, KEPT_NONE, (size_t)x->chunks);
-  for (int64_t b = 0; b < x->blocks; b++) {
-    float values[LPG_DOT_BLOCK] = {0};
-    const int64_t first = b * LPG_DOT_BLOCK, left = k - first;
-    to_floats(call->problem.x_type, call->x, from * call->ldx + first, left < LPG_DOT_BLOCK ? left : LPG_DOT_BLOCK,
-              u->x_value, values);
-    make_block(x, to, b, values, is_byte);
+/* Sums of row `to`, a unit at a time: of a block, or of half of one. */
+static void make_sums(const dot_x *x, int64_t to) {
+  const int is_block = x->units == x->blocks;
+  for (int64_t i = 0; i < x->units; i++) {
+    const int64_t block = is_block ? i : i / 2;
+    int32_t of_row = 0;
+    for (int64_t line = to * x->lines; line < (to + 1) * x->lines; line++) {
+      const int32_t halves = x->halves[line * x->blocks + block];
+      const int32_t first = (int16_t)halves, second = halves >> 16;
+      const int32_t sum = is_block ? first + second : i % 2 ? second : first;
+      x->sum[line * x->units + i] = x->sums == SUMS ? sum & 0xffff : x->sums == PAIRS_OF_SUMS ? halves : sum * x->less;
+      of_row = of_row * 256 + sum;
+    }
+    x->all[to * x->units + i] = (float)of_row * x->step[to * x->blocks + block];
   }
-  make_sums(x, to);
 }
 
 #endif

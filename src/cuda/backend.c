@@ -331,13 +331,6 @@ static lpgemm_status_t prepare(void) {
   return lpgemm_i_cuda_load_gather_x();
 }
 
-static lpgemm_status_t lut_build(lpgemm_handle_t handle, int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type,
-                                 int64_t ldx, void *tables) {
-  (void)handle, (void)m, (void)k, (void)x, (void)x_type, (void)ldx, (void)tables;
-  LPG_CHECK(0, LPGEMM_NOT_SUPPORTED,
-            "tables are for the CPU backend; lookup kernels on CUDA make their own in each call");
-}
-
 const lpg_backend lpgemm_i_cuda_backend = {
     .open = open_device,
     .enter = enter,
@@ -364,5 +357,4 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .route = route,
     .gather_rows = gather_rows,
     .combine = combine,
-    .lut_build = lut_build,
 };

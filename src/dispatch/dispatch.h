@@ -53,8 +53,8 @@ enum { /* groups; ROW when one group covers the row */
 };
 enum {                            /* flags */
        LPG_K_BATCH_INVARIANT = 1, /* a row's bits never depend on M */
-       LPG_K_TABLES = 2,          /* reads lookup tables; where it needs workspace to make them it is chosen
-                                     automatically only when the call brings them */
+       LPG_K_TABLES = 2,          /* makes lookup tables; where it needs workspace for them it is not chosen
+                                     automatically */
        LPG_K_FAST = 4,            /* holds only the FAST level */
        LPG_K_FORCE_ONLY = 8,      /* never chosen automatically */
        LPG_K_OWN_ROWS = 16,       /* takes no scales and zeros that rows share (group_n) */
@@ -76,6 +76,7 @@ typedef struct lpg_kernel {
   int64_t m_max; /* 0 = any */
   const lpg_planner *planner;
   lpgemm_status_t (*launch)(const lpg_call *call);   /* by the plan of the call */
+  const lpg_x_form *x_form;                          /* what it makes of X first; NULL: nothing to share */
   lpgemm_status_t (*load)(const lpg_device *device); /* the kernel, on the current device; NULL: nothing to load */
 } lpg_kernel;
 

@@ -54,9 +54,6 @@ const char *lpgemm_i_refused(const lpg_kernel *kernel, const lpg_problem *p, con
   if (p->y_type == LPGEMM_I32 && !is_integer_problem(p)) {
     return "int32 output needs integer weights, integer activations, integer zeros and no scales";
   }
-  if (p->tables && !(k->flags & LPG_K_TABLES)) {
-    return "it does not read lookup tables; those are for integer weights of 1 to 4 bits, others need x";
-  }
   if (p->level == LPGEMM_LEVEL_EXACT && k->flags & LPG_K_FAST) return "it holds only the level FAST";
   /* A kernel for few rows would leave the others to a kernel with other bits. */
   if (p->batch_invariant && (!(k->flags & LPG_K_BATCH_INVARIANT) || k->m_max)) {
@@ -86,11 +83,10 @@ int lpgemm_i_has_workspace(const lpg_kernel *kernel, const lpg_problem *problem,
   return lpgemm_i_workspace_of(kernel, problem, device) <= problem->workspace;
 }
 
-/* A kernel that reads tables has to build them first; where it needs workspace for that, a plain call, which binds
- * none, must not meet it. */
+/* Where a kernel needs workspace for its tables, a plain call, which binds none, must not meet it. */
 static const char *only_when_forced(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
   if (kernel->flags & LPG_K_FORCE_ONLY) return "it is for tests";
-  const int builds = kernel->flags & LPG_K_TABLES && !problem->tables;
+  const int builds = kernel->flags & LPG_K_TABLES;
   return builds && lpgemm_i_workspace_of(kernel, problem, device) > 0 ? "it would build its tables in a workspace"
                                                                       : NULL;
 }

@@ -23,8 +23,8 @@ static void make_key(const lpg_problem *p, int threads, int64_t *key) {
   key[LPG_KEY_ZERO] = bit_index(lpg_zero_member(d));
   key[LPG_KEY_X] = p->x_type;
   key[LPG_KEY_Y] = p->y_type;
-  key[LPG_KEY_MODE] = (p->level == LPGEMM_LEVEL_FAST ? LPG_MODE_FAST : 0) |
-                      (p->batch_invariant ? LPG_MODE_INVARIANT : 0) | (p->tables ? LPG_MODE_TABLES : 0);
+  key[LPG_KEY_MODE] =
+      (p->level == LPGEMM_LEVEL_FAST ? LPG_MODE_FAST : 0) | (p->batch_invariant ? LPG_MODE_INVARIANT : 0);
   key[LPG_KEY_N] = d->n;
   key[LPG_KEY_K] = d->k;
   key[LPG_KEY_M] = p->batch_invariant ? 0 : p->m;

@@ -18,7 +18,7 @@ enum {                  /* columns of a key, in sorting order: threads, types an
        LPG_KEY_M, /* 0 with LPG_MODE_INVARIANT: one choice for every number of rows */
        LPG_KEY_COLUMNS
 };
-enum { LPG_MODE_FAST = 1, LPG_MODE_INVARIANT = 2, LPG_MODE_TABLES = 4 };
+enum { LPG_MODE_FAST = 1, LPG_MODE_INVARIANT = 2 };
 
 typedef struct lpg_entry {
   int64_t key[LPG_KEY_COLUMNS];

@@ -42,15 +42,7 @@ enum { FIRST = LPG_KEY_THREADS + 1, COLUMNS = LPG_KEY_COLUMNS - FIRST, MAX_THREA
 #define ZERO_WORD(name, word) word,
 static const char *const scale_words[] = {LPG_SCALE_KINDS(SCALE_WORD) NULL};
 static const char *const zero_words[] = {LPG_ZERO_KINDS(ZERO_WORD) NULL};
-static const char *const mode_words[] = {"exact",
-                                         "fast",
-                                         "exact,invariant",
-                                         "fast,invariant",
-                                         "exact,tables",
-                                         "fast,tables",
-                                         "exact,invariant,tables",
-                                         "fast,invariant,tables",
-                                         NULL};
+static const char *const mode_words[] = {"exact", "fast", "exact,invariant", "fast,invariant", NULL};
 
 /* A column holds one of the words, or a number of at most `most`, or else the name of a type. */
 static const struct {

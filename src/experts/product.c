@@ -4,8 +4,8 @@
 lpgemm_status_t lpgemm_i_open_product(lpgemm_handle_t handle, lpg_grouped *p, int is_gathered, int32_t top_k) {
   lpg_request *r = &p->r;
   const lpgemm_weights_t w = r->args.weights;
-  LPG_CHECK(!r->args.tables, LPGEMM_NOT_SUPPORTED,
-            "tables are given, but those are of X as it is; a product with experts needs x itself");
+  LPG_CHECK(!r->args.prepared_x, LPGEMM_NOT_SUPPORTED,
+            "prepared_x is given, but that is of X as it is; a product with experts needs x itself");
   LPG_TRY(lpgemm_i_make_problem(handle, r, &w->packed, w->content.scale_span));
   lpg_problem *problem = &r->call.problem;
   problem->experts = (int32_t)w->packed.experts;

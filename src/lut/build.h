@@ -116,8 +116,6 @@ static void build_part(int64_t k, const void *x, lpgemm_dtype_t type, int64_t ro
                        lpg_lut_block *b) {
   int64_t first = block * LPG_LUT_K, left = k - first;
   build_block(tolerance(k), type, x, row + first, (int)(left < LPG_LUT_K ? left : LPG_LUT_K), tables, b);
-  b->mark = LPG_LUT_MARK;
-  b->columns = (int32_t)k;
 }
 
 #endif

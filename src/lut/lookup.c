@@ -64,6 +64,7 @@ typedef struct lut_sums {
 #include "panel_base.h"
 #endif
 #include "group.h"
+#include "made.h"
 
 /* What makes a segment's products of what is found in the tables of a row of X, for every row tile alike: all of it
  * times the block's unit, a power of two. */
@@ -107,8 +108,7 @@ typedef struct job {
   groups groups;
   int64_t ahead;                 /* row tiles from a task to the one that the thread takes next, about */
   int64_t first, rows, blocks;   /* rows of X, and blocks of a row */
-  const lpg_lut_block *tables;   /* of these rows */
-  lpg_lut_block *to_build;       /* the same, while they are built; NULL: the call loaded them */
+  lpg_lut_block *tables;         /* of these rows */
   lut_bytes *bytes;              /* the same with 8 bits; NULL: those are not used */
   struct lut_products *products; /* the activations themselves; NULL: weights are looked up */
 } job;
@@ -173,13 +173,6 @@ static void find_segment(const job *j, const panel_step *panel, const lpg_lut_bl
 }
 
 #if defined(LPG_LUT_PRODUCTS)
-/* Whether weights are multiplied: segments must be whole tiles. */
-static int may_multiply(const job *j) {
-  const lpg_axis *group = &j->packed->group;
-  const int bits = j->type.bits;
-  return bits >= 2 && (group->count == 1 || group->k % product_columns(fields_of(bits)) == 0);
-}
-
 /* The codes of a block in the form of 4-bit ones. */
 static const uint8_t *codes_to_multiply(const job *j, const uint8_t *codes, scratch *s) {
   if (j->type.bits != 3) return codes;
@@ -375,10 +368,7 @@ static void build_task(void *context, int64_t index, void *unused) {
   const lpg_call *call = j->call;
   int64_t row = (j->first + index / j->blocks) * call->ldx;
   (void)unused;
-  if (j->to_build) {
-    build_part(j->packed->desc.k, call->x, call->problem.x_type, row, index % j->blocks, !j->products,
-               j->to_build + index);
-  }
+  build_part(j->packed->desc.k, call->x, call->problem.x_type, row, index % j->blocks, !j->products, j->tables + index);
 #if defined(LPG_LUT_PRODUCTS)
   if (j->products)
     split_block(fields_of(j->type.bits), j->digits < LPG_LUT_DIGITS, j->tables + index, j->products + index);
@@ -405,77 +395,59 @@ static void expect_products(job *j) {
 }
 #endif
 
-/* Finds room for what the call makes of X, and returns for how many rows at a time. Tables of bytes, and digits to
- * multiply by, are made where the handle's memory holds them for a row. */
-static int64_t find_room(job *j) {
-  const lpg_call *call = j->call;
-  const int64_t built = call->problem.tables ? 0 : (int64_t)sizeof(lpg_lut_block);
-  int64_t others = 0; /* bytes of a block; also if the call loaded its tables */
-  int is_multiplied = 0;
+/* Tables of row `first` of `rows` that are, or will be, at `memory`, and what is beside them. */
+static void place_x(job *j, others kind, int64_t rows, int64_t first, void *memory) {
+  lpg_lut_block *tables = memory;
+  void *after = tables + rows * j->blocks;
+  j->tables = tables + first * j->blocks;
+  if (kind == BYTES) j->bytes = (lut_bytes *)after + first * j->blocks;
 #if defined(LPG_LUT_PRODUCTS)
-  if (may_multiply(j)) {
-    others = sizeof(lut_products);
-  } else if (call->problem.level == LPGEMM_LEVEL_FAST) {
-    others = sizeof(lut_bytes);
-  }
-  if (j->blocks * ((int64_t)sizeof(lpg_lut_block) + others) > LPG_SHARED_BYTES) others = 0;
-  is_multiplied = others > 0 && may_multiply(j);
-  if (is_multiplied) expect_products(j);
+  if (kind == PRODUCTS) j->products = (lut_products *)after + first * j->blocks;
 #endif
-  if (j->blocks == 0 || built + others == 0) return MAX_ROWS;
-  int64_t rows = LPG_SHARED_BYTES / (j->blocks * (built + others));
-  if (rows == 0) rows = 1; /* in the workspace */
-  if (rows > MAX_ROWS) rows = MAX_ROWS;
-  uint8_t *memory = call->workspace ? call->workspace : lpgemm_i_pool_shared(call->pool);
-  if (built) j->to_build = (lpg_lut_block *)(void *)memory;
-  void *after = memory + rows * j->blocks * built;
-  if (is_multiplied) {
-    j->products = after;
-  } else if (others) {
-    j->bytes = after;
-  }
-  return rows;
 }
 
-/* Tables that the call loaded are those of this k and of all rows: others would be read as they are. */
-static lpgemm_status_t check_tables(const job *j) {
-  const lpg_lut_block *row = j->call->tables;
-  const long long rows = j->call->problem.m, k = j->packed->desc.k;
-  for (long long m = 0; row && m < rows && j->blocks > 0; m++, row += j->blocks) {
-    LPG_CHECK(row->mark == LPG_LUT_MARK, LPGEMM_INVALID_ARGUMENT,
-              "tables hold none of row %lld of X; lpgemm_lut_precompute() must have made those of all %lld rows", m,
-              rows);
-    LPG_CHECK(row->columns == k, LPGEMM_INVALID_ARGUMENT, "tables are those of k = %d, and the weights have k = %lld",
-              (int)row->columns, k);
-  }
-  return LPGEMM_SUCCESS;
-}
+#define NAME_(isa, part) lpgemm_i_lut_##isa##part
+#define NAME(isa, part) NAME_(isa, part)
 
-#define NAME_(start, isa) start##isa
-#define NAME(start, isa) NAME_(start, isa)
-
-lpgemm_status_t NAME(lpgemm_i_lut_, LPG_LUT)(const lpg_call *call) {
+lpgemm_status_t NAME(LPG_LUT, )(const lpg_call *call) {
   const lpg_problem *problem = &call->problem;
   job j = {.call = call, .packed = problem->weights};
+  int64_t bytes;
+  const others kind = others_of(problem, &bytes);
   read_weights(&j);
-  j.digits = problem->level == LPGEMM_LEVEL_FAST ? 2 : LPG_LUT_DIGITS;
+#if defined(LPG_LUT_PRODUCTS)
+  if (kind == PRODUCTS) expect_products(&j);
+#endif
+  j.digits = digits_at(problem->level);
   j.ahead = lpgemm_i_pool_threads(call->pool) * TASK_TILES;
   j.blocks = call->skip_product ? 0 : lpg_lut_blocks(problem->weights->desc.k);
-  LPG_TRY(check_tables(&j));
-  const int64_t most = find_room(&j);
+  int64_t most = MAX_ROWS;
+  if (j.blocks > 0 && !call->made_x) {
+    most = LPG_SHARED_BYTES / (j.blocks * ((int64_t)sizeof(lpg_lut_block) + bytes));
+    most = most == 0 ? 1 : most < MAX_ROWS ? most : MAX_ROWS; /* one: in the workspace */
+  }
   for (; j.first < problem->m; j.first += j.rows) {
     j.rows = problem->m - j.first < most ? problem->m - j.first : most;
-    j.tables = problem->tables ? (const lpg_lut_block *)call->tables + j.first * j.blocks : j.to_build;
-    if (j.to_build || j.bytes || j.products) LPG_TRY(lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j));
+    if (call->made_x) {
+      place_x(&j, kind, problem->m, j.first, (void *)call->made_x); /* which is not written */
+    } else {
+      place_x(&j, kind, j.rows, 0, call->workspace ? call->workspace : lpgemm_i_pool_shared(call->pool));
+      if (j.blocks > 0) LPG_TRY(lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j));
+    }
     LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->weights->row_tiles, TASK_TILES), run_task, &j));
   }
   return LPGEMM_SUCCESS;
 }
 
-void NAME(lpgemm_i_lut_build_, LPG_LUT)(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type, int64_t ldx,
-                                        void *tables) {
-  lpg_lut_block *block = tables;
-  for (int64_t row = 0; row < m; row++) {
-    for (int64_t i = 0; i < lpg_lut_blocks(k); i++) build_part(k, x, x_type, row * ldx, i, 1, block++);
-  }
+/* ---- X alone ---- */
+
+static lpgemm_status_t make_x(const lpg_call *call, void *made) {
+  int64_t bytes;
+  job j = {.call = call, .packed = call->problem.weights, .digits = digits_at(call->problem.level)};
+  j.type.bits = j.packed->bits;
+  j.blocks = lpg_lut_blocks(j.packed->desc.k);
+  place_x(&j, others_of(&call->problem, &bytes), call->problem.m, 0, made);
+  return lpgemm_i_parallel(call->pool, call->problem.m * j.blocks, build_task, &j);
 }
+
+const lpg_x_form NAME(LPG_LUT, _form) = {.variant = variant, .bytes = made_bytes, .make = make_x};

@@ -23,8 +23,7 @@ enum {
   LPG_LUT_ENTRIES = 16,
   LPG_LUT_DIGITS = 4,
   LPG_LUT_BITS = 28, /* |q| <= 2^28, so that four of them and the bias stay within 32 bits */
-  LPG_LUT_ALIGN = 64,
-  LPG_LUT_MARK = 0x7ab1e5
+  LPG_LUT_ALIGN = 64
 };
 
 /* Bias of the entries of lane t. 2^31 makes them positive; 2^15 rounds those of which only the upper two digits are
@@ -38,15 +37,13 @@ LPG_FN double lpg_lut_step_bias(int digits) {
 }
 
 typedef struct lpg_lut_block {
-  uint8_t digit[LPG_LUT_STEPS][LPG_LUT_DIGITS][LPG_LUT_LANES][LPG_LUT_ENTRIES];
+  _Alignas(LPG_LUT_ALIGN) uint8_t digit[LPG_LUT_STEPS][LPG_LUT_DIGITS][LPG_LUT_LANES][LPG_LUT_ENTRIES];
   float x[LPG_LUT_K];
   double before[LPG_LUT_STEPS + 1]; /* sum of the q of all steps before this one */
   uint32_t kept[LPG_LUT_K / 32];    /* bit c % 32 of kept[c / 32]: q is 0, x of column c is to be multiplied */
   double unit;
   int32_t first;    /* the digits below this one are those of the bias in every entry */
   int32_t any_kept; /* 1 if `kept` has a bit */
-  int32_t mark;     /* LPG_LUT_MARK: somebody made it */
-  int32_t columns;  /* k */
 } lpg_lut_block;
 _Static_assert(sizeof(lpg_lut_block) % LPG_LUT_ALIGN == 0, "blocks are whole cache lines");
 
@@ -57,21 +54,12 @@ LPG_FN int lpg_lut_bit(int column) { return column / 8 % 2 + 2 * (column % 2); }
 
 LPG_FN int64_t lpg_lut_blocks(int64_t k) { return lpg_ceil_div(k, LPG_LUT_K); }
 
-/* Bytes of the tables; SIZE_MAX if size_t cannot hold them. */
-static inline size_t lpg_lut_bytes(int64_t m, int64_t k) {
-  size_t rows = (size_t)m, row = (size_t)lpg_lut_blocks(k) * sizeof(lpg_lut_block);
-  return row > 0 && rows > SIZE_MAX / row ? SIZE_MAX : rows * row;
-}
-
-/* The kernels for integer weights of 1 to 4 bits, lookup.c compiled for several instruction sets, and what builds
- * tables of x[m][ldx] for all of them. */
-typedef void lpg_lut_build(int64_t m, int64_t k, const void *x, lpgemm_dtype_t x_type, int64_t ldx, void *tables);
-lpg_lut_build lpgemm_i_lut_build_base, lpgemm_i_lut_build_avx2, lpgemm_i_lut_build_vbmi, lpgemm_i_lut_build_neon;
+/* The kernels for integer weights of 1 to 4 bits, lookup.c compiled for several instruction sets, and what they make of
+ * X. */
 lpgemm_status_t lpgemm_i_lut_base(const lpg_call *call);
 lpgemm_status_t lpgemm_i_lut_avx2(const lpg_call *call);
 lpgemm_status_t lpgemm_i_lut_vbmi(const lpg_call *call);
 lpgemm_status_t lpgemm_i_lut_neon(const lpg_call *call);
-
-/* Nothing but for rows of X so long that the memory of the handle does not hold the tables of one. */
+extern const lpg_x_form lpgemm_i_lut_base_form, lpgemm_i_lut_avx2_form, lpgemm_i_lut_vbmi_form, lpgemm_i_lut_neon_form;
 
 #endif

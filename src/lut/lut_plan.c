@@ -5,9 +5,9 @@
 
 /* For the tables of a row where the pool has no room for them. */
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
-  size_t row = lpg_lut_bytes(1, problem->weights->desc.k);
+  const size_t row = (size_t)lpg_lut_blocks(problem->weights->desc.k) * sizeof(lpg_lut_block);
   (void)self, (void)device;
-  return problem->tables || problem->m == 0 || row <= LPG_SHARED_BYTES ? 0 : row;
+  return problem->m == 0 || row <= LPG_SHARED_BYTES ? 0 : row;
 }
 
 /* Groups: as cpu_plan.c has it of 2026-11-25, AVX2, u4 and u2 in groups of 32 and 16, of one level and of two. */

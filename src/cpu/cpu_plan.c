@@ -17,8 +17,9 @@ static double products_of(const lpg_cpu_cost *cost, const lpg_problem *problem) 
   const int is_byte = lpg_is_bytes(problem->x_type), is_rounded = !is_byte && problem->level == LPGEMM_LEVEL_FAST;
   double products = !is_byte && !is_rounded && cost->digits > 0 ? cost->digits : cost->multiply;
   lpg_dot_bytes values;
-  if (cost->bytes > 0 && !is_rounded && lpg_find_bytes(&problem->weights->desc, &values) && values.bits == 8) {
-    products *= cost->bytes;
+  if (cost->bytes > 0 && lpg_find_bytes(&problem->weights->desc, problem->level == LPGEMM_LEVEL_FAST, &values)) {
+    products /= (double)values.digits;
+    if (values.bits == 8 && !is_rounded) products *= cost->bytes;
   }
   return group->count > 1 && (double)group->k < cost->narrow_k ? cost->narrow : products;
 }

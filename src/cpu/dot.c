@@ -14,14 +14,14 @@
 
 #include "cpu.h"
 #include "dot_groups.h"
+#include "dot_row.h"
 #include "epilogue_rows.h"
 
 enum {
   MOST_ROWS = 256, /* of X at a time */
   TASK_TILES = 4,
   FEW_LINES = 16, /* of X: so few are read again for every tile */
-  MOST_UNITS = LPG_DOT_K / LPG_STEP_K,
-  AHEAD = 8192 /* bytes of codes that are asked for before their time */
+  MOST_UNITS = LPG_DOT_K / LPG_STEP_K
 };
 
 typedef struct scratch {
@@ -35,6 +35,7 @@ typedef struct scratch {
   double kept[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
   double row[LPG_DOT_K];
   float x[LPG_DOT_K];
+  dot_row lanes;
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
 
@@ -47,6 +48,8 @@ typedef struct job {
   dot_pattern pattern; /* of whole chunks; without has_pattern each has its own */
   int has_pattern;
   int unit;            /* columns */
+  int is_row;          /* X is a row, and meets codes as they lie */
+  dot_strips strips;   /* of whole chunks */
   int64_t first, rows; /* of X, that are in bytes */
 } job;
 
@@ -76,6 +79,23 @@ INLINE vfloat sum_of_lines(int lines, vint found[][LPG_DOT_PARTS], int part) {
   return __builtin_convertvector(found[0][part], vfloat) * 65536.0f + __builtin_convertvector(lower, vfloat);
 }
 
+/* total += what the zeros of unit u leave, by the sums of a row of X. */
+INLINE void add_rest(const job *j, const operands *o, int row, int u, float step, vfloat total[LPG_DOT_PARTS]) {
+  const dot_group *g = o->group[u];
+  if (j->x.sums == PAIRS_OF_SUMS) {
+    const vint sums = (vint){0} + o->sum[row * j->x.units + u];
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) {
+      const vint minima = multiply_16(sums, load_bytes((const uint8_t *)(g->less + p * V)));
+      total[p] += __builtin_convertvector(minima, vfloat) * (load(g->rest + p * V) * step);
+    }
+    return;
+  }
+  const float all = o->all[row * j->x.units + u];
+#pragma GCC unroll 4
+  for (int p = 0; p < LPG_DOT_PARTS; p++) total[p] += load(g->rest + p * V) * all;
+}
+
 /* sums[row] += X[row] . w, over the units of a chunk. */
 INLINE void multiply_rows(int bits, int lines, int quads, int rows, const job *j, const operands *o,
                           float (*sums)[LPG_TILE_ROWS]) {
@@ -103,18 +123,7 @@ INLINE void multiply_rows(int bits, int lines, int quads, int rows, const job *j
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
         total[r][p] += sum_of_lines(lines, found + r * lines, p) * (load(g->scale + p * V) * step);
       }
-      if (o->has_rest && j->x.sums == PAIRS_OF_SUMS) {
-        const vint sums = (vint){0} + o->sum[r * j->x.units + u];
-#pragma GCC unroll 4
-        for (int p = 0; p < LPG_DOT_PARTS; p++) {
-          const vint minima = multiply_16(sums, load_bytes((const uint8_t *)(g->less + p * V)));
-          total[r][p] += __builtin_convertvector(minima, vfloat) * (load(g->rest + p * V) * step);
-        }
-      } else if (o->has_rest) {
-        const float all = o->all[r * j->x.units + u];
-#pragma GCC unroll 4
-        for (int p = 0; p < LPG_DOT_PARTS; p++) total[r][p] += load(g->rest + p * V) * all;
-      }
+      if (o->has_rest) add_rest(j, o, r, u, step, total[r]);
     }
   }
 #pragma GCC unroll 8
@@ -266,53 +275,113 @@ static void load_folded_groups(const job *j, const dot_pattern *p, int64_t row_t
   }
 }
 
-/* Bytes and groups of a chunk of a tile; 0: fp32 may not hold the groups. */
-static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
-  const lpg_packed *packed = j->from.packed;
-  const int bits = packed->bits, tile_k = lpg_tile_k(bits), folds = j->groups.folds;
-  const int has_pattern = j->has_pattern && units * j->unit == LPG_DOT_K;
+/* Groups of a chunk of a tile, in either way; 0: fp32 may not hold them. */
+static int load_chunk_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
   dot_pattern own;
-  if (!has_pattern) own = find_pattern(packed, k, units * j->unit);
+  const int has_pattern = j->has_pattern && units * j->unit == LPG_DOT_K;
+  if (!has_pattern) own = find_pattern(j->from.packed, k, units * j->unit);
   const dot_pattern *pattern = has_pattern ? &j->pattern : &own;
-  if (folds) {
-    load_folded_groups(j, pattern, row_tile, k, units, s);
-  } else if (!load_groups(j, pattern, row_tile, k, units, s)) {
-    return 0;
-  }
-  for (int i = 0; i < units * j->unit; i += tile_k) {
-    const uint8_t *tile =
-        j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
-    const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table : NULL,
-                               folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0] + i / LPG_STEP_K : NULL};
-    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + AHEAD + line, 0, 3);
-    make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
-  }
+  if (!j->groups.folds) return load_groups(j, pattern, row_tile, k, units, s);
+  load_folded_groups(j, pattern, row_tile, k, units, s);
   return 1;
 }
 
-static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
-  const int64_t k = chunk * LPG_DOT_K, left = j->x.columns - k;
-  const int units = (int)((left < LPG_DOT_K ? left : LPG_DOT_K) / j->unit);
-  const int fits = load_chunk(j, row_tile, k, units, s);
-  operands o = {.panel = s->panel, .group = s->of_unit, .units = units, .has_rest = j->groups.has_rest};
-  for (int64_t m = 0; m < j->rows; m++) {
-    if (!fits || j->x.kept[m * j->x.chunks + chunk] == KEPT_ALL) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
+/* Codes of a tile of the packed form, from column k on. */
+static const uint8_t *codes_at(const job *j, int64_t row_tile, int64_t k) {
+  const lpg_packed *packed = j->from.packed;
+  return j->call.section[LPG_SECTION_CODES] +
+         lpg_tile_offset(packed->bits, packed->k_tiles, row_tile, k / lpg_tile_k(packed->bits));
+}
+
+/* digit: of weights that have several. */
+static void load_panel(const job *j, int64_t row_tile, int64_t k, int columns, int digit, scratch *s) {
+  const int bits = j->from.packed->bits;
+  for (int i = 0; i < columns; i += lpg_tile_k(bits)) {
+    const uint8_t *tile = codes_at(j, row_tile, k + i);
+    const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table[digit] : NULL,
+                               j->groups.folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0] + i / LPG_STEP_K : NULL};
+    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + LPG_DOT_AHEAD + line, 0, 3);
+    make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
   }
-  for (int64_t m = 0; fits && m < j->rows;) {
-    int rows = 0; /* without those */
+}
+
+/* From the scales of a digit to those of the next one. */
+static void lower_scales(int units, scratch *s) {
+  for (int u = 0; u < units; u++) {
+    if (u > 0 && s->of_unit[u] == s->of_unit[u - 1]) continue;
+    float *scale = s->group[s->of_unit[u] - s->group].scale;
+    for (int slot = 0; slot < LPG_TILE_ROWS; slot++) scale[slot] *= 0x1p-8f;
+  }
+}
+
+static int units_of_chunk(const job *j, int64_t chunk) {
+  const int64_t left = j->x.columns - chunk * LPG_DOT_K;
+  return (int)((left < LPG_DOT_K ? left : LPG_DOT_K) / j->unit);
+}
+
+static int takes_row(const job *j) {
+  if (j->call.problem.m != 1 || j->x.lines != 1 || j->call.problem.batch_invariant) return 0;
+  return has_row_loop(j->from.packed->bits, &j->groups.bytes, j->groups.folds);
+}
+
+/* The row of X by a chunk of a tile. */
+static void multiply_row_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
+  const int64_t k = chunk * LPG_DOT_K;
+  const int units = units_of_chunk(j, chunk), bits = j->from.packed->bits;
+  if (j->x.kept[chunk] == KEPT_ALL || !load_chunk_groups(j, row_tile, k, units, s)) {
+    multiply_fp64(j, 0, row_tile, k, s->kept[tile][0], s);
+    return;
+  }
+  const float *step = j->x.step + k / LPG_DOT_BLOCK;
+  dot_strips own;
+  if (units * j->unit != LPG_DOT_K) own = find_strips(bits, j->unit, units * j->unit / LPG_STEP_K);
+  const dot_strips *of = units * j->unit == LPG_DOT_K ? &j->strips : &own;
+  fill_row_x(of, j->x.bytes + k, &s->lanes);
+  fill_row_start(of, &j->x, &s->lanes);
+  fill_row_groups(of, &j->x, s->of_unit, step, j->groups.bytes.digits, &s->lanes);
+  if (j->groups.folds) fill_row_folds(of, (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0], &s->lanes);
+  multiply_row(bits, &j->groups.bytes, of, j->groups.folds, j->x.sums == SUMS, codes_at(j, row_tile, k), &s->lanes);
+  if (!j->groups.has_rest) return;
+  const operands o = {.group = s->of_unit, .sum = j->x.sum + k / j->unit, .all = j->x.all + k / j->unit};
+  vfloat total[LPG_DOT_PARTS];
+  memcpy(total, s->sums[tile][0], sizeof total);
+  for (int u = 0; u < units; u++) add_rest(j, &o, 0, u, step[u * j->unit / LPG_DOT_BLOCK], total);
+  memcpy(s->sums[tile][0], total, sizeof total);
+}
+
+/* All rows of X by a panel. */
+static void multiply_panel(const job *j, int64_t k, operands *o, float (*sums)[LPG_TILE_ROWS]) {
+  const int64_t chunk = k / LPG_DOT_K;
+  for (int64_t m = 0; m < j->rows;) {
+    int rows = 0; /* without those that are multiplied in fp64 */
     while (m + rows < j->rows && rows < LPG_DOT_ROWS && j->x.kept[(m + rows) * j->x.chunks + chunk] != KEPT_ALL) rows++;
     if (rows == 0) {
       m++;
       continue;
     }
-    o.x = j->x.bytes + m * j->x.lines * j->x.stride + k;
-    o.step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
-    o.sum = j->x.sum + m * j->x.lines * j->x.units + k / j->unit;
-    o.all = j->x.all + m * j->x.units + k / j->unit;
-    rows = multiply(j->groups.bytes.bits, j->unit / 4, rows, j, &o, &s->sums[tile][m]);
+    o->x = j->x.bytes + m * j->x.lines * j->x.stride + k;
+    o->step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
+    o->sum = j->x.sum + m * j->x.lines * j->x.units + k / j->unit;
+    o->all = j->x.all + m * j->x.units + k / j->unit;
+    rows = multiply(j->groups.bytes.bits, j->unit / 4, rows, j, o, &sums[m]);
     for (; rows > 0; rows--, m++) {
-      if (j->x.kept[m * j->x.chunks + chunk] == KEPT_SOME) multiply_apart(j, m, k, &o, s->sums[tile][m]);
+      if (j->x.kept[m * j->x.chunks + chunk] == KEPT_SOME) multiply_apart(j, m, k, o, sums[m]);
     }
+  }
+}
+
+static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
+  const int64_t k = chunk * LPG_DOT_K;
+  const int units = units_of_chunk(j, chunk);
+  const int fits = load_chunk_groups(j, row_tile, k, units, s);
+  operands o = {.panel = s->panel, .group = s->of_unit, .units = units, .has_rest = j->groups.has_rest};
+  for (int64_t m = 0; m < j->rows; m++) {
+    if (!fits || j->x.kept[m * j->x.chunks + chunk] == KEPT_ALL) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
+  }
+  for (int digit = 0; fits && digit < j->groups.bytes.digits; digit++) {
+    if (digit > 0) lower_scales(units, s);
+    load_panel(j, row_tile, k, units * j->unit, digit, s);
+    multiply_panel(j, k, &o, s->sums[tile]);
   }
 }
 
@@ -342,7 +411,13 @@ static void run_task(void *context, int64_t index, void *memory) {
     memset(s->sums[cleared], 0, (size_t)j->rows * sizeof s->sums[0][0]);
     memset(s->kept[cleared], 0, (size_t)j->rows * sizeof s->kept[0][0]);
   } while (++cleared < tiles);
-  for (int64_t i = 0; i < tiles * chunks; i++) { /* of few rows W is read as it lies, of many X stays in the cache */
+  for (int i = 0; j->is_row && i < tiles; i++) {
+    memset(s->lanes.sums, 0, sizeof s->lanes.sums);
+    for (int64_t chunk = 0; chunk < chunks; chunk++) multiply_row_chunk(j, first + i, chunk, i, s);
+    add_row_sums(&s->lanes, s->sums[i][0]);
+  }
+  for (int64_t i = 0; !j->is_row && i < tiles * chunks; i++) {
+    /* of few rows W is read as it lies, of many X stays in the cache */
     const int tile = (int)(j->rows * j->x.lines <= FEW_LINES ? i / chunks : i % tiles);
     multiply_chunk(j, first + tile, j->rows * j->x.lines <= FEW_LINES ? i % chunks : i / tiles, tile, s);
   }
@@ -364,11 +439,11 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   job j = {.row_scales = call->row_scales, .call = *call};
   const lpg_packed *packed = call->problem.weights;
   const int64_t m = call->problem.m;
+  const int is_byte = lpg_is_bytes(call->problem.x_type), is_rounded = call->problem.level == LPGEMM_LEVEL_FAST;
   lpg_dot_bytes bytes;
-  if (m == 0 || packed->desc.n == 0 || !lpg_find_bytes(&packed->desc, &bytes)) return LPGEMM_SUCCESS;
+  if (m == 0 || packed->desc.n == 0 || !lpg_find_bytes(&packed->desc, is_rounded, &bytes)) return LPGEMM_SUCCESS;
   j.call.row_scales = NULL;
   fill_tables(&j.call, &j.from);
-  const int is_byte = lpg_is_bytes(call->problem.x_type), is_rounded = call->problem.level == LPGEMM_LEVEL_FAST;
   j.groups = describe_dot_groups(&j.from, &bytes, is_rounded && !is_byte);
   const int has_small = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK;
   j.unit = has_small && !j.groups.folds ? LPG_STEP_K : LPG_DOT_BLOCK;
@@ -377,6 +452,8 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   j.has_pattern = has_pattern(&packed->group) && has_pattern(&packed->super);
   if (j.has_pattern) j.pattern = find_pattern(packed, 0, LPG_DOT_K);
   j.x.less = j.groups.center - (int32_t)j.groups.near;
+  j.is_row = takes_row(&j);
+  j.strips = find_strips(packed->bits, j.unit, LPG_DOT_K / LPG_STEP_K);
   int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);
   if (most > MOST_ROWS) most = MOST_ROWS;
   for (; j.first < m; j.first += j.rows) {

@@ -35,7 +35,7 @@ typedef struct scratch {
   double kept[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
   double row[LPG_DOT_K];
   float x[LPG_DOT_K];
-  dot_row lanes;
+  dot_row met;
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
 
@@ -47,9 +47,9 @@ typedef struct job {
   dot_x x;
   dot_pattern pattern; /* of whole chunks; without has_pattern each has its own */
   int has_pattern;
-  int unit;            /* columns */
-  int is_row;          /* X is a row, and meets codes as they lie */
-  dot_strips strips;   /* of whole chunks */
+  int unit;         /* columns */
+  dot_lanes *lanes; /* of whole chunks: X is a row that meets codes as they lie; or NULL */
+  dot_strips strips;
   int64_t first, rows; /* of X, that are in bytes */
 } job;
 
@@ -286,11 +286,11 @@ static int load_chunk_groups(const job *j, int64_t row_tile, int64_t k, int unit
   return 1;
 }
 
-/* Codes of a tile of the packed form, from column k on. */
+/* Codes of a row tile from a column on, one that a tile begins with: 16 codes are two bytes for each bit. */
 static const uint8_t *codes_at(const job *j, int64_t row_tile, int64_t k) {
   const lpg_packed *packed = j->from.packed;
-  return j->call.section[LPG_SECTION_CODES] +
-         lpg_tile_offset(packed->bits, packed->k_tiles, row_tile, k / lpg_tile_k(packed->bits));
+  return j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(packed->bits, packed->k_tiles, row_tile, 0) +
+         k * 2 * packed->bits;
 }
 
 /* digit: of weights that have several. */
@@ -316,31 +316,39 @@ static void lower_scales(int units, scratch *s) {
 
 static int units_of_chunk(const job *j, int64_t chunk) {
   const int64_t left = j->x.columns - chunk * LPG_DOT_K;
-  return (int)((left < LPG_DOT_K ? left : LPG_DOT_K) / j->unit);
+  return (int)(left < LPG_DOT_K ? left : LPG_DOT_K) / LPG_STEP_K >> (j->unit != LPG_STEP_K);
 }
 
 static int takes_row(const job *j) {
-  if (j->call.problem.m != 1 || j->x.lines != 1 || j->call.problem.batch_invariant) return 0;
+  const int64_t bytes = dot_row_bytes(&j->x) + 64 + j->x.columns / LPG_DOT_K * (int64_t)sizeof(dot_lanes);
+  if (j->call.problem.m != 1 || j->x.lines != 1 || j->call.problem.batch_invariant || bytes > LPG_SHARED_BYTES)
+    return 0;
   return has_row_loop(j->from.packed->bits, &j->groups.bytes, j->groups.folds);
 }
 
-/* The row of X by a chunk of a tile. */
+/* Behind the bytes of X; the memory has room for both. */
+static void make_lanes(job *j, void *memory) {
+  j->lanes = memory;
+  j->strips = find_strips(j->from.packed->bits, j->unit);
+  for (int64_t chunk = 0; chunk < j->x.columns / LPG_DOT_K; chunk++) {
+    fill_lanes(&j->strips, j->x.bytes + chunk * LPG_DOT_K, &j->lanes[chunk]);
+    fill_starts(&j->strips, &j->x, &j->lanes[chunk]);
+  }
+}
+
+/* The row of X by a whole chunk of a tile. */
 static void multiply_row_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
   const int64_t k = chunk * LPG_DOT_K;
-  const int units = units_of_chunk(j, chunk), bits = j->from.packed->bits;
+  const int units = LPG_DOT_K / LPG_STEP_K >> (j->unit != LPG_STEP_K);
   if (j->x.kept[chunk] == KEPT_ALL || !load_chunk_groups(j, row_tile, k, units, s)) {
     multiply_fp64(j, 0, row_tile, k, s->kept[tile][0], s);
     return;
   }
   const float *step = j->x.step + k / LPG_DOT_BLOCK;
-  dot_strips own;
-  if (units * j->unit != LPG_DOT_K) own = find_strips(bits, j->unit, units * j->unit / LPG_STEP_K);
-  const dot_strips *of = units * j->unit == LPG_DOT_K ? &j->strips : &own;
-  fill_row_x(of, j->x.bytes + k, &s->lanes);
-  fill_row_start(of, &j->x, &s->lanes);
-  fill_row_groups(of, &j->x, s->of_unit, step, j->groups.bytes.digits, &s->lanes);
-  if (j->groups.folds) fill_row_folds(of, (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0], &s->lanes);
-  multiply_row(bits, &j->groups.bytes, of, j->groups.folds, j->x.sums == SUMS, codes_at(j, row_tile, k), &s->lanes);
+  fill_row_groups(&j->strips, &j->x, s->of_unit, step, j->groups.bytes.digits, &s->met);
+  if (j->groups.folds) fill_row_folds(&j->strips, (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0], &s->met);
+  multiply_row(j->from.packed->bits, &j->groups.bytes, &j->strips, j->groups.folds, j->x.sums == SUMS,
+               codes_at(j, row_tile, k), &j->lanes[chunk], &s->met);
   if (!j->groups.has_rest) return;
   const operands o = {.group = s->of_unit, .sum = j->x.sum + k / j->unit, .all = j->x.all + k / j->unit};
   vfloat total[LPG_DOT_PARTS];
@@ -411,15 +419,16 @@ static void run_task(void *context, int64_t index, void *memory) {
     memset(s->sums[cleared], 0, (size_t)j->rows * sizeof s->sums[0][0]);
     memset(s->kept[cleared], 0, (size_t)j->rows * sizeof s->kept[0][0]);
   } while (++cleared < tiles);
-  for (int i = 0; j->is_row && i < tiles; i++) {
-    memset(s->lanes.sums, 0, sizeof s->lanes.sums);
-    for (int64_t chunk = 0; chunk < chunks; chunk++) multiply_row_chunk(j, first + i, chunk, i, s);
-    add_row_sums(&s->lanes, s->sums[i][0]);
+  const int64_t whole = j->lanes && chunks > 0 ? j->x.columns / LPG_DOT_K : 0, left_chunks = chunks - whole;
+  for (int i = 0; i < tiles && whole > 0; i++) {
+    memset(s->met.sums, 0, sizeof s->met.sums);
+    for (int64_t chunk = 0; chunk < whole; chunk++) multiply_row_chunk(j, first + i, chunk, i, s);
+    add_row_sums(&s->met, s->sums[i][0]);
   }
-  for (int64_t i = 0; !j->is_row && i < tiles * chunks; i++) {
-    /* of few rows W is read as it lies, of many X stays in the cache */
-    const int tile = (int)(j->rows * j->x.lines <= FEW_LINES ? i / chunks : i % tiles);
-    multiply_chunk(j, first + tile, j->rows * j->x.lines <= FEW_LINES ? i % chunks : i / tiles, tile, s);
+  const int is_few = j->rows * j->x.lines <= FEW_LINES; /* then W is read as it lies; of many X stays in the cache */
+  for (int64_t i = 0; i < tiles * left_chunks; i++) {
+    const int tile = (int)(is_few ? i / left_chunks : i % tiles);
+    multiply_chunk(j, first + tile, whole + (is_few ? i % left_chunks : i / tiles), tile, s);
   }
   for (int i = 0; i < tiles; i++) finish_tile(j, first + i, i, s);
 }
@@ -452,14 +461,15 @@ lpgemm_status_t NAME(LPG_DOT)(const lpg_call *call) {
   j.has_pattern = has_pattern(&packed->group) && has_pattern(&packed->super);
   if (j.has_pattern) j.pattern = find_pattern(packed, 0, LPG_DOT_K);
   j.x.less = j.groups.center - (int32_t)j.groups.near;
-  j.is_row = takes_row(&j);
-  j.strips = find_strips(packed->bits, j.unit, LPG_DOT_K / LPG_STEP_K);
   int64_t most = j.x.columns == 0 ? MOST_ROWS : LPG_SHARED_BYTES / dot_row_bytes(&j.x);
   if (most > MOST_ROWS) most = MOST_ROWS;
   for (; j.first < m; j.first += j.rows) {
     j.rows = m - j.first < most ? m - j.first : most;
     place_x(&j.x, j.rows, lpgemm_i_pool_shared(call->pool));
     if (!call->skip_product) LPG_TRY(lpgemm_i_parallel(call->pool, j.rows, bytes_task, &j));
+    if (!call->skip_product && takes_row(&j)) {
+      make_lanes(&j, (char *)lpgemm_i_pool_shared(call->pool) + lpg_round_up(dot_row_bytes(&j.x), 64));
+    }
     LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, TASK_TILES), run_task, &j));
   }
   return LPGEMM_SUCCESS;

@@ -21,14 +21,18 @@ enum {
   LPG_DOT_AHEAD = 8192                /* bytes of codes that are asked for before their time */
 };
 
-/* What meets a chunk of a tile. A span is one or two fields of a strip, whose sums are scaled together. */
-typedef struct dot_row {
+/* The row of X in a chunk. A span is one or two fields of a strip, whose sums are scaled together. */
+typedef struct dot_lanes {
   _Alignas(64) int8_t x[LPG_DOT_VECTORS][4 * LPG_TILE_ROWS]; /* of each field [t][w][2][4] */
   uint32_t start[LPG_DOT_VECTORS][LPG_TILE_ROWS];            /* of each span: what its sums begin with */
-  uint32_t less[LPG_DOT_VECTORS][2 * LPG_TILE_ROWS];  /* of each span [g][w][2]: zeros, by which that is multiplied */
-  uint32_t scale[LPG_DOT_VECTORS][2 * LPG_TILE_ROWS]; /* of each span, as fp32, with that of X */
-  uint32_t folds[LPG_DOT_VECTORS][2 * LPG_TILE_ROWS]; /* of each field */
-  float sums[LPG_DOT_EIGHTS][LPG_TILE_ROWS];          /* of all chunks */
+} dot_lanes;
+
+/* What a tile has for it. */
+typedef struct dot_row {
+  _Alignas(64) uint32_t less[LPG_DOT_VECTORS][2 * LPG_TILE_ROWS]; /* of each span [g][w][2]: zeros, times the start */
+  uint32_t scale[LPG_DOT_VECTORS][2 * LPG_TILE_ROWS];             /* of each span, as fp32, with that of X */
+  uint32_t folds[LPG_DOT_VECTORS][2 * LPG_TILE_ROWS];             /* of each field */
+  float sums[LPG_DOT_EIGHTS][LPG_TILE_ROWS];                      /* of all chunks */
 } dot_row;
 
 /* Fields of a strip; of all strips of a chunk where units have several words. */
@@ -40,52 +44,46 @@ INLINE int step_of_field(int bits, int field, int w) {
   return (field / fields * 2 + w) * fields + field % fields;
 }
 
-/* What there is of a chunk: so many steps, the strips that hold them (one where units have several words), and what
- * words w of fields and of spans are of: a step, a unit and a block of X. Beyond the last step X is 0. */
+/* What words w of fields and of spans are of: a step, a unit and a block of X. */
 typedef struct dot_strips {
-  int steps, strips, fields, fields_a_span, spans;
+  int fields_a_span, spans;
   uint8_t step[LPG_DOT_VECTORS][2], unit[LPG_DOT_VECTORS][2], block[LPG_DOT_VECTORS][2];
 } dot_strips;
 
-static dot_strips find_strips(int bits, int unit, int steps) {
-  const int fields = fields_of(bits), strips = (steps + 2 * fields - 1) / (2 * fields);
-  dot_strips of = {.steps = steps, .strips = strips, .fields = strips * fields};
-  of.fields_a_span = unit == LPG_STEP_K || fields == 1 ? 1 : 2;
-  of.spans = of.fields / of.fields_a_span;
-  for (int i = 0; i < 2 * of.fields; i++) of.step[i / 2][i % 2] = (uint8_t)step_of_field(bits, i / 2, i % 2);
+static dot_strips find_strips(int bits, int unit) {
+  dot_strips of = {.fields_a_span = unit == LPG_STEP_K || fields_of(bits) == 1 ? 1 : 2};
+  of.spans = LPG_DOT_VECTORS / of.fields_a_span;
+  for (int i = 0; i < 2 * LPG_DOT_VECTORS; i++) of.step[i / 2][i % 2] = (uint8_t)step_of_field(bits, i / 2, i % 2);
   for (int i = 0; i < 2 * of.spans; i++) {
-    const int step = of.step[i / 2 * of.fields_a_span][i % 2], least = step < steps ? step : steps - 1;
-    of.unit[i / 2][i % 2] = (uint8_t)(least * LPG_STEP_K / unit);
-    of.block[i / 2][i % 2] = (uint8_t)(least * LPG_STEP_K / LPG_DOT_BLOCK);
+    const int column = of.step[i / 2 * of.fields_a_span][i % 2] * LPG_STEP_K;
+    of.unit[i / 2][i % 2] = (uint8_t)(column / unit);
+    of.block[i / 2][i % 2] = (uint8_t)(column / LPG_DOT_BLOCK);
   }
   return of;
 }
 
-INLINE void fill_row_x(const dot_strips *of, const int8_t *x, dot_row *r) {
-  static const int8_t none[LPG_STEP_K] = {0};
-  for (int i = 0; i < of->fields; i++) {
-    const int low = of->step[i][0], high = of->step[i][1];
-    spread_quads(low < of->steps ? x + low * LPG_STEP_K : none, high < of->steps ? x + high * LPG_STEP_K : none,
-                 r->x[i]);
+INLINE void fill_lanes(const dot_strips *of, const int8_t *x, dot_lanes *to) {
+  for (int i = 0; i < LPG_DOT_VECTORS; i++) {
+    spread_quads(x + of->step[i][0] * LPG_STEP_K, x + of->step[i][1] * LPG_STEP_K, to->x[i]);
   }
 }
 
 /* What the sums of a span begin with: the sums of its bytes of X, lane by lane, times the negative of the one zero, or
  * as 16 bits for zeros of groups. Minima of folded groups need none. */
-INLINE void fill_row_start(const dot_strips *of, const dot_x *x, dot_row *r) {
+INLINE void fill_starts(const dot_strips *of, const dot_x *x, dot_lanes *to) {
   if (x->sums == PAIRS_OF_SUMS || (x->sums == SUMS_TIMES_ZERO && x->less == 0)) {
-    memset(r->start, 0, sizeof r->start);
+    memset(to->start, 0, sizeof to->start);
     return;
   }
   for (int i = 0; i < of->spans; i++) {
-    const int8_t *first = r->x[i * of->fields_a_span], *last = r->x[(i + 1) * of->fields_a_span - 1];
+    const int8_t *first = to->x[i * of->fields_a_span], *last = to->x[(i + 1) * of->fields_a_span - 1];
 #pragma GCC unroll 4
     for (int p = 0; p < LPG_DOT_PARTS; p++) {
       const vuint ones = (vuint){0} + 0x01010101u;
       vint sum = add_products(1, ones, load_bytes((const uint8_t *)first + p * 4 * V), (vint){0});
       if (last != first) sum = add_products(1, ones, load_bytes((const uint8_t *)last + p * 4 * V), sum);
       sum = x->sums == SUMS ? sum & 0xffff : sum * x->less;
-      memcpy(r->start[i] + p * V, &sum, sizeof sum);
+      memcpy(to->start[i] + p * V, &sum, sizeof sum);
     }
   }
 }
@@ -120,21 +118,16 @@ INLINE void fill_row_groups(const dot_strips *of, const dot_x *x, const dot_grou
 }
 
 INLINE void fill_row_folds(const dot_strips *of, const uint32_t (*codes)[LPG_TILE_ROWS], dot_row *r) {
-  const int last = of->steps - 1;
-  for (int i = 0; i < of->fields; i++) {
-    const int low = of->step[i][0], high = of->step[i][1];
-    fill_pairs(codes[low < last ? low : last], codes[high < last ? high : last], NULL, r->folds[i]);
-  }
+#pragma GCC unroll 8
+  for (int i = 0; i < LPG_DOT_VECTORS; i++) fill_pairs(codes[of->step[i][0]], codes[of->step[i][1]], NULL, r->folds[i]);
 }
 
 /* The words of two units, of those of a strip that p has. */
-INLINE void load_units(int bits, const uint8_t *at, int has_second, vuint words[LPG_MAX_UNIT_WORDS]) {
+INLINE void load_units(int bits, const uint8_t *at, vuint words[LPG_MAX_UNIT_WORDS]) {
 #pragma GCC unroll 7
   for (int i = 0; i < bits; i++) {
-    const int second = bits + i;
-    const uint8_t *of_second = has_second ? at + second / 2 * LPG_DOT_STRIP : at;
-    words[i] =
-        take_pairs((vuint)load_bytes(at + i / 2 * LPG_DOT_STRIP), i % 2, (vuint)load_bytes(of_second), second % 2);
+    const uint8_t *first = at + i / 2 * LPG_DOT_STRIP, *second = at + (bits + i) / 2 * LPG_DOT_STRIP;
+    words[i] = take_pairs((vuint)load_bytes(first), i % 2, (vuint)load_bytes(second), (bits + i) % 2);
   }
 }
 
@@ -149,30 +142,32 @@ INLINE vfloat sum_of_digits(int digits, const vint found[LPG_DOT_DIGITS]) {
 /* sums += the products of the strips of a chunk. width: of the bytes, as add_products() has it; digits: tables; 0:
  * codes are the bytes. */
 INLINE void multiply_strips(int bits, int width, int fields_a_span, int digits, const uint8_t table[][16], int folds,
-                            int has_zeros, const uint8_t *codes, const dot_strips *of, dot_row *r) {
+                            int has_zeros, const uint8_t *codes, const dot_lanes *x, dot_row *r) {
   const int fields = fields_of(bits), sums = digits > 1 ? digits : 1, is_whole = lpg_is_pow2_width(bits);
   const vuint mask = (vuint){0} + ((1u << bits) - 1u) * 0x01010101u;
+  const uint8_t *ahead = codes + LPG_DOT_AHEAD; /* asked for line after line */
   for (int g = 0; g < LPG_DOT_EIGHTS; g++) {
     vfloat total[LPG_DOT_PARTS];
 #pragma GCC unroll 4
     for (int p = 0; p < LPG_DOT_PARTS; p++) total[p] = load(r->sums[g] + p * V);
-    for (int strip = 0; strip < of->strips; strip++) {
+#pragma GCC unroll 8
+    for (int strip = 0; strip < LPG_DOT_VECTORS / fields; strip++) {
       const uint8_t *at = codes + strip * LPG_DOT_STRIP + g * 4 * LPG_TILE_ROWS;
-      for (int i = 0; i < (is_whole ? 1 : bits); i++) __builtin_prefetch(at + i * LPG_DOT_STRIP + LPG_DOT_AHEAD, 0, 3);
+      for (int i = 0; i < (is_whole ? 1 : bits); i++, ahead += 64) __builtin_prefetch(ahead, 0, 3);
 #pragma GCC unroll 4
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
         vuint words[LPG_MAX_UNIT_WORDS];
         if (is_whole) {
           words[0] = (vuint)load_bytes(at + p * 4 * V);
         } else {
-          load_units(bits, at + p * 4 * V, of->steps > fields, words);
+          load_units(bits, at + p * 4 * V, words);
         }
         vint found[LPG_DOT_DIGITS] = {{0}};
 #pragma GCC unroll 8
         for (int f = 0; f < fields; f++) {
           const int field = strip * fields + f, span = field / fields_a_span;
           if (f % fields_a_span == 0) {
-            vint start = load_bytes((const uint8_t *)(r->start[span] + p * V));
+            vint start = load_bytes((const uint8_t *)(x->start[span] + p * V));
             if (has_zeros) start = multiply_16(start, repeat_four(r->less[span] + 4 * g));
 #pragma GCC unroll 3
             for (int d = 0; d < sums; d++) found[d] = start;
@@ -180,13 +175,13 @@ INLINE void multiply_strips(int bits, int width, int fields_a_span, int digits, 
           const vuint w = !is_whole   ? quad_of(bits, words, f)
                           : bits == 8 ? words[0]
                                       : words[0] >> (uint32_t)(f * bits) & mask;
-          const vint x = load_bytes((const uint8_t *)r->x[field] + p * 4 * V);
+          const vint bytes = load_bytes((const uint8_t *)x->x[field] + p * 4 * V);
           if (folds) {
-            found[0] = add_folded_products(w, x, repeat_four(r->folds[field] + 4 * g), found[0]);
+            found[0] = add_folded_products(w, bytes, repeat_four(r->folds[field] + 4 * g), found[0]);
           } else {
 #pragma GCC unroll 3
             for (int d = 0; d < sums; d++) {
-              found[d] = add_products(width, digits > 0 ? look_up(table[d], w) : w, x, found[d]);
+              found[d] = add_products(width, digits > 0 ? look_up(table[d], w) : w, bytes, found[d]);
             }
           }
           if ((f + 1) % fields_a_span == 0) {
@@ -209,11 +204,11 @@ INLINE int has_row_loop(int bits, const lpg_dot_bytes *bytes, int folds) {
 }
 
 static void multiply_row(int bits, const lpg_dot_bytes *bytes, const dot_strips *of, int folds, int has_zeros,
-                         const uint8_t *codes, dot_row *r) {
+                         const uint8_t *codes, const dot_lanes *x, dot_row *r) {
   enum { SMALL = 9, WIDE = 10 }; /* bytes of tables, of up to 7 bits or of 8, and the digits */
   const int way = !bytes->has_table ? bits : bytes->bits <= 7 ? SMALL : WIDE + bytes->digits;
 #define LOOP(n, width, fields, digits) \
-  multiply_strips(n, width, fields, digits, bytes->table, 0, has_zeros, codes, of, r)
+  multiply_strips(n, width, fields, digits, bytes->table, 0, has_zeros, codes, x, r)
 #define CASES(fields)                                           \
   switch (way) {                                                \
     case 1: LOOP(1, 1, fields, 0); break;                       \
@@ -230,7 +225,7 @@ static void multiply_row(int bits, const lpg_dot_bytes *bytes, const dot_strips 
     default: LOOP(4, LPG_DOT_CENTERED, fields, 3); break;       \
   }
   if (folds) {
-    multiply_strips(2, 2, 2, 0, NULL, 1, 0, codes, of, r);
+    multiply_strips(2, 2, 2, 0, NULL, 1, 0, codes, x, r);
   } else if (of->fields_a_span == 1) {
     CASES(1)
   } else {

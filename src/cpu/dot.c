@@ -323,7 +323,8 @@ static int takes_row(const job *j) {
   const int64_t bytes = dot_row_bytes(&j->x) + 64 + j->x.columns / LPG_DOT_K * (int64_t)sizeof(dot_lanes);
   if (j->call.problem.m != 1 || j->x.lines != 1 || j->call.problem.batch_invariant || bytes > LPG_SHARED_BYTES)
     return 0;
-  return has_row_loop(j->from.packed->bits, &j->groups.bytes, j->groups.folds);
+  return has_row_loop(j->from.packed->bits, &j->groups.bytes, j->groups.folds) &&
+         (!j->groups.folds || has_nibbles(j->from.packed));
 }
 
 /* Behind the bytes of X; the memory has room for both. */
@@ -336,25 +337,45 @@ static void make_lanes(job *j, void *memory) {
   }
 }
 
+/* Scales and zeros of a whole chunk of a tile for the row, and what minima leave; 0: fp32 may not hold them. */
+static int load_row_groups(const job *j, int64_t row_tile, int64_t k, float *sums, scratch *s) {
+  enum { UNITS = LPG_DOT_K / LPG_STEP_K };
+  const float *step = j->x.step + k / LPG_DOT_BLOCK;
+  const int units = j->unit == LPG_STEP_K ? UNITS : UNITS / 2;
+  const operands o = {.group = s->of_unit, .sum = j->x.sum + k / j->unit, .all = j->x.all + k / j->unit};
+  if (j->groups.folds) {
+    const dot_sections from = dot_sections_of(&j->groups, row_tile);
+    const int64_t group = k / LPG_STEP_K, super = index_on(&j->from.packed->super, k);
+    dot_nibbles n = {
+        .scales = from.scales + group * j->groups.slot_bytes[LPG_SECTION_SCALES],
+        .super_scales = from.supers + super * j->groups.slot_bytes[LPG_SECTION_SUPER_SCALES],
+    };
+    if (from.zeros) {
+      n.minima = from.zeros + group * j->groups.slot_bytes[LPG_SECTION_ZEROS];
+      n.super_minima = from.super_zeros + super * j->groups.slot_bytes[LPG_SECTION_SUPER_ZEROS];
+    }
+    fill_row_nibbles(&j->strips, &n, o.sum, step, &s->met, sums);
+    return 1;
+  }
+  if (!load_chunk_groups(j, row_tile, k, units, s)) return 0;
+  fill_row_groups(&j->strips, &j->x, s->of_unit, step, j->groups.bytes.digits, &s->met);
+  if (!j->groups.has_rest) return 1;
+  vfloat total[LPG_DOT_PARTS];
+  memcpy(total, sums, sizeof total);
+  for (int u = 0; u < units; u++) add_rest(j, &o, 0, u, 0, total);
+  memcpy(sums, total, sizeof total);
+  return 1;
+}
+
 /* The row of X by a whole chunk of a tile. */
 static void multiply_row_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
   const int64_t k = chunk * LPG_DOT_K;
-  const int units = LPG_DOT_K / LPG_STEP_K >> (j->unit != LPG_STEP_K);
-  if (j->x.kept[chunk] == KEPT_ALL || !load_chunk_groups(j, row_tile, k, units, s)) {
+  if (j->x.kept[chunk] == KEPT_ALL || !load_row_groups(j, row_tile, k, s->sums[tile][0], s)) {
     multiply_fp64(j, 0, row_tile, k, s->kept[tile][0], s);
     return;
   }
-  const float *step = j->x.step + k / LPG_DOT_BLOCK;
-  fill_row_groups(&j->strips, &j->x, s->of_unit, step, j->groups.bytes.digits, &s->met);
-  if (j->groups.folds) fill_row_folds(&j->strips, (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0], &s->met);
   multiply_row(j->from.packed->bits, &j->groups.bytes, &j->strips, j->groups.folds, j->x.sums == SUMS,
                codes_at(j, row_tile, k), &j->lanes[chunk], &s->met);
-  if (!j->groups.has_rest) return;
-  const operands o = {.group = s->of_unit, .sum = j->x.sum + k / j->unit, .all = j->x.all + k / j->unit};
-  vfloat total[LPG_DOT_PARTS];
-  memcpy(total, s->sums[tile][0], sizeof total);
-  for (int u = 0; u < units; u++) add_rest(j, &o, 0, u, step[u * j->unit / LPG_DOT_BLOCK], total);
-  memcpy(s->sums[tile][0], total, sizeof total);
 }
 
 /* All rows of X by a panel. */

@@ -117,10 +117,105 @@ INLINE void fill_row_groups(const dot_strips *of, const dot_x *x, const dot_grou
   }
 }
 
-INLINE void fill_row_folds(const dot_strips *of, const uint32_t (*codes)[LPG_TILE_ROWS], dot_row *r) {
-#pragma GCC unroll 8
-  for (int i = 0; i < LPG_DOT_VECTORS; i++) fill_pairs(codes[of->step[i][0]], codes[of->step[i][1]], NULL, r->folds[i]);
+/* ---- bytes that are multiplied by the codes of their scales, of 4 bits and groups of 16 ---- */
+
+/* Codes of 4 bits of two groups. pair_factors: [g][group][2], in both halves of words; pair_minima: of a row, as the
+ * two halves of a word. */
+#if defined(__AVX2__)
+INLINE void load_nibbles(const uint8_t *a, const uint8_t *b, __m128i of[2]) {
+  const __m128i nibble = _mm_set1_epi8(15);
+  const __m128i both = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)a),
+                                          _mm_loadl_epi64((const __m128i *)(const void *)b));
+  const __m128i low = _mm_and_si128(both, nibble), high = _mm_and_si128(_mm_srli_epi16(both, 4), nibble);
+  of[0] = _mm_unpacklo_epi8(low, high);
+  of[1] = _mm_unpackhi_epi8(low, high);
 }
+
+INLINE void pair_factors(const uint8_t *a, const uint8_t *b, uint32_t *out) {
+  __m128i of[2];
+  load_nibbles(a, b, of);
+  const __m128i mixed[2] = {_mm_unpacklo_epi16(of[0], of[1]), _mm_unpackhi_epi16(of[0], of[1])};
+#pragma GCC unroll 4
+  for (int i = 0; i < 2 * LPG_DOT_PARTS; i++) {
+    const __m128i bytes = mixed[i / LPG_DOT_PARTS];
+    const vuint word = wide_bytes(i % LPG_DOT_PARTS ? _mm_unpackhi_epi64(bytes, bytes) : bytes),
+                twice = word | word << 16u;
+    memcpy(out + i * V, &twice, sizeof twice);
+  }
+}
+
+INLINE void pair_minima(const uint8_t *a, const uint8_t *b, vint out[LPG_DOT_PARTS]) {
+  __m128i of[2];
+  load_nibbles(a, b, of);
+  const __m128i low = _mm_unpacklo_epi8(of[0], of[1]), high = _mm_unpackhi_epi8(of[0], of[1]);
+#if defined(__AVX512F__)
+  out[0] = (vint)_mm512_cvtepu8_epi16(_mm256_set_m128i(high, low));
+#else
+  out[0] = (vint)_mm256_cvtepu8_epi16(low);
+  out[1] = (vint)_mm256_cvtepu8_epi16(high);
+#endif
+}
+#else
+INLINE uint32_t nibble_at(const uint8_t *p, int slot) { return p[slot / 2] >> slot % 2 * 4 & 15u; }
+
+INLINE void pair_factors(const uint8_t *a, const uint8_t *b, uint32_t *out) {
+  for (int i = 0; i < 2 * LPG_TILE_ROWS; i++) out[i] = nibble_at(i & 2 ? b : a, i / 4 * 2 + i % 2) * 0x10001u;
+}
+
+INLINE void pair_minima(const uint8_t *a, const uint8_t *b, vint out[LPG_DOT_PARTS]) {
+  for (int i = 0; i < LPG_TILE_ROWS; i++) out[i / V][i % V] = (int32_t)(nibble_at(a, i) | nibble_at(b, i) << 16);
+}
+#endif
+
+/* Where those of a chunk are, and the fp16 numbers of their upper level; minima: NULL, there are none. */
+typedef struct dot_nibbles {
+  const uint8_t *scales, *minima, *super_scales, *super_minima;
+} dot_nibbles;
+
+/* sums: of X, a pair of each block. */
+INLINE void fill_row_nibbles(const dot_strips *of, const dot_nibbles *n, const int32_t *sums, const float *step,
+                             dot_row *r, float *total) {
+  enum { NIBBLES = LPG_TILE_ROWS / 2 }; /* bytes of a group */
+#pragma GCC unroll 8
+  for (int i = 0; i < LPG_DOT_VECTORS; i++) {
+    pair_factors(n->scales + of->step[i][0] * NIBBLES, n->scales + of->step[i][1] * NIBBLES, r->folds[i]);
+  }
+  uint32_t super[LPG_TILE_ROWS];
+#pragma GCC unroll 4
+  for (int slot = 0; slot < LPG_TILE_ROWS; slot += V) {
+    const vfloat scale = load_slots(LPGEMM_F16, n->super_scales, slot, NULL);
+    memcpy(super + slot, &scale, sizeof scale);
+  }
+  for (int i = 0; i < of->spans; i++) {
+    const float factor[2] = {step[of->block[i][0]], step[of->block[i][1]]};
+    fill_pairs(super, super, factor, r->scale[i]);
+  }
+  if (!n->minima) return;
+  vfloat left[LPG_DOT_PARTS] = {{0}};
+#pragma GCC unroll 8
+  for (int block = 0; block < LPG_DOT_K / LPG_DOT_BLOCK; block++) {
+    vint minima[LPG_DOT_PARTS];
+    pair_minima(n->minima + 2 * block * NIBBLES, n->minima + (2 * block + 1) * NIBBLES, minima);
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) {
+      const vint products = multiply_16((vint){0} + sums[block], minima[p]);
+      left[p] += __builtin_convertvector(products, vfloat) * step[block];
+    }
+  }
+#pragma GCC unroll 4
+  for (int p = 0; p < LPG_DOT_PARTS; p++) {
+    store(total + p * V, load(total + p * V) + left[p] * load_slots(LPGEMM_F16, n->super_minima, p * V, NULL));
+  }
+}
+
+/* Whether that can be done. */
+INLINE int has_nibbles(const lpg_packed *packed) {
+  const lpgemm_weight_desc_t *d = &packed->desc;
+  return packed->group.k == LPG_STEP_K && (packed->super.count == 1 || packed->super.k % LPG_DOT_K == 0) &&
+         d->scale_type == LPGEMM_UINT(4) && (d->zero == LPGEMM_ZERO_NONE || d->zero_type == LPGEMM_UINT(4));
+}
+
+/* ---- products ---- */
 
 /* The words of two units, of those of a strip that p has. */
 INLINE void load_units(int bits, const uint8_t *at, vuint words[LPG_MAX_UNIT_WORDS]) {

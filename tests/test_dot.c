@@ -142,7 +142,7 @@ static void set_codebook(lpgemm_weight_desc_t *d, int which) {
     return;
   }
   for (int i = 0; i < 16; i++) {
-    const float value = (float)test_between(50, 1000) / 1000 * (which == 3 ? 1 : 0x1p-20f);
+    const float value = (float)test_between(50, 1000) / 1000 * (which == 3 ? 1 : 100);
     d->codebook[i] = i % 2 ? -value : i == 0 ? 0 : value;
   }
 }

@@ -392,7 +392,7 @@ torch-compare: $(WHEEL) $(BUILD)/bench/read.so ## time the CPU backend beside to
 
 $(BUILD)/bench/read.so: bench/torch/read.c
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -O3 -fPIC -shared -Wall -Wextra -Wpedantic -Wconversion -Wno-psabi $(WERROR) $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -O3 -march=native -fPIC -shared -Wall -Wextra -Wpedantic -Wconversion $(WERROR) $< -o $@
 
 ggml: $(MODULE) ## build libggml-lpgemm.so, a backend for ggml and llama.cpp (downloads 77 MB without GGML_SOURCE)
 

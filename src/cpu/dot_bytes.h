@@ -67,7 +67,8 @@ static inline int lpg_find_digits(const float *value, int codes, float largest, 
   enum { TRIES = 64 };
   static const int most[] = {0x7f7f, 0x7f7f7f}; /* 127 in all digits */
   for (int i = 0; i < 2 * TRIES; i++) {
-    const float unit = largest / (float)(most[i / TRIES] - i % TRIES);
+    const int units = most[i / TRIES] - i % TRIES;
+    const float unit = largest / (float)units;
     if (!lpg_is_near(value, codes, (double)unit, loses)) continue;
     b->digits = 2 + i / TRIES;
     for (int code = 0; code < codes; code++) {

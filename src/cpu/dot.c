@@ -9,7 +9,10 @@
  * tile's codes into the form of a panel of bytes and multiplies that by all rows of X. Sums of a unit, 32 columns or 16
  * where groups are no multiples of 32, are exact integers; the scales of W and X go on them in fp32.
  *
- * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant. */
+ * A row of X alone needs no panel (dot_row.h), and weights of several digits have a panel for each.
+ *
+ * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant, but for
+ * that row, which then has panels where the call asks for it. */
 #include <math.h>
 
 #include "cpu.h"

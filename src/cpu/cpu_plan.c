@@ -19,10 +19,10 @@ typedef struct rates {
 static rates rates_of(const lpg_cpu_cost *cost, const lpg_problem *problem) {
   const lpg_axis *group = &problem->weights->group;
   const int is_byte = lpg_is_bytes(problem->x_type), is_fast = problem->level == LPGEMM_LEVEL_FAST;
-  rates r = {cost->dequantise, !is_byte && !is_fast && cost->digits > 0 ? cost->digits : cost->multiply};
+  rates r = {cost->dequantise, !is_byte && !is_fast && cost->exact > 0 ? cost->exact : cost->multiply};
   lpg_dot_bytes values;
-  if (cost->digits > 0 && lpg_find_bytes(&problem->weights->desc, is_fast, &values)) {
-    if (cost->row > 0 && problem->m == 1 && (is_byte || is_fast) && !problem->batch_invariant) {
+  if (cost->row > 0 && lpg_find_bytes(&problem->weights->desc, is_fast, &values)) {
+    if (problem->m == 1 && (is_byte || is_fast) && !problem->batch_invariant) {
       return (rates){cost->row, HUGE_VAL};
     }
     if (values.digits > 1) { /* a digit is a panel of its own */
@@ -73,10 +73,10 @@ LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm
  * AVX-512 and groups of 32, with AVX2 at 9 rows of 4 bits and 3 of 8. One row, and several digits of codebooks: the
  * same Xeon and day, beside lut of 1 to 4 bits in groups of 128 (equal or slower from 2 bits on, with AVX-512 as with
  * AVX2) and blocked of NF4 (slower up to 5 rows by FAST, with one by EXACT). */
-LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 40000.0, 130000.0, .group = 1.0, .digits = 40000.0, .row = 66000.0),
+LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 40000.0, 130000.0, .group = 1.0, .exact = 40000.0, .row = 66000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(dot_avx2,
-                LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .digits = 23000.0, .bytes = 0.45, .row = 30000.0),
+                LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .exact = 23000.0, .bytes = 0.45, .row = 30000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(dot_base, LPG_CPU_COST(20.0, 1000.0, 1000.0), .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(reference, LPG_CPU_COST(20.0, 67.0, 2300.0), .refuses = NULL)

@@ -105,7 +105,7 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/example
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare ggml-gpu shared-x convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare ggml-gpu shared-x torch-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -394,6 +394,15 @@ shared-x: $(BUILD)/bench/shared-x ## time q, k and v, and gate and up, with and 
 
 ggml-compare: $(COMPARE) ## time the CPU backend beside ggml's: perhaps ARGS='--rows 1,4 --types q4_0', GGML_ISA=avx2, RECORD=file (downloads 77 MB)
 	@$< $(ARGS) $(if $(RECORD),--record '$(RECORD)')
+
+torch-compare: $(WHEEL) $(BUILD)/bench/read.so ## time the CPU backend beside torch's and beside memory, with TORCH_PYTHON: perhaps ARGS='--rows 1', RECORD=file
+	@rm -rf $(BUILD)/bench/python && $(PYTHON) -m zipfile -e $(WHEEL) $(BUILD)/bench/python
+	@LPGEMM_COMMIT=$${LPGEMM_COMMIT:-$(COMMIT)} PYTHONPATH=$(BUILD)/bench/python PYTHONDONTWRITEBYTECODE=1 \
+	  $(TORCH_PYTHON) bench/torch/compare.py $(BUILD)/bench/read.so $(if $(RECORD),--record '$(RECORD)') $(ARGS)
+
+$(BUILD)/bench/read.so: bench/torch/read.c
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -O3 -march=native -fPIC -shared -Wall -Wextra -Wpedantic -Wconversion $(WERROR) $< -o $@
 
 ggml: $(MODULE) ## build libggml-lpgemm.so, a backend for ggml and llama.cpp (downloads 77 MB without GGML_SOURCE)
 

@@ -4,6 +4,9 @@
  * what rounding X to 8 bits, with a scale for 32 columns, may move: half a step, a 127th of the largest, by |w|
  *   dot/two_levels    codes of scales that are multiplied into the bytes of weights, and those that are not; with X of
  *                     8 bits as well, where minima are not left on the sums
+ *   dot/codebooks     values that take two and three digits: NF4, FP4 and drawn ones, by few and by many columns
+ *   dot/row           one row of X, which meets codes as they lie, by all widths of one word, groups, zeros and ends of
+ *                     rows; the same bits as with batch_invariant where all sums are exact
  *   dot/scales        types of scales and zeros
  *   dot/range         X and scales that fp32 does not hold together, Inf and NaN in X
  *   dot/threads       the same bits with any number of threads
@@ -129,6 +132,88 @@ static void two_levels(const char *kernel) {
     if (zero == 2) s.desc.super_zero_type = LPGEMM_F16;
     if (i / 108 == 1) s.x_type = LPGEMM_I8;
     check(&s, kernel);
+  }
+}
+
+static void set_codebook(lpgemm_weight_desc_t *d, int which) {
+  static const char *const names[] = {"nf4", "fp4", "iq4_nl"};
+  d->type = LPGEMM_CODEBOOK(4);
+  if (which < 3) {
+    CHECK_STATUS(lpgemm_codebook_preset(names[which], d->codebook), LPGEMM_SUCCESS);
+    return;
+  }
+  for (int i = 0; i < 16; i++) {
+    const float value = (float)test_between(50, 1000) / 1000 * (which == 3 ? 1 : 100);
+    d->codebook[i] = i % 2 ? -value : i == 0 ? 0 : value;
+  }
+}
+
+static void codebooks(const char *kernel) {
+  static const int64_t columns[] = {48, 300, 1100, 4096}, groups[] = {64, 16, 32, 0};
+  static const int64_t rows[] = {1, 3, 10};
+  if (!test_case("dot/codebooks/%s", kernel)) return;
+  for (int i = 0; i < 5 * 4 * 3; i++) {
+    problem_spec s = make_spec(0, rows[i / 20], 19, columns[i % 4]);
+    set_codebook(&s.desc, i % 5);
+    s.desc.group_k = groups[(i / 4 + i / 20) % 4];
+    s.desc.scale_type = i % 3 == 0 ? LPGEMM_E4M3 : LPGEMM_F16;
+    s.desc.global_scale = i % 3 == 0 ? 0.3f : 0;
+    s.x_type = i % 7 == 0 ? LPGEMM_I8 : i % 2 ? LPGEMM_F32 : LPGEMM_BF16;
+    check(&s, kernel);
+  }
+}
+
+/* Types that a row of X meets without a panel; e2m1, and codebooks of one, two and three bytes. */
+static void set_row_type(lpgemm_weight_desc_t *d, int which) {
+  static const lpgemm_dtype_t plain[] = {LPGEMM_UINT(1), LPGEMM_UINT(2),    LPGEMM_UINT(4),    LPGEMM_UINT(8),
+                                         LPGEMM_INT(4),  LPGEMM_BIPOLAR(2), LPGEMM_FLOAT(2, 1)};
+  if (which < COUNT(plain)) {
+    d->type = plain[which];
+  } else {
+    set_codebook(d, which - COUNT(plain));
+  }
+}
+
+static void row(const char *kernel) {
+  static const int64_t groups[] = {32, 16, 128, 48, 0, 64}, columns[] = {256, 32, 300, 1040, 16, 528, 1024};
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F32, LPGEMM_I8, LPGEMM_F16};
+  if (!test_case("dot/row/%s", kernel)) return;
+  for (int i = 0; i < 10 * 6 * 7; i++) { /* types, zeros, columns */
+    problem_spec s = make_spec(0, 1, 37, columns[i / 60]);
+    set_row_type(&s.desc, i % 10);
+    s.desc.group_k = groups[(i / 10 + i / 60) % 6];
+    s.x_type = x_types[i % 7 % 3];
+    set_zero(&s.desc, i / 10 % 6);
+    check(&s, kernel);
+  }
+}
+
+/* Small integers as X, and scales of 1: the order of additions does not matter. */
+static void row_exact(const char *kernel) {
+  static const lpgemm_zero_t zeros[] = {LPGEMM_ZERO_NONE, LPGEMM_ZERO_CONSTANT, LPGEMM_ZERO_PER_GROUP};
+  if (!test_case("dot/row/exact/%s", kernel)) return;
+  for (int i = 0; i < 7 * 3; i++) {
+    problem_spec s = make_spec(0, 1, 50, 800);
+    problem p;
+    set_row_type(&s.desc, i % 7);
+    s.x_type = LPGEMM_I8;
+    s.desc.group_k = i % 2 ? 32 : 16;
+    if (LPGEMM_DTYPE_KIND(s.desc.type) != LPGEMM_KIND_FLOAT) s.desc.zero = zeros[i / 7];
+    if (s.desc.zero == LPGEMM_ZERO_PER_GROUP) s.desc.zero_type = LPGEMM_U8;
+    if (s.desc.zero == LPGEMM_ZERO_CONSTANT) s.desc.zero_constant = 1;
+    if (problem_make(&p, handle, &s)) {
+      for (int64_t g = 0; g < 50 * (800 / s.desc.group_k); g++) {
+        ref_store(LPGEMM_F16, (void *)(uintptr_t)p.source.scales, g, 1);
+      }
+      problem_repack(&p, handle);
+      float first[50];
+      CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
+      memcpy(first, p.y, sizeof first);
+      p.args.batch_invariant = 1;
+      CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
+      CHECK(memcmp(first, p.y, sizeof first) == 0);
+    }
+    problem_free(&p);
   }
 }
 
@@ -296,6 +381,9 @@ void suite_dot(void) {
     if (!problem_has_kernel(kernels[i])) continue;
     types(kernels[i]);
     two_levels(kernels[i]);
+    codebooks(kernels[i]);
+    row(kernels[i]);
+    row_exact(kernels[i]);
     scales(kernels[i]);
     range(kernels[i]);
     threads(kernels[i]);

@@ -198,8 +198,8 @@ static const row rows[] = {
     {TILES, "fp32 may hold the scales together with global or row scales only", &cpu_base,
      .d = {.scale_type = LPGEMM_F32, .global_scale = 0.5f}},
     {BYTES, "it takes no more than 2^18 columns by digits of X", &cpu_base, .d.k = (1 << 18) + 1},
-    {BYTES, "it takes floats and codebooks of 16 values that are small integers only", &cpu_base,
-     .d = CODEBOOK(0.1f, 1.0f), .x = LPGEMM_I8},
+    {BYTES, "it takes floats and codebooks of up to 16 values that three bytes hold only", &cpu_base,
+     .d = CODEBOOK(1e-9f, 1.0f), .x = LPGEMM_I8},
     {BYTES, "it takes no more than 2^20 columns", &cpu_base, .d.k = (1 << 20) + 1, .x = LPGEMM_I8},
 
     /* operand/limits.c, gemm1_plan.c */

@@ -85,11 +85,11 @@ static int load_group(const job *j, int64_t row_tile, int64_t k, scratch *s) {
 }
 
 /* How codes become values. */
-enum { INTEGERS, SHORT_TABLE, LONG_TABLE };
+enum { INTEGERS, SHORT_TABLE, LONG_TABLE, EIGHTS /* e4m3 */ };
 
 INLINE vfloat value_of(int how, vuint code, const float *table, float step, float offset) {
   if (how == INTEGERS) return __builtin_convertvector((vint)code, vfloat) * step + offset;
-  return look_up_floats(table, how == SHORT_TABLE, code);
+  return how == EIGHTS ? eights_to_floats(code) : look_up_floats(table, how == SHORT_TABLE, code);
 }
 
 /* What makes weights of codes, for V rows. */
@@ -139,7 +139,11 @@ INLINE void decode_step(int how, int minimum, const job *j, const scratch *s, in
 static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratch *s, float *panel) {
   const lpg_packed *packed = j->from.packed;
   int bits = packed->bits, tile_k = lpg_tile_k(bits), minimum = packed->desc.zero == LPGEMM_ZERO_MINIMUM;
-  const int how = lpg_is_integer_kind(packed->desc.type) ? INTEGERS : bits <= 4 ? SHORT_TABLE : LONG_TABLE;
+  const lpgemm_dtype_t type = packed->desc.type;
+  const int how = lpg_is_integer_kind(type) ? INTEGERS
+                  : bits <= 4               ? SHORT_TABLE
+                  : type == LPGEMM_E4M3     ? EIGHTS
+                                            : LONG_TABLE;
   int64_t next_group = k; /* where the next group begins */
   for (int i = 0; i < columns; i += LPG_STEP_K) {
     int step = (int)((k + i) % tile_k) / LPG_STEP_K;
@@ -158,7 +162,9 @@ static int decode(const job *j, int64_t row_tile, int64_t k, int columns, scratc
       case SHORT_TABLE * 2: decode_step(SHORT_TABLE, 0, j, s, step, out); break;
       case SHORT_TABLE * 2 + 1: decode_step(SHORT_TABLE, 1, j, s, step, out); break;
       case LONG_TABLE * 2: decode_step(LONG_TABLE, 0, j, s, step, out); break;
-      default: decode_step(LONG_TABLE, 1, j, s, step, out); break;
+      case LONG_TABLE * 2 + 1: decode_step(LONG_TABLE, 1, j, s, step, out); break;
+      case EIGHTS * 2: decode_step(EIGHTS, 0, j, s, step, out); break;
+      default: decode_step(EIGHTS, 1, j, s, step, out); break;
     }
   }
   return 1;

@@ -11,16 +11,28 @@ int lpgemm_i_cpu_cut(const lpg_problem *problem, const lpg_device *device, int i
   return i > 0 ? LPG_NO_MORE : LPG_CANDIDATE;
 }
 
-/* Products that a thread adds up a microsecond. */
-static double products_of(const lpg_cpu_cost *cost, const lpg_problem *problem) {
+/* What a thread does in a microsecond with such weights. */
+typedef struct rates {
+  double dequantise, multiply;
+} rates;
+
+static rates rates_of(const lpg_cpu_cost *cost, const lpg_problem *problem) {
   const lpg_axis *group = &problem->weights->group;
-  const int is_byte = lpg_is_bytes(problem->x_type), is_rounded = !is_byte && problem->level == LPGEMM_LEVEL_FAST;
-  double products = !is_byte && !is_rounded && cost->digits > 0 ? cost->digits : cost->multiply;
+  const int is_byte = lpg_is_bytes(problem->x_type), is_fast = problem->level == LPGEMM_LEVEL_FAST;
+  rates r = {cost->dequantise, !is_byte && !is_fast && cost->exact > 0 ? cost->exact : cost->multiply};
   lpg_dot_bytes values;
-  if (cost->bytes > 0 && !is_rounded && lpg_find_bytes(&problem->weights->desc, &values) && values.bits == 8) {
-    products *= cost->bytes;
+  if (cost->row > 0 && lpg_find_bytes(&problem->weights->desc, is_fast, &values)) {
+    if (problem->m == 1 && (is_byte || is_fast) && !problem->batch_invariant) {
+      return (rates){cost->row, HUGE_VAL};
+    }
+    if (values.digits > 1) { /* a digit is a panel of its own */
+      r.dequantise /= 2.0 * values.digits;
+      r.multiply /= values.digits;
+    }
+    if (cost->bytes > 0 && values.bits == 8 && (is_byte || !is_fast)) r.multiply *= cost->bytes;
   }
-  return group->count > 1 && (double)group->k < cost->narrow_k ? cost->narrow : products;
+  if (group->count > 1 && (double)group->k < cost->narrow_k) r.multiply = cost->narrow;
+  return r;
 }
 
 void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
@@ -36,8 +48,8 @@ void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, co
   launch->threads = (int32_t)threads;
   const lpg_axis *group = &problem->weights->group;
   const double more = group->count > 1 ? fmax(0.0, (double)group->count - k / 128.0) : 0.0;
-  const double multiply = products_of(cost, problem);
-  launch->us = cost->start + n * (k * (1.0 / cost->dequantise + m / multiply) + 1e-3 * cost->group * more) / threads;
+  const rates r = rates_of(cost, problem);
+  launch->us = cost->start + n * (k * (1.0 / r.dequantise + m / r.multiply) + 1e-3 * cost->group * more) / threads;
 }
 
 /* Measured 2026-11-23 on one thread of an AMD EPYC (family 26), a shared virtual machine, gcc 12; fp16 by u4 (lut: by
@@ -58,10 +70,13 @@ LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm
  * blocked.avx512 58000; between that and its proportion to rows above, which are of a faster machine. Digits, groups of
  * blocked and narrow groups of lut: 2026-11-25 on one thread of a shared Xeon (Ice Lake), 4096 x 4096, m = 1 to 64,
  * Q4_0, Q8_0, Q4_K and Q2_K at EXACT, so that dot takes as long as blocked where it does there: at about 9 rows with
- * AVX-512 and groups of 32, with AVX2 at 9 rows of 4 bits and 3 of 8. */
-LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 40000.0, 130000.0, .group = 1.0, .digits = 40000.0),
+ * AVX-512 and groups of 32, with AVX2 at 9 rows of 4 bits and 3 of 8. One row, and several digits of codebooks: the
+ * same Xeon and day, beside lut of 1 to 4 bits in groups of 128 (equal or slower from 2 bits on, with AVX-512 as with
+ * AVX2) and blocked of NF4 (slower up to 5 rows by FAST, with one by EXACT). */
+LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 40000.0, 130000.0, .group = 1.0, .exact = 40000.0, .row = 66000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
-LPG_CPU_PLANNER(dot_avx2, LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .digits = 23000.0, .bytes = 0.45),
+LPG_CPU_PLANNER(dot_avx2,
+                LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .exact = 23000.0, .bytes = 0.45, .row = 30000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 /* A guess, half of AVX2 for half of the vector: SDOT was never timed, only run under qemu. */
 LPG_CPU_PLANNER(dot_dotprod, LPG_CPU_COST(1.0, 10000.0, 55000.0, .group = 2.0, .digits = 12000.0),

@@ -10,19 +10,22 @@
  * tile's codes into the form of a panel of bytes and multiplies that by all rows of X. Sums of a unit, 32 columns or 16
  * where groups are no multiples of 32, are exact integers; the scales of W and X go on them in fp32.
  *
- * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant. */
+ * A row of X alone needs no panel (dot_row.h), and weights of several digits have a panel for each.
+ *
+ * The order of the operations for an element of Y does not depend on how Y is cut: results are batch invariant, but for
+ * that row, which then has panels where the call asks for it. */
 #include <math.h>
 
 #include "cpu.h"
 #include "dot_groups.h"
+#include "dot_row.h"
 #include "epilogue_rows.h"
 
 enum {
   MOST_ROWS = 256, /* of X at a time */
   TASK_TILES = 4,
   FEW_LINES = 16, /* of X: so few are read again for every tile */
-  MOST_UNITS = LPG_DOT_K / LPG_STEP_K,
-  AHEAD = 8192 /* bytes of codes that are asked for before their time */
+  MOST_UNITS = LPG_DOT_K / LPG_STEP_K
 };
 
 typedef struct scratch {
@@ -36,6 +39,7 @@ typedef struct scratch {
   double kept[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
   double row[LPG_DOT_K];
   float x[LPG_DOT_K];
+  dot_row met;
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
 
@@ -47,7 +51,9 @@ typedef struct job {
   dot_x x;
   dot_pattern pattern; /* of whole chunks; without has_pattern each has its own */
   int has_pattern;
-  int unit;            /* columns */
+  int unit;         /* columns */
+  dot_lanes *lanes; /* of whole chunks: X is a row that meets codes as they lie; or NULL */
+  dot_strips strips;
   int64_t first, rows; /* of X, that are in bytes */
 } job;
 
@@ -77,6 +83,23 @@ INLINE vfloat sum_of_lines(int lines, vint found[][LPG_DOT_PARTS], int part) {
   return __builtin_convertvector(found[0][part], vfloat) * 65536.0f + __builtin_convertvector(lower, vfloat);
 }
 
+/* total += what the zeros of unit u leave, by the sums of a row of X. */
+INLINE void add_rest(const job *j, const operands *o, int row, int u, float step, vfloat total[LPG_DOT_PARTS]) {
+  const dot_group *g = o->group[u];
+  if (j->x.sums == PAIRS_OF_SUMS) {
+    const vint sums = (vint){0} + o->sum[row * j->x.units + u];
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) {
+      const vint minima = multiply_16(sums, load_bytes((const uint8_t *)(g->less + p * V)));
+      total[p] += __builtin_convertvector(minima, vfloat) * (load(g->rest + p * V) * step);
+    }
+    return;
+  }
+  const float all = o->all[row * j->x.units + u];
+#pragma GCC unroll 4
+  for (int p = 0; p < LPG_DOT_PARTS; p++) total[p] += load(g->rest + p * V) * all;
+}
+
 /* sums[row] += X[row] . w, over the units of a chunk. */
 INLINE void multiply_rows(int bits, int lines, int quads, int rows, const job *j, const operands *o,
                           float (*sums)[LPG_TILE_ROWS]) {
@@ -104,18 +127,7 @@ INLINE void multiply_rows(int bits, int lines, int quads, int rows, const job *j
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
         total[r][p] += sum_of_lines(lines, found + r * lines, p) * (load(g->scale + p * V) * step);
       }
-      if (o->has_rest && j->x.sums == PAIRS_OF_SUMS) {
-        const vint sums = (vint){0} + o->sum[r * j->x.units + u];
-#pragma GCC unroll 4
-        for (int p = 0; p < LPG_DOT_PARTS; p++) {
-          const vint minima = multiply_16(sums, load_bytes((const uint8_t *)(g->less + p * V)));
-          total[r][p] += __builtin_convertvector(minima, vfloat) * (load(g->rest + p * V) * step);
-        }
-      } else if (o->has_rest) {
-        const float all = o->all[r * j->x.units + u];
-#pragma GCC unroll 4
-        for (int p = 0; p < LPG_DOT_PARTS; p++) total[r][p] += load(g->rest + p * V) * all;
-      }
+      if (o->has_rest) add_rest(j, o, r, u, step, total[r]);
     }
   }
 #pragma GCC unroll 8
@@ -267,53 +279,142 @@ static void load_folded_groups(const job *j, const dot_pattern *p, int64_t row_t
   }
 }
 
-/* Bytes and groups of a chunk of a tile; 0: fp32 may not hold the groups. */
-static int load_chunk(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
-  const lpg_packed *packed = j->from.packed;
-  const int bits = packed->bits, tile_k = lpg_tile_k(bits), folds = j->groups.folds;
-  const int has_pattern = j->has_pattern && units * j->unit == LPG_DOT_K;
+/* Groups of a chunk of a tile, in either way; 0: fp32 may not hold them. */
+static int load_chunk_groups(const job *j, int64_t row_tile, int64_t k, int units, scratch *s) {
   dot_pattern own;
-  if (!has_pattern) own = find_pattern(packed, k, units * j->unit);
+  const int has_pattern = j->has_pattern && units * j->unit == LPG_DOT_K;
+  if (!has_pattern) own = find_pattern(j->from.packed, k, units * j->unit);
   const dot_pattern *pattern = has_pattern ? &j->pattern : &own;
-  if (folds) {
-    load_folded_groups(j, pattern, row_tile, k, units, s);
-  } else if (!load_groups(j, pattern, row_tile, k, units, s)) {
-    return 0;
-  }
-  for (int i = 0; i < units * j->unit; i += tile_k) {
-    const uint8_t *tile =
-        j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(bits, packed->k_tiles, row_tile, (k + i) / tile_k);
-    const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table : NULL,
-                               folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0] + i / LPG_STEP_K : NULL};
-    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + AHEAD + line, 0, 3);
-    make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
-  }
+  if (!j->groups.folds) return load_groups(j, pattern, row_tile, k, units, s);
+  load_folded_groups(j, pattern, row_tile, k, units, s);
   return 1;
 }
 
-static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
-  const int64_t k = chunk * LPG_DOT_K, left = j->x.columns - k;
-  const int units = (int)((left < LPG_DOT_K ? left : LPG_DOT_K) / j->unit);
-  const int fits = load_chunk(j, row_tile, k, units, s);
-  operands o = {.panel = s->panel, .group = s->of_unit, .units = units, .has_rest = j->groups.has_rest};
-  for (int64_t m = 0; m < j->rows; m++) {
-    if (!fits || j->x.kept[m * j->x.chunks + chunk] == KEPT_ALL) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
+/* Codes of a row tile from a column on, one that a tile begins with: 16 codes are two bytes for each bit. */
+static const uint8_t *codes_at(const job *j, int64_t row_tile, int64_t k) {
+  const lpg_packed *packed = j->from.packed;
+  return j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(packed->bits, packed->k_tiles, row_tile, 0) +
+         k * 2 * packed->bits;
+}
+
+/* digit: of weights that have several. */
+static void load_panel(const job *j, int64_t row_tile, int64_t k, int columns, int digit, scratch *s) {
+  const int bits = j->from.packed->bits;
+  for (int i = 0; i < columns; i += lpg_tile_k(bits)) {
+    const uint8_t *tile = codes_at(j, row_tile, k + i);
+    const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table[digit] : NULL,
+                               j->groups.folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0] + i / LPG_STEP_K : NULL};
+    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + LPG_DOT_AHEAD + line, 0, 3);
+    make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
   }
-  for (int64_t m = 0; fits && m < j->rows;) {
-    int rows = 0; /* without those */
+}
+
+/* From the scales of a digit to those of the next one. */
+static void lower_scales(int units, scratch *s) {
+  for (int u = 0; u < units; u++) {
+    if (u > 0 && s->of_unit[u] == s->of_unit[u - 1]) continue;
+    float *scale = s->group[s->of_unit[u] - s->group].scale;
+    for (int slot = 0; slot < LPG_TILE_ROWS; slot++) scale[slot] *= 0x1p-8f;
+  }
+}
+
+static int units_of_chunk(const job *j, int64_t chunk) {
+  const int64_t left = j->x.columns - chunk * LPG_DOT_K;
+  return (int)(left < LPG_DOT_K ? left : LPG_DOT_K) / LPG_STEP_K >> (j->unit != LPG_STEP_K);
+}
+
+static int takes_row(const job *j) {
+  const int64_t bytes = dot_row_bytes(&j->x) + 64 + j->x.columns / LPG_DOT_K * (int64_t)sizeof(dot_lanes);
+  if (j->call.problem.m != 1 || j->x.lines != 1 || j->call.problem.batch_invariant || bytes > LPG_SHARED_BYTES)
+    return 0;
+  return has_row_loop(j->from.packed->bits, &j->groups.bytes, j->groups.folds) &&
+         (!j->groups.folds || has_nibbles(j->from.packed));
+}
+
+/* Behind the bytes of X; the memory has room for both. */
+static void make_lanes(job *j, void *memory) {
+  j->lanes = memory;
+  j->strips = find_strips(j->from.packed->bits, j->unit);
+  for (int64_t chunk = 0; chunk < j->x.columns / LPG_DOT_K; chunk++) {
+    fill_lanes(&j->strips, j->x.bytes + chunk * LPG_DOT_K, &j->lanes[chunk]);
+    fill_starts(&j->strips, &j->x, &j->lanes[chunk]);
+  }
+}
+
+/* Scales and zeros of a whole chunk of a tile for the row, and what minima leave; 0: fp32 may not hold them. */
+static int load_row_groups(const job *j, int64_t row_tile, int64_t k, float *sums, scratch *s) {
+  enum { UNITS = LPG_DOT_K / LPG_STEP_K };
+  const float *step = j->x.step + k / LPG_DOT_BLOCK;
+  const int units = j->unit == LPG_STEP_K ? UNITS : UNITS / 2;
+  const operands o = {.group = s->of_unit, .sum = j->x.sum + k / j->unit, .all = j->x.all + k / j->unit};
+  if (j->groups.folds) {
+    const dot_sections from = dot_sections_of(&j->groups, row_tile);
+    const int64_t group = k / LPG_STEP_K, super = index_on(&j->from.packed->super, k);
+    dot_nibbles n = {
+        .scales = from.scales + group * j->groups.slot_bytes[LPG_SECTION_SCALES],
+        .super_scales = from.supers + super * j->groups.slot_bytes[LPG_SECTION_SUPER_SCALES],
+    };
+    if (from.zeros) {
+      n.minima = from.zeros + group * j->groups.slot_bytes[LPG_SECTION_ZEROS];
+      n.super_minima = from.super_zeros + super * j->groups.slot_bytes[LPG_SECTION_SUPER_ZEROS];
+    }
+    fill_row_nibbles(&j->strips, &n, o.sum, step, &s->met, sums);
+    return 1;
+  }
+  if (!load_chunk_groups(j, row_tile, k, units, s)) return 0;
+  fill_row_groups(&j->strips, &j->x, s->of_unit, step, j->groups.bytes.digits, &s->met);
+  if (!j->groups.has_rest) return 1;
+  vfloat total[LPG_DOT_PARTS];
+  memcpy(total, sums, sizeof total);
+  for (int u = 0; u < units; u++) add_rest(j, &o, 0, u, 0, total);
+  memcpy(sums, total, sizeof total);
+  return 1;
+}
+
+/* The row of X by a whole chunk of a tile. */
+static void multiply_row_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
+  const int64_t k = chunk * LPG_DOT_K;
+  if (j->x.kept[chunk] == KEPT_ALL || !load_row_groups(j, row_tile, k, s->sums[tile][0], s)) {
+    multiply_fp64(j, 0, row_tile, k, s->kept[tile][0], s);
+    return;
+  }
+  multiply_row(j->from.packed->bits, &j->groups.bytes, &j->strips, j->groups.folds, j->x.sums == SUMS,
+               codes_at(j, row_tile, k), &j->lanes[chunk], &s->met);
+}
+
+/* All rows of X by a panel. */
+static void multiply_panel(const job *j, int64_t k, operands *o, float (*sums)[LPG_TILE_ROWS]) {
+  const int64_t chunk = k / LPG_DOT_K;
+  for (int64_t m = 0; m < j->rows;) {
+    int rows = 0; /* without those that are multiplied in fp64 */
     while (m + rows < j->rows && rows < LPG_DOT_ROWS && j->x.kept[(m + rows) * j->x.chunks + chunk] != KEPT_ALL) rows++;
     if (rows == 0) {
       m++;
       continue;
     }
-    o.x = j->x.bytes + m * j->x.lines * j->x.stride + k;
-    o.step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
-    o.sum = j->x.sum + m * j->x.lines * j->x.units + k / j->unit;
-    o.all = j->x.all + m * j->x.units + k / j->unit;
-    rows = multiply(j->groups.bytes.bits, j->unit / 4, rows, j, &o, &s->sums[tile][m]);
+    o->x = j->x.bytes + m * j->x.lines * j->x.stride + k;
+    o->step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
+    o->sum = j->x.sum + m * j->x.lines * j->x.units + k / j->unit;
+    o->all = j->x.all + m * j->x.units + k / j->unit;
+    rows = multiply(j->groups.bytes.bits, j->unit / 4, rows, j, o, &sums[m]);
     for (; rows > 0; rows--, m++) {
-      if (j->x.kept[m * j->x.chunks + chunk] == KEPT_SOME) multiply_apart(j, m, k, &o, s->sums[tile][m]);
+      if (j->x.kept[m * j->x.chunks + chunk] == KEPT_SOME) multiply_apart(j, m, k, o, sums[m]);
     }
+  }
+}
+
+static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
+  const int64_t k = chunk * LPG_DOT_K;
+  const int units = units_of_chunk(j, chunk);
+  const int fits = load_chunk_groups(j, row_tile, k, units, s);
+  operands o = {.panel = s->panel, .group = s->of_unit, .units = units, .has_rest = j->groups.has_rest};
+  for (int64_t m = 0; m < j->rows; m++) {
+    if (!fits || j->x.kept[m * j->x.chunks + chunk] == KEPT_ALL) multiply_fp64(j, m, row_tile, k, s->kept[tile][m], s);
+  }
+  for (int digit = 0; fits && digit < j->groups.bytes.digits; digit++) {
+    if (digit > 0) lower_scales(units, s);
+    load_panel(j, row_tile, k, units * j->unit, digit, s);
+    multiply_panel(j, k, &o, s->sums[tile]);
   }
 }
 
@@ -343,9 +444,16 @@ static void run_task(void *context, int64_t index, void *memory) {
     memset(s->sums[cleared], 0, (size_t)j->rows * sizeof s->sums[0][0]);
     memset(s->kept[cleared], 0, (size_t)j->rows * sizeof s->kept[0][0]);
   } while (++cleared < tiles);
-  for (int64_t i = 0; i < tiles * chunks; i++) { /* of few rows W is read as it lies, of many X stays in the cache */
-    const int tile = (int)(j->rows * j->x.lines <= FEW_LINES ? i / chunks : i % tiles);
-    multiply_chunk(j, first + tile, j->rows * j->x.lines <= FEW_LINES ? i % chunks : i / tiles, tile, s);
+  const int64_t whole = j->lanes && chunks > 0 ? j->x.columns / LPG_DOT_K : 0, left_chunks = chunks - whole;
+  for (int i = 0; i < tiles && whole > 0; i++) {
+    memset(s->met.sums, 0, sizeof s->met.sums);
+    for (int64_t chunk = 0; chunk < whole; chunk++) multiply_row_chunk(j, first + i, chunk, i, s);
+    add_row_sums(&s->met, s->sums[i][0]);
+  }
+  const int is_few = j->rows * j->x.lines <= FEW_LINES; /* then W is read as it lies; of many X stays in the cache */
+  for (int64_t i = 0; i < tiles * left_chunks; i++) {
+    const int tile = (int)(is_few ? i / left_chunks : i % tiles);
+    multiply_chunk(j, first + tile, whole + (is_few ? i % left_chunks : i / tiles), tile, s);
   }
   for (int i = 0; i < tiles; i++) finish_tile(j, first + i, i, s);
 }
@@ -366,11 +474,11 @@ lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
   job j = {.row_scales = call->row_scales, .call = *call};
   const lpg_packed *packed = call->problem.weights;
   const int64_t m = call->problem.m;
+  const int is_byte = lpg_is_bytes(call->problem.x_type), is_rounded = call->problem.level == LPGEMM_LEVEL_FAST;
   lpg_dot_bytes bytes;
-  if (m == 0 || packed->desc.n == 0 || !lpg_find_bytes(&packed->desc, &bytes)) return LPGEMM_SUCCESS;
+  if (m == 0 || packed->desc.n == 0 || !lpg_find_bytes(&packed->desc, is_rounded, &bytes)) return LPGEMM_SUCCESS;
   j.call.row_scales = NULL;
   fill_tables(&j.call, &j.from);
-  const int is_byte = lpg_is_bytes(call->problem.x_type), is_rounded = call->problem.level == LPGEMM_LEVEL_FAST;
   j.groups = describe_dot_groups(&j.from, &bytes, is_rounded && !is_byte);
   const int has_small = packed->group.count > 1 && packed->group.k % LPG_DOT_BLOCK;
   j.unit = has_small && !j.groups.folds ? LPG_STEP_K : LPG_DOT_BLOCK;
@@ -392,6 +500,9 @@ lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
     }
     place_sums(&j.x, j.rows, memory + j.rows * made);
     if (!call->skip_product) LPG_TRY(lpgemm_i_parallel(call->pool, j.rows, bytes_task, &j));
+    if (!call->skip_product && takes_row(&j)) {
+      make_lanes(&j, (char *)lpgemm_i_pool_shared(call->pool) + lpg_round_up(dot_row_bytes(&j.x), 64));
+    }
     LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, TASK_TILES), run_task, &j));
   }
   return LPGEMM_SUCCESS;

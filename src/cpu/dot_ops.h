@@ -45,6 +45,44 @@ INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const
 /* The sum of the products of the halves. */
 INLINE vint multiply_16(vint a, vint b) { return (vint)_mm512_madd_epi16((__m512i)a, (__m512i)b); }
 
+/* sums += the products of bytes of w and x; of several codes of weights, the same times a pair of equal halves. */
+INLINE vint add_products(int bits, vuint w, vint x, vint sums) {
+  (void)bits;
+  return (vint)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)w, (__m512i)x);
+}
+
+INLINE vint add_folded_products(vuint w, vint x, vint factors, vint sums) {
+  const __m512i two = _mm512_maddubs_epi16((__m512i)w, (__m512i)x);
+  return (vint)_mm512_dpwssd_epi32((__m512i)sums, two, (__m512i)factors);
+}
+
+/* For each t the words t of lo, twice, and of hi, twice. */
+INLINE void spread_quads(const int8_t *lo, const int8_t *hi, int8_t *out) {
+  const __m512i place = _mm512_setr_epi32(0, 0, 16, 16, 1, 1, 17, 17, 2, 2, 18, 18, 3, 3, 19, 19);
+  const __m512i low = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)lo));
+  const __m512i high = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)hi));
+  _mm512_storeu_si512(out, _mm512_permutex2var_epi32(low, place, high));
+}
+
+/* Pairs of words of a and b in turn. */
+INLINE void mix_pairs(const vuint a[LPG_DOT_PARTS], const vuint b[LPG_DOT_PARTS], uint32_t *out) {
+  const __m512i low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+  _mm512_storeu_si512(out, _mm512_permutex2var_epi64((__m512i)a[0], low, (__m512i)b[0]));
+  _mm512_storeu_si512(out + V, _mm512_permutex2var_epi64((__m512i)a[0], high, (__m512i)b[0]));
+}
+
+/* Of every four words two of a and two of b: its first or its last ones. */
+INLINE vuint take_pairs(vuint a, int last_of_a, vuint b, int last_of_b) {
+  const __m512d x = (__m512d)a, y = (__m512d)b;
+  if (last_of_a) return (vuint)(last_of_b ? _mm512_unpackhi_pd(x, y) : _mm512_shuffle_pd(x, y, 0x55));
+  return (vuint)(last_of_b ? _mm512_shuffle_pd(x, y, 0xaa) : _mm512_unpacklo_pd(x, y));
+}
+
+/* Four words, again and again. */
+INLINE vint repeat_four(const uint32_t *p) {
+  return (vint)_mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)(const void *)p));
+}
+
 INLINE vuint look_up(const uint8_t table[16], vuint codes) {
   const __m512i all = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)table));
   return (vuint)_mm512_shuffle_epi8(all, (__m512i)codes);
@@ -127,6 +165,52 @@ INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const
 
 INLINE vint multiply_16(vint a, vint b) { return (vint)_mm256_madd_epi16((__m256i)a, (__m256i)b); }
 
+/* bits: up to 7, or CENTERED, with which two products fit 16 bits. */
+INLINE vint add_products(int bits, vuint w, vint x, vint sums) {
+  const __m256i centered = _mm256_xor_si256((__m256i)w, _mm256_set1_epi8(-128));
+  const __m256i two = bits == LPG_DOT_CENTERED
+                          ? _mm256_maddubs_epi16(_mm256_abs_epi8(centered), _mm256_sign_epi8((__m256i)x, centered))
+                          : _mm256_maddubs_epi16((__m256i)w, (__m256i)x);
+  return sums + (vint)_mm256_madd_epi16(two, _mm256_set1_epi16(1));
+}
+
+INLINE vint add_folded_products(vuint w, vint x, vint factors, vint sums) {
+  return sums + (vint)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)w, (__m256i)x), (__m256i)factors);
+}
+
+INLINE void spread_quads(const int8_t *lo, const int8_t *hi, int8_t *out) {
+  const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)lo);
+  const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)hi);
+  const __m128i a = _mm_unpacklo_epi32(low, low), b = _mm_unpacklo_epi32(high, high);
+  const __m128i c = _mm_unpackhi_epi32(low, low), d = _mm_unpackhi_epi32(high, high);
+  __m128i *to = (__m128i *)(void *)out;
+  _mm_storeu_si128(to, _mm_unpacklo_epi64(a, b));
+  _mm_storeu_si128(to + 1, _mm_unpackhi_epi64(a, b));
+  _mm_storeu_si128(to + 2, _mm_unpacklo_epi64(c, d));
+  _mm_storeu_si128(to + 3, _mm_unpackhi_epi64(c, d));
+}
+
+INLINE void mix_pairs(const vuint a[LPG_DOT_PARTS], const vuint b[LPG_DOT_PARTS], uint32_t *out) {
+#pragma GCC unroll 2
+  for (int p = 0; p < 2; p++) {
+    const __m256i even = _mm256_unpacklo_epi64((__m256i)a[p], (__m256i)b[p]);
+    const __m256i odd = _mm256_unpackhi_epi64((__m256i)a[p], (__m256i)b[p]);
+    __m256i *to = (__m256i *)(void *)(out + 2 * p * V);
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+  }
+}
+
+INLINE vuint take_pairs(vuint a, int last_of_a, vuint b, int last_of_b) {
+  const __m256d x = (__m256d)a, y = (__m256d)b;
+  if (last_of_a) return (vuint)(last_of_b ? _mm256_unpackhi_pd(x, y) : _mm256_shuffle_pd(x, y, 0x5));
+  return (vuint)(last_of_b ? _mm256_shuffle_pd(x, y, 0xa) : _mm256_unpacklo_pd(x, y));
+}
+
+INLINE vint repeat_four(const uint32_t *p) {
+  return (vint)_mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)p));
+}
+
 INLINE vuint look_up(const uint8_t table[16], vuint codes) {
   const __m256i all = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
   return (vuint)_mm256_shuffle_epi8(all, (__m256i)codes);
@@ -153,6 +237,37 @@ INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const
 }
 
 INLINE vint multiply_16(vint a, vint b) { return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16); }
+
+INLINE vint add_products(int bits, vuint w, vint x, vint sums) {
+  (void)bits;
+  for (int i = 0; i < 4; i++) sums += (vint)(w >> (uint32_t)(8 * i) & 255u) * (x << (24 - 8 * i) >> 24);
+  return sums;
+}
+
+INLINE vint add_folded_products(vuint w, vint x, vint factors, vint sums) {
+  return sums + add_products(8, w, x, (vint){0}) * (factors & 0xffff);
+}
+
+INLINE void spread_quads(const int8_t *lo, const int8_t *hi, int8_t *out) {
+  for (int i = 0; i < LPG_TILE_ROWS; i++) memcpy(out + 4 * i, (i & 2 ? hi : lo) + i / 4 * 4, 4);
+}
+
+INLINE void mix_pairs(const vuint a[LPG_DOT_PARTS], const vuint b[LPG_DOT_PARTS], uint32_t *out) {
+  for (int i = 0; i < LPG_TILE_ROWS / 2; i++) {
+    memcpy(out + 4 * i, (const uint32_t *)(const void *)a + 2 * i, 8);
+    memcpy(out + 4 * i + 2, (const uint32_t *)(const void *)b + 2 * i, 8);
+  }
+}
+
+INLINE vuint take_pairs(vuint a, int last_of_a, vuint b, int last_of_b) { /* V is four */
+  return (vuint){a[2 * last_of_a], a[2 * last_of_a + 1], b[2 * last_of_b], b[2 * last_of_b + 1]};
+}
+
+INLINE vint repeat_four(const uint32_t *p) {
+  vint four;
+  memcpy(&four, p, sizeof four);
+  return four;
+}
 
 INLINE vuint look_up(const uint8_t table[16], vuint codes) {
   uint8_t bytes[4 * V];

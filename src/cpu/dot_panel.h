@@ -33,16 +33,20 @@ INLINE void put_quads(uint8_t *panel, int quad, int part, dot_change change, vui
   memcpy(panel + quad * LPG_DOT_QUAD + part * 4 * V, &codes, sizeof codes);
 }
 
-/* A pair of codes of the unit whose words begin at `words`, in the halves of the words of V rows. */
-INLINE vuint pair_of(int bits, const uint32_t *words, int pair) {
+/* A pair of codes of the unit that has such words, of V rows, in the halves of words. */
+INLINE vuint pair_of(int bits, const vuint *words, int pair) {
   const lpg_field f = lpg_field_of(bits, pair);
   vuint codes = {0};
   for (int i = 0; i < (f.word < 0 ? lpg_splice_runs(bits) : 1); i++) {
     const lpg_run whole = {0, bits, f.word, f.shift}, run = f.word < 0 ? lpg_splice(bits, pair, i) : whole;
-    const vuint word = load_words(words + run.word * 4 * LPG_TILE_ROWS);
-    codes |= (word >> (uint32_t)run.shift & lpg_half_masks(run.bits)) << (uint32_t)run.code_bit;
+    codes |= (words[run.word] >> (uint32_t)run.shift & lpg_half_masks(run.bits)) << (uint32_t)run.code_bit;
   }
   return codes;
+}
+
+/* The quad of a step. */
+INLINE vuint quad_of(int bits, const vuint *words, int step) {
+  return pair_of(bits, words, 2 * step) | pair_of(bits, words, 2 * step + 1) << 8u;
 }
 
 /* The codes of a tile, whose words were untangled. */
@@ -65,10 +69,12 @@ INLINE void expand_tile(int bits, const uint32_t *words, dot_change change, uint
   }
   for (int unit = 0; unit < units; unit++) {
     for (int at = 0; at < 4 * LPG_TILE_ROWS; at += V) { /* lane and slot */
-      const uint32_t *from = words + unit * bits * 4 * LPG_TILE_ROWS + at;
+      vuint of_unit[LPG_MAX_UNIT_WORDS];
+#pragma GCC unroll 7
+      for (int i = 0; i < bits; i++) of_unit[i] = load_words(words + (unit * bits + i) * 4 * LPG_TILE_ROWS + at);
 #pragma GCC unroll 8
       for (int step = 0; step < 8; step++) {
-        const vuint codes = pair_of(bits, from, 2 * step) | pair_of(bits, from, 2 * step + 1) << 8u;
+        const vuint codes = quad_of(bits, of_unit, step);
         put_quads(panel, 4 * (8 * unit + step) + at / LPG_TILE_ROWS, at % LPG_TILE_ROWS / V, change, codes);
       }
     }

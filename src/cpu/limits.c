@@ -50,7 +50,9 @@ const char *lpgemm_i_cpu_dot_refuses(const lpg_planner *self, const lpg_problem 
   if (lpg_is_integer_kind(d->type) && lpg_is_integer_kind(problem->x_type) && !d->scale_type) {
     return "it does not add up integers without scales exactly";
   }
-  if (!lpg_find_bytes(d, &unused)) return "it takes floats and codebooks of 16 values that are small integers only";
+  if (!lpg_find_bytes(d, problem->level == LPGEMM_LEVEL_FAST, &unused)) {
+    return "it takes floats and codebooks of up to 16 values that three bytes hold only";
+  }
   if ((d->super_scale_type && d->super_scale_type != LPGEMM_F16) ||
       (d->super_zero_type && d->super_zero_type != LPGEMM_F16)) {
     return "of two levels it takes fp16 as the upper one only";

@@ -79,7 +79,7 @@ LPG_CPU_PLANNER(dot_avx2,
                 LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .exact = 23000.0, .bytes = 0.45, .row = 30000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 /* A guess, half of AVX2 for half of the vector: SDOT was never timed, only run under qemu. */
-LPG_CPU_PLANNER(dot_dotprod, LPG_CPU_COST(1.0, 10000.0, 55000.0, .group = 2.0, .digits = 12000.0),
+LPG_CPU_PLANNER(dot_dotprod, LPG_CPU_COST(1.0, 10000.0, 55000.0, .group = 2.0, .exact = 12000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(dot_base, LPG_CPU_COST(20.0, 1000.0, 1000.0), .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(reference, LPG_CPU_COST(20.0, 67.0, 2300.0), .refuses = NULL)

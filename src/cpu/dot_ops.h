@@ -244,6 +244,16 @@ INLINE vint add_products(int bits, vuint w, vint x, vint sums) {
   return sums;
 }
 
+INLINE vuint look_up(const uint8_t table[16], vuint codes) {
+  uint8_t bytes[4 * V];
+  memcpy(bytes, &codes, sizeof bytes);
+  for (int i = 0; i < 4 * V; i++) bytes[i] = table[bytes[i]];
+  memcpy(&codes, bytes, sizeof bytes);
+  return codes;
+}
+#endif
+
+#if !defined(__AVX2__) /* V is four */
 INLINE vint add_folded_products(vuint w, vint x, vint factors, vint sums) {
   return sums + add_products(8, w, x, (vint){0}) * (factors & 0xffff);
 }
@@ -259,7 +269,7 @@ INLINE void mix_pairs(const vuint a[LPG_DOT_PARTS], const vuint b[LPG_DOT_PARTS]
   }
 }
 
-INLINE vuint take_pairs(vuint a, int last_of_a, vuint b, int last_of_b) { /* V is four */
+INLINE vuint take_pairs(vuint a, int last_of_a, vuint b, int last_of_b) {
   return (vuint){a[2 * last_of_a], a[2 * last_of_a + 1], b[2 * last_of_b], b[2 * last_of_b + 1]};
 }
 
@@ -267,14 +277,6 @@ INLINE vint repeat_four(const uint32_t *p) {
   vint four;
   memcpy(&four, p, sizeof four);
   return four;
-}
-
-INLINE vuint look_up(const uint8_t table[16], vuint codes) {
-  uint8_t bytes[4 * V];
-  memcpy(bytes, &codes, sizeof bytes);
-  for (int i = 0; i < 4 * V; i++) bytes[i] = table[bytes[i]];
-  memcpy(&codes, bytes, sizeof bytes);
-  return codes;
 }
 #endif
 

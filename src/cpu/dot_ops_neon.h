@@ -52,6 +52,15 @@ INLINE vint multiply_16(vint a, vint b) {
   return (vint)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 }
 
+INLINE vint add_products(int bits, vuint w, vint x, vint sums) {
+  const uint8x16_t codes = (uint8x16_t)w;
+  const int8x16_t bytes = (int8x16_t)x;
+  if (bits < 8) return (vint)vdotq_s32((int32x4_t)sums, vreinterpretq_s8_u8(codes), bytes);
+  const int8x16_t less = vreinterpretq_s8_u8(veorq_u8(codes, vdupq_n_u8(128)));
+  const int32x4_t half = vdotq_s32(vdupq_n_s32(0), bytes, vdupq_n_s8(64));
+  return (vint)vdotq_s32((int32x4_t)sums, less, bytes) + 2 * (vint)half;
+}
+
 INLINE vuint look_up(const uint8_t table[16], vuint codes) {
   return (vuint)vqtbl1q_u8(vld1q_u8(table), (uint8x16_t)codes);
 }

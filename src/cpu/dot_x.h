@@ -52,6 +52,9 @@ static int64_t dot_made_bytes(const dot_x *x) {
 }
 static int64_t dot_sums_bytes(const dot_x *x) { return 4 * (x->lines + 1) * x->units; }
 
+/* Both, which is at least what a row takes. */
+static int64_t dot_row_bytes(const dot_x *x) { return dot_made_bytes(x) + dot_sums_bytes(x); }
+
 static dot_x shape_of_x(int64_t k, int unit, int lines) {
   const int64_t columns = lpg_round_up(k, LPG_DOT_BLOCK);
   return (dot_x){.columns = columns,

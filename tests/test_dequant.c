@@ -1,9 +1,10 @@
 /* Kernels that dequantise the weights first (src/kernels/dequant/).
  *
  *   dequant/scaling   how the scales meet the weights, or why not
+ *   dequant/takes     weights of every kind by fp16 and bf16 X: on Hopper no kind is left to the generic kernel
  *   dequant/plan      few rows of X are multiplied with split-K, which leaves no half of the GPU idle
  *   dequant/slices    parts of K, by every kernel of the family that takes the problem
- *   dequant/spread    floats whose values are too far apart to be scaled in fp16
+ *   dequant/spread    weights whose values or scales are too far apart to be scaled in fp16
  *   dequant/tiles     more work tiles than the GPU has clusters for
  *   dequant/halves    zeros between the codes, whose differences fp8 holds
  *   dequant/turns     the same with split-K: a work tile that was done twice would add C in place twice */
@@ -16,6 +17,8 @@
 #include "problem.h"
 #include "sample.h"
 #include "test.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 static struct {
   lpgemm_handle_t handle;
@@ -36,6 +39,9 @@ static void check_scaling(void) {
       {{.type = LPGEMM_E5M2, .group_k = 1024, .scale_type = LPGEMM_F16}, 0, ON_ROWS}, /* one group, and exact */
       {{.type = LPGEMM_E5M2, .group_k = 32, .scale_type = LPGEMM_F16}, 0, REFUSED},
       {{.type = LPGEMM_E5M2, .scale_type = LPGEMM_F16}, 0, ON_ROWS},
+      {{.type = LPGEMM_FLOAT(5, 1), .group_k = 64, .scale_type = LPGEMM_F16}, 0, IN_TABLE}, /* as halves */
+      {{.type = LPGEMM_FLOAT(5, 0), .scale_type = LPGEMM_F16}, 0, ON_ROWS},
+      {{.type = LPGEMM_FLOAT(5, 0), .group_k = 32, .scale_type = LPGEMM_F16}, 0, REFUSED},
       {{.type = LPGEMM_FLOAT(6, 1), .group_k = 128, .scale_type = LPGEMM_F16}, 0, REFUSED},
       {{.type = LPGEMM_FLOAT(6, 1), .scale_type = LPGEMM_F16}, 0, REFUSED},
       {{.type = LPGEMM_UINT(4), .group_k = 128, .scale_type = LPGEMM_F16}, 24, ON_WEIGHTS},
@@ -98,8 +104,43 @@ static void check_scaling(void) {
                    : s.in_table                                  ? IN_TABLE
                    : s.finds                                     ? FOUND
                                                                  : ON_WEIGHTS;
+    const lpgemm_dtype_t image = lpgemm_i_expand_image(&problem, LPGEMM_F16, 1);
+    CHECK(image == (is == REFUSED ? LPGEMM_F32 : LPGEMM_F16) && !lpgemm_i_expand_refuses(&problem, image));
+    CHECK(s.halved == (desc.type != LPGEMM_E5M2 && LPGEMM_DTYPE_KIND(desc.type) == LPGEMM_KIND_FLOAT &&
+                       (is == IN_TABLE || is == ON_ROWS)));
     if (is != cases[i].expected) test_fail(__FILE__, __LINE__, "case %d: %d, not %d", (int)i, is, cases[i].expected);
     CHECK(s.on_rows + s.in_table + s.finds <= 1);
+  }
+}
+
+/* Any type with any groups, scales and zeros, from 33 rows on; and with fewer what gemv refuses. */
+static void check_takes(void) {
+  static const int64_t groups[] = {16, 32, 48, 64, 128, 0}, rows[] = {1, 17, 33, 173};
+  static const lpgemm_dtype_t scales[] = {0, LPGEMM_F16, LPGEMM_F32, LPGEMM_E8M0, LPGEMM_E4M3};
+  static const lpgemm_zero_t zeros[] = {LPGEMM_ZERO_NONE, LPGEMM_ZERO_CONSTANT, LPGEMM_ZERO_MINIMUM};
+  for (int i = 0; i < PROBLEM_TYPES * COUNT(groups) * COUNT(scales) * COUNT(zeros); i++) {
+    lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = 1024, .k = 1536};
+    desc.type = problem_types()[i % PROBLEM_TYPES];
+    desc.scale_type = scales[i / PROBLEM_TYPES % COUNT(scales)];
+    desc.zero = zeros[i / PROBLEM_TYPES / COUNT(scales) % COUNT(zeros)];
+    desc.group_k = groups[i / PROBLEM_TYPES / COUNT(scales) / COUNT(zeros)];
+    if (desc.zero == LPGEMM_ZERO_MINIMUM) desc.zero_type = LPGEMM_F16;
+    if (desc.zero == LPGEMM_ZERO_CONSTANT) desc.zero_constant = 1.5f;
+    const int entries = lpg_kind(desc.type) == LPGEMM_KIND_CODEBOOK ? 1 << lpg_bits(desc.type) : 0;
+    for (int j = 0; j < entries; j++) desc.codebook[j] = j ? (float)j : 0x1p-40f; /* too far apart for fp16 */
+    lpg_packed w;
+    if (lpgemm_i_make_packed(&desc, &w) != LPGEMM_SUCCESS) continue; /* minima without scales */
+    for (int r = 0; r < COUNT(rows) * 2; r++) {
+      const int bf16 = r % 2;
+      lpg_problem problem = plan_problem(&w, bf16 ? LPGEMM_BF16 : LPGEMM_F16, rows[r / 2]);
+      problem.scale_span = 255;
+      const lpg_planner *dense = bf16 ? &lpgemm_i_dequant_bf16_sm90a_planner : &lpgemm_i_dequant_f16_sm90a_planner;
+      lpg_dequant_plan p;
+      const int by_gemv = (desc.group_k & (desc.group_k - 1)) == 0 &&
+                          !lpgemm_i_gemv_8_planner.refuses(&lpgemm_i_gemv_8_planner, &problem, &sm90);
+      CHECK(by_gemv || plan_of(dense, &problem, &sm90, &p));
+      CHECK(problem.m < 33 || plan_of(dense, &problem, &sm90, &p));
+    }
   }
 }
 
@@ -189,12 +230,20 @@ static void check_slices(void) {
   check_spec(&s);
 }
 
-static void check_spread(void) {
+/* From 5 exponent bits on; any type with scales of any exponent; and the 8-bit X that is multiplied as fp16. */
+static void check_spread(int i) {
+  static const lpgemm_dtype_t types[] = {LPGEMM_E5M2,        LPGEMM_FLOAT(5, 1), LPGEMM_FLOAT(5, 0), LPGEMM_FLOAT(6, 0),
+                                         LPGEMM_FLOAT(6, 1), LPGEMM_FLOAT(7, 0), LPGEMM_INT(8),      LPGEMM_BIPOLAR(8)};
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_F16, LPGEMM_I8, LPGEMM_E4M3, LPGEMM_BIPOLAR(4)};
   problem_spec s = draw();
-  s.x_type = LPGEMM_F16;
-  s.desc.type = test_between(0, 1) ? LPGEMM_E5M2 : LPGEMM_FLOAT(5, 1);
-  s.desc.scale_type = LPGEMM_F16;
-  s.desc.group_k = 64 * test_between(0, 3);
+  s.desc.type = types[i % COUNT(types)];
+  s.x_type = x_types[test_between(0, COUNT(x_types) - 1)];
+  s.desc.scale_type = lpg_is_integer_kind(s.desc.type) ? LPGEMM_E8M0 : LPGEMM_F16;
+  s.desc.group_k = test_between(0, 1) ? 64 * test_between(0, 3) : 16 * test_between(1, 6);
+  if (s.desc.group_k && test_between(0, 3) == 0) {
+    s.desc.zero = LPGEMM_ZERO_MINIMUM;
+    s.desc.zero_type = LPGEMM_F16;
+  }
   s.m = test_between(33, test_between(0, 3) ? 150 : 400);
   s.desc.n = test_between(1, 400);
   s.desc.k = test_between(1, test_between(0, 1) ? 500 : 2500);
@@ -265,6 +314,7 @@ static void check_turns(lpgemm_dtype_t x_type) {
 
 void suite_dequant(void) {
   if (test_case("dequant/scaling")) check_scaling();
+  if (test_case("dequant/takes")) check_takes();
   if (test_case("dequant/plan")) check_plan();
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   all.handle = problem_handle(1);
@@ -273,7 +323,7 @@ void suite_dequant(void) {
     if (test_case("dequant/slices/%03d", i)) check_slices();
   }
   for (int i = 0; i < 60; i++) {
-    if (test_case("dequant/spread/%03d", i)) check_spread();
+    if (test_case("dequant/spread/%03d", i)) check_spread(i);
   }
   for (int i = 0; i < 3; i++) {
     if (test_case("dequant/tiles/%03d", i)) check_tiles();

@@ -318,10 +318,10 @@ static void check_random(int64_t m, int64_t n, int64_t k) {
 /* Of a dequantiser and type of X: of the integers, or of the floats, of a width. */
 enum { FEW_CASES = 240, MANY_CASES = 260 };
 
-/* Floats with values that fp16 does not reach: with fp16 activations they take another path. */
+/* Floats with values that fp16 does not reach, nor their halves: with fp16 activations they take another path. */
 static int exceeds_fp16(lpgemm_dtype_t type) {
   int exponent = (int)(type >> 8 & 0xffu);
-  return LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_FLOAT && exponent >= 5 && type != LPGEMM_E5M2;
+  return LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_FLOAT && exponent > 5;
 }
 
 /* Types that share a dequantiser with `type`, itself among them. */

@@ -142,7 +142,7 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   if (planner->refuses(planner, &problem, &sm90)) return 0;
   const lpg_gemm_scaling s = lpgemm_i_gemm_scaling(&w, x_type, problem.scale_span);
   const int is_integer = lpg_is_integer_kind(d.type);
-  CHECK(lpg_gemm_scales_exist(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d.type), w.bits));
+  CHECK(lpg_gemm_scales_exist(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d.type, x_type), w.bits));
   lpg_gemm_planned plan;
   CHECK(plan_of(planner, &problem, &sm90, &plan));
   if (s.mode == LPG_GEMM_SCALES_PREPARED || s.mode == LPG_GEMM_SCALES_ROW) return 1;

@@ -274,12 +274,14 @@ static void check_dequant_drawn(const lpg_device *device) {
     const lpg_packed w = draw_packed();
     const lpgemm_weight_desc_t desc = w.desc;
     const lpg_planner *planner = planners[i % COUNT(planners)];
-    const int x_bytes = (int)lpg_bytes(planner->type), wgmma = planner->wgmma;
+    const int wgmma = planner->wgmma;
     const int64_t m = test_between(33, test_between(0, 1) ? 300 : 9000);
     lpg_problem problem = plan_problem(&w, planner->type, m);
     problem.scale_span = (uint32_t)test_between(0, 1) * 255;
     if (desc.n == 0 || refuses(planner, &problem, device)) continue; /* without rows of W no run comes so far */
-    const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(&problem, planner->type);
+    const lpgemm_dtype_t image = lpgemm_i_expand_image(&problem, planner->type, wgmma);
+    const int x_bytes = (int)lpg_bytes(image);
+    const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(&problem, image);
     lpg_dequant_plan p;
     const int found = plan_of(planner, &problem, device, &p);
     fitted += found;
@@ -296,7 +298,7 @@ static void check_dequant_drawn(const lpg_device *device) {
     /* slices are not empty, and no cluster takes a second work tile, since the sums take the ring's place; those of
      * integers are not split */
     CHECK(p.split_k >= 1 && p.split_k <= p.k_stages && (p.split_k == 1 || !p.persistent));
-    CHECK(p.split_k == 1 || x_bytes == 2 || scaling.in_table);
+    CHECK(p.split_k == 1 || x_bytes > 1 || scaling.in_table);
 
     /* the largest chunk is within the workspace, but for numbers that take no more than X; the plan's is no larger */
     lpg_dequant_plan largest = p;

@@ -24,6 +24,7 @@ static lpg_device cramped; /* little shared memory */
 #define WIDE "gemm.u4.f16.256x128.sm90a"
 #define DECODE "gemv.u4.f16.16x8.sm80"
 #define DENSE "dequant.any.f16.256x128.sm90a"
+#define DENSE_80 "dequant.any.f16.256x128.sm80"
 #define DENSE_I8 "dequant.any.i8.256x128.sm90a"
 #define OCTETS "gemm8.u4.i8.256x128.sm90a"
 #define OCTETS_E4M3 "gemm8.f6.e4m3.256x128.sm90a"
@@ -92,6 +93,8 @@ static const row rows[] = {
     {WIDE, "its scales and zeros take too much workspace",
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .n = 80000, .k = 16384}},
     {WIDE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
+    {"gemm.f7.f16.256x128.sm90a", "the weights' values are too far apart to be scaled in the type of X",
+     .d.type = LPGEMM_FLOAT(5, 1)},
     {WIDE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
     {WIDE, "it takes no experts and no pairs of rows with such weights and scales", .d.group_n = 128, .experts = 8},
     {"gemm.u3.f16.256x128.sm90a", "it takes no experts and no pairs of rows with such weights and scales",
@@ -122,10 +125,11 @@ static const row rows[] = {
     {DENSE_I8, "the activations' codes are not the numbers as int8", .x = LPGEMM_BIPOLAR(4)},
     {DENSE_I8, "sums of so many columns may not be int32", .d = INTEGERS(4, 140000), .x = LPGEMM_I8},
     {DENSE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},
-    {DENSE, "the weights' values are too far apart for the type of X", .d = CODEBOOK(1e-9f, 1.0f)},
-    {DENSE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255, .d.group_k = 32},
+    {DENSE_80, "the weights' values are too far apart for the type of X", &sm80, .d = CODEBOOK(1e-9f, 1.0f)},
+    {DENSE_80, "the scales of a row are too far apart to be multiplied in the type of X", &sm80, .span = 255,
+     .d.group_k = 32},
 
-    {"dequant.any.f16.256x128.sm80", "the form for sm_90a is faster on this GPU"},
+    {DENSE_80, "the form for sm_90a is faster on this GPU"},
 
     /* gemm8_plan.c, gemm8_skinny_plan.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},

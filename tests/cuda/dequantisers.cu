@@ -42,6 +42,11 @@ uint32_t decode_any(lpgemm_dtype_t type, int bits, bool wide, const dequantiser_
                     int pair) {
   if (lpg_kind(type) == LPGEMM_KIND_FLOAT) {
     if (wide && type == LPGEMM_E4M3) return decode_one<X, e4m3_dequantiser, 8>(args, unit, pair);
+    if constexpr (has_halved<float_dequantiser<X, 6>> && has_halved<float_dequantiser<X, 7>>) {
+      const bool halved = lpg_is_halved(type, LPGEMM_F16);
+      if (halved && bits == 6) return decode_one<X, halved_dequantiser, 6>(args, unit, pair);
+      if (halved && bits == 7) return decode_one<X, halved_dequantiser, 7>(args, unit, pair);
+    }
     if (bits == 3) return decode_one<X, float_dequantiser, 3>(args, unit, pair);
     if (bits == 4) return decode_one<X, float_dequantiser, 4>(args, unit, pair);
     return decode_wide<X, float_dequantiser>(bits, args, unit, pair);

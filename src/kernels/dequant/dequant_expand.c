@@ -1,6 +1,7 @@
 /* Which weights can be expanded, and how their scales meet them. */
 #include <math.h>
 
+#include "../operand/limits.h"
 #include "dequant_expand.h"
 
 /* Powers of two that bound what a scale multiplies: magnitudes of at most 2^top, and 0 or at least 2^low. */
@@ -20,9 +21,13 @@ static magnitudes magnitudes_of(const lpg_packed *weights) {
 /* The normal numbers of fp16: 2^LEAST and more, below 2^(MOST + 1). */
 enum { LEAST = -14, MOST = 15 };
 
+static int is_halved(const lpgemm_weight_desc_t *d) {
+  return lpg_is_halved(d->type, LPGEMM_F16) && d->zero == LPGEMM_ZERO_NONE;
+}
+
 static int is_8_bits(lpgemm_dtype_t type) { return lpg_bytes(type) == 1; }
 
-/* 1 if all values less the zero are exact in int8, e4m3 or fp16. */
+/* 1 if all values less the zero are exact in int8, e4m3 or fp16, there as halves maybe. */
 static int is_exact(const lpg_packed *weights, lpgemm_dtype_t type) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   if (d->zero == LPGEMM_ZERO_MINIMUM) return 0;
@@ -32,7 +37,7 @@ static int is_exact(const lpg_packed *weights, lpgemm_dtype_t type) {
                              : type == LPGEMM_I8 ? 7
                                                  : 4);
   }
-  return type == LPGEMM_F16  ? weights->values.in_f16
+  return type == LPGEMM_F16  ? weights->values.in_f16 || is_halved(d)
          : type == LPGEMM_I8 ? weights->values.in_i8
                              : weights->values.in_e4m3;
 }
@@ -60,6 +65,7 @@ lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dt
               !(is_fp16 && (differs || (!exact && (m.top > MOST || m.low < LEAST))));
   s.top = is_fp16 ? MOST - 1 - m.top : 0; /* a scale may be almost twice the power of two of its exponent */
   s.in_table = !s.on_rows && (is_8_bits(type) || (exact && whole_stages && exceeds_fp16(problem) != NULL));
+  s.halved = is_fp16 && (s.on_rows || s.in_table) && is_halved(d);
   s.finds = is_fp16 && !s.on_rows && !s.in_table && differs;
   return s;
 }
@@ -85,4 +91,8 @@ const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t t
   if (type != LPGEMM_F16) return NULL;
   const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, type);
   return scaling.on_rows || scaling.in_table ? NULL : exceeds_fp16(problem);
+}
+
+lpgemm_dtype_t lpgemm_i_expand_image(const lpg_problem *problem, lpgemm_dtype_t type, int wgmma) {
+  return type == LPGEMM_F16 && wgmma && lpgemm_i_expand_refuses(problem, type) ? LPGEMM_F32 : type;
 }

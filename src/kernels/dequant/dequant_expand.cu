@@ -10,6 +10,7 @@
 #include "../operand/x_type.cuh"
 #include "../plan/scheduler.cuh"
 #include "../prim/async.cuh"
+#include "../prim/logic.cuh"
 #include "../prim/pdl.cuh"
 #include "dequant_expand.h"
 #include "dequant_scales.cuh"
@@ -26,6 +27,12 @@ struct half_image {
   using pair = uint32_t;
   static constexpr bool scaled = true, wide_range = X::exponent == 8;
   __device__ static pair round(float a, float b) { return X::round_two(a, b); }
+};
+
+struct tf32_image {
+  using pair = uint2;
+  static constexpr bool scaled = true, wide_range = true;
+  __device__ static pair round(float a, float b) { return make_uint2(tf32_value(a), tf32_value(b)); }
 };
 
 struct i8_image {
@@ -240,9 +247,10 @@ __device__ inline void expand_piece(const values_of<Integers> &values, const uin
       for (int i = 0; i < 2; i++) {
         const uint32_t *unit = word + step / unit_steps * unit_words * 2 + half;
         const float2 two = values.both_of(lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i));
-        const int in_row = (s * 8 + i * 4) * bytes, at = in_row / 16 ^ g;
-        *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DEQUANT_STAGE_BYTES + at * 16 + in_row % 16 +
-                                  t * bytes) = Image::round(walk.weight(two.x, half), walk.weight(two.y, half));
+        const int in_row = (s * 8 + i * 4) * bytes, at = (in_row + t * bytes) / 16 ^ g;
+        *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DEQUANT_STAGE_BYTES + at * 16 +
+                                  (in_row + t * bytes) % 16) =
+            Image::round(walk.weight(two.x, half), walk.weight(two.y, half));
       }
     }
   }
@@ -273,7 +281,7 @@ __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __gr
   constexpr int stages = block_k / stage_k_of<Image>;
   const int row_tile = a.first_row_tile + blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int i = threadIdx.x; !Integers && i < 1 << Bits; i += warps * 32) {
-    table[i] = lpg_code_value(a.type, (uint32_t)i, a.codebook) * lpg_exp2i(-a.value_exponent);
+    table[i] = lpg_code_value(a.type, (uint32_t)i ^ lpg_stored_flip(a.type), a.codebook) * lpg_exp2i(-a.value_exponent);
   }
   pdl_launch_next();
   pdl_wait();
@@ -356,6 +364,7 @@ static const void *kernel_of(int bits) {
 
 static const void *kernel_for(lpgemm_dtype_t type, bool integers, int bits) {
   switch (type) {
+    case LPGEMM_F32: return kernel_of<tf32_image, false>(bits); /* rare: integers come from the table as well */
     case LPGEMM_F16:
       return integers ? kernel_of<half_image<f16_x>, true>(bits) : kernel_of<half_image<f16_x>, false>(bits);
     case LPGEMM_BF16:
@@ -397,6 +406,7 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
     const int e = ilogb(a.most); /* up to 100 all powers of two stay within fp32 */
     a.value_exponent = abs(e) <= 30 ? 0 : e < -100 ? -100 : e > 100 ? 100 : e;
   }
+  if (a.scaling.halved) a.value_exponent = 1;
   a.codes = call->section[LPG_SECTION_CODES];
   a.exponents = (const int8_t *)call->section[LPG_SECTION_ROW_EXPONENTS];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);

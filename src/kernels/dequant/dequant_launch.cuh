@@ -22,7 +22,7 @@ static const void *dequant_kernel() {
 
 /* Whether there may be a table of groups' scales, and whether sums are promoted in any case. */
 template <class Types>
-constexpr bool may_have_table = Types::image != LPGEMM_BF16;
+constexpr bool may_have_table = Types::image != LPGEMM_BF16 &&Types::image != LPGEMM_F32;
 template <class Types>
 constexpr bool promotes_all = Types::image == LPGEMM_E4M3;
 
@@ -69,6 +69,19 @@ static lpgemm_status_t run_dequant(lpg_call call) {
   return run_chunks(call, dequant_kernel<Types, Wgmma, promotes>(), Types::image, a);
 }
 
+/* Whether weights that fp16 cannot hold are multiplied in tf32. */
+template <class Types, bool Wgmma>
+constexpr bool may_be_tf32 = Types::image == LPGEMM_F16 &&Wgmma;
+
+template <class Types, bool Wgmma>
+static lpgemm_status_t run_dequant_any(const lpg_call &call) {
+  if constexpr (may_be_tf32<Types, Wgmma>) {
+    if (lpgemm_i_expand_image(&call.problem, Types::image, Wgmma) == LPGEMM_F32)
+      return run_dequant<tf32_types, Wgmma>(call);
+  }
+  return run_dequant<Types, Wgmma>(call);
+}
+
 template <class Types, bool Wgmma>
 static lpgemm_status_t load_dequant(const lpg_device *device) {
   constexpr bool promotes = promotes_all<Types> && Wgmma, has_table = may_have_table<Types> && Wgmma;
@@ -78,12 +91,20 @@ static lpgemm_status_t load_dequant(const lpg_device *device) {
   return lpgemm_i_cuda_prepare_expand(Types::image);
 }
 
+template <class Types, bool Wgmma>
+static lpgemm_status_t load_dequant_any(const lpg_device *device) {
+  if constexpr (may_be_tf32<Types, Wgmma>) LPG_TRY((load_dequant<tf32_types, Wgmma>(device)));
+  return load_dequant<Types, Wgmma>(device);
+}
+
 }  // namespace
 }  // namespace lpg
 
 /* A line of a generated file. wgmma: 1 on sm_90a. */
-#define LPG_DEQUANT(symbol, x, wgmma)                                                                                \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) { return lpg::run_dequant<lpg::x##_types, wgmma>(*call); } \
-  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                                               \
-    return lpg::load_dequant<lpg::x##_types, wgmma>(device);                                                         \
+#define LPG_DEQUANT(symbol, x, wgmma)                                  \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {            \
+    return lpg::run_dequant_any<lpg::x##_types, wgmma>(*call);         \
+  }                                                                    \
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) { \
+    return lpg::load_dequant_any<lpg::x##_types, wgmma>(device);       \
   }

@@ -3,10 +3,11 @@
 
 #include <math.h>
 
+#include "../operand/limits.h"
 #include "../plan/rates.h"
 #include "dequant_expand.h"
 
-/* Below 33 rows of X dequantising first pays only where gemv does not take the groups; refusing here keeps
+/* Below 33 rows of X dequantising first pays only where gemv does not take the weights; refusing here keeps
  * lpgemm_workspace_size() small. */
 enum { LEAST_ROWS = 33 };
 
@@ -25,17 +26,22 @@ typedef struct dequant_state {
 static int make_frame(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
                       lpg_dequant_plan *p);
 
+static lpgemm_dtype_t image_of(const lpg_planner *self, const lpg_problem *problem) {
+  return lpgemm_i_expand_image(problem, self->type, self->wgmma);
+}
+
 /* gemv takes groups of 16, 32, 64 and 128 columns, and whole rows. */
-static int gemv_takes_groups(const lpg_packed *weights) {
+static int gemv_takes(const lpg_problem *problem) {
+  const lpg_packed *weights = problem->weights;
   const int64_t k = weights->group.k;
-  return weights->group.count <= 1 || (k >= 16 && k <= 128 && (k & (k - 1)) == 0);
+  return (weights->group.count <= 1 || (k >= 16 && k <= 128 && (k & (k - 1)) == 0)) &&
+         !lpgemm_i_dequantisers_refuse(problem);
 }
 
 static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
-  const lpgemm_dtype_t image = self->type;
+  const lpgemm_dtype_t image = image_of(self, problem);
   (void)device;
-  if (problem->m < LEAST_ROWS && gemv_takes_groups(problem->weights))
-    return "it expands the weights, which takes 33 rows to pay";
+  if (problem->m < LEAST_ROWS && gemv_takes(problem)) return "it expands the weights, which takes 33 rows to pay";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
   if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type))
     return "the activations' codes are not the numbers as int8";
@@ -56,7 +62,7 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
   lpg_dequant_plan p;
   if (!make_frame(self, problem, device, &p)) return 0;
   p.chunk_tiles = lpg_dequant_most_tiles(&p); /* else it would not be monotone in m */
-  return (size_t)lpg_dequant_chunk_bytes(&p) + lpg_dequant_copy_bytes(problem, (int)lpg_bytes(self->type));
+  return (size_t)lpg_dequant_chunk_bytes(&p) + lpg_dequant_copy_bytes(problem, (int)lpg_bytes(image_of(self, problem)));
 }
 
 /* ---- what a plan has whatever shares the weights and cuts K ---- */
@@ -65,8 +71,9 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
 static int make_frame(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
                       lpg_dequant_plan *p) {
   const lpg_packed *weights = problem->weights;
-  const int x_bytes = (int)lpg_bytes(self->type), wgmma = self->wgmma;
-  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, self->type);
+  const lpgemm_dtype_t image = image_of(self, problem);
+  const int x_bytes = (int)lpg_bytes(image), wgmma = self->wgmma;
+  const lpg_expand_scaling scaling = lpgemm_i_expand_scaling(problem, image);
   const lpg_dequant_plan none = {0};
   *p = none;
   p->k_stages = (int32_t)lpg_ceil_div(weights->desc.k, LPG_DEQUANT_STAGE_BYTES / x_bytes);
@@ -89,13 +96,13 @@ static int make_frame(const lpg_planner *self, const lpg_problem *problem, const
 
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
   dequant_state *s = state;
-  const int table = lpgemm_i_expand_scaling(problem, self->type).in_table;
+  const int table = lpgemm_i_expand_scaling(problem, image_of(self, problem)).in_table;
   s->is_there = make_frame(self, problem, device, &s->frame);
   s->wgmma = self->wgmma;
   s->slower = lpg_bytes(self->type) == 1 ? 1.19 : table ? 1.3 : 1.0;
   s->sums = s->frame.sums;
   s->most_tiles = s->is_there ? lpg_dequant_most_tiles(&s->frame) : 0;
-  s->most_split_k = s->wgmma && (lpg_bytes(self->type) == 2 || table) ? MOST_SPLIT_K : 1; /* integers stay integers */
+  s->most_split_k = s->wgmma && (lpg_bytes(self->type) > 1 || table) ? MOST_SPLIT_K : 1; /* integers stay integers */
   s->m_tiles = lpg_ceil_div(problem->m, LPG_DEQUANT_TILE_M);
 }
 
@@ -190,8 +197,8 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->threads = 32 * (LPG_DEQUANT_WARPS + (self->wgmma ? LPG_DEQUANT_PRODUCER_WARPS : 0));
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->stages;
-  launch->us =
-      lpg_x_copy_us(problem, (int)lpg_bytes(self->type)) + ns * slower_than_planned(self->type, p) * slower / 1000.0;
+  launch->us = lpg_x_copy_us(problem, (int)lpg_bytes(image_of(self, problem))) +
+               ns * slower_than_planned(self->type, p) * slower / 1000.0;
 }
 
 /* By the words of the kernels' names: the type that is multiplied, and 1 for the form of sm_90a. */

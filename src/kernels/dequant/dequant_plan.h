@@ -33,6 +33,8 @@ enum {
 /* How scales meet weights when these become the type that they are multiplied in. */
 typedef struct lpg_expand_scaling {
   int on_rows; /* one scale a row, or none: it goes on the row's sums, and the weights are as they are */
+  /* fp16, on_rows or in_table: the weights are halves (lpg_is_halved), and the rows' sums take the 2. */
+  int halved;
   /* 8 bits, and fp16 where scaled weights would be too far apart for it: the groups' scales, which go on the sums of
    * their stages, come in a table, 256 rows for every stage. */
   int in_table;

@@ -41,6 +41,14 @@ struct half_types {
 using f16_types = half_types<f16_x>;
 using bf16_types = half_types<bf16_x>;
 
+/* For X of fp16 and 8 bits, which are fp32 in a copy. */
+struct tf32_types {
+  using sum = float;
+  using wgmma = wgmma_tf32;
+  static constexpr lpgemm_dtype_t image = LPGEMM_F32;
+  static constexpr bool wide_range = true;
+};
+
 struct i8_types {
   using sum = int;
   using mma = mma_i8;
@@ -69,7 +77,7 @@ struct dequant_traits {
   static constexpr int warps = LPG_DEQUANT_WARPS, row_tiles = 2, tile_n = LPG_DEQUANT_TILE_N,
                        TileM = LPG_DEQUANT_TILE_M;
   static constexpr int teams = 1, team_warps = warps; /* as split_k.cuh wants it */
-  static constexpr int x_bytes = Types::image == LPGEMM_F16 || Types::image == LPGEMM_BF16 ? 2 : 1;
+  static constexpr int x_bytes = lpg_bytes(Types::image);
   static constexpr int stage_k = LPG_DEQUANT_STAGE_BYTES / x_bytes, steps = 4; /* of a stage; a step is 32 bytes */
 };
 
@@ -150,8 +158,9 @@ struct dequant_work {
 template <class Types>
 __device__ inline float row_factor(const dequant_args &a, int row, int row_of_chunk) {
   if (row >= a.n) return 0.0f;
-  if (a.scaling.on_rows) return (float)group_at(a.groups, row, 0).scale;
-  if (Types::wide_range || a.scaling.in_table) return 1.0f;
+  const float whole = a.scaling.halved ? 2.0f : 1.0f;
+  if (a.scaling.on_rows) return (float)group_at(a.groups, row, 0).scale * whole;
+  if (Types::wide_range || a.scaling.in_table) return whole;
   if (a.scaling.finds) return a.scale_data[row_of_chunk];
   return ldexpf(1.0f, (a.exponents ? a.exponents[row] : 0) - a.scaling.top);
 }

@@ -44,6 +44,8 @@ template <class X, int Bits>
 constexpr lpg_gemm_weights weights_of<float_dequantiser<X, Bits>> = LPG_GEMM_FLOATS;
 template <class X, int Bits>
 constexpr lpg_gemm_weights weights_of<e4m3_dequantiser<X, Bits>> = LPG_GEMM_E4M3_WEIGHTS;
+template <class X, int Bits>
+constexpr lpg_gemm_weights weights_of<halved_dequantiser<X, Bits>> = LPG_GEMM_HALVED_FLOATS;
 
 /* Whether there is a kernel. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,
@@ -136,14 +138,19 @@ static lpgemm_status_t run_gemm_any(const lpg_call &call) {
   if constexpr (has_e4m3<X, Dequantiser, Bits>) {
     if (call.problem.weights->desc.type == LPGEMM_E4M3) return run_mode<X, e4m3_dequantiser, Bits>(call);
   }
+  if constexpr (has_halved<Dequantiser<X, Bits>>) {
+    if (lpg_is_halved(call.problem.weights->desc.type, call.problem.x_type))
+      return run_mode<X, halved_dequantiser, Bits>(call);
+  }
   return run_mode<X, Dequantiser, Bits>(call);
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_gemm_any(const lpg_device *device) {
-#define LPG_MODE(mode)                                      \
-  LPG_TRY((load_mode<X, Dequantiser, Bits, mode>(device))); \
-  if constexpr (has_e4m3<X, Dequantiser, Bits>) LPG_TRY((load_mode<X, e4m3_dequantiser, Bits, mode>(device)));
+#define LPG_MODE(mode)                                                                                         \
+  LPG_TRY((load_mode<X, Dequantiser, Bits, mode>(device)));                                                    \
+  if constexpr (has_e4m3<X, Dequantiser, Bits>) LPG_TRY((load_mode<X, e4m3_dequantiser, Bits, mode>(device))); \
+  if constexpr (has_halved<Dequantiser<X, Bits>>) LPG_TRY((load_mode<X, halved_dequantiser, Bits, mode>(device)));
   LPG_GEMM_EACH_SCALES(LPG_MODE)
 #undef LPG_MODE
   LPG_TRY(lpgemm_i_cuda_load_gemm_prepare());

@@ -34,7 +34,7 @@ static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t 
   magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14};
   if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
     const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1;
-    const int off = bf16 || d->type == LPGEMM_E4M3 ? 0 : 15 - bias;
+    const int off = lpg_is_halved(d->type, x_type) ? 1 : bf16 || d->type == LPGEMM_E4M3 ? 0 : 15 - bias;
     m.top = (1 << e) - bias - off;
     m.low = 1 - bias - off - lpg_low_field(d->type);
     return m;
@@ -92,7 +92,7 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
 
 static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type, int on_rows) {
   const lpgemm_weight_desc_t *d = &weights->desc;
-  const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type);
+  const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type, x_type);
   const int is_integer = kind == LPG_GEMM_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
   const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
   lpg_gemm_scales mode = LPG_GEMM_SCALES_PREPARED;
@@ -202,6 +202,10 @@ const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem) {
   const lpg_packed *weights = problem->weights;
   const lpgemm_dtype_t x_type = lpg_half_type(problem->x_type);
   const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(weights, x_type, problem->scale_span);
+  if (!lpg_gemm_scales_exist(scaling.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(weights->desc.type, x_type),
+                             weights->bits)) {
+    return "the weights' values are too far apart to be scaled in the type of X";
+  }
   if (scaling.mode == LPG_GEMM_SCALES_PREPARED) return refuses_prepared(weights, x_type, problem->scale_span);
   if (!scaling.on_rows && (int)problem->scale_span > span_limit(&weights->desc, x_type)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";

@@ -358,7 +358,7 @@ static const char *refuses_experts(const lpg_problem *problem) {
   const lpg_packed *weights = problem->weights;
   const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(weights, problem->x_type, problem->scale_span).mode;
   if (!problem->experts && !problem->paired) return NULL;
-  if (!lpg_gemm_takes_experts(mode, lpg_gemm_weights_of(weights->desc.type), weights->bits)) {
+  if (!lpg_gemm_takes_experts(mode, lpg_gemm_weights_of(weights->desc.type, problem->x_type), weights->bits)) {
     return "it takes no experts and no pairs of rows with such weights and scales";
   }
   if (problem->experts > LPG_GEMM_MOST_EXPERTS) return "it takes at most 1024 experts";

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "../epilogue/sums.h"
+#include "../operand/limits.h"
 
 enum {
   LPG_GEMM_PRODUCER_WARPS = 4, /* that load what the others multiply */
@@ -102,12 +103,14 @@ typedef enum lpg_gemm_weights {
   LPG_GEMM_INTEGERS,
   LPG_GEMM_FLOATS,
   LPG_GEMM_E4M3_WEIGHTS,
+  LPG_GEMM_HALVED_FLOATS, /* lpg_is_halved(): too wide to be scaled in fp16 */
   LPG_GEMM_CODEBOOKS
 } lpg_gemm_weights;
 
-LPG_FN lpg_gemm_weights lpg_gemm_weights_of(lpgemm_dtype_t type) {
+LPG_FN lpg_gemm_weights lpg_gemm_weights_of(lpgemm_dtype_t type, lpgemm_dtype_t x_type) {
   return lpg_is_integer_kind(type)             ? LPG_GEMM_INTEGERS
          : type == LPGEMM_E4M3                 ? LPG_GEMM_E4M3_WEIGHTS
+         : lpg_is_halved(type, x_type)         ? LPG_GEMM_HALVED_FLOATS
          : lpg_kind(type) == LPGEMM_KIND_FLOAT ? LPG_GEMM_FLOATS
                                                : LPG_GEMM_CODEBOOKS;
 }
@@ -118,6 +121,7 @@ LPG_FN int lpg_gemm_common(lpg_gemm_weights weights, int bits) {
     case LPG_GEMM_INTEGERS: return bits == 2 || bits == 3 || bits == 4 || bits == 8;
     case LPG_GEMM_FLOATS: return bits == 4 || bits == 6;
     case LPG_GEMM_E4M3_WEIGHTS: return 1;
+    case LPG_GEMM_HALVED_FLOATS: return 0;
     default: return bits == 4;
   }
 }
@@ -127,14 +131,14 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
   const int common = lpg_gemm_common(weights, bits), is_integer = weights == LPG_GEMM_INTEGERS;
   const int is_float = weights == LPG_GEMM_FLOATS || weights == LPG_GEMM_E4M3_WEIGHTS;
   switch (mode) {
-    case LPG_GEMM_SCALES_ROW: return common;
+    case LPG_GEMM_SCALES_ROW: return common || weights == LPG_GEMM_HALVED_FLOATS;
     case LPG_GEMM_SCALES_NEAR: return common && is_integer && !bf16;
     case LPG_GEMM_SCALES_ZEROS: return common && is_integer;
     case LPG_GEMM_SCALES_SMALL: return common;
     case LPG_GEMM_SCALES_E4M3: return is_float && bits == 4;
     case LPG_GEMM_SCALES_E8M0: return common && is_float;
     case LPG_GEMM_SCALES_SPLIT: return common && bf16;
-    default: return 1;
+    default: return weights != LPG_GEMM_HALVED_FLOATS;
   }
 }
 

@@ -68,14 +68,29 @@ static lpgemm_status_t load_any(const lpg_device *device) {
   return load_groups<X, Dequantiser, Bits, TileM, 8>(device);
 }
 
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM>
+static lpgemm_status_t run_gemv_any(const lpg_call &call) {
+  if constexpr (has_halved<Dequantiser<X, Bits>>) {
+    if (lpg_is_halved(call.problem.weights->desc.type, call.problem.x_type))
+      return run_any<X, halved_dequantiser, Bits, TileM>(call);
+  }
+  return run_any<X, Dequantiser, Bits, TileM>(call);
+}
+
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM>
+static lpgemm_status_t load_gemv_any(const lpg_device *device) {
+  if constexpr (has_halved<Dequantiser<X, Bits>>) LPG_TRY((load_any<X, halved_dequantiser, Bits, TileM>(device)));
+  return load_any<X, Dequantiser, Bits, TileM>(device);
+}
+
 }  // namespace
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_GEMV(symbol, x, dequantiser, bits, columns)                                      \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                  \
-    return lpg::run_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits, columns>(*call);   \
-  }                                                                                          \
-  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                       \
-    return lpg::load_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits, columns>(device); \
+#define LPG_GEMV(symbol, x, dequantiser, bits, columns)                                           \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                       \
+    return lpg::run_gemv_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits, columns>(*call);   \
+  }                                                                                               \
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                            \
+    return lpg::load_gemv_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits, columns>(device); \
   }

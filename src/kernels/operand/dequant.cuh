@@ -161,14 +161,23 @@ struct float_dequantiser {
   __host__ __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
   __host__ __device__ static void set_center(rows &, uint32_t) {}
 
+  struct moved {
+    uint32_t signs, magnitude; /* signs: only the top bits count */
+  };
+
   /* The code at bit `shift` of each half: its sign goes to the top, exponent and mantissa to X's fields. */
-  __host__ __device__ uint32_t move(uint32_t word, int shift) const {
+  __host__ __device__ moved apart(uint32_t word, int shift) const {
     const int to_top = 16 - Bits - shift;
     const uint32_t signs = word << to_top;
     const uint32_t magnitude = to_top >= most_down ? word * (up << (to_top - most_down)) : signs >> down;
-    uint32_t x = and_or(signs, both(0x8000), magnitude & magnitude_mask);
+    return {signs, magnitude & magnitude_mask};
+  }
+
+  __host__ __device__ uint32_t move(uint32_t word, int shift) const {
+    const moved m = apart(word, shift);
+    uint32_t x = and_or(m.signs, both(0x8000), m.magnitude);
     if (Bits == 8) {
-      const uint32_t carried = (magnitude & magnitude_mask) + special;
+      const uint32_t carried = m.magnitude + special;
       x = X::exponent == 5 ? and_or(carried, carry_bit, x) : x | (carried & carry_bit) * ones; /* fp16: one bit more */
     }
     return X::exponent == 5 ? x : X::multiply(x, ratio);
@@ -179,6 +188,39 @@ struct float_dequantiser {
     return f.word < 0 ? move(lpg_unit_pair(Bits, unit, 2, pair), 0) : move(unit[2 * f.word], f.shift);
   }
 };
+
+/* Floats whose halves fp16 holds (lpg_is_halved): d is half of the number. Where the exponent in fp16's field is 2 and
+ * more, it becomes one less; below, the field and the mantissa are an integer times 2^-24, which is shifted. Either is
+ * the larger of the two where it is right. The mantissa has 1 bit at most, so none is shifted out, or into the pair's
+ * other number. */
+template <class X, int Bits>
+struct halved_dequantiser {
+  static_assert(X::exponent == 5, "other types of X hold the numbers themselves");
+  static constexpr int table_bytes = 0;
+  static constexpr bool centered = false, has_nan = false;
+  struct rows {};
+
+  const float_dequantiser<X, Bits> fields;
+
+  __host__ __device__ halved_dequantiser(const dequantiser_args &a, const uint8_t *table, int lane)
+      : fields(a, table, lane) {}
+  __host__ __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void set_center(rows &, uint32_t) {}
+
+  __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    const auto whole =
+        f.word < 0 ? fields.apart(lpg_unit_pair(Bits, unit, 2, pair), 0) : fields.apart(unit[2 * f.word], f.shift);
+    const uint32_t less = both(0x10000 - (1 << X::mantissa)); /* 1 off the exponent */
+    return and_or(whole.signs, both(0x8000), __viaddmax_s16x2(whole.magnitude, less, whole.magnitude >> 1));
+  }
+};
+
+/* Whether types that share this dequantiser with others have a halved_dequantiser instead. */
+template <class Dequantiser>
+constexpr bool has_halved = false;
+template <int Bits>
+constexpr bool has_halved<float_dequantiser<f16_x, Bits>> = Bits == 6 || Bits == 7;
 
 /* e4m3 by the conversion instruction (two bytes at once), for kernels of GPUs that have it. d is the value itself, NaN
  * included. */

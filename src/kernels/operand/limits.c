@@ -4,10 +4,9 @@
 
 #include "../plan/partition.h"
 
-/* fp16 has no exponent for the largest values of such a type; e5m2 is a part of fp16. */
+/* fp16 has no exponents for the values of such a type, nor for halves of them. */
 static int exceeds_fp16(lpgemm_dtype_t type) {
-  int e = lpg_exponent_bits(type);
-  return lpg_kind(type) == LPGEMM_KIND_FLOAT && (e > 5 || (e == 5 && type != LPGEMM_E5M2));
+  return lpg_kind(type) == LPGEMM_KIND_FLOAT && lpg_exponent_bits(type) > 5;
 }
 
 /* The smallest and the largest value must both have all their digits in fp16 (2^-14 to 2^15) when all are multiplied by

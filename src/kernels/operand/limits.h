@@ -17,6 +17,13 @@ static inline int lpg_scale_shift(const lpg_packed *packed) {
   return INT64_C(1) << shift == packed->tiles_a_scale ? shift : -1;
 }
 
+/* Floats of 5 exponent bits that have a number where fp16 has infinity: fp16 holds the half of each of their values,
+ * and sums take the 2. */
+LPG_FN int lpg_is_halved(lpgemm_dtype_t weights, lpgemm_dtype_t x_type) {
+  return x_type != LPGEMM_BF16 && lpg_kind(weights) == LPGEMM_KIND_FLOAT && lpg_exponent_bits(weights) == 5 &&
+         weights != LPGEMM_E5M2;
+}
+
 /* NULL, or why the dequantisers (dequant.cuh) are not for the weights and X. */
 const char *lpgemm_i_dequantisers_refuse(const lpg_problem *problem);
 

@@ -76,7 +76,8 @@ static void set_dequantiser(const lpg_call &call, bool with_line, dequantiser_ar
   if (lpg_is_integer_kind(d.type)) {
     set_integers(d, bits, center, dequantiser, scale_data);
   } else if (lpg_kind(d.type) == LPGEMM_KIND_FLOAT) {
-    if (!bf16) scale_data.factor = ldexpf(1.0f, 16 - (1 << (lpg_exponent_bits(d.type) - 1)));
+    const int halved = lpg_is_halved(d.type, call.problem.x_type);
+    if (!bf16) scale_data.factor = ldexpf(1.0f, 16 - (1 << (lpg_exponent_bits(d.type) - 1)) + halved);
     dequantiser.exponent_bits = lpg_exponent_bits(d.type);
     dequantiser.mantissa_bits = lpg_low_field(d.type);
     dequantiser.nan_code = d.type == LPGEMM_E4M3;

@@ -1,4 +1,5 @@
-/* The kernel that copies X to rows that begin at multiples of 16 bytes; 8-bit X becomes fp16, or stays as it is. */
+/* The kernels that copy X to rows that begin at multiples of 16 bytes; 8-bit X becomes fp16, or stays as it is, and
+ * fp16 and 8-bit X become fp32 for TF32. */
 #include "x_copy.h"
 
 #include "../../cuda/cuda.h"
@@ -60,6 +61,36 @@ static __global__ void __launch_bounds__(256) x_copy_kernel(const x_copy_args a)
   }
 }
 
+/* A thread makes 8 fp32 of each row that its CTA copies. */
+template <bool Bytes>
+static __global__ void __launch_bounds__(256) x_copy_f32_kernel(const x_copy_args a) {
+  constexpr int count = Bytes ? 8 : 16;
+  const int64_t at = blockIdx.x * 256 + threadIdx.x, first = at * count;
+  if (first >= a.k_bytes) return;
+  for (int64_t row = blockIdx.y; row < a.m; row += gridDim.y) {
+    uint32_t word[count / 4];
+    load_anywhere<count>(a.x + row * a.row_bytes, first, a.k_bytes, word);
+    uint4 eight;
+    if constexpr (Bytes) {
+      eight = widen_eight(a.x_type, make_uint2(word[0], word[1]), a.k_bytes - first);
+    } else {
+      eight = make_uint4(word[0], word[1], word[2], word[3]);
+    }
+    float4 *const to = (float4 *)(a.out + row * a.pitch) + 2 * at;
+    const float2 one = __half22float2(f16_x::in(eight.x)), two = __half22float2(f16_x::in(eight.y));
+    to[0] = make_float4(one.x, one.y, two.x, two.y);
+    if ((2 * at + 1) * 16 >= a.pitch) continue;
+    const float2 three = __half22float2(f16_x::in(eight.z)), four = __half22float2(f16_x::in(eight.w));
+    to[1] = make_float4(three.x, three.y, four.x, four.y);
+  }
+}
+
+/* From elements of so many bytes to elements of so many. */
+static const void *copy_kernel(int from, int to) {
+  if (to == 4) return from == 1 ? (const void *)x_copy_f32_kernel<true> : (const void *)x_copy_f32_kernel<false>;
+  return from != to ? (const void *)x_copy_kernel<true> : (const void *)x_copy_kernel<false>;
+}
+
 }  // namespace
 }  // namespace lpg
 
@@ -76,12 +107,14 @@ lpgemm_status_t lpgemm_i_cuda_copy_x(lpg_call *call, int bytes, void *copy) {
   call->x = copy;
   call->ldx = pitch;
   if (call->skip_product) return LPGEMM_SUCCESS;
-  const dim3 grid((unsigned)lpg_ceil_div(pitch * bytes, 256 * 16), (unsigned)(m < 65535 ? m : 65535));
-  return lpg::launch(widens ? (const void *)lpg::x_copy_kernel<true> : (const void *)lpg::x_copy_kernel<false>, grid,
-                     256, 0, call->stream, args);
+  const int each = bytes == 4 ? 32 : 16; /* bytes of a thread */
+  const dim3 grid((unsigned)lpg_ceil_div(pitch * bytes, 256 * each), (unsigned)(m < 65535 ? m : 65535));
+  return lpg::launch(lpg::copy_kernel(x_bytes, bytes), grid, 256, 0, call->stream, args);
 }
 
 lpgemm_status_t lpgemm_i_cuda_prepare_copy_x(void) {
-  LPG_TRY(lpg::allow_shared((const void *)lpg::x_copy_kernel<true>, 0));
-  return lpg::allow_shared((const void *)lpg::x_copy_kernel<false>, 0);
+  LPG_TRY(lpg::allow_shared(lpg::copy_kernel(1, 2), 0));
+  LPG_TRY(lpg::allow_shared(lpg::copy_kernel(2, 2), 0));
+  LPG_TRY(lpg::allow_shared(lpg::copy_kernel(1, 4), 0));
+  return lpg::allow_shared(lpg::copy_kernel(2, 4), 0);
 }

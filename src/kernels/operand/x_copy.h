@@ -1,6 +1,6 @@
 /* A copy of X for kernels that read X in pieces of 16 bytes: its rows begin at multiples of 16 bytes, and 8-bit X is
- * fp16 in it where the kernel multiplies 16 bits. Reading X value by value during the product would take several times
- * as long as the product. */
+ * fp16 in it where the kernel multiplies 16 bits, and X but bf16 fp32 where it multiplies TF32. Reading X value by
+ * value during the product would take several times as long as the product. */
 #ifndef LPG_KERNELS_X_COPY_H
 #define LPG_KERNELS_X_COPY_H
 
@@ -15,7 +15,7 @@ static inline int lpg_x_is_int8(lpgemm_dtype_t x_type) {
   return lpg_kind(x_type) == LPGEMM_KIND_INT || (lpg_kind(x_type) == LPGEMM_KIND_UINT && lpg_bits(x_type) < 8);
 }
 
-/* In what follows `bytes` is the size of an element of the copy, 1 or 2. */
+/* In what follows `bytes` is the size of an element of the copy, 1, 2 or 4. */
 
 /* Row pitch of the copy, in elements: whole pieces of 16 bytes. */
 static inline int64_t lpg_x_copy_pitch(const lpg_problem *problem, int bytes) {

@@ -47,7 +47,10 @@ struct x_matrix {
         for (int j = 0; j < 4; j += Bytes) {
           if (4 * i + j >= bytes) continue;
           const uint8_t *at = from + 4 * i + j;
-          word[i] |= (Bytes == 2 ? (uint32_t) * (const uint16_t *)at : (uint32_t)*at) << 8 * j;
+          word[i] |= (Bytes == 4   ? *(const uint32_t *)at
+                      : Bytes == 2 ? (uint32_t) * (const uint16_t *)at
+                                   : (uint32_t)*at)
+                     << 8 * j;
         }
       }
       store_words((row % 8 ? odd : even) + row * 128, word[0], word[1], word[2], word[3]);

@@ -51,6 +51,13 @@ __device__ inline uint32_t e4m3_values(uint32_t word, bool upper) {
   return values;
 }
 
+/* x rounded to TF32: of the bits of fp32 the upper 19. */
+__device__ inline uint32_t tf32_value(float x) {
+  uint32_t value;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(value) : "f"(x));
+  return value;
+}
+
 /* A value that all lanes have. The compiler then knows that it is the same in the whole warp: what is computed from it
  * can be in uniform registers, and branches on it do not diverge. */
 __device__ inline int same_in_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }

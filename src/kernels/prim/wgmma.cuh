@@ -93,34 +93,41 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
 LPG_WGMMA_TYPE(wgmma_f16, f16)
 LPG_WGMMA_TYPE(wgmma_bf16, bf16)
 
-/* int8 and FP8, 32 k at once, both operands in shared memory. */
+/* int8 and FP8, 32 k at once, and TF32, 8 k at once; both operands in shared memory. */
 #define LPG_INTEGERS_4(d, i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
 #define LPG_INTEGERS_16(d, i) \
   LPG_INTEGERS_4(d, i), LPG_INTEGERS_4(d, i + 4), LPG_INTEGERS_4(d, i + 8), LPG_INTEGERS_4(d, i + 12)
 #define LPG_INTEGERS_64(d) LPG_INTEGERS_16(d, 0), LPG_INTEGERS_16(d, 16), LPG_INTEGERS_16(d, 32), LPG_INTEGERS_16(d, 48)
-#define LPG_WGMMA_BYTES(types, signs, ...)                                                                           \
-  asm volatile(                                                                                                      \
-      "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %66, 0;\n\t"                                                             \
-      "wgmma.mma_async.sync.aligned.m64n128k32." types " {" LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 \
-      ", " LPG_OPERANDS_48 "}, %64, %65, p" signs ";\n\t}"                                                           \
-      : __VA_ARGS__                                                                                                  \
+#define LPG_WGMMA_BYTES(k_and_types, signs, ...)                                                                       \
+  asm volatile(                                                                                                        \
+      "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %66, 0;\n\t"                                                               \
+      "wgmma.mma_async.sync.aligned.m64n128" k_and_types " {" LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 \
+      ", " LPG_OPERANDS_48 "}, %64, %65, p" signs ";\n\t}"                                                             \
+      : __VA_ARGS__                                                                                                    \
       : "l"(a), "l"(rows), "r"((int)adds))
 
 struct wgmma_i8 {
   __device__ static void multiply(int (&d)[64], uint64_t a, uint64_t rows, bool adds) {
-    LPG_WGMMA_BYTES("s32.s8.s8", "", LPG_INTEGERS_64(d));
+    LPG_WGMMA_BYTES("k32.s32.s8.s8", "", LPG_INTEGERS_64(d));
   }
 };
 
 struct wgmma_e4m3 {
   __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {
-    LPG_WGMMA_BYTES("f32.e4m3.e4m3", ", 1, 1", LPG_ARRAY_64(d, 0));
+    LPG_WGMMA_BYTES("k32.f32.e4m3.e4m3", ", 1, 1", LPG_ARRAY_64(d, 0));
   }
 };
 
 struct wgmma_e4m3_by_e5m2 {
   __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {
-    LPG_WGMMA_BYTES("f32.e4m3.e5m2", ", 1, 1", LPG_ARRAY_64(d, 0));
+    LPG_WGMMA_BYTES("k32.f32.e4m3.e5m2", ", 1, 1", LPG_ARRAY_64(d, 0));
+  }
+};
+
+/* Of fp32 operands the upper 19 bits count. */
+struct wgmma_tf32 {
+  __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {
+    LPG_WGMMA_BYTES("k8.f32.tf32.tf32", ", 1, 1", LPG_ARRAY_64(d, 0));
   }
 };
 

@@ -9,7 +9,7 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int threads = 64;
+constexpr int threads = 64, most_groups = 8; /* of a piece */
 
 struct exponents_args {
   lpg_packed packed;
@@ -24,10 +24,10 @@ struct piece {
   int s, begin, end;
 
   __device__ piece(const exponents_args &a, int index) {
-    const unsigned each = (unsigned)(a.under_one + LPG_SCAN_GROUPS - 1) / LPG_SCAN_GROUPS; /* under a super scale */
+    const unsigned each = (unsigned)(a.under_one + most_groups - 1) / most_groups; /* under a super scale */
     s = (unsigned)index / each;
-    begin = s * a.under_one + (unsigned)index % each * LPG_SCAN_GROUPS;
-    end = min(begin + LPG_SCAN_GROUPS, min((s + 1) * a.under_one, a.groups));
+    begin = s * a.under_one + (unsigned)index % each * most_groups;
+    end = min(begin + most_groups, min((s + 1) * a.under_one, a.groups));
   }
 };
 
@@ -69,6 +69,12 @@ __device__ inline void widen(lpg_exponents *all, const lpg_exponents &more) {
   all->bad |= more.bad;
 }
 
+__device__ inline void widen(lpg_ranks *all, const lpg_ranks &more) {
+  all->below = min(all->below, more.below);
+  all->most = max(all->most, more.most);
+  all->bad |= more.bad;
+}
+
 template <int Bytes>
 static __global__ void __launch_bounds__(threads) row_exponents_kernel(const __grid_constant__ exponents_args a) {
   __shared__ lpg_ranks found[LPG_TILE_ROWS][threads];
@@ -79,6 +85,7 @@ static __global__ void __launch_bounds__(threads) row_exponents_kernel(const __g
   lpg_line supers = {};
   if (a.packed.desc.super_scale_type) supers = lpg_line_of(&a.packed, LPG_SECTION_SUPER_SCALES, first + r);
   lpg_exponents all = lpg_no_exponents();
+  lpg_ranks of_pieces = lpg_no_ranks(); /* without super scales */
   for (int done = 0; piece(a, done).begin < a.groups; done += threads) {
     const piece own(a, done + threadIdx.x);
     if (own.begin < own.end) {
@@ -91,14 +98,16 @@ static __global__ void __launch_bounds__(threads) row_exponents_kernel(const __g
 #pragma unroll 1
     for (int i = share; i < threads; i += threads / LPG_TILE_ROWS) {
       const piece of(a, done + i);
-      if (of.begin >= of.end) continue;
-      const float super = a.packed.desc.super_scale_type ? lpg_line_value(&supers, a.blob, of.s) : 1.0f;
-      if (!lpg_add_extremes(line.type, found[place][i], super, &all)) {
+      if (of.begin >= of.end) break;
+      if (!supers.type) {
+        widen(&of_pieces, found[place][i]);
+      } else if (!lpg_add_extremes(line.type, found[place][i], lpg_line_value(&supers, a.blob, of.s), &all)) {
         lpg_add_exponents(&a.packed, a.blob, first + r, of.begin, of.end, &all);
       }
     }
     __syncthreads();
   }
+  if (!supers.type) lpg_add_extremes(line.type, of_pieces, 1.0f, &all); /* which no product can spoil */
   of_row[share][r] = all;
   __syncthreads();
   if (threadIdx.x >= LPG_TILE_ROWS) return;

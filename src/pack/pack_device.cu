@@ -10,8 +10,13 @@ namespace { /* nothing here is a symbol of the library */
 /* ---- codes ---- */
 
 struct byte_codes {
-  static constexpr bool copies = true, rows_first = false, has_words = false, has_numbers = false;
+  static constexpr bool copies = true, rows_first = false, has_numbers = false, has_stage = false, has_wide = false;
+  static constexpr int grid_entries = 0;
   template <int Bits>
+  static __device__ bool is_wide(const lpg_at &at) {
+    return false;
+  }
+  template <int Bits, bool IsWide>
   static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_at_bytes_codes(&at, Bits, n, k);
   }
@@ -19,20 +24,23 @@ struct byte_codes {
   static __device__ uint32_t code(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_at_bytes_code(&at, Bits, n, k);
   }
-  static __device__ uint32_t number(const lpg_at &, lpg_section_id, int64_t, int64_t) { return 0; }
 };
 
 struct stream_codes {
-  static constexpr bool copies = false, rows_first = false, has_words = false, has_numbers = false;
+  static constexpr bool copies = false, rows_first = false, has_numbers = false, has_stage = false, has_wide = true;
+  static constexpr int grid_entries = 0;
   template <int Bits>
+  static __device__ bool is_wide(const lpg_at &at) {
+    return lpg_is_stream_wide(&at, Bits);
+  }
+  template <int Bits, bool IsWide>
   static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {
-    return lpg_at_stream_codes(&at, Bits, n, k);
+    return IsWide ? lpg_wide_stream_codes(&at, Bits, n, k) : lpg_at_stream_codes(&at, Bits, n, k);
   }
   template <int Bits>
   static __device__ uint32_t code(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_at_stream_code(&at, Bits, n, k);
   }
-  static __device__ uint32_t number(const lpg_at &, lpg_section_id, int64_t, int64_t) { return 0; }
 };
 
 template <class Reader>
@@ -118,7 +126,7 @@ static __global__ void __launch_bounds__(256) hash_kernel(const hash_args a) {
   const uint4 *v = (const uint4 *)(a.payload + a.first_byte);
   unsigned long long sum = 0;
   for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < a.bytes / 16; i += (uint64_t)gridDim.x * 256) {
-    sum += hash_vector(v[i], a.first_byte / 8 + 2 * i);
+    sum += hash_vector(v[i], lpg_hash_key(a.first_byte / 8 + 2 * i));
   }
   add_hash(a.sums, sum);
 }
@@ -297,6 +305,7 @@ void lpgemm_i_cuda_rows_args(const lpg_packed *packed, int64_t first_row, int64_
   args->first_byte = lpg_tile_offset(packed->bits, packed->k_tiles, first_row / LPG_TILE_ROWS, 0);
   args->codes = blob + LPG_HEADER_BYTES + args->first_byte;
   args->chunks = lpg::chunks_a_block;
+  args->threads = 256;
   args->shares = packed->desc.group_n != 0;
   args->tiles_a_scale = packed->tiles_a_scale;
   args->found = found;
@@ -330,8 +339,8 @@ lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_arg
     part.first_row = args->first_row + done;
     part.codes = args->codes + done / LPG_TILE_ROWS * tile_row;
     part.first_byte = args->first_byte + done / LPG_TILE_ROWS * tile_row;
-    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)), 256,
-                        (size_t)part.staged_lines * LPG_STAGED_LINE, stream, part));
+    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)),
+                        part.threads, (size_t)part.shared_bytes, stream, part));
   }
   return LPGEMM_SUCCESS;
 }

@@ -109,7 +109,7 @@ static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args
   *kernel = lpgemm_i_kernel_of_ordered(bits);
   args->chunks = INT32_MAX;
   args->threads = LPG_ORDERED_THREADS;
-  args->shared_bytes = lpg_ordered_place(bits, (int)columns);
+  args->shared_bytes = (int)lpg_ordered_place(bits, (uint32_t)columns);
   return allow_shared(*kernel, (size_t)args->shared_bytes);
 }
 

@@ -8,6 +8,7 @@ namespace { /* nothing here is a symbol of the library */
 /* AWQ's words have one column of eight rows, so a thread takes the four columns of a lane, of all eight. */
 struct awq_tiles_codes : awq_codes {
   static constexpr bool has_stage = true;
+  static __device__ bool can_stage(int64_t n, int64_t) { return n % 8 == 0; }
   static __device__ void stage(const lpg_at &at, int64_t n, int64_t k, uint8_t *staged) {
     constexpr int rows_of_byte[4] = {0, 4, 1, 5}; /* of its low nibble; the high one's is two further */
 #pragma unroll
@@ -32,11 +33,11 @@ struct awq_tiles_codes : awq_codes {
 }  // namespace lpg
 
 const void *lpgemm_i_kernel_of_words(int arrangement, int bits) {
-  const lpg::rows_kernel kernels[] = {LPG_ROWS_KERNEL(GPTQ, gptq, 2),   LPG_ROWS_KERNEL(GPTQ, gptq, 3),
-                                      LPG_ROWS_KERNEL(GPTQ, gptq, 4),   LPG_ROWS_KERNEL(GPTQ, gptq, 8),
-                                      LPG_ROWS_KERNEL(AWQ, awq_tiles, 4),     LPG_ROWS_KERNEL(AWQ_FAST, awq_fast, 4),
-                                      LPG_ROWS_KERNEL(WORDS, words, 3), LPG_ROWS_KERNEL(WORDS, words, 5),
-                                      LPG_ROWS_KERNEL(WORDS, words, 6), LPG_ROWS_KERNEL(WORDS, words, 7)};
+  const lpg::rows_kernel kernels[] = {LPG_ROWS_KERNEL(GPTQ, gptq, 2),     LPG_ROWS_KERNEL(GPTQ, gptq, 3),
+                                      LPG_ROWS_KERNEL(GPTQ, gptq, 4),     LPG_ROWS_KERNEL(GPTQ, gptq, 8),
+                                      LPG_ROWS_KERNEL(AWQ, awq_tiles, 4), LPG_ROWS_KERNEL(AWQ_FAST, awq_fast, 4),
+                                      LPG_ROWS_KERNEL(WORDS, words, 3),   LPG_ROWS_KERNEL(WORDS, words, 5),
+                                      LPG_ROWS_KERNEL(WORDS, words, 6),   LPG_ROWS_KERNEL(WORDS, words, 7)};
   return lpg::find_kernel(kernels, arrangement, bits);
 }
 

@@ -9,8 +9,10 @@ enum { LPG_ORDERED_THREADS = 512 };
 /* Bytes of a column. */
 LPG_FN int lpg_ordered_column(int bits) { return bits <= 4 ? 8 : 16; }
 
-/* Where a column begins: after 16 columns 8 bytes are left out, so that threads that have 16 columns each find different
- * banks. */
-LPG_FN int lpg_ordered_place(int bits, int column) { return column * lpg_ordered_column(bits) + column / 16 * 8; }
+/* Where a column begins: after 16 columns 8 bytes are left out, so that threads that have 16 columns each find
+ * different banks. */
+LPG_FN uint32_t lpg_ordered_place(int bits, uint32_t column) {
+  return column * (uint32_t)lpg_ordered_column(bits) + column / 16 * 8;
+}
 
 #endif

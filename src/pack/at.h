@@ -112,7 +112,9 @@ LPG_BITS_FN lpg_codes16 lpg_load16_bytes(const uint8_t *from, int align) {
 /* From anywhere. */
 LPG_BITS_FN lpg_codes16 lpg_load16_anywhere(const uint8_t *from) {
   const uintptr_t at = (uintptr_t)from;
-  return at % 16 == 0 ? lpg_load16_bytes(from, 16) : at % 4 == 0 ? lpg_load16_bytes(from, 4) : lpg_load16_bytes(from, 1);
+  return at % 16 == 0  ? lpg_load16_bytes(from, 16)
+         : at % 4 == 0 ? lpg_load16_bytes(from, 4)
+                       : lpg_load16_bytes(from, 1);
 }
 
 /* A number of 1, 2 or 4 bytes, aligned to them. */

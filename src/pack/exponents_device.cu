@@ -1,15 +1,17 @@
 /* Row exponents of a blob on the GPU, from its scales.
  *
- * A block has a row tile, and a thread a piece of it: some groups under one super scale, whose slots of 16 numbers it
- * loads as vectors. Of a piece only the smallest scale of each row that is not 0 counts, and the largest. They go to
- * shared memory, where a thread looks at those of one row. */
+ * A block has a row tile, and a thread half a piece of it: half of the slots of 16 numbers of some groups under one
+ * super scale, which it loads as vectors. Of a piece only the smallest scale of each row that is not 0 counts, and the
+ * largest. They go to shared memory, where a thread looks at those of one row. */
 #include "pack_device.h"
 #include "sections.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int threads = 64, most_groups = 8; /* of a piece */
+constexpr int threads = 128, pieces = threads / 2; /* at a time */
+constexpr int most_groups = 16;                    /* of a piece */
+constexpr int half_slot = LPG_TILE_ROWS / 2;
 
 struct exponents_args {
   lpg_packed packed;
@@ -31,35 +33,38 @@ struct piece {
   }
 };
 
-/* The 16 numbers of a slot. Bytes: of a number; 0: half of one. */
+/* The 8 numbers of half a slot. Bytes: of a number; 0: half of one. */
 template <int Bytes>
-__device__ inline void load_slot(const uint8_t *from, uint32_t (&number)[LPG_TILE_ROWS]) {
-  constexpr int bits = Bytes == 0 ? 4 : 8 * Bytes, each = 32 / bits, words = LPG_TILE_ROWS / each;
+__device__ inline void load_half(const uint8_t *from, uint32_t (&number)[half_slot]) {
+  constexpr int bits = Bytes == 0 ? 4 : 8 * Bytes, each = 32 / bits, words = half_slot / each;
   constexpr uint32_t mask = Bytes == 4 ? 0xffffffffu : (1u << bits % 32) - 1u;
   uint32_t word[words];
+  if constexpr (words == 1) {
+    word[0] = *(const uint32_t *)from;
+  } else {
 #pragma unroll
-  for (int i = 0; i < words; i += 2) {
-    const uint2 two = *(const uint2 *)(from + 4 * i);
-    word[i] = two.x;
-    word[i + 1] = two.y;
+    for (int i = 0; i < words; i += 2) {
+      const uint2 two = *(const uint2 *)(from + 4 * i);
+      word[i] = two.x;
+      word[i + 1] = two.y;
+    }
   }
 #pragma unroll
-  for (int place = 0; place < LPG_TILE_ROWS; place++) number[place] = word[place / each] >> place % each * bits & mask;
+  for (int place = 0; place < half_slot; place++) number[place] = word[place / each] >> place % each * bits & mask;
 }
 
-/* Of each row of a piece the ranks that count, in the order of a slot: rows 0, 8, 1, 9 and so on. */
+/* Of each row of half a piece the ranks that count, in the order of a slot: rows 0, 8, 1, 9 and so on. */
 template <int Bytes>
-__device__ inline void find_ranks(const lpg_line &line, const uint8_t *blob, const piece &own,
-                                  lpg_ranks (&ranks)[LPG_TILE_ROWS]) {
-  const lpg_rank_terms terms = lpg_rank_terms_of(line.type);
+__device__ inline void find_ranks(const lpg_rank_terms &terms, const uint8_t *from, int64_t stride, int groups,
+                                  lpg_ranks (&ranks)[half_slot]) {
 #pragma unroll
-  for (int place = 0; place < LPG_TILE_ROWS; place++) ranks[place] = lpg_no_ranks();
+  for (int place = 0; place < half_slot; place++) ranks[place] = lpg_no_ranks();
 #pragma unroll 4
-  for (int j = own.begin; j < own.end; j++) {
-    uint32_t number[LPG_TILE_ROWS];
-    load_slot<Bytes>(blob + line.offset + j * line.stride, number);
+  for (int j = 0; j < groups; j++) {
+    uint32_t number[half_slot];
+    load_half<Bytes>(from + j * stride, number);
 #pragma unroll
-    for (int place = 0; place < LPG_TILE_ROWS; place++) lpg_add_rank(terms, number[place], &ranks[place]);
+    for (int place = 0; place < half_slot; place++) lpg_add_rank(terms, number[place], &ranks[place]);
   }
 }
 
@@ -76,32 +81,35 @@ __device__ inline void widen(lpg_ranks *all, const lpg_ranks &more) {
 }
 
 template <int Bytes>
-static __global__ void __launch_bounds__(threads) row_exponents_kernel(const __grid_constant__ exponents_args a) {
-  __shared__ lpg_ranks found[LPG_TILE_ROWS][threads];
+static __global__ void __launch_bounds__(threads, 8) row_exponents_kernel(const __grid_constant__ exponents_args a) {
+  __shared__ lpg_ranks found[pieces][LPG_TILE_ROWS + 1]; /* one more, so that threads find different banks */
   __shared__ lpg_exponents of_row[threads / LPG_TILE_ROWS][LPG_TILE_ROWS];
   const int64_t first = a.first + (int64_t)blockIdx.x * LPG_TILE_ROWS;
   const lpg_line line = lpg_line_of(&a.packed, LPG_SECTION_SCALES, first);
   const int share = threadIdx.x / LPG_TILE_ROWS, place = threadIdx.x % LPG_TILE_ROWS, r = place / 2 + place % 2 * 8;
+  const lpg_rank_terms terms = lpg_rank_terms_of(line.type);
   lpg_line supers = {};
   if (a.packed.desc.super_scale_type) supers = lpg_line_of(&a.packed, LPG_SECTION_SUPER_SCALES, first + r);
   lpg_exponents all = lpg_no_exponents();
   lpg_ranks of_pieces = lpg_no_ranks(); /* without super scales */
-  for (int done = 0; piece(a, done).begin < a.groups; done += threads) {
-    const piece own(a, done + threadIdx.x);
+  for (int done = 0; piece(a, done).begin < a.groups; done += pieces) {
+    const piece own(a, done + threadIdx.x / 2);
     if (own.begin < own.end) {
-      lpg_ranks ranks[LPG_TILE_ROWS];
-      find_ranks<Bytes>(line, a.blob, own, ranks);
+      const int second = threadIdx.x % 2;
+      lpg_ranks ranks[half_slot];
+      find_ranks<Bytes>(terms, a.blob + line.offset + own.begin * line.stride + second * (line.stride / 2), line.stride,
+                        own.end - own.begin, ranks);
 #pragma unroll
-      for (int i = 0; i < LPG_TILE_ROWS; i++) found[i][threadIdx.x] = ranks[i];
+      for (int i = 0; i < half_slot; i++) found[threadIdx.x / 2][second * half_slot + i] = ranks[i];
     }
     __syncthreads();
 #pragma unroll 1
-    for (int i = share; i < threads; i += threads / LPG_TILE_ROWS) {
+    for (int i = share; i < pieces; i += threads / LPG_TILE_ROWS) {
       const piece of(a, done + i);
       if (of.begin >= of.end) break;
       if (!supers.type) {
-        widen(&of_pieces, found[place][i]);
-      } else if (!lpg_add_extremes(line.type, found[place][i], lpg_line_value(&supers, a.blob, of.s), &all)) {
+        widen(&of_pieces, found[i][place]);
+      } else if (!lpg_add_extremes(line.type, found[i][place], lpg_line_value(&supers, a.blob, of.s), &all)) {
         lpg_add_exponents(&a.packed, a.blob, first + r, of.begin, of.end, &all);
       }
     }

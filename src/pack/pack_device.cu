@@ -105,15 +105,26 @@ static __global__ void __launch_bounds__(256) row_scales_kernel(const row_scales
 
 /* ---- what is derived: the hash; exponents_device.cu has row exponents ---- */
 
-/* Zeroes what lies between a section's end and the next one's start. */
+/* Zeroes the header, since an older blob's would stand before garbage, and what lies between a section's end and
+ * the next one's start: less than 512 bytes each. */
 struct gaps_args {
-  uint64_t from[LPG_SECTIONS], to[LPG_SECTIONS];
+  uint64_t from[LPG_SECTIONS + 1], to[LPG_SECTIONS + 1];
   uint8_t *blob;
 };
 
-static __global__ void __launch_bounds__(256) clear_gaps_kernel(const gaps_args a) {
+static __global__ void __launch_bounds__(LPG_HEADER_BYTES) clear_gaps_kernel(const gaps_args a) {
   const uint64_t at = a.from[blockIdx.x] + threadIdx.x;
   if (at < a.to[blockIdx.x]) a.blob[at] = 0;
+}
+
+/* A header comes with the launch: that is sooner there than a copy. */
+struct header_args {
+  uint4 header[LPG_HEADER_BYTES / 16];
+  uint4 *blob;
+};
+
+static __global__ void __launch_bounds__(LPG_HEADER_BYTES / 16) header_kernel(const __grid_constant__ header_args a) {
+  a.blob[threadIdx.x] = a.header[threadIdx.x];
 }
 
 struct hash_args {
@@ -184,9 +195,10 @@ static lpgemm_status_t hash_bytes(const lpg_packed *packed, uint64_t first, cons
 
 static lpgemm_status_t put_header(const lpg_packed *packed, const lpg_content *content, uint8_t *blob,
                                   cudaStream_t stream) {
-  uint8_t header[LPG_HEADER_BYTES];
-  lpgemm_i_write_header(packed, content, header);
-  LPG_CUDA(cudaMemcpyAsync(blob, header, sizeof header, cudaMemcpyHostToDevice, stream));
+  header_args args;
+  args.blob = (uint4 *)blob;
+  lpgemm_i_write_header(packed, content, (uint8_t *)args.header);
+  LPG_TRY(launch((const void *)header_kernel, dim3(1), LPG_HEADER_BYTES / 16, 0, stream, args));
   LPG_CUDA(cudaStreamSynchronize(stream));
   return LPGEMM_SUCCESS;
 }
@@ -339,8 +351,8 @@ lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_arg
     part.first_row = args->first_row + done;
     part.codes = args->codes + done / LPG_TILE_ROWS * tile_row;
     part.first_byte = args->first_byte + done / LPG_TILE_ROWS * tile_row;
-    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)),
-                        part.threads, (size_t)part.shared_bytes, stream, part));
+    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)), part.threads,
+                        (size_t)part.shared_bytes, stream, part));
   }
   return LPGEMM_SUCCESS;
 }
@@ -382,13 +394,13 @@ lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_packed *packed, const uint8_t 
 lpgemm_status_t lpgemm_i_cuda_begin(const lpg_packed *packed, uint8_t *blob, cudaStream_t stream) {
   lpg::gaps_args args = {};
   args.blob = blob;
+  args.to[LPG_SECTIONS] = LPG_HEADER_BYTES;
   for (int i = 0; i < LPG_SECTIONS; i++) {
     const uint64_t end = packed->section[i].offset + packed->section[i].bytes;
     args.from[i] = end;
     args.to[i] = (end + LPG_SECTION_ALIGN - 1) / LPG_SECTION_ALIGN * LPG_SECTION_ALIGN;
   }
-  LPG_CUDA(cudaMemsetAsync(blob, 0, LPG_HEADER_BYTES, stream)); /* an older blob's would stand before garbage */
-  return lpg::launch((const void *)lpg::clear_gaps_kernel, dim3(LPG_SECTIONS), 256, 0, stream, args);
+  return lpg::launch((const void *)lpg::clear_gaps_kernel, dim3(LPG_SECTIONS + 1), LPG_HEADER_BYTES, 0, stream, args);
 }
 
 lpgemm_status_t lpgemm_i_cuda_pack_rows(const lpg_packed *packed, const lpg_source *source, int64_t first_row,

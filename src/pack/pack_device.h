@@ -32,7 +32,7 @@ typedef struct lpg_rows_args {
   lpg_at at;
   const int32_t *row_order, *column_order; /* or NULL; in device memory */
   int64_t first_source_row, first_column;
-  int each;           /* columns are in an order, or first_column is no multiple of 16 */
+  int each; /* columns are in an order, or first_column is no multiple of 16 */
   int64_t rows, k, k_tiles;
   int64_t first_row;  /* in the blob; a multiple of 16 */
   uint32_t flip;      /* XORed with every code */
@@ -42,7 +42,7 @@ typedef struct lpg_rows_args {
   int shares;         /* rows share numbers */
   int64_t tiles_a_scale;
   lpg_numbers_to numbers[LPG_SECTIONS];
-  lpg_pack_report *found; /* or NULL: neither hash nor checks are wanted */
+  lpg_pack_report *found;    /* or NULL: neither hash nor checks are wanted */
   int threads, shared_bytes; /* of a block: 256 and 0, but for kernels of their own */
 } lpg_rows_args;
 

@@ -73,39 +73,55 @@ __device__ inline void put_codes(uint8_t *to, uint4 codes) {
 }
 
 template <class Reader>
-__device__ inline uint32_t lane_codes(const uint8_t *step, int t) {
+__device__ inline uint32_t lane_codes(const uint8_t *step, unsigned t) {
   if (!Reader::copies) return *(const uint32_t *)(step + 4 * t);
   return __byte_perm(*(const uint16_t *)(step + 2 * t), *(const uint16_t *)(step + 8 + 2 * t), 0x5140);
 }
 
 template <class Reader>
-__device__ inline void place_of(int i, int *row, int *column) {
-  *row = Reader::rows_first ? i % LPG_TILE_ROWS : i / (chunk_k / 16);
-  *column = (Reader::rows_first ? i / LPG_TILE_ROWS : i % (chunk_k / 16)) * 16;
+__device__ inline void place_of(unsigned i, int *row, int *column) {
+  *row = (int)(Reader::rows_first ? i % LPG_TILE_ROWS : i / (chunk_k / 16));
+  *column = (int)(Reader::rows_first ? i / LPG_TILE_ROWS : i % (chunk_k / 16)) * 16;
 }
 
 constexpr int turns = LPG_TILE_ROWS * chunk_k / 16 / 256; /* of a chunk: 16 codes a thread and turn */
 
+/* The source's rows that a thread reads, one a turn. */
+struct rows_of_turns {
+  int64_t n[turns];
+};
+
+template <class Reader>
+__device__ inline rows_of_turns find_rows(const lpg_rows_args &a, int64_t row0) {
+  rows_of_turns rows;
+#pragma unroll
+  for (int turn = 0; turn < turns; turn++) {
+    int r, c;
+    place_of<Reader>(turn * 256 + threadIdx.x, &r, &c);
+    rows.n[turn] = source_row(a, min(row0 + r, a.rows - 1));
+  }
+  return rows;
+}
+
 /* All turns load before any of them stores, so that what they wait for is waited for once. What is no code is read
  * from a place where there is one. */
 template <class Reader, int Bits, bool IsWide>
-__device__ inline void stage_sixteens(const lpg_rows_args &a, const lpg_at &at, int64_t row0, int64_t first_column,
-                                      int rows, int columns, uint8_t *staged) {
+__device__ inline void stage_sixteens(const lpg_rows_args &a, const lpg_at &at, const rows_of_turns &from,
+                                      int64_t first_column, int rows, int columns, uint8_t *staged) {
   lpg_codes16 codes[turns];
   int r, c;
 #pragma unroll
   for (int turn = 0; turn < turns; turn++) {
     place_of<Reader>(turn * 256 + threadIdx.x, &r, &c);
-    const int64_t n = source_row(a, row0 + min(r, rows - 1));
-    codes[turn] = Reader::template codes<Bits, IsWide>(at, n, first_column + min(c, columns - 16));
+    codes[turn] = Reader::template codes<Bits, IsWide>(at, from.n[turn], first_column + min(c, columns - 16));
   }
 #pragma unroll
   for (int turn = 0; turn < turns; turn++) {
     place_of<Reader>(turn * 256 + threadIdx.x, &r, &c);
     const uint32_t none = a.flip * 0x01010101u, *word = codes[turn].word;
     const bool is_code = r < rows && c < columns;
-    put_codes<Reader>(staged + r * row_bytes + c, is_code ? make_uint4(word[0], word[1], word[2], word[3])
-                                                          : make_uint4(none, none, none, none));
+    put_codes<Reader>(staged + r * row_bytes + c,
+                      is_code ? make_uint4(word[0], word[1], word[2], word[3]) : make_uint4(none, none, none, none));
   }
 }
 
@@ -137,8 +153,8 @@ __device__ inline void copy_sixteens(const lpg_rows_args &a, int64_t row0, int64
 /* 16 rows of 1024 codes into shared memory. Neighbouring threads take neighbouring columns, or rows where the source
  * has those side by side. */
 template <class Reader, int Bits>
-__device__ inline void stage_codes(const lpg_rows_args &a, const lpg_at &at, int64_t row0, int64_t k0,
-                                   uint8_t *staged) {
+__device__ inline void stage_codes(const lpg_rows_args &a, const lpg_at &at, const rows_of_turns &from, int64_t row0,
+                                   int64_t k0, uint8_t *staged) {
   const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row0), columns = (int)min((int64_t)chunk_k, a.k - k0);
   const int64_t first_column = a.first_column + k0;
   if (a.each || columns <= 0 || columns % 16 != 0) {
@@ -152,7 +168,7 @@ __device__ inline void stage_codes(const lpg_rows_args &a, const lpg_at &at, int
   }
   if constexpr (Reader::has_stage) {
     const int64_t n = a.first_source_row + row0;
-    if (!a.row_order && rows == LPG_TILE_ROWS && columns == chunk_k && n % 8 == 0) {
+    if (!a.row_order && rows == LPG_TILE_ROWS && columns == chunk_k && Reader::can_stage(n, first_column)) {
       Reader::stage(at, n, first_column, staged);
       return;
     }
@@ -163,12 +179,12 @@ __device__ inline void stage_codes(const lpg_rows_args &a, const lpg_at &at, int
   }
   if constexpr (Reader::has_wide) {
     if (Reader::template is_wide<Bits>(at)) {
-      stage_sixteens<Reader, Bits, true>(a, at, row0, first_column, rows, columns, staged);
+      stage_sixteens<Reader, Bits, true>(a, at, from, first_column, rows, columns, staged);
       return;
     }
   }
   if constexpr (!Reader::copies) {
-    stage_sixteens<Reader, Bits, false>(a, at, row0, first_column, rows, columns, staged);
+    stage_sixteens<Reader, Bits, false>(a, at, from, first_column, rows, columns, staged);
   }
 }
 
@@ -195,18 +211,23 @@ __device__ inline void build_unit(const uint32_t *step, uint32_t flips, uint32_t
   }
 }
 
-/* Stores all that a lane has of a tile. Returns its part of the hash. */
+/* From one tile to the next that a warp stores, of so many warps: bytes, and what that adds to the key of a hash. */
+template <int Bits, int Warps>
+struct next_tile {
+  static constexpr int bytes = Warps * lpg_tile_bytes(Bits);
+  static constexpr uint64_t key = (uint64_t)(bytes / 8) * LPG_HASH_STEP;
+};
+
+/* Stores all that a lane has of a tile, at its first word. Returns its part of the hash. */
 template <int Words>
-__device__ inline unsigned long long store_words(const uint32_t (&word)[Words], int lane, uint8_t *tile,
-                                                 uint64_t first_byte) {
+__device__ inline unsigned long long store_words(const uint32_t (&word)[Words], uint8_t *to, uint64_t key) {
+  constexpr int next = lpg_word_offset(0, 4);
   unsigned long long hash = 0;
-  uint64_t key = lpg_hash_key((first_byte + (uint64_t)lpg_word_offset(lane, 0)) / 8);
 #pragma unroll
   for (int v = 0; v < Words; v += 4) {
     const uint4 vector = make_uint4(word[v], word[v + 1], word[v + 2], word[v + 3]);
-    __stcs((uint4 *)(tile + lpg_word_offset(lane, v)), vector);
-    hash += hash_vector(vector, key);
-    key += (uint64_t)(lpg_word_offset(0, 4) / 8) * LPG_HASH_STEP;
+    __stcs((uint4 *)(to + v / 4 * next), vector);
+    hash += hash_vector(vector, key + (uint64_t)(v / 4 * next / 8) * LPG_HASH_STEP);
   }
   return hash;
 }
@@ -216,13 +237,15 @@ __device__ inline unsigned long long store_words(const uint32_t (&word)[Words], 
 template <class Reader, int Bits>
 __device__ inline unsigned long long store_chunk(const lpg_rows_args &a, const uint8_t *staged, int64_t row_tile,
                                                  int64_t first_tile, uint32_t *seen) {
-  constexpr int tile_k = lpg_tile_k(Bits), steps = lpg_unit_codes(Bits) / 4, unit_k = steps * LPG_STEP_K;
-  unsigned long long hash = 0;
+  constexpr int tile_k = lpg_tile_k(Bits), steps = lpg_unit_codes(Bits) / 4, unit_k = steps * LPG_STEP_K, warps = 8;
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int tiles = (int)min((int64_t)(chunk_k / tile_k), a.k_tiles - first_tile);
-  const int64_t offset = lpg_tile_offset(Bits, a.k_tiles, row_tile, first_tile);
-  for (int i = threadIdx.x; i < 32 * tiles; i += 256) {
-    const int lane = i % 32, tile = i / 32;
-    const uint8_t *const row = staged + lane / 4 * row_bytes + tile * tile_k;
+  const int64_t at = lpg_tile_offset(Bits, a.k_tiles, row_tile, first_tile + warp) + lane * 16;
+  const uint8_t *row = staged + lane / 4 * row_bytes + warp * tile_k;
+  uint8_t *to = a.codes + at;
+  uint64_t key = lpg_hash_key((uint64_t)(a.first_byte + at) / 8);
+  unsigned long long hash = 0;
+  for (int tile = (int)warp; tile < tiles; tile += warps) {
     uint32_t word[lpg_lane_words(Bits)] = {};
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -237,8 +260,10 @@ __device__ inline unsigned long long store_chunk(const lpg_rows_args &a, const u
         build_unit<Bits>(step, a.flip * 0x01010101u, word + 2 * unit * lpg_unit_words(Bits) + half, 2);
       }
     }
-    const int64_t at = offset + tile * lpg_tile_bytes(Bits);
-    hash += store_words(word, lane, a.codes + at, (uint64_t)(a.first_byte + at));
+    hash += store_words(word, to, key);
+    row += warps * tile_k;
+    to += next_tile<Bits, warps>::bytes;
+    key += next_tile<Bits, warps>::key;
   }
   return hash;
 }
@@ -322,6 +347,7 @@ __global__ void __launch_bounds__(256, 4) pack_rows_kernel(const __grid_constant
   unsigned long long hash = 0;
   uint32_t seen = 0;
   lpg_at at = a.at;
+  const rows_of_turns from = find_rows<Reader>(a, row0);
   if (Reader::grid_entries) { /* looked up once for four or eight codes */
     __shared__ uint16_t grid[Reader::grid_entries + 1];
     for (int i = threadIdx.x; i < Reader::grid_entries; i += 256) grid[i] = __ldg(a.at.grid + i);
@@ -329,15 +355,15 @@ __global__ void __launch_bounds__(256, 4) pack_rows_kernel(const __grid_constant
     __syncthreads();
   }
   if (Reader::copies) {
-    stage_codes<Reader, Bits>(a, at, row0, first * chunk_k, staged[0]);
+    stage_codes<Reader, Bits>(a, at, from, row0, first * chunk_k, staged[0]);
     __pipeline_commit();
   }
   for (int64_t chunk = first; chunk < end; chunk++) {
     const uint8_t *here = staged[(chunk - first) % buffers];
     if (!Reader::copies) {
-      stage_codes<Reader, Bits>(a, at, row0, chunk * chunk_k, staged[0]);
+      stage_codes<Reader, Bits>(a, at, from, row0, chunk * chunk_k, staged[0]);
     } else if (chunk + 1 < end) { /* the next one is under way while this one is stored */
-      stage_codes<Reader, Bits>(a, at, row0, (chunk + 1) * chunk_k, staged[(chunk + 1 - first) % buffers]);
+      stage_codes<Reader, Bits>(a, at, from, row0, (chunk + 1) * chunk_k, staged[(chunk + 1 - first) % buffers]);
       __pipeline_commit();
       __pipeline_wait_prior(1);
     } else {

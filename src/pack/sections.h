@@ -216,8 +216,9 @@ LPG_BITS_FN float lpg_ranked_value(lpgemm_dtype_t type, uint32_t rank) {
 enum { LPG_SCAN_GROUPS = 16 };
 
 typedef struct lpg_ranks {
-  uint32_t below, most; /* one less than the least of those that are finite and not 0, and the largest; 0: there are none */
-  int bad;              /* 1: one is not finite */
+  uint32_t below,
+      most; /* one less than the least of those that are finite and not 0, and the largest; 0: there are none */
+  int bad;  /* 1: one is not finite */
 } lpg_ranks;
 
 LPG_BITS_FN lpg_ranks lpg_no_ranks(void) {

@@ -21,6 +21,21 @@ struct exponents_args {
   int groups, under_one; /* of a row; those under a super scale, all if there is none */
 };
 
+/* The numbers of a row, from those of the first row of its tile: lpg_line_of() without divisions of 64 bits. */
+__device__ inline lpg_line line_of(const lpg_packed &packed, lpg_section_id id, int64_t row) {
+  const uint32_t tile = (uint32_t)(row / LPG_TILE_ROWS) / (uint32_t)packed.tiles_a_scale;
+  const int r = (int)(row % LPG_TILE_ROWS);
+  lpg_line line;
+  line.type = lpg_section_type(&packed.desc, id);
+  line.bytes = line.type == LPGEMM_UINT(4) ? 0 : lpg_bytes(line.type);
+  line.stride = lpg_slot_bytes(line.type);
+  line.shift = 4 * (lpg_row_slot(r) % 2);
+  line.offset = (int64_t)packed.section[id].offset +
+                (int64_t)tile * lpg_section_axis(&packed, id)->padded * line.stride +
+                (line.bytes == 0 ? lpg_row_slot(r) / 2 : lpg_row_slot(r) * line.bytes);
+  return line;
+}
+
 /* Groups [begin, end) of a row tile, under super scale s. */
 struct piece {
   int s, begin, end;
@@ -83,19 +98,21 @@ __device__ inline void widen(lpg_ranks *all, const lpg_ranks &more) {
 template <int Bytes>
 static __global__ void __launch_bounds__(threads, 8) row_exponents_kernel(const __grid_constant__ exponents_args a) {
   __shared__ lpg_ranks found[pieces][LPG_TILE_ROWS + 1]; /* one more, so that threads find different banks */
+  __shared__ int super_of[pieces];                       /* -1: there is no such piece */
   __shared__ lpg_exponents of_row[threads / LPG_TILE_ROWS][LPG_TILE_ROWS];
   const int64_t first = a.first + (int64_t)blockIdx.x * LPG_TILE_ROWS;
-  const lpg_line line = lpg_line_of(&a.packed, LPG_SECTION_SCALES, first);
+  const lpg_line line = line_of(a.packed, LPG_SECTION_SCALES, first);
   const int share = threadIdx.x / LPG_TILE_ROWS, place = threadIdx.x % LPG_TILE_ROWS, r = place / 2 + place % 2 * 8;
   const lpg_rank_terms terms = lpg_rank_terms_of(line.type);
   lpg_line supers = {};
-  if (a.packed.desc.super_scale_type) supers = lpg_line_of(&a.packed, LPG_SECTION_SUPER_SCALES, first + r);
+  if (a.packed.desc.super_scale_type) supers = line_of(a.packed, LPG_SECTION_SUPER_SCALES, first + r);
   lpg_exponents all = lpg_no_exponents();
   lpg_ranks of_pieces = lpg_no_ranks(); /* without super scales */
   for (int done = 0; piece(a, done).begin < a.groups; done += pieces) {
     const piece own(a, done + threadIdx.x / 2);
+    const int second = threadIdx.x % 2;
+    if (second == 0) super_of[threadIdx.x / 2] = own.begin < own.end ? own.s : -1;
     if (own.begin < own.end) {
-      const int second = threadIdx.x % 2;
       lpg_ranks ranks[half_slot];
       find_ranks<Bytes>(terms, a.blob + line.offset + own.begin * line.stride + second * (line.stride / 2), line.stride,
                         own.end - own.begin, ranks);
@@ -105,11 +122,12 @@ static __global__ void __launch_bounds__(threads, 8) row_exponents_kernel(const 
     __syncthreads();
 #pragma unroll 1
     for (int i = share; i < pieces; i += threads / LPG_TILE_ROWS) {
-      const piece of(a, done + i);
-      if (of.begin >= of.end) break;
+      const int super = super_of[i];
+      if (super < 0) break;
       if (!supers.type) {
         widen(&of_pieces, found[i][place]);
-      } else if (!lpg_add_extremes(line.type, found[i][place], lpg_line_value(&supers, a.blob, of.s), &all)) {
+      } else if (!lpg_add_extremes(line.type, found[i][place], lpg_line_value(&supers, a.blob, super), &all)) {
+        const piece of(a, done + i);
         lpg_add_exponents(&a.packed, a.blob, first + r, of.begin, of.end, &all);
       }
     }

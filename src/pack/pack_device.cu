@@ -82,7 +82,8 @@ static __global__ void __launch_bounds__(256) pack_numbers_kernel(const numbers_
     const uint32_t first = source_number(a, row, group);
     const uint32_t second = a.group_n ? first : source_number(a, row + 8, group);
     if (max(first, second) > a.to.largest) *a.any_bad = 1;
-    put_numbers(a.to, a.first_tile + tile, (int)(i % 8), group, first, second);
+    const uint32_t number[1][2] = {{first, second}};
+    put_numbers<1, 0>(a.to, a.first_tile + tile, (unsigned)(i % 8), group, 1, number);
   }
 }
 

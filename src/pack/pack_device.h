@@ -93,18 +93,38 @@ __device__ inline void add_hash(unsigned long long *sums, unsigned long long sum
   atomicAdd(&sums[(blockIdx.x + blockIdx.y * gridDim.x) % LPG_HASH_SUMS], sum); /* integers: in any order */
 }
 
-/* The numbers of rows g and g + 8 of a tile for one group, which lie side by side (packed.h). */
-__device__ inline void put_numbers(const lpg_numbers_to &to, int64_t row_tile, int g, int64_t group, uint32_t first,
-                                   uint32_t second) {
+/* The numbers of rows g and g + 8 of a tile, which lie side by side (packed.h), for `here` groups that are `Step`
+ * apart. */
+template <int Most, int Step>
+__device__ inline void put_numbers(const lpg_numbers_to &to, int64_t row_tile, unsigned g, int64_t group, int here,
+                                   const uint32_t (&number)[Most][2]) {
   uint8_t *block = to.section + (row_tile * to.padded + group) * to.slot_bytes;
-  if (to.bytes == 0) {
-    block[g] = (uint8_t)(first | second << 4);
-  } else if (to.bytes == 1) {
-    ((uint16_t *)block)[g] = (uint16_t)(first | second << 8);
-  } else if (to.bytes == 2) {
-    ((uint32_t *)block)[g] = first | second << 16;
-  } else {
-    ((uint2 *)block)[g] = make_uint2(first, second);
+  const int next = Step * to.slot_bytes;
+  switch (to.bytes) {
+    case 0:
+#pragma unroll
+      for (int i = 0; i < Most; i++) {
+        if (i < here) block[i * next + g] = (uint8_t)(number[i][0] | number[i][1] << 4);
+      }
+      break;
+    case 1:
+#pragma unroll
+      for (int i = 0; i < Most; i++) {
+        if (i < here) ((uint16_t *)(block + i * next))[g] = (uint16_t)(number[i][0] | number[i][1] << 8);
+      }
+      break;
+    case 2:
+#pragma unroll
+      for (int i = 0; i < Most; i++) {
+        if (i < here) ((uint32_t *)(block + i * next))[g] = number[i][0] | number[i][1] << 16;
+      }
+      break;
+    default:
+#pragma unroll
+      for (int i = 0; i < Most; i++) {
+        if (i < here) ((uint2 *)(block + i * next))[g] = make_uint2(number[i][0], number[i][1]);
+      }
+      break;
   }
 }
 

@@ -205,8 +205,14 @@ __device__ inline void build_unit(const uint32_t *step, uint32_t flips, uint32_t
   } else {
 #pragma unroll
     for (int s = 0; s < steps; s++) {
-      lpg_unit_put_pair(Bits, word, stride, 2 * s, (step[s] ^ flips) & 0x00ff00ffu);
-      lpg_unit_put_pair(Bits, word, stride, 2 * s + 1, (step[s] >> 8 ^ flips) & 0x00ff00ffu);
+      const lpg_field first = lpg_field_of(Bits, 2 * s), second = lpg_field_of(Bits, 2 * s + 1);
+      const uint32_t codes = step[s] ^ flips;
+      if (Bits <= 4 && first.word >= 0 && first.word == second.word) { /* neighbours: both at once */
+        word[first.word * stride] += ((codes | codes >> (8 - Bits)) & lpg_half_masks(2 * Bits)) << first.shift;
+      } else {
+        lpg_unit_put_pair(Bits, word, stride, 2 * s, codes & 0x00ff00ffu);
+        lpg_unit_put_pair(Bits, word, stride, 2 * s + 1, codes >> 8 & 0x00ff00ffu);
+      }
     }
   }
 }
@@ -232,35 +238,69 @@ __device__ inline unsigned long long store_words(const uint32_t (&word)[Words], 
   return hash;
 }
 
-/* Builds and stores a staged chunk: a thread takes all that a lane has of a tile. Returns its part of the hash, and
- * collects in `seen` which bits the codes have. */
+/* The same of one unit of both rows, from the lane's first word of the tile on. */
+template <int Bits, int Unit>
+__device__ inline unsigned long long store_unit(const uint32_t (&word)[2 * Bits], uint8_t *to, uint64_t key) {
+  unsigned long long hash = 0;
+#pragma unroll
+  for (int i = 0; i < Bits; i++) {
+    const int at = lpg_word_offset(0, 2 * (Unit * Bits + i));
+    __stcs((uint2 *)(to + at), make_uint2(word[2 * i], word[2 * i + 1]));
+    hash += lpg_hash_by_key(word[2 * i] | (uint64_t)word[2 * i + 1] << 32, key + (uint64_t)(at / 8) * LPG_HASH_STEP);
+  }
+  return hash;
+}
+
+/* The words of a unit of one row of a lane, from staged codes. Collects in `seen` which bits they have. */
+template <class Reader, int Bits>
+__device__ inline void take_unit(const uint8_t *row, unsigned t, uint32_t flips, uint32_t *word, uint32_t *seen) {
+  constexpr int steps = lpg_unit_codes(Bits) / 4;
+  uint32_t step[steps];
+#pragma unroll
+  for (int s = 0; s < steps; s++) {
+    step[s] = lane_codes<Reader>(row + s * LPG_STEP_K, t);
+    if (Reader::copies) *seen |= step[s];
+  }
+  build_unit<Bits>(step, flips, word, 2);
+}
+
+/* Builds and stores a staged chunk: a thread takes all that a lane has of a tile, or, where tiles are so wide that
+ * there are too few for the warps, one unit. Returns its part of the hash. */
 template <class Reader, int Bits>
 __device__ inline unsigned long long store_chunk(const lpg_rows_args &a, const uint8_t *staged, int64_t row_tile,
                                                  int64_t first_tile, uint32_t *seen) {
-  constexpr int tile_k = lpg_tile_k(Bits), steps = lpg_unit_codes(Bits) / 4, unit_k = steps * LPG_STEP_K, warps = 8;
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  constexpr int tile_k = lpg_tile_k(Bits), unit_k = 4 * lpg_unit_codes(Bits), units = tile_k / unit_k;
+  constexpr bool by_units = units == 2 && !lpg_is_pow2_width(Bits);
+  constexpr int warps = by_units ? 4 : 8; /* as many tiles at once */
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32 % warps;
+  const bool is_second = by_units && threadIdx.x / 32 >= warps;
+  const uint32_t flips = a.flip * 0x01010101u;
   const int tiles = (int)min((int64_t)(chunk_k / tile_k), a.k_tiles - first_tile);
   const int64_t at = lpg_tile_offset(Bits, a.k_tiles, row_tile, first_tile + warp) + lane * 16;
-  const uint8_t *row = staged + lane / 4 * row_bytes + warp * tile_k;
+  const uint8_t *row = staged + lane / 4 * row_bytes + warp * tile_k + (is_second ? unit_k : 0);
   uint8_t *to = a.codes + at;
   uint64_t key = lpg_hash_key((uint64_t)(a.first_byte + at) / 8);
   unsigned long long hash = 0;
   for (int tile = (int)warp; tile < tiles; tile += warps) {
-    uint32_t word[lpg_lane_words(Bits)] = {};
+    if constexpr (by_units) {
+      uint32_t word[2 * Bits] = {};
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-#pragma unroll
-      for (int unit = 0; unit < tile_k / unit_k; unit++) {
-        uint32_t step[steps];
-#pragma unroll
-        for (int s = 0; s < steps; s++) {
-          step[s] = lane_codes<Reader>(row + 8 * half * row_bytes + unit * unit_k + s * LPG_STEP_K, lane % 4);
-          if (Reader::copies) *seen |= step[s];
-        }
-        build_unit<Bits>(step, a.flip * 0x01010101u, word + 2 * unit * lpg_unit_words(Bits) + half, 2);
+      for (int half = 0; half < 2; half++) {
+        take_unit<Reader, Bits>(row + 8 * half * row_bytes, lane % 4, flips, word + half, seen);
       }
+      hash += is_second ? store_unit<Bits, 1>(word, to, key) : store_unit<Bits, 0>(word, to, key);
+    } else {
+      uint32_t word[lpg_lane_words(Bits)] = {};
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+#pragma unroll
+        for (int unit = 0; unit < units; unit++) {
+          take_unit<Reader, Bits>(row + 8 * half * row_bytes + unit * unit_k, lane % 4, flips,
+                                  word + 2 * unit * lpg_unit_words(Bits) + half, seen);
+        }
+      }
+      hash += store_words(word, to, key);
     }
-    hash += store_words(word, to, key);
     row += warps * tile_k;
     to += next_tile<Bits, warps>::bytes;
     key += next_tile<Bits, warps>::key;
@@ -277,6 +317,12 @@ struct pair_of_rows {
   int64_t tile;
 };
 
+/* Groups that begin before column k. */
+__device__ inline uint32_t groups_before(uint32_t k, uint32_t group_k) {
+  const uint32_t most = k + group_k - 1;
+  return (group_k & (group_k - 1)) != 0 ? most / group_k : most >> (31 - __clz((int)group_k));
+}
+
 /* A section's numbers of the groups that begin in columns [k0, end), and, at the end of the rows, those of padding
  * columns. Loads come before stores, as above. */
 template <class Reader, int Threads, int Id>
@@ -286,8 +332,8 @@ __device__ inline bool store_section(const lpg_rows_args &a, const lpg_at &at, c
   const lpg_numbers_to &to = a.numbers[Id];
   bool bad = false;
   if (!to.section) return false;
-  const uint32_t stop = is_last ? (uint32_t)to.padded : (end + to.group_k - 1) / to.group_k;
-  for (uint32_t group = (k0 + to.group_k - 1) / to.group_k + threadIdx.x / 8; group < stop; group += most * groups) {
+  const uint32_t stop = is_last ? (uint32_t)to.padded : groups_before(end, to.group_k);
+  for (uint32_t group = groups_before(k0, to.group_k) + threadIdx.x / 8; group < stop; group += most * groups) {
     uint32_t number[most][2];
 #pragma unroll
     for (int i = 0; i < most; i++) {
@@ -299,12 +345,10 @@ __device__ inline bool store_section(const lpg_rows_args &a, const lpg_at &at, c
                                     : 0;
       }
     }
+    const int here = (int)min((stop - group + groups - 1) / groups, (uint32_t)most);
 #pragma unroll
-    for (int i = 0; i < most; i++) {
-      if (group + i * groups >= stop) break;
-      bad |= max(number[i][0], number[i][1]) > to.largest;
-      put_numbers(to, pair.tile, threadIdx.x % 8, group + i * groups, number[i][0], number[i][1]);
-    }
+    for (int i = 0; i < most; i++) bad |= max(number[i][0], number[i][1]) > to.largest;
+    put_numbers<most, groups>(to, pair.tile, threadIdx.x % 8, group, here, number);
   }
   return bad;
 }

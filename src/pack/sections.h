@@ -208,6 +208,7 @@ LPG_BITS_FN uint32_t lpg_rank_of(lpg_rank_terms terms, uint32_t number) {
 
 /* The magnitude back from it. */
 LPG_BITS_FN float lpg_ranked_value(lpgemm_dtype_t type, uint32_t rank) {
+  if (lpg_kind(type) == LPGEMM_KIND_UINT || type == LPGEMM_I8) return (float)rank;
   return lpg_number_value(type, type == LPGEMM_E8M0 ? rank - 1 : rank);
 }
 

@@ -1,0 +1,182 @@
+/* Rows of X by a panel of bytes in tiles: AMX where the file is compiled for it; plain C in the kernel for tests, so
+ * that any machine runs the loops. Part of dot.c.
+ *
+ *     quads of a unit                        16 rows of W, as a panel has them
+ *     +-------------+
+ *     |  A: lines   |  up to 16 lines      +-------------------+
+ *     |  of X       |  of X                | B: a quad a line  |     sums of a unit = A x B, 32 bits
+ *     +-------------+                      +-------------------+
+ *
+ * A unit is half a tile deep, or a quarter, since X has a scale for 32 columns. Sums go through memory to where they
+ * meet scales, in the order of operations of multiply_rows(). */
+#ifndef LPG_CPU_DOT_TILES_H
+#define LPG_CPU_DOT_TILES_H
+
+#include <stdatomic.h>
+
+#include "dot_rows.h"
+
+#if defined(__AMX_INT8__)
+#define LPG_DOT_HAS_TILES 1
+#define LPG_DOT_TILE_ZERO(t) _tile_zero(t)
+#define LPG_DOT_TILE_LOAD(t, from, stride) _tile_loadd(t, from, stride)
+#define LPG_DOT_TILE_STORE(t, to) _tile_stored(t, to, LPG_DOT_QUAD)
+#define LPG_DOT_TILE_MULTIPLY(sum, x, w) _tile_dpbsud(sum, x, w)
+#elif !defined(__AVX2__) && !defined(__ARM_FEATURE_DOTPROD)
+#define LPG_DOT_HAS_TILES 1
+#define LPG_DOT_TILE_ZERO(t) memset(file.tile[t], 0, sizeof file.tile[t])
+#define LPG_DOT_TILE_LOAD(t, from, stride) load_tile(&shapes, file.tile[t], t, from, stride)
+#define LPG_DOT_TILE_STORE(t, to) memcpy(to, file.tile[t], (size_t)shapes.lines[t] * LPG_DOT_QUAD)
+#define LPG_DOT_TILE_MULTIPLY(sum, x, w) multiply_tile(&shapes, &file, sum, x, w)
+#else
+#define LPG_DOT_HAS_TILES 0
+#endif
+
+#if LPG_DOT_HAS_TILES
+
+enum { LPG_DOT_TILE_LINES = 16, LPG_DOT_LEAST_LINES = 8 /* of X; fewer are multiplied without tiles */ };
+
+/* Tiles 0 to 3 are sums, 4 and 5 of X, 6 and 7 of W. In the form that the instruction reads. */
+typedef struct dot_shapes {
+  uint8_t palette, start, none[14];
+  uint16_t line_bytes[16];
+  uint8_t lines[16];
+} dot_shapes;
+
+/* Sums of all units of a chunk: [unit][line][row of W]. */
+typedef int32_t dot_products[LPG_DOT_K / LPG_STEP_K][LPG_DOT_TILE_LINES][LPG_TILE_ROWS];
+
+static dot_shapes shapes_of(int lines, int quads) {
+  dot_shapes shapes = {.palette = 1};
+  for (int t = 0; t < 8; t++) {
+    shapes.line_bytes[t] = (uint16_t)(t == 4 || t == 5 ? 4 * quads : LPG_DOT_QUAD);
+    shapes.lines[t] = (uint8_t)(t < 6 ? lines : quads);
+  }
+  return shapes;
+}
+
+/* Rows of X that tiles take together, of so many; 0: tiles are not worth it. Blocks are even, so that few rows are
+ * left. */
+static int64_t rows_of_tiles(int64_t rows, int lines) {
+  const int64_t most = LPG_DOT_TILE_LINES / lines, blocks = lpg_ceil_div(rows, most);
+  return rows * lines < LPG_DOT_LEAST_LINES ? 0 : rows / blocks;
+}
+
+#if !defined(__AMX_INT8__)
+typedef struct dot_file {
+  uint8_t tile[8][LPG_DOT_TILE_LINES][LPG_DOT_QUAD];
+} dot_file;
+
+static void load_tile(const dot_shapes *shapes, uint8_t (*tile)[LPG_DOT_QUAD], int t, const void *from,
+                      int64_t stride) {
+  for (int i = 0; i < shapes->lines[t]; i++) memcpy(tile[i], (const char *)from + i * stride, shapes->line_bytes[t]);
+}
+
+static void multiply_tile(const dot_shapes *shapes, dot_file *file, int sum, int x, int w) {
+  for (int line = 0; line < shapes->lines[x]; line++) {
+    for (int i = 0; i < LPG_TILE_ROWS; i++) {
+      int32_t total;
+      memcpy(&total, file->tile[sum][line] + 4 * i, sizeof total);
+      for (int k = 0; k < shapes->line_bytes[x]; k++) {
+        total += (int8_t)file->tile[x][line][k] * file->tile[w][k / 4][4 * i + k % 4];
+      }
+      memcpy(file->tile[sum][line] + 4 * i, &total, sizeof total);
+    }
+  }
+}
+#endif
+
+static void open_tiles(const dot_shapes *shapes) {
+  (void)shapes;
+#if defined(__AMX_INT8__)
+  _tile_loadconfig(shapes);
+#endif
+}
+
+static void close_tiles(void) {
+#if defined(__AMX_INT8__)
+  _tile_release();
+#endif
+}
+
+/* Products of the lines of X and of the units of a chunk. Loads and products of four units overlap. */
+INLINE void multiply_tiles(int quads, int lines, const operands *o, int64_t stride, dot_products products) {
+#if !defined(__AMX_INT8__)
+  const dot_shapes shapes = shapes_of(lines, quads);
+  dot_file file;
+#endif
+  const int8_t *x = o->x;
+  const uint8_t *panel = o->panel;
+  const int bytes = quads * 4, panel_bytes = quads * LPG_DOT_QUAD;
+  int u = 0;
+  (void)lines;
+#define UNIT(sum, of_x, of_w, i)                                          \
+  LPG_DOT_TILE_ZERO(sum);                                                 \
+  LPG_DOT_TILE_LOAD(of_x, x + (u + (i)) * bytes, stride);                 \
+  LPG_DOT_TILE_LOAD(of_w, panel + (u + (i)) * panel_bytes, LPG_DOT_QUAD); \
+  LPG_DOT_TILE_MULTIPLY(sum, of_x, of_w)
+  for (; u + 4 <= o->units; u += 4) {
+    UNIT(0, 4, 6, 0);
+    UNIT(1, 5, 7, 1);
+    UNIT(2, 4, 6, 2);
+    UNIT(3, 5, 7, 3);
+    LPG_DOT_TILE_STORE(0, products[u]);
+    LPG_DOT_TILE_STORE(1, products[u + 1]);
+    LPG_DOT_TILE_STORE(2, products[u + 2]);
+    LPG_DOT_TILE_STORE(3, products[u + 3]);
+  }
+  for (; u < o->units; u++) {
+    UNIT(0, 4, 6, 0);
+    LPG_DOT_TILE_STORE(0, products[u]);
+  }
+#undef UNIT
+}
+
+/* sums[row] += X[row] . w as multiply_rows() has it, by such products. */
+INLINE void add_tiles(int lines, int quads, int rows, const job *j, const operands *o, dot_products products,
+                      float (*sums)[LPG_TILE_ROWS]) {
+  for (int r = 0; r < rows; r++) {
+    vfloat total[LPG_DOT_PARTS];
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) total[p] = load(sums[r] + p * V);
+    for (int u = 0; u < o->units; u++) {
+      const dot_group *g = o->group[u];
+      const float step = o->step[r * j->x.blocks + u * quads / 8];
+      vint found[3][LPG_DOT_PARTS];
+#pragma GCC unroll 3
+      for (int line = 0; line < lines; line++) {
+        const int32_t *of_line = products[u][r * lines + line];
+#pragma GCC unroll 4
+        for (int p = 0; p < LPG_DOT_PARTS; p++) {
+          found[line][p] = less_zero(j, g, o->sum[(r * lines + line) * j->x.units + u], p) +
+                           load_bytes((const uint8_t *)(of_line + p * V));
+        }
+      }
+#pragma GCC unroll 4
+      for (int p = 0; p < LPG_DOT_PARTS; p++) {
+        total[p] += sum_of_lines(lines, found, p) * (load(g->scale + p * V) * step);
+      }
+      if (o->has_rest) add_rest(j, o, r, u, step, total);
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) store(sums[r] + p * V, total[p]);
+  }
+}
+
+static void multiply_in_tiles(int rows, const job *j, const operands *o, dot_products products,
+                              float (*sums)[LPG_TILE_ROWS]) {
+  const int quads = j->unit / 4, lines = j->x.lines;
+  atomic_signal_fence(memory_order_seq_cst); /* tiles are loaded behind the compiler's back */
+  multiply_tiles(quads, rows * lines, o, j->x.stride, products);
+  atomic_signal_fence(memory_order_seq_cst);
+  switch (lines + quads) {
+    case 1 + 8: add_tiles(1, 8, rows, j, o, products, sums); break;
+    case 1 + 4: add_tiles(1, 4, rows, j, o, products, sums); break;
+    case 3 + 8: add_tiles(3, 8, rows, j, o, products, sums); break;
+    default: add_tiles(3, 4, rows, j, o, products, sums); break;
+  }
+}
+
+#endif
+
+#endif

@@ -164,9 +164,10 @@ $(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
 	$(call say,CC,$< for $*)
 	$(Q)$(COMPILE) -DLPG_BLOCKED=$* $(PRODUCT_FLAGS)
 
+# Plain C is for tests alone, and gcc would take a minute and a half for it.
 $(OBJ)/src/cpu/dot_%.o: src/cpu/dot.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_DOT=$* $(PRODUCT_FLAGS)
+	$(Q)$(COMPILE) -DLPG_DOT=$* $(PRODUCT_FLAGS) $(if $(filter base,$*),-O1)
 
 $(OBJ)/src/cpu/tiles_%.o: src/cpu/tiles.c $(BUILD)/config
 	$(call say,CC,$< for $*)

@@ -26,8 +26,7 @@ enum {
   LPG_ISA_BF16 = 1 << 4,    /* of AVX-512: VDPBF16PS */
   LPG_ISA_AVXVNNI = 1 << 5, /* VPDPBUSD without AVX-512 */
   LPG_ISA_NEON = 1 << 0,    /* of ARM */
-  LPG_ISA_DOTPROD = 1 << 1, /* of ARM: SDOT */
-  LPG_ISA_I8MM = 1 << 2     /* of ARM: SMMLA */
+  LPG_ISA_DOTPROD = 1 << 1  /* of ARM: SDOT */
 };
 enum { LPG_CLUSTER_SIZES = 4, LPG_CLUSTER_MOST = 8 }; /* of blocks: powers of two, and the most */
 

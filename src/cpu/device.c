@@ -71,10 +71,8 @@ static int find_sets(void) {
 static int find_sets(void) {
   int sets = LPG_ISA_NEON;
 #if defined(__linux__)
-  const unsigned long dot_product = 1ul << 20, matrices = 1ul << 13; /* HWCAP_ASIMDDP, HWCAP2_I8MM */
-  if (!(getauxval(AT_HWCAP) & dot_product)) return sets;
-  sets |= LPG_ISA_DOTPROD;
-  if (getauxval(AT_HWCAP2) & matrices) sets |= LPG_ISA_I8MM;
+  const unsigned long dot_product = 1ul << 20; /* HWCAP_ASIMDDP */
+  if (getauxval(AT_HWCAP) & dot_product) sets |= LPG_ISA_DOTPROD;
 #endif
   return sets;
 }
@@ -98,7 +96,6 @@ static const struct {
 #elif defined(__aarch64__)
     {"neon", LPG_ISA_NEON},
     {"dotprod", LPG_ISA_NEON | LPG_ISA_DOTPROD},
-    {"i8mm", LPG_ISA_NEON | LPG_ISA_DOTPROD | LPG_ISA_I8MM},
 #endif
 };
 

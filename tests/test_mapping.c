@@ -236,8 +236,8 @@ static void sweep_problem(problem *q, const lpg_device *device) {
 
 /* Weights in groups of that many columns (0: of the row), on every device. */
 static void sweep_weights(lpgemm_dtype_t type, lpgemm_dtype_t x, int64_t group) {
-  static const lpg_device *const devices[] = {&sm80,        &sm89,       &sm90,     &sm100,    &cpu_base, &cpu_avx2,
-                                              &cpu_avxvnni, &cpu_avx512, &cpu_vbmi, &cpu_bf16, &cpu_amx};
+  static const lpg_device *const devices[] = {&sm80,     &sm89,        &sm90,       &sm100,    &cpu_base,
+                                              &cpu_avx2, &cpu_avxvnni, &cpu_avx512, &cpu_vbmi, &cpu_amx};
   static const int64_t some_rows[] = {1, 5, 16, 40, 64, 200, 512, 4096};
   const kind k = {"", type, LPGEMM_F16, .group = group, .x = x};
   for (int i = 0; i < COUNT(devices) * COUNT(some_rows) * COUNT(shapes); i++) {

@@ -57,10 +57,9 @@ static void parse_arch(const char *word, const lpg_kernel *k) {
   static const struct {
     const char *word;
     int32_t isa;
-  } words[] = {{"cpu", LPG_ISA_BASE},       {"base", LPG_ISA_BASE}, {"avx2", LPG_ISA_AVX2},
-               {"avx512", LPG_ISA_AVX512},  {"vbmi", LPG_ISA_VBMI}, {"amx", LPG_ISA_AMX},
-               {"bf16", LPG_ISA_BF16},      {"neon", LPG_ISA_NEON}, {"avxvnni", LPG_ISA_AVXVNNI},
-               {"dotprod", LPG_ISA_DOTPROD}};
+  } words[] = {{"cpu", LPG_ISA_BASE},      {"base", LPG_ISA_BASE},       {"avx2", LPG_ISA_AVX2},
+               {"avx512", LPG_ISA_AVX512}, {"vbmi", LPG_ISA_VBMI},       {"amx", LPG_ISA_AMX},
+               {"neon", LPG_ISA_NEON},     {"avxvnni", LPG_ISA_AVXVNNI}, {"dotprod", LPG_ISA_DOTPROD}};
   if (strncmp(word, "sm", 2) == 0) {
     char *end;
     CHECK_INT(k->backend, LPGEMM_BACKEND_CUDA);

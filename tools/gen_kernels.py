@@ -43,7 +43,7 @@ ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F1
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
              "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
-             "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_LATER_X86)"), "bf16": ("BF16", "defined(LPG_HAVE_LATER_X86)"),
+             "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_LATER_X86)"),
              "avxvnni": ("AVXVNNI", "defined(LPG_HAVE_LATER_X86)"), "neon": ("NEON", "defined(__aarch64__)"), "dotprod": ("DOTPROD", "defined(__aarch64__)")}
 # Word of a CUDA architecture: how its tensor cores multiply. sm80 runs on every later GPU, a word with `a` on that one.
 ARCHS = {"sm80": "mma.sync", "sm90a": "wgmma"}
@@ -91,7 +91,6 @@ FAMILIES = [
     ("blocked", CPU._replace(tiles=["16x16"], archs=["avx512", "avx2", "base"], planner="lpgemm_i_blocked_{arch}",
                              launch="lpgemm_i_cpu_blocked_{arch}")),
     ("tiles", TILES),
-    ("tiles", TILES._replace(activations=["bf16"], archs=["bf16"])),  # X of several pieces gains nothing
     ("tilesim", TILES._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | " + INVARIANT + STACKS)),  # plain C, for tests
     ("dot", DOT),
     ("dotsim", DOT._replace(archs=["base"], flags="LPG_K_FORCE_ONLY | " + INVARIANT + STACKS)),  # plain C, for tests

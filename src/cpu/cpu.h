@@ -55,9 +55,8 @@ lpgemm_status_t lpgemm_i_cpu_blocked_base(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_blocked_avx2(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_blocked_avx512(const lpg_call *call);
 
-/* For many rows, one file compiled for AMX, for VDPBF16PS, and in plain C for tests. */
+/* For many rows, one file compiled for AMX, and in plain C for tests. */
 lpgemm_status_t lpgemm_i_cpu_tiles_amx(const lpg_call *call);
-lpgemm_status_t lpgemm_i_cpu_tiles_bf16(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_tiles_base(const lpg_call *call);
 /* NULL, or why the problem is not for it. */
 const char *lpgemm_i_cpu_tiles_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);

@@ -62,8 +62,6 @@ LPG_CPU_PLANNER(blocked_base, LPG_CPU_COST(0.5, 1900.0, 23000.0), .refuses = NUL
 /* The same on one thread of the Xeon beside an H200, 4096 x 4096, m = 1 to 1024; there blocked.avx512 has 3900 and
  * 70000, and lut.u4.vbmi 42000 products. */
 LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 8000.0, 200000.0, 32, 32), .refuses = lpgemm_i_cpu_tiles_refuses)
-/* A guess: VDPBF16PS was never timed. */
-LPG_CPU_PLANNER(tiles_bf16, LPG_CPU_COST(2.0, 7000.0, 150000.0, 32, 16), .refuses = lpgemm_i_cpu_tiles_refuses)
 LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm_i_cpu_tiles_refuses)
 /* AVX2: measured 2026-11-25 on one thread of an AMD EPYC (Zen 3), a shared virtual machine; Q4_0, Q4_K, Q2_K, Q6_K and
  * Q8_0, 4096 x 4096, m = 1 to 64. There blocked.avx2 has 1900 and 30000, dot 48000 and with 8 bits 24000 products:

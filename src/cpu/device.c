@@ -39,28 +39,25 @@ static int has_tiles(void) {
 #endif
 }
 
-/* What __builtin_cpu_supports() does not know everywhere, and which the registers of what is asked for hold too. */
-static int later_sets(void) {
-  int sets = 0;
+/* 1 if it has VPDPBUSD without AVX-512, which __builtin_cpu_supports() does not know everywhere. */
+static int has_avxvnni(void) {
 #if defined(LPG_HAVE_LATER_X86) && defined(__linux__)
   unsigned a, b, c, d;
-  if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return 0;
-  if (a & 1u << 4) sets |= LPG_ISA_AVXVNNI;
-  if (a & 1u << 5) sets |= LPG_ISA_BF16;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 4);
+#else
+  return 0;
 #endif
-  return sets;
 }
 
 static int find_sets(void) {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return LPG_ISA_BASE;
-  const int later = later_sets();
-  int sets = LPG_ISA_AVX2 | (later & LPG_ISA_AVXVNNI);
+  int sets = LPG_ISA_AVX2 | (has_avxvnni() ? LPG_ISA_AVXVNNI : 0);
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
     return sets;
   }
-  sets |= LPG_ISA_AVX512 | (later & LPG_ISA_BF16);
+  sets |= LPG_ISA_AVX512;
   if (!__builtin_cpu_supports("avx512vbmi") || !__builtin_cpu_supports("avx512vnni") ||
       !__builtin_cpu_supports("gfni")) {
     return sets;
@@ -91,8 +88,7 @@ static const struct {
     {"avxvnni", LPG_ISA_AVX2 | LPG_ISA_AVXVNNI},
     {"avx512", LPG_ISA_AVX2 | LPG_ISA_AVX512},
     {"vbmi", LPG_ISA_AVX2 | LPG_ISA_AVX512 | LPG_ISA_VBMI},
-    {"bf16", LPG_ISA_AVX2 | LPG_ISA_AVX512 | LPG_ISA_VBMI | LPG_ISA_BF16},
-    {"amx", LPG_ISA_AVX2 | LPG_ISA_AVX512 | LPG_ISA_VBMI | LPG_ISA_BF16 | LPG_ISA_AVXVNNI | LPG_ISA_AMX},
+    {"amx", LPG_ISA_AVX2 | LPG_ISA_AVX512 | LPG_ISA_VBMI | LPG_ISA_AVXVNNI | LPG_ISA_AMX},
 #elif defined(__aarch64__)
     {"neon", LPG_ISA_NEON},
     {"dotprod", LPG_ISA_NEON | LPG_ISA_DOTPROD},

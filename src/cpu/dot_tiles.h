@@ -132,35 +132,68 @@ INLINE void multiply_tiles(int quads, int lines, const operands *o, int64_t stri
 #undef UNIT
 }
 
-/* sums[row] += X[row] . w as multiply_rows() has it, by such products. */
-INLINE void add_tiles(int lines, int quads, int rows, const job *j, const operands *o, dot_products products,
-                      float (*sums)[LPG_TILE_ROWS]) {
-  for (int r = 0; r < rows; r++) {
-    vfloat total[LPG_DOT_PARTS];
+/* sums[row] += X[row] . w of a unit as multiply_rows() has it, by such products. */
+INLINE void add_unit(int lines, dot_sums mode, int has_rest, int u, int quads, int rows, const job *j,
+                     const operands *o, int32_t (*products)[LPG_TILE_ROWS], float (*sums)[LPG_TILE_ROWS]) {
+  const dot_group *g = o->group[u];
+  const int64_t units = j->x.units, blocks = j->x.blocks;
+  const int32_t *sum = o->sum + u;
+  const float *step = o->step + u * quads / 8, *all = o->all + u;
+  vfloat scale[LPG_DOT_PARTS], rest[LPG_DOT_PARTS] = {{0}};
+  vint less[LPG_DOT_PARTS];
 #pragma GCC unroll 4
-    for (int p = 0; p < LPG_DOT_PARTS; p++) total[p] = load(sums[r] + p * V);
-    for (int u = 0; u < o->units; u++) {
-      const dot_group *g = o->group[u];
-      const float step = o->step[r * j->x.blocks + u * quads / 8];
+  for (int p = 0; p < LPG_DOT_PARTS; p++) {
+    scale[p] = load(g->scale + p * V);
+    less[p] = load_bytes((const uint8_t *)(g->less + p * V));
+    if (has_rest) rest[p] = load(g->rest + p * V);
+  }
+  for (int r = 0; r < rows; r++, step += blocks, all += units) {
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) {
       vint found[3][LPG_DOT_PARTS];
 #pragma GCC unroll 3
       for (int line = 0; line < lines; line++) {
-        const int32_t *of_line = products[u][r * lines + line];
-#pragma GCC unroll 4
-        for (int p = 0; p < LPG_DOT_PARTS; p++) {
-          found[line][p] = less_zero(j, g, o->sum[(r * lines + line) * j->x.units + u], p) +
-                           load_bytes((const uint8_t *)(of_line + p * V));
-        }
+        found[line][p] = load_bytes((const uint8_t *)(products[r * lines + line] + p * V));
+        if (mode == SUMS) found[line][p] += multiply_16((vint){0} + sum[line * units], less[p]);
+        if (mode == SUMS_TIMES_ZERO) found[line][p] += sum[line * units];
       }
-#pragma GCC unroll 4
-      for (int p = 0; p < LPG_DOT_PARTS; p++) {
-        total[p] += sum_of_lines(lines, found, p) * (load(g->scale + p * V) * step);
+      vfloat total = load(sums[r] + p * V);
+      total += sum_of_lines(lines, found, p) * (scale[p] * *step);
+      if (has_rest && mode == PAIRS_OF_SUMS) {
+        const vint minima = multiply_16((vint){0} + *sum, less[p]);
+        total += __builtin_convertvector(minima, vfloat) * (rest[p] * *step);
+      } else if (has_rest) {
+        total += rest[p] * *all;
       }
-      if (o->has_rest) add_rest(j, o, r, u, step, total);
+      store(sums[r] + p * V, total);
     }
-#pragma GCC unroll 4
-    for (int p = 0; p < LPG_DOT_PARTS; p++) store(sums[r] + p * V, total[p]);
+    sum += lines * units;
   }
+}
+
+static void add_tiles(int lines, int quads, int rows, const job *j, const operands *o, dot_products products,
+                      float (*sums)[LPG_TILE_ROWS]) {
+  enum { ONE = 0, THREE = 6, REST = 3 };
+  const int way = (lines == 1 ? ONE : THREE) + (o->has_rest ? REST : 0) + (int)j->x.sums;
+#define CASE(n, lines, mode, rest) \
+  case n: add_unit(lines, mode, rest, u, quads, rows, j, o, products[u], sums); break
+  for (int u = 0; u < o->units; u++) {
+    switch (way) {
+      CASE(ONE + SUMS, 1, SUMS, 0);
+      CASE(ONE + SUMS_TIMES_ZERO, 1, SUMS_TIMES_ZERO, 0);
+      CASE(ONE + PAIRS_OF_SUMS, 1, PAIRS_OF_SUMS, 0);
+      CASE(ONE + REST + SUMS, 1, SUMS, 1);
+      CASE(ONE + REST + SUMS_TIMES_ZERO, 1, SUMS_TIMES_ZERO, 1);
+      CASE(ONE + REST + PAIRS_OF_SUMS, 1, PAIRS_OF_SUMS, 1);
+      CASE(THREE + SUMS, 3, SUMS, 0);
+      CASE(THREE + SUMS_TIMES_ZERO, 3, SUMS_TIMES_ZERO, 0);
+      CASE(THREE + PAIRS_OF_SUMS, 3, PAIRS_OF_SUMS, 0);
+      CASE(THREE + REST + SUMS, 3, SUMS, 1);
+      CASE(THREE + REST + SUMS_TIMES_ZERO, 3, SUMS_TIMES_ZERO, 1);
+      CASE(THREE + REST + PAIRS_OF_SUMS, 3, PAIRS_OF_SUMS, 1);
+    }
+  }
+#undef CASE
 }
 
 static void multiply_in_tiles(int rows, const job *j, const operands *o, dot_products products,
@@ -169,12 +202,7 @@ static void multiply_in_tiles(int rows, const job *j, const operands *o, dot_pro
   atomic_signal_fence(memory_order_seq_cst); /* tiles are loaded behind the compiler's back */
   multiply_tiles(quads, rows * lines, o, j->x.stride, products);
   atomic_signal_fence(memory_order_seq_cst);
-  switch (lines + quads) {
-    case 1 + 8: add_tiles(1, 8, rows, j, o, products, sums); break;
-    case 1 + 4: add_tiles(1, 4, rows, j, o, products, sums); break;
-    case 3 + 8: add_tiles(3, 8, rows, j, o, products, sums); break;
-    default: add_tiles(3, 4, rows, j, o, products, sums); break;
-  }
+  add_tiles(lines, quads, rows, j, o, products, sums);
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* The eight tile registers, of 16 rows of 64 bytes: AMX where the file is compiled for it; else the same in memory, by
- * VDPBF16PS of AVX-512, or in plain C, by which tests try the kernel's loops on any machine. Part of tiles.c. The
- * numbers of tiles are constants; a tile_file is where tiles in memory are. */
+/* The eight tile registers, of 16 rows of 64 bytes: AMX where the file is compiled for it, else the same in plain C, by
+ * which tests try the kernel's loops on any machine. Part of tiles.c. The numbers of tiles are constants; a tile_file
+ * is where tiles in plain C are. */
 #ifndef LPG_CPU_TILE_OPS_H
 #define LPG_CPU_TILE_OPS_H
 
@@ -36,46 +36,6 @@ typedef char tile_file;
 #define TILE_LOAD(file, t, from, stride) _tile_loadd(t, from, stride)
 #define TILE_STORE(file, t, to, stride) _tile_stored(t, to, stride)
 #define TILE_MULTIPLY(file, sum, a, b) _tile_dpbf16ps(sum, a, b)
-
-#elif defined(__AVX512BF16__)
-
-/* Sums are in memory between products, and operands stay where they are. */
-typedef struct tile_file {
-  _Alignas(64) float sums[4][TILE_LINES][16];
-  struct {
-    const char *lines;
-    int64_t stride;
-  } at[8];
-} tile_file;
-
-static void open_tiles(void) {}
-static void close_tiles(void) {}
-
-/* sum[m] += the pairs of a[m], one after the other, by those of 16 rows of W. */
-static inline void tile_multiply(tile_file *file, int sum, int a, int b) {
-  const char *of_a = file->at[a].lines, *of_b = file->at[b].lines;
-  const int64_t stride = file->at[a].stride;
-  __m512 sums[TILE_LINES];
-#pragma GCC unroll 16
-  for (int m = 0; m < TILE_LINES; m++) sums[m] = _mm512_load_ps(file->sums[sum][m]);
-  for (int i = 0; i < 16; i++) {
-    const __m512bh w = (__m512bh)_mm512_loadu_si512(of_b + i * TILE_LINE_BYTES);
-#pragma GCC unroll 16
-    for (int m = 0; m < TILE_LINES; m++) {
-      int32_t pair;
-      memcpy(&pair, of_a + m * stride + 4 * i, sizeof pair);
-      sums[m] = _mm512_dpbf16_ps(sums[m], (__m512bh)_mm512_set1_epi32(pair), w);
-    }
-  }
-#pragma GCC unroll 16
-  for (int m = 0; m < TILE_LINES; m++) _mm512_store_ps(file->sums[sum][m], sums[m]);
-}
-
-#define TILE_ZERO(file, t) memset((file).sums[t], 0, sizeof(file).sums[t])
-#define TILE_LOAD(file, t, from, stride_of) \
-  ((file).at[t].lines = (const char *)(from), (file).at[t].stride = (stride_of))
-#define TILE_STORE(file, t, to, stride) memcpy(to, (file).sums[t], sizeof(file).sums[t])
-#define TILE_MULTIPLY(file, sum, a, b) tile_multiply(&(file), sum, a, b)
 
 #else
 

@@ -1,11 +1,9 @@
-/* The CPU kernel for many rows of X, on AMX or VDPBF16PS: products of bf16 in tiles of 16 by 16 by 32, summed in fp32.
- * One source,
+/* The CPU kernel for many rows of X, on AMX: products of bf16 in tiles of 16 by 16 by 32, summed in fp32. One source,
  *
- *     -DLPG_TILES=amx    the flags of avx512 (blocked.c), -mamx-tile -mamx-bf16 (and -int8, for dot.c)
- *     -DLPG_TILES=bf16   the flags of avx512, -mavx512bf16: tiles in memory, for X of bf16, which is one piece
+ *     -DLPG_TILES=amx    the flags of avx512 (blocked.c), -mamx-tile -mamx-bf16
  *     -DLPG_TILES=base   none: tiles in plain C, by which tests try the rest on any machine
  *
- * all with -O3 -ffp-contract=fast.
+ * both with -O3 -ffp-contract=fast.
  *
  *                       256 columns         X becomes one, two or three pieces of bf16, whose sum it is, exactly; a
  *                  +-------------------+    weight less a center of its group is exact in bf16 too. So the products
@@ -22,9 +20,8 @@
  * Y is cut: results are batch invariant. */
 #include "cpu.h"
 #include "epilogue_rows.h"
+#include "tile_ops.h"
 #include "unpack.h"
-
-#include "tile_ops.h" /* wants the vectors of unpack.h */
 
 enum {
   CHUNK_K = 256,

@@ -43,8 +43,8 @@ typedef struct dot_shapes {
   uint8_t lines[16];
 } dot_shapes;
 
-/* Sums of all units of a chunk: [unit][line][row of W]. */
-typedef int32_t dot_products[LPG_DOT_K / LPG_STEP_K][LPG_DOT_TILE_LINES][LPG_TILE_ROWS];
+/* Sums of some units, in turn: [unit][line][row of W]. */
+typedef int32_t dot_products[4][LPG_DOT_TILE_LINES][LPG_TILE_ROWS];
 
 static dot_shapes shapes_of(int lines, int quads) {
   dot_shapes shapes = {.palette = 1};
@@ -99,39 +99,6 @@ static void close_tiles(void) {
 #endif
 }
 
-/* Products of the lines of X and of the units of a chunk. Loads and products of four units overlap. */
-INLINE void multiply_tiles(int quads, int lines, const operands *o, int64_t stride, dot_products products) {
-#if !defined(__AMX_INT8__)
-  const dot_shapes shapes = shapes_of(lines, quads);
-  dot_file file;
-#endif
-  const int8_t *x = o->x;
-  const uint8_t *panel = o->panel;
-  const int bytes = quads * 4, panel_bytes = quads * LPG_DOT_QUAD;
-  int u = 0;
-  (void)lines;
-#define UNIT(sum, of_x, of_w, i)                                          \
-  LPG_DOT_TILE_ZERO(sum);                                                 \
-  LPG_DOT_TILE_LOAD(of_x, x + (u + (i)) * bytes, stride);                 \
-  LPG_DOT_TILE_LOAD(of_w, panel + (u + (i)) * panel_bytes, LPG_DOT_QUAD); \
-  LPG_DOT_TILE_MULTIPLY(sum, of_x, of_w)
-  for (; u + 4 <= o->units; u += 4) {
-    UNIT(0, 4, 6, 0);
-    UNIT(1, 5, 7, 1);
-    UNIT(2, 4, 6, 2);
-    UNIT(3, 5, 7, 3);
-    LPG_DOT_TILE_STORE(0, products[u]);
-    LPG_DOT_TILE_STORE(1, products[u + 1]);
-    LPG_DOT_TILE_STORE(2, products[u + 2]);
-    LPG_DOT_TILE_STORE(3, products[u + 3]);
-  }
-  for (; u < o->units; u++) {
-    UNIT(0, 4, 6, 0);
-    LPG_DOT_TILE_STORE(0, products[u]);
-  }
-#undef UNIT
-}
-
 /* sums[row] += X[row] . w of a unit as multiply_rows() has it, by such products. */
 INLINE void add_unit(int lines, dot_sums mode, int has_rest, int u, int quads, int rows, const job *j,
                      const operands *o, int32_t (*products)[LPG_TILE_ROWS], float (*sums)[LPG_TILE_ROWS]) {
@@ -171,38 +138,66 @@ INLINE void add_unit(int lines, dot_sums mode, int has_rest, int u, int quads, i
   }
 }
 
-static void add_tiles(int lines, int quads, int rows, const job *j, const operands *o, dot_products products,
-                      float (*sums)[LPG_TILE_ROWS]) {
+/* The same by one of the loops. */
+static void add_products_of(int u, int quads, int rows, const job *j, const operands *o,
+                            int32_t (*products)[LPG_TILE_ROWS], float (*sums)[LPG_TILE_ROWS]) {
   enum { ONE = 0, THREE = 6, REST = 3 };
-  const int way = (lines == 1 ? ONE : THREE) + (o->has_rest ? REST : 0) + (int)j->x.sums;
 #define CASE(n, lines, mode, rest) \
-  case n: add_unit(lines, mode, rest, u, quads, rows, j, o, products[u], sums); break
-  for (int u = 0; u < o->units; u++) {
-    switch (way) {
-      CASE(ONE + SUMS, 1, SUMS, 0);
-      CASE(ONE + SUMS_TIMES_ZERO, 1, SUMS_TIMES_ZERO, 0);
-      CASE(ONE + PAIRS_OF_SUMS, 1, PAIRS_OF_SUMS, 0);
-      CASE(ONE + REST + SUMS, 1, SUMS, 1);
-      CASE(ONE + REST + SUMS_TIMES_ZERO, 1, SUMS_TIMES_ZERO, 1);
-      CASE(ONE + REST + PAIRS_OF_SUMS, 1, PAIRS_OF_SUMS, 1);
-      CASE(THREE + SUMS, 3, SUMS, 0);
-      CASE(THREE + SUMS_TIMES_ZERO, 3, SUMS_TIMES_ZERO, 0);
-      CASE(THREE + PAIRS_OF_SUMS, 3, PAIRS_OF_SUMS, 0);
-      CASE(THREE + REST + SUMS, 3, SUMS, 1);
-      CASE(THREE + REST + SUMS_TIMES_ZERO, 3, SUMS_TIMES_ZERO, 1);
-      CASE(THREE + REST + PAIRS_OF_SUMS, 3, PAIRS_OF_SUMS, 1);
-    }
+  case n: add_unit(lines, mode, rest, u, quads, rows, j, o, products, sums); break
+  switch ((j->x.lines == 1 ? ONE : THREE) + (o->has_rest ? REST : 0) + (int)j->x.sums) {
+    CASE(ONE + SUMS, 1, SUMS, 0);
+    CASE(ONE + SUMS_TIMES_ZERO, 1, SUMS_TIMES_ZERO, 0);
+    CASE(ONE + PAIRS_OF_SUMS, 1, PAIRS_OF_SUMS, 0);
+    CASE(ONE + REST + SUMS, 1, SUMS, 1);
+    CASE(ONE + REST + SUMS_TIMES_ZERO, 1, SUMS_TIMES_ZERO, 1);
+    CASE(ONE + REST + PAIRS_OF_SUMS, 1, PAIRS_OF_SUMS, 1);
+    CASE(THREE + SUMS, 3, SUMS, 0);
+    CASE(THREE + SUMS_TIMES_ZERO, 3, SUMS_TIMES_ZERO, 0);
+    CASE(THREE + PAIRS_OF_SUMS, 3, PAIRS_OF_SUMS, 0);
+    CASE(THREE + REST + SUMS, 3, SUMS, 1);
+    CASE(THREE + REST + SUMS_TIMES_ZERO, 3, SUMS_TIMES_ZERO, 1);
+    CASE(THREE + REST + PAIRS_OF_SUMS, 3, PAIRS_OF_SUMS, 1);
   }
 #undef CASE
 }
 
+/* sums[row] += X[row] . w, over the units of a chunk. Products are two units ahead of where they are scaled, so that
+ * tiles and vectors work at the same time. */
 static void multiply_in_tiles(int rows, const job *j, const operands *o, dot_products products,
                               float (*sums)[LPG_TILE_ROWS]) {
-  const int quads = j->unit / 4, lines = j->x.lines;
-  atomic_signal_fence(memory_order_seq_cst); /* tiles are loaded behind the compiler's back */
-  multiply_tiles(quads, rows * lines, o, j->x.stride, products);
+  const int quads = j->unit / 4, units = o->units;
+  const int64_t stride = j->x.stride;
+#if !defined(__AMX_INT8__)
+  const dot_shapes shapes = shapes_of(rows * j->x.lines, quads);
+  dot_file file;
+#endif
+  /* Tiles are loaded and stored behind the compiler's back. */
+#define MULTIPLY(i, unit)                                                                 \
+  if ((unit) < units) {                                                                   \
+    LPG_DOT_TILE_ZERO(i);                                                                 \
+    LPG_DOT_TILE_LOAD(4 + (i) % 2, o->x + (unit)*quads * 4, stride);                      \
+    LPG_DOT_TILE_LOAD(6 + (i) % 2, o->panel + (unit)*quads * LPG_DOT_QUAD, LPG_DOT_QUAD); \
+    LPG_DOT_TILE_MULTIPLY(i, 4 + (i) % 2, 6 + (i) % 2);                                   \
+    LPG_DOT_TILE_STORE(i, products[i]);                                                   \
+    atomic_signal_fence(memory_order_seq_cst);                                            \
+  }
+#define ADD(i, unit) \
+  if ((unit) < units) add_products_of(unit, quads, rows, j, o, products[i], sums)
   atomic_signal_fence(memory_order_seq_cst);
-  add_tiles(lines, quads, rows, j, o, products, sums);
+  MULTIPLY(0, 0)
+  MULTIPLY(1, 1)
+  for (int u = 0; u < units; u += 4) {
+    MULTIPLY(2, u + 2)
+    ADD(0, u);
+    MULTIPLY(3, u + 3)
+    ADD(1, u + 1);
+    MULTIPLY(0, u + 4)
+    ADD(2, u + 2);
+    MULTIPLY(1, u + 5)
+    ADD(3, u + 3);
+  }
+#undef ADD
+#undef MULTIPLY
 }
 
 #endif

@@ -172,28 +172,28 @@ static void multiply_in_tiles(int rows, const job *j, const operands *o, dot_pro
   dot_file file;
 #endif
   /* Tiles are loaded and stored behind the compiler's back. */
-#define MULTIPLY(i, unit)                                                                 \
-  if ((unit) < units) {                                                                   \
-    LPG_DOT_TILE_ZERO(i);                                                                 \
-    LPG_DOT_TILE_LOAD(4 + (i) % 2, o->x + (unit)*quads * 4, stride);                      \
-    LPG_DOT_TILE_LOAD(6 + (i) % 2, o->panel + (unit)*quads * LPG_DOT_QUAD, LPG_DOT_QUAD); \
-    LPG_DOT_TILE_MULTIPLY(i, 4 + (i) % 2, 6 + (i) % 2);                                   \
-    LPG_DOT_TILE_STORE(i, products[i]);                                                   \
-    atomic_signal_fence(memory_order_seq_cst);                                            \
+#define MULTIPLY(i, of_x, of_w, unit)                                              \
+  if ((unit) < units) {                                                            \
+    LPG_DOT_TILE_ZERO(i);                                                          \
+    LPG_DOT_TILE_LOAD(of_x, o->x + (unit)*quads * 4, stride);                      \
+    LPG_DOT_TILE_LOAD(of_w, o->panel + (unit)*quads * LPG_DOT_QUAD, LPG_DOT_QUAD); \
+    LPG_DOT_TILE_MULTIPLY(i, of_x, of_w);                                          \
+    LPG_DOT_TILE_STORE(i, products[i]);                                            \
+    atomic_signal_fence(memory_order_seq_cst);                                     \
   }
 #define ADD(i, unit) \
   if ((unit) < units) add_products_of(unit, quads, rows, j, o, products[i], sums)
   atomic_signal_fence(memory_order_seq_cst);
-  MULTIPLY(0, 0)
-  MULTIPLY(1, 1)
+  MULTIPLY(0, 4, 6, 0)
+  MULTIPLY(1, 5, 7, 1)
   for (int u = 0; u < units; u += 4) {
-    MULTIPLY(2, u + 2)
+    MULTIPLY(2, 4, 6, u + 2)
     ADD(0, u);
-    MULTIPLY(3, u + 3)
+    MULTIPLY(3, 5, 7, u + 3)
     ADD(1, u + 1);
-    MULTIPLY(0, u + 4)
+    MULTIPLY(0, 4, 6, u + 4)
     ADD(2, u + 2);
-    MULTIPLY(1, u + 5)
+    MULTIPLY(1, 5, 7, u + 5)
     ADD(3, u + 3);
   }
 #undef ADD

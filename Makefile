@@ -80,14 +80,14 @@ LUT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(filter aarch64%,
 ISA_avx2 := -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vnni -mgfni
-ISA_amx := $(ISA_vbmi) -mamx-tile -mamx-bf16 -mamx-int8
+ISA_amx := $(ISA_avx512) -mamx-tile -mamx-bf16
 ISA_avxvnni := $(ISA_avx2) -mavxvnni
 ISA_neon := -DLPG_LUT_NEON
 ISA_dotprod := -march=armv8.2-a+dotprod
 # What compilers know since gcc 11 and clang 12.
 LATER_X86 := $(if $(filter x86_64%,$(MACHINE)),$(shell $(CC) $(ISA_amx) $(ISA_avxvnni) -E -x c /dev/null >/dev/null 2>&1 && echo 1))
 TILES := base $(if $(LATER_X86),amx)
-DOT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(LATER_X86),avxvnni amx) $(if $(filter aarch64%,$(MACHINE)),dotprod)
+DOT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(LATER_X86),avxvnni) $(if $(filter aarch64%,$(MACHINE)),dotprod)
 
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
@@ -116,7 +116,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: lib $(BUILD)/lpgemm.pc ## build liblpgemm.a and say what it contains
 	@echo 'lpgemm $(VERSION) ($(COMMIT)): $(LIB)'
-	@echo '  CPU:  $(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) $(filter-out $(BLOCKED) $(LUT),$(DOT)) ($(MACHINE))'
+	@echo '  CPU:  $(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) $(filter-out $(BLOCKED) $(LUT),$(DOT)) $(filter amx,$(TILES)) ($(MACHINE))'
 	@echo '  CUDA: $(if $(HAVE_CUDA),$(CUDA_ARCHS) with $(NVCC),$(NO_CUDA): CPU backend only)'
 
 NO_CUDA = $(if $(filter 0,$(CUDA)),off,no nvcc)
@@ -228,7 +228,7 @@ define BUILD_INFO
 #define LPG_COMMIT "$(COMMIT)"
 #define LPG_BACKENDS "cpu$(if $(HAVE_CUDA), cuda)"
 #define LPG_ARCHS "$(if $(HAVE_CUDA),$(CUDA_ARCHS),none)"
-#define LPG_ISA "$(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) $(filter-out $(BLOCKED) $(LUT),$(DOT))"
+#define LPG_ISA "$(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) $(filter-out $(BLOCKED) $(LUT),$(DOT)) $(filter amx,$(TILES))"
 #define LPG_COMPILER "$(COMPILER)"
 endef
 

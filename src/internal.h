@@ -22,7 +22,7 @@ enum {
   LPG_ISA_AVX2 = 1 << 0,    /* with FMA and F16C */
   LPG_ISA_AVX512 = 1 << 1,  /* F, BW, DQ and VL */
   LPG_ISA_VBMI = 1 << 2,    /* of AVX-512, with VNNI and GFNI */
-  LPG_ISA_AMX = 1 << 3,     /* tiles of bf16 and of int8 */
+  LPG_ISA_AMX = 1 << 3,     /* tiles of bf16 */
   LPG_ISA_AVXVNNI = 1 << 4, /* VPDPBUSD without AVX-512 */
   LPG_ISA_NEON = 1 << 0,    /* of ARM */
   LPG_ISA_DOTPROD = 1 << 1  /* of ARM: SDOT */

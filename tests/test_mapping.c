@@ -220,7 +220,10 @@ static const struct {
              {"lut.u1.any.4.base", "in plain C blocked takes less for one row, by its costs"},
              {"lut.u2.any.4.base", "in plain C blocked takes less for one row, by its costs"},
              {"lut.u3.any.4.base", "in plain C blocked takes less for one row, by its costs"},
-             {"lut.u4.any.4.base", "in plain C blocked takes less for one row, by its costs"}};
+             {"lut.u4.any.4.base", "in plain C blocked takes less for one row, by its costs"},
+             {"lut.u2.any.4.avx2", "dot takes less by AVX2; it refuses integers by integers without scales"},
+             {"lut.u3.any.4.avx2", "dot takes less by AVX2; it refuses integers by integers without scales"},
+             {"lut.u4.any.4.avx2", "dot takes less by AVX2; it refuses integers by integers without scales"}};
 
 static char chosen_once[512];
 
@@ -294,7 +297,7 @@ static void test_sets(void) {
   } rows[] = {{"dot.any.any.16x8.avxvnni", &cpu_vbmi, &cpu_avxvnni},
               {"dot.any.any.16x8.vbmi", &cpu_avxvnni, &cpu_vbmi},
               {"dot.any.any.16x8.avxvnni", &cpu_avx2, &cpu_amx},
-              {"dot.any.any.16x8.amx", &cpu_vbmi, &cpu_amx},
+              {"tiles.any.any.32x32.amx", &cpu_vbmi, &cpu_amx},
               {"blocked.any.any.16x16.avx512", &cpu_avxvnni, &cpu_avx512}};
   if (!test_case("dispatch/mapping/instruction-sets")) return;
   for (int i = 0; i < COUNT(rows); i++) {

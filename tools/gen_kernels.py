@@ -83,7 +83,7 @@ CPU = Family(["any"], ["any"], [], flags=INVARIANT + STACKS, load="NULL", header
 TILES = CPU._replace(tiles=["32x32"], archs=["amx"], y=REALS, planner="lpgemm_i_tiles_{arch}",
                      groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER",
                      launch="lpgemm_i_cpu_tiles_{arch}")
-DOT = CPU._replace(tiles=["16x8"], archs=["amx", "vbmi", "avxvnni", "avx2", "dotprod"], y=REALS, planner="lpgemm_i_dot_{arch}",
+DOT = CPU._replace(tiles=["16x8"], archs=["vbmi", "avxvnni", "avx2", "dotprod"], y=REALS, planner="lpgemm_i_dot_{arch}",
                    launch="lpgemm_i_cpu_dot_{arch}", x_form="&lpgemm_i_cpu_dot_{arch}_form")
 
 # (family, row), in the order of the registry: of two equal estimates the first wins. A family may have several rows.

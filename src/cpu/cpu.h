@@ -62,14 +62,13 @@ lpgemm_status_t lpgemm_i_cpu_tiles_base(const lpg_call *call);
 const char *lpgemm_i_cpu_tiles_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
 
 /* For X of 8 bits, its own or of the level FAST. */
-lpgemm_status_t lpgemm_i_cpu_dot_amx(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_dot_vbmi(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_dot_avxvnni(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_dot_avx2(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_dot_dotprod(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_dot_base(const lpg_call *call);
-extern const lpg_x_form lpgemm_i_cpu_dot_amx_form, lpgemm_i_cpu_dot_vbmi_form, lpgemm_i_cpu_dot_avxvnni_form,
-    lpgemm_i_cpu_dot_avx2_form, lpgemm_i_cpu_dot_dotprod_form, lpgemm_i_cpu_dot_base_form;
+extern const lpg_x_form lpgemm_i_cpu_dot_vbmi_form, lpgemm_i_cpu_dot_avxvnni_form, lpgemm_i_cpu_dot_avx2_form,
+    lpgemm_i_cpu_dot_dotprod_form, lpgemm_i_cpu_dot_base_form;
 const char *lpgemm_i_cpu_dot_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
 
 /* ---- activations, on host memory; arguments are checked ---- */

@@ -79,8 +79,9 @@ LPG_CPU_PLANNER(dot_avx2,
                 LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .exact = 23000.0, .bytes = 0.45, .rounded = 0.58,
                              .digit = 0.85, .row = 30000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
-LPG_CPU_PLANNER(dot_amx, LPG_CPU_COST(1.0, 40000.0, 260000.0, .group = 1.0, .exact = 110000.0, .row = 66000.0),
-                .refuses = lpgemm_i_cpu_dot_refuses)
+/* Guessed, then timed beside the others on 2026-11-26 on one thread of the Xeon beside an H100, which has it, 2048 x
+ * 4096, seven types with 1 to 64 rows: no case beyond 1.13 of the best. AVX2 in codebooks by digits and at EXACT beside
+ * lut (lut_plan.c): the same machine and day. */
 LPG_CPU_PLANNER(dot_avxvnni, LPG_CPU_COST(1.0, 20000.0, 140000.0, .group = 2.0, .exact = 45000.0, .row = 35000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 /* A guess, half of AVX2 for half of the vector: SDOT was never timed, only run under qemu. */

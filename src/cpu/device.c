@@ -18,8 +18,8 @@
 #include "cpu.h"
 
 #if defined(__x86_64__) || defined(__i386__)
-/* 1 if the processor multiplies tiles of bf16 and int8 and the system lets this process, which is asked once: Linux
- * saves 8 KB more of a thread's state from then on. */
+/* 1 if the processor multiplies tiles of bf16 and the system lets this process, which is asked once: Linux saves 8 KB
+ * more of a thread's state from then on. */
 static int has_tiles(void) {
 #if defined(LPG_HAVE_LATER_X86) && defined(__linux__)
   enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* of arch_prctl() */
@@ -27,7 +27,7 @@ static int has_tiles(void) {
   static int answer;
   int known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
   if (known == UNKNOWN) {
-    const unsigned needed = 1u << 22 | 1u << 24 | 1u << 25; /* bf16, tiles, int8 */
+    const unsigned needed = 1u << 22 | 1u << 24; /* bf16 and tiles */
     unsigned a, b, c, d;
     const int there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & needed) == needed;
     known = there && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 ? YES : NO;

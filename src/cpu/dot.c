@@ -5,7 +5,6 @@
  *     -DLPG_DOT=avx2    -mavx2 -mfma -mf16c                                  VPMADDUBSW
  *     -DLPG_DOT=avxvnni the same, -mavxvnni                                  VPDPBUSD of 256 bits
  *     -DLPG_DOT=vbmi    those of avx512 (blocked.c), -mavx512vnni            VPDPBUSD
- *     -DLPG_DOT=amx     the same, -mamx-tile -mamx-int8                      and TDPBSUD for many rows (dot_tiles.h)
  *     -DLPG_DOT=dotprod -march=armv8.2-a+dotprod                             SDOT
  *
  * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each chunk of 256 columns it brings a
@@ -19,7 +18,7 @@
 #include <math.h>
 
 #include "cpu.h"
-#include "dot_tiles.h"
+#include "dot_rows.h"
 #include "epilogue_rows.h"
 
 enum {
@@ -41,9 +40,6 @@ typedef struct scratch {
   double row[LPG_DOT_K];
   float x[LPG_DOT_K];
   dot_row met;
-#if LPG_DOT_HAS_TILES
-  _Alignas(64) dot_products products;
-#endif
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
 
@@ -249,25 +245,12 @@ static void multiply_row_chunk(const job *j, int64_t row_tile, int64_t chunk, in
                codes_at(j, row_tile, k), &j->lanes[chunk], &s->met);
 }
 
-/* So many rows of X, or fewer, by a panel. Returns how many. */
-static int multiply_some_rows(const job *j, int rows, const operands *o, float (*sums)[LPG_TILE_ROWS], scratch *s) {
-#if LPG_DOT_HAS_TILES
-  if (rows == j->tile_rows) {
-    multiply_in_tiles(rows, j, o, s->products, sums);
-    return rows;
-  }
-#endif
-  (void)s;
-  return multiply(j->groups.bytes.bits, j->unit / 4, rows < LPG_DOT_ROWS ? rows : LPG_DOT_ROWS, j, o, sums);
-}
-
 /* All rows of X by a panel. */
-static void multiply_panel(const job *j, int64_t k, operands *o, float (*sums)[LPG_TILE_ROWS], scratch *s) {
+static void multiply_panel(const job *j, int64_t k, operands *o, float (*sums)[LPG_TILE_ROWS]) {
   const int64_t chunk = k / LPG_DOT_K;
-  const int most = j->tile_rows > 0 ? j->tile_rows : LPG_DOT_ROWS;
   for (int64_t m = 0; m < j->rows;) {
     int rows = 0; /* without those that are multiplied in fp64 */
-    while (m + rows < j->rows && rows < most && j->x.kept[(m + rows) * j->x.chunks + chunk] != KEPT_ALL) rows++;
+    while (m + rows < j->rows && rows < LPG_DOT_ROWS && j->x.kept[(m + rows) * j->x.chunks + chunk] != KEPT_ALL) rows++;
     if (rows == 0) {
       m++;
       continue;
@@ -276,7 +259,7 @@ static void multiply_panel(const job *j, int64_t k, operands *o, float (*sums)[L
     o->step = j->x.step + m * j->x.blocks + k / LPG_DOT_BLOCK;
     o->sum = j->x.sum + m * j->x.lines * j->x.units + k / j->unit;
     o->all = j->x.all + m * j->x.units + k / j->unit;
-    rows = multiply_some_rows(j, rows, o, &sums[m], s);
+    rows = multiply(j->groups.bytes.bits, j->unit / 4, rows, j, o, &sums[m]);
     for (; rows > 0; rows--, m++) {
       if (j->x.kept[m * j->x.chunks + chunk] == KEPT_SOME) multiply_apart(j, m, k, o, sums[m]);
     }
@@ -294,7 +277,7 @@ static void multiply_chunk(const job *j, int64_t row_tile, int64_t chunk, int ti
   for (int digit = 0; fits && digit < j->groups.bytes.digits; digit++) {
     if (digit > 0) lower_scales(units, s);
     load_panel(j, row_tile, k, units * j->unit, digit, s);
-    multiply_panel(j, k, &o, s->sums[tile], s);
+    multiply_panel(j, k, &o, s->sums[tile]);
   }
 }
 
@@ -330,18 +313,11 @@ static void run_task(void *context, int64_t index, void *memory) {
     for (int64_t chunk = 0; chunk < whole; chunk++) multiply_row_chunk(j, first + i, chunk, i, s);
     add_row_sums(&s->met, s->sums[i][0]);
   }
-#if LPG_DOT_HAS_TILES
-  const dot_shapes shapes = shapes_of(j->tile_rows * j->x.lines, j->unit / 4);
-  if (j->tile_rows > 0) open_tiles(&shapes);
-#endif
   const int is_few = j->rows * j->x.lines <= FEW_LINES; /* then W is read as it lies; of many X stays in the cache */
   for (int64_t i = 0; i < tiles * left_chunks; i++) {
     const int tile = (int)(is_few ? i / left_chunks : i % tiles);
     multiply_chunk(j, first + tile, whole + (is_few ? i % left_chunks : i / tiles), tile, s);
   }
-#if LPG_DOT_HAS_TILES
-  if (j->tile_rows > 0) close_tiles();
-#endif
   for (int i = 0; i < tiles; i++) finish_tile(j, first + i, i, s);
 }
 
@@ -380,9 +356,6 @@ lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
   if (most > MOST_ROWS) most = MOST_ROWS;
   for (; j.first < m; j.first += j.rows) {
     j.rows = m - j.first < most ? m - j.first : most;
-#if LPG_DOT_HAS_TILES
-    j.tile_rows = (int)rows_of_tiles(j.rows, j.x.lines);
-#endif
     if (call->made_x) {
       place_made(&j.x, m, j.first, (void *)call->made_x); /* which is not written */
     } else {

@@ -17,7 +17,6 @@ typedef struct job {
   dot_lanes *lanes; /* of whole chunks: X is a row that meets codes as they lie; or NULL */
   dot_strips strips;
   int64_t first, rows; /* of X, that are in bytes */
-  int tile_rows;       /* of them, that tiles take together; 0: none */
 } job;
 
 /* What is multiplied: some rows of X by units of a chunk. */

@@ -41,6 +41,7 @@ struct gemv_traits {
   using Dequantiser = Dequantiser_<X_, Bits_>;
   static constexpr int Bits = Bits_, TileM = TileM_, ScaleSteps = ScaleSteps_;
   static constexpr bool Shifted = Shifted_;
+  static constexpr lpgemm_dtype_t Codes = 0; /* of scales of two levels: gemv_levels.cuh */
   static constexpr bool gathers = lpg_gemv_may_gather(TileM);
   static constexpr int row_tiles = lpg_gemv_row_tiles(Bits, TileM, ScaleSteps, Shifted);
   static constexpr int tile_n = row_tiles * LPG_TILE_ROWS; /* rows of a super tile */

@@ -36,28 +36,23 @@ static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a) {
 
 /* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs
  * them: integers, and codebooks of two. Functions of a class would be symbols of the library, `static` ones are not. */
-/* The kernel for scales of two levels whose codes are Codes: K-quants have minima of the same form, or none. */
-template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps, lpgemm_dtype_t Codes>
-using leveled_traits =
-    leveled<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, Codes != 0 && Codes != LPGEMM_I8>, Codes>;
+/* The same for scales of two levels that have a kernel of their own: K-quants. */
+template <class X, template <class, int> class Dequantiser, int Bits, int ScaleSteps>
+constexpr lpgemm_dtype_t level_codes =
+    Dequantiser<X, Bits>::centered || Dequantiser<X, Bits>::table_bytes > 0
+        ? lpg_gemv_codes(Dequantiser<X, Bits>::centered, Bits, ScaleSteps)
+        : 0;
 
-/* Whether the weights are such: their columns fill whole super groups. */
-static bool is_leveled(const lpg_packed &weights, const scales_args &scale_data, lpgemm_dtype_t codes) {
-  const lpgemm_weight_desc_t &d = weights.desc;
-  if (d.scale_type != codes || d.super_scale_type != LPGEMM_F16 || weights.super.k != block_k) return false;
-  if (weights.k_padded % block_k != 0 || weights.group.padded * weights.group.k != weights.k_padded) return false;
-  if (codes == LPGEMM_I8) return !scale_data.has_shift;
-  return lpg_kind(d.type) == LPGEMM_KIND_UINT && d.zero == LPGEMM_ZERO_MINIMUM && d.zero_type == codes &&
-         d.super_zero_type == LPGEMM_F16;
-}
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps, lpgemm_dtype_t Codes>
+using level_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, Codes != LPGEMM_I8, Codes>;
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
 static lpgemm_status_t run_groups(const lpg_call &call, gemv_args &a) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
-  constexpr lpgemm_dtype_t codes = level_codes<Dequantiser<X, Bits>, Bits, ScaleSteps>;
+  constexpr lpgemm_dtype_t codes = level_codes<X, Dequantiser, Bits, ScaleSteps>;
   if constexpr (codes != 0) {
-    if (is_leveled(*call.problem.weights, a.scale_data, codes))
-      return run_gemv<leveled_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>(call, a);
+    if (lpg_gemv_codes_of(call.problem.weights, a.scale_data.has_shift))
+      return run_gemv<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>(call, a);
   }
   return a.scale_data.has_shift ? run_gemv<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>(call, a)
                                 : run_gemv<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>(call, a);
@@ -77,10 +72,9 @@ static lpgemm_status_t run_any(const lpg_call &call) {
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
 static lpgemm_status_t load_groups(const lpg_device *device) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
-  constexpr lpgemm_dtype_t codes = level_codes<Dequantiser<X, Bits>, Bits, ScaleSteps>;
+  constexpr lpgemm_dtype_t codes = level_codes<X, Dequantiser, Bits, ScaleSteps>;
   if constexpr (codes != 0) {
-    LPG_TRY(
-        load_kernels(device, gemv_kernel<leveled_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>));
+    LPG_TRY(load_kernels(device, gemv_kernel<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>));
   }
   return load_kernels(device, gemv_kernel<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>,
                       gemv_kernel<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>);

@@ -12,32 +12,18 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* A kernel for such scales: Codes_ is the type of their codes, and of those of minima. */
-template <class Base, lpgemm_dtype_t Codes_>
-struct leveled : Base {
-  static constexpr lpgemm_dtype_t Codes = Codes_;
-};
-
-/* The type of codes for which there is a kernel of its own, by the weights and groups of K-quants; 0: none. */
-template <class Dequantiser, int Bits, int ScaleSteps>
-constexpr lpgemm_dtype_t level_codes = Dequantiser::centered && ScaleSteps == 2 && (Bits == 4 || Bits == 5)   ? LPGEMM_UINT(6)
-                                       : Dequantiser::centered && ScaleSteps == 1 && Bits == 2                ? LPGEMM_UINT(4)
-                                       : Dequantiser::centered && ScaleSteps == 1 && (Bits == 3 || Bits == 6) ? LPGEMM_I8
-                                       : Dequantiser::table_bytes > 0 && ScaleSteps == 2 && Bits == 4         ? LPGEMM_I8
-                                                                                                              : 0;
-
 /* The scale of rows g and g + 8, and what their centres come to in the dequantiser. Groups of 16 bytes lie 160 bytes apart, so that the lanes that write
  * meet in no bank. */
 template <bool Shifted>
 struct level_entry {
-  static constexpr int group_bytes = 160;
+  static constexpr int group_bytes = lpg_gemv_level_bytes(1);
   float2 scale;
   uint32_t bias[2];
 };
 
 template <>
 struct level_entry<false> {
-  static constexpr int group_bytes = 64;
+  static constexpr int group_bytes = lpg_gemv_level_bytes(0);
   float2 scale;
 };
 

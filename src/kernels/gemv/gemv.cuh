@@ -129,8 +129,8 @@ __device__ inline void scale_products(const scale_table &table, int scale_group,
 
 /* The same by the table of two levels. */
 template <class T>
-__device__ inline void scale_products(const level_entry<T::Shifted> (&entries)[T::row_tiles],
-                                      accumulators<T> &products, accumulators<T> &totals) {
+__device__ inline void scale_products(const level_entry<T::Shifted> (&entries)[T::row_tiles], accumulators<T> &products,
+                                      accumulators<T> &totals) {
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
@@ -185,7 +185,7 @@ __device__ inline void multiply_block(const scales_args &a, const typename T::De
   accumulators<T> products;
   products.clear();
   level_entry<T::Shifted> entries[T::row_tiles]; /* only of two levels */
-  uint32_t b[2][T::x_tiles][4]; /* two 32-k pieces of X: one in use, the next one loading */
+  uint32_t b[2][T::x_tiles][4];                  /* two 32-k pieces of X: one in use, the next one loading */
 #pragma unroll
   for (int j = 0; j < T::x_tiles; j++) load_matrices(x[j], b[0][j]);
 #pragma unroll

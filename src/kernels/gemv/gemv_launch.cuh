@@ -34,18 +34,17 @@ static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a) {
   return LPGEMM_SUCCESS;
 }
 
-/* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs
- * them: integers, and codebooks of two. Functions of a class would be symbols of the library, `static` ones are not. */
-/* The same for scales of two levels that have a kernel of their own: K-quants. */
+/* The kernel for scales of two levels, if there is one for such weights. */
 template <class X, template <class, int> class Dequantiser, int Bits, int ScaleSteps>
-constexpr lpgemm_dtype_t level_codes =
-    Dequantiser<X, Bits>::centered || Dequantiser<X, Bits>::table_bytes > 0
-        ? lpg_gemv_codes(Dequantiser<X, Bits>::centered, Bits, ScaleSteps)
-        : 0;
+constexpr lpgemm_dtype_t level_codes = Dequantiser<X, Bits>::centered || Dequantiser<X, Bits>::table_bytes > 0
+                                           ? lpg_gemv_codes(Dequantiser<X, Bits>::centered, Bits, ScaleSteps)
+                                           : 0;
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps, lpgemm_dtype_t Codes>
 using level_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, Codes != LPGEMM_I8, Codes>;
 
+/* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs
+ * them: integers, and codebooks of two. Functions of a class would be symbols of the library, `static` ones are not. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
 static lpgemm_status_t run_groups(const lpg_call &call, gemv_args &a) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;

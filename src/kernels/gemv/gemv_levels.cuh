@@ -12,8 +12,8 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The scale of rows g and g + 8, and what their centres come to in the dequantiser. Groups of 16 bytes lie 160 bytes apart, so that the lanes that write
- * meet in no bank. */
+/* The scale of rows g and g + 8, and what their centres come to in the dequantiser. Groups of 16 bytes lie 160 bytes
+ * apart, so that the lanes that write meet in no bank. */
 template <bool Shifted>
 struct level_entry {
   static constexpr int group_bytes = lpg_gemv_level_bytes(1);
@@ -30,8 +30,9 @@ struct level_entry<false> {
 /* The codes of rows g and g + 8 as numbers. */
 template <lpgemm_dtype_t Codes>
 __device__ inline float2 code_values(uint32_t two) {
-  if (Codes == LPGEMM_UINT(4)) return make_float2(lpg_bits_f32((two & 15) | 0x4b000000u) - 0x1p23f,
-                                                  lpg_bits_f32(two >> 4 | 0x4b000000u) - 0x1p23f);
+  if (Codes == LPGEMM_UINT(4))
+    return make_float2(lpg_bits_f32((two & 15) | 0x4b000000u) - 0x1p23f,
+                       lpg_bits_f32(two >> 4 | 0x4b000000u) - 0x1p23f);
   constexpr float offset = Codes == LPGEMM_I8 ? 0x1p23f + 128.0f : 0x1p23f;
   if (Codes == LPGEMM_I8) two ^= 0x8080u;
   return make_float2(lpg_bits_f32(__byte_perm(two, 0x4b000000u, 0x7440)) - offset,
@@ -45,8 +46,8 @@ struct level_stream {
   static constexpr int code_bytes = T::Codes == LPGEMM_UINT(4) ? 1 : 2; /* of two rows */
 
   const scales_args &a;
-  uint8_t *own;            /* the lane's rows in the table */
-  uint8_t *own_groups;     /* the same, from group t on */
+  uint8_t *own;                                                 /* the lane's rows in the table */
+  uint8_t *own_groups;                                          /* the same, from group t on */
   uint32_t first_code[T::row_tiles], first_super[T::row_tiles]; /* of the lane, in the next block */
   uint32_t code[slots], zero_code[slots], super_scale[T::row_tiles], super_zero[T::row_tiles];
   float shift[slots][2];
@@ -88,7 +89,8 @@ struct level_stream {
 #pragma unroll
       for (int i = 0; i < lane_groups; i++) {
         code[r * lane_groups + i] = load_small<code_bytes>(a.section[0].values + codes + i * 32 * code_bytes);
-        if (T::Shifted) zero_code[r * lane_groups + i] = load_small<code_bytes>(a.section[2].values + codes + i * 32 * code_bytes);
+        if (T::Shifted)
+          zero_code[r * lane_groups + i] = load_small<code_bytes>(a.section[2].values + codes + i * 32 * code_bytes);
       }
       super_scale[r] = load_small<4>(a.section[1].values + supers);
       if (T::Shifted) super_zero[r] = load_small<4>(a.section[3].values + supers);

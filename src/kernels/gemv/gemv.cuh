@@ -75,11 +75,9 @@ __device__ inline void stage_x_8bit(const gemv_args &a, int first_block, int blo
 /* Sums of X over each scale group, TileM floats a scale group; rows beyond x_rows repeat the last. */
 template <class T>
 __device__ inline void sum_x(const gemv_args &a, int blocks, const uint8_t *x, float *sums) {
-  const bool all = T::Codes == 0; /* two levels: columns beyond x_rows may have anything */
-  const int rows = all ? T::TileM : a.plan.x_rows;
+  const int rows = T::Codes == 0 ? T::TileM : a.plan.x_rows; /* two levels: what is beyond x_rows does not matter */
   for (int i = threadIdx.x; i < blocks * T::scale_groups * rows; i += T::threads) {
-    const int x_row = all ? i % T::TileM : (unsigned)i % (unsigned)rows;
-    const int scale_group = all ? i / T::TileM : (unsigned)i / (unsigned)rows, row = min(x_row, a.plan.x_rows - 1);
+    const int x_row = i % rows, scale_group = i / rows, row = min(x_row, a.plan.x_rows - 1);
     const uint4 *eight = (const uint4 *)(x + row * a.plan.x_stride) + scale_group * T::ScaleSteps * 2;
     float sum = 0.0f;
 #pragma unroll 2
@@ -88,7 +86,7 @@ __device__ inline void sum_x(const gemv_args &a, int blocks, const uint8_t *x, f
 #pragma unroll
       for (int v = 0; v < 4; v++) sum += T::X::widen((uint16_t)two[v]) + T::X::widen((uint16_t)(two[v] >> 16));
     }
-    sums[scale_group * T::TileM + x_row] = sum;
+    sums[T::Codes == 0 ? i : scale_group * T::TileM + x_row] = sum;
   }
 }
 
@@ -228,62 +226,27 @@ __device__ inline void multiply_block(const scales_args &a, const typename T::De
   }
 }
 
-/* ---- a run of blocks ---- */
-
-/* block_x, block_sums: of its first block. */
+/* All blocks of a run with scales of two levels. block_x, block_sums: of the first. */
 template <class T>
 __device__ inline void multiply_run(int run, const gemv_args &a, const typename T::Dequantiser &dequantiser,
-                                    weight_stream<T> &weights, scale_stream<T> &scale_data, block_words<T> &words,
-                                    uint32_t (&block_x)[T::x_tiles], const float *block_sums, int lane,
-                                    row_centers<T> &centers, accumulators<T> &totals) {
-  for (int left = run; left > 0; left -= T::chunk) {
-    scale_data.take();
-    scale_table table = scale_data.table;
-#pragma unroll 1
-    for (int i = min(left, T::chunk); i > 0; i--) {
-      multiply_block<T>(a.scale_data, dequantiser, weights, words, block_x, block_sums + lane % 4 * 2, table, lane / 4,
-                        centers, totals);
-      weights.end_block();
-      table.to_next_block(T::pairs);
-#pragma unroll
-      for (int j = 0; j < T::x_tiles; j++) block_x[j] += block_k * 2;
-      block_sums += T::scale_groups * T::TileM;
-    }
-  }
-}
-
-/* The same with scales of two levels. */
-template <class T>
-__device__ inline void multiply_run(int run, const gemv_args &a, const typename T::Dequantiser &dequantiser,
-                                    weight_stream<T> &weights, level_stream<T> &scale_data, block_words<T> &words,
+                                    weight_stream<T> &weights, level_stream<T> &levels, block_words<T> &words,
                                     uint32_t (&block_x)[T::x_tiles], const float *block_sums, int lane,
                                     row_centers<T> &centers, accumulators<T> &totals) {
 #pragma unroll 1
-  for (int left = run; left > 0; left--) {
-    scale_data.decode();
-    scale_data.load(weights);
-    if (T::Shifted) scale_data.add_shifts(block_sums, lane, totals);
-    multiply_block<T>(a.scale_data, dequantiser, weights, words, block_x, block_sums, scale_data, lane / 4, centers,
+  for (; run > 0; run--) {
+    levels.decode();
+    levels.load(weights);
+    if (T::Shifted) levels.add_shifts(block_sums, lane, totals);
+    multiply_block<T>(a.scale_data, dequantiser, weights, words, block_x, block_sums, levels, lane / 4, centers,
                       totals);
     if (weights.end_block()) {
-      scale_data.next_block();
+      levels.next_block();
     } else {
-      scale_data.find_run(weights);
+      levels.find_run(weights);
     }
 #pragma unroll
     for (int j = 0; j < T::x_tiles; j++) block_x[j] += block_k * 2;
     block_sums += T::scale_groups * T::TileM;
-  }
-}
-
-/* Either of them: what the kernel takes scales from. */
-template <class T>
-__device__ inline auto make_scales(const gemv_args &a, const work &w, const cursor &at, int first_row_tile,
-                                   int first_block, int lane, uint8_t *own, const weight_stream<T> &weights) {
-  if constexpr (T::Codes != 0) {
-    return level_stream<T>(a, weights, own);
-  } else {
-    return scale_stream<T>(a, w, at, first_row_tile, first_block, lane, own);
   }
 }
 
@@ -295,7 +258,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   const lpg_gemv_plan &p = a.plan;
   pdl_launch_next();
   if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
-  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32);
+  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4, t = lane % 4;
   const int rank = p.split_k > 1 ? blockIdx.x % p.split_k : 0,
             cluster = p.split_k > 1 ? blockIdx.x / p.split_k : blockIdx.x;
   const int first_tile = first_of(p.n_part, cluster), tiles = count_of(p.n_part, cluster);
@@ -308,8 +271,9 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   cursor at = {};
   if (blocks > 0) at.start_turn(w, 0);
   weight_stream<T> weights(a, w, at, first_tile * T::row_tiles, first_block, lane);
-  uint8_t *const own = memory + p.warp + warp * p.warp_bytes;
-  auto scale_data = make_scales<T>(a, w, at, first_tile * T::row_tiles, first_block, lane, own, weights);
+  std::conditional_t<T::Codes != 0, level_stream<T>, scale_stream<T>> scale_data(
+      a, w, at, first_tile * T::row_tiles, first_block, lane, memory + p.warp + warp * p.warp_bytes);
+  if constexpr (T::Codes != 0) scale_data.start(weights);
   const bool gathers = T::gathers && a.order && blocks > 0;
   if (gathers) {
     weights.prefetch(); /* gathering takes the time in which they come, and the registers */
@@ -370,8 +334,26 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
         uint32_t block_x[T::x_tiles];
 #pragma unroll
         for (int j = 0; j < T::x_tiles; j++) block_x[j] = lane_x[j] + at.block * (block_k * 2);
-        const float *block_sums = sums + at.block * T::scale_groups * T::TileM;
-        multiply_run<T>(at.run, a, dequantiser, weights, scale_data, words, block_x, block_sums, lane, centers, totals);
+        const float *block_sums = sums + at.block * T::scale_groups * T::TileM + (T::Codes != 0 ? 0 : 2 * t);
+        if constexpr (T::Codes != 0) {
+          multiply_run<T>(at.run, a, dequantiser, weights, scale_data, words, block_x, block_sums, lane, centers,
+                          totals);
+        } else {
+          for (int left = at.run; left > 0; left -= T::chunk) {
+            scale_data.take();
+            scale_table table = scale_data.table;
+#pragma unroll 1
+            for (int i = min(left, T::chunk); i > 0; i--) {
+              multiply_block<T>(a.scale_data, dequantiser, weights, words, block_x, block_sums, table, g, centers,
+                                totals);
+              weights.end_block();
+              table.to_next_block(T::pairs);
+#pragma unroll
+              for (int j = 0; j < T::x_tiles; j++) block_x[j] += block_k * 2;
+              block_sums += T::scale_groups * T::TileM;
+            }
+          }
+        }
         float4 *const partial = (float4 *)(partials + (at.tile - round * p.round_tiles + warp) * p.slot_bytes);
         store_partial<T>(partial, lane, p.x_rows, T::Shifted ? 1.0f : a.scale_data.factor, phase > 0, totals);
       }

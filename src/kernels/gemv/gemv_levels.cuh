@@ -52,10 +52,13 @@ struct level_stream {
   uint32_t code[slots], zero_code[slots], super_scale[T::row_tiles], super_zero[T::row_tiles];
   float shift[slots][2];
 
-  __device__ level_stream(const gemv_args &args, const weight_stream<T> &weights, uint8_t *memory)
+  __device__ level_stream(const gemv_args &args, const work &, const cursor &, int, int, int lane, uint8_t *memory)
       : a(args.scale_data),
-        own(memory + weights.lane / 4 * (int)sizeof(entry)),
-        own_groups(own + weights.lane % 4 * entry::group_bytes) {
+        own(memory + lane / 4 * (int)sizeof(entry)),
+        own_groups(own + lane % 4 * entry::group_bytes) {}
+
+  /* Loads the first block, before the stream of weights does. */
+  __device__ void start(const weight_stream<T> &weights) {
     find_run(weights);
     load(weights);
   }

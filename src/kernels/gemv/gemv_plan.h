@@ -47,7 +47,11 @@ static inline lpgemm_dtype_t lpg_gemv_codes_of(const lpg_packed *weights, int ha
 /* Bytes of a group's scales in the table of such a kernel (gemv_levels.cuh). */
 LPG_FN int lpg_gemv_level_bytes(int shifted) { return shifted ? 160 : 64; }
 
-/* Warps of a CTA: 32 where 64 registers a lane do. shifted: that sums of X are added by a table of shifts. */
+/* Whether adding sums of X takes the registers of 32 warps. Where two levels are decoded once a group 2 bits leave
+ * them; 4 bits would too, but for 8192 x 8192 and less 16 warps with more registers are faster. */
+LPG_FN int lpg_gemv_shifted(int bits, int has_shift, int levels) { return has_shift && (!levels || bits > 2); }
+
+/* Warps of a CTA: 32 where 64 registers a lane do. */
 LPG_FN int lpg_gemv_warps(int bits, int columns, int shifted) {
   return bits <= 4 && columns == 8 && !shifted ? 32 : 16;
 }
@@ -85,7 +89,7 @@ typedef struct lpg_gemv_kind {
 static inline lpg_gemv_kind lpg_gemv_kind_of(const lpg_packed *weights, int columns, int has_shift, int zeros_differ) {
   const int scale_group = lpg_gemv_scale_steps(weights), bits = weights->bits;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK && bits > 1;
-  const int levels = lpg_gemv_codes_of(weights, has_shift) != 0, shifted = has_shift && !levels;
+  const int levels = lpg_gemv_codes_of(weights, has_shift) != 0, shifted = lpg_gemv_shifted(bits, has_shift, levels);
   lpg_gemv_kind kind;
   kind.tile_m = columns;
   kind.row_tiles = lpg_gemv_row_tiles(bits, columns, scale_group, shifted);

@@ -44,12 +44,13 @@ struct gemv_traits {
   static constexpr bool Shifted = Shifted_;
   static constexpr lpgemm_dtype_t Codes = Codes_;
   static constexpr bool gathers = lpg_gemv_may_gather(TileM);
-  static constexpr int row_tiles = lpg_gemv_row_tiles(Bits, TileM, ScaleSteps, Codes == 0 && Shifted);
+  static constexpr int shifted = lpg_gemv_shifted(Bits, Shifted, Codes != 0);
+  static constexpr int row_tiles = lpg_gemv_row_tiles(Bits, TileM, ScaleSteps, shifted);
   static constexpr int tile_n = row_tiles * LPG_TILE_ROWS; /* rows of a super tile */
   static constexpr int x_tiles = TileM / 8, scale_groups = steps / ScaleSteps;
   static constexpr int chunk = lpg_gemv_chunk(row_tiles, ScaleSteps); /* k blocks whose scales are converted at once */
   static constexpr int pairs = row_tiles * scale_groups * 8;          /* of scales, in a k block */
-  static constexpr int warps = lpg_gemv_warps(Bits, TileM, Codes == 0 && Shifted), threads = 32 * warps;
+  static constexpr int warps = lpg_gemv_warps(Bits, TileM, shifted), threads = 32 * warps;
   static constexpr int block_bytes = 512 * Bits; /* of a row tile */
   static constexpr int tile_vectors = lpg_tile_bytes(Bits) / 512;
   static constexpr int words = 4 * Bits; /* of a lane, in a row tile and k block */

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """llama-bench with the backend beside stock llama.cpp: bench.py FOLDER MODULE RECORD, by `make ggml-bench`, which builds what
 it runs in FOLDER. A Llama with random weights is written there for each type. The sides run in turn, a process each
-time, and a number is the least of all runs of all processes: wall time as llama-bench gives it, and beside it the CPU time
+time, and a number is the least of all runs of all processes (the record is written anew after each turn of a case): wall time as llama-bench gives it, and beside it the CPU time
 of the process between the starts of two runs, which other programs on the machine disturb less. With several threads
 that CPU time has what threads wait actively for each other."""
 
 import argparse
 import datetime
+import itertools
 import json
 import os
 import re
 import subprocess
 
 LAYERS, WIDTH, INNER, WORDS = 8, 2048, 5632, 32000
-TESTS = {"pp512": ("-p", "512", "-n", "0"), "tg32": ("-p", "0", "-n", "32")}
+TESTS = {"pp256": ("-p", "256", "-n", "0"), "tg32": ("-p", "0", "-n", "32")}
 STARTS = re.compile(r": (prompt|generation) run \d+/")
 
 
@@ -79,23 +80,23 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--note", default="", help="what the record says of the machine")
     options = parser.parse_args()
-    sides, cases = options.sides.split(","), []
-    for kind in options.types.split(","):
-        model = os.path.join(options.folder, f"bench-{kind}.gguf")
+    sides, cases = options.sides.split(","), {}
+    models = {kind: os.path.join(options.folder, f"bench-{kind}.gguf") for kind in options.types.split(",")}
+    for kind, model in models.items():
         shape = map(str, (LAYERS, WIDTH, INNER, WORDS, 0))
         subprocess.run([os.path.join(options.folder, "model"), model, kind, "blocks", *shape], check=True)
-        for threads in dict.fromkeys(map(int, options.threads.split(","))):
-            for test in options.tests.split(","):
-                turns = [{side: llama_bench(options, side, model, threads, test) for side in sides} for _ in range(options.turns)]
-                tokens = int(test[2:])
-                case = {"name": f"{kind}/{test}/t{threads}", "type": kind, "test": test, "threads": threads}
-                for side in sides:
-                    for clock, least in zip(("wall", "cpu"), map(min, zip(*(turn[side] for turn in turns)))):
-                        case[f"{side}_{clock}_ms"] = round(least / 1e6 / tokens, 4)
-                cases.append(case)
-                print(case["name"] + ", ms a token, wall (CPU):", ", ".join(
-                    f"{s} {case[f'{s}_wall_ms']} ({case[f'{s}_cpu_ms']})" for s in sides), flush=True)
-                write(options, cases)
+    every = itertools.product(range(options.turns), map(int, options.threads.split(",")), models, options.tests.split(","))
+    for turn, threads, kind, test in every:
+        case = cases.setdefault((kind, test, threads), {"name": f"{kind}/{test}/t{threads}", "type": kind, "test": test,
+                                                        "threads": threads})
+        for side in sides:
+            for clock, ns in zip(("wall", "cpu"), llama_bench(options, side, models[kind], threads, test)):
+                name, ms = f"{side}_{clock}_ms", round(ns / 1e6 / int(test[2:]), 4)
+                case[name] = min(ms, case.get(name, ms))
+        print(f"turn {turn}: {case['name']}, ms a token, wall (CPU):", ", ".join(
+            f"{s} {case[f'{s}_wall_ms']} ({case[f'{s}_cpu_ms']})" for s in sides), flush=True)
+        write(options, list(cases.values()))
+    for model in models.values():
         os.remove(model)
 
 

@@ -415,7 +415,9 @@ ggml-check: $(MODULE) ## run ggml's tests on that backend, then small Llamas (do
 ggml-gpu: $(MODULE) ## gather what ggml's tests need on a machine with a GPU in $(BUILD)/gpu/ggml (downloads and builds ggml)
 	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/carry.sh $(GGML) $(MODULE) $(BUILD)/gpu/ggml
 
-ggml-bench: $(MODULE) ## time a Llama with that backend beside stock, after make ggml-check: RECORD=file, perhaps ARGS='--threads 1,8'
+ggml-bench: $(MODULE) ## run llama-bench with that backend beside stock: RECORD=file, perhaps ARGS='--threads 1,8' (downloads and builds llama.cpp)
+	@PYTHON='$(PYTHON)' engines/ggml/get.sh $(GGML) shared ggml ggml-base ggml-cpu llama llama-bench
+	@engines/ggml/program.sh $(GGML) shared $(GGML)/model engines/ggml/check/model.c -lggml-base $(CC) -std=c11 -O2
 	@LPGEMM_COMMIT=$${LPGEMM_COMMIT:-$(COMMIT)} $(PYTHON) engines/ggml/bench.py $(GGML) $(abspath $(MODULE)) $(or $(RECORD),$(GGML)/bench.json) $(ARGS)
 
 convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (12 GB of disk, 6 GB of /dev/shm): RATE='awq --layers 4'

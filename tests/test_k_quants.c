@@ -11,18 +11,17 @@
 
 static const struct {
   const char *name;
-  lpgemm_dtype_t type;
   int64_t group;
-  lpgemm_dtype_t codes;
+  lpgemm_dtype_t type, codes;
   lpgemm_zero_t zero;
   float constant;
 } forms[] = {
-    {"q2_k", LPGEMM_UINT(2), 16, LPGEMM_UINT(4), LPGEMM_ZERO_MINIMUM, 0},
-    {"q3_k", LPGEMM_UINT(3), 16, LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 4},
-    {"q4_k", LPGEMM_UINT(4), 32, LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
-    {"q5_k", LPGEMM_UINT(5), 32, LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
-    {"q6_k", LPGEMM_UINT(6), 16, LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 32},
-    {"iq4_xs", LPGEMM_CODEBOOK(4), 32, LPGEMM_I8, LPGEMM_ZERO_NONE, 0},
+    {"q2_k", 16, LPGEMM_UINT(2), LPGEMM_UINT(4), LPGEMM_ZERO_MINIMUM, 0},
+    {"q3_k", 16, LPGEMM_UINT(3), LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 4},
+    {"q4_k", 32, LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
+    {"q5_k", 32, LPGEMM_UINT(5), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
+    {"q6_k", 16, LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 32},
+    {"iq4_xs", 32, LPGEMM_CODEBOOK(4), LPGEMM_I8, LPGEMM_ZERO_NONE, 0},
 };
 
 static problem_spec spec_of(int form, lpgemm_dtype_t x_type) {

@@ -204,15 +204,15 @@ static int has_group_shift(const lpg_packed *weights) {
   return weights->desc.zero == LPGEMM_ZERO_PER_GROUP || weights->desc.zero == LPGEMM_ZERO_MINIMUM;
 }
 
-/* Whether the kernel decodes both levels of scales once a group. More passes than one were not timed: they count as if
- * it did not. */
+/* Whether scales of two levels have a kernel of their own. More passes than one were not timed: they count as if there
+ * were none. */
 static int has_levels(const lpg_packed *weights, double passes) {
   const lpg_center center = lpg_center_of(&weights->desc);
   return passes <= 1.0 && lpg_gemv_codes_of(weights, lpg_has_shift(&center)) != 0;
 }
 
-/* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels (where they
- * are decoded once a group: bench/results/h200-k-quants.json, 2026-11-26). */
+/* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels (levels: by
+ * a kernel of their own, fitted to bench/results/h200-k-quants.json, 2026-11-26). */
 static double slower_by_scales(const lpg_packed *weights, int levels) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int steps = lpg_gemv_scale_steps(weights);

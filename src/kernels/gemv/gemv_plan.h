@@ -47,8 +47,8 @@ static inline lpgemm_dtype_t lpg_gemv_codes_of(const lpg_packed *weights, int ha
 /* Bytes of a group's scales in the table of such a kernel (gemv_levels.cuh). */
 LPG_FN int lpg_gemv_level_bytes(int shifted) { return shifted ? 160 : 64; }
 
-/* Whether adding sums of X takes the registers of 32 warps. Where two levels are decoded once a group 2 bits leave
- * them; 4 bits would too, but for 8192 x 8192 and less 16 warps with more registers are faster. */
+/* Whether adding sums of X takes the registers of 32 warps. In kernels for two levels 2 bits leave them; 4
+ * bits would too, but up to 8192 x 8192 16 warps with more registers are faster (H200, 2026-11-26, the log). */
 LPG_FN int lpg_gemv_shifted(int bits, int has_shift, int levels) { return has_shift && (!levels || bits > 2); }
 
 /* Warps of a CTA: 32 where 64 registers a lane do. */

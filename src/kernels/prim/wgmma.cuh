@@ -63,31 +63,42 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
                : __VA_ARGS__                                                                                    \
                : "l"(a), "l"(rows), "r"((int)adds))
 
-#define LPG_WGMMA_TYPE(name, type)                                                                                    \
-  struct name {                                                                                                       \
-    __device__ static void multiply(float (&d)[8], const uint32_t (&a)[4], uint64_t rows) {                           \
-      LPG_WGMMA(type, 16, LPG_OPERANDS_OF_8, 8, 9, 10, 11, 12, LPG_ARRAY_4(d, 0), LPG_ARRAY_4(d, 4));                 \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                          \
-      LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                                    \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[32], const uint32_t (&a)[4], uint64_t rows) {                          \
-      LPG_WGMMA(type, 64, LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));               \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                          \
-      LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
-                67, 68, LPG_ARRAY_64(d, 0));                                                                          \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[128], const uint32_t (&a)[4], uint64_t rows) {                         \
-      LPG_WGMMA(type, 256,                                                                                            \
-                LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48 ", " LPG_OPERANDS_64    \
-                               ", " LPG_OPERANDS_80 ", " LPG_OPERANDS_96 ", " LPG_OPERANDS_112,                       \
-                128, 129, 130, 131, 132, LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64));                                    \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                           \
-      LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,  \
-                       65, 66, LPG_ARRAY_64(d, 0));                                                                   \
-    }                                                                                                                 \
+#define LPG_OPERANDS_TO_16 LPG_OPERANDS_0
+#define LPG_OPERANDS_TO_32 LPG_OPERANDS_TO_16 ", " LPG_OPERANDS_16
+#define LPG_OPERANDS_TO_48 LPG_OPERANDS_TO_32 ", " LPG_OPERANDS_32
+#define LPG_OPERANDS_TO_64 LPG_OPERANDS_TO_48 ", " LPG_OPERANDS_48
+#define LPG_OPERANDS_TO_80 LPG_OPERANDS_TO_64 ", " LPG_OPERANDS_64
+#define LPG_OPERANDS_TO_96 LPG_OPERANDS_TO_80 ", " LPG_OPERANDS_80
+#define LPG_OPERANDS_TO_112 LPG_OPERANDS_TO_96 ", " LPG_OPERANDS_96
+#define LPG_OPERANDS_TO_128 LPG_OPERANDS_TO_112 ", " LPG_OPERANDS_112
+
+/* By the first Columns columns: the sums of others stay as they are. */
+#define LPG_WGMMA_TYPE(name, type)                                                                                     \
+  struct name {                                                                                                        \
+    template <int Columns, int Sums>                                                                                   \
+    __device__ static void multiply(float (&d)[Sums], const uint32_t (&a)[4], uint64_t rows) {                         \
+      static_assert(Columns == 16 || (Columns % 32 == 0 && Columns <= 256), "there is no line for so many columns");   \
+      static_assert(Columns / 2 <= Sums, "there are so many sums");                                                    \
+      if constexpr (Columns == 16)                                                                                     \
+        LPG_WGMMA(type, 16, LPG_OPERANDS_OF_8, 8, 9, 10, 11, 12, LPG_ARRAY_4(d, 0), LPG_ARRAY_4(d, 4));                \
+      if constexpr (Columns == 32) LPG_WGMMA(type, 32, LPG_OPERANDS_TO_16, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));    \
+      if constexpr (Columns == 64) LPG_WGMMA(type, 64, LPG_OPERANDS_TO_32, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));    \
+      if constexpr (Columns == 96)                                                                                     \
+        LPG_WGMMA(type, 96, LPG_OPERANDS_TO_48, 48, 49, 50, 51, 52, LPG_ARRAY_32(d, 0), LPG_ARRAY_16(d, 32));          \
+      if constexpr (Columns == 128) LPG_WGMMA(type, 128, LPG_OPERANDS_TO_64, 64, 65, 66, 67, 68, LPG_ARRAY_64(d, 0));  \
+      if constexpr (Columns == 160)                                                                                    \
+        LPG_WGMMA(type, 160, LPG_OPERANDS_TO_80, 80, 81, 82, 83, 84, LPG_ARRAY_64(d, 0), LPG_ARRAY_16(d, 64));         \
+      if constexpr (Columns == 192)                                                                                    \
+        LPG_WGMMA(type, 192, LPG_OPERANDS_TO_96, 96, 97, 98, 99, 100, LPG_ARRAY_64(d, 0), LPG_ARRAY_32(d, 64));        \
+      if constexpr (Columns == 224)                                                                                    \
+        LPG_WGMMA(type, 224, LPG_OPERANDS_TO_112, 112, 113, 114, 115, 116, LPG_ARRAY_64(d, 0), LPG_ARRAY_32(d, 64),    \
+                  LPG_ARRAY_16(d, 96));                                                                                \
+      if constexpr (Columns == 256)                                                                                    \
+        LPG_WGMMA(type, 256, LPG_OPERANDS_TO_128, 128, 129, 130, 131, 132, LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64));   \
+    }                                                                                                                  \
+    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                            \
+      LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_TO_64, 64, 65, 66, LPG_ARRAY_64(d, 0));                                 \
+    }                                                                                                                  \
   };
 
 LPG_WGMMA_TYPE(wgmma_f16, f16)

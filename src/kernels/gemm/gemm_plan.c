@@ -132,7 +132,7 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
   const double slower = slower_by_mode(kind->mode);
   /* Decoding and multiplying overlap, the better the more one of them takes. */
   const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
-  const double both = tile_m >= LPG_GEMM_TILE_M
+  const double both = tile_m > LPG_GEMM_TILE_M / 2
                           ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m
                           : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
@@ -259,15 +259,15 @@ static void begin_parts(const lpg_problem *problem, const lpg_device *device, in
 
 /* CTAs that share X come first: of equals they read less. */
 static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
-  enum { WIDTHS = LPG_GEMM_TILE_M / 2 / LPG_GEMM_WIDTH_STEP, EACH = WIDTHS * LPG_GEMM_MOST_MULTICAST };
+  enum { EACH = LPG_GEMM_MOST_WIDTHS * LPG_GEMM_MOST_MULTICAST };
   const lpg_packed *weights = problem->weights;
   const int at = i / EACH, multicast = LPG_GEMM_MOST_MULTICAST - i % LPG_GEMM_MOST_MULTICAST;
   gemm_state *s = state;
   (void)device;
   if (at >= (int)(sizeof work_tiles / sizeof work_tiles[0])) return LPG_NO_MORE;
   const lpg_gemm_tile t = work_tiles[at];
-  const int x_rows = t.tile_m - i % EACH / LPG_GEMM_MOST_MULTICAST * LPG_GEMM_WIDTH_STEP;
-  if (!lpg_gemm_has_width(t.tile_m, x_rows)) return LPG_HOLE;
+  const int width = i % EACH / LPG_GEMM_MOST_MULTICAST, x_rows = t.tile_m - width * LPG_GEMM_WIDTH_STEP;
+  if (width >= lpg_gemm_widths(t.tile_m, t.row_tiles)) return LPG_HOLE;
   if (x_rows < t.tile_m && (problem->experts || problem->paired)) return LPG_HOLE; /* each takes as many as it has */
   if (!lpg_gemm_has(s->mode, weights->bits, t.tile_m, t.row_tiles, t.teams, t.teams * t.warps)) return LPG_HOLE;
   if (!lpg_gemm_has_multicast(t.tile_m, t.row_tiles, multicast) || (multicast > 1 && !s->x_is_mapped)) return LPG_HOLE;

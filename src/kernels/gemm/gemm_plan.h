@@ -38,9 +38,11 @@ typedef struct lpg_gemm_tile {
   int tile_m, row_tiles, teams, warps;
 } lpg_gemm_tile;
 
-/* Rows of X that are multiplied of a work tile that has room for tile_m: all, or fewer where that saves time. */
-enum { LPG_GEMM_WIDTH_STEP = 32 };
-LPG_FN int lpg_gemm_has_width(int tile_m, int width) { return width == tile_m || (width < tile_m && 2 * width > tile_m); }
+/* Of the rows of X that a work tile has room for, all are multiplied, or fewer by so many times 32. */
+enum { LPG_GEMM_WIDTH_STEP = 32, LPG_GEMM_MOST_WIDTHS = 4 };
+LPG_FN int lpg_gemm_widths(int tile_m, int row_tiles) {
+  return row_tiles == 1 && tile_m >= 128 ? tile_m / 2 / LPG_GEMM_WIDTH_STEP : 1;
+}
 
 /* Copies of TMA that bring a work tile's rows of X. */
 LPG_FN int lpg_gemm_x_boxes(int tile_m) { return tile_m > LPG_GEMM_BOX_M ? tile_m / LPG_GEMM_BOX_M : 1; }

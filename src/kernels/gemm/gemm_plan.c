@@ -105,6 +105,7 @@ enum {
   LPG_GEMM_DEQUANT_NS = 830,         /* to dequantise them, in work tiles of up to 128 rows of X */
   LPG_GEMM_MULTIPLY_NS = 11,         /* to multiply them by a row of X */
   LPG_GEMM_EXPOSED_DEQUANT_NS = 350, /* with 256 rows of X: what of dequantising is not hidden, */
+  LPG_GEMM_NARROW_NS = 120,          /* the same with fewer than these (H200, 2026-11-26, 28672 x 4096), */
   LPG_GEMM_LOAD_NS = 440,            /* by the warps that load a block: as long as work tiles of few rows of X take */
   LPG_GEMM_TILE_NS = 1800,           /* of a work tile beside its blocks, */
   LPG_GEMM_LARGE_TILE_NS = 1200,     /* with 256 rows of X, */
@@ -133,7 +134,8 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
   /* Decoding and multiplying overlap, the better the more one of them takes. */
   const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
   const double both = tile_m > LPG_GEMM_TILE_M / 2
-                          ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m
+                          ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m +
+                                (tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_NARROW_NS : 0)
                           : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }

@@ -204,10 +204,18 @@ static int has_group_shift(const lpg_packed *weights) {
   return weights->desc.zero == LPGEMM_ZERO_PER_GROUP || weights->desc.zero == LPGEMM_ZERO_MINIMUM;
 }
 
-/* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels. */
+/* Whether the kernel decodes both levels of scales once a group. */
+static int has_levels(const lpg_packed *weights) {
+  const lpg_center center = lpg_center_of(&weights->desc);
+  return lpg_gemv_codes_of(weights, lpg_has_shift(&center)) != 0;
+}
+
+/* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels (where they
+ * are decoded once a group: bench/results/h200-k-quants.json, 2026-11-26). */
 static double slower_by_scales(const lpg_packed *weights) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int steps = lpg_gemv_scale_steps(weights);
+  if (has_levels(weights)) return !has_group_shift(weights) ? 1.1 : steps == 1 ? 1.9 : weights->bits > 4 ? 1.6 : 1.3;
   const double groups = steps == 1 ? 0.45 : steps == 2 ? 0.18 : 0.0;
   const double zeros = !has_group_shift(weights) || steps > 2 ? 0.0 : d->super_zero_type ? 0.25 : 0.7;
   return 1.0 + groups + zeros + (d->super_scale_type ? 0.6 : 0.0);
@@ -217,7 +225,9 @@ static double slower_by_scales(const lpg_packed *weights) {
 static double start_of(const lpg_problem *problem, double pass_rows, int tile_m) {
   const double filled = (pass_rows - 1.0) / (0.4 * tile_m);
   return 4.4 + 1.1 * fmin(1.0, filled) + (lpg_bytes(problem->x_type) == 1 ? 0.1 * pass_rows : 0.0) +
-         (has_group_shift(problem->weights) ? 2.0 : 0.0);
+         (!has_group_shift(problem->weights) ? 0.0
+          : has_levels(problem->weights)     ? 1.0
+                                             : 2.0);
 }
 
 /* How much longer weights take: bipolar ones, for which a product more is added up, and where rows are few and long, in
@@ -236,7 +246,8 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const double read = (double)w->total_bytes / sms / (1000.0 * lpg_dram_rate(lpgemm_i_rates_of(device)));
   const double dequantise = weights / (dequant_rate(w->desc.type) * lpgemm_i_alu_speed(device));
   const double slower = slower_by_scales(w), slowest = read > dequantise * slower ? read : dequantise * slower;
-  const double both = passes * slowest * slower_by_kind(&w->desc, tile_m) * (has_group_shift(w) ? 1.2 : 1.0) / speed;
+  const double by_sums = has_group_shift(w) && !has_levels(w) ? 1.2 : 1.0;
+  const double both = passes * slowest * slower_by_kind(&w->desc, tile_m) * by_sums / speed;
   return passes * start_of(problem, passes > 0 ? m / passes : 1.0, tile_m) +
          hypot(both, m * weights / (MULTIPLY * lpgemm_i_mma_speed(device)));
 }

@@ -265,7 +265,9 @@ static void test_every(void) {
   int left = 0;
   for (int i = 0; i < test_every_kernel_count; i++) {
     const lpg_kernel *kernel = &test_every_kernel[i];
-    const char *because = kernel->flags & LPG_K_FORCE_ONLY ? "it may only be forced" : NULL;
+    const char *because = kernel->flags & LPG_K_FORCE_ONLY                   ? "it may only be forced"
+                          : kernel->flags & (LPG_K_FAN_OUT | LPG_K_FAN_IN) ? "it is for layers of experts"
+                                                                             : NULL;
     for (int j = 0; j < COUNT(never); j++) {
       if (strcmp(kernel->name, never[j].kernel) == 0) because = never[j].because;
     }

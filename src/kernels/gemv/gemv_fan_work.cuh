@@ -59,7 +59,7 @@ struct fan_cursor {
     const int first = first_of(s, w.warp);
     left = count_of(s, w.warp);
     strip = left > 0 ? quotient(first, w.blocks) : 0;
-    block = first - strip * w.blocks;
+    block = left > 0 ? first - strip * w.blocks : 0;
     run = min(left, w.blocks - block);
     left -= run;
   }

@@ -41,6 +41,26 @@ __device__ inline void stage_fan(const fan_args &a, int first_block, int blocks,
   }
 }
 
+/* Brings the biases of the CTA's rows to L2: they are read where nothing else is left to do. */
+template <class T, bool In>
+__device__ inline void prefetch_biases(const fan_args &a, const fan_work<T, In> &w) {
+  const epilogue_args &e = a.product.epilogue;
+  if (!e.bias) return;
+  const int bytes = lpg_bytes(e.bias_type);
+  for (int i = threadIdx.x; i < w.tiles * w.each; i += T::threads) {
+    const fan_place at = w.place(0, i);
+    const int row = at.super_tile * T::tile_n, n = a.product.n;
+    const int64_t first = (int64_t)w.items.item[at.item].expert * a.bias_stride;
+    const uint8_t *const biases = (const uint8_t *)e.bias + first * bytes;
+    if (e.paired && row / 2 < n / 2) {
+      prefetch_to_l2(biases + row / 2 * bytes);
+      prefetch_to_l2(biases + (n / 2 + row / 2) * bytes);
+    } else if (!e.paired && row < n) {
+      prefetch_to_l2(biases + row * bytes);
+    }
+  }
+}
+
 template <class T, bool In>
 __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constant__ fan_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
@@ -67,6 +87,8 @@ __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constan
   scale_data.copy_next();
   block_words<T> words = {};
   weights.fill(words);
+  items.add_scales(a);
+  prefetch_biases<T, In>(a, w);
   T::Dequantiser::fill_table(a.product.dequantiser, memory, threadIdx.x, T::threads);
   const typename T::Dequantiser dequantiser(a.product.dequantiser, memory, lane);
   row_centers<T> centers;

@@ -26,7 +26,7 @@ struct fan_args {
 struct fan_item {
   int16_t slot[LPG_FAN_COLUMNS]; /* -1: none */
   int16_t token[LPG_FAN_COLUMNS];
-  float weight[LPG_FAN_COLUMNS]; /* with the global scale */
+  float weight[LPG_FAN_COLUMNS];
   int expert;
   float scale; /* the expert's global one */
   float unused[2];
@@ -44,7 +44,7 @@ struct fan_items {
   int *expert;   /* of each slot, -1: left out */
   float *weight; /* of each slot */
   int *first;    /* the expert again, -1 also for a slot that another one of its token stands for */
-  uint32_t *leads; /* a bit a slot: an item begins with it */
+  uint32_t *leads; /* a bit a slot: an item begins with it; behind them the number of items */
   int count;
 
   __device__ fan_items(const lpg_fan_plan &p, uint8_t *memory)
@@ -62,20 +62,68 @@ struct fan_items {
 
   /* The whole CTA, which has a thread for every slot. */
   __device__ void find(const fan_args &a) {
-    const int slots = a.plan.slots, slot = threadIdx.x, token = (unsigned)slot / (unsigned)a.top_k;
-    int own = -1;
-    float scale = 0.0f;
-    if (slot < slots) {
-      const int64_t e = (int64_t)__ldg(a.expert + slot) - a.first_expert;
-      if (e >= 0 && e < a.experts) {
-        own = (int)e;
-        scale = lpg_expert_scale(a.blob + e * a.stride);
-      }
-      expert[slot] = own;
-      weight[slot] = own >= 0 && a.weight ? __ldg(a.weight + slot) : 1.0f;
-      *(int4 *)item[slot].slot = make_int4(-1, -1, -1, -1);
-      *(int4 *)item[slot].token = make_int4(-1, -1, -1, -1);
+    const int slots = a.plan.slots;
+    if (slots > 32) {
+      find_by_threads(a);
+    } else if (threadIdx.x < 32) {
+      find_by_warp(a);
     }
+    __syncthreads();
+    count = (int)leads[LPG_FAN_MOST_SLOTS / 32];
+  }
+
+  /* The global scales, which are not needed before sums are: some threads. */
+  __device__ void add_scales(const fan_args &a) const {
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+      item[i].scale = lpg_expert_scale(a.blob + item[i].expert * a.stride);
+    }
+  }
+
+  /* The expert of the thread's slot, -1: left out; notes it with its weight, and clears an item. */
+  __device__ int read_slot(const fan_args &a, int slot) const {
+    if (slot >= a.plan.slots) return -1;
+    const int64_t e = (int64_t)__ldg(a.expert + slot) - a.first_expert;
+    const float read = a.weight ? __ldg(a.weight + slot) : 1.0f;
+    const int own = e >= 0 && e < a.experts ? (int)e : -1;
+    expert[slot] = own;
+    weight[slot] = own >= 0 ? read : 1.0f;
+    *(int4 *)item[slot].slot = make_int4(-1, -1, -1, -1);
+    *(int4 *)item[slot].token = make_int4(-1, -1, -1, -1);
+    return own;
+  }
+
+  __device__ void put(int which, int column, int slot, int token, float sum, int own) const {
+    fan_item &to = item[which];
+    to.slot[column] = (int16_t)slot;
+    to.token[column] = (int16_t)token;
+    to.weight[column] = sum;
+    to.expert = own;
+  }
+
+  __device__ void find_by_warp(const fan_args &a) const {
+    const int slot = threadIdx.x, token = (unsigned)slot / (unsigned)a.top_k, begin = token * a.top_k;
+    const uint32_t before = (1u << slot) - 1;
+    int own = read_slot(a, slot);
+    __syncwarp();
+    const uint32_t same = __match_any_sync(0xffffffffu, own);
+    if (own >= 0 && (same & before) >> begin) own = -1; /* of the token, which has the slots from `begin` on */
+    const uint32_t mine = same & __ballot_sync(0xffffffffu, own >= 0);
+    const int rank = __popc(mine & before), column = rank % LPG_FAN_COLUMNS;
+    const uint32_t lead = __ballot_sync(0xffffffffu, own >= 0 && column == 0);
+    if (slot < a.plan.slots) first[slot] = own;
+    if (slot == 0) leads[LPG_FAN_MOST_SLOTS / 32] = __popc(lead);
+    if (own < 0) return;
+    float sum = weight[slot];
+    for (int j = slot + 1; j < begin + a.top_k; j++) {
+      if (same >> j & 1) sum += weight[j];
+    }
+    uint32_t own_leads = lead & mine & (before | 1u << slot); /* the last of them begins the item */
+    put(__popc(lead & ((1u << (31 - __clz(own_leads))) - 1)), column, slot, token, sum, own);
+  }
+
+  __device__ void find_by_threads(const fan_args &a) const {
+    const int slots = a.plan.slots, slot = threadIdx.x, token = (unsigned)slot / (unsigned)a.top_k;
+    int own = read_slot(a, slot);
     __syncthreads();
     float sum = 0.0f;
     if (slot < slots) {
@@ -100,19 +148,10 @@ struct fan_items {
     const uint32_t word = __ballot_sync(0xffffffffu, own >= 0 && lead == slot);
     if (slot < slots && slot % 32 == 0) leads[slot / 32] = word;
     __syncthreads();
-    if (own >= 0) {
-      fan_item &to = item[items_before(lead)];
-      const int column = (rank - 1) % LPG_FAN_COLUMNS;
-      to.slot[column] = (int16_t)slot;
-      to.token[column] = (int16_t)token;
-      to.weight[column] = sum * scale;
-      if (lead == slot) {
-        to.expert = own;
-        to.scale = scale;
-      }
+    if (own >= 0) put(items_before(lead), (rank - 1) % LPG_FAN_COLUMNS, slot, token, sum, own);
+    if (slot == 0) {
+      leads[LPG_FAN_MOST_SLOTS / 32] = items_before(slots - 1) + (leads[(slots - 1) / 32] >> (slots - 1) % 32 & 1);
     }
-    count = items_before(slots - 1) + (int)(leads[(slots - 1) / 32] >> (slots - 1) % 32 & 1);
-    __syncthreads();
   }
 };
 

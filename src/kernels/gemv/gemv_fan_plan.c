@@ -83,18 +83,19 @@ static double cost_of(const fan_state *s, const lpg_fan_plan *p) {
   return weights + strip + row * blocks * 0.7 + sums + rounds * (p->split_k > 1 ? 900.0 : 400.0) + rounds * 700.0;
 }
 
-/* All tiles in one round, then in two, and so on. */
+/* All tiles in one round, then in more. */
 static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
                double *ns) {
   fan_state *s = state;
   lpg_fan_plan *p = plan;
+  static const int32_t rounds[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
   const int32_t tiles = cluster_tiles(s, &s->frame, (double)s->most_items);
   (void)problem;
   (void)device;
   (void)least;
-  if (i >= 16 || i >= tiles) return LPG_NO_MORE;
+  if (i >= (int)(sizeof rounds / sizeof rounds[0]) || rounds[i] > tiles) return LPG_NO_MORE;
   *p = s->frame;
-  p->round_tiles = up_by(tiles, i + 1);
+  p->round_tiles = up_by(tiles, rounds[i]);
   p->partial_bytes = s->kind.row_tiles * LPG_TILE_ROWS * 4 * (s->way == LPG_FAN_OUT ? LPG_FAN_COLUMNS : s->tokens);
   const double each = s->way == LPG_FAN_OUT ? 1.0 : (double)s->most_items;
   if (p->round_tiles * each * s->blocks >= MOST_UNITS) return LPG_HOLE;
@@ -113,7 +114,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
   p->x_stride = part_blocks(p) * LPG_BLOCK_K * 2 + 16; /* 16: rows begin in different banks */
   p->peer_bytes = up_by(p->round_tiles, p->split_k) * p->partial_bytes;
   const int64_t x = (int64_t)p->x_rows * p->x_stride, items = (int64_t)p->slots * LPG_FAN_ITEM_BYTES;
-  const int64_t experts = lpg_round_up_to((int64_t)p->slots * 12 + LPG_FAN_MOST_SLOTS / 8, 128);
+  const int64_t experts = lpg_round_up_to((int64_t)p->slots * 12 + LPG_FAN_MOST_SLOTS / 8 + 4, 128);
   const int64_t partials = (int64_t)(p->round_tiles + kind->warps - 1) * p->partial_bytes;
   const int64_t at_x = kind->table_bytes, at_items = at_x + x, at_experts = at_items + items;
   const int64_t at_partials = (at_experts + experts + 127) / 128 * 128, at_peers = at_partials + partials;

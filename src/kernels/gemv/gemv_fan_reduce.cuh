@@ -22,7 +22,7 @@ __device__ inline void add_to_tokens(const fan_item &item, int tokens, float fac
   for (int i = 0; i < 2; i++) {
     const int column = lane % 4 * 2 + i, token = item.token[column];
     if (token < 0) continue;
-    const float weight = item.weight[column];
+    const float weight = item.weight[column] * item.scale;
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       float *const to = partial + (r * tokens + token) * LPG_TILE_ROWS + g;
@@ -68,7 +68,7 @@ __device__ inline void store_token(const fan_args &a, const fan_items &items, in
   const float beta = e.c ? beta_of(e) : 0.0f;
   float v[4] = {sum.x, sum.y, sum.z, sum.w};
   if (e.bias) {
-#pragma unroll 2
+#pragma unroll 4
     for (int slot = token * a.top_k; slot < (token + 1) * a.top_k; slot++) {
       if (items.expert[slot] < 0) continue;
       const int64_t bias = (int64_t)items.expert[slot] * a.bias_stride + n;

@@ -585,7 +585,7 @@ static void fan_sizes(void) {
   static const int sizes[][6] = {/* experts, top_k, m, hidden, inter, outputs */
                                  {1, 1, 1, 16, 16, 16},      {1, 1, 32, 64, 48, 40},    {64, 8, 1, 130, 64, 96},
                                  {64, 8, 16, 40, 50, 90},    {4, 2, 8, 512, 1100, 256}, {3, 2, 33, 33, 1, 17},
-                                 {32, 32, 8, 128, 64, 128},  {4, 64, 4, 40, 72, 56},    {2, 2, 64, 96, 80, 3},
+                                 {32, 32, 8, 128, 64, 128},  {4, 64, 4, 40, 72, 56},    {2, 2, 24, 96, 80, 3},
                                  {2, 2, 1, 2100, 600, 520}};
   for (int i = 0; i < (int)(sizeof sizes / sizeof sizes[0]); i++) {
     if (!test_case("experts_layer/token/sizes/%d", i)) continue;

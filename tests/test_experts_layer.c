@@ -490,7 +490,8 @@ static void exact_numbers(void) {
   layer_free(&l);
 }
 
-/* ---- the token form: few tokens, by the kernels for it where the backend has them, and in any case the same meaning ----
+/* ---- the token form: few tokens, by the kernels for it where the backend has them, and in any case the same meaning
+ * ----
  */
 
 typedef struct fan_type {
@@ -500,9 +501,9 @@ typedef struct fan_type {
 } fan_type;
 
 static const fan_type fan_types[] = {
-    {"u4", LPGEMM_UINT(4), LPGEMM_F16, 128}, {"u4", LPGEMM_INT(4), LPGEMM_BF16, 64},
-    {"u4", LPGEMM_UINT(4), LPGEMM_F16, 0},   {"u8", LPGEMM_INT(8), LPGEMM_F16, 32},
-    {"u2", LPGEMM_UINT(2), LPGEMM_F16, 64},  {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32},
+    {"u4", LPGEMM_UINT(4), LPGEMM_F16, 128},     {"u4", LPGEMM_INT(4), LPGEMM_BF16, 64},
+    {"u4", LPGEMM_UINT(4), LPGEMM_F16, 0},       {"u8", LPGEMM_INT(8), LPGEMM_F16, 32},
+    {"u2", LPGEMM_UINT(2), LPGEMM_F16, 64},      {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32},
     {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 16}, {"f8", LPGEMM_E4M3, LPGEMM_F32, 0},
 };
 
@@ -583,9 +584,9 @@ static void fan_routings(void) {
 
 static void fan_sizes(void) {
   static const int sizes[][6] = {/* experts, top_k, m, hidden, inter, outputs */
-                                 {1, 1, 1, 16, 16, 16},      {1, 1, 32, 64, 48, 40},    {64, 8, 1, 130, 64, 96},
-                                 {64, 8, 16, 40, 50, 90},    {4, 2, 8, 512, 1100, 256}, {3, 2, 33, 33, 1, 17},
-                                 {32, 32, 8, 128, 64, 128},  {4, 64, 4, 40, 72, 56},    {2, 2, 24, 96, 80, 3},
+                                 {1, 1, 1, 16, 16, 16},     {1, 1, 32, 64, 48, 40},    {64, 8, 1, 130, 64, 96},
+                                 {64, 8, 16, 40, 50, 90},   {4, 2, 8, 512, 1100, 256}, {3, 2, 33, 33, 1, 17},
+                                 {32, 32, 8, 128, 64, 128}, {4, 64, 4, 40, 72, 56},    {2, 2, 24, 96, 80, 3},
                                  {2, 2, 1, 2100, 600, 520}};
   for (int i = 0; i < (int)(sizeof sizes / sizeof sizes[0]); i++) {
     if (!test_case("experts_layer/token/sizes/%d", i)) continue;

@@ -16,7 +16,7 @@ typedef struct row {
   int64_t m;
   uint32_t span;
   int invariant, experts;
-  lpg_fan fan; /* of tokens with two experts each */
+  lpg_fan fan;          /* of tokens with two experts each */
   lpgemm_level_t level; /* EXACT */
   lpgemm_activation_t activation;
 } row;

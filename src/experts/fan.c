@@ -57,9 +57,7 @@ static lpgemm_status_t choose_fan(lpgemm_handle_t handle, const lpg_layer *l, lp
   return LPGEMM_SUCCESS;
 }
 
-static double us_of(const lpg_grouped *up, const lpg_grouped *down) {
-  return up->own.launch.us + down->own.launch.us;
-}
+static double us_of(const lpg_grouped *up, const lpg_grouped *down) { return up->own.launch.us + down->own.launch.us; }
 
 static void take(lpg_grouped *to, const lpg_grouped *from) {
   *to = *from;

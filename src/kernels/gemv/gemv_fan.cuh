@@ -1,13 +1,13 @@
 /* The token form of a layer of experts (plan/fan.h), by gemv's way of multiplying: weights from memory to registers a k
  * block ahead, X in shared memory, 8 columns of mma.
  *
- * The rows of X of all tokens (way in: of all slots) lie in shared memory; which of them are an item's columns is said by
- * the address that a lane gives ldmatrix. So an item costs what its weights cost to read, an expert that nobody names
- * costs nothing, and nothing is sorted, gathered or written twice.
+ * The rows of X of all tokens (way in: of all slots) lie in shared memory; which of them are an item's columns is said
+ * by the address that a lane gives ldmatrix. So an item costs what its weights cost to read, an expert that nobody
+ * names costs nothing, and nothing is sorted, gathered or written twice.
  *
  *   out   waits for the kernel before, since the indices are its work; then lets the way in start
- *   in    starts when `out` is past its wait: the indices are final, so it finds its items and asks for weights before it
- *         waits for h */
+ *   in    starts when `out` is past its wait: the indices are final, so it finds its items and asks for weights before
+ * it waits for h */
 #pragma once
 
 #include "gemv.cuh"

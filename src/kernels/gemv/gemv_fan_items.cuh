@@ -41,9 +41,9 @@ static_assert(sizeof(fan_item) == LPG_FAN_ITEM_BYTES, "an item has its place in 
 
 struct fan_items {
   fan_item *item;
-  int *expert;   /* of each slot, -1: left out */
-  float *weight; /* of each slot */
-  int *first;    /* the expert again, -1 also for a slot that another one of its token stands for */
+  int *expert;     /* of each slot, -1: left out */
+  float *weight;   /* of each slot */
+  int *first;      /* the expert again, -1 also for a slot that another one of its token stands for */
   uint32_t *leads; /* a bit a slot: an item begins with it; behind them the number of items */
   int count;
 

@@ -65,10 +65,10 @@ static lpgemm_status_t load_fan_any(const lpg_device *device) {
 }  // namespace lpg
 
 /* A line of a generated file. way: 0 out, 1 in. */
-#define LPG_FAN(symbol, x, dequantiser, bits, way)                                             \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                    \
-    return lpg::run_fan_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits, way>(*call);     \
-  }                                                                                            \
-  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                         \
-    return lpg::load_fan_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits, way>(device);   \
+#define LPG_FAN(symbol, x, dequantiser, bits, way)                                           \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                  \
+    return lpg::run_fan_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits, way>(*call);   \
+  }                                                                                          \
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                       \
+    return lpg::load_fan_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits, way>(device); \
   }

@@ -11,7 +11,7 @@ enum { MOST_UNITS = 1 << 20 }; /* (strip, k block) pairs of a CTA that kernels c
 
 typedef struct fan_state {
   lpg_gemv_kind kind;
-  lpg_fan_plan frame;  /* of the split-K at hand */
+  lpg_fan_plan frame; /* of the split-K at hand */
   lpg_fan way;
   int32_t blocks, super_tiles, tokens, slots;
   int64_t most_items;
@@ -163,7 +163,8 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   if (!lpg_fan_has_steps(w->bits, lpg_gemv_scale_steps(w)) || !scales_are_one_copy(w)) {
     return "it does not take scales of this type in groups of this size";
   }
-  if (lpg_fan_of(problem) == LPG_FAN_IN && w->section[LPG_SECTION_ROW_SCALES].bytes) return "it takes no scales of rows";
+  if (lpg_fan_of(problem) == LPG_FAN_IN && w->section[LPG_SECTION_ROW_SCALES].bytes)
+    return "it takes no scales of rows";
   return NULL;
 }
 

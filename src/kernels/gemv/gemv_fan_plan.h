@@ -1,8 +1,8 @@
 /* How the products of the token form (plan/fan.h) are cut: as gemv's, with strips in the place of super tiles.
  *
- * An item is an expert with up to 8 of the slots that name it. A strip is a super tile of an item. On the way out strips
- * are dealt out to clusters; on the way in super tiles of Y are, each with the strips of all items. How many items there
- * are only the device knows: memory is for the most there can be. */
+ * An item is an expert with up to 8 of the slots that name it. A strip is a super tile of an item. On the way out
+ * strips are dealt out to clusters; on the way in super tiles of Y are, each with the strips of all items. How many
+ * items there are only the device knows: memory is for the most there can be. */
 #ifndef LPG_KERNELS_GEMV_FAN_PLAN_H
 #define LPG_KERNELS_GEMV_FAN_PLAN_H
 

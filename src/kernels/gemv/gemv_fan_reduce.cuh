@@ -154,9 +154,9 @@ __device__ inline void store_round(const fan_args &a, const fan_work<T, In> &w, 
     if (of.at < 0) continue;
     const partial_span span = fan_span(w, shares, tile, none);
     const uint8_t *from = split_k > 1 ? peers + at * p.partial_bytes : partials + span.first * p.partial_bytes;
-    store_fan<T, In>(a, w, round, tile, piece, lane,
-                     add_partials(from + of.at, split_k > 1 ? split_k : span.count,
-                                  split_k > 1 ? p.peer_bytes : p.partial_bytes));
+    store_fan<T, In>(
+        a, w, round, tile, piece, lane,
+        add_partials(from + of.at, split_k > 1 ? split_k : span.count, split_k > 1 ? p.peer_bytes : p.partial_bytes));
   }
 }
 

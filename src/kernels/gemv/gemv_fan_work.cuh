@@ -17,9 +17,9 @@ struct fan_place {
 template <class T, bool In>
 struct fan_work {
   fan_items items;
-  int super_tiles, round_tiles;            /* of an expert; of a round, the most */
-  int first_tile, tiles, each;             /* of the CTA; strips of a tile */
-  int first_block, blocks, warp;           /* of the CTA */
+  int super_tiles, round_tiles;  /* of an expert; of a round, the most */
+  int first_tile, tiles, each;   /* of the CTA; strips of a tile */
+  int first_block, blocks, warp; /* of the CTA */
 
   __device__ fan_work(const lpg_fan_plan &p, const fan_items &found, int cluster, int rank, int warp)
       : items(found), super_tiles(p.super_tiles), round_tiles(p.round_tiles), warp(warp) {
@@ -121,8 +121,7 @@ struct fan_stream : weight_stream<T> {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) { /* row tiles beyond the matrix repeat the last */
       const int row_tile = min(at.super_tile * T::row_tiles + r, a.row_tiles - 1);
-      this->codes[r] =
-          a.codes + before + row_tile * a.row_bytes + (int64_t)block * T::block_bytes + this->lane * 16;
+      this->codes[r] = a.codes + before + row_tile * a.row_bytes + (int64_t)block * T::block_bytes + this->lane * 16;
     }
   }
 };

@@ -61,13 +61,13 @@
  *
  *     LPGEMM_BACKEND=auto|cpu|cuda   overrides config.backend when that is LPGEMM_BACKEND_AUTO
  *     LPGEMM_KERNEL=name             forces one kernel wherever the call does not name one itself
+ *     LPGEMM_CPU=word                uses no instruction set of the CPU beyond avx2, avx512, neon ... (last words of
+ *                                    kernels' names)
  *     LPGEMM_TUNING_FILE=path        loads this tuning file into every new handle
- *     LPGEMM_LOG=off|error|dispatch|profile
- *                                    prints to stderr, or where lpgemm_set_log() says. error: failures. dispatch:
- *                                    failures, and every choice of a kernel, with the faster one that a larger
- *                                    workspace would allow. profile: failures, and a line of CSV a run, with its
- *                                    kernel and microseconds, for which it waits for the device (not while a stream
- *                                    is captured: then no time)
+ *     LPGEMM_LOG=off|error|dispatch|profile   prints to stderr, or where lpgemm_set_log() says. error: failures.
+ *                                    dispatch: these, and every choice of a kernel, with the faster one that a larger
+ *                                    workspace would allow. profile: failures, and a line of CSV a run, with kernel
+ *                                    and microseconds: it waits for the device (of a captured stream no time)
  */
 #ifndef LPGEMM_H
 #define LPGEMM_H

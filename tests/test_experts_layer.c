@@ -564,7 +564,8 @@ static void fan_routings(void) {
     const fan_type *const t = &fan_types[i];
     for (int routing = UNIFORM; routing <= TWICE; routing++) {
       if (!test_case("experts_layer/token/routing/%d/%d", i, routing)) continue;
-      layer_spec s = fan_spec(t, 6, 3, 5 + 4 * routing, 272, 304); /* up to 21 tokens of one expert: three items */
+      const int large = i == 0; /* several k blocks */
+      layer_spec s = fan_spec(t, 4, 3, routing == ONE_EXPERT ? 19 : 5 + routing, large ? 272 : 80, large ? 528 : 48);
       s.routing = routing;
       s.first_expert = routing == SOME_LEFT_OUT ? -3 : 7;
       if (i % 2) s.x_type = s.y_type = LPGEMM_BF16;

@@ -72,7 +72,7 @@ typedef struct lpg_kernel {
   lpgemm_backend_t backend;
   int32_t arch;             /* CUDA: built for compute capability * 10 */
   int32_t arch_exact;       /* 1: only that architecture (sm_90a); 0: that one and every later one */
-  int32_t isa;              /* CPU: needs this LPG_ISA_ */
+  int32_t isa;              /* CPU: needs this LPG_ISA_, of its device's set */
   uint32_t weights, widths; /* kinds; width b is bit b */
   uint32_t x_types, y_types, scales, zeros, groups, flags;
   int64_t m_max; /* 0 = any */

@@ -19,7 +19,7 @@ static const char *device_reason(const lpg_kernel *k, const lpg_device *device) 
   if (k->backend != device->backend) return "it is for another backend";
   if (k->arch_exact && device->arch != k->arch) return "it runs only on another GPU architecture";
   if (device->arch < k->arch) return "it needs a newer GPU architecture";
-  if (device->isa < k->isa) return "it needs an instruction set that this processor lacks";
+  if (k->isa & ~device->isa) return "it needs an instruction set that this processor lacks";
   return NULL;
 }
 

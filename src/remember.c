@@ -17,7 +17,8 @@ static int is_same(const lpg_problem *a, const lpg_problem *b) {
 /* Experts of a stack may differ in their global scale, and so in the kernel that takes them. */
 static uint64_t slot_of(lpgemm_weights_t weights, const lpg_problem *problem) {
   const uint32_t scale = lpg_f32_bits(problem->weights->desc.global_scale) ^ lpg_f32_bits(1.0f);
-  return (weights->desc_hash + (uint64_t)problem->m + (scale ^ scale >> 13)) % LPG_REMEMBERED;
+  const uint64_t form = problem->top_k < 0 ? 29 : 0; /* the token form of a layer, beside the other one */
+  return (weights->desc_hash + (uint64_t)problem->m + form + (scale ^ scale >> 13)) % LPG_REMEMBERED;
 }
 
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,

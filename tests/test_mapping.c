@@ -4,6 +4,7 @@
  *
  * LPGEMM_TEST_GOLDEN=write in the environment (`make golden`) writes the files instead of comparing with them. */
 #include "cpu/cpu.h"
+#include "kernels/plan/fan.h"
 #include "kernels/plan/rates.h"
 #include "made_up.h"
 
@@ -252,6 +253,19 @@ static void sweep_weights(lpgemm_dtype_t type, lpgemm_dtype_t x, int64_t group) 
   }
 }
 
+/* Both products of a layer of few tokens. */
+static void sweep_fans(lpgemm_dtype_t type) {
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
+  for (int i = 0; i < 4; i++) {
+    const kind k = {"", type, LPGEMM_F16, .group = 128, .x = x_types[i / 2]};
+    problem q;
+    make_kind(&q, &k, 1024, 1024, 4);
+    q.p.experts = 8;
+    lpg_set_fan(&q.p, i % 2 ? LPG_FAN_IN : LPG_FAN_OUT, 4, 2);
+    sweep_problem(&q, &sm90);
+  }
+}
+
 static void test_every(void) {
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16,  LPGEMM_BF16, LPGEMM_F32,    LPGEMM_I8,
                                            LPGEMM_E4M3, LPGEMM_E5M2, LPGEMM_UINT(2)};
@@ -266,6 +280,9 @@ static void test_every(void) {
     for (lpgemm_dtype_t bits = 3; bits <= 8; bits++) sweep_weights(LPGEMM_FLOAT(2, bits - 3), x, group);
     sweep_weights(LPGEMM_E4M3, x, group);
   }
+  for (lpgemm_dtype_t bits = 2; bits <= 8; bits *= 2) sweep_fans(LPGEMM_UINT(bits));
+  sweep_fans(LPGEMM_FLOAT(2, 1));
+  sweep_fans(LPGEMM_E4M3);
   int left = 0;
   for (int i = 0; i < test_every_kernel_count; i++) {
     const lpg_kernel *kernel = &test_every_kernel[i];

@@ -101,6 +101,12 @@ FAMILIES = [
                     groups=SMALL_GROUPS, flags="0", planner="lpgemm_i_gemv_{tile_m}",
                     header="kernels/gemv/gemv_launch.cuh",
                     instance="LPG_GEMV({symbol}, {activations}, {dequantiser}, {width}, {tile_m})")),
+    *((way, Family(["u2", "u4", "u8", "f4", "f8"], ["f16", "bf16"], ["16x8"], needs=["mma.sync"], y=REALS, scales=ONE_LEVEL,
+                   zeros="LPG_Z_NONE | LPG_Z_CONSTANT", groups=SMALL_GROUPS,
+                   flags="LPG_K_GROUPED | LPG_K_PAIRED | LPG_K_" + flag, planner="lpgemm_i_fan",
+                   header="kernels/gemv/gemv_fan_launch.cuh",
+                   instance="LPG_FAN({symbol}, {activations}, {dequantiser}, {width}, " + word + ")"))
+      for way, flag, word in (("fanout", "FAN_OUT", "false"), ("fanin", "FAN_IN", "true"))),
     ("gemv1", Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], needs=["wgmma"], widths=range(1, 3), y=REALS,
                      scales=ONE_LEVEL, groups=LARGE_GROUPS, flags="LPG_K_OWN_ROWS", m_max="{tile_m}",
                      header="bitserial/gemv1_launch.cuh", instance="LPG_GEMV1({symbol}, {width})")),

@@ -133,10 +133,10 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
   const double slower = slower_by_mode(kind->mode);
   /* Decoding and multiplying overlap, the better the more one of them takes. */
   const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
-  const double both = tile_m > LPG_GEMM_TILE_M / 2
-                          ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m +
-                                (tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_NARROW_NS : 0)
-                          : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
+  const double both =
+      tile_m > LPG_GEMM_TILE_M / 2
+          ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m + (tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_NARROW_NS : 0)
+          : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
@@ -281,7 +281,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   /* all rows of a work tile are multiplied, there or not */
   if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
-  s->costs = costs_of(&s->kind, x_rows, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m), &s->speed);
+  s->costs =
+      costs_of(&s->kind, x_rows, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m), &s->speed);
   s->tile = at;
   return make_frame(&s->kind, x_rows, weights, &s->rows, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }

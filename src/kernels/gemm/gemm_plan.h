@@ -1,12 +1,12 @@
 /* How a problem of many rows is cut into work tiles and parts of K: plain arithmetic, for C and CUDA.
  *
- * A work tile is 64, 128 or 256 rows of W by 16 to 256 rows of X; a plan may give all of them fewer rows of X than there
- * is room for, where these cut X more evenly. Split-K: K is cut into parts of whole k blocks, one
- * for each team of warps of each CTA of a cluster, and the sums of all parts are added up. Where the number of parts is
- * given, a team may have several, one after the other. Multicast: K is not cut, and the CTAs of a cluster have the same
- * rows of X and different rows of W, with 128 and 256 rows of X if that is faster.
- * Clusters take work tiles in turn, in bands along N, so that those that run at the same time read the same weights and
- * X. The last work tiles may be halves, with half of the rows of X. */
+ * A work tile is 64, 128 or 256 rows of W by 16 to 256 rows of X; a plan may give all of them fewer rows of X than
+ * there is room for, where these cut X more evenly. Split-K: K is cut into parts of whole k blocks, one for each team
+ * of warps of each CTA of a cluster, and the sums of all parts are added up. Where the number of parts is given, a team
+ * may have several, one after the other. Multicast: K is not cut, and the CTAs of a cluster have the same rows of X and
+ * different rows of W, with 128 and 256 rows of X if that is faster. Clusters take work tiles in turn, in bands along
+ * N, so that those that run at the same time read the same weights and X. The last work tiles may be halves, with half
+ * of the rows of X. */
 #ifndef LPG_KERNELS_GEMM_PLAN_H
 #define LPG_KERNELS_GEMM_PLAN_H
 

@@ -118,7 +118,12 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
   bool reads;                          /* else the product is skipped: alpha is 0 */
 
   __device__ gemm_work(const lpg_gemm_plan &p, bool reads)
-      : tile_bands{p.n_tiles, p.m_tiles}, tiles(p.whole), stride(p.clusters), multicast(p.multicast), x_rows(p.x_rows), reads(reads) {
+      : tile_bands{p.n_tiles, p.m_tiles},
+        tiles(p.whole),
+        stride(p.clusters),
+        multicast(p.multicast),
+        x_rows(p.x_rows),
+        reads(reads) {
     rank = p.split_k > 1 ? blockIdx.x % (unsigned)p.split_k : 0;
     multicast_rank = p.multicast > 1 ? blockIdx.x % (unsigned)p.multicast : 0;
     first_tile = blockIdx.x / (unsigned)(p.split_k * p.multicast);
@@ -127,9 +132,7 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
   __device__ int n_tile(int tile) const { return tile_bands::n_tile(tile) * multicast + multicast_rank; }
   /* Rows of X of the m_tile-th work tile along M. */
   __device__ int first_x_row(int m_tile, int tile_m) const { return m_tile * min(x_rows, tile_m); }
-  __device__ int x_rows_end(int m_tile, int tile_m, int m) const {
-    return min(first_x_row(m_tile + 1, tile_m), m);
-  }
+  __device__ int x_rows_end(int m_tile, int tile_m, int m) const { return min(first_x_row(m_tile + 1, tile_m), m); }
 };
 
 /* Rows of X that a copy of TMA brings. */

@@ -134,7 +134,7 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
   /* Decoding and multiplying overlap, the better the more one of them takes. */
   const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
   const double both =
-      tile_m > LPG_GEMM_TILE_M / 2
+      2 * tile_m > LPG_GEMM_TILE_M
           ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m + (tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_NARROW_NS : 0)
           : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);

@@ -859,8 +859,8 @@ lpgemm_status_t lpgemm_run_grouped(lpgemm_handle_t handle, const lpgemm_run_args
 
 /* A layer: Y[t] = beta * C[t] + sum over j of weight[t, j] * down_e(h_e(X[t])), e = expert[t, j] - first_expert. h is
  * rounded to X's type if that is F16, BF16 or F32, else to Y's, or BF16 where Y is F32. down's rows are rounded to Y's
- * type, then added up in fp32 in the order of j, and the sum is rounded once. An expert that a token does not name
- * never touches it, whatever it holds. */
+ * type (on a GPU with few tokens not at all), then added up in fp32 in a fixed order, and the sum is rounded once. An
+ * expert that a token does not name never touches it, whatever it holds. */
 typedef struct lpgemm_experts_args {
   size_t size;
   lpgemm_weights_t up;   /* a stack; PAIRED: h = activation(gate) * up; PLAIN: h = activation(up) */

@@ -17,8 +17,9 @@ static int is_same(const lpg_problem *a, const lpg_problem *b) {
 /* Experts of a stack may differ in their global scale, and so in the kernel that takes them. */
 static uint64_t slot_of(lpgemm_weights_t weights, const lpg_problem *problem) {
   const uint32_t scale = lpg_f32_bits(problem->weights->desc.global_scale) ^ lpg_f32_bits(1.0f);
-  const uint64_t form = problem->top_k < 0 ? 29 : 0; /* the token form of a layer, beside the other one */
-  return (weights->desc_hash + (uint64_t)problem->m + form + (scale ^ scale >> 13)) % LPG_REMEMBERED;
+  const int is_fan = problem->top_k < 0; /* the token form of a layer; a call asks for the other form, too */
+  const uint64_t rows = (uint64_t)(is_fan ? problem->m * -problem->top_k : problem->m);
+  return ((weights->desc_hash + rows + (scale ^ scale >> 13)) ^ (uint64_t)is_fan) % LPG_REMEMBERED;
 }
 
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,

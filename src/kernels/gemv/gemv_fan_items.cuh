@@ -82,8 +82,9 @@ struct fan_items {
   /* The expert of the thread's slot, -1: left out; notes it with its weight, and clears an item. */
   __device__ int read_slot(const fan_args &a, int slot) const {
     if (slot >= a.plan.slots) return -1;
-    const int64_t e = (int64_t)__ldg(a.expert + slot) - a.first_expert;
-    const float read = a.weight ? __ldg(a.weight + slot) : 1.0f;
+    /* past L1, which may hold what a layer before has left there: `fanin` reads them before its pdl_wait() */
+    const int64_t e = (int64_t)__ldcg(a.expert + slot) - a.first_expert;
+    const float read = a.weight ? __ldcg(a.weight + slot) : 1.0f;
     const int own = e >= 0 && e < a.experts ? (int)e : -1;
     expert[slot] = own;
     weight[slot] = own >= 0 ? read : 1.0f;

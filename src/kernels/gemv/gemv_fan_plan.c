@@ -99,6 +99,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   p->partial_bytes = s->kind.row_tiles * LPG_TILE_ROWS * 4 * (s->way == LPG_FAN_OUT ? LPG_FAN_COLUMNS : s->tokens);
   const double each = s->way == LPG_FAN_OUT ? 1.0 : (double)s->most_items;
   if (p->round_tiles * each * s->blocks >= MOST_UNITS) return LPG_HOLE;
+  if ((double)s->most_items * s->super_tiles >= MOST_UNITS) return LPG_HOLE;
   *ns = cost_of(s, p);
   return LPG_CANDIDATE;
 }

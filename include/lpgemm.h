@@ -57,12 +57,12 @@
  * nothing, synchronise nothing and may be captured into a CUDA graph; on the CPU backend they return when done.
  * After fork() the child may destroy handles that it had before, and must make its own to work with.
  *
- * ENVIRONMENT (read by lpgemm_create)
+ * ENVIRONMENT (read when a handle is made, and LPGEMM_CPU by calls without one, too)
  *
  *     LPGEMM_BACKEND=auto|cpu|cuda   overrides config.backend when that is LPGEMM_BACKEND_AUTO
  *     LPGEMM_KERNEL=name             forces one kernel wherever the call does not name one itself
- *     LPGEMM_CPU=word                uses no instruction set of the CPU beyond avx2, avx512, neon ... (last words of
- *                                    kernels' names)
+ *     LPGEMM_CPU=word                uses no instruction set of the CPU beyond this one: base, avx2, avxvnni, avx512,
+ *                                    vbmi, amx; on ARM base, neon, dotprod
  *     LPGEMM_TUNING_FILE=path        loads this tuning file into every new handle
  *     LPGEMM_LOG=off|error|dispatch|profile   prints to stderr, or where lpgemm_set_log() says. error: failures.
  *                                    dispatch: these, and every choice of a kernel, with the faster one that a larger

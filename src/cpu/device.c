@@ -49,6 +49,7 @@ static int has_avxvnni(void) {
 #endif
 }
 
+/* All but tiles, which has_tiles() is asked for only where they may be used. */
 static int find_sets(void) {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return LPG_ISA_BASE;
@@ -62,7 +63,7 @@ static int find_sets(void) {
       !__builtin_cpu_supports("gfni")) {
     return sets;
   }
-  return sets | LPG_ISA_VBMI | (has_tiles() ? LPG_ISA_AMX : 0);
+  return sets | LPG_ISA_VBMI;
 }
 #elif defined(__aarch64__)
 static int find_sets(void) {
@@ -95,19 +96,38 @@ static const struct {
 #endif
 };
 
-lpgemm_status_t lpgemm_i_cpu_isa(int32_t *sets) {
+/* The sets that the environment leaves. */
+static lpgemm_status_t read_word(int32_t *sets) {
   enum { LEVELS = (int)(sizeof levels / sizeof levels[0]) };
   const char *text = getenv("LPGEMM_CPU");
-  *sets = find_sets();
+  char words[128] = "";
+  *sets = ~0;
   if (!text || !*text) return LPGEMM_SUCCESS;
   for (int i = 0; i < LEVELS; i++) {
-    if (strcmp(text, levels[i].word) != 0) continue;
-    *sets &= levels[i].sets;
-    return LPGEMM_SUCCESS;
+    if (strcmp(text, levels[i].word) == 0) {
+      *sets = levels[i].sets;
+      return LPGEMM_SUCCESS;
+    }
+    const size_t at = strlen(words);
+    snprintf(words + at, sizeof words - at, "%s%s", i == 0 ? "" : i == LEVELS - 1 ? " or " : ", ", levels[i].word);
   }
-  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT,
-            "LPGEMM_CPU is \"%.32s\"; it must be base or one of the instruction sets up to %s", text,
-            levels[LEVELS - 1].word);
+  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT, "LPGEMM_CPU is \"%.32s\"; it must be %s", text, words);
+}
+
+lpgemm_status_t lpgemm_i_cpu_isa(int32_t *sets) {
+  static int known = -1; /* of the processor; asking it may trap in a virtual machine */
+  int32_t left;
+  LPG_TRY(read_word(&left));
+  int all = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (all < 0) {
+    all = find_sets();
+    __atomic_store_n(&known, all, __ATOMIC_RELAXED);
+  }
+  *sets = all & left;
+#if defined(__x86_64__) || defined(__i386__)
+  if (*sets & LPG_ISA_VBMI && left & LPG_ISA_AMX && has_tiles()) *sets |= LPG_ISA_AMX;
+#endif
+  return LPGEMM_SUCCESS;
 }
 
 /* The processor's name from the kernel's table, "cpu" where it has none. */

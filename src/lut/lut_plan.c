@@ -18,7 +18,7 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
  * the first machine lut was taken up to 30 rows; dot was never timed there. */
 LUT(u1_vbmi, 1.0, 450000.0, 95000.0, .exact = 69000.0, .narrow = 24000.0, .narrow_k = 64)
 LUT(u2_vbmi, 1.0, 600000.0, 72000.0, .exact = 30000.0, .narrow = 24000.0, .narrow_k = 128)
-LUT(u3_vbmi, 1.0, 125000.0, 68000.0, .exact = 30000.0, .narrow = 24000.0, .narrow_k = 64)
+LUT(u3_vbmi, 1.0, 70000.0, 68000.0, .exact = 30000.0, .narrow = 24000.0, .narrow_k = 64)
 LUT(u4_vbmi, 1.0, 300000.0, 68000.0, .exact = 30000.0, .narrow = 24000.0, .narrow_k = 64)
 LUT(u1_avx2, 2.0, 156000.0, 38500.0, .narrow = 12000.0, .narrow_k = 64)
 LUT(u2_avx2, 2.0, 78000.0, 29000.0, .exact = 12000.0)

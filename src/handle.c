@@ -25,13 +25,15 @@ static lpgemm_status_t open_backend(lpgemm_backend_t backend, int32_t index, int
   return b->open(index, threads, device);
 }
 
-int lpgemm_backend_available(lpgemm_backend_t backend) {
+static int is_available(lpgemm_backend_t backend) {
   lpg_device device;
-  if (backend == LPGEMM_BACKEND_AUTO) {
-    return lpgemm_backend_available(LPGEMM_BACKEND_CUDA) || lpgemm_backend_available(LPGEMM_BACKEND_CPU);
-  }
   const lpg_backend *b = lpgemm_i_backend(backend);
   return b && b->open(0, 0, &device) == LPGEMM_SUCCESS;
+}
+
+int lpgemm_backend_available(lpgemm_backend_t backend) {
+  if (backend != LPGEMM_BACKEND_AUTO) return is_available(backend);
+  return is_available(LPGEMM_BACKEND_CUDA) || is_available(LPGEMM_BACKEND_CPU);
 }
 
 lpgemm_status_t lpgemm_i_enter(lpgemm_handle_t handle, int32_t *before) {

@@ -35,7 +35,8 @@ static int has_kernel(lpgemm_handle_t handle, const lpg_layer *l, const lpg_grou
   return 0;
 }
 
-int lpgemm_i_may_fan(lpgemm_handle_t handle, const lpg_layer *l) {
+/* 1 if both products have a plan of that form, and the layer asks for nothing that it leaves out. */
+static int may_fan(lpgemm_handle_t handle, const lpg_layer *l) {
   const lpgemm_experts_args_t *a = &l->args;
   if (handle->backend->by_expert || a->batch_invariant || a->quantize_x || a->quantize_h) return 0;
   if (l->m != l->route.m || l->slots > LPG_FAN_MOST_SLOTS || l->slots == 0) return 0;
@@ -65,7 +66,7 @@ static void take(lpg_grouped *to, const lpg_grouped *from) {
 }
 
 lpgemm_status_t lpgemm_i_choose_form(lpgemm_handle_t handle, lpg_layer *l, size_t workspace_bytes) {
-  const int may = lpgemm_i_may_fan(handle, l);
+  const int may = may_fan(handle, l);
   lpg_grouped up, down;
   l->is_fan = 0;
   l->up.r.call.problem.workspace = l->down.r.call.problem.workspace = workspace_bytes;

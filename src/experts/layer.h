@@ -41,9 +41,8 @@ lpgemm_status_t lpgemm_i_layer_workspace(lpgemm_handle_t handle, lpg_layer *l, s
 lpgemm_status_t lpgemm_i_fit_layer(lpgemm_handle_t handle, lpg_layer *l, lpg_layer_memory *m);
 lpgemm_status_t lpgemm_i_set_chunk(lpgemm_handle_t handle, lpg_layer *l, int64_t m, lpg_layer_memory *memory);
 
-/* 1 if the layer may be of the token form, which both products have a plan for. And the choice: both products as
- * they are chosen, by kernels of that form where those are forced by name or take less time. */
-int lpgemm_i_may_fan(lpgemm_handle_t handle, const lpg_layer *l);
+/* Chooses both products: by kernels of the token form where those are forced by name or take less time. And runs that
+ * form. */
 lpgemm_status_t lpgemm_i_choose_form(lpgemm_handle_t handle, lpg_layer *l, size_t workspace_bytes);
 lpgemm_status_t lpgemm_i_run_fan(lpgemm_handle_t handle, lpg_layer *l, const lpg_layer_memory *m);
 

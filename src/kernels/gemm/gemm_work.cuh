@@ -138,7 +138,7 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
 /* Rows of X that a copy of TMA brings. */
 template <class T>
 __device__ inline int box_rows_of(const gemm_work &w) {
-  return T::whole::x_boxes > 1 ? w.x_rows / T::whole::x_boxes : w.x_rows;
+  return w.x_rows / T::whole::x_boxes;
 }
 
 /* ---- stacks: of each expert the work tiles of its rows of X, in bands of its own. Nothing of this is kept in

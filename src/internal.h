@@ -60,6 +60,9 @@ static inline int lpg_is_activation(lpgemm_activation_t activation) {
   return 0;
 }
 
+/* The product of a layer of experts' token form (kernels/plan/fan.h), or none of them. */
+typedef enum lpg_fan { LPG_FAN_NONE, LPG_FAN_OUT, LPG_FAN_IN } lpg_fan;
+
 /* ---- the problem: all that the choice of a kernel depends on, no pointers to data ---- */
 
 struct lpg_problem {
@@ -78,6 +81,7 @@ struct lpg_problem {
   int paired;                     /* rows of W are pairs of gate and up: a row of Y has half as many numbers */
   lpgemm_activation_t activation; /* of pairs; 0 otherwise */
   int x_unaligned;                /* X's rows do not begin at multiples of 16 bytes: TMA cannot read them */
+  lpg_fan fan;                    /* m is the number of tokens then, whatever X and Y have rows for */
   size_t workspace;               /* bytes that a kernel may use: without them it is not chosen */
 };
 

@@ -1,7 +1,6 @@
 /* Whether a kernel can do a problem on a device, and if not, why not. */
 #include <math.h>
 
-#include "../kernels/plan/fan.h"
 #include "kinds.h"
 
 /* The sums are integers and nothing scales them. */
@@ -51,9 +50,9 @@ const char *lpgemm_i_refused(const lpg_kernel *kernel, const lpg_problem *p, con
 
   if (p->experts && !(k->flags & LPG_K_GROUPED)) return "it does not take stacks of experts";
   const uint32_t fans = LPG_K_FAN_OUT | LPG_K_FAN_IN;
-  const lpg_fan way = lpg_fan_of(p);
-  if ((k->flags & fans) != (way == LPG_FAN_OUT ? LPG_K_FAN_OUT : way == LPG_FAN_IN ? LPG_K_FAN_IN : 0)) {
-    return way ? "it is not for the token form of a layer" : "it is for the token form of a layer";
+  const uint32_t fan_flag = p->fan == LPG_FAN_OUT ? LPG_K_FAN_OUT : p->fan == LPG_FAN_IN ? LPG_K_FAN_IN : 0;
+  if ((k->flags & fans) != fan_flag) {
+    return p->fan ? "it is not for the token form of a layer" : "it is for the token form of a layer";
   }
   if (!(k->x_types & lpg_x_member(p->x_type))) return "it does not take activations of this type";
   if (!(k->y_types & lpg_y_member(p->y_type))) return "it does not write outputs of this type";

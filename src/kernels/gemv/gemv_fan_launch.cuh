@@ -33,7 +33,7 @@ static lpgemm_status_t run_fan(const lpg_call &call, fan_args &a) {
   a.weight = fan.weight;
   a.experts = call.problem.experts;
   a.first_expert = fan.first_expert;
-  a.top_k = -call.problem.top_k;
+  a.top_k = call.problem.top_k;
   return launch_planned(call, (const void *)fan_kernel<T, In>, a, call.device->clusters[1] > 0);
 }
 

@@ -12,7 +12,7 @@ enum { MOST_UNITS = 1 << 20 }; /* (strip, k block) pairs of a CTA that kernels c
 typedef struct fan_state {
   lpg_gemv_kind kind;
   lpg_fan_plan frame; /* of the split-K at hand */
-  lpg_fan way;
+  lpg_fan fan;
   int32_t blocks, super_tiles, tokens, slots;
   int64_t most_items;
   double items; /* to expect */
@@ -30,11 +30,11 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   (void)self;
   s->rates = lpgemm_i_rates_of(device);
   s->kind = lpg_gemv_kind_of(w, LPG_FAN_COLUMNS, 0, 0);
-  s->way = lpg_fan_of(problem);
+  s->fan = problem->fan;
   s->blocks = (int32_t)((w->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   s->super_tiles = (int32_t)((w->row_tiles + s->kind.row_tiles - 1) / s->kind.row_tiles);
   s->tokens = (int32_t)problem->m;
-  s->slots = (int32_t)(problem->m * -problem->top_k);
+  s->slots = (int32_t)problem->slots;
   s->most_items = less(s->slots, problem->experts + s->slots / LPG_FAN_COLUMNS);
   const lpg_expected_rows rows = lpg_expected_rows_of(s->slots, problem->experts);
   s->items = rows.used * fmax(1.0, rows.each / LPG_FAN_COLUMNS + 0.25);
@@ -53,11 +53,11 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   p->split_k = 1 << i;
   if (most <= 0 || (i > 0 && p->split_k > s->blocks)) return LPG_HOLE;
   p->super_tiles = s->super_tiles;
-  p->clusters = (int32_t)less(most, s->way == LPG_FAN_OUT ? s->most_items * s->super_tiles : s->super_tiles);
+  p->clusters = (int32_t)less(most, s->fan == LPG_FAN_OUT ? s->most_items * s->super_tiles : s->super_tiles);
   p->k_part = lpg_partition_of(s->blocks, p->split_k);
   p->tokens = s->tokens;
   p->slots = s->slots;
-  p->x_rows = s->way == LPG_FAN_OUT ? s->tokens : s->slots;
+  p->x_rows = s->fan == LPG_FAN_OUT ? s->tokens : s->slots;
   return LPG_CANDIDATE;
 }
 
@@ -65,7 +65,7 @@ static int32_t part_blocks(const lpg_fan_plan *p) { return p->k_part.each + (p->
 
 /* Tiles of the cluster that has most of them. */
 static int32_t cluster_tiles(const fan_state *s, const lpg_fan_plan *p, double items) {
-  const double tiles = s->way == LPG_FAN_OUT ? items * s->super_tiles : s->super_tiles;
+  const double tiles = s->fan == LPG_FAN_OUT ? items * s->super_tiles : s->super_tiles;
   return (int32_t)ceil(tiles / p->clusters);
 }
 
@@ -73,7 +73,7 @@ static int32_t cluster_tiles(const fan_state *s, const lpg_fan_plan *p, double i
 static double cost_of(const fan_state *s, const lpg_fan_plan *p) {
   const int blocks = part_blocks(p), warps = s->kind.warps, tiles = cluster_tiles(s, p, s->items);
   const int round_tiles = (int)less(p->round_tiles, tiles), rounds = up_by(tiles, round_tiles);
-  const double each = s->way == LPG_FAN_OUT ? 1.0 : s->items, strips = tiles * each;
+  const double each = s->fan == LPG_FAN_OUT ? 1.0 : s->items, strips = tiles * each;
   const double units = round_tiles * each * blocks, uneven = ceil(units / warps) * warps / units;
   const double weights =
       strips * blocks * s->kind.block_bytes / lpg_dram_rate(s->rates) * (0.5 + 0.5 * fmin(uneven, 4.0));
@@ -96,8 +96,8 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   if (i >= (int)(sizeof rounds / sizeof rounds[0]) || rounds[i] > tiles) return LPG_NO_MORE;
   *p = s->frame;
   p->round_tiles = up_by(tiles, rounds[i]);
-  p->partial_bytes = s->kind.row_tiles * LPG_TILE_ROWS * 4 * (s->way == LPG_FAN_OUT ? LPG_FAN_COLUMNS : s->tokens);
-  const double each = s->way == LPG_FAN_OUT ? 1.0 : (double)s->most_items;
+  p->partial_bytes = s->kind.row_tiles * LPG_TILE_ROWS * 4 * (s->fan == LPG_FAN_OUT ? LPG_FAN_COLUMNS : s->tokens);
+  const double each = s->fan == LPG_FAN_OUT ? 1.0 : (double)s->most_items;
   if (p->round_tiles * each * s->blocks >= MOST_UNITS) return LPG_HOLE;
   if ((double)s->most_items * s->super_tiles >= MOST_UNITS) return LPG_HOLE;
   *ns = cost_of(s, p);
@@ -153,7 +153,7 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   (void)device;
   if (reason) return reason;
   if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
-  if (problem->m > LPG_FAN_MOST_SLOTS || problem->m * -problem->top_k > LPG_FAN_MOST_SLOTS) {
+  if (problem->slots > LPG_FAN_MOST_SLOTS) {
     return "it does not take this many slots";
   }
   if (lpg_bytes(problem->x_type) != 2 || problem->x_scale_mode != LPGEMM_X_SCALE_NONE) {
@@ -164,8 +164,7 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   if (!lpg_fan_has_steps(w->bits, lpg_gemv_scale_steps(w)) || !scales_are_one_copy(w)) {
     return "it does not take scales of this type in groups of this size";
   }
-  if (lpg_fan_of(problem) == LPG_FAN_IN && w->section[LPG_SECTION_ROW_SCALES].bytes)
-    return "it takes no scales of rows";
+  if (problem->fan == LPG_FAN_IN && w->section[LPG_SECTION_ROW_SCALES].bytes) return "it takes no scales of rows";
   return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* Codebooks as tensor cores read them: as near as X's type allows, and what was asked for, whatever was asked before. */
+/* Codebooks as tensor cores read them: as near as X's type allows, whatever was asked before. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>

@@ -115,7 +115,7 @@ static void test_problems(lpgemm_handle_t handle, lpgemm_weights_t weights) {
     CHECK(r && r->planned.launch.us == MARK);
   }
   if (test_case("remember/sets")) { /* four that meet are all kept; the next one drives out the oldest */
-    const int64_t step = LPG_REMEMBERED; /* of rows, to the same set */
+    const int64_t step = LPG_REMEMBERED;
     for (int64_t i = 0; i < 4; i++) mark(handle, weights, 1 + i * step, LPGEMM_F16);
     for (int64_t i = 0; i < 4; i++) CHECK(is_marked(handle, weights, 1 + i * step, LPGEMM_F16));
     CHECK(!is_marked(handle, weights, 1 + 4 * step, LPGEMM_F16));
@@ -173,9 +173,9 @@ static void test_weights(lpgemm_handle_t handle, lpgemm_weights_t weights) {
       CHECK_STATUS(lpgemm_weights_info(whole, &info), LPGEMM_SUCCESS);
       CHECK_STATUS(lpgemm_serialize(handle, whole, blob[i], sizeof blob[i]), LPGEMM_SUCCESS);
       CHECK_STATUS(lpgemm_weights_destroy(whole), LPGEMM_SUCCESS);
-      CHECK_STATUS(lpgemm_weights_from_blob(handle, NULL, 0, blob[i], info.packed_bytes, storage, sizeof storage,
-                                            &views[i]),
-                   LPGEMM_SUCCESS);
+      CHECK_STATUS(
+          lpgemm_weights_from_blob(handle, NULL, 0, blob[i], info.packed_bytes, storage, sizeof storage, &views[i]),
+          LPGEMM_SUCCESS);
       CHECK(!is_marked(handle, views[i], 7, LPGEMM_F16));
       mark(handle, views[i], 7, LPGEMM_F16);
       CHECK_STATUS(lpgemm_weights_destroy(views[i]), LPGEMM_SUCCESS);

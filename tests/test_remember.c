@@ -68,11 +68,11 @@ static void test_problems(lpgemm_handle_t handle, lpgemm_weights_t weights) {
     CHECK(is_marked(handle, weights, 3, LPGEMM_F16));
   }
   if (test_case("remember/every_field")) { /* whatever the choice may depend on */
-    const lpg_problem plain = problem_of(handle, weights, 5, LPGEMM_F16);
-    lpg_problem other[15];
+    lpg_problem plain = problem_of(handle, weights, 5, LPGEMM_F16), other[15];
+    plain.slots = plain.m; /* so that all of them meet in one set */
     for (int i = 0; i < COUNT(other); i++) other[i] = plain;
     other[0].scale_span++;
-    other[1].m++;
+    other[1].m += LPG_REMEMBERED;
     other[2].x_type = LPGEMM_BF16;
     other[3].y_type = LPGEMM_BF16;
     other[4].x_scale_mode = LPGEMM_X_SCALE_ROW;

@@ -85,11 +85,13 @@ lpgemm_status_t lpgemm_i_recall_forced(lpgemm_handle_t handle, const lpg_kernel 
 
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
                                   lpg_remembered **found) {
-  lpg_choice choice;
   *found = lpgemm_i_recall(handle, lpgemm_i_registry, lpgemm_i_registry_count, weights, problem);
   if (*found) return LPGEMM_SUCCESS;
-  return lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, problem, &handle->device, handle->tuning, NULL,
-                         &choice); /* for the sentence that says why */
+  lpg_choice choice; /* again, for the sentence that says why there is none */
+  LPG_TRY(lpgemm_i_select(lpgemm_i_registry, lpgemm_i_registry_count, problem, &handle->device, handle->tuning, NULL,
+                          &choice));
+  *found = add(set_of(handle, weights, problem), problem, lpgemm_i_tuning_version(handle->tuning), &choice);
+  return LPGEMM_SUCCESS;
 }
 
 lpgemm_status_t lpgemm_i_choose_for_run(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,

@@ -3,6 +3,7 @@
 #include "../pack/pack_device.h"
 #include "at.h"
 #include "device.h"
+#include "iq2.h"
 #include "nibbles.h"
 #include "ordered.h"
 
@@ -109,6 +110,11 @@ static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args
     *kernel = lpgemm_i_kernel_of_nibbles(args->at.arrangement);
     args->chunks = LPG_NIBBLES_CHUNKS;
     args->row_tiles = lpg_nibbles_tiles(args->at.arrangement);
+    return LPGEMM_SUCCESS;
+  }
+  if (lpg_are_whole_iq2(args)) {
+    *kernel = lpgemm_i_kernel_of_iq2(args->at.arrangement);
+    args->chunks = LPG_IQ2_CHUNKS;
     return LPGEMM_SUCCESS;
   }
   if (!args->column_order || args->at.arrangement != LPG_AT_GPTQ) return LPGEMM_SUCCESS;

@@ -185,8 +185,9 @@ static __global__ void __launch_bounds__(threads, 16) row_exponents_kernel(const
   }
   const int64_t row = first + lpg_slot_row(half * half_slot + lane % half_slot);
   const bool is_row = lane < half_slot && row < a.end;
-  if (is_row) {
-    ((int8_t *)a.blob + a.packed.section[LPG_SECTION_ROW_EXPONENTS].offset)[row] = lpg_row_exponent_of(found);
+  if (lane < half_slot) { /* rows of padding too */
+    int8_t *const to = (int8_t *)a.blob + a.packed.section[LPG_SECTION_ROW_EXPONENTS].offset;
+    to[row] = is_row ? lpg_row_exponent_of(found) : (int8_t)0;
   }
   const uint32_t span = __reduce_max_sync(whole_warp, is_row ? lpg_span_of(found) : 0u);
   if (lane == 0 && span > 0) atomicMax(a.scale_span, span); /* one a warp: they queue for it */

@@ -61,10 +61,11 @@ template <int Type>
 __device__ inline void bring_rows(const lpg_rows_args &a, int64_t row0, int64_t block, int blocks, uint8_t *raw) {
   constexpr int bytes = lpg_ggml_bytes(Type);
   const int row = (int)threadIdx.x / 16;
-  const uint8_t *from = a.at.codes + (a.first_source_row + row0 + row) * a.at.line +
-                        (a.first_column / LPG_IQ2_COLUMNS + block) * bytes;
+  const uint8_t *from =
+      a.at.codes + (a.first_source_row + row0 + row) * a.at.line + (a.first_column / LPG_IQ2_COLUMNS + block) * bytes;
   uint8_t *to = raw + row / 8 * iq2<Type>::half_bytes + row % 8 * iq2<Type>::row_bytes;
-  const uint32_t place = (uint32_t)(uintptr_t)from | (uint32_t)a.at.line | (uint32_t)(blocks * bytes); /* alike for all */
+  const uint32_t place =
+      (uint32_t)(uintptr_t)from | (uint32_t)a.at.line | (uint32_t)(blocks * bytes); /* alike for all */
   if (place % 16 == 0) {
     bring_row<16>(from, blocks * bytes, to);
   } else if (place % 4 == 0) {
@@ -133,8 +134,8 @@ __device__ inline void take_scales(const uint8_t *block, uint8_t *to) {
   }
 }
 
-/* Stores the words of lanes t and t + 2 of both rows, where t is 1 for the thread of the second one: each sends the other
- * what it needs. All lanes of a warp must come here. */
+/* Stores the words of lanes t and t + 2 of both rows, where t is 1 for the thread of the second one: each sends the
+ * other what it needs. All lanes of a warp must come here. */
 template <int Words>
 __device__ inline unsigned long long store_both(const uint32_t (&word)[4][Words], bool is_second, bool is_block,
                                                 uint8_t *to, uint64_t key) {

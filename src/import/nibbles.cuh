@@ -26,8 +26,7 @@ struct gptq_numbers {
 struct awq_numbers {
   static constexpr bool has_supers = false;
   static __device__ uint32_t number(const lpg_at &at, lpg_section_id id, int64_t n, int64_t group) {
-    return id == LPG_SECTION_ZEROS ? lpg_awq_zero(&at, n, group)
-                                   : lpg_load16(at.scales.data + (group * at.n + n) * 2);
+    return id == LPG_SECTION_ZEROS ? lpg_awq_zero(&at, n, group) : lpg_load16(at.scales.data + (group * at.n + n) * 2);
   }
 };
 
@@ -156,7 +155,8 @@ __global__ void __launch_bounds__(256, 3) pack_nibbles_kernel(const __grid_const
   }
   const int64_t row0 = (first_tile + warp % Form::row_tiles) * LPG_TILE_ROWS;
   constexpr int parts = warps / Form::row_tiles; /* warps that have the numbers of one row tile */
-  const int64_t share = lpg_ceil_div(end - first, (int64_t)parts), from = min(first + warp / Form::row_tiles * share, end);
+  const int64_t share = lpg_ceil_div(end - first, (int64_t)parts),
+                from = min(first + warp / Form::row_tiles * share, end);
   const int64_t stop = min(from + share, end);
   if (row0 < a.rows && from < stop) {
     store_numbers<typename Form::numbers, 32>(a, a.at, row0, (uint32_t)(from * tile_k), (uint32_t)(stop * tile_k),

@@ -288,7 +288,8 @@ __global__ void __launch_bounds__(LPG_ORDERED_THREADS, 2) pack_ordered_kernel(co
     __syncthreads();
     hash = store_ordered<Bits>(a, columns, row_tile);
   }
-  store_numbers<gptq_numbers<Bits>, LPG_ORDERED_THREADS>(a, a.at, row0, 0, (uint32_t)(a.k_tiles * lpg_tile_k(Bits)), true);
+  store_numbers<gptq_numbers<Bits>, LPG_ORDERED_THREADS>(a, a.at, row0, 0, (uint32_t)(a.k_tiles * lpg_tile_k(Bits)),
+                                                         true);
   if (a.found) add_hash(a.found->hash, hash);
 }
 

@@ -10,7 +10,7 @@ namespace { /* nothing here is a symbol of the library */
 /* ---- codes ---- */
 
 struct byte_codes {
-  static constexpr bool copies = true, rows_first = false, has_numbers = false, has_stage = false, has_wide = false;
+  static constexpr bool copies = true, rows_first = false, has_numbers = false, has_wide = false;
   static constexpr int grid_entries = 0;
   template <int Bits>
   static __device__ bool is_wide(const lpg_at &at) {
@@ -27,7 +27,7 @@ struct byte_codes {
 };
 
 struct stream_codes {
-  static constexpr bool copies = false, rows_first = false, has_numbers = false, has_stage = false, has_wide = true;
+  static constexpr bool copies = false, rows_first = false, has_numbers = false, has_wide = true;
   static constexpr int grid_entries = 0;
   template <int Bits>
   static __device__ bool is_wide(const lpg_at &at) {

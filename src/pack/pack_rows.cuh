@@ -166,13 +166,6 @@ __device__ inline void stage_codes(const lpg_rows_args &a, const lpg_at &at, con
     }
     return;
   }
-  if constexpr (Reader::has_stage) {
-    const int64_t n = a.first_source_row + row0;
-    if (!a.row_order && rows == LPG_TILE_ROWS && columns == chunk_k && Reader::can_stage(n, first_column)) {
-      Reader::stage(at, n, first_column, staged);
-      return;
-    }
-  }
   if constexpr (Reader::copies) {
     copy_sixteens<Reader>(a, row0, first_column, rows, columns, staged);
     return;

@@ -4,8 +4,7 @@
 
 #include "../layouts/tile.h"
 
-/* Of a block; fewer where an SM has room for three of them. */
-enum { LPG_ORDERED_THREADS = 512, LPG_ORDERED_FEWER = 256 };
+enum { LPG_ORDERED_THREADS = 512 };
 
 /* Bytes of a column. */
 LPG_FN int lpg_ordered_column(int bits) { return bits <= 4 ? 8 : 16; }

@@ -39,20 +39,23 @@ enum {
 /* ---- numbers, but of GGUF ---- */
 
 /* Of 2, 4 and 8 bits whole words were decremented, so a borrow has run through the fields: whole words go up again. */
-LPG_BITS_FN uint32_t lpg_gptq_zero(const lpg_at *a, int64_t n, int64_t group) {
+LPG_BITS_FN uint32_t lpg_gptq_zero(const lpg_at *a, int bits, int64_t n, int64_t group) {
   const uint8_t *line = a->zeros.data + group * a->zeros.line * 4;
-  const int bits = a->bits;
   if (bits == 3) return (lpg_word_field(line, 1, n, 3) + (uint32_t)a->zeros_less_one) & 7u;
   const uint32_t one_each = bits == 2 ? 0x55555555u : bits == 4 ? 0x11111111u : 0x01010101u;
   const uint32_t word = lpg_load32(line + n * bits / 32 * 4) + (a->zeros_less_one ? one_each : 0u);
   return word >> (int)(n * bits % 32) & ((1u << bits) - 1u);
 }
 
+LPG_BITS_FN uint32_t lpg_awq_zero(const lpg_at *a, int64_t n, int64_t group) {
+  return lpg_load32(a->zeros.data + (group * a->zeros.line + n / 8) * 4) >> lpg_awq_shift(n) & 15u;
+}
+
 LPG_BITS_FN uint32_t lpg_at_zero(const lpg_at *a, int64_t n, int64_t group) {
   const lpg_array_at *z = &a->zeros;
   switch (a->zeros_are) {
-    case LPG_ZEROS_GPTQ: return lpg_gptq_zero(a, n, group);
-    case LPG_ZEROS_AWQ: return lpg_load32(z->data + (group * z->line + n / 8) * 4) >> lpg_awq_shift(n) & 15u;
+    case LPG_ZEROS_GPTQ: return lpg_gptq_zero(a, a->bits, n, group);
+    case LPG_ZEROS_AWQ: return lpg_awq_zero(a, n, group);
     case LPG_ZEROS_ROWS: return lpg_word_field(z->data + n * z->line * 4, 1, group, a->bits);
     case LPG_ZEROS_DENSE: return lpg_word_field(z->data + group * 4, z->line, n, a->bits);
     case LPG_ZEROS_WORDS: return lpg_whole_field(z->data + group * 4, z->line, (uint32_t)n, a->bits);

@@ -3,6 +3,8 @@
 #include "../pack/pack_device.h"
 #include "at.h"
 #include "device.h"
+#include "iq2.h"
+#include "nibbles.h"
 #include "ordered.h"
 
 namespace lpg {
@@ -97,13 +99,24 @@ static int64_t chunks_of(lpgemm_handle_t handle, const lpg_rows_args *args) {
   return args->column_order && tiles >= handle->device.sms ? INT32_MAX : args->chunks;
 }
 
-/* The kernel, and what it needs: one of its own packs words in an order, where all columns of 16 rows fit into shared
+/* The kernel, and what it needs. Words in an order have one of its own, where all columns of 16 rows fit into shared
  * memory. */
 static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args, const void **kernel) {
   constexpr int64_t others = 1024;
   const int bits = args->at.bits;
   const int64_t columns = lpg_round_up(args->at.k, LPG_STEP_K);
   *kernel = kernel_of(&args->at);
+  if (lpg_are_nibbles(args)) {
+    *kernel = lpgemm_i_kernel_of_nibbles(args->at.arrangement);
+    args->chunks = LPG_NIBBLES_CHUNKS;
+    args->row_tiles = lpg_nibbles_tiles(args->at.arrangement);
+    return LPGEMM_SUCCESS;
+  }
+  if (lpg_are_whole_iq2(args)) {
+    *kernel = lpgemm_i_kernel_of_iq2(args->at.arrangement);
+    args->chunks = LPG_IQ2_CHUNKS;
+    return LPGEMM_SUCCESS;
+  }
   if (!args->column_order || args->at.arrangement != LPG_AT_GPTQ) return LPGEMM_SUCCESS;
   if (columns * (lpg_ordered_column(bits) + 1) + others > handle->device.shared_memory) return LPGEMM_SUCCESS;
   *kernel = lpgemm_i_kernel_of_ordered(bits);

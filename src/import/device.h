@@ -27,6 +27,12 @@ const void *lpgemm_i_kernel_of_gguf(int arrangement, int bits);
 const void *lpgemm_i_kernel_of_k(int arrangement, int bits);
 const void *lpgemm_i_kernel_of_iq(int arrangement, int bits);
 
+/* Of nibbles.cuh, for GPTQ and AWQ of 4 bits. */
+const void *lpgemm_i_kernel_of_nibbles(int arrangement);
+
+/* Of iq2.cuh, for IQ2_XXS and IQ2_XS. */
+const void *lpgemm_i_kernel_of_iq2(int arrangement);
+
 /* Of ordered.cuh, for GPTQ's widths. */
 const void *lpgemm_i_kernel_of_ordered(int bits);
 

@@ -13,7 +13,7 @@ namespace { /* nothing here is a symbol of the library */
     static constexpr bool copies = LPG_AT_##NAME == LPG_AT_BYTES, has_numbers = true;                  \
     static constexpr bool rows_first = LPG_AT_##NAME == LPG_AT_GPTQ || LPG_AT_##NAME == LPG_AT_AWQ;    \
     static constexpr bool has_wide = LPG_AT_##NAME == LPG_AT_STREAM;                                   \
-    static constexpr bool has_supers = false, has_stage = false;                                       \
+    static constexpr bool has_supers = false;                                                          \
     static constexpr int grid_entries = 0;                                                             \
     template <int Bits>                                                                                \
     static __device__ bool is_wide(const lpg_at &at) {                                                 \
@@ -36,7 +36,7 @@ LPG_ARRANGEMENTS(LPG_FILE_CODES)
 
 template <int Type>
 struct block_codes {
-  static constexpr bool copies = false, has_numbers = true, has_supers = true, rows_first = false, has_stage = false;
+  static constexpr bool copies = false, has_numbers = true, has_supers = true, rows_first = false;
   static constexpr bool has_wide = lpg_ggml_bytes(Type) % 16 == 0;
   static constexpr int grid_entries = lpg_grid_entries(Type);
   template <int Bits>

@@ -7,6 +7,7 @@
 
 #include "../pack/pack_rows.cuh"
 #include "at.h"
+#include "nibbles.cuh"
 #include "ordered.h"
 
 namespace lpg {
@@ -20,6 +21,30 @@ __device__ inline void load_rows(const uint8_t *line, int row, int rows, uint32_
   } else {
 #pragma unroll
     for (int i = 0; i < 4; i++) word[i] = lpg_load32(line + min(row + i, rows - 1) * 4);
+  }
+}
+
+/* The same of words of eight nibbles: a thread takes one of four rows and of those 8 further. */
+template <bool IsWide>
+__device__ inline void stage_nibbles(const lpg_rows_args &a, int64_t row0, uint8_t *columns) {
+  const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row0), lines = (int)lpg_ceil_div(a.at.k, 8);
+  const uint8_t *const from = a.at.codes + (a.first_source_row + row0) * 4;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < 2 * lines; i += LPG_ORDERED_THREADS) {
+    const int first = i % 2 * 4, line = i / 2;
+    uint32_t word[2][4], even[4], odd[4];
+    load_rows<IsWide>(from + line * a.at.line * 4, first, rows, word[0]);
+    load_rows<IsWide>(from + line * a.at.line * 4, first + 8, rows, word[1]);
+#pragma unroll
+    for (int r = 0; r < 4; r++) part_nibbles(word[0][r], word[1][r], &even[r], &odd[r]);
+    transpose(even);
+    transpose(odd);
+    uint8_t *const to = columns + lpg_ordered_place(4, (uint32_t)line * 8) + first;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      *(uint32_t *)(to + 2 * j * lpg_ordered_column(4)) = even[j];
+      *(uint32_t *)(to + (2 * j + 1) * lpg_ordered_column(4)) = odd[j];
+    }
   }
 }
 
@@ -133,6 +158,85 @@ __device__ inline void gather_tile(const int32_t *order, int left, uint32_t none
   }
 }
 
+/* ---- nibbles: a thread takes the columns of a lane's t, of all rows, and has what eight lanes have of a tile ---- */
+
+/* The columns of one step that begins at `order`, by rows: byte c of word g has the codes that column c of the lane has
+ * in rows g and g + 8. */
+template <bool IsWhole>
+__device__ inline void gather_columns(const int32_t *order, int left, uint32_t none, const uint8_t *columns,
+                                      uint32_t (&by_rows)[8]) {
+  uint32_t first[4], second[4];
+  int32_t column[4];
+  if constexpr (IsWhole) {
+    const int2 a = __ldg((const int2 *)order), b = __ldg((const int2 *)(order + 8));
+    column[0] = a.x, column[1] = b.x, column[2] = a.y, column[3] = b.y;
+  }
+#pragma unroll
+  for (int c = 0; c < 4; c++) {
+    const int at = c / 2 + c % 2 * 8;
+    const bool is_column = IsWhole || at < left;
+    if constexpr (!IsWhole) column[c] = is_column ? order[at] : 0;
+    const uint2 both = *(const uint2 *)(columns + lpg_ordered_place(4, (uint32_t)column[c]));
+    first[c] = is_column ? both.x : none;
+    second[c] = is_column ? both.y : none;
+  }
+  transpose(first);
+  transpose(second);
+#pragma unroll
+  for (int g = 0; g < 4; g++) by_rows[g] = first[g], by_rows[4 + g] = second[g];
+}
+
+template <bool IsWhole>
+__device__ inline unsigned long long store_tile(const int32_t *order, int left, uint32_t flips, int rows,
+                                                const uint8_t *columns, uint8_t *to, uint64_t key) {
+  lane_words<8> words;
+#pragma unroll
+  for (int unit = 0; unit < 2; unit++) {
+    uint32_t step[2][8];
+#pragma unroll
+    for (int s = 0; s < 2; s++) {
+      const int skipped = (2 * unit + s) * LPG_STEP_K;
+      gather_columns<IsWhole>(order + skipped, left - skipped, flips, columns, step[s]);
+    }
+#pragma unroll
+    for (int g = 0; g < 8; g++) {
+      uint32_t *w = words.word[g] + 2 * unit;
+      part_nibbles(step[0][g], step[1][g], &w[0], &w[1]);
+      if (rows < LPG_TILE_ROWS) { /* rows of padding are 0, as they are stored */
+        if (g >= rows) w[0] = flips;
+        if (g + 8 >= rows) w[1] = flips;
+      }
+    }
+  }
+  return store_lanes<4>(words, flips, to, key);
+}
+
+__device__ inline unsigned long long store_nibbles(const lpg_rows_args &a, const uint8_t *columns, int64_t row_tile) {
+  constexpr int bits = 4, tile_k = lpg_tile_k(bits), tiles = LPG_ORDERED_THREADS / 4; /* at a time */
+  const int t = (int)threadIdx.x % 4, first = (int)threadIdx.x / 4;
+  const int64_t at = lpg_tile_offset(bits, a.k_tiles, row_tile, first) + t * 16;
+  const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row_tile * LPG_TILE_ROWS);
+  const uint32_t flips = a.flip * 0x11111111u;
+  const int32_t *order = a.column_order + first * tile_k + 2 * t;
+  uint8_t *to = a.codes + at;
+  uint64_t key = lpg_hash_key((uint64_t)(a.first_byte + at) / 8);
+  unsigned long long hash = 0;
+#pragma unroll 1
+  for (int tile = first; tile < (int)a.k_tiles; tile += tiles) {
+    if ((tile + 1) * tile_k <= (int)a.k) {
+      hash += store_tile<true>(order, tile_k, flips, rows, columns, to, key);
+    } else {
+      hash += store_tile<false>(order, (int)a.k - tile * tile_k - 2 * t, flips, rows, columns, to, key);
+    }
+    order += tiles * tile_k;
+    to += next_tile<bits, tiles>::bytes;
+    key += next_tile<bits, tiles>::key;
+  }
+  return hash;
+}
+
+/* ---- other widths ---- */
+
 template <int Bits>
 __device__ inline unsigned long long store_ordered(const lpg_rows_args &a, const uint8_t *columns, int64_t row_tile) {
   constexpr int tile_k = lpg_tile_k(Bits), warps = LPG_ORDERED_THREADS / 32;
@@ -167,20 +271,25 @@ __device__ inline unsigned long long store_ordered(const lpg_rows_args &a, const
 }
 
 /* A block takes 16 rows whole. */
-template <class Reader, int Bits>
+template <int Bits>
 __global__ void __launch_bounds__(LPG_ORDERED_THREADS, 2) pack_ordered_kernel(const __grid_constant__ lpg_rows_args a) {
   extern __shared__ uint4 memory[];
   uint8_t *const columns = (uint8_t *)memory;
   const int64_t row_tile = blockIdx.y, row0 = row_tile * LPG_TILE_ROWS;
-  if (row0 + LPG_TILE_ROWS <= a.rows && a.first_source_row % 4 == 0 && a.at.line % 4 == 0 &&
-      (uintptr_t)a.at.codes % 16 == 0) {
-    stage_columns<Bits, true>(a, row0, columns);
+  const bool is_wide = row0 + LPG_TILE_ROWS <= a.rows && a.first_source_row % 4 == 0 && a.at.line % 4 == 0 &&
+                       (uintptr_t)a.at.codes % 16 == 0;
+  unsigned long long hash;
+  if constexpr (Bits == 4) {
+    is_wide ? stage_nibbles<true>(a, row0, columns) : stage_nibbles<false>(a, row0, columns);
+    __syncthreads();
+    hash = store_nibbles(a, columns, row_tile);
   } else {
-    stage_columns<Bits, false>(a, row0, columns);
+    is_wide ? stage_columns<Bits, true>(a, row0, columns) : stage_columns<Bits, false>(a, row0, columns);
+    __syncthreads();
+    hash = store_ordered<Bits>(a, columns, row_tile);
   }
-  __syncthreads();
-  const unsigned long long hash = store_ordered<Bits>(a, columns, row_tile);
-  store_numbers<Reader, LPG_ORDERED_THREADS>(a, a.at, row0, 0, (uint32_t)(a.k_tiles * lpg_tile_k(Bits)), true);
+  store_numbers<gptq_numbers<Bits>, LPG_ORDERED_THREADS>(a, a.at, row0, 0, (uint32_t)(a.k_tiles * lpg_tile_k(Bits)),
+                                                         true);
   if (a.found) add_hash(a.found->hash, hash);
 }
 

@@ -10,7 +10,7 @@ namespace { /* nothing here is a symbol of the library */
 /* ---- codes ---- */
 
 struct byte_codes {
-  static constexpr bool copies = true, rows_first = false, has_numbers = false, has_stage = false, has_wide = false;
+  static constexpr bool copies = true, rows_first = false, has_numbers = false, has_wide = false;
   static constexpr int grid_entries = 0;
   template <int Bits>
   static __device__ bool is_wide(const lpg_at &at) {
@@ -27,7 +27,7 @@ struct byte_codes {
 };
 
 struct stream_codes {
-  static constexpr bool copies = false, rows_first = false, has_numbers = false, has_stage = false, has_wide = true;
+  static constexpr bool copies = false, rows_first = false, has_numbers = false, has_wide = true;
   static constexpr int grid_entries = 0;
   template <int Bits>
   static __device__ bool is_wide(const lpg_at &at) {
@@ -318,6 +318,7 @@ void lpgemm_i_cuda_rows_args(const lpg_packed *packed, int64_t first_row, int64_
   args->first_byte = lpg_tile_offset(packed->bits, packed->k_tiles, first_row / LPG_TILE_ROWS, 0);
   args->codes = blob + LPG_HEADER_BYTES + args->first_byte;
   args->chunks = lpg::chunks_a_block;
+  args->row_tiles = 1;
   args->threads = 256;
   args->shares = packed->desc.group_n != 0;
   args->tiles_a_scale = packed->tiles_a_scale;
@@ -352,7 +353,8 @@ lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_arg
     part.first_row = args->first_row + done;
     part.codes = args->codes + done / LPG_TILE_ROWS * tile_row;
     part.first_byte = args->first_byte + done / LPG_TILE_ROWS * tile_row;
-    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)), part.threads,
+    const int64_t tiles = lpg_ceil_div(part.rows, LPG_TILE_ROWS);
+    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(tiles, part.row_tiles)), part.threads,
                         (size_t)part.shared_bytes, stream, part));
   }
   return LPGEMM_SUCCESS;

@@ -39,11 +39,12 @@ typedef struct lpg_rows_args {
   uint8_t *codes;     /* where those of the first row go */
   int64_t first_byte; /* and where that is in the payload */
   int64_t chunks;     /* of columns, that a block takes */
+  int row_tiles;      /* the same */
   int shares;         /* rows share numbers */
   int64_t tiles_a_scale;
   lpg_numbers_to numbers[LPG_SECTIONS];
   lpg_pack_report *found;    /* or NULL: neither hash nor checks are wanted */
-  int threads, shared_bytes; /* of a block: 256 and 0, but for kernels of their own */
+  int threads, shared_bytes; /* of a block: 256 and 0, and one row tile, but for kernels of their own */
 } lpg_rows_args;
 
 LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_start_report(lpg_pack_report *report, cudaStream_t stream);
@@ -52,7 +53,7 @@ LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_start_report(lpg_pack_report *report,
 LPG_EXTERN_C void lpgemm_i_cuda_rows_args(const lpg_packed *packed, int64_t first_row, int64_t rows, uint8_t *blob,
                                           lpg_pack_report *found, lpg_rows_args *args);
 
-/* Launches a kernel of an arrangement on them: blocks of so many chunks by row tiles. */
+/* Launches a kernel of an arrangement on them: blocks of so many chunks by so many row tiles. */
 LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_args *args,
                                                        cudaStream_t stream);
 

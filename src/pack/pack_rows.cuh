@@ -166,13 +166,6 @@ __device__ inline void stage_codes(const lpg_rows_args &a, const lpg_at &at, con
     }
     return;
   }
-  if constexpr (Reader::has_stage) {
-    const int64_t n = a.first_source_row + row0;
-    if (!a.row_order && rows == LPG_TILE_ROWS && columns == chunk_k && Reader::can_stage(n, first_column)) {
-      Reader::stage(at, n, first_column, staged);
-      return;
-    }
-  }
   if constexpr (Reader::copies) {
     copy_sixteens<Reader>(a, row0, first_column, rows, columns, staged);
     return;
@@ -324,16 +317,17 @@ __device__ inline uint32_t groups_before(uint32_t k, uint32_t group_k) {
 }
 
 /* A section's numbers of the groups that begin in columns [k0, end), and, at the end of the rows, those of padding
- * columns. Loads come before stores, as above. */
+ * columns, by so many threads. Loads come before stores, as above. */
 template <class Reader, int Threads, int Id>
 __device__ inline bool store_section(const lpg_rows_args &a, const lpg_at &at, const pair_of_rows &pair, uint32_t k0,
                                      uint32_t end, bool is_last) {
   constexpr int most = 4, groups = Threads / 8; /* a turn */
+  const unsigned thread = threadIdx.x % Threads;
   const lpg_numbers_to &to = a.numbers[Id];
   bool bad = false;
   if (!to.section) return false;
   const uint32_t stop = is_last ? (uint32_t)to.padded : groups_before(end, to.group_k);
-  for (uint32_t group = groups_before(k0, to.group_k) + threadIdx.x / 8; group < stop; group += most * groups) {
+  for (uint32_t group = groups_before(k0, to.group_k) + thread / 8; group < stop; group += most * groups) {
     uint32_t number[most][2];
 #pragma unroll
     for (int i = 0; i < most; i++) {
@@ -348,7 +342,7 @@ __device__ inline bool store_section(const lpg_rows_args &a, const lpg_at &at, c
     const int here = (int)min((stop - group + groups - 1) / groups, (uint32_t)most);
 #pragma unroll
     for (int i = 0; i < most; i++) bad |= max(number[i][0], number[i][1]) > to.largest;
-    put_numbers<most, groups>(to, pair.tile, threadIdx.x % 8, group, here, number);
+    put_numbers<most, groups>(to, pair.tile, thread % 8, group, here, number);
   }
   return bad;
 }

@@ -206,6 +206,13 @@ static void golden_blocks(void) {
 
 /* ---- random ones ---- */
 
+static void *random_bytes(size_t bytes, unsigned mask, unsigned low) {
+  uint8_t *data = malloc(bytes + 1);
+  if (!data) abort();
+  for (size_t i = 0; i < bytes; i++) data[i] = (uint8_t)((test_random() & mask) | low);
+  return data;
+}
+
 static checkpoint_spec larger(const checkpoint_spec *spec, int64_t rows, int64_t columns) {
   checkpoint_spec s = *spec;
   s.n *= rows, s.k *= columns;
@@ -294,6 +301,60 @@ static void random_checkpoints(void) {
   }
 }
 
+/* ---- whole tiles only, which have kernels of their own ---- */
+
+/* Rows and columns of the file from one tile's edge to another's. */
+static void check_tiles(lpgemm_import_t *import, int64_t n, int64_t k, int64_t rows, int64_t columns) {
+  check_import(import, 1, ON_GPU, 0);
+  check_import(import, 1, SHIFTED, 0);
+  for (int round = 0; round < 4; round++) {
+    import->n0 = test_between(0, n / rows - 1) * rows;
+    import->n1 = test_between(import->n0 / rows + 1, n / rows) * rows;
+    import->k0 = round == 0 ? 0 : test_between(0, k / columns - 1) * columns;
+    import->k1 = test_between(import->k0 / columns + 1, k / columns) * columns;
+    check_import(import, 1, ON_GPU, 0);
+  }
+}
+
+static void whole_nibbles(void) {
+  static const checkpoint_spec specs[] = {{"gptq", CHECKPOINT_GPTQ, 208, 2176, 64, 4, 0},
+                                          {"gptq-row", CHECKPOINT_GPTQ, 16, 4160, 0, 4, V2},
+                                          {"gptq-order", CHECKPOINT_GPTQ, 48, 8832, 64, 4, ORDERED},
+                                          {"gptq-order-short", CHECKPOINT_GPTQ, 40, 1056, 32, 4, ORDERED},
+                                          {"awq", CHECKPOINT_AWQ, 272, 2304, 128, 4, 0},
+                                          {"awq-row", CHECKPOINT_AWQ, 32, 4160, 0, 4, 0}};
+  for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+    checkpoint c;
+    if (!test_case("import_device/tiles/%s", specs[i].name)) continue;
+    checkpoint_make(&c, &specs[i]);
+    check_tiles(&c.import, specs[i].n, specs[i].k, 16, specs[i].group ? specs[i].group : specs[i].k);
+    checkpoint_free(&c);
+  }
+}
+
+/* Random bits: scales too, of which some are infinite or NaN. */
+static void whole_blocks(void) {
+  static const struct {
+    const char *name;
+    uint32_t type;
+    int64_t bytes;
+  } types[] = {{"iq2_xxs", 16, 66}, {"iq2_xs", 17, 74}};
+  static const int64_t blocks[] = {1, 16, 19, 40};
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    if (!test_case("import_device/tiles/%s", types[i].name)) continue;
+    for (size_t b = 0; b < sizeof blocks / sizeof blocks[0]; b++) {
+      const int64_t n = 48, k = blocks[b] * 256;
+      lpgemm_tensor_t tensor = {.name = "weight", .type = LPGEMM_GGML(types[i].type), .dims = 2, .shape = {n, k}};
+      tensor.bytes = (size_t)(n * blocks[b] * types[i].bytes);
+      void *data = random_bytes(tensor.bytes, 0xff, 0);
+      tensor.data = data;
+      lpgemm_import_t part = {.size = sizeof part, .format = LPGEMM_FORMAT_GGUF, .tensors = &tensor, .count = 1};
+      check_tiles(&part, n, k, 16, 256);
+      free(data);
+    }
+  }
+}
+
 /* ---- sources of version 2 ---- */
 
 typedef struct arrays {
@@ -301,13 +362,6 @@ typedef struct arrays {
   lpgemm_weight_source_t source; /* on the host */
   int64_t source_rows;
 } arrays;
-
-static void *random_bytes(size_t bytes, unsigned mask, unsigned low) {
-  uint8_t *data = malloc(bytes + 1);
-  if (!data) abort();
-  for (size_t i = 0; i < bytes; i++) data[i] = (uint8_t)((test_random() & mask) | low);
-  return data;
-}
 
 /* Numbers of a type, none of them NaN or infinite: the top byte of a float is 0x20 to 0x3f. */
 static void *random_numbers(lpgemm_dtype_t type, int64_t count, size_t *bytes) {
@@ -542,6 +596,8 @@ void suite_import_device(void) {
   golden_vectors();
   golden_blocks();
   random_checkpoints();
+  whole_nibbles();
+  whole_blocks();
   sources();
   large_source();
   refused_codes();

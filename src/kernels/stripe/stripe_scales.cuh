@@ -1,0 +1,109 @@
+/* stripe: scales and zeros of a warp's rows, from a stage of the ring to registers. */
+#pragma once
+
+#include "stripe_work.cuh"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* Starts to copy a warp's packed scales and zeros of a unit. Row tiles beyond the matrix repeat the last one; values
+ * beyond its K become zero. */
+template <class T>
+__device__ inline void copy_stripe_scales(const stripe_args &a, uint32_t to, int row_tile, int unit, int lane) {
+#pragma unroll 1
+  for (int i = 0; i < a.scale_data.sections; i++) {
+    const scale_section &s = a.scale_data.section[i];
+    const stripe_section &own = a.section[i];
+    const int size = s.slot_bytes < 16 ? 8 : 16, each = (unsigned)own.bytes / (unsigned)size;
+    const int group = own.units_each == 1 ? unit * own.groups
+                      : own.units_each    ? (int)((unsigned)unit / (unsigned)own.units_each)
+                                          : 0;
+#pragma unroll 1
+    for (int piece = lane; piece < T::row_tiles * each; piece += 32) {
+      const int r = piece >= each, at = (piece - r * each) * size, first = group * s.slot_bytes + at;
+      const uint8_t *from = s.values + (int64_t)(min(row_tile + r, a.row_tiles - 1) >> s.row_shift) * s.row_bytes;
+      const uint32_t place = to + own.offset + r * own.pitch + at;
+      if (size == 16) {
+        copy16_async(place, from + first, first < s.row_bytes);
+      } else {
+        copy8_async(place, from + first, first < s.row_bytes);
+      }
+    }
+  }
+}
+
+/* Of a row tile and scale group, for rows g and g + 8: weight = scale * (code - center) + shift. */
+struct stripe_group {
+  float2 scale, shift, center;
+};
+
+template <class T>
+struct stripe_reader {
+  const stripe_args &a;
+  const uint8_t *raw; /* the warp's scales of the stage */
+  int g;
+
+  template <bool Upper>
+  __device__ float2 read(scale_role role, int r, int group) const {
+    const int which = a.scale_data.which[role];
+    if (which < 0) return make_float2(1.0f, 1.0f);
+    const scale_section &s = a.scale_data.section[which];
+    const stripe_section &own = a.section[which];
+    const uint8_t *slot = raw + own.offset + r * own.pitch + group * own.groups / T::ScaleGroups * s.slot_bytes;
+    float2 value;
+    const auto one = [&](auto reader) { value = reader(slot, g); };
+    if (Upper) {
+      with_upper_reader(s.type, one);
+    } else {
+      with_reader(s.type, one);
+    }
+    return value;
+  }
+
+  /* The product of both levels, and what rounding it has lost, which counts where it cancels. */
+  __device__ void both_levels(scale_role role, scale_role super, int r, int group, float2 &value, float2 &lost) const {
+    const float2 low = read<false>(role, r, group), up = read<true>(super, r, group);
+    value = make_float2(low.x * up.x, low.y * up.y);
+    lost = make_float2(fmaf(low.x, up.x, -value.x), fmaf(low.y, up.y, -value.y));
+  }
+
+  /* The center next to the zero of a row, and what is left: with scale and zero (or minimum) and what they lost. */
+  __device__ void center_row(float scale, float scale_lost, float zero, float zero_lost, float &center,
+                             float &shift) const {
+    const scales_args &s = a.scale_data;
+    const bool minimum = s.mode == zero_minimum;
+    const float level = minimum ? __fdividef(-zero, scale) : zero;
+    center = fminf(fmaxf(rintf((level - s.offset) * s.inverse_step), 0.0f), s.most);
+    const float value = fmaf(center, s.step, s.offset);
+    shift = minimum ? fmaf(value, scale, zero) + fmaf(value, scale_lost, zero_lost) : scale * (value - zero);
+  }
+
+  __device__ stripe_group load(int r, int group) const {
+    const scales_args &s = a.scale_data;
+    stripe_group to = {};
+    if (!T::Zeros && s.only_f16_scales) {
+      const uint8_t *slot = raw + r * a.section[0].pitch + group * a.section[0].groups / T::ScaleGroups * 32;
+      to.scale = __half22float2(((const __half2 *)slot)[g]);
+      return to;
+    }
+    float2 scale, scale_lost;
+    both_levels(role_scale, role_super_scale, r, group, scale, scale_lost);
+    to.scale = scale;
+    if constexpr (T::Zeros) {
+      if (s.mode == zero_fixed) {
+        to.shift = make_float2(scale.x * s.fixed_shift, scale.y * s.fixed_shift);
+        to.center = make_float2(a.dequantiser.center, a.dequantiser.center);
+      } else {
+        float2 zero, zero_lost;
+        both_levels(role_zero, role_super_zero, r, group, zero, zero_lost);
+        center_row(scale.x, scale_lost.x, zero.x, zero_lost.x, to.center.x, to.shift.x);
+        center_row(scale.y, scale_lost.y, zero.y, zero_lost.y, to.center.y, to.shift.y);
+      }
+      to.scale = make_float2(scale.x * s.factor, scale.y * s.factor);
+    }
+    return to;
+  }
+};
+
+}  // namespace
+}  // namespace lpg

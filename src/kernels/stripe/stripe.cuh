@@ -18,35 +18,89 @@ namespace { /* nothing here is a symbol of the library */
 
 /* ---- to shared memory ---- */
 
-/* Starts all copies of a unit that this warp does. */
+/* A warp's copies: each a part of X, and the codes, scales and zeros of its own rows of W. What they need to know is
+ * found once a work tile, since all warps wait meanwhile. */
 template <class T>
-__device__ inline void load_unit(const stripe_args &a, const x_matrix<2> &x, bool aligned, const stripe_cursor &at,
-                                 uint32_t stage, int warp, int lane) {
-  constexpr int x_rows = 2 * T::TileM / T::Warps, panel_warps = T::Warps / 2;
-  const lpg_stripe_plan &p = a.plan;
-  const int n_tile = stripe_n_tile(p, at.tile), m = (at.tile - n_tile * p.m_tiles) * T::TileM;
-  const int row_tile = (n_tile * T::Warps + warp) * T::row_tiles;
-  const int first = (at.unit * T::Bits) >> 1;
-#pragma unroll
-  for (int r = 0; r < T::row_tiles; r++) {
-    const uint8_t *from =
-        a.codes + min(row_tile + r, a.row_tiles - 1) * a.row_bytes + (int64_t)first * 512 + lane * 16;
-    const uint32_t to = stage + p.codes + ((warp * T::row_tiles + r) * T::vectors * 32 + lane) * 16;
-#pragma unroll
-    for (int v = 0; v < T::vectors; v++) copy16_async(to + v * 512, from + v * 512, first + v < a.row_vectors);
+struct unit_loader {
+  static constexpr int x_rows = 2 * T::TileM / T::Warps, panel_warps = T::Warps / 2;
+  const stripe_args &a;
+  const x_matrix<2> x;
+  const bool aligned;
+  const int warp, lane;
+  stripe_cursor at;
+  const uint8_t *codes, *own_x; /* the lane's first piece of unit 0 */
+  int64_t row_tile_bytes;       /* to the second row tile; 0 if it is beyond the matrix */
+  int rows_of_x;                /* from the lane's first one on */
+  stripe_piece piece[2];        /* of scales and zeros */
+
+  __device__ unit_loader(const stripe_args &a, int first, int warp, int lane)
+      : a(a), x(a.x, a.ldx, a.m, a.k), aligned(x.aligned()), warp(warp), lane(lane), at(first, a.plan.units) {
+    set_tile();
   }
-  const int panel = warp / panel_warps, x_row = warp % panel_warps * x_rows;
-  x.template load<x_rows>(stage + panel * T::panel_bytes + x_row * 128, m + x_row, at.unit * LPG_STRIPE_K + panel * 64,
-                          lane, aligned);
-  copy_stripe_scales<T>(a, stage + p.scales + warp * p.warp_scales, row_tile, at.unit, lane);
-  if (T::Zeros && p.shift) {
-    const float *from = a.sums_of_x + (int64_t)at.unit * T::ScaleGroups * lpg_stripe_x_rows(&p) + m;
-    for (int i = threadIdx.x; i < T::ScaleGroups * T::TileM / 4; i += T::threads) {
-      const int group = i / (T::TileM / 4), four = i % (T::TileM / 4);
-      copy16_async(stage + p.sums_of_x + i * 16, from + group * lpg_stripe_x_rows(&p) + four * 4);
+
+  __device__ int panel() const { return warp / panel_warps; }
+  __device__ int x_row() const { return warp % panel_warps * x_rows; }
+  __device__ int first_m(int n_tile) const { return (at.tile - n_tile * a.plan.m_tiles) * T::TileM; }
+
+  __device__ void set_tile() {
+    const int n_tile = stripe_n_tile(a.plan, at.tile), m = first_m(n_tile) + x_row() + lane / 8;
+    const int row_tile = min((n_tile * T::Warps + warp) * T::row_tiles, a.row_tiles - 1);
+    codes = a.codes + row_tile * a.row_bytes + lane * 16;
+    row_tile_bytes = row_tile + 1 < a.row_tiles ? a.row_bytes : 0;
+    own_x = (const uint8_t *)a.x + (m * a.ldx + panel() * 64 + lane % 8 * 8) * 2;
+    rows_of_x = a.m - m;
+    piece[0].set_rows(a, row_tile, lane);
+    if (a.scale_pieces > 32) piece[1].set_rows(a, row_tile, lane + 32);
+  }
+
+  __device__ void load_x(uint32_t to) const {
+    const int k = at.unit * LPG_STRIPE_K + panel() * 64 + lane % 8 * 8, row = lane / 8;
+    const int bytes = min(max(a.k - k, 0), 8) * 2;
+    const uint8_t *from = own_x + (bytes > 0 ? (int64_t)at.unit * (LPG_STRIPE_K * 2) : -(int64_t)(panel() * 128 + lane % 8 * 16));
+    const int64_t step = a.ldx * 8;
+    const uint32_t even = to + row * 128 + ((lane % 8 ^ row) << 4), odd = even ^ 64; /* rows 8 i; 8 i + 4 */
+#pragma unroll
+    for (int i = 0; i < x_rows; i += 4, from += step) {
+      if (i < rows_of_x) copy_some_async((i % 8 ? odd : even) + i * 128, from, bytes);
     }
   }
-}
+
+  /* Starts the copies of a unit and moves on to the next one. */
+  __device__ void load(uint32_t stage) {
+    const lpg_stripe_plan &p = a.plan;
+    const int first = (at.unit * T::Bits) >> 1;
+    const uint8_t *from = codes + (int64_t)first * 512;
+    uint32_t to = stage + p.codes + (warp * T::row_tiles * T::vectors * 32 + lane) * 16;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++, from += row_tile_bytes, to += T::vectors * 512) {
+#pragma unroll
+      for (int v = 0; v < T::vectors; v++) copy16_async(to + v * 512, from + v * 512, first + v < a.row_vectors);
+    }
+    const uint32_t x_to = stage + panel() * T::panel_bytes + x_row() * 128;
+    if (aligned) {
+      load_x(x_to);
+    } else {
+      const int m = first_m(stripe_n_tile(p, at.tile)) + x_row();
+      x.template load<x_rows>(x_to, m, at.unit * LPG_STRIPE_K + panel() * 64, lane, false);
+    }
+    const uint32_t scales = stage + p.scales + warp * p.warp_scales;
+    piece[0].copy(at.unit, scales);
+    if (a.scale_pieces > 32) piece[1].copy(at.unit, scales);
+    if (T::Zeros && p.shift) load_sums(stage + p.sums_of_x);
+    at.next(p.units);
+    if (at.unit == 0) set_tile();
+  }
+
+  __device__ void load_sums(uint32_t to) const {
+    const int64_t x_rows_all = lpg_stripe_x_rows(&a.plan);
+    const float *from =
+        a.sums_of_x + (int64_t)at.unit * T::ScaleGroups * x_rows_all + first_m(stripe_n_tile(a.plan, at.tile));
+    for (int i = threadIdx.x; i < T::ScaleGroups * T::TileM / 4; i += T::threads) {
+      const int group = i / (T::TileM / 4), four = i % (T::TileM / 4);
+      copy16_async(to + i * 16, from + group * x_rows_all + four * 4);
+    }
+  }
+};
 
 /* ---- one unit ---- */
 
@@ -124,11 +178,11 @@ __device__ inline void load_x(uint32_t x, int step, uint32_t (&b)[T::x_tiles / 2
   for (int i = 0; i < T::x_tiles / 2; i++) load_matrices(from + i * 2048, b[i]);
 }
 
-/* x: address of the lane's row of X for step 0; codes: of the lane's words. */
-template <class T>
+/* x: address of the lane's row of X for step 0; codes: of the lane's words. ahead: starts copies of a later unit. */
+template <class T, class Ahead>
 __device__ inline void multiply_unit(const stripe_args &a, const typename T::Dequantiser &dequantiser, uint32_t x,
                                      uint32_t codes, int odd, const stripe_reader<T> &scales, const float *sums_of_x,
-                                     stripe_centers<T> &centers, stripe_sums<T> &totals) {
+                                     stripe_centers<T> &centers, stripe_sums<T> &totals, Ahead ahead) {
   constexpr bool by_vector = T::Bits % 2 == 0 && lpg_is_pow2_width(T::Bits);
   unit_words<T> words;
   stripe_sums<T> products;
@@ -172,6 +226,7 @@ __device__ inline void multiply_unit(const stripe_args &a, const typename T::Deq
         T::X::mma::multiply(d, w, b[step % 2][j / 2][j % 2 * 2], b[step % 2][j / 2][j % 2 * 2 + 1]);
       }
     }
+    if (step == 0) ahead();
     if (step % T::group_steps == T::group_steps - 1) {
       scale_group<T>(a, of, sums_of_x + step / T::group_steps * T::TileM, products, totals);
     }
@@ -235,15 +290,11 @@ __global__ void __launch_bounds__(T::threads, T::Warps == 8 ? 1 : 2)
     }
     return;
   }
-  const x_matrix<2> x(a.x, a.ldx, a.m, a.k);
-  const bool aligned = x.aligned();
   const uint32_t ring = shared_address(memory + p.ring);
-  stripe_cursor load(first, p.units), at = load;
+  stripe_cursor at(first, p.units);
+  unit_loader<T> loader(a, first, warp, lane);
   for (int s = 0; s < p.stages - 1; s++) {
-    if (s < count) {
-      load_unit<T>(a, x, aligned, load, ring + s * p.stage_bytes, warp, lane);
-      load.next(p.units);
-    }
+    if (s < count) loader.load(ring + s * p.stage_bytes);
     commit_copies();
   }
   T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
@@ -269,16 +320,14 @@ __global__ void __launch_bounds__(T::threads, T::Warps == 8 ? 1 : 2)
       wait_copies<2>();
     }
     __syncthreads(); /* the stage is complete, and all warps have read the one that is filled next */
-    if (i + p.stages - 1 < count) {
-      load_unit<T>(a, x, aligned, load, ring + next * p.stage_bytes, warp, lane);
-      load.next(p.units);
-    }
-    commit_copies();
     const uint32_t from = keep(ring + stage * p.stage_bytes);
     uint8_t *const own = memory + p.ring + stage * p.stage_bytes;
     const stripe_reader<T> scales = {a, own + p.scales + warp * p.warp_scales, g};
     multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, at.unit % 2, scales,
-                     (const float *)(own + p.sums_of_x) + 2 * t, centers, totals);
+                     (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, [&] {
+                       if (i + p.stages - 1 < count) loader.load(ring + next * p.stage_bytes);
+                       commit_copies();
+                     });
     if (at.unit == p.units - 1 || i == count - 1) {
       if (whole && at.unit == p.units - 1) {
         __syncthreads(); /* all warps have read the stage */

@@ -25,7 +25,14 @@ static void place_sections(const lpg_packed &weights, stripe_args &a) {
     s.pitch = lpg_stripe_section_bytes(&weights, id);
     s.offset = offset;
     offset += LPG_STRIPE_ROW_TILES * s.pitch;
+    const int slot = lpg_slot_bytes(lpg_section_type(&weights.desc, id));
+    a.scale_pieces += LPG_STRIPE_ROW_TILES * s.bytes / (slot < 16 ? 8 : 16);
   }
+  const lpgemm_weight_desc_t &d = weights.desc;
+  const bool zeros = a.plan.zeros && d.zero == LPGEMM_ZERO_PER_GROUP && d.zero_type == LPGEMM_U8;
+  a.quick_bf16 = d.scale_type == LPGEMM_BF16;
+  a.quick = (d.scale_type == LPGEMM_F16 || d.scale_type == LPGEMM_BF16) && !d.super_scale_type && !a.plan.shift &&
+            (zeros || !a.plan.zeros);
 }
 
 template <class T>
@@ -56,7 +63,8 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
   return lpgemm_i_cuda_stripe_add(&call, &p, T::Zeros ? 1.0f : a.scale_data.factor, a.partials);
 }
 
-/* The instance that the plan asks for. */
+/* The work tiles and kinds of groups and zeros that there are;
+ * `use` gets the one that the plan asks for. */
 template <class X, template <class, int> class Dequantiser, int Bits, int Warps, int TileM, class Use>
 static lpgemm_status_t with_groups(const lpg_stripe_plan &p, Use use) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
@@ -79,12 +87,54 @@ static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t run_stripe_any(const lpg_call &call) {
+static lpgemm_status_t run_stripe_of(const lpg_call &call) {
   stripe_args a = {};
   a.plan = plan_of<lpg_stripe_plan>(call);
   set_dequantiser(call, true, a.dequantiser, a.scale_data);
-  return with_instance<X, Dequantiser, Bits>(a.plan, [&](auto traits) { return run_stripe<decltype(traits)>(call, a); });
+  return with_instance<X, Dequantiser, Bits>(a.plan,
+                                             [&](auto traits) { return run_stripe<decltype(traits)>(call, a); });
+}
+
+/* Loads every instance: by all plans that ask for one. */
+template <class X, template <class, int> class Dequantiser, int Bits>
+static lpgemm_status_t load_stripe_of(const lpg_device *device) {
+  for (int i = 0; i < 16; i++) {
+    lpg_stripe_plan p = {};
+    p.warps = i & 1 ? 8 : 4;
+    p.tile_m = i & 2 ? 64 : 32;
+    p.scale_groups = i & 4 ? LPG_STRIPE_MOST_GROUPS : 1;
+    p.zeros = i >> 3;
+    LPG_TRY((with_instance<X, Dequantiser, Bits>(
+        p, [&](auto traits) { return load_kernels(device, stripe_kernel<decltype(traits)>); })));
+  }
+  return LPGEMM_SUCCESS;
+}
+
+template <class X, template <class, int> class Dequantiser, int Bits>
+static lpgemm_status_t run_stripe_any(const lpg_call &call) {
+  if constexpr (has_halved<Dequantiser<X, Bits>>) {
+    if (lpg_is_halved(call.problem.weights->desc.type, call.problem.x_type))
+      return run_stripe_of<X, halved_dequantiser, Bits>(call);
+  }
+  return run_stripe_of<X, Dequantiser, Bits>(call);
+}
+
+template <class X, template <class, int> class Dequantiser, int Bits>
+static lpgemm_status_t load_stripe_any(const lpg_device *device) {
+  if constexpr (has_halved<Dequantiser<X, Bits>>) LPG_TRY((load_stripe_of<X, halved_dequantiser, Bits>(device)));
+  LPG_TRY((load_stripe_of<X, Dequantiser, Bits>(device)));
+  LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
+  return lpgemm_i_cuda_prepare_stripe();
 }
 
 }  // namespace
 }  // namespace lpg
+
+/* A line of a generated file. */
+#define LPG_STRIPE(symbol, x, dequantiser, bits)                                             \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                  \
+    return lpg::run_stripe_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(*call);     \
+  }                                                                                          \
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                       \
+    return lpg::load_stripe_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(device);   \
+  }

@@ -12,7 +12,8 @@
 enum {
   LPG_STRIPE_K = 128,        /* k's of a unit, and of a stage of the ring */
   LPG_STRIPE_ROW_TILES = 2,  /* of a warp */
-  LPG_STRIPE_MOST_STAGES = 4 /* of the ring */
+  LPG_STRIPE_MOST_GROUPS = 4, /* scale groups of a unit: those of groups of 32 */
+  LPG_STRIPE_MOST_STAGES = 4  /* of the ring */
 };
 
 /* Vectors of 512 bytes of a row tile's codes that hold the codes of a unit; of odd widths it shares one with the unit

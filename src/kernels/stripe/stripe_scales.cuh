@@ -6,31 +6,44 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Starts to copy a warp's packed scales and zeros of a unit. Row tiles beyond the matrix repeat the last one; values
- * beyond its K become zero. */
-template <class T>
-__device__ inline void copy_stripe_scales(const stripe_args &a, uint32_t to, int row_tile, int unit, int lane) {
+/* One piece of 16 or 8 bytes of a warp's packed scales and zeros of a unit: a lane's part of the copies. The pieces of
+ * all sections are counted through. Row tiles beyond the matrix repeat the last one; values beyond its K become zero. */
+struct stripe_piece {
+  const uint8_t *from; /* of unit 0 */
+  int bytes, left;     /* from unit to unit; from there to the end of the row tile's values. bytes < 0: no piece */
+  int units_each;
+  int to, size;
+
+  __device__ void set_rows(const stripe_args &a, int row_tile, int index) {
+    bytes = -1;
 #pragma unroll 1
-  for (int i = 0; i < a.scale_data.sections; i++) {
-    const scale_section &s = a.scale_data.section[i];
-    const stripe_section &own = a.section[i];
-    const int size = s.slot_bytes < 16 ? 8 : 16, each = (unsigned)own.bytes / (unsigned)size;
-    const int group = own.units_each == 1 ? unit * own.groups
-                      : own.units_each    ? (int)((unsigned)unit / (unsigned)own.units_each)
-                                          : 0;
-#pragma unroll 1
-    for (int piece = lane; piece < T::row_tiles * each; piece += 32) {
-      const int r = piece >= each, at = (piece - r * each) * size, first = group * s.slot_bytes + at;
-      const uint8_t *from = s.values + (int64_t)(min(row_tile + r, a.row_tiles - 1) >> s.row_shift) * s.row_bytes;
-      const uint32_t place = to + own.offset + r * own.pitch + at;
-      if (size == 16) {
-        copy16_async(place, from + first, first < s.row_bytes);
-      } else {
-        copy8_async(place, from + first, first < s.row_bytes);
+    for (int i = 0; i < a.scale_data.sections; i++) {
+      const scale_section &s = a.scale_data.section[i];
+      const stripe_section &own = a.section[i];
+      const int shift = s.slot_bytes < 16 ? 3 : 4, each = own.bytes >> shift;
+      if (index >= 0 && index < LPG_STRIPE_ROW_TILES * each) {
+        const int r = index >= each, in_row = (index - r * each) << shift;
+        from = s.values + (int64_t)(min(row_tile + r, a.row_tiles - 1) >> s.row_shift) * s.row_bytes + in_row;
+        bytes = own.units_each ? own.bytes : 0;
+        units_each = own.units_each;
+        left = s.row_bytes - in_row;
+        to = own.offset + r * own.pitch + in_row;
+        size = 1 << shift;
       }
+      index -= LPG_STRIPE_ROW_TILES * each;
     }
   }
-}
+
+  __device__ void copy(int unit, uint32_t scales) const {
+    if (bytes < 0) return;
+    const int first = (units_each > 1 ? (int)((unsigned)unit / (unsigned)units_each) : unit) * bytes;
+    if (size == 16) {
+      copy16_async(scales + to, from + first, first < left);
+    } else {
+      copy8_async(scales + to, from + first, first < left);
+    }
+  }
+};
 
 /* Of a row tile and scale group, for rows g and g + 8: weight = scale * (code - center) + shift. */
 struct stripe_group {
@@ -60,6 +73,11 @@ struct stripe_reader {
     return value;
   }
 
+  __device__ int quick_place(int section, int r, int group, int slot_bytes) const {
+    const stripe_section &own = a.section[section];
+    return own.offset + r * own.pitch + group * own.groups / T::ScaleGroups * slot_bytes;
+  }
+
   /* The product of both levels, and what rounding it has lost, which counts where it cancels. */
   __device__ void both_levels(scale_role role, scale_role super, int r, int group, float2 &value, float2 &lost) const {
     const float2 low = read<false>(role, r, group), up = read<true>(super, r, group);
@@ -81,9 +99,14 @@ struct stripe_reader {
   __device__ stripe_group load(int r, int group) const {
     const scales_args &s = a.scale_data;
     stripe_group to = {};
-    if (!T::Zeros && s.only_f16_scales) {
-      const uint8_t *slot = raw + r * a.section[0].pitch + group * a.section[0].groups / T::ScaleGroups * 32;
-      to.scale = __half22float2(((const __half2 *)slot)[g]);
+    if (a.quick) {
+      const uint32_t two = *((const uint32_t *)(raw + quick_place(0, r, group, 32)) + g);
+      to.scale = a.quick_bf16 ? make_float2(lpg_bits_f32(two << 16), lpg_bits_f32(two & 0xffff0000u))
+                              : __half22float2(f16_x::in(two));
+      if constexpr (T::Zeros) {
+        const uint32_t zeros = *((const uint16_t *)(raw + quick_place(1, r, group, 16)) + g);
+        to.center = make_float2((float)(zeros & 0xff), (float)(zeros >> 8));
+      }
       return to;
     }
     float2 scale, scale_lost;

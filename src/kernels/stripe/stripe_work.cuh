@@ -16,7 +16,7 @@ namespace { /* nothing here is a symbol of the library */
 struct stripe_section {
   int groups;     /* scale groups of a unit, at least one */
   int units_each; /* units that share a group; 0: all of them */
-  int bytes;      /* of these groups of one row tile, as packed */
+  int bytes;      /* of these groups of one row tile, as packed: from unit to unit, too */
   int pitch;      /* from row tile to row tile in shared memory */
   int offset;     /* in the warp's scales */
 };
@@ -26,6 +26,8 @@ struct stripe_args {
   dequantiser_args dequantiser;
   scales_args scale_data;
   stripe_section section[scale_roles];
+  int32_t scale_pieces;     /* 16 or 8 bytes each, of a warp and unit, all sections */
+  int32_t quick, quick_bf16; /* scales of 16 bits, and no zeros or integer ones as bytes, which are codes */
   const uint8_t *codes;
   int64_t row_bytes;   /* of a row tile's codes */
   int32_t row_vectors; /* the same in vectors of 512 bytes */

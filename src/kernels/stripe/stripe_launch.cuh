@@ -63,27 +63,17 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
   return lpgemm_i_cuda_stripe_add(&call, &p, T::Zeros ? 1.0f : a.scale_data.factor, a.partials);
 }
 
-/* The work tiles and kinds of groups and zeros that there are;
- * `use` gets the one that the plan asks for. */
-template <class X, template <class, int> class Dequantiser, int Bits, int Warps, int TileM, class Use>
-static lpgemm_status_t with_groups(const lpg_stripe_plan &p, Use use) {
-  constexpr bool may_shift = Dequantiser<X, Bits>::centered;
-  if (p.zeros) {
-    return p.scale_groups > 1 ? use(stripe_traits<X, Dequantiser, Bits, Warps, TileM, 4, may_shift>())
-                              : use(stripe_traits<X, Dequantiser, Bits, Warps, TileM, 1, may_shift>());
-  }
-  return p.scale_groups > 1 ? use(stripe_traits<X, Dequantiser, Bits, Warps, TileM, 4, false>())
-                            : use(stripe_traits<X, Dequantiser, Bits, Warps, TileM, 1, false>());
-}
-
+/* The instances: `use` gets the one that the plan asks for. Zeros and small groups have one work tile, and scales of
+ * small groups come the way that zeros do: every instance takes a second or two of compiling. */
 template <class X, template <class, int> class Dequantiser, int Bits, class Use>
 static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
-  if (p.warps == 8) {
-    return p.tile_m == 64 ? with_groups<X, Dequantiser, Bits, 8, 64>(p, use)
-                          : with_groups<X, Dequantiser, Bits, 8, 32>(p, use);
-  }
-  return p.tile_m == 64 ? with_groups<X, Dequantiser, Bits, 4, 64>(p, use)
-                        : with_groups<X, Dequantiser, Bits, 4, 32>(p, use);
+  constexpr bool may_shift = Dequantiser<X, Bits>::centered;
+  constexpr int warps = LPG_STRIPE_WARPS;
+  if (p.scale_groups > 1)
+    return use(stripe_traits<X, Dequantiser, Bits, warps, 64, LPG_STRIPE_MOST_GROUPS, may_shift>());
+  if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, may_shift>());
+  return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, false>())
+                        : use(stripe_traits<X, Dequantiser, Bits, warps, 32, 1, false>());
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
@@ -98,12 +88,11 @@ static lpgemm_status_t run_stripe_of(const lpg_call &call) {
 /* Loads every instance: by all plans that ask for one. */
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_stripe_of(const lpg_device *device) {
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < 8; i++) {
     lpg_stripe_plan p = {};
-    p.warps = i & 1 ? 8 : 4;
-    p.tile_m = i & 2 ? 64 : 32;
+    p.tile_m = i & 1 ? 64 : 32;
+    p.zeros = i >> 1 & 1;
     p.scale_groups = i & 4 ? LPG_STRIPE_MOST_GROUPS : 1;
-    p.zeros = i >> 3;
     LPG_TRY((with_instance<X, Dequantiser, Bits>(
         p, [&](auto traits) { return load_kernels(device, stripe_kernel<decltype(traits)>); })));
   }

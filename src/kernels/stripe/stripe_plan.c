@@ -16,10 +16,10 @@ enum {
   FACTORS_BYTES = LPG_STRIPE_ROW_TILES * LPG_TILE_ROWS * 4
 };
 
-/* Warps and rows of X, and how many such CTAs an SM runs at once. */
+/* Rows of X, and how many such CTAs an SM runs at once. */
 static const struct {
-  int warps, tile_m, at_once;
-} work_tiles[] = {{8, 64, 1}, {8, 32, 1}, {4, 64, 2}, {4, 32, 2}};
+  int tile_m, at_once;
+} work_tiles[] = {{64, 2}, {64, 1}, {32, 3}, {32, 2}, {32, 1}};
 enum { WORK_TILES = sizeof work_tiles / sizeof work_tiles[0] };
 
 typedef struct stripe_state {
@@ -73,9 +73,10 @@ static const char *automatic(const lpg_planner *self, const lpg_problem *problem
 
 /* ---- workspace ---- */
 
-/* Bytes of partial sums: two work tiles of each CTA, which are as much for every work tile in work_tiles. */
+/* Bytes of partial sums: two work tiles of each CTA. The first of work_tiles has the most on an SM. */
 static size_t partial_bytes(const lpg_device *device) {
-  return (size_t)(device->sms > 0 ? device->sms : 1) * 2 * 64 * (size_t)lpg_stripe_tile_n(8) * 4;
+  const int64_t ctas = (int64_t)(device->sms > 0 ? device->sms : 1) * work_tiles[0].at_once;
+  return (size_t)(ctas * 2 * work_tiles[0].tile_m * lpg_stripe_tile_n(LPG_STRIPE_WARPS) * 4);
 }
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
@@ -97,10 +98,10 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   s->read = (double)w->total_bytes / s->rates->dram;
   s->frame.units = (int32_t)lpg_ceil_div(w->desc.k, LPG_STRIPE_K);
   s->frame.scale_groups = scale_groups_of(w);
-  s->frame.zeros = lpg_has_shift(&center);
+  s->frame.zeros = lpg_has_shift(&center) || s->frame.scale_groups > 1;
   s->frame.shift = has_rest(&w->desc, &center);
   s->frame.factors = is_codebook ? (1 << 2 * w->bits) * LPG_LANES * 4 : 0;
-  s->frame.ring = lpg_round_up_to(s->frame.factors + FACTORS_BYTES, 128);
+  s->frame.table = s->frame.factors + FACTORS_BYTES;
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++)
     s->scales += LPG_STRIPE_ROW_TILES * lpg_stripe_section_bytes(w, (lpg_section_id)id);
 }
@@ -109,8 +110,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   stripe_state *s = state;
   lpg_stripe_plan *p = &s->frame;
   (void)device;
-  if (i >= WORK_TILES) return LPG_NO_MORE;
-  p->warps = work_tiles[i].warps;
+  if (i >= WORK_TILES || (p->zeros && work_tiles[i].tile_m != 64)) return LPG_NO_MORE;
+  p->warps = LPG_STRIPE_WARPS;
   p->tile_m = work_tiles[i].tile_m;
   s->at_once = work_tiles[i].at_once;
   p->n_tiles = (int32_t)lpg_ceil_div(problem->weights->desc.n, lpg_stripe_tile_n(p->warps));
@@ -119,6 +120,7 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   p->codes = p->tile_m * LPG_STRIPE_K * 2;
   p->scales = p->codes + p->warps * LPG_STRIPE_ROW_TILES * row_tile;
   p->warp_scales = s->scales;
+  p->ring = lpg_round_up_to(p->table + p->warps * lpg_stripe_table_bytes(p->scale_groups), 128);
   p->sums_of_x = p->scales + p->warps * p->warp_scales;
   const int stage = p->sums_of_x + (p->shift ? p->scale_groups * p->tile_m * 4 : 0);
   const int sums = p->warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_STRIPE_ROW_TILES * LPG_TILE_ROWS);

@@ -11,6 +11,7 @@
 
 enum {
   LPG_STRIPE_K = 128,        /* k's of a unit, and of a stage of the ring */
+  LPG_STRIPE_WARPS = 4,      /* of a CTA */
   LPG_STRIPE_ROW_TILES = 2,  /* of a warp */
   LPG_STRIPE_MOST_GROUPS = 4, /* scale groups of a unit: those of groups of 32 */
   LPG_STRIPE_MOST_STAGES = 4  /* of the ring */
@@ -38,12 +39,15 @@ typedef struct lpg_stripe_plan {
   int32_t stages, stage_bytes;
   int32_t codes, scales, sums_of_x; /* in a stage; X is at its start */
   int32_t warp_scales;              /* bytes of a warp's scales in a stage */
-  int32_t factors, ring;            /* the factor of rows of W; the stages. The dequantiser's table is at 0 */
+  int32_t factors, table, ring;     /* the factor of rows of W; scales of all warps; stages. Dequantiser's table: 0 */
   int32_t shared_bytes;
   int32_t scale_groups; /* of a unit for which the kernel has been compiled: 1 or 4 */
   int32_t zeros;        /* 1: centers differ, or something is left of zeros */
   int32_t shift;        /* 1: something is left of zeros, which meets the sums of X */
 } lpg_stripe_plan;
+
+/* Bytes of a warp's table of scales, shifts and centers. */
+LPG_FN int lpg_stripe_table_bytes(int scale_groups) { return LPG_STRIPE_ROW_TILES * scale_groups * 8 * 24; }
 
 LPG_FN int lpg_stripe_tile_n(int warps) { return warps * LPG_STRIPE_ROW_TILES * LPG_TILE_ROWS; }
 

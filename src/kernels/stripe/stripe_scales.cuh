@@ -50,21 +50,28 @@ struct stripe_group {
   float2 scale, shift, center;
 };
 
+/* A warp's scales and zeros of a unit, from how they are packed to a table, an entry a lane at a time. */
 template <class T>
-struct stripe_reader {
+struct stripe_scales {
+  static constexpr int entries = T::row_tiles * T::ScaleGroups * 8;
   const stripe_args &a;
-  const uint8_t *raw; /* the warp's scales of the stage */
-  int g;
+  const uint8_t *raw; /* the warp's part of the stage */
+  stripe_group *table;
+  int lane;
+
+  __device__ const uint8_t *slot(int which, int r, int group, int slot_bytes) const {
+    const stripe_section &own = a.section[which];
+    return raw + own.offset + r * own.pitch + group * own.groups / T::ScaleGroups * slot_bytes;
+  }
 
   template <bool Upper>
-  __device__ float2 read(scale_role role, int r, int group) const {
+  __device__ float2 read(scale_role role, int r, int group, int g) const {
     const int which = a.scale_data.which[role];
     if (which < 0) return make_float2(1.0f, 1.0f);
     const scale_section &s = a.scale_data.section[which];
-    const stripe_section &own = a.section[which];
-    const uint8_t *slot = raw + own.offset + r * own.pitch + group * own.groups / T::ScaleGroups * s.slot_bytes;
+    const uint8_t *from = slot(which, r, group, s.slot_bytes);
     float2 value;
-    const auto one = [&](auto reader) { value = reader(slot, g); };
+    const auto one = [&](auto reader) { value = reader(from, g); };
     if (Upper) {
       with_upper_reader(s.type, one);
     } else {
@@ -73,14 +80,10 @@ struct stripe_reader {
     return value;
   }
 
-  __device__ int quick_place(int section, int r, int group, int slot_bytes) const {
-    const stripe_section &own = a.section[section];
-    return own.offset + r * own.pitch + group * own.groups / T::ScaleGroups * slot_bytes;
-  }
-
   /* The product of both levels, and what rounding it has lost, which counts where it cancels. */
-  __device__ void both_levels(scale_role role, scale_role super, int r, int group, float2 &value, float2 &lost) const {
-    const float2 low = read<false>(role, r, group), up = read<true>(super, r, group);
+  __device__ void both_levels(scale_role role, scale_role super, int r, int group, int g, float2 &value,
+                              float2 &lost) const {
+    const float2 low = read<false>(role, r, group, g), up = read<true>(super, r, group, g);
     value = make_float2(low.x * up.x, low.y * up.y);
     lost = make_float2(fmaf(low.x, up.x, -value.x), fmaf(low.y, up.y, -value.y));
   }
@@ -96,34 +99,53 @@ struct stripe_reader {
     shift = minimum ? fmaf(value, scale, zero) + fmaf(value, scale_lost, zero_lost) : scale * (value - zero);
   }
 
-  __device__ stripe_group load(int r, int group) const {
+  /* Two values of 16 bits. */
+  __device__ float2 quick_scale(uint32_t two) const {
+    const float2 f16 = __half22float2(f16_x::in(two));
+    return make_float2(a.quick_bf16 ? lpg_bits_f32(two << 16) : f16.x,
+                       a.quick_bf16 ? lpg_bits_f32(two & 0xffff0000u) : f16.y);
+  }
+
+  __device__ stripe_group convert(int r, int group, int g) const {
     const scales_args &s = a.scale_data;
     stripe_group to = {};
     if (a.quick) {
-      const uint32_t two = *((const uint32_t *)(raw + quick_place(0, r, group, 32)) + g);
-      to.scale = a.quick_bf16 ? make_float2(lpg_bits_f32(two << 16), lpg_bits_f32(two & 0xffff0000u))
-                              : __half22float2(f16_x::in(two));
-      if constexpr (T::Zeros) {
-        const uint32_t zeros = *((const uint16_t *)(raw + quick_place(1, r, group, 16)) + g);
-        to.center = make_float2((float)(zeros & 0xff), (float)(zeros >> 8));
-      }
+      to.scale = quick_scale(((const uint32_t *)slot(0, r, group, 32))[g]);
+      const uint32_t zeros = ((const uint16_t *)slot(1, r, group, 16))[g];
+      to.center = make_float2((float)(zeros & 0xff), (float)(zeros >> 8));
       return to;
     }
     float2 scale, scale_lost;
-    both_levels(role_scale, role_super_scale, r, group, scale, scale_lost);
+    both_levels(role_scale, role_super_scale, r, group, g, scale, scale_lost);
     to.scale = scale;
-    if constexpr (T::Zeros) {
-      if (s.mode == zero_fixed) {
-        to.shift = make_float2(scale.x * s.fixed_shift, scale.y * s.fixed_shift);
-        to.center = make_float2(a.dequantiser.center, a.dequantiser.center);
-      } else {
-        float2 zero, zero_lost;
-        both_levels(role_zero, role_super_zero, r, group, zero, zero_lost);
-        center_row(scale.x, scale_lost.x, zero.x, zero_lost.x, to.center.x, to.shift.x);
-        center_row(scale.y, scale_lost.y, zero.y, zero_lost.y, to.center.y, to.shift.y);
-      }
-      to.scale = make_float2(scale.x * s.factor, scale.y * s.factor);
+    if (!T::Zeros) return to;
+    to.scale = make_float2(scale.x * s.factor, scale.y * s.factor);
+    if (s.mode == zero_fixed) {
+      to.shift = make_float2(scale.x * s.fixed_shift, scale.y * s.fixed_shift);
+      to.center = make_float2(a.dequantiser.center, a.dequantiser.center);
+      return to;
     }
+    float2 zero, zero_lost;
+    both_levels(role_zero, role_super_zero, r, group, g, zero, zero_lost);
+    center_row(scale.x, scale_lost.x, zero.x, zero_lost.x, to.center.x, to.shift.x);
+    center_row(scale.y, scale_lost.y, zero.y, zero_lost.y, to.center.y, to.shift.y);
+    return to;
+  }
+
+  /* Fills the table. What the whole CTA has met behind has been read. */
+  __device__ void fill() const {
+    if (!T::Zeros && a.quick) return;
+#pragma unroll 1
+    for (int i = lane; i < entries; i += 32) table[i] = convert(i / 8 / T::ScaleGroups, i / 8 % T::ScaleGroups, i % 8);
+    __syncwarp();
+  }
+
+  __device__ stripe_group load(int r, int group) const {
+    const int g = lane / 4, at = (r * T::ScaleGroups + group) * 8 + g;
+    if (T::Zeros) return table[at];
+    stripe_group to = {}; /* no branch: it would stand among the products */
+    const float2 quick = quick_scale(((const uint32_t *)slot(0, r, group, 32))[g]), slow = table[at].scale;
+    to.scale = make_float2(a.quick ? quick.x : slow.x, a.quick ? quick.y : slow.y);
     return to;
   }
 };

@@ -48,6 +48,7 @@ struct stripe_traits {
   using Dequantiser = Dequantiser_<X_, Bits_>;
   static constexpr int Bits = Bits_, Warps = Warps_, TileM = TileM_, ScaleGroups = ScaleGroups_;
   static constexpr bool Zeros = Zeros_, integer_sums = false;
+  static constexpr int at_once = TileM > 32 ? 2 : 3; /* CTAs of an SM, as registers allow */
   static constexpr int threads = 32 * Warps, row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
   static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of W, of a warp */
   static constexpr int tile_n = Warps * rows;

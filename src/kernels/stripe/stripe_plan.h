@@ -44,6 +44,7 @@ typedef struct lpg_stripe_plan {
   int32_t scale_groups; /* of a unit for which the kernel has been compiled: 1 or 4 */
   int32_t zeros;        /* 1: centers differ, or something is left of zeros */
   int32_t shift;        /* 1: something is left of zeros, which meets the sums of X */
+  int32_t at_once;      /* CTAs of an SM */
 } lpg_stripe_plan;
 
 /* Bytes of a warp's table of scales, shifts and centers. */

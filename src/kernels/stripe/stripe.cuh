@@ -168,8 +168,8 @@ struct stripe_centers {
 /* Adds the products of a scale group, scaled, to the totals, and clears them. sums_of_x: of the rows of X of this lane.
  */
 template <class T>
-__device__ inline void scale_group(const stripe_args &a, const stripe_group (&of)[T::row_tiles],
-                                   const float *sums_of_x, stripe_sums<T> &products, stripe_sums<T> &totals) {
+__device__ inline void scale_group(const stripe_args &a, const stripe_group (&of)[T::row_tiles], const float *sums_of_x,
+                                   stripe_sums<T> &products, stripe_sums<T> &totals) {
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
@@ -296,8 +296,7 @@ __device__ inline void store_partial(const stripe_args &a, int which, const stri
 /* ---- the kernel ---- */
 
 template <class T>
-__global__ void __launch_bounds__(T::threads, T::at_once)
-    stripe_kernel(const __grid_constant__ stripe_args a) {
+__global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __grid_constant__ stripe_args a) {
   extern __shared__ __align__(1024) uint8_t memory[];
   const lpg_stripe_plan &p = a.plan;
   pdl_launch_next();

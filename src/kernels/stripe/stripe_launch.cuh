@@ -120,10 +120,10 @@ static lpgemm_status_t load_stripe_any(const lpg_device *device) {
 }  // namespace lpg
 
 /* A line of a generated file. */
-#define LPG_STRIPE(symbol, x, dequantiser, bits)                                             \
-  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                  \
-    return lpg::run_stripe_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(*call);     \
-  }                                                                                          \
-  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                       \
-    return lpg::load_stripe_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(device);   \
+#define LPG_STRIPE(symbol, x, dequantiser, bits)                                           \
+  extern "C" lpgemm_status_t symbol(const lpg_call *call) {                                \
+    return lpg::run_stripe_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(*call);   \
+  }                                                                                        \
+  extern "C" lpgemm_status_t symbol##_load(const lpg_device *device) {                     \
+    return lpg::load_stripe_any<lpg::x##_x, lpg::dequantiser##_dequantiser, bits>(device); \
   }

@@ -76,7 +76,8 @@ static __global__ void __launch_bounds__(32 * adding_warps) add_kernel(const __g
   if (first == last) return; /* one CTA has stored it */
   const int n_tile = (unsigned)tile / (unsigned)p.m_tiles, m_tile = tile - n_tile * p.m_tiles;
   const int of_warp = in_tile / passes, pass = in_tile - of_warp * passes;
-  const tile_place place = {m_tile * p.tile_m + pass * LPG_PASS_ROWS, a.m, (n_tile * p.warps + of_warp) * added::rows, 0};
+  const tile_place place = {m_tile * p.tile_m + pass * LPG_PASS_ROWS, a.m, (n_tile * p.warps + of_warp) * added::rows,
+                            0};
   if (place.m >= a.m || place.n >= a.n) return;
   const float4 *from = (const float4 *)a.partials + in_tile * (4 * 32) + lane;
   float4 four[4] = {};
@@ -125,12 +126,8 @@ lpgemm_status_t lpgemm_i_cuda_stripe_sums_of_x(const lpg_call *call, const lpg_s
 
 lpgemm_status_t lpgemm_i_cuda_stripe_add(const lpg_call *call, const lpg_stripe_plan *plan, float factor,
                                          const float *partials) {
-  const lpg::add_args args = {*plan,
-                              (int)call->problem.weights->desc.n,
-                              (int)call->problem.m,
-                              factor,
-                              partials,
-                              lpg::make_epilogue(*call)};
+  const lpg::add_args args = {*plan,    (int)call->problem.weights->desc.n, (int)call->problem.m, factor,
+                              partials, lpg::make_epilogue(*call)};
   const int64_t jobs = (int64_t)plan->n_tiles * plan->m_tiles * plan->warps * (plan->tile_m / LPG_PASS_ROWS);
   return lpg::launch_cluster((const void *)lpg::add_kernel, dim3((unsigned)lpg_ceil_div(jobs, lpg::adding_warps)), 1,
                              32 * lpg::adding_warps, 0, call->stream, args, call->device->clusters[1] > 0);

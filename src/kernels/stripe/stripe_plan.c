@@ -17,9 +17,7 @@ enum {
 };
 
 /* Rows of X, and how many such CTAs an SM runs at once. */
-static const struct {
-  int tile_m, at_once;
-} work_tiles[] = {{64, 2}, {64, 1}, {32, 3}, {32, 2}, {32, 1}};
+static const struct { int tile_m, at_once; } work_tiles[] = {{64, 2}, {64, 1}, {32, 3}, {32, 2}, {32, 1}};
 enum { WORK_TILES = sizeof work_tiles / sizeof work_tiles[0] };
 
 typedef struct stripe_state {

@@ -10,9 +10,9 @@
 #include "../plan/partition.h"
 
 enum {
-  LPG_STRIPE_K = 128,        /* k's of a unit, and of a stage of the ring */
-  LPG_STRIPE_WARPS = 4,      /* of a CTA */
-  LPG_STRIPE_ROW_TILES = 2,  /* of a warp */
+  LPG_STRIPE_K = 128,         /* k's of a unit, and of a stage of the ring */
+  LPG_STRIPE_WARPS = 4,       /* of a CTA */
+  LPG_STRIPE_ROW_TILES = 2,   /* of a warp */
   LPG_STRIPE_MOST_GROUPS = 4, /* scale groups of a unit: those of groups of 32 */
   LPG_STRIPE_MOST_STAGES = 4  /* of the ring */
 };
@@ -53,9 +53,7 @@ LPG_FN int lpg_stripe_table_bytes(int scale_groups) { return LPG_STRIPE_ROW_TILE
 LPG_FN int lpg_stripe_tile_n(int warps) { return warps * LPG_STRIPE_ROW_TILES * LPG_TILE_ROWS; }
 
 /* Floats of the partial sums of a work tile. */
-LPG_FN int64_t lpg_stripe_partial(const lpg_stripe_plan *p) {
-  return (int64_t)lpg_stripe_tile_n(p->warps) * p->tile_m;
-}
+LPG_FN int64_t lpg_stripe_partial(const lpg_stripe_plan *p) { return (int64_t)lpg_stripe_tile_n(p->warps) * p->tile_m; }
 
 /* Rows of X for which sums of X have room: whole work tiles. */
 LPG_FN int64_t lpg_stripe_x_rows(const lpg_stripe_plan *p) { return (int64_t)p->m_tiles * p->tile_m; }

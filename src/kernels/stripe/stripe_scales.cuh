@@ -7,7 +7,8 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* One piece of 16 or 8 bytes of a warp's packed scales and zeros of a unit: a lane's part of the copies. The pieces of
- * all sections are counted through. Row tiles beyond the matrix repeat the last one; values beyond its K become zero. */
+ * all sections are counted through. Row tiles beyond the matrix repeat the last one; values beyond its K become zero.
+ */
 struct stripe_piece {
   const uint8_t *from; /* of unit 0 */
   int bytes, left;     /* from unit to unit; from there to the end of the row tile's values. bytes < 0: no piece */

@@ -26,7 +26,7 @@ struct stripe_args {
   dequantiser_args dequantiser;
   scales_args scale_data;
   stripe_section section[scale_roles];
-  int32_t scale_pieces;     /* 16 or 8 bytes each, of a warp and unit, all sections */
+  int32_t scale_pieces;      /* 16 or 8 bytes each, of a warp and unit, all sections */
   int32_t quick, quick_bf16; /* scales of 16 bits, and no zeros or integer ones as bytes, which are codes */
   const uint8_t *codes;
   int64_t row_bytes;   /* of a row tile's codes */
@@ -52,12 +52,12 @@ struct stripe_traits {
   static constexpr int threads = 32 * Warps, row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
   static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of W, of a warp */
   static constexpr int tile_n = Warps * rows;
-  static constexpr int unit_steps = LPG_STRIPE_K / LPG_STEP_K;  /* MMA steps of a unit */
-  static constexpr int group_steps = unit_steps / ScaleGroups;  /* of a scale group */
-  static constexpr int words = 2 * Bits;                        /* of a lane, in a row tile and unit */
-  static constexpr int vectors = lpg_stripe_vectors(Bits);      /* of 512 bytes that hold them */
+  static constexpr int unit_steps = LPG_STRIPE_K / LPG_STEP_K;         /* MMA steps of a unit */
+  static constexpr int group_steps = unit_steps / ScaleGroups;         /* of a scale group */
+  static constexpr int words = 2 * Bits;                               /* of a lane, in a row tile and unit */
+  static constexpr int vectors = lpg_stripe_vectors(Bits);             /* of 512 bytes that hold them */
   static constexpr int codes_of_unit_words = lpg_unit_codes(Bits) / 4; /* MMA steps of a dequantiser's unit */
-  static constexpr int panel_bytes = TileM * 128;               /* X comes in panels of 64 k */
+  static constexpr int panel_bytes = TileM * 128;                      /* X comes in panels of 64 k */
 };
 
 /* ---- who has what ---- */
@@ -76,9 +76,7 @@ struct stripe_cursor {
 };
 
 /* Work tiles with the same rows of W stand together. */
-__device__ inline int stripe_n_tile(const lpg_stripe_plan &p, int tile) {
-  return (unsigned)tile / (unsigned)p.m_tiles;
-}
+__device__ inline int stripe_n_tile(const lpg_stripe_plan &p, int tile) { return (unsigned)tile / (unsigned)p.m_tiles; }
 
 __device__ inline tile_place stripe_place(const stripe_args &a, int tile, int warp, int rows) {
   const int n_tile = stripe_n_tile(a.plan, tile), m_tile = tile - n_tile * a.plan.m_tiles;

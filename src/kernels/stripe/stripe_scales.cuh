@@ -144,8 +144,11 @@ struct stripe_scales {
   __device__ stripe_group load(int r, int group) const {
     const int g = lane / 4, at = (r * T::ScaleGroups + group) * 8 + g;
     if (T::Zeros) return table[at];
-    stripe_group to = {}; /* no branch: it would stand among the products */
-    const float2 quick = quick_scale(((const uint32_t *)slot(0, r, group, 32))[g]), slow = table[at].scale;
+    /* No branch: it would stand among the products. What is not there is not read, since it may lie outside. */
+    const uint8_t *const entry = (const uint8_t *)&table[at];
+    const uint8_t *const packed = a.quick ? slot(0, r, group, 32) + g * 4 : entry;
+    const float2 quick = quick_scale(*(const uint32_t *)packed), slow = *(const float2 *)entry;
+    stripe_group to = {};
     to.scale = make_float2(a.quick ? quick.x : slow.x, a.quick ? quick.y : slow.y);
     return to;
   }

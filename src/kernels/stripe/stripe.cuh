@@ -53,8 +53,7 @@ struct unit_loader {
     if (a.scale_pieces > 32) piece[1].set_rows(a, row_tile, lane + 32);
   }
 
-  /* A half of the warp's X of a unit, of rows that stand in whole pieces. */
-  template <int Half>
+  /* X whose rows stand in whole pieces. */
   __device__ void load_x(uint32_t to) const {
     const int k = at.unit * LPG_STRIPE_K + panel() * 64 + lane % 8 * 8, row = lane / 8;
     const int bytes = min(max(a.k - k, 0), 8) * 2;
@@ -62,18 +61,9 @@ struct unit_loader {
     const uint8_t *from = own_x + (bytes > 0 ? (int64_t)at.unit * (LPG_STRIPE_K * 2) : -back);
     const uint32_t even = to + row * 128 + ((lane % 8 ^ row) << 4), odd = even ^ 64; /* rows 8 i; 8 i + 4 */
 #pragma unroll
-    for (int i = Half * (x_rows / 2); i < (Half + 1) * (x_rows / 2); i += 4) {
-      if (i < rows_of_x) copy_some_async((i % 8 ? odd : even) + i * 128, from + i / 4 * step, bytes);
+    for (int i = 0; i < x_rows; i += 4, from += step) {
+      if (i < rows_of_x) copy_some_async((i % 8 ? odd : even) + i * 128, from, bytes);
     }
-  }
-
-  template <int Half>
-  __device__ void load_x_of(uint32_t stage) const {
-    const uint32_t to = stage + panel() * T::panel_bytes + x_row() * 128;
-    if (aligned) return load_x<Half>(to);
-    if (Half == 1) return;
-    const int m = first_m(stripe_n_tile(a.plan, at.tile)) + x_row();
-    x.template load<x_rows>(to, m, at.unit * LPG_STRIPE_K + panel() * 64, lane, false);
   }
 
   __device__ void load_codes(uint32_t stage) const {
@@ -94,25 +84,19 @@ struct unit_loader {
     if (T::Zeros && a.plan.shift) load_sums(stage + a.plan.sums_of_x);
   }
 
-  /* Starts part Part of the copies of a unit, and with the last one moves on to the next unit: all at once they would
-   * stand in the way of what the steps of the unit at hand read from shared memory. */
-  enum { parts = 4 };
-  template <int Part>
-  __device__ void load_part(uint32_t stage) {
-    if (Part == 0) load_codes(stage);
-    if (Part == 1) load_x_of<0>(stage);
-    if (Part == 2) load_x_of<1>(stage);
-    if (Part < parts - 1) return;
+  /* Starts the copies of a unit and moves on to the next one. */
+  __device__ void load(uint32_t stage) {
+    const uint32_t x_to = stage + panel() * T::panel_bytes + x_row() * 128;
+    load_codes(stage);
+    if (aligned) {
+      load_x(x_to);
+    } else {
+      const int m = first_m(stripe_n_tile(a.plan, at.tile)) + x_row();
+      x.template load<x_rows>(x_to, m, at.unit * LPG_STRIPE_K + panel() * 64, lane, false);
+    }
     load_scales(stage);
     at.next(a.plan.units);
     if (at.unit == 0) set_tile();
-  }
-
-  __device__ void load(uint32_t stage) {
-    load_part<0>(stage);
-    load_part<1>(stage);
-    load_part<2>(stage);
-    load_part<3>(stage);
   }
 
   __device__ void load_sums(uint32_t to) const {
@@ -202,8 +186,8 @@ __device__ inline void load_x(uint32_t x, int step, uint32_t (&b)[T::x_tiles / 2
   for (int i = 0; i < T::x_tiles / 2; i++) load_matrices(from + i * 2048, b[i]);
 }
 
-/* x: address of the lane's row of X for step 0; codes: of the lane's words. ahead: starts a
- * part of the copies of a later unit. */
+/* x: address of the lane's row of X for step 0; codes: of the lane's words. ahead: starts
+ * copies of a later unit. */
 template <class T, class Ahead>
 __device__ inline void multiply_unit(const stripe_args &a, const typename T::Dequantiser &dequantiser, uint32_t x,
                                      uint32_t codes, int odd, const stripe_scales<T> &scales, const float *sums_of_x,
@@ -252,7 +236,7 @@ __device__ inline void multiply_unit(const stripe_args &a, const typename T::Deq
         T::X::mma::multiply(d, w, b[step % 2][j / 2][j % 2 * 2], b[step % 2][j / 2][j % 2 * 2 + 1]);
       }
     }
-    if (step % 2 == 0) ahead(step / 2);
+    if (step == 0) ahead();
     if (step % T::group_steps == T::group_steps - 1) {
       scale_group<T>(a, of, sums_of_x + step / T::group_steps * T::TileM, products, totals);
     }
@@ -350,15 +334,9 @@ __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __
     const stripe_scales<T> scales = {a, own + p.scales + warp * p.warp_scales,
                                      (stripe_group *)(memory + p.table) + warp * stripe_scales<T>::entries, lane};
     multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, at.unit % 2, scales,
-                     (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, [&](int part) {
-                       if (i + p.stages - 1 < count) {
-                         const uint32_t to = ring + next * p.stage_bytes;
-                         if (part == 0) loader.template load_part<0>(to);
-                         if (part == 1) loader.template load_part<1>(to);
-                         if (part == 2) loader.template load_part<2>(to);
-                         if (part == 3) loader.template load_part<3>(to);
-                       }
-                       if (part == 3) commit_copies();
+                     (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, [&] {
+                       if (i + p.stages - 1 < count) loader.load(ring + next * p.stage_bytes);
+                       commit_copies();
                      });
     if (at.unit == p.units - 1 || i == count - 1) {
       if (whole && at.unit == p.units - 1) {

@@ -123,14 +123,21 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   return LPG_CANDIDATE;
 }
 
-/* Nanoseconds, fitted to u4 with groups of 128 on the H200 (2026-11-26, 8192 x 8192 and 57344 x 8192, 32 to 1024 rows,
- * with code for 8.0): an SM multiplies at two thirds of its rate and dequantises besides. That small groups and a CTA
- * alone take longer was not measured. */
+/* How much longer units take than those of groups of 128 without zeros, by the same runs as below; of minima and real
+ * zeros in groups of 128 and more it is a guess. Three CTAs of an SM hide more than two; that one hides less, and how
+ * much, was not measured. */
+static double slower_than_plain(const lpg_stripe_plan *p, double sms) {
+  const double zeros = p->scale_groups > 1 ? p->shift ? 2.1 : 1.4 : p->shift ? 1.6 : p->zeros ? 1.09 : 1.0;
+  return zeros * (p->ctas <= sms ? 1.3 : p->at_once > 2 ? 0.92 : 1.0);
+}
+
+/* Nanoseconds, fitted to u4 on the H200 (bench/results/h200-stripe.txt, 2026-11-26): an SM multiplies at two thirds of
+ * its rate and dequantises besides. */
 static double cost_of(const lpg_stripe_plan *p, const stripe_state *s) {
   const lpg_rates *r = s->rates;
   const double weights = (double)lpg_stripe_tile_n(p->warps) * LPG_STRIPE_K;
   const double multiply = 2.0 * weights * p->tile_m / (1e3 * r->mma_f16 / r->sms);
-  const double slower = (p->scale_groups > 1 ? 1.4 : p->zeros ? 1.1 : 1.0) * (p->ctas <= r->sms ? 1.3 : 1.0);
+  const double slower = slower_than_plain(p, r->sms);
   const double unit = (1.48 * multiply + 0.8 * weights / r->dequant_int) * slower;
   const double units = (p->stripes.each + (p->stripes.more > 0)) * fmax(1.0, p->ctas / r->sms);
   const int whole = p->stripes.more == 0 && p->stripes.each % p->units == 0;

@@ -139,7 +139,6 @@ static const row rows[] = {
     {STRIPES, "its scales and zeros take too much workspace", &sm80, .m = 100000,
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .k = 16384}},
     {STRIPES, "the GPU has too little shared memory for it", &cramped},
-    {STRIPES, "the form for sm_90a is faster on this GPU"},
 
     /* gemm8_plan.c, gemm8_skinny_plan.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},

@@ -39,7 +39,7 @@ SHARED := $(BUILD)/liblpgemm.so.$(VERSION)
 # A struct starts as {sizeof s}: that is no missing initialiser.
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers $(WERROR)
 INCLUDES = -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc
-FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(HAVE_AMX),-DLPG_HAVE_AMX) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(WARNINGS) \
+FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(LATER_X86),-DLPG_HAVE_LATER_X86) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(WARNINGS) \
         $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
 COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
 LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
@@ -81,11 +81,13 @@ ISA_avx2 := -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vnni -mgfni
 ISA_amx := $(ISA_avx512) -mamx-tile -mamx-bf16
+ISA_avxvnni := $(ISA_avx2) -mavxvnni
 ISA_neon := -DLPG_LUT_NEON
 ISA_dotprod := -march=armv8.2-a+dotprod
-HAVE_AMX := $(if $(filter x86_64%,$(MACHINE)),$(shell $(CC) $(ISA_amx) -E -x c /dev/null >/dev/null 2>&1 && echo 1))
-TILES := base $(if $(HAVE_AMX),amx)
-DOT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(filter aarch64%,$(MACHINE)),dotprod)
+# What compilers know since gcc 11 and clang 12.
+LATER_X86 := $(if $(filter x86_64%,$(MACHINE)),$(shell $(CC) $(ISA_amx) $(ISA_avxvnni) -E -x c /dev/null >/dev/null 2>&1 && echo 1))
+TILES := base $(if $(LATER_X86),amx)
+DOT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(LATER_X86),avxvnni) $(if $(filter aarch64%,$(MACHINE)),dotprod)
 
 HAVE_CUDA := $(NVCC)
 CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
@@ -114,7 +116,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: lib $(BUILD)/lpgemm.pc ## build liblpgemm.a and say what it contains
 	@echo 'lpgemm $(VERSION) ($(COMMIT)): $(LIB)'
-	@echo '  CPU:  $(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) $(if $(HAVE_AMX),amx) ($(MACHINE))'
+	@echo '  CPU:  $(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) $(filter-out $(BLOCKED) $(LUT),$(DOT)) $(filter amx,$(TILES)) ($(MACHINE))'
 	@echo '  CUDA: $(if $(HAVE_CUDA),$(CUDA_ARCHS) with $(NVCC),$(NO_CUDA): CPU backend only)'
 
 NO_CUDA = $(if $(filter 0,$(CUDA)),off,no nvcc)
@@ -161,9 +163,10 @@ $(OBJ)/src/cpu/blocked_%.o: src/cpu/blocked.c $(BUILD)/config
 	$(call say,CC,$< for $*)
 	$(Q)$(COMPILE) -DLPG_BLOCKED=$* $(PRODUCT_FLAGS)
 
+# Plain C is for tests alone, and gcc would take a minute and a half for it.
 $(OBJ)/src/cpu/dot_%.o: src/cpu/dot.c $(BUILD)/config
 	$(call say,CC,$< for $*)
-	$(Q)$(COMPILE) -DLPG_DOT=$* $(PRODUCT_FLAGS)
+	$(Q)$(COMPILE) -DLPG_DOT=$* $(PRODUCT_FLAGS) $(if $(filter base,$*),-O1)
 
 $(OBJ)/src/cpu/tiles_%.o: src/cpu/tiles.c $(BUILD)/config
 	$(call say,CC,$< for $*)
@@ -225,7 +228,7 @@ define BUILD_INFO
 #define LPG_COMMIT "$(COMMIT)"
 #define LPG_BACKENDS "cpu$(if $(HAVE_CUDA), cuda)"
 #define LPG_ARCHS "$(if $(HAVE_CUDA),$(CUDA_ARCHS),none)"
-#define LPG_ISA "$(BLOCKED) $(filter-out $(BLOCKED),$(LUT))$(if $(HAVE_AMX), amx)"
+#define LPG_ISA "$(BLOCKED) $(filter-out $(BLOCKED),$(LUT)) $(filter-out $(BLOCKED) $(LUT),$(DOT)) $(filter amx,$(TILES))"
 #define LPG_COMPILER "$(COMPILER)"
 endef
 
@@ -412,7 +415,9 @@ ggml-check: $(MODULE) ## run ggml's tests on that backend, then small Llamas (do
 ggml-gpu: $(MODULE) ## gather what ggml's tests need on a machine with a GPU in $(BUILD)/gpu/ggml (downloads and builds ggml)
 	@CC='$(CC)' CXX='$(CXX)' PYTHON='$(PYTHON)' engines/ggml/carry.sh $(GGML) $(MODULE) $(BUILD)/gpu/ggml
 
-ggml-bench: $(MODULE) ## time a Llama with that backend beside stock, after make ggml-check: RECORD=file, perhaps ARGS='--threads 1,8'
+ggml-bench: $(MODULE) ## run llama-bench with that backend beside stock: RECORD=file, perhaps ARGS='--threads 1,8' (downloads and builds llama.cpp)
+	@PYTHON='$(PYTHON)' engines/ggml/get.sh $(GGML) shared ggml ggml-base ggml-cpu llama llama-bench
+	@engines/ggml/program.sh $(GGML) shared $(GGML)/model engines/ggml/check/model.c -lggml-base $(CC) -std=c11 -O2
 	@LPGEMM_COMMIT=$${LPGEMM_COMMIT:-$(COMMIT)} $(PYTHON) engines/ggml/bench.py $(GGML) $(abspath $(MODULE)) $(or $(RECORD),$(GGML)/bench.json) $(ARGS)
 
 convert-rate: $(CONVERT) ## time lpgemm-convert on models of 8 billion weights (12 GB of disk, 6 GB of /dev/shm): RATE='awq --layers 4'

@@ -57,17 +57,17 @@
  * nothing, synchronise nothing and may be captured into a CUDA graph; on the CPU backend they return when done.
  * After fork() the child may destroy handles that it had before, and must make its own to work with.
  *
- * ENVIRONMENT (read by lpgemm_create)
+ * ENVIRONMENT (read when a handle is made, and LPGEMM_CPU by calls without one, too)
  *
  *     LPGEMM_BACKEND=auto|cpu|cuda   overrides config.backend when that is LPGEMM_BACKEND_AUTO
  *     LPGEMM_KERNEL=name             forces one kernel wherever the call does not name one itself
+ *     LPGEMM_CPU=word                uses no instruction set of the CPU beyond this one: base, avx2, avxvnni, avx512,
+ *                                    vbmi, amx; on ARM base, neon, dotprod
  *     LPGEMM_TUNING_FILE=path        loads this tuning file into every new handle
- *     LPGEMM_LOG=off|error|dispatch|profile
- *                                    prints to stderr, or where lpgemm_set_log() says. error: failures. dispatch:
- *                                    failures, and every choice of a kernel, with the faster one that a larger
- *                                    workspace would allow. profile: failures, and a line of CSV a run, with its
- *                                    kernel and microseconds, for which it waits for the device (not while a stream
- *                                    is captured: then no time)
+ *     LPGEMM_LOG=off|error|dispatch|profile   prints to stderr, or where lpgemm_set_log() says. error: failures.
+ *                                    dispatch: these, and every choice of a kernel, with the faster one that a larger
+ *                                    workspace would allow. profile: failures, and a line of CSV a run, with kernel
+ *                                    and microseconds: it waits for the device (of a captured stream no time)
  */
 #ifndef LPGEMM_H
 #define LPGEMM_H
@@ -859,8 +859,8 @@ lpgemm_status_t lpgemm_run_grouped(lpgemm_handle_t handle, const lpgemm_run_args
 
 /* A layer: Y[t] = beta * C[t] + sum over j of weight[t, j] * down_e(h_e(X[t])), e = expert[t, j] - first_expert. h is
  * rounded to X's type if that is F16, BF16 or F32, else to Y's, or BF16 where Y is F32. down's rows are rounded to Y's
- * type, then added up in fp32 in the order of j, and the sum is rounded once. An expert that a token does not name
- * never touches it, whatever it holds. */
+ * type (on a GPU with few tokens not at all), then added up in fp32 in a fixed order, and the sum is rounded once. An
+ * expert that a token does not name never touches it, whatever it holds. */
 typedef struct lpgemm_experts_args {
   size_t size;
   lpgemm_weights_t up;   /* a stack; PAIRED: h = activation(gate) * up; PLAIN: h = activation(up) */

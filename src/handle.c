@@ -25,11 +25,15 @@ static lpgemm_status_t open_backend(lpgemm_backend_t backend, int32_t index, int
   return b->open(index, threads, device);
 }
 
-int lpgemm_backend_available(lpgemm_backend_t backend) {
+static int is_available(lpgemm_backend_t backend) {
   lpg_device device;
-  if (backend == LPGEMM_BACKEND_AUTO || backend == LPGEMM_BACKEND_CPU) return 1;
   const lpg_backend *b = lpgemm_i_backend(backend);
   return b && b->open(0, 0, &device) == LPGEMM_SUCCESS;
+}
+
+int lpgemm_backend_available(lpgemm_backend_t backend) {
+  if (backend != LPGEMM_BACKEND_AUTO) return is_available(backend);
+  return is_available(LPGEMM_BACKEND_CUDA) || is_available(LPGEMM_BACKEND_CPU);
 }
 
 lpgemm_status_t lpgemm_i_enter(lpgemm_handle_t handle, int32_t *before) {
@@ -175,7 +179,7 @@ lpgemm_status_t lpgemm_destroy(lpgemm_handle_t handle) {
 /* ---- a device without a handle ---- */
 
 /* The same as open_device(), which takes milliseconds for a GPU, for callers who ask for every node of a graph: what
- * was opened once is known. */
+ * was opened once is known, but for what LPGEMM_CPU says now. */
 static lpgemm_status_t know_device(lpgemm_config_t *config, lpg_device *device) {
   enum { MOST = 32 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -194,7 +198,7 @@ static lpgemm_status_t know_device(lpgemm_config_t *config, lpg_device *device) 
   pthread_mutex_unlock(&lock);
   if (found) {
     config->backend = device->backend;
-    return LPGEMM_SUCCESS;
+    return device->backend == LPGEMM_BACKEND_CPU ? lpgemm_i_cpu_isa(&device->isa) : LPGEMM_SUCCESS;
   }
   LPG_TRY(open_device(config, device));
   pthread_mutex_lock(&lock);

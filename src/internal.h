@@ -15,15 +15,17 @@ extern "C" {
 
 /* ---- the device a handle works on; dispatch is tested with made-up ones ---- */
 
-/* VBMI: AVX-512 with VBMI, VNNI and GFNI. AMX: that and tiles of bf16. */
+/* Instruction sets, as bits of a set: what came later does not include all that came before. A processor has a bit only
+ * with those that it stands on (src/cpu/device.c), so a kernel names one. */
 enum {
   LPG_ISA_BASE = 0,
-  LPG_ISA_AVX2 = 1,
-  LPG_ISA_AVX512 = 2,
-  LPG_ISA_VBMI = 3,
-  LPG_ISA_AMX = 4,
-  LPG_ISA_NEON = 1,   /* of ARM */
-  LPG_ISA_DOTPROD = 2 /* of ARM: SDOT */
+  LPG_ISA_AVX2 = 1 << 0,    /* with FMA and F16C */
+  LPG_ISA_AVX512 = 1 << 1,  /* F, BW, DQ and VL */
+  LPG_ISA_VBMI = 1 << 2,    /* of AVX-512, with VNNI and GFNI */
+  LPG_ISA_AMX = 1 << 3,     /* tiles of bf16 */
+  LPG_ISA_AVXVNNI = 1 << 4, /* VPDPBUSD without AVX-512 */
+  LPG_ISA_NEON = 1 << 0,    /* of ARM */
+  LPG_ISA_DOTPROD = 1 << 1  /* of ARM: SDOT */
 };
 enum { LPG_CLUSTER_SIZES = 4, LPG_CLUSTER_MOST = 8 }; /* of blocks: powers of two, and the most */
 
@@ -32,7 +34,7 @@ struct lpg_device {
   int32_t index;
   char name[64];         /* "Intel(R) Xeon(R) ...", "NVIDIA H200": the key of tuning files, without tabs */
   int32_t arch;          /* CUDA: 10 * major + minor; CPU: 0 */
-  int32_t isa;           /* CPU: the widest LPG_ISA_ it runs */
+  int32_t isa;           /* CPU: the set of LPG_ISA_ that it runs */
   int32_t sms;           /* CUDA */
   int32_t threads;       /* CPU: of the handle */
   int64_t shared_memory; /* CUDA: bytes a block may use */
@@ -58,6 +60,9 @@ static inline int lpg_is_activation(lpgemm_activation_t activation) {
   return 0;
 }
 
+/* The product of a layer of experts' token form (kernels/plan/fan.h), or none of them. */
+typedef enum lpg_fan { LPG_FAN_NONE, LPG_FAN_OUT, LPG_FAN_IN } lpg_fan;
+
 /* ---- the problem: all that the choice of a kernel depends on, no pointers to data ---- */
 
 struct lpg_problem {
@@ -76,6 +81,7 @@ struct lpg_problem {
   int paired;                     /* rows of W are pairs of gate and up: a row of Y has half as many numbers */
   lpgemm_activation_t activation; /* of pairs; 0 otherwise */
   int x_unaligned;                /* X's rows do not begin at multiples of 16 bytes: TMA cannot read them */
+  lpg_fan fan;                    /* m is the number of tokens then, whatever X and Y have rows for */
   size_t workspace;               /* bytes that a kernel may use: without them it is not chosen */
 };
 

@@ -11,13 +11,16 @@ static int is_same(const lpg_problem *a, const lpg_problem *b) {
   return a->m == b->m && a->scale_span == b->scale_span && a->x_type == b->x_type && a->y_type == b->y_type &&
          a->x_scale_mode == b->x_scale_mode && a->level == b->level && a->batch_invariant == b->batch_invariant &&
          a->x_unaligned == b->x_unaligned && a->experts == b->experts && a->top_k == b->top_k && a->slots == b->slots &&
-         a->paired == b->paired && a->activation == b->activation && a->workspace == b->workspace;
+         a->fan == b->fan && a->paired == b->paired && a->activation == b->activation && a->workspace == b->workspace;
 }
 
 /* Experts of a stack may differ in their global scale, and so in the kernel that takes them. */
 static uint64_t slot_of(lpgemm_weights_t weights, const lpg_problem *problem) {
   const uint32_t scale = lpg_f32_bits(problem->weights->desc.global_scale) ^ lpg_f32_bits(1.0f);
-  return (weights->desc_hash + (uint64_t)problem->m + (scale ^ scale >> 13)) % LPG_REMEMBERED;
+  /* A call of a layer of few tokens asks for both forms: they must not take each other's place. */
+  const uint64_t is_fan = problem->fan != LPG_FAN_NONE;
+  const uint64_t rows = (uint64_t)(is_fan ? problem->slots : problem->m);
+  return ((weights->desc_hash + rows + (scale ^ scale >> 13)) ^ is_fan) % LPG_REMEMBERED;
 }
 
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,

@@ -53,6 +53,7 @@ enum {
   SUITE(log, CPU)             \
   SUITE(supports, BOTH)       \
   SUITE(gemm, BOTH)           \
+  SUITE(k_quants, BOTH)       \
   SUITE(invariant, BOTH)      \
   SUITE(experts, BOTH)        \
   SUITE(experts_layer, BOTH)  \

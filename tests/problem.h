@@ -73,7 +73,8 @@ void problem_free(problem *p);
 enum { PROBLEM_TYPES = 54 };
 const lpgemm_dtype_t *problem_types(void);
 
-/* The kernels that the backend under test runs on this machine; returns how many. */
+/* The kernels that the backend under test runs on this machine, without those for layers of experts alone; returns how
+ * many. */
 enum { PROBLEM_KERNELS = 512 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
 

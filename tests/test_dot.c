@@ -23,8 +23,8 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 static lpgemm_handle_t handle;
-static const char *const kernels[] = {"dot.any.any.16x8.vbmi", "dot.any.any.16x8.avx2", "dot.any.any.16x8.dotprod",
-                                      "dotsim.any.any.16x8.base"};
+static const char *const kernels[] = {"dot.any.any.16x8.vbmi", "dot.any.any.16x8.avxvnni", "dot.any.any.16x8.avx2",
+                                      "dot.any.any.16x8.dotprod", "dotsim.any.any.16x8.base"};
 
 static problem_spec make_spec(lpgemm_dtype_t type, int64_t m, int64_t n, int64_t k) {
   problem_spec s = {.m = m, .x_type = LPGEMM_F32, .y_type = LPGEMM_F32, .alpha = 1};

@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "compare.h"
+#include "dispatch/dispatch.h"
+#include "problem.h"
 #include "ref/experts_ref.h"
 #include "ref/gemm_ref.h"
 #include "stack.h"
@@ -488,6 +490,119 @@ static void exact_numbers(void) {
   layer_free(&l);
 }
 
+/* ---- the token form: few tokens, by the kernels for it where the backend has them, and in any case the same meaning
+ * ----
+ */
+
+typedef struct fan_type {
+  const char *words; /* of a kernel's name */
+  lpgemm_dtype_t type, scale;
+  int64_t group;
+} fan_type;
+
+static const fan_type fan_types[] = {
+    {"u4", LPGEMM_UINT(4), LPGEMM_F16, 128},     {"u4", LPGEMM_INT(4), LPGEMM_BF16, 64},
+    {"u4", LPGEMM_UINT(4), LPGEMM_F16, 0},       {"u8", LPGEMM_INT(8), LPGEMM_F16, 32},
+    {"u2", LPGEMM_UINT(2), LPGEMM_F16, 64},      {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32},
+    {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 16}, {"f8", LPGEMM_E4M3, LPGEMM_F32, 0},
+};
+
+static layer_spec fan_spec(const fan_type *t, int experts, int top_k, int64_t m, int64_t hidden, int64_t inter) {
+  layer_spec s = spec_of(experts, top_k, m, hidden, inter, t->type);
+  s.up = s.down = sample_desc(0, 0, t->type, t->group, t->scale);
+  if (LPGEMM_DTYPE_KIND(t->type) == LPGEMM_KIND_UINT) {
+    s.up.zero = s.down.zero = LPGEMM_ZERO_CONSTANT;
+    s.up.zero_constant = s.down.zero_constant = t->type == LPGEMM_UINT(4) ? 8 : 2;
+  }
+  s.up.rows = LPGEMM_ROWS_PAIRED;
+  return s;
+}
+
+static int has_kernel(const char *name) {
+  static lpgemm_kernel_info_t list[PROBLEM_KERNELS];
+  size_t count = 0;
+  for (int i = 0; i < PROBLEM_KERNELS; i++) list[i].size = sizeof list[i];
+  CHECK_STATUS(lpgemm_list_kernels(list, PROBLEM_KERNELS, &count), LPGEMM_SUCCESS);
+  for (size_t i = 0; i < count && i < PROBLEM_KERNELS; i++) {
+    if (list[i].available && list[i].backend == test_backend() && strcmp(list[i].name, name) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Forces the kernels of the token form, if they are there. */
+static int fan_force(layer *l, const fan_type *t) {
+  static char names[2][LPG_KERNEL_NAME_BYTES];
+  const char *x = l->spec.x_type == LPGEMM_BF16 ? "bf16" : "f16";
+  snprintf(names[0], sizeof names[0], "fanout.%s.%s.16x8.sm80", t->words, x);
+  snprintf(names[1], sizeof names[1], "fanin.%s.%s.16x8.sm80", t->words, x);
+  if (!has_kernel(names[0]) || !has_kernel(names[1])) return 0;
+  l->args.up_kernel = names[0];
+  l->args.down_kernel = names[1];
+  return 1;
+}
+
+/* Twice: the same bits. */
+static void fan_run(const layer_spec *s, const fan_type *t, const char *what) {
+  layer l;
+  layer_make(&l, s);
+  const int forced = fan_force(&l, t);
+  const size_t y_bytes = (size_t)(((s->m - 1) * l.args.ldy + s->outputs) * ref_bytes(s->y_type));
+  CHECK_STATUS(layer_run(&l, 0), LPGEMM_SUCCESS);
+  layer_check(&l, what);
+  if (forced) {
+    void *first = test_alloc(y_bytes);
+    memcpy(first, l.y, y_bytes);
+    CHECK_STATUS(layer_run(&l, 0), LPGEMM_SUCCESS);
+    CHECK(memcmp(first, l.y, y_bytes) == 0);
+    test_free(first);
+  }
+  layer_free(&l);
+}
+
+static void fan_routings(void) {
+  for (int i = 0; i < (int)(sizeof fan_types / sizeof fan_types[0]); i++) {
+    const fan_type *const t = &fan_types[i];
+    for (int routing = UNIFORM; routing <= TWICE; routing++) {
+      if (!test_case("experts_layer/token/routing/%d/%d", i, routing)) continue;
+      const int large = i == 0; /* several k blocks */
+      layer_spec s = fan_spec(t, 4, 3, routing == ONE_EXPERT ? 19 : 5 + routing, large ? 272 : 80, large ? 528 : 48);
+      s.routing = routing;
+      s.first_expert = routing == SOME_LEFT_OUT ? -3 : 7;
+      if (i % 2) s.x_type = s.y_type = LPGEMM_BF16;
+      s.bias_type = routing % 2 ? LPGEMM_F32 : LPGEMM_F16;
+      s.pad = routing;
+      fan_run(&s, t, "paired");
+      s.up.rows = LPGEMM_ROWS_PLAIN;
+      s.activation = LPGEMM_ACTIVATION_RELU;
+      s.bias_type = 0;
+      s.no_weights = routing == UNIFORM;
+      s.y_type = LPGEMM_F32;
+      s.beta = 0.75f;
+      fan_run(&s, t, "plain");
+    }
+  }
+}
+
+static void fan_sizes(void) {
+  static const int sizes[][6] = {/* experts, top_k, m, hidden, inter, outputs */
+                                 {1, 1, 1, 16, 16, 16},     {1, 1, 32, 64, 48, 40},    {64, 8, 1, 130, 64, 96},
+                                 {64, 8, 16, 40, 50, 90},   {4, 2, 8, 512, 1100, 256}, {3, 2, 33, 33, 1, 17},
+                                 {32, 32, 8, 128, 64, 128}, {4, 64, 4, 40, 72, 56},    {2, 2, 24, 96, 80, 3},
+                                 {2, 2, 1, 2100, 600, 520}};
+  for (int i = 0; i < (int)(sizeof sizes / sizeof sizes[0]); i++) {
+    if (!test_case("experts_layer/token/sizes/%d", i)) continue;
+    const int *const z = sizes[i];
+    layer_spec s = fan_spec(&fan_types[0], z[0], z[1], z[2], z[3], z[4]);
+    s.outputs = z[5];
+    fan_run(&s, &fan_types[0], "sizes");
+    s.x_type = LPGEMM_BF16;
+    s.y_type = LPGEMM_F32;
+    s.up.row_scales = LPGEMM_F32;
+    s.gate = &tight;
+    fan_run(&s, &fan_types[0], "sizes, scales of rows");
+  }
+}
+
 /* The comparison notices a wrong weight, a slot left out, and experts exchanged. */
 static void the_test_itself(void) {
   if (!test_case("experts_layer/comparison")) return;
@@ -524,6 +639,8 @@ void suite_experts_layer(void) {
   isolation();
   invariance();
   exact_numbers();
+  fan_routings();
+  fan_sizes();
   the_test_itself();
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

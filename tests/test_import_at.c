@@ -16,7 +16,7 @@ static lpg_codes16 codes_at(const lpg_at *at, int64_t n, int64_t k) {
   case LPG_AT_##NAME: return lpg_at_##name##_codes(at, at->bits, n, k);
     LPG_ARRANGEMENTS(ONE)
 #undef ONE
-    default: return lpg_gguf_codes(at, at->arrangement - LPG_AT_GGML, n, k);
+    default: return lpg_gguf_codes(at, at->arrangement - LPG_AT_GGML, 0, n, k);
   }
 }
 

@@ -3,6 +3,8 @@
  * Planners are plain C, and the devices made up.
  *
  * LPGEMM_TEST_GOLDEN=write in the environment (`make golden`) writes the files instead of comparing with them. */
+#include "cpu/cpu.h"
+#include "kernels/plan/fan.h"
 #include "kernels/plan/rates.h"
 #include "made_up.h"
 
@@ -219,7 +221,10 @@ static const struct {
              {"lut.u1.any.4.base", "in plain C blocked takes less for one row, by its costs"},
              {"lut.u2.any.4.base", "in plain C blocked takes less for one row, by its costs"},
              {"lut.u3.any.4.base", "in plain C blocked takes less for one row, by its costs"},
-             {"lut.u4.any.4.base", "in plain C blocked takes less for one row, by its costs"}};
+             {"lut.u4.any.4.base", "in plain C blocked takes less for one row, by its costs"},
+             {"lut.u2.any.4.avx2", "dot takes less by AVX2; it refuses integers by integers without scales"},
+             {"lut.u3.any.4.avx2", "dot takes less by AVX2; it refuses integers by integers without scales"},
+             {"lut.u4.any.4.avx2", "dot takes less by AVX2; it refuses integers by integers without scales"}};
 
 static char chosen_once[512];
 
@@ -236,8 +241,8 @@ static void sweep_problem(problem *q, const lpg_device *device) {
 
 /* Weights in groups of that many columns (0: of the row), on every device. */
 static void sweep_weights(lpgemm_dtype_t type, lpgemm_dtype_t x, int64_t group) {
-  static const lpg_device *const devices[] = {&sm80,     &sm89,       &sm90,     &sm100,  &cpu_base,
-                                              &cpu_avx2, &cpu_avx512, &cpu_vbmi, &cpu_amx};
+  static const lpg_device *const devices[] = {&sm80,     &sm89,        &sm90,       &sm100,    &cpu_base,
+                                              &cpu_avx2, &cpu_avxvnni, &cpu_avx512, &cpu_vbmi, &cpu_amx};
   static const int64_t some_rows[] = {1, 5, 16, 40, 64, 200, 512, 4096};
   const kind k = {"", type, LPGEMM_F16, .group = group, .x = x};
   for (int i = 0; i < COUNT(devices) * COUNT(some_rows) * COUNT(shapes); i++) {
@@ -245,6 +250,19 @@ static void sweep_weights(lpgemm_dtype_t type, lpgemm_dtype_t x, int64_t group) 
     const int64_t *shape = shapes[i % COUNT(shapes)];
     make_kind(&q, &k, shape[0], shape[1], some_rows[i / COUNT(shapes) % COUNT(some_rows)]);
     sweep_problem(&q, devices[i / COUNT(shapes) / COUNT(some_rows)]);
+  }
+}
+
+/* Both products of a layer of few tokens. */
+static void sweep_fans(lpgemm_dtype_t type) {
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
+  for (int i = 0; i < 4; i++) {
+    const kind k = {"", type, LPGEMM_F16, .group = 128, .x = x_types[i / 2]};
+    problem q;
+    make_kind(&q, &k, 1024, 1024, 4);
+    q.p.experts = 8;
+    lpg_set_fan(&q.p, i % 2 ? LPG_FAN_IN : LPG_FAN_OUT, 4, 2);
+    sweep_problem(&q, &sm90);
   }
 }
 
@@ -262,6 +280,9 @@ static void test_every(void) {
     for (lpgemm_dtype_t bits = 3; bits <= 8; bits++) sweep_weights(LPGEMM_FLOAT(2, bits - 3), x, group);
     sweep_weights(LPGEMM_E4M3, x, group);
   }
+  for (lpgemm_dtype_t bits = 2; bits <= 8; bits *= 2) sweep_fans(LPGEMM_UINT(bits));
+  sweep_fans(LPGEMM_FLOAT(2, 1));
+  sweep_fans(LPGEMM_E4M3);
   int left = 0;
   for (int i = 0; i < test_every_kernel_count; i++) {
     const lpg_kernel *kernel = &test_every_kernel[i];
@@ -276,9 +297,70 @@ static void test_every(void) {
   CHECK(left * 20 <= test_every_kernel_count);
 }
 
+/* ---- instruction sets of the CPU ---- */
+
+static int runs(const char *name, const lpg_device *device) {
+  for (int i = 0; i < test_every_kernel_count; i++) {
+    if (strcmp(test_every_kernel[i].name, name) == 0) return lpgemm_i_runs_on(&test_every_kernel[i], device);
+  }
+  return -1; /* not of this architecture, or of a compiler that knows it */
+}
+
+/* Sets are not in one order: a processor may have either of two. */
+static void test_sets(void) {
+  static const struct {
+    const char *kernel;
+    const lpg_device *without, *with;
+  } rows[] = {{"dot.any.any.16x8.avxvnni", &cpu_vbmi, &cpu_avxvnni},
+              {"dot.any.any.16x8.vbmi", &cpu_avxvnni, &cpu_vbmi},
+              {"dot.any.any.16x8.avxvnni", &cpu_avx2, &cpu_amx},
+              {"tiles.any.any.32x32.amx", &cpu_vbmi, &cpu_amx},
+              {"blocked.any.any.16x16.avx512", &cpu_avxvnni, &cpu_avx512}};
+  if (!test_case("dispatch/mapping/instruction-sets")) return;
+  for (int i = 0; i < COUNT(rows); i++) {
+    if (runs(rows[i].kernel, rows[i].with) < 0) continue;
+    CHECK_INT(runs(rows[i].kernel, rows[i].without), 0);
+    CHECK_INT(runs(rows[i].kernel, rows[i].with), 1);
+  }
+}
+
+/* LPGEMM_CPU leaves of the machine's sets those of a processor with that word. */
+static void test_variable(void) {
+  if (!test_case("dispatch/mapping/LPGEMM_CPU")) return;
+  const char *found = getenv("LPGEMM_CPU");
+  char *before = found ? strdup(found) : NULL;
+  lpg_device device;
+  unsetenv("LPGEMM_CPU");
+  CHECK_STATUS(lpgemm_i_cpu_device(1, &device), LPGEMM_SUCCESS);
+  const int32_t all = device.isa;
+#if defined(__aarch64__)
+  static const char *const words[] = {"base", "neon", "dotprod"};
+  static const int32_t sets[] = {LPG_ISA_BASE, LPG_ISA_NEON, LPG_ISA_NEON | LPG_ISA_DOTPROD};
+#elif defined(__x86_64__)
+  static const char *const words[] = {"base", "avx2", "avxvnni", "avx512"};
+  static const int32_t sets[] = {LPG_ISA_BASE, LPG_ISA_AVX2, LPG_ISA_AVX2 | LPG_ISA_AVXVNNI,
+                                 LPG_ISA_AVX2 | LPG_ISA_AVX512};
+#else
+  static const char *const words[] = {"base"};
+  static const int32_t sets[] = {LPG_ISA_BASE};
+#endif
+  for (int i = 0; i < COUNT(words); i++) {
+    CHECK_INT(setenv("LPGEMM_CPU", words[i], 1), 0);
+    CHECK_STATUS(lpgemm_i_cpu_device(1, &device), LPGEMM_SUCCESS);
+    CHECK_INT(device.isa, all & sets[i]);
+  }
+  CHECK_INT(setenv("LPGEMM_CPU", "pentium", 1), 0);
+  CHECK_STATUS(lpgemm_i_cpu_device(1, &device), LPGEMM_INVALID_ARGUMENT);
+  CHECK(strstr(lpgemm_last_error(), "pentium") && strstr(lpgemm_last_error(), "LPGEMM_CPU"));
+  CHECK_INT(before ? setenv("LPGEMM_CPU", before, 1) : unsetenv("LPGEMM_CPU"), 0);
+  free(before);
+}
+
 void dispatch_mapping(void) {
   test_golden("kernels", "tests/golden/mapping.txt", write_mapping);
   test_golden("plans", "tests/golden/plans.txt", write_plans);
   test_rates();
   test_every();
+  test_sets();
+  test_variable();
 }

@@ -154,11 +154,15 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   CHECK(p->runs == 1 || (lpg_gemm_has_runs(kind->tile.tile_m, kind->tile.row_tiles) && kind->tile.teams == 1));
   CHECK(p->runs <= 2 || p->at_once == 1);
   CHECK(p->clusters >= 1 && (p->clusters == 1 || p->clusters <= p->n_tiles * p->m_tiles));
-  CHECK(p->whole == p->n_tiles * p->m_tiles || (p->parts == 1 && lpg_gemm_has_halves(kind->tile.tile_m)));
+  CHECK(p->whole == p->n_tiles * p->m_tiles || (p->parts == 1 && lpg_gemm_has_halves(p->x_rows)));
   check_whole(p->whole, p->n_tiles * p->m_tiles, p->clusters, kind->tile.tile_m, m);
   check_parts(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
-  CHECK((int64_t)p->n_tiles * kind->tile_n * p->multicast >= w->desc.n && (int64_t)p->m_tiles * kind->tile.tile_m >= m);
+  CHECK((int64_t)p->n_tiles * kind->tile_n * p->multicast >= w->desc.n);
+  const int widths = lpg_gemm_widths(kind->tile.tile_m, kind->tile.row_tiles);
+  CHECK(p->x_rows <= kind->tile.tile_m && p->x_rows > kind->tile.tile_m - widths * LPG_GEMM_WIDTH_STEP);
+  CHECK(p->x_rows % (8 * lpg_gemm_x_boxes(kind->tile.tile_m)) == 0);
+  CHECK((int64_t)p->m_tiles * p->x_rows >= m && (int64_t)(p->m_tiles - 1) * p->x_rows < m);
 
   /* a stage of X that is free means that the weights and scales that come with it are free */
   const int block_stages = LPG_BLOCK_K / stage_k, others = (kind->tile.teams - 1) * block_stages;
@@ -221,6 +225,22 @@ static void check_gemm_drawn(const lpg_device *device) {
   }
   for (int i = 0; i < COUNT(gemm_tiles); i++) { /* two teams that dequantise ask for all of an H200's shared memory */
     CHECK(taken[i] || device->shared_memory < 232448);
+  }
+}
+
+/* Work tiles have no more rows of X than they need: 144 rows are one work tile, and are not multiplied as 256. */
+static void check_gemm_width(void) {
+  static const int64_t rows[][2] = {{80, 96}, {144, 160}, {190, 192}, {210, 224}, {512, 256}};
+  for (int i = 0; i < COUNT(rows); i++) {
+    const lpgemm_weight_desc_t desc = {
+        .size = sizeof desc, .type = LPGEMM_UINT(4), .n = 12288, .k = 2048, .group_k = 128, .scale_type = LPGEMM_F16};
+    lpg_packed w;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
+    lpg_problem problem = plan_problem(&w, LPGEMM_F16, 0);
+    lpg_gemm_planned p;
+    problem.m = rows[i][0];
+    CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &p));
+    CHECK(p.plan.x_rows == rows[i][1]);
   }
 }
 
@@ -490,6 +510,7 @@ void suite_plan(void) {
       CHECK(fitted > 300);
     }
   }
+  if (test_case("plan/gemm/width")) check_gemm_width();
   if (test_case("plan/invariant/parts")) check_gemm_four_parts(&sm90);
   for (int d = 0; d < 2; d++) {
     if (!test_case("plan/gemm8/%s", names[d])) continue;

@@ -1,6 +1,7 @@
 /* Every reason why a kernel cannot do a problem, of a kernel and a problem that it holds for. */
 #include <glob.h>
 
+#include "kernels/plan/fan.h"
 #include "made_up.h"
 
 /* ---- problems ---- */
@@ -15,6 +16,7 @@ typedef struct row {
   int64_t m;
   uint32_t span;
   int invariant, experts;
+  lpg_fan fan;          /* of tokens with two experts each */
   lpgemm_level_t level; /* EXACT */
   lpgemm_activation_t activation;
 } row;
@@ -34,6 +36,8 @@ static lpg_device cramped; /* little shared memory */
 #define BITS "gemv1.u2.f16.32x2.sm90a"
 #define COUNTS "gemv1.u2.i8.16x4.sm90a"
 #define LOOKUP "lut.u2.f16.64x1.sm90a"
+#define FAN_OUT "fanout.u4.f16.16x8.sm80"
+#define FAN_IN "fanin.u4.f16.16x8.sm80"
 #define TILES "tilesim.any.any.32x32.base"
 #define BYTES "dotsim.any.any.16x8.base"
 #define CODEBOOK(...)                                       \
@@ -60,6 +64,9 @@ static const row rows[] = {
     {WIDE, "it does not take groups of this size", .d.group_k = 48},
     {OCTETS, "it does not take scales that rows share", .d.group_n = 128, .x = LPGEMM_I8},
     {DENSE, "it does not take stacks of experts", .experts = 8},
+    {FAN_OUT, "it is for the token form of a layer", .experts = 8},
+    {FAN_IN, "it is not for the token form of a layer", .experts = 8, .fan = LPG_FAN_OUT},
+    {WIDE, "it is not for the token form of a layer", .experts = 8, .fan = LPG_FAN_IN},
     {DENSE, "it does not take pairs of rows", .d.rows = LPGEMM_ROWS_PAIRED},
     {WIDE, "it does not take activations of this type", .x = LPGEMM_F32},
     {WIDE, "it does not write outputs of this type", .y = LPGEMM_I32},
@@ -215,6 +222,19 @@ static const row rows[] = {
      .d = CODEBOOK(1e-9f, 1.0f), .x = LPGEMM_I8},
     {BYTES, "it takes no more than 2^20 columns", &cpu_base, .d.k = (1 << 20) + 1, .x = LPGEMM_I8},
 
+    /* gemv_fan_plan.c */
+    {FAN_OUT, "it does not take this many slots", .experts = 8, .fan = LPG_FAN_OUT, .m = 129},
+    {FAN_OUT, "it does not take activations of this type", .experts = 8, .fan = LPG_FAN_OUT, .m = 4, .x = LPGEMM_I8},
+    {FAN_IN, "it does not take an order of columns", .experts = 8, .fan = LPG_FAN_IN, .m = 4,
+     .d.columns = LPGEMM_COLUMNS_ORDERED},
+    {FAN_OUT, "it does not take zeros that are no code", .experts = 8, .fan = LPG_FAN_OUT, .m = 4,
+     .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 7.5f}},
+    {FAN_OUT, "it does not take scales of this type in groups of this size", .experts = 8, .fan = LPG_FAN_OUT, .m = 4,
+     .d = {.scale_type = LPGEMM_F32, .group_k = 32}},
+    {FAN_IN, "it takes no scales of rows", .experts = 8, .fan = LPG_FAN_IN, .m = 4, .d.row_scales = LPGEMM_F32},
+    {FAN_OUT, "there is nothing to multiply", .experts = 8, .fan = LPG_FAN_OUT, .m = 4, .d.k = -1},
+    {FAN_IN, "the GPU has too little shared memory for it", &cramped, .experts = 8, .fan = LPG_FAN_IN, .m = 4},
+
     /* operand/limits.c, gemm1_plan.c */
     {PLANES, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_UINT(4)},
     {PLANES, "it takes one scale and one zero a row only", .x = LPGEMM_UINT(4)},
@@ -247,6 +267,7 @@ static void make_row(problem *q, const row *r) {
   q->p.level = r->level;
   q->p.experts = r->experts;
   q->p.slots = r->experts ? q->p.m : 0;
+  if (r->fan) lpg_set_fan(&q->p, r->fan, q->p.m, 2);
   q->p.paired = d.rows == LPGEMM_ROWS_PAIRED;
   q->p.activation = r->activation;
 }

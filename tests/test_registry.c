@@ -54,7 +54,12 @@ static void parse_activations(const char *word, const lpg_kernel *k) {
 }
 
 static void parse_arch(const char *word, const lpg_kernel *k) {
-  static const char *const isa[] = {"base", "avx2", "avx512", "vbmi", "amx"};
+  static const struct {
+    const char *word;
+    int32_t isa;
+  } words[] = {{"cpu", LPG_ISA_BASE},      {"base", LPG_ISA_BASE},       {"avx2", LPG_ISA_AVX2},
+               {"avx512", LPG_ISA_AVX512}, {"vbmi", LPG_ISA_VBMI},       {"amx", LPG_ISA_AMX},
+               {"neon", LPG_ISA_NEON},     {"avxvnni", LPG_ISA_AVXVNNI}, {"dotprod", LPG_ISA_DOTPROD}};
   if (strncmp(word, "sm", 2) == 0) {
     char *end;
     CHECK_INT(k->backend, LPGEMM_BACKEND_CUDA);
@@ -67,15 +72,14 @@ static void parse_arch(const char *word, const lpg_kernel *k) {
     }
   } else {
     CHECK_INT(k->backend, LPGEMM_BACKEND_CPU);
-    CHECK(k->isa >= 0 && k->isa <= LPG_ISA_AMX && k->arch == 0 && k->arch_exact == 0);
-    if (strcmp(word, "neon") == 0) {
-      CHECK_INT(k->isa, LPG_ISA_NEON);
-    } else if (strcmp(word, "dotprod") == 0) {
-      CHECK_INT(k->isa, LPG_ISA_DOTPROD);
-    } else {
-      CHECK_TEXT(word, strcmp(word, "cpu") == 0 ? "cpu" : isa[k->isa]);
+    int found = 0;
+    CHECK(k->arch == 0 && k->arch_exact == 0);
+    for (int i = 0; i < COUNT(words); i++) {
+      if (strcmp(word, words[i].word) != 0) continue;
+      found = 1;
+      CHECK_INT(k->isa, words[i].isa);
     }
-    CHECK(strcmp(word, "cpu") != 0 || k->isa == LPG_ISA_BASE);
+    CHECK(found);
   }
 }
 

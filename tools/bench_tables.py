@@ -23,6 +23,7 @@ of the record (wildcards; 1..8 is a range; alternatives joined by |) and by thos
     speedup  one row a type of weights, a column for each M and one for all: the geometric mean over the matrices of how
              many times as fast as the baseline it is
     bars     bars=NAME in front of the other words: one row a bar of bench/bars/NAME.txt, as bench_bars.py reads it
+    tokens   of records of engines/ggml/bench.py: one row a case, tokens a second beside stock
 
 A plot is one of bench_plot.py's, written to the file that the marker names. Cases that may not be shown (failed, not
 checked, or of a kernel that the recorded commit does not contain) are left out, named on stderr, and make the exit code
@@ -42,6 +43,7 @@ import bench_bars  # noqa: E402
 import bench_plot  # noqa: E402
 import bench_records  # noqa: E402
 import bench_score  # noqa: E402
+import bench_tokens  # noqa: E402
 
 MARKER = re.compile(r"^(<!-- bench: ([^\n]*?) -->\n).*?(<!-- end -->)", re.S | re.M)
 PLOT = re.compile(r"^<!-- plot: ([^\n]*?) -->", re.M)
@@ -174,6 +176,8 @@ def table(words, root, refused):
     filters = selected(selection)
     bars = filters.pop("bars", None)
     try:
+        if view == "tokens":
+            return f"\n{bench_tokens.table(name, filters, markdown, root)}.\n\n"
         cases, reasons, records = bench_records.load(name, filters, root)
         refused += reasons
         if not cases:
@@ -390,6 +394,19 @@ def test_bars(folder):
         f.write("all: eff 0.7 - m=1\n")
 
 
+def test_tokens(root, commit):
+    case = {"type": "q4_0", "test": "tg32", "threads": 1, "ggml_wall_ms": 20.0, "ggml_cpu_ms": 19.0, "fast_wall_ms": 16.0,
+            "fast_cpu_ms": 15.2}
+    record = {"commit": commit, "void": "", "date": "2026-01-02T03:04:05Z", "device": "CPU", "note": "shared", "ggml": "1",
+              "model": {"layers": 1, "width": 2, "inner": 3, "words": 4}, "time": "least of 3"}
+    for cases, wanted in (([case], "| Q4_0 | tg32 | 1 | 50.0 | 62.5 (1.25x) | 52.6 | 65.8 (1.25x) |"), ([], "")):
+        with open(bench_records.path_of("t", root), "w", encoding="utf-8") as f:
+            json.dump({**record, "cases": cases}, f)
+        refused = []
+        text = with_tables("<!-- bench: t tokens threads=1 -->\n<!-- end -->\n", root, refused)
+        assert wanted in text and bool(refused) == (not cases), (text, refused)
+
+
 def test_documents(root, commit, record):
     """A document with a table of bars from two records, and a plot."""
     for name, m in (("p", 1), ("q", 16)):
@@ -456,6 +473,7 @@ def selftest():
         test_clock()
         bench_score.selftest(changed(), markdown)
         test_bars(root)
+        test_tokens(root, after)
         with contextlib.redirect_stderr(io.StringIO()):
             test_documents(root, after, record)
     print("bench_tables.py: selftest passed")

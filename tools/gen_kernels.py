@@ -43,7 +43,8 @@ ACTIVATIONS = {"any": X_TYPES, **{x.lower(): (x,) for x in X_TYPES}, "f16": ("F1
 # Word: instruction set, and which compilers can make it (a condition of the preprocessor; None: all).
 CPU_ARCHS = {"cpu": ("BASE", None), "base": ("BASE", None),
              "avx2": ("AVX2", "defined(__x86_64__)"), "avx512": ("AVX512", "defined(__x86_64__)"),
-             "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_AMX)"), "neon": ("NEON", "defined(__aarch64__)"), "dotprod": ("DOTPROD", "defined(__aarch64__)")}
+             "vbmi": ("VBMI", "defined(__x86_64__)"), "amx": ("AMX", "defined(LPG_HAVE_LATER_X86)"),
+             "avxvnni": ("AVXVNNI", "defined(LPG_HAVE_LATER_X86)"), "neon": ("NEON", "defined(__aarch64__)"), "dotprod": ("DOTPROD", "defined(__aarch64__)")}
 # Word of a CUDA architecture: how its tensor cores multiply. sm80 runs on every later GPU, a word with `a` on that one.
 ARCHS = {"sm80": "mma.sync", "sm90a": "wgmma"}
 LAYOUTS = {"tile16": 1}  # name: layout id of src/layouts/FORMAT.md
@@ -82,7 +83,7 @@ CPU = Family(["any"], ["any"], [], flags=INVARIANT + STACKS, load="NULL", header
 TILES = CPU._replace(tiles=["32x32"], archs=["amx"], y=REALS, planner="lpgemm_i_tiles_{arch}",
                      groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW | LPG_G_OTHER",
                      launch="lpgemm_i_cpu_tiles_{arch}")
-DOT = CPU._replace(tiles=["16x8"], archs=["vbmi", "avx2", "dotprod"], y=REALS, planner="lpgemm_i_dot_{arch}",
+DOT = CPU._replace(tiles=["16x8"], archs=["vbmi", "avxvnni", "avx2", "dotprod"], y=REALS, planner="lpgemm_i_dot_{arch}",
                    launch="lpgemm_i_cpu_dot_{arch}", x_form="&lpgemm_i_cpu_dot_{arch}_form")
 
 # (family, row), in the order of the registry: of two equal estimates the first wins. A family may have several rows.
@@ -104,6 +105,12 @@ FAMILIES = [
                       groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="LPG_K_FORCE_ONLY",
                       header="kernels/stripe/stripe_launch.cuh",
                       instance="LPG_STRIPE({symbol}, {activations}, {dequantiser}, {width})")),
+    *((way, Family(["u2", "u4", "u8", "f4", "f8"], ["f16", "bf16"], ["16x8"], needs=["mma.sync"], y=REALS, scales=ONE_LEVEL,
+                   zeros="LPG_Z_NONE | LPG_Z_CONSTANT", groups=SMALL_GROUPS,
+                   flags="LPG_K_GROUPED | LPG_K_PAIRED | LPG_K_" + flag, planner="lpgemm_i_fan",
+                   header="kernels/gemv/gemv_fan_launch.cuh",
+                   instance="LPG_FAN({symbol}, {activations}, {dequantiser}, {width}, " + word + ")"))
+      for way, flag, word in (("fanout", "FAN_OUT", "false"), ("fanin", "FAN_IN", "true"))),
     ("gemv1", Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], needs=["wgmma"], widths=range(1, 3), y=REALS,
                      scales=ONE_LEVEL, groups=LARGE_GROUPS, flags="LPG_K_OWN_ROWS", m_max="{tile_m}",
                      header="bitserial/gemv1_launch.cuh", instance="LPG_GEMV1({symbol}, {width})")),

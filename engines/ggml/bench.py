@@ -1,43 +1,70 @@
 #!/usr/bin/env python3
-"""A Llama with the backend beside stock llama.cpp: bench.py FOLDER MODULE RECORD, after `make ggml-check`, which has built
-what it runs in FOLDER. A Llama with random weights is written there for each type. Both sides run in turn, a process
-each time, and a number is the least of all turns. With one thread times are CPU times of the process, which other
-programs on the machine disturb little; with several they are wall times, and want a quiet machine."""
+"""llama-bench with the backend beside stock llama.cpp: bench.py FOLDER MODULE RECORD, by `make ggml-bench`, which builds what
+it runs in FOLDER. A Llama with random weights is written there for each type. The sides run in turn, a process each
+time, and a number is the least of all runs of all processes (the record is written anew after each turn of a case): wall time as llama-bench gives it, and beside it the CPU time
+of the process between the starts of two runs, which other programs on the machine disturb less. With several threads
+that CPU time has what threads wait actively for each other."""
 
 import argparse
 import datetime
+import itertools
 import json
 import os
+import re
 import subprocess
 
-LAYERS, WIDTH, INNER, WORDS = 4, 2048, 5632, 4096
-SIDES = ("ggml", "fast", "exact")
-TIMES = ("prompt_cpu", "prompt_wall", "token_cpu", "token_wall")
+LAYERS, WIDTH, INNER, WORDS = 8, 2048, 5632, 32000
+TESTS = {"pp256": ("-p", "256", "-n", "0"), "tg32": ("-p", "0", "-n", "32")}
+STARTS = re.compile(r": (prompt|generation) run \d+/")
 
 
-def run(args, environment):
+def environment(options, side):
     inherited = {name: value for name, value in os.environ.items() if name not in ("GGML_BACKEND_PATH", "LPGEMM_LOG")}
-    done = subprocess.run(args, env={**inherited, **environment}, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(args)} failed:\n{done.stderr[-2000:]}")
-    return done.stdout
+    return {**inherited, **({} if side == "ggml" else {"GGML_BACKEND_PATH": options.module, "LPGEMM_GGML_LEVEL": side})}
 
 
-def measure(options, model, threads):
-    """{side: {time: seconds}}"""
-    best = {}
-    for _ in range(options.turns):
-        for side in SIDES:
-            extra = {} if side == "ggml" else {"GGML_BACKEND_PATH": options.module, "LPGEMM_GGML_LEVEL": side}
-            out = run([os.path.join(options.folder, "speed"), model, str(threads)], extra)
-            now = dict(zip(TIMES, map(float, out.split())))
-            best[side] = {t: min(now[t], best.get(side, now)[t]) for t in TIMES}
-    return best
+def cpu_time(pid):
+    """Nanoseconds on a core, of all threads that are there."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+            total += int(file.read().split()[0])
+    return total
+
+
+def llama_bench(options, side, model, threads, test):
+    """(wall, CPU): the least of the runs of a process, in ns."""
+    command = [os.path.join(options.folder, "shared", "bin", "llama-bench"), "-m", model, "-t", str(threads), *TESTS[test],
+               "-r", str(options.runs + 1), "-o", "json", "--progress"]
+    with subprocess.Popen(command, env=environment(options, side), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
+        lines, starts = [], []
+        for line in process.stderr:
+            lines.append(line)
+            if STARTS.search(line):
+                starts.append(cpu_time(process.pid))
+        out = process.stdout.read()
+    loaded = any("loaded LPGEMM backend" in line for line in lines)
+    if process.returncode or loaded != (side != "ggml"):
+        raise SystemExit(f"{' '.join(command)} failed, or has not the backend that it should have:\n{''.join(lines)[-2000:]}")
+    return min(json.loads(out)[0]["samples_ns"]), min(end - start for start, end in zip(starts, starts[1:]))
 
 
 def processor():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         return next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
+
+
+def write(options, cases):
+    with open(options.record, "w", encoding="utf-8") as file:
+        json.dump({"suite": "llama-bench", "commit": os.environ.get("LPGEMM_COMMIT", "unknown"),
+                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "void": "",
+                   "device": processor(), "note": options.note,
+                   "ggml": "0.25.3, GGML_NATIVE, OpenMP (llama-cpp-python 0.3.36)",
+                   "model": {"layers": LAYERS, "width": WIDTH, "inner": INNER, "words": WORDS},
+                   "time": f"sides in turn, the least of {options.turns} processes with {options.runs + 1} runs each",
+                   "cases": cases}, file, indent=1)
+        file.write("\n")
 
 
 def main():
@@ -46,35 +73,31 @@ def main():
     parser.add_argument("module")
     parser.add_argument("record")
     parser.add_argument("--types", default="q4_0,q8_0,q4_k")
-    parser.add_argument("--threads", default="1", help="one number or several: 1,16")
+    parser.add_argument("--threads", default=f"1,{os.cpu_count()}")
+    parser.add_argument("--tests", default=",".join(TESTS))
+    parser.add_argument("--sides", default="ggml,fast,exact")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--note", default="", help="what the record says of the machine")
     options = parser.parse_args()
-    cases = []
-    for kind in options.types.split(","):
-        model = os.path.join(options.folder, f"bench-{kind}.gguf")
-        run([os.path.join(options.folder, "model"), model, kind, "blocks", *map(str, (LAYERS, WIDTH, INNER, WORDS, 0))], {})
-        for threads in map(int, options.threads.split(",")):
-            best = measure(options, model, threads)
-            for what in ("prompt", "token"):
-                clock = "cpu" if threads == 1 else "wall"
-                ms = {side: 1000 * best[side][f"{what}_{clock}"] for side in SIDES}
-                print(f"{kind:6} {threads} threads, {what}: " + ", ".join(f"{s} {t:.2f} ms" for s, t in ms.items()) +
-                      f"; FAST by ggml {ms['fast'] / ms['ggml']:.2f}", flush=True)
-                cases.append({"name": f"{kind}/{what}/t{threads}", "type": kind, "what": what, "threads": threads,
-                              "clock": clock, **{f"{s}_ms": round(t, 3) for s, t in ms.items()},
-                              "fast_ratio": round(ms["fast"] / ms["ggml"], 3),
-                              "exact_ratio": round(ms["exact"] / ms["ggml"], 3)})
+    sides, cases = options.sides.split(","), {}
+    models = {kind: os.path.join(options.folder, f"bench-{kind}.gguf") for kind in options.types.split(",")}
+    for kind, model in models.items():
+        shape = map(str, (LAYERS, WIDTH, INNER, WORDS, 0))
+        subprocess.run([os.path.join(options.folder, "model"), model, kind, "blocks", *shape], check=True)
+    every = itertools.product(range(options.turns), map(int, options.threads.split(",")), models, options.tests.split(","))
+    for turn, threads, kind, test in every:
+        case = cases.setdefault((kind, test, threads), {"name": f"{kind}/{test}/t{threads}", "type": kind, "test": test,
+                                                        "threads": threads})
+        for side in sides:
+            for clock, ns in zip(("wall", "cpu"), llama_bench(options, side, models[kind], threads, test)):
+                name, ms = f"{side}_{clock}_ms", round(ns / 1e6 / int(test[2:]), 4)
+                case[name] = min(ms, case.get(name, ms))
+        print(f"turn {turn}: {case['name']}, ms a token, wall (CPU):", ", ".join(
+            f"{s} {case[f'{s}_wall_ms']} ({case[f'{s}_cpu_ms']})" for s in sides), flush=True)
+        write(options, list(cases.values()))
+    for model in models.values():
         os.remove(model)
-    with open(options.record, "w", encoding="utf-8") as file:
-        json.dump({"suite": "ggml-bench", "commit": os.environ.get("LPGEMM_COMMIT", "unknown"),
-                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                   "device": processor(), "note": options.note,
-                   "ggml": "0.25.3, GGML_NATIVE, OpenMP (llama-cpp-python 0.3.36)",
-                   "model": {"layers": LAYERS, "width": WIDTH, "inner": INNER, "words": WORDS},
-                   "time": f"a prompt of 256 tokens, a decoded token; sides in turn, the least of {options.turns} processes",
-                   "cases": cases}, file, indent=1)
-        file.write("\n")
 
 
 if __name__ == "__main__":

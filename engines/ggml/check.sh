@@ -27,22 +27,21 @@ build parts "$here/check/parts.c" "-lggml -lggml-base -lggml-cpu" "$CC" -std=c11
 GGML_BACKEND_PATH=$module LPGEMM_GGML_DEVICE=cpu "$folder/parts" LPGEMM || fail "bytes of tensors differ"
 "$here/ops.sh" "$folder" "$module" LPGEMM MUL_MAT
 [ "$form" != short ] || { echo "ggml-check: all passed"; exit 0; }
-# Left out: hundreds of experts of IQ3_S, which ggml takes minutes to quantise, and two of the three cases of 128 experts
-# of 4096 x 2048.
+# Left out: stacks that take ggml minutes to draw and to quantise. They are those of more than 2^29 weights (128 experts of
+# 4096 x 2048), and of IQ3_S, whose points ggml searches for, those of more than 2^24 (512 and 1024 experts).
 "$here/ops.sh" "$folder" "$module" LPGEMM MUL_MAT_ID \
-  '^(?!type_a=iq3_s,.*n_mats=(512|1024),)(?!type_a=q4_K,.*n_mats=128,.*m=4096,n=(32|64),)'
+  '^(?!type_a=iq3_s,.*n_mats=(512|1024),)(?!type_a=q4_K,.*n_mats=128,.*m=4096,)'
 
 # ---- Llamas ----
 
 build model "$here/check/model.c" "-lggml-base" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
 libs="-lllama -lggml -lggml-base -lggml-cpu"
 build logits "$here/check/logits.c" "$libs" "$CC" -std=c11 -O2 -Wall -Wextra -Werror
-build speed "$here/check/speed.c" "$libs" "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Werror # for make ggml-bench
 
-# llama TYPE EXPERTS: how far its logits are from those in fp32, the median over tokens. FAST rounds X to 8 bits as ggml
-# does or finer, so its errors are another draw of the same size: of fourteen models it had 0.95 to 1.09 times those of
-# ggml, and the bound was set after that. The mean over tokens is not held to it: with 8 experts FAST's was 1.5 times
-# ggml's, perhaps since single tokens take other experts.
+# llama TYPE EXPERTS: how far its logits are from those in fp32: the median over tokens, and the mean while its routers are
+# made to say what they say in fp32. FAST rounds X to 8 bits as ggml does or finer, so its errors are another draw of the
+# same size: of fourteen models its medians were 0.95 to 1.09 times those of ggml, and the bound was set after that. The
+# mean with free routers is printed and not held to it: a few tokens, whose two experts nearly tie, make most of it.
 llama() {
   blocks=$folder/blocks.gguf fp32=$folder/fp32.gguf
   "$folder/model" "$blocks" "$1" blocks 3 512 1536 1024 "$2"
@@ -51,9 +50,10 @@ llama() {
   exact=$(GGML_BACKEND_PATH=$module LPGEMM_GGML_LEVEL=exact "$folder/logits" "$blocks" "$fp32")
   fast=$(GGML_BACKEND_PATH=$module LPGEMM_GGML_LEVEL=fast "$folder/logits" "$blocks" "$fp32")
   rm -f "$blocks" "$fp32"
-  echo "ggml-check: Llama of $1, $2 experts: errors of ggml $stock, EXACT $exact, FAST $fast"
-  awk -v stock="$stock" -v exact="$exact" -v fast="$fast" \
-    'BEGIN { exit !(stock > 1e-6 && exact < stock / 100 && fast > exact && fast < stock * 1.15) }' ||
+  echo "ggml-check: Llama of $1, $2 experts, median, mean, mean with led routers: ggml $stock, EXACT $exact, FAST $fast"
+  echo "$stock $exact $fast" | awk '
+    function holds(stock, exact, fast) { return stock > 1e-6 && exact < stock / 100 && fast > exact && fast < stock * 1.15 }
+    { exit !(holds($1, $4, $7) && holds($3, $6, $9)) }' ||
     fail "wanted: EXACT below a hundredth of ggml's error, FAST above that and below 1.15 times it"
 }
 llama q4_0 0

@@ -15,8 +15,7 @@ enum { LARGE_PAGE = 2 << 20 };
 
 static lpgemm_status_t open_cpu(int32_t index, int32_t threads, lpg_device *device) {
   LPG_CHECK(index == 0, LPGEMM_NO_BACKEND, "config.device is %d, but the CPU backend has only device 0", index);
-  lpgemm_i_cpu_device(threads, device);
-  return LPGEMM_SUCCESS;
+  return lpgemm_i_cpu_device(threads, device);
 }
 
 static lpgemm_status_t allocate(int32_t device, size_t bytes, void **memory) {

@@ -8,11 +8,12 @@
  * products that it adds up, a microsecond. tile_n, tile_m: rows of W and of X that a thread takes together; with fewer
  * such tiles than threads the others wait; 0: no matter. group: nanoseconds for a group of a row beyond one for every
  * 128 columns. The rest is no matter where it is 0. exact: as multiply, at EXACT for X that is no bytes (three digits,
- * dot_x.h; finer tables, lut). bytes: what values that need all 8 bits of a byte (dot_bytes.h) leave of these numbers,
- * unless X is rounded. row: weights a microsecond where a row of X meets codes as they lie (dot_row.h). narrow: as
+ * dot_x.h; finer tables, lut). bytes: what values that need all 8 bits of a byte (dot_bytes.h) leave of these numbers;
+ * rounded: of them where X is rounded. digit: how much longer a digit of codebooks takes to dequantise than a code,
+ * where it is not twice. row: weights a microsecond where a row of X meets codes as they lie (dot_row.h). narrow: as
  * multiply, in groups of fewer than narrow_k columns. */
 typedef struct lpg_cpu_cost {
-  double start, dequantise, multiply, tile_n, tile_m, group, exact, bytes, row, narrow, narrow_k;
+  double start, dequantise, multiply, tile_n, tile_m, group, exact, bytes, rounded, digit, row, narrow, narrow_k;
 } lpg_cpu_cost;
 
 int lpgemm_i_cpu_cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,

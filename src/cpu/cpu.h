@@ -28,10 +28,10 @@ __attribute__((warn_unused_result))
 lpgemm_status_t
 lpgemm_i_parallel(lpg_pool *pool, int64_t count, lpg_task *task, void *context);
 
-/* The widest LPG_ISA_ that this processor runs and this build contains. */
-int lpgemm_i_cpu_isa(void);
+/* The set of LPG_ISA_ that this processor runs, this build knows and LPGEMM_CPU leaves. */
+lpgemm_status_t lpgemm_i_cpu_isa(int32_t *sets);
 /* Fills a lpg_device for the CPU backend with `threads` threads. */
-void lpgemm_i_cpu_device(int threads, lpg_device *device);
+lpgemm_status_t lpgemm_i_cpu_device(int threads, lpg_device *device);
 
 /* ---- work on the pool: packing rows, X in the order of columns (lpg_backend) ---- */
 
@@ -63,11 +63,12 @@ const char *lpgemm_i_cpu_tiles_refuses(const lpg_planner *self, const lpg_proble
 
 /* For X of 8 bits, its own or of the level FAST. */
 lpgemm_status_t lpgemm_i_cpu_dot_vbmi(const lpg_call *call);
+lpgemm_status_t lpgemm_i_cpu_dot_avxvnni(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_dot_avx2(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_dot_dotprod(const lpg_call *call);
 lpgemm_status_t lpgemm_i_cpu_dot_base(const lpg_call *call);
-extern const lpg_x_form lpgemm_i_cpu_dot_vbmi_form, lpgemm_i_cpu_dot_avx2_form, lpgemm_i_cpu_dot_dotprod_form,
-    lpgemm_i_cpu_dot_base_form;
+extern const lpg_x_form lpgemm_i_cpu_dot_vbmi_form, lpgemm_i_cpu_dot_avxvnni_form, lpgemm_i_cpu_dot_avx2_form,
+    lpgemm_i_cpu_dot_dotprod_form, lpgemm_i_cpu_dot_base_form;
 const char *lpgemm_i_cpu_dot_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
 
 /* ---- activations, on host memory; arguments are checked ---- */

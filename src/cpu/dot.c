@@ -3,6 +3,7 @@
  *
  *     -DLPG_DOT=base
  *     -DLPG_DOT=avx2    -mavx2 -mfma -mf16c                                  VPMADDUBSW
+ *     -DLPG_DOT=avxvnni the same, -mavxvnni                                  VPDPBUSD of 256 bits
  *     -DLPG_DOT=vbmi    those of avx512 (blocked.c), -mavx512vnni            VPDPBUSD
  *     -DLPG_DOT=dotprod -march=armv8.2-a+dotprod                             SDOT
  *

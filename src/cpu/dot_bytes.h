@@ -32,8 +32,8 @@ typedef struct lpg_dot_bytes {
 
 /* One byte each, without any loss: all values are multiples of a power of two. */
 static inline int lpg_find_one_byte(const float *value, int codes, float low, float high, lpg_dot_bytes *b) {
-  int exponent; /* the finest unit with which the values fit a byte */
-  (void)frexpf((high - low) / 255.0f, &exponent);
+  int exponent; /* of the finest unit with which the values fit a byte */
+  if (frexpf((high - low) / 255.0f, &exponent) == 0.5f) exponent--; /* they fill it */
   const float unit = ldexpf(1.0f, exponent);
   int most = 0, all = 0, shift = 0;
   for (int i = 0; i < codes; i++) {

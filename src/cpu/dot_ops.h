@@ -89,6 +89,37 @@ INLINE vuint look_up(const uint8_t table[16], vuint codes) {
 }
 
 #elif defined(__AVX2__)
+#if defined(__AVXVNNI__)
+#define LPG_DOT_NO_CLASSES
+enum { LPG_DOT_ROWS = 4, LPG_DOT_LINES = 6, LPG_DOT_CENTERS = 0 };
+
+INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const int8_t *x, int64_t stride,
+                      vint sums[][LPG_DOT_PARTS]) {
+  (void)bits;
+#pragma GCC unroll 8
+  for (int q = 0; q < quads; q++) {
+    const __m256i w[LPG_DOT_PARTS] = {(__m256i)load_bytes(panel + q * 64), (__m256i)load_bytes(panel + q * 64 + 32)};
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+      const __m256i four = (__m256i)spread(x + r * stride + 4 * q);
+#pragma GCC unroll 2
+      for (int p = 0; p < LPG_DOT_PARTS; p++) {
+        sums[r][p] = (vint)_mm256_dpbusd_avx_epi32((__m256i)sums[r][p], w[p], four);
+      }
+    }
+  }
+}
+
+INLINE vint add_products(int bits, vuint w, vint x, vint sums) {
+  (void)bits;
+  return (vint)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)w, (__m256i)x);
+}
+
+INLINE vint add_folded_products(vuint w, vint x, vint factors, vint sums) {
+  const __m256i two = _mm256_maddubs_epi16((__m256i)w, (__m256i)x);
+  return (vint)_mm256_dpwssd_avx_epi32((__m256i)sums, two, (__m256i)factors);
+}
+#else
 enum { LPG_DOT_ROWS = 4, LPG_DOT_LINES = 4, LPG_DOT_CENTERS = 1 };
 
 /* VPMADDUBSW adds two products in 16 bits, which hold so many of these sums: 2 (2^bits - 1) 128 each. 8 bits are two
@@ -163,8 +194,6 @@ INLINE void add_quads(int bits, int quads, int rows, const uint8_t *panel, const
   if (bits == 8) add_nibbles(bits, 4, quads, rows, panel, x, stride, sums);
 }
 
-INLINE vint multiply_16(vint a, vint b) { return (vint)_mm256_madd_epi16((__m256i)a, (__m256i)b); }
-
 /* bits: up to 7, or CENTERED, with which two products fit 16 bits. */
 INLINE vint add_products(int bits, vuint w, vint x, vint sums) {
   const __m256i centered = _mm256_xor_si256((__m256i)w, _mm256_set1_epi8(-128));
@@ -177,6 +206,9 @@ INLINE vint add_products(int bits, vuint w, vint x, vint sums) {
 INLINE vint add_folded_products(vuint w, vint x, vint factors, vint sums) {
   return sums + (vint)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)w, (__m256i)x), (__m256i)factors);
 }
+#endif
+
+INLINE vint multiply_16(vint a, vint b) { return (vint)_mm256_madd_epi16((__m256i)a, (__m256i)b); }
 
 INLINE void spread_quads(const int8_t *lo, const int8_t *hi, int8_t *out) {
   const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)lo);

@@ -5,8 +5,8 @@
  * 128, and 128 times the sum of X, by one more SDOT for 16 columns, is added. X stays in one register for 16 columns:
  * SDOT takes four bytes of it for all rows by their place.
  *
- * SMMLA multiplies twice as much, but wants eight columns of a row side by side: for four rows of X 8 of 16 SDOTs would
- * go, and 4 ZIPs come, a quad. */
+ * SMMLA multiplies twice as much, but wants eight columns of a row side by side and gives sums of two rows by two:
+ * what puts them in place takes as many instructions as are saved (docs/kernels/generic.md). */
 #ifndef LPG_CPU_DOT_OPS_NEON_H
 #define LPG_CPU_DOT_OPS_NEON_H
 

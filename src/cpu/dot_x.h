@@ -100,6 +100,26 @@ INLINE uint32_t largest_bits(const float *x) {
 
 /* A line's numbers of a block as bytes in the order of a panel, in which the halves of a step of 16 columns take turns
  * (dot_column()), and the sums of its steps. */
+#if defined(__AVX2__)
+INLINE void put_line(const int32_t *numbers, int8_t *bytes, int32_t *halves) {
+  const __m256i *n = (const __m256i *)(const void *)numbers, low = _mm256_set1_epi32(255),
+                bias = _mm256_set1_epi8(-128);
+  __m256i pairs[2]; /* of columns i and i + 8 of a step, in 32 bits */
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    const __m256i first = _mm256_and_si256(_mm256_loadu_si256(n + 2 * i), low);
+    const __m256i second = _mm256_and_si256(_mm256_loadu_si256(n + 2 * i + 1), low);
+    pairs[i] = _mm256_or_si256(first, _mm256_slli_epi32(second, 8));
+  }
+  const __m256i all = _mm256_permute4x64_epi64(_mm256_packus_epi32(pairs[0], pairs[1]), 0xd8);
+  _mm256_storeu_si256((__m256i *)(void *)bytes, all);
+  const __m256i eights = _mm256_sad_epu8(_mm256_xor_si256(all, bias), _mm256_setzero_si256());
+  const __m256i steps = _mm256_add_epi64(eights, _mm256_shuffle_epi32(eights, 0x4e));
+  const int32_t sums[2] = {_mm256_extract_epi32(steps, 0) - 128 * LPG_STEP_K,
+                           _mm256_extract_epi32(steps, 4) - 128 * LPG_STEP_K};
+  *halves = (sums[0] & 0xffff) | (int32_t)((uint32_t)sums[1] << 16);
+}
+#else
 INLINE void put_line(const int32_t *numbers, int8_t *bytes, int32_t *halves) {
   int8_t narrow[LPG_DOT_BLOCK];
   int32_t sums[2] = {0, 0};
@@ -115,6 +135,7 @@ INLINE void put_line(const int32_t *numbers, int8_t *bytes, int32_t *halves) {
     }
   }
 }
+#endif
 
 /* A block as bytes by a multiple of it that is made of integers, of magnitudes up to 127 after rounding. */
 static void round_bytes(const float *x, float inverse, int8_t *bytes, int32_t *halves) {

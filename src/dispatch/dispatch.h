@@ -59,7 +59,9 @@ enum {                            /* flags */
        LPG_K_FORCE_ONLY = 8,      /* never chosen automatically */
        LPG_K_OWN_ROWS = 16,       /* takes no scales and zeros that rows share (group_n) */
        LPG_K_GROUPED = 32,        /* takes stacks, with rows of X dealt out by lpg_call.offsets */
-       LPG_K_PAIRED = 64          /* takes pairs of gate and up */
+       LPG_K_PAIRED = 64,         /* takes pairs of gate and up */
+       LPG_K_FAN_OUT = 128,       /* takes the first product of the token form (kernels/plan/fan.h), and nothing else */
+       LPG_K_FAN_IN = 256         /* the same for the second */
 };
 
 enum { LPG_KERNEL_NAME_BYTES = 64 }; /* room for any name, with its final 0 */
@@ -70,7 +72,7 @@ typedef struct lpg_kernel {
   lpgemm_backend_t backend;
   int32_t arch;             /* CUDA: built for compute capability * 10 */
   int32_t arch_exact;       /* 1: only that architecture (sm_90a); 0: that one and every later one */
-  int32_t isa;              /* CPU: needs this LPG_ISA_ */
+  int32_t isa;              /* CPU: needs this LPG_ISA_, of its device's set */
   uint32_t weights, widths; /* kinds; width b is bit b */
   uint32_t x_types, y_types, scales, zeros, groups, flags;
   int64_t m_max; /* 0 = any */

@@ -18,7 +18,7 @@ static const char *device_reason(const lpg_kernel *k, const lpg_device *device) 
   if (k->backend != device->backend) return "it is for another backend";
   if (k->arch_exact && device->arch != k->arch) return "it runs only on another GPU architecture";
   if (device->arch < k->arch) return "it needs a newer GPU architecture";
-  if (device->isa < k->isa) return "it needs an instruction set that this processor lacks";
+  if (k->isa & ~device->isa) return "it needs an instruction set that this processor lacks";
   return NULL;
 }
 
@@ -49,6 +49,11 @@ const char *lpgemm_i_refused(const lpg_kernel *kernel, const lpg_problem *p, con
   if (reason) return reason;
 
   if (p->experts && !(k->flags & LPG_K_GROUPED)) return "it does not take stacks of experts";
+  const uint32_t fans = LPG_K_FAN_OUT | LPG_K_FAN_IN;
+  const uint32_t fan_flag = p->fan == LPG_FAN_OUT ? LPG_K_FAN_OUT : p->fan == LPG_FAN_IN ? LPG_K_FAN_IN : 0;
+  if ((k->flags & fans) != fan_flag) {
+    return p->fan ? "it is not for the token form of a layer" : "it is for the token form of a layer";
+  }
   if (!(k->x_types & lpg_x_member(p->x_type))) return "it does not take activations of this type";
   if (!(k->y_types & lpg_y_member(p->y_type))) return "it does not write outputs of this type";
   if (p->y_type == LPGEMM_I32 && !is_integer_problem(p)) {

@@ -6,6 +6,8 @@
  *     down       a row of Y's type a slot; h quantised or in the order of down's columns before
  *     combine    Y
  *
+ * Few tokens may need only two of these steps: the token form (fan.c).
+ *
  * All that lies between is in the caller's workspace; where that is too small for all tokens, they are taken in chunks.
  */
 #include "layer.h"
@@ -306,6 +308,7 @@ lpgemm_status_t lpgemm_i_run_chunk(lpgemm_handle_t handle, lpg_layer *l, const l
   lpg_call *up = &l->up.r.call, *down = &l->down.r.call;
   void *rest = handle->workspace_bytes > m->bytes ? own + m->bytes : NULL;
   parts p;
+  if (l->is_fan) return lpgemm_i_run_fan(handle, l, m);
   LPG_TRY(route_chunk(handle, l, m, first, &p));
   up->offsets = down->offsets = p.offsets;
   LPG_TRY(gather_x(handle, l, m, first, &p));
@@ -333,8 +336,7 @@ lpgemm_status_t lpgemm_i_set_chunk(lpgemm_handle_t handle, lpg_layer *l, int64_t
   LPG_TRY(fill(handle, &l->down.r));
   plan_memory(l, memory);
   const size_t rest = handle->workspace_bytes > memory->bytes ? handle->workspace_bytes - memory->bytes : 0;
-  LPG_TRY(lpgemm_i_choose_product(handle, &l->up, rest));
-  return lpgemm_i_choose_product(handle, &l->down, rest);
+  return lpgemm_i_choose_form(handle, l, rest);
 }
 
 lpgemm_status_t lpgemm_i_layer_workspace(lpgemm_handle_t handle, lpg_layer *l, size_t *bytes) {

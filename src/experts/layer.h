@@ -13,6 +13,7 @@ typedef struct lpg_layer {
   lpgemm_dtype_t h_type;
   int64_t m, slots;     /* of the chunk that the products are for */
   lpg_grouped up, down; /* of m tokens */
+  int is_fan;           /* 1: both are of the token form (kernels/plan/fan.h), which takes no routing */
   const void *c;        /* NULL: no beta */
   float beta;
   const float *device_beta;
@@ -39,6 +40,11 @@ lpgemm_status_t lpgemm_i_open_layer(lpgemm_handle_t handle, const lpgemm_experts
 lpgemm_status_t lpgemm_i_layer_workspace(lpgemm_handle_t handle, lpg_layer *l, size_t *bytes);
 lpgemm_status_t lpgemm_i_fit_layer(lpgemm_handle_t handle, lpg_layer *l, lpg_layer_memory *m);
 lpgemm_status_t lpgemm_i_set_chunk(lpgemm_handle_t handle, lpg_layer *l, int64_t m, lpg_layer_memory *memory);
+
+/* Chooses both products: by kernels of the token form where those are forced by name or take less time. And runs that
+ * form. */
+lpgemm_status_t lpgemm_i_choose_form(lpgemm_handle_t handle, lpg_layer *l, size_t workspace_bytes);
+lpgemm_status_t lpgemm_i_run_fan(lpgemm_handle_t handle, lpg_layer *l, const lpg_layer_memory *m);
 
 /* Tokens first .. first + l->m - 1, on the handle's device. */
 lpgemm_status_t lpgemm_i_run_chunk(lpgemm_handle_t handle, lpg_layer *l, const lpg_layer_memory *m, int64_t first);

@@ -180,7 +180,10 @@ lpgemm_status_t lpgemm_explain_experts(lpgemm_handle_t handle, const lpgemm_expe
       (double)l.routing.slots / l.route.experts, (long long)l.m, memory.bytes);
   say(&w, line);
   const size_t rest = handle->workspace_bytes > memory.bytes ? handle->workspace_bytes - memory.bytes : 0;
-  l.up.r.call.problem.workspace = l.down.r.call.problem.workspace = rest;
+  const lpgemm_status_t chosen = lpgemm_i_choose_form(handle, &l, rest);
+  if (chosen != LPGEMM_SUCCESS) say(&w, lpgemm_last_error());
+  LPG_TRY(chosen);
+  if (l.is_fan) say(&w, "token form: two launches, and no routing\n");
   LPG_TRY(explain_product(handle, &l, &l.up, "up", &w));
   return explain_product(handle, &l, &l.down, "down", &w);
 }

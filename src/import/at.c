@@ -115,16 +115,7 @@ static void find_gguf(const lpg_part *part, lpg_at *at) {
 }
 
 size_t lpgemm_i_grid_bytes(const lpg_at *at) {
-  switch (at->arrangement - LPG_AT_GGML) {
-    case 16:
-    case 18: return 256 * sizeof *at->grid;
-    case 17:
-    case 21: return 512 * sizeof *at->grid;
-    case 22: return 1024 * sizeof *at->grid;
-    case 19:
-    case 29: return 2048 * sizeof *at->grid;
-    default: return 0;
-  }
+  return at->grid ? (size_t)lpg_grid_entries(at->arrangement - LPG_AT_GGML) * sizeof *at->grid : 0;
 }
 
 int lpgemm_i_find_at(const lpg_part *part, lpg_at *at) {

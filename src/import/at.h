@@ -103,21 +103,27 @@ LPG_FN int lpg_ggml_group(int type) {
   }
 }
 
-LPG_BITS_FN lpg_codes16 lpg_gguf_codes(const lpg_at *a, int type, int64_t n, int64_t k) {
+/* 1 if 16 bytes of nibbles can be loaded at once. */
+LPG_FN int lpg_is_gguf_wide(const lpg_at *a, int type) {
+  return lpg_ggml_bytes(type) % 16 == 0 && (uintptr_t)a->codes % 16 == 0;
+}
+
+LPG_BITS_FN lpg_codes16 lpg_gguf_codes(const lpg_at *a, int type, int is_wide, int64_t n, int64_t k) {
+  const int align = is_wide ? 16 : 4;
   const uint32_t block = (uint32_t)lpg_ggml_block(type), column = (uint32_t)k;
   const int j = (int)(column % block), second = j / 16;
   const uint8_t *b = a->codes + n * a->line + (int64_t)(column / block) * lpg_ggml_bytes(type);
   switch (type) {
     case 2:
-    case 20: return lpg_half_nibbles(b + 2, 2, second);                                   /* Q4_0, IQ4_NL */
-    case 3: return lpg_half_nibbles(b + 4, 4, second);                                    /* Q4_1 */
-    case 6: return lpg_half_fives(b + 6, 2, lpg_load32_by_16(b + 2), second);             /* Q5_0 */
-    case 7: return lpg_half_fives(b + 8, 4, lpg_load32(b + 4), second);                   /* Q5_1 */
-    case 8: return lpg_load16_bytes(b + 2 + j, 2);                                        /* Q8_0 */
-    case 10: return lpg_plane2(b + 16, 4, j);                                             /* Q2_K */
-    case 11: return lpg_merge16(lpg_plane2(b + 32, 2, j), lpg_plane1(b, 2, j), 2);        /* Q3_K */
-    case 12: return lpg_plane4(b + 16, 16, j);                                            /* Q4_K */
-    case 13: return lpg_merge16(lpg_plane4(b + 48, 16, j), lpg_plane1(b + 16, 16, j), 4); /* Q5_K */
+    case 20: return lpg_half_nibbles(b + 2, 2, second);                                         /* Q4_0, IQ4_NL */
+    case 3: return lpg_half_nibbles(b + 4, 4, second);                                          /* Q4_1 */
+    case 6: return lpg_half_fives(b + 6, 2, lpg_load32_by_16(b + 2), second);                   /* Q5_0 */
+    case 7: return lpg_half_fives(b + 8, 4, lpg_load32(b + 4), second);                         /* Q5_1 */
+    case 8: return lpg_load16_bytes(b + 2 + j, 2);                                              /* Q8_0 */
+    case 10: return lpg_plane2(b + 16, 4, j);                                                   /* Q2_K */
+    case 11: return lpg_merge16(lpg_plane2(b + 32, 2, j), lpg_plane1(b, 2, j), 2);              /* Q3_K */
+    case 12: return lpg_plane4(b + 16, align, j);                                               /* Q4_K */
+    case 13: return lpg_merge16(lpg_plane4(b + 48, align, j), lpg_plane1(b + 16, align, j), 4); /* Q5_K */
     case 14: return lpg_q6_k_codes(b, j);
     case 16: return lpg_iq2_xxs_codes(a, b, j);
     case 17: return lpg_iq2_xs_codes(a, b, j);
@@ -137,7 +143,7 @@ LPG_BITS_FN lpg_codes16 lpg_gguf_codes(const lpg_at *a, int type, int64_t n, int
 }
 
 LPG_BITS_FN uint32_t lpg_gguf_code(const lpg_at *a, int type, int64_t n, int64_t k) {
-  const lpg_codes16 c = lpg_gguf_codes(a, type, n, k / 16 * 16);
+  const lpg_codes16 c = lpg_gguf_codes(a, type, 0, n, k / 16 * 16);
   return lpg_code_of(&c, (int)(k % 16));
 }
 

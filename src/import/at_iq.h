@@ -5,21 +5,39 @@
 
 #include "at_gguf.h"
 
-LPG_BITS_FN uint32_t lpg_grid_entry(const lpg_at *a, uint32_t index) {
-  return lpg_load16((const uint8_t *)(a->grid + index));
+/* Entries of the grid of a type; 0: it has none. */
+LPG_FN int lpg_grid_entries(int type) {
+  switch (type) {
+    case 16:
+    case 18: return 256;
+    case 17:
+    case 21: return 512;
+    case 22: return 1024;
+    case 19:
+    case 29: return 2048;
+    default: return 0;
+  }
 }
 
+/* Kernels have the grid in shared memory. */
+LPG_BITS_FN uint32_t lpg_grid_entry(const lpg_at *a, uint32_t index) { return a->grid[index]; }
+
 /* Eight signs of which seven are stored. */
-LPG_FN uint32_t lpg_eighth_sign(uint32_t seven) {
-  uint32_t x = (seven & 127u) ^ (seven & 127u) >> 4;
+LPG_BITS_FN uint32_t lpg_eighth_sign(uint32_t seven) {
+  seven &= 127u;
+#ifdef __CUDA_ARCH__
+  return seven + ((unsigned)__popc(seven) << 7 & 128u);
+#else
+  uint32_t x = seven ^ seven >> 4;
   x ^= x >> 2;
-  return (seven & 127u) | ((x ^ x >> 1) & 1u) << 7;
+  return seven | ((x ^ x >> 1) & 1u) << 7;
+#endif
 }
 
 /* A byte's four fields of 2 bits, one a byte. */
 LPG_FN uint32_t lpg_four_twos(uint32_t byte) {
-  const uint32_t two = (byte | byte << 12) & 0x000f000fu;
-  return (two | two << 6) & 0x03030303u;
+  const uint32_t two = byte * 0x1001u & 0x000f000fu;
+  return two * 0x41u & 0x03030303u;
 }
 
 /* Four signs become bit 2 of four bytes. */
@@ -33,12 +51,11 @@ LPG_FN void lpg_put_eight(lpg_codes16 *c, int vector, uint32_t eight, uint32_t s
 
 LPG_BITS_FN lpg_codes16 lpg_iq2_xxs_codes(const lpg_at *a, const uint8_t *b, int j) {
   const uint8_t *group = b + 2 + j / 32 * 8;
-  const uint32_t signs = lpg_load32_by_16(group + 4);
+  const int v = j % 32 / 8; /* 0 or 2 */
+  const uint32_t two = lpg_load16(group + v), signs = lpg_load32_by_16(group + 4) >> 7 * v;
   lpg_codes16 c = LPG_ZERO;
-  for (int i = 0; i < 2; i++) {
-    const int v = j % 32 / 8 + i;
-    lpg_put_eight(&c, i, lpg_grid_entry(a, lpg_load8(group + v)), lpg_eighth_sign(signs >> 7 * v));
-  }
+  lpg_put_eight(&c, 0, lpg_grid_entry(a, two & 255u), lpg_eighth_sign(signs));
+  lpg_put_eight(&c, 1, lpg_grid_entry(a, two >> 8), lpg_eighth_sign(signs >> 7));
   return c;
 }
 

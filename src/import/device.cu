@@ -3,6 +3,7 @@
 #include "../pack/pack_device.h"
 #include "at.h"
 #include "device.h"
+#include "ordered.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -96,14 +97,20 @@ static int64_t chunks_of(lpgemm_handle_t handle, const lpg_rows_args *args) {
   return args->column_order && tiles >= handle->device.sms ? INT32_MAX : args->chunks;
 }
 
-/* Lines of words that blocks bring to shared memory, beside what else they have there, where all of a row fits. */
-static lpgemm_status_t stage_lines(lpgemm_handle_t handle, const void *kernel, lpg_rows_args *args) {
-  constexpr int64_t others = 24 << 10;
-  const int64_t lines = lpg_ceil_div(args->at.k * args->at.bits, 32);
-  if (args->at.arrangement != LPG_AT_GPTQ || !args->column_order) return LPGEMM_SUCCESS;
-  if (lines * LPG_STAGED_LINE + others > handle->device.shared_memory) return LPGEMM_SUCCESS;
-  args->staged_lines = (int)lines;
-  return allow_shared(kernel, (size_t)(lines * LPG_STAGED_LINE));
+/* The kernel, and what it needs: one of its own packs words in an order, where all columns of 16 rows fit into shared
+ * memory. */
+static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args, const void **kernel) {
+  constexpr int64_t others = 1024;
+  const int bits = args->at.bits;
+  const int64_t columns = lpg_round_up(args->at.k, LPG_STEP_K);
+  *kernel = kernel_of(&args->at);
+  if (!args->column_order || args->at.arrangement != LPG_AT_GPTQ) return LPGEMM_SUCCESS;
+  if (columns * (lpg_ordered_column(bits) + 1) + others > handle->device.shared_memory) return LPGEMM_SUCCESS;
+  *kernel = lpgemm_i_kernel_of_ordered(bits);
+  args->chunks = INT32_MAX;
+  args->threads = LPG_ORDERED_THREADS;
+  args->shared_bytes = (int)lpg_ordered_place(bits, (uint32_t)columns);
+  return allow_shared(*kernel, (size_t)args->shared_bytes);
 }
 
 static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_part *part,
@@ -111,6 +118,7 @@ static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packe
                                  lpg_pack_report *report) {
   const lpgemm_weight_desc_t *d = &part->desc;
   lpg_rows_args args;
+  const void *kernel;
   lpgemm_i_cuda_rows_args(packed, first_row, slice->n1 - slice->n0, blob, report, &args);
   args.at = *at;
   args.flip ^= at->flip;
@@ -118,7 +126,7 @@ static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packe
   args.first_column = slice->k0;
   args.each = args.column_order || slice->k0 % LPG_STEP_K != 0;
   args.chunks = chunks_of(handle, &args);
-  LPG_TRY(stage_lines(handle, kernel_of(at), &args));
+  LPG_TRY(choose_kernel(handle, &args, &kernel));
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
     const bool is_super = id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS;
     const int64_t group = is_super ? d->super_k : d->group_k;
@@ -127,7 +135,7 @@ static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packe
   LPG_TRY(lpgemm_i_cuda_put_row_scales(packed, first_row, args.rows, NULL, NULL,
                                        d->global_scale / packed->desc.global_scale, blob,
                                        (cudaStream_t)handle->stream));
-  return lpgemm_i_cuda_launch_rows(kernel_of(at), &args, (cudaStream_t)handle->stream);
+  return lpgemm_i_cuda_launch_rows(kernel, &args, (cudaStream_t)handle->stream);
 }
 
 static lpgemm_status_t pack_parts(lpgemm_handle_t handle, const lpg_packed *packed, const lpg_joined *joined,

@@ -27,6 +27,9 @@ const void *lpgemm_i_kernel_of_gguf(int arrangement, int bits);
 const void *lpgemm_i_kernel_of_k(int arrangement, int bits);
 const void *lpgemm_i_kernel_of_iq(int arrangement, int bits);
 
+/* Of ordered.cuh, for GPTQ's widths. */
+const void *lpgemm_i_kernel_of_ordered(int bits);
+
 #ifdef __cplusplus
 }
 #endif

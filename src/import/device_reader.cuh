@@ -12,10 +12,16 @@ namespace { /* nothing here is a symbol of the library */
   struct name##_codes {                                                                                \
     static constexpr bool copies = LPG_AT_##NAME == LPG_AT_BYTES, has_numbers = true;                  \
     static constexpr bool rows_first = LPG_AT_##NAME == LPG_AT_GPTQ || LPG_AT_##NAME == LPG_AT_AWQ;    \
-    static constexpr bool has_words = LPG_AT_##NAME == LPG_AT_GPTQ;                                    \
+    static constexpr bool has_wide = LPG_AT_##NAME == LPG_AT_STREAM;                                   \
+    static constexpr bool has_supers = false, has_stage = false;                                       \
+    static constexpr int grid_entries = 0;                                                             \
     template <int Bits>                                                                                \
+    static __device__ bool is_wide(const lpg_at &at) {                                                 \
+      return lpg_is_stream_wide(&at, Bits);                                                            \
+    }                                                                                                  \
+    template <int Bits, bool IsWide>                                                                   \
     static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {                      \
-      return lpg_at_##name##_codes(&at, Bits, n, k);                                                   \
+      return IsWide ? lpg_wide_stream_codes(&at, Bits, n, k) : lpg_at_##name##_codes(&at, Bits, n, k); \
     }                                                                                                  \
     template <int Bits>                                                                                \
     static __device__ uint32_t code(const lpg_at &at, int64_t n, int64_t k) {                          \
@@ -30,10 +36,16 @@ LPG_ARRANGEMENTS(LPG_FILE_CODES)
 
 template <int Type>
 struct block_codes {
-  static constexpr bool copies = false, has_numbers = true, rows_first = false, has_words = false;
+  static constexpr bool copies = false, has_numbers = true, has_supers = true, rows_first = false, has_stage = false;
+  static constexpr bool has_wide = lpg_ggml_bytes(Type) % 16 == 0;
+  static constexpr int grid_entries = lpg_grid_entries(Type);
   template <int Bits>
+  static __device__ bool is_wide(const lpg_at &at) {
+    return lpg_is_gguf_wide(&at, Type);
+  }
+  template <int Bits, bool IsWide>
   static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {
-    return lpg_gguf_codes(&at, Type, n, k);
+    return lpg_gguf_codes(&at, Type, IsWide, n, k);
   }
   template <int Bits>
   static __device__ uint32_t code(const lpg_at &at, int64_t n, int64_t k) {

@@ -242,9 +242,8 @@ lpgemm_status_t lpgemm_i_begin_rows(lpgemm_handle_t handle, lpgemm_weights_t wei
                                     const lpg_joined *joined) {
   LPG_TRY(lpgemm_i_check_rows(weights, expert, first_row, joined->desc.n));
   if (!weights->packed.desc.columns) return LPGEMM_SUCCESS;
-  const int32_t *order = joined->part[0].column_order + joined->slice[0].k0;
-  LPG_TRY(lpgemm_i_check_order("the order of columns", order, &weights->packed));
-  return lpgemm_i_take_order(handle, weights, expert, order);
+  /* it needs no check: lpgemm_i_set_order() has made it */
+  return lpgemm_i_take_order(handle, weights, expert, joined->part[0].column_order + joined->slice[0].k0);
 }
 
 lpgemm_status_t lpgemm_i_import_rows(lpgemm_handle_t handle, const lpg_packed *packed, int64_t first_row,

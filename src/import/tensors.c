@@ -124,6 +124,10 @@ int64_t lpgemm_i_integer(const lpgemm_tensor_t *tensor, int64_t i) {
 void lpgemm_i_integers(const lpgemm_tensor_t *tensor, int64_t *out) {
   const int64_t count = lpgemm_i_elements(tensor), bytes = lpgemm_i_stored_bits(tensor->type) / 8;
   const uint8_t *from = tensor->data;
+  if (tensor->type == LPGEMM_I32) { /* what g_idx is: without a choice for each */
+    for (int64_t i = 0; i < count; i++) out[i] = (int32_t)lpg_get32(from + i * 4);
+    return;
+  }
   for (int64_t i = 0; i < count; i++) out[i] = load_integer(tensor->type, from + i * bytes);
 }
 

@@ -160,12 +160,19 @@ lpgemm_status_t lpgemm_i_read_header(const uint8_t *bytes, uint64_t size, lpg_pa
 
 /* ---- the order-independent checksum: a sum of hashed 64-bit words ---- */
 
-LPG_FN uint64_t lpg_hash_word(uint64_t word, uint64_t index) {
-  uint64_t h = word ^ (index + 1) * 0x9e3779b97f4a7c15ULL;
+#define LPG_HASH_STEP 0x9e3779b97f4a7c15ULL
+
+/* Of the word with that index; those of neighbours are LPG_HASH_STEP apart. */
+LPG_FN uint64_t lpg_hash_key(uint64_t index) { return (index + 1) * LPG_HASH_STEP; }
+
+LPG_FN uint64_t lpg_hash_by_key(uint64_t word, uint64_t key) {
+  uint64_t h = word ^ key;
   h = (h ^ h >> 32) * 0xd6e8feb86659fd93ULL;
   h = (h ^ h >> 32) * 0xd6e8feb86659fd93ULL;
   return h ^ h >> 32;
 }
+
+LPG_FN uint64_t lpg_hash_word(uint64_t word, uint64_t index) { return lpg_hash_by_key(word, lpg_hash_key(index)); }
 
 /* Of `bytes` bytes, a multiple of 8, read as little-endian words. */
 uint64_t lpgemm_i_hash(const uint8_t *data, uint64_t bytes);

@@ -23,16 +23,16 @@ LPG_FN uint32_t lpg_unit_pair(int bits, const uint32_t *word, int stride, int pa
   return codes;
 }
 
-/* The inverse; the words start as zero. */
+/* The inverse; the words start as zero. Sums, since a GPU shifts and adds at once. */
 LPG_FN void lpg_unit_put_pair(int bits, uint32_t *word, int stride, int pair, uint32_t codes) {
   lpg_field f = lpg_field_of(bits, pair);
   if (f.word >= 0) {
-    word[f.word * stride] |= codes << f.shift;
+    word[f.word * stride] += codes << f.shift;
     return;
   }
   for (int i = 0; i < lpg_splice_runs(bits); i++) {
     lpg_run r = lpg_splice(bits, pair, i);
-    word[r.word * stride] |= (codes >> r.code_bit & lpg_half_masks(r.bits)) << r.shift;
+    word[r.word * stride] += (codes >> r.code_bit & lpg_half_masks(r.bits)) << r.shift;
   }
 }
 

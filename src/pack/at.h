@@ -75,29 +75,46 @@ LPG_BITS_FN uint32_t lpg_load32(const uint8_t *from) {
 #endif
 }
 
-/* 16 bytes from an address that is a multiple of `align`, a constant: 1, 2 or 4; 16: of 4, and mostly of 16. */
-LPG_BITS_FN lpg_codes16 lpg_load16_bytes(const uint8_t *from, int align) {
-  lpg_codes16 c;
+/* `bytes` bytes, an even number or a multiple of `align`, from an address that is a multiple of `align`: constants, the
+ * second one 1, 2, 4, 8 or 16. */
+LPG_BITS_FN void lpg_load_words(const uint8_t *from, int bytes, int align, uint32_t *word) {
 #ifdef __CUDA_ARCH__
-  if (align == 16 && (uintptr_t)from % 16 == 0) {
-    const uint4 v = LPG_LOAD(uint4, from);
-    c.word[0] = v.x, c.word[1] = v.y, c.word[2] = v.z, c.word[3] = v.w;
-    return c;
+  if (align == 16) {
+    for (int i = 0; i < bytes / 16; i++) {
+      const uint4 v = LPG_LOAD(uint4, from + 16 * i);
+      word[4 * i] = v.x, word[4 * i + 1] = v.y, word[4 * i + 2] = v.z, word[4 * i + 3] = v.w;
+    }
+    return;
+  }
+  if (align == 8) {
+    for (int i = 0; i < bytes / 8; i++) {
+      const uint2 v = LPG_LOAD(uint2, from + 8 * i);
+      word[2 * i] = v.x, word[2 * i + 1] = v.y;
+    }
+    return;
   }
 #endif
-  for (int i = 0; i < 4; i++) {
-    const uint8_t *at = from + 4 * i;
-    c.word[i] = align > 2 ? lpg_load32(at)
-                : align == 2
-                    ? lpg_load16(at) | lpg_load16(at + 2) << 16
-                    : lpg_load8(at) | lpg_load8(at + 1) << 8 | lpg_load8(at + 2) << 16 | lpg_load8(at + 3) << 24;
+  for (int i = 0; i < bytes; i += 4) {
+    const uint8_t *at = from + i;
+    word[i / 4] = align > 2 ? lpg_load32(at)
+                  : align == 2
+                      ? lpg_load16(at) | (i + 2 < bytes ? lpg_load16(at + 2) << 16 : 0u)
+                      : lpg_load8(at) | lpg_load8(at + 1) << 8 | lpg_load8(at + 2) << 16 | lpg_load8(at + 3) << 24;
   }
+}
+
+LPG_BITS_FN lpg_codes16 lpg_load16_bytes(const uint8_t *from, int align) {
+  lpg_codes16 c;
+  lpg_load_words(from, 16, align, c.word);
   return c;
 }
 
 /* From anywhere. */
 LPG_BITS_FN lpg_codes16 lpg_load16_anywhere(const uint8_t *from) {
-  return (uintptr_t)from % 4 == 0 ? lpg_load16_bytes(from, 16) : lpg_load16_bytes(from, 1);
+  const uintptr_t at = (uintptr_t)from;
+  return at % 16 == 0  ? lpg_load16_bytes(from, 16)
+         : at % 4 == 0 ? lpg_load16_bytes(from, 4)
+                       : lpg_load16_bytes(from, 1);
 }
 
 /* A number of 1, 2 or 4 bytes, aligned to them. */
@@ -174,6 +191,21 @@ LPG_BITS_FN uint32_t lpg_stream_field(const uint8_t *stream, uint64_t at, int bi
 
 LPG_BITS_FN uint32_t lpg_at_stream_code(const lpg_at *a, int bits, int64_t n, int64_t k) {
   return lpg_stream_field(a->codes, (uint64_t)(n * a->line + k * bits), bits);
+}
+
+/* 16 codes fill 2 * bits bytes; the largest power of two that divides them. */
+LPG_FN int lpg_stream_align(int bits) { return 2 * bits & -(2 * bits); }
+
+/* 1 if all rows begin at such an address. */
+LPG_FN int lpg_is_stream_wide(const lpg_at *a, int bits) {
+  const int align = lpg_stream_align(bits);
+  return (uintptr_t)a->codes % (uintptr_t)align == 0 && a->line % (8 * align) == 0;
+}
+
+LPG_BITS_FN lpg_codes16 lpg_wide_stream_codes(const lpg_at *a, int bits, int64_t n, int64_t k) {
+  uint32_t word[5] = LPG_ZERO;
+  lpg_load_words(a->codes + n * (a->line / 8) + k / 16 * 2 * bits, 2 * bits, lpg_stream_align(bits), word);
+  return lpg_sixteen_fields(word, bits);
 }
 
 /* Whole words where they lie in the stream, wherever it begins; at its ends code by code. */

@@ -10,8 +10,13 @@ namespace { /* nothing here is a symbol of the library */
 /* ---- codes ---- */
 
 struct byte_codes {
-  static constexpr bool copies = true, rows_first = false, has_words = false, has_numbers = false;
+  static constexpr bool copies = true, rows_first = false, has_numbers = false, has_stage = false, has_wide = false;
+  static constexpr int grid_entries = 0;
   template <int Bits>
+  static __device__ bool is_wide(const lpg_at &at) {
+    return false;
+  }
+  template <int Bits, bool IsWide>
   static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_at_bytes_codes(&at, Bits, n, k);
   }
@@ -19,20 +24,23 @@ struct byte_codes {
   static __device__ uint32_t code(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_at_bytes_code(&at, Bits, n, k);
   }
-  static __device__ uint32_t number(const lpg_at &, lpg_section_id, int64_t, int64_t) { return 0; }
 };
 
 struct stream_codes {
-  static constexpr bool copies = false, rows_first = false, has_words = false, has_numbers = false;
+  static constexpr bool copies = false, rows_first = false, has_numbers = false, has_stage = false, has_wide = true;
+  static constexpr int grid_entries = 0;
   template <int Bits>
+  static __device__ bool is_wide(const lpg_at &at) {
+    return lpg_is_stream_wide(&at, Bits);
+  }
+  template <int Bits, bool IsWide>
   static __device__ lpg_codes16 codes(const lpg_at &at, int64_t n, int64_t k) {
-    return lpg_at_stream_codes(&at, Bits, n, k);
+    return IsWide ? lpg_wide_stream_codes(&at, Bits, n, k) : lpg_at_stream_codes(&at, Bits, n, k);
   }
   template <int Bits>
   static __device__ uint32_t code(const lpg_at &at, int64_t n, int64_t k) {
     return lpg_at_stream_code(&at, Bits, n, k);
   }
-  static __device__ uint32_t number(const lpg_at &, lpg_section_id, int64_t, int64_t) { return 0; }
 };
 
 template <class Reader>
@@ -74,7 +82,8 @@ static __global__ void __launch_bounds__(256) pack_numbers_kernel(const numbers_
     const uint32_t first = source_number(a, row, group);
     const uint32_t second = a.group_n ? first : source_number(a, row + 8, group);
     if (max(first, second) > a.to.largest) *a.any_bad = 1;
-    put_numbers(a.to, a.first_tile + tile, (int)(i % 8), group, first, second);
+    const uint32_t number[1][2] = {{first, second}};
+    put_numbers<1, 0>(a.to, a.first_tile + tile, (unsigned)(i % 8), group, 1, number);
   }
 }
 
@@ -97,15 +106,26 @@ static __global__ void __launch_bounds__(256) row_scales_kernel(const row_scales
 
 /* ---- what is derived: the hash; exponents_device.cu has row exponents ---- */
 
-/* Zeroes what lies between a section's end and the next one's start. */
+/* Zeroes the header, since an older blob's would stand before garbage, and what lies between a section's end and
+ * the next one's start: less than 512 bytes each. */
 struct gaps_args {
-  uint64_t from[LPG_SECTIONS], to[LPG_SECTIONS];
+  uint64_t from[LPG_SECTIONS + 1], to[LPG_SECTIONS + 1];
   uint8_t *blob;
 };
 
-static __global__ void __launch_bounds__(256) clear_gaps_kernel(const gaps_args a) {
+static __global__ void __launch_bounds__(LPG_HEADER_BYTES) clear_gaps_kernel(const gaps_args a) {
   const uint64_t at = a.from[blockIdx.x] + threadIdx.x;
   if (at < a.to[blockIdx.x]) a.blob[at] = 0;
+}
+
+/* A header comes with the launch: that is sooner there than a copy. */
+struct header_args {
+  uint4 header[LPG_HEADER_BYTES / 16];
+  uint4 *blob;
+};
+
+static __global__ void __launch_bounds__(LPG_HEADER_BYTES / 16) header_kernel(const __grid_constant__ header_args a) {
+  a.blob[threadIdx.x] = a.header[threadIdx.x];
 }
 
 struct hash_args {
@@ -118,7 +138,7 @@ static __global__ void __launch_bounds__(256) hash_kernel(const hash_args a) {
   const uint4 *v = (const uint4 *)(a.payload + a.first_byte);
   unsigned long long sum = 0;
   for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < a.bytes / 16; i += (uint64_t)gridDim.x * 256) {
-    sum += hash_vector(v[i], a.first_byte / 8 + 2 * i);
+    sum += hash_vector(v[i], lpg_hash_key(a.first_byte / 8 + 2 * i));
   }
   add_hash(a.sums, sum);
 }
@@ -176,9 +196,10 @@ static lpgemm_status_t hash_bytes(const lpg_packed *packed, uint64_t first, cons
 
 static lpgemm_status_t put_header(const lpg_packed *packed, const lpg_content *content, uint8_t *blob,
                                   cudaStream_t stream) {
-  uint8_t header[LPG_HEADER_BYTES];
-  lpgemm_i_write_header(packed, content, header);
-  LPG_CUDA(cudaMemcpyAsync(blob, header, sizeof header, cudaMemcpyHostToDevice, stream));
+  header_args args;
+  args.blob = (uint4 *)blob;
+  lpgemm_i_write_header(packed, content, (uint8_t *)args.header);
+  LPG_TRY(launch((const void *)header_kernel, dim3(1), LPG_HEADER_BYTES / 16, 0, stream, args));
   LPG_CUDA(cudaStreamSynchronize(stream));
   return LPGEMM_SUCCESS;
 }
@@ -297,6 +318,7 @@ void lpgemm_i_cuda_rows_args(const lpg_packed *packed, int64_t first_row, int64_
   args->first_byte = lpg_tile_offset(packed->bits, packed->k_tiles, first_row / LPG_TILE_ROWS, 0);
   args->codes = blob + LPG_HEADER_BYTES + args->first_byte;
   args->chunks = lpg::chunks_a_block;
+  args->threads = 256;
   args->shares = packed->desc.group_n != 0;
   args->tiles_a_scale = packed->tiles_a_scale;
   args->found = found;
@@ -330,8 +352,8 @@ lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_arg
     part.first_row = args->first_row + done;
     part.codes = args->codes + done / LPG_TILE_ROWS * tile_row;
     part.first_byte = args->first_byte + done / LPG_TILE_ROWS * tile_row;
-    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)), 256,
-                        (size_t)part.staged_lines * LPG_STAGED_LINE, stream, part));
+    LPG_TRY(lpg::launch(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(part.rows, LPG_TILE_ROWS)), part.threads,
+                        (size_t)part.shared_bytes, stream, part));
   }
   return LPGEMM_SUCCESS;
 }
@@ -373,13 +395,13 @@ lpgemm_status_t lpgemm_i_cuda_put_codes(const lpg_packed *packed, const uint8_t 
 lpgemm_status_t lpgemm_i_cuda_begin(const lpg_packed *packed, uint8_t *blob, cudaStream_t stream) {
   lpg::gaps_args args = {};
   args.blob = blob;
+  args.to[LPG_SECTIONS] = LPG_HEADER_BYTES;
   for (int i = 0; i < LPG_SECTIONS; i++) {
     const uint64_t end = packed->section[i].offset + packed->section[i].bytes;
     args.from[i] = end;
     args.to[i] = (end + LPG_SECTION_ALIGN - 1) / LPG_SECTION_ALIGN * LPG_SECTION_ALIGN;
   }
-  LPG_CUDA(cudaMemsetAsync(blob, 0, LPG_HEADER_BYTES, stream)); /* an older blob's would stand before garbage */
-  return lpg::launch((const void *)lpg::clear_gaps_kernel, dim3(LPG_SECTIONS), 256, 0, stream, args);
+  return lpg::launch((const void *)lpg::clear_gaps_kernel, dim3(LPG_SECTIONS + 1), LPG_HEADER_BYTES, 0, stream, args);
 }
 
 lpgemm_status_t lpgemm_i_cuda_pack_rows(const lpg_packed *packed, const lpg_source *source, int64_t first_row,

@@ -32,8 +32,7 @@ typedef struct lpg_rows_args {
   lpg_at at;
   const int32_t *row_order, *column_order; /* or NULL; in device memory */
   int64_t first_source_row, first_column;
-  int each;         /* columns are in an order, or first_column is no multiple of 16 */
-  int staged_lines; /* of words of 16 rows, which blocks bring to shared memory; 0: they do not */
+  int each; /* columns are in an order, or first_column is no multiple of 16 */
   int64_t rows, k, k_tiles;
   int64_t first_row;  /* in the blob; a multiple of 16 */
   uint32_t flip;      /* XORed with every code */
@@ -43,10 +42,9 @@ typedef struct lpg_rows_args {
   int shares;         /* rows share numbers */
   int64_t tiles_a_scale;
   lpg_numbers_to numbers[LPG_SECTIONS];
-  lpg_pack_report *found; /* or NULL: neither hash nor checks are wanted */
+  lpg_pack_report *found;    /* or NULL: neither hash nor checks are wanted */
+  int threads, shared_bytes; /* of a block: 256 and 0, but for kernels of their own */
 } lpg_rows_args;
-
-enum { LPG_STAGED_LINE = 4 * LPG_TILE_ROWS }; /* bytes */
 
 LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_start_report(lpg_pack_report *report, cudaStream_t stream);
 
@@ -54,7 +52,7 @@ LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_start_report(lpg_pack_report *report,
 LPG_EXTERN_C void lpgemm_i_cuda_rows_args(const lpg_packed *packed, int64_t first_row, int64_t rows, uint8_t *blob,
                                           lpg_pack_report *found, lpg_rows_args *args);
 
-/* Launches pack_rows_kernel of an arrangement on them. */
+/* Launches a kernel of an arrangement on them: blocks of so many chunks by row tiles. */
 LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_args *args,
                                                        cudaStream_t stream);
 
@@ -78,33 +76,55 @@ LPG_EXTERN_C lpgemm_status_t lpgemm_i_cuda_end_rows(const lpg_packed *packed, in
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-__device__ inline unsigned long long hash_vector(uint4 v, uint64_t index) {
-  return lpg_hash_word(v.x | (uint64_t)v.y << 32, index) + lpg_hash_word(v.z | (uint64_t)v.w << 32, index + 1);
+/* key: that of the first of its two words. */
+__device__ inline unsigned long long hash_vector(uint4 v, uint64_t key) {
+  return lpg_hash_by_key(v.x | (uint64_t)v.y << 32, key) +
+         lpg_hash_by_key(v.z | (uint64_t)v.w << 32, key + LPG_HASH_STEP);
 }
 
 /* Adds what the threads of a block found to one of the partial sums of the payload's hash. */
 __device__ inline void add_hash(unsigned long long *sums, unsigned long long sum) {
   for (int offset = 16; offset; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
-  __shared__ unsigned long long of_warp[8];
+  __shared__ unsigned long long of_warp[32];
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (int i = 1; i < 8; i++) sum += of_warp[i];
+  for (int i = 1; i < blockDim.x / 32; i++) sum += of_warp[i];
   atomicAdd(&sums[(blockIdx.x + blockIdx.y * gridDim.x) % LPG_HASH_SUMS], sum); /* integers: in any order */
 }
 
-/* The numbers of rows g and g + 8 of a tile for one group, which lie side by side (packed.h). */
-__device__ inline void put_numbers(const lpg_numbers_to &to, int64_t row_tile, int g, int64_t group, uint32_t first,
-                                   uint32_t second) {
+/* The numbers of rows g and g + 8 of a tile, which lie side by side (packed.h), for `here` groups that are `Step`
+ * apart. */
+template <int Most, int Step>
+__device__ inline void put_numbers(const lpg_numbers_to &to, int64_t row_tile, unsigned g, int64_t group, int here,
+                                   const uint32_t (&number)[Most][2]) {
   uint8_t *block = to.section + (row_tile * to.padded + group) * to.slot_bytes;
-  if (to.bytes == 0) {
-    block[g] = (uint8_t)(first | second << 4);
-  } else if (to.bytes == 1) {
-    ((uint16_t *)block)[g] = (uint16_t)(first | second << 8);
-  } else if (to.bytes == 2) {
-    ((uint32_t *)block)[g] = first | second << 16;
-  } else {
-    ((uint2 *)block)[g] = make_uint2(first, second);
+  const int next = Step * to.slot_bytes;
+  switch (to.bytes) {
+    case 0:
+#pragma unroll
+      for (int i = 0; i < Most; i++) {
+        if (i < here) block[i * next + g] = (uint8_t)(number[i][0] | number[i][1] << 4);
+      }
+      break;
+    case 1:
+#pragma unroll
+      for (int i = 0; i < Most; i++) {
+        if (i < here) ((uint16_t *)(block + i * next))[g] = (uint16_t)(number[i][0] | number[i][1] << 8);
+      }
+      break;
+    case 2:
+#pragma unroll
+      for (int i = 0; i < Most; i++) {
+        if (i < here) ((uint32_t *)(block + i * next))[g] = number[i][0] | number[i][1] << 16;
+      }
+      break;
+    default:
+#pragma unroll
+      for (int i = 0; i < Most; i++) {
+        if (i < here) ((uint2 *)(block + i * next))[g] = make_uint2(number[i][0], number[i][1]);
+      }
+      break;
   }
 }
 

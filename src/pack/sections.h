@@ -183,6 +183,7 @@ LPG_BITS_FN void lpg_add_exponents(const lpg_packed *packed, const uint8_t *blob
 typedef struct lpg_rank_terms {
   uint32_t mask, more; /* rank = (number & mask) + more */
   int negates;         /* I8: that of 256 - number above 127 */
+  uint32_t first_bad;  /* from here on a number is not finite */
 } lpg_rank_terms;
 
 LPG_BITS_FN lpg_rank_terms lpg_rank_terms_of(lpgemm_dtype_t type) {
@@ -191,6 +192,12 @@ LPG_BITS_FN lpg_rank_terms lpg_rank_terms_of(lpgemm_dtype_t type) {
   terms.mask = has_sign ? (1u << (lpg_bits(type) - 1)) - 1u : UINT32_MAX;
   terms.more = type == LPGEMM_E8M0; /* it has no zero */
   terms.negates = type == LPGEMM_I8;
+  terms.first_bad = type == LPGEMM_F16    ? 0x7c00u
+                    : type == LPGEMM_BF16 ? 0x7f80u
+                    : type == LPGEMM_F32  ? 0x7f800000u
+                    : type == LPGEMM_E4M3 ? 0x7fu
+                    : type == LPGEMM_E8M0 ? 256u
+                                          : UINT32_MAX;
   return terms;
 }
 
@@ -201,6 +208,7 @@ LPG_BITS_FN uint32_t lpg_rank_of(lpg_rank_terms terms, uint32_t number) {
 
 /* The magnitude back from it. */
 LPG_BITS_FN float lpg_ranked_value(lpgemm_dtype_t type, uint32_t rank) {
+  if (lpg_kind(type) == LPGEMM_KIND_UINT || type == LPGEMM_I8) return (float)rank;
   return lpg_number_value(type, type == LPGEMM_E8M0 ? rank - 1 : rank);
 }
 
@@ -209,27 +217,33 @@ LPG_BITS_FN float lpg_ranked_value(lpgemm_dtype_t type, uint32_t rank) {
 enum { LPG_SCAN_GROUPS = 16 };
 
 typedef struct lpg_ranks {
-  uint32_t least, most; /* of those that are not 0; most 0: all are */
+  uint32_t below,
+      most; /* one less than the least of those that are finite and not 0, and the largest; 0: there are none */
+  int bad;  /* 1: one is not finite */
 } lpg_ranks;
 
 LPG_BITS_FN lpg_ranks lpg_no_ranks(void) {
   lpg_ranks ranks;
-  ranks.least = UINT32_MAX;
+  ranks.below = UINT32_MAX;
   ranks.most = 0;
+  ranks.bad = 0;
   return ranks;
 }
 
 LPG_BITS_FN void lpg_add_rank(lpg_rank_terms terms, uint32_t number, lpg_ranks *ranks) {
-  const uint32_t rank = lpg_rank_of(terms, number);
+  uint32_t rank = lpg_rank_of(terms, number);
+  if (rank >= terms.first_bad) ranks->bad = 1, rank = 0;
   if (rank > ranks->most) ranks->most = rank;
-  if (rank != 0 && rank < ranks->least) ranks->least = rank;
+  if (rank - 1 < ranks->below) ranks->below = rank - 1; /* 0 becomes the largest number */
 }
 
-/* Of groups whose products with the super scale are in the order of the scales; 0: one of the two that count is not
- * finite, or became 0, so each group must be looked at. */
+/* Of groups whose products with the super scale are in the order of the scales; 0: one of the two that count overflows
+ * or became 0, so each group must be looked at. */
 LPG_BITS_FN int lpg_add_extremes(lpgemm_dtype_t type, lpg_ranks ranks, float super, lpg_exponents *found) {
-  if (ranks.most == 0) return super - super == 0.0f;
-  const float low = super * lpg_ranked_value(type, ranks.least), high = super * lpg_ranked_value(type, ranks.most);
+  const int is_bad = !(super - super == 0.0f); /* as is what it multiplies */
+  found->bad |= ranks.bad | is_bad;
+  if (is_bad || ranks.most == 0 || super == 0.0f) return 1;
+  const float low = super * lpg_ranked_value(type, ranks.below + 1), high = super * lpg_ranked_value(type, ranks.most);
   if (!(high - high == 0.0f) || low == 0.0f) return 0;
   const int from = lpg_exponent_of(low), to = lpg_exponent_of(high);
   if (from < found->low) found->low = from;

@@ -6,6 +6,12 @@
 namespace lpg {
 namespace {
 
+template <class Dequantiser>
+constexpr bool has_bias = false;
+template <class X, int Bits>
+constexpr bool has_bias<integer_dequantiser<X, Bits>> = !integer_dequantiser<X, Bits>::splits_top;
+
+/* With a center set by its bias, where there is that way, the result must be the same; else it is made a wrong one. */
 template <class X, template <class, int> class Dequantiser, int Bits>
 uint32_t decode_one(const dequantiser_args &args, const uint32_t *unit, int pair) {
   using D = Dequantiser<X, Bits>;
@@ -15,7 +21,12 @@ uint32_t decode_one(const dequantiser_args &args, const uint32_t *unit, int pair
   const D dequantiser(args, table, 7);
   typename D::rows rows = {};
   D::set_center(rows, X::round(args.center));
-  return dequantiser.decode(rows, unit, pair);
+  const uint32_t two = dequantiser.decode(rows, unit, pair);
+  if constexpr (has_bias<D>) {
+    D::set_bias(rows, D::bias_of(lpg_f32_bits(0x1p23f + args.center)));
+    if (dequantiser.decode(rows, unit, pair) != two) return ~two;
+  }
+  return two;
 }
 
 template <class X, template <class, int> class Dequantiser>

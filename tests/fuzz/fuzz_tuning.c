@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   lpg_device device;
-  lpgemm_i_cpu_device(1, &device);
+  if (lpgemm_i_cpu_device(1, &device) != LPGEMM_SUCCESS) abort();
   lpg_tuning *tuning = lpgemm_i_tuning_create();
   if (!tuning) abort();
   int used = 0, refused = 0;

@@ -142,6 +142,8 @@ struct dequant_work {
 
   __device__ int n_tile(int tile) const { return first_n_tile + bands.n_tile(tile); }
   __device__ int m_tile(int tile) const { return bands.m_tile(tile) * multicast + m_rank; }
+  __device__ int first_x_row(int m_tile, int tile_m) const { return bands.first_x_row(m_tile, tile_m); }
+  __device__ int x_rows_end(int m_tile, int tile_m, int m) const { return bands.x_rows_end(m_tile, tile_m, m); }
 
   /* The CTAs of the cluster with the same rows of W and the same part of K: as bits; and the rank in the cluster of the
    * one with rows of X number i. */

@@ -225,6 +225,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   int expert;
   const tile_place at = find_place<T>(a, w, tile, memory, expert); /* here, where the whole warp is */
   if constexpr (T::takes_experts) own.keep_place(at, memory);
+  const int x_rows = T::takes_experts ? agreed(at.m_end - at.m) : at.m_end - at.m;
   if (own.lane < T::row_tiles * LPG_TILE_ROWS) {
     const int row = own.warp * T::row_tiles * LPG_TILE_ROWS + own.lane;
     factors[row] = blocks > 0 ? row_factor<T>(a, at.n + row, expert) : 0.0f;
@@ -247,7 +248,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
         weights.dequantise_batch(batch, memory + place.scales.at, first);
         const int x_step = first % T::x_steps, next = first + T::batch;
         const uint32_t read = own.empty_before; /* the stage before: read when all earlier batches are done */
-        product.start(batch, place.x.at, x_step);
+        product.start(batch, place.x.at, x_step, x_rows);
         if (next % T::w_steps == 0) place.codes.advance();
         if (next % T::scales_layout().steps == 0) place.scales.advance();
         if (next % T::x_steps == 0) {

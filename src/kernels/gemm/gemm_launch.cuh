@@ -27,7 +27,7 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
                call.row_scales,      (int64_t)call.stride};
   if (!call.skip_product) {
     a.x_has_map = lpg_x_has_map(&call);
-    if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, T::box_tokens, &a.x_map));
+    if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, a.plan.x_rows / T::x_boxes, &a.x_map));
     LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, T::takes_experts, &a.codes_map));
   }
   return launch_planned(call, (const void *)gemm_kernel<T>, a, true);

@@ -48,7 +48,7 @@ __device__ inline void load_x_box(const gemm_args &a, const gemm_work &w, uint32
 #pragma unroll
   for (int box = 0; box < T::stage_k / LPG_GEMM_BOX_K * T::x_boxes; box++) {
     if (T::may_multicast && box % w.multicast != w.multicast_rank) continue;
-    const int box_k = box / T::x_boxes, box_row = box % T::x_boxes * T::box_tokens;
+    const int box_k = box / T::x_boxes, box_row = box % T::x_boxes * box_rows_of<T>(w);
     const int k = first_k + box_k * LPG_GEMM_BOX_K, row = x_row + box_row;
     const uint32_t at = to + box_k * T::x_k64_bytes + box_row * LPG_GEMM_BOX_K * 2;
     if (T::may_multicast && w.multicast > 1) {
@@ -144,7 +144,7 @@ template <class T, class Work>
 __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
                                  const gemm_parts<typename T::whole> &parts, producer_warp<typename T::whole> &own,
                                  uint8_t *memory) {
-  constexpr int x_bytes = T::x_boxes * T::box_tokens * T::stage_k * 2;
+  const int x_bytes = T::x_boxes * box_rows_of<T>(w) * T::stage_k * 2;
   int found;
   const tile_place at = find_place<T>(a, w, tile, memory, found);
   const auto same = [](int x) { return T::takes_experts ? agreed(x) : x; };

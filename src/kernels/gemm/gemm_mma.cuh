@@ -32,14 +32,21 @@ struct gemm_product {
   __device__ static uint32_t place(uint32_t x) { return swizzled_place(x); }
   static constexpr int stage_distance = T::x_stage_bytes / 16;
 
-  __device__ void start(const uint32_t (&weights)[T::batch][T::row_tiles][4], uint32_t x, int step) {
+  /* Starts a batch with the first x_rows rows of X of the stage, or a few more. */
+  __device__ void start(const uint32_t (&weights)[T::batch][T::row_tiles][4], uint32_t x, int step, int x_rows) {
+    const auto rows_at = [x](int at) {
+      return swizzled_rows(x + at / box_steps * (T::x_k64_bytes / 16) + at % box_steps * 2);
+    };
+    if constexpr (lpg_gemm_widths(T::TileM, T::row_tiles) > 1) {
+      static_assert(T::batch == 1, "a batch is a group");
+      T::X::wgmma::start(sum[0], weights[0][0], rows_at(step), x_rows);
+      return;
+    }
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < T::batch; i++) {
-      const int at = step + i, box = at / box_steps, in_box = at % box_steps;
-      const uint64_t rows = swizzled_rows(x + box * (T::x_k64_bytes / 16) + in_box * 2);
 #pragma unroll
-      for (int r = 0; r < T::row_tiles; r++) T::X::wgmma::multiply(sum[r], weights[i][r], rows);
+      for (int r = 0; r < T::row_tiles; r++) T::X::wgmma::multiply(sum[r], weights[i][r], rows_at(step + i));
     }
     wgmma_commit();
   }

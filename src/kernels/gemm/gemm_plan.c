@@ -92,7 +92,7 @@ static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
   const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams >= LPG_GEMM_TILE_N;
   if (p->at_once == 1) return 0.0;
   if (kind->tile.tile_m == LPG_GEMM_TILE_M) return 1250.0 * p->split_k;
-  const double bytes = kind->tile_n * kind->tile.tile_m * 4.0 * (p->split_k - 1) / p->split_k;
+  const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
   return (kind->tile.tile_m >= 128 ? 600.0 + bytes / 28.0
           : p->split_k > 1         ? 1500.0
                                    : 700.0) +
@@ -105,6 +105,7 @@ enum {
   LPG_GEMM_DEQUANT_NS = 830,         /* to dequantise them, in work tiles of up to 128 rows of X */
   LPG_GEMM_MULTIPLY_NS = 11,         /* to multiply them by a row of X */
   LPG_GEMM_EXPOSED_DEQUANT_NS = 350, /* with 256 rows of X: what of dequantising is not hidden, */
+  LPG_GEMM_NARROW_NS = 120,          /* the same with fewer than these (H200, 2026-11-26, 28672 x 4096), */
   LPG_GEMM_LOAD_NS = 440,            /* by the warps that load a block: as long as work tiles of few rows of X take */
   LPG_GEMM_TILE_NS = 1800,           /* of a work tile beside its blocks, */
   LPG_GEMM_LARGE_TILE_NS = 1200,     /* with 256 rows of X, */
@@ -132,15 +133,16 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
   const double slower = slower_by_mode(kind->mode);
   /* Decoding and multiplying overlap, the better the more one of them takes. */
   const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
-  const double both = tile_m >= LPG_GEMM_TILE_M
-                          ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m
-                          : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
+  const double both =
+      2 * tile_m > LPG_GEMM_TILE_M
+          ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m + (tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_NARROW_NS : 0)
+          : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
-static gemm_costs costs_of(const lpg_gemm_kind *kind, double slower_dequantiser, const gemm_speed *speed) {
+static gemm_costs costs_of(const lpg_gemm_kind *kind, int x_rows, double slower_dequantiser, const gemm_speed *speed) {
   const int tile_m = kind->tile.tile_m, most = tile_m == LPG_GEMM_TILE_M;
-  const gemm_costs costs = {block_ns(kind, tile_m, speed),
+  const gemm_costs costs = {block_ns(kind, x_rows, speed),
                             lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0,
                             (double)(most ? LPG_GEMM_LARGE_TILE_NS : LPG_GEMM_TILE_NS), slower_dequantiser};
   return costs;
@@ -159,14 +161,15 @@ static double cost_of(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const l
 }
 
 /* What a plan of the kind has however K is cut; 0 if there is none. */
-static int make_frame(const lpg_gemm_kind *kind, const lpg_packed *weights, const lpg_expected_rows *rows,
+static int make_frame(const lpg_gemm_kind *kind, int x_rows, const lpg_packed *weights, const lpg_expected_rows *rows,
                       lpg_gemm_plan *p) {
   const lpg_gemm_plan none = {0};
   *p = none;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->multicast = kind->multicast;
   p->n_tiles = (int32_t)((weights->desc.n + kind->tile_n * kind->multicast - 1) / (kind->tile_n * kind->multicast));
-  const int64_t m_tiles = lpg_most_tiles(rows, kind->tile.tile_m);
+  const int64_t m_tiles = lpg_most_tiles(rows, x_rows);
+  p->x_rows = x_rows;
   p->m_tiles = (int32_t)m_tiles;
   return m_tiles * p->n_tiles <= INT32_MAX;
 }
@@ -188,7 +191,7 @@ static int split(const lpg_gemm_kind *kind, const lpg_problem *problem, const lp
   if (p->runs > 2 && p->at_once > 1) return 0; /* each part's sums stay by themselves */
   if (most <= 0 || (p->parts > 1 && p->parts > p->blocks)) return 0;
   p->clusters = tiles < 1 ? 1 : tiles < most ? tiles : most;
-  p->whole = p->parts == 1 && lpg_gemm_has_halves(kind->tile.tile_m) && !problem->experts && !problem->paired
+  p->whole = p->parts == 1 && lpg_gemm_has_halves(p->x_rows) && !problem->experts && !problem->paired
                  ? lpg_whole_tiles(tiles, p->clusters, problem->m, kind->tile.tile_m)
                  : tiles;
   p->part = lpg_partition_of(p->blocks, p->parts);
@@ -258,12 +261,16 @@ static void begin_parts(const lpg_problem *problem, const lpg_device *device, in
 
 /* CTAs that share X come first: of equals they read less. */
 static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
+  enum { EACH = LPG_GEMM_MOST_WIDTHS * LPG_GEMM_MOST_MULTICAST };
   const lpg_packed *weights = problem->weights;
-  const int at = i / LPG_GEMM_MOST_MULTICAST, multicast = LPG_GEMM_MOST_MULTICAST - i % LPG_GEMM_MOST_MULTICAST;
+  const int at = i / EACH, multicast = LPG_GEMM_MOST_MULTICAST - i % LPG_GEMM_MOST_MULTICAST;
   gemm_state *s = state;
   (void)device;
   if (at >= (int)(sizeof work_tiles / sizeof work_tiles[0])) return LPG_NO_MORE;
   const lpg_gemm_tile t = work_tiles[at];
+  const int width = i % EACH / LPG_GEMM_MOST_MULTICAST, x_rows = t.tile_m - width * LPG_GEMM_WIDTH_STEP;
+  if (width >= lpg_gemm_widths(t.tile_m, t.row_tiles)) return LPG_HOLE;
+  if (x_rows < t.tile_m && (problem->experts || problem->paired)) return LPG_HOLE; /* each takes as many as it has */
   if (!lpg_gemm_has(s->mode, weights->bits, t.tile_m, t.row_tiles, t.teams, t.teams * t.warps)) return LPG_HOLE;
   if (!lpg_gemm_has_multicast(t.tile_m, t.row_tiles, multicast) || (multicast > 1 && !s->x_is_mapped)) return LPG_HOLE;
   if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
@@ -274,9 +281,10 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   /* all rows of a work tile are multiplied, there or not */
   if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
-  s->costs = costs_of(&s->kind, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m), &s->speed);
+  s->costs =
+      costs_of(&s->kind, x_rows, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m), &s->speed);
   s->tile = at;
-  return make_frame(&s->kind, weights, &s->rows, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
+  return make_frame(&s->kind, x_rows, weights, &s->rows, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }
 
 static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
@@ -388,7 +396,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   const lpg_gemm_kind kind = kind_of(problem, plan);
   (void)self, (void)device;
   launch->tile_n = kind.tile_n;
-  launch->tile_m = kind.tile.tile_m;
+  launch->tile_m = p->x_rows;
   launch->split_k = p->split_k;
   launch->multicast = p->multicast;
   launch->clusters = p->clusters;

@@ -1,11 +1,12 @@
 /* How a problem of many rows is cut into work tiles and parts of K: plain arithmetic, for C and CUDA.
  *
- * A work tile is 64, 128 or 256 rows of W by 16 to 256 rows of X. Split-K: K is cut into parts of whole k blocks, one
- * for each team of warps of each CTA of a cluster, and the sums of all parts are added up. Where the number of parts is
- * given, a team may have several, one after the other. Multicast: K is not cut, and the CTAs of a cluster have the same
- * rows of X and different rows of W, with 128 and 256 rows of X if that is faster.
- * Clusters take work tiles in turn, in bands along N, so that those that run at the same time read the same weights and
- * X. The last work tiles may be halves, with half of the rows of X. */
+ * A work tile is 64, 128 or 256 rows of W by 16 to 256 rows of X; a plan may give all of them fewer rows of X than
+ * there is room for, where these cut X more evenly. Split-K: K is cut into parts of whole k blocks, one for each team
+ * of warps of each CTA of a cluster, and the sums of all parts are added up. Where the number of parts is given, a team
+ * may have several, one after the other. Multicast: K is not cut, and the CTAs of a cluster have the same rows of X and
+ * different rows of W, with 128 and 256 rows of X if that is faster. Clusters take work tiles in turn, in bands along
+ * N, so that those that run at the same time read the same weights and X. The last work tiles may be halves, with half
+ * of the rows of X. */
 #ifndef LPG_KERNELS_GEMM_PLAN_H
 #define LPG_KERNELS_GEMM_PLAN_H
 
@@ -18,7 +19,7 @@ enum {
   LPG_GEMM_PRODUCER_WARPS = 4, /* that load what the others multiply */
   LPG_GEMM_TILE_N = 256,       /* of a work tile, the most */
   LPG_GEMM_TILE_M = 256,       /* of a work tile, the most */
-  LPG_GEMM_BOX_M = 128,        /* the most that one copy of TMA brings, ... */
+  LPG_GEMM_BOX_M = 128,        /* the most that one copy of TMA brings, in equal shares, ... */
   LPG_GEMM_BOX_K = 64,         /* ... and their columns */
   LPG_GEMM_BAND = 12,          /* work tiles of a band, of rows */
   LPG_GEMM_EARLY_BLOCKS = 4,   /* of 256 columns whose weights and scales are asked for before the kernel before ends */
@@ -36,6 +37,15 @@ enum {
 typedef struct lpg_gemm_tile {
   int tile_m, row_tiles, teams, warps;
 } lpg_gemm_tile;
+
+/* Of the rows of X that a work tile has room for, all are multiplied, or fewer by so many times 32. */
+enum { LPG_GEMM_WIDTH_STEP = 32, LPG_GEMM_MOST_WIDTHS = 4 };
+LPG_FN int lpg_gemm_widths(int tile_m, int row_tiles) {
+  return row_tiles == 1 && tile_m >= 128 ? tile_m / 2 / LPG_GEMM_WIDTH_STEP : 1;
+}
+
+/* Copies of TMA that bring a work tile's rows of X. */
+LPG_FN int lpg_gemm_x_boxes(int tile_m) { return tile_m > LPG_GEMM_BOX_M ? tile_m / LPG_GEMM_BOX_M : 1; }
 
 /* Columns of a stage of X: the more, the fewer waits, and the fewer stages there is room for. */
 LPG_FN int lpg_gemm_stage_k(int tile_m) { return tile_m == LPG_GEMM_TILE_M ? 64 : 128; }
@@ -255,6 +265,7 @@ static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm
 typedef struct lpg_gemm_plan {
   int32_t blocks;                       /* of 256 columns */
   int32_t n_tiles, m_tiles;             /* work tiles along N (of all CTAs with the same rows of X) and along M */
+  int32_t x_rows;                       /* of a whole work tile */
   int32_t whole;                        /* whole work tiles; the others come last, as halves. With experts the kernel
                                            counts both, since only the device knows their rows of X */
   int32_t split_k, multicast, clusters; /* CTAs of a cluster: parts of K, or with the same X; clusters */

@@ -88,8 +88,7 @@ struct gemm_traits {
   static constexpr int x_steps = stage_k / LPG_STEP_K, x_stage_bytes = TileM * stage_k * 2;
   /* A stage of X is split at every 64 k (a swizzled row of 128 bytes); one or two TMA boxes copy the rows of 64 k. */
   static constexpr int x_k64_bytes = TileM * LPG_GEMM_BOX_K * 2;
-  static constexpr int box_tokens = TileM < LPG_GEMM_BOX_M ? TileM : LPG_GEMM_BOX_M;
-  static constexpr int x_boxes = TileM / box_tokens;
+  static constexpr int x_boxes = lpg_gemm_x_boxes(TileM);
   static constexpr int w_steps = lpg_gemm_stage_steps(Bits, stage_k);
   static constexpr int w_vectors = w_steps * Bits / 16; /* 512-byte vectors of a row tile in a stage */
   static constexpr int w_stage_bytes = tile_n / LPG_TILE_ROWS * w_vectors * 512;
@@ -114,18 +113,33 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
   int tiles, first_tile, stride;       /* the cluster takes first_tile, first_tile + stride and so on */
   int rank;                            /* in the cluster: which parts of K */
   int multicast, multicast_rank;       /* multicast: CTAs that share X */
+  int x_rows;                          /* of a whole work tile */
   static constexpr int first_rank = 0; /* of the CTAs that split K */
   bool reads;                          /* else the product is skipped: alpha is 0 */
 
   __device__ gemm_work(const lpg_gemm_plan &p, bool reads)
-      : tile_bands{p.n_tiles, p.m_tiles}, tiles(p.whole), stride(p.clusters), multicast(p.multicast), reads(reads) {
+      : tile_bands{p.n_tiles, p.m_tiles},
+        tiles(p.whole),
+        stride(p.clusters),
+        multicast(p.multicast),
+        x_rows(p.x_rows),
+        reads(reads) {
     rank = p.split_k > 1 ? blockIdx.x % (unsigned)p.split_k : 0;
     multicast_rank = p.multicast > 1 ? blockIdx.x % (unsigned)p.multicast : 0;
     first_tile = blockIdx.x / (unsigned)(p.split_k * p.multicast);
   }
 
   __device__ int n_tile(int tile) const { return tile_bands::n_tile(tile) * multicast + multicast_rank; }
+  /* Rows of X of the m_tile-th work tile along M. */
+  __device__ int first_x_row(int m_tile, int tile_m) const { return m_tile * min(x_rows, tile_m); }
+  __device__ int x_rows_end(int m_tile, int tile_m, int m) const { return min(first_x_row(m_tile + 1, tile_m), m); }
 };
+
+/* Rows of X that a copy of TMA brings. */
+template <class T>
+__device__ inline int box_rows_of(const gemm_work &w) {
+  return w.x_rows / T::whole::x_boxes;
+}
 
 /* ---- stacks: of each expert the work tiles of its rows of X, in bands of its own. Nothing of this is kept in
  * registers, which the main loop needs: it is read where it is used. ---- */

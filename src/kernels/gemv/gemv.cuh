@@ -12,6 +12,7 @@
 #include "../operand/x_widen.cuh"
 #include "../prim/pdl.cuh"
 #include "gemv_gather.cuh"
+#include "gemv_levels.cuh"
 #include "gemv_reduce.cuh"
 #include "gemv_scales.cuh"
 #include "gemv_stream.cuh"
@@ -74,8 +75,9 @@ __device__ inline void stage_x_8bit(const gemv_args &a, int first_block, int blo
 /* Sums of X over each scale group, TileM floats a scale group; rows beyond x_rows repeat the last. */
 template <class T>
 __device__ inline void sum_x(const gemv_args &a, int blocks, const uint8_t *x, float *sums) {
-  for (int i = threadIdx.x; i < blocks * T::scale_groups * T::TileM; i += T::threads) {
-    const int x_row = i % T::TileM, scale_group = i / T::TileM, row = min(x_row, a.plan.x_rows - 1);
+  const int rows = T::Codes == 0 ? T::TileM : a.plan.x_rows; /* two levels: what is beyond x_rows does not matter */
+  for (int i = threadIdx.x; i < blocks * T::scale_groups * rows; i += T::threads) {
+    const int x_row = i % rows, scale_group = i / rows, row = min(x_row, a.plan.x_rows - 1);
     const uint4 *eight = (const uint4 *)(x + row * a.plan.x_stride) + scale_group * T::ScaleSteps * 2;
     float sum = 0.0f;
 #pragma unroll 2
@@ -84,7 +86,7 @@ __device__ inline void sum_x(const gemv_args &a, int blocks, const uint8_t *x, f
 #pragma unroll
       for (int v = 0; v < 4; v++) sum += T::X::widen((uint16_t)two[v]) + T::X::widen((uint16_t)(two[v] >> 16));
     }
-    sums[i] = sum;
+    sums[T::Codes == 0 ? i : scale_group * T::TileM + x_row] = sum;
   }
 }
 
@@ -123,10 +125,42 @@ __device__ inline void scale_products(const scale_table &table, int scale_group,
   products.clear();
 }
 
+/* The same by the table of two levels. */
+template <class T>
+__device__ inline void scale_products(const level_entry<T::Shifted> (&entries)[T::row_tiles], accumulators<T> &products,
+                                      accumulators<T> &totals) {
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+    for (int j = 0; j < T::x_tiles; j++) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const float scale = i < 2 ? entries[r].scale.x : entries[r].scale.y;
+        totals.sum[r][j][i] = fmaf(scale, products.sum[r][j][i], totals.sum[r][j][i]);
+      }
+    }
+  }
+  products.clear();
+}
+
 template <class T>
 struct row_centers {
   typename T::Dequantiser::rows row[T::row_tiles][2];
 };
+
+/* A scale group's part of the table, and the centres of its rows. */
+template <class T>
+__device__ inline void take_group(const level_stream<T> &table, int scale_group,
+                                  level_entry<T::Shifted> (&entries)[T::row_tiles], row_centers<T> &centers) {
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) {
+    entries[r] = table.at(r, scale_group);
+    if constexpr (T::Shifted) {
+      T::Dequantiser::set_bias(centers.row[r][0], entries[r].bias[0]);
+      T::Dequantiser::set_bias(centers.row[r][1], entries[r].bias[1]);
+    }
+  }
+}
 
 /* The centres of a scale group's rows, where zeros differ. */
 template <class T>
@@ -141,14 +175,15 @@ __device__ inline void set_centers(const scale_table &table, int scale_group, in
 
 /* Multiplies one k block. x[j]: address of the lane's row of X for load_matrices(); sums: the sums of X from this
  * block on (rows 2 t and 2 t + 1 of X). Words that are used up are replaced by those of the next block. */
-template <class T>
+template <class T, class Table>
 __device__ inline void multiply_block(const scales_args &a, const typename T::Dequantiser &dequantiser,
                                       const weight_stream<T> &stream, block_words<T> &words,
-                                      const uint32_t (&x)[T::x_tiles], const float *sums, const scale_table &table,
-                                      int g, row_centers<T> &centers, accumulators<T> &totals) {
+                                      const uint32_t (&x)[T::x_tiles], const float *sums, const Table &table, int g,
+                                      row_centers<T> &centers, accumulators<T> &totals) {
   accumulators<T> products;
   products.clear();
-  uint32_t b[2][T::x_tiles][4]; /* two 32-k pieces of X: one in use, the next one loading */
+  level_entry<T::Shifted> entries[T::row_tiles]; /* only of two levels */
+  uint32_t b[2][T::x_tiles][4];                  /* two 32-k pieces of X: one in use, the next one loading */
 #pragma unroll
   for (int j = 0; j < T::x_tiles; j++) load_matrices(x[j], b[0][j]);
 #pragma unroll
@@ -157,7 +192,9 @@ __device__ inline void multiply_block(const scales_args &a, const typename T::De
 #pragma unroll
       for (int j = 0; j < T::x_tiles; j++) load_matrices(x[j] + (step + 2) * 32, b[(step / 2 + 1) % 2][j]);
     }
-    if (T::Shifted && T::Dequantiser::centered && step % T::ScaleSteps == 0 && a.mode != zero_fixed) {
+    if constexpr (T::Codes != 0) {
+      if (step % T::ScaleSteps == 0) take_group<T>(table, step / T::ScaleSteps, entries, centers);
+    } else if (T::Shifted && T::Dequantiser::centered && step % T::ScaleSteps == 0 && a.mode != zero_fixed) {
       set_centers<T>(table, step / T::ScaleSteps, g, centers);
     }
     const int unit = step / T::unit_steps, pair = step % T::unit_steps * 2;
@@ -180,9 +217,36 @@ __device__ inline void multiply_block(const scales_args &a, const typename T::De
     for (int v = 0; v < T::Bits; v++) {
       if (T::last_step(v) == step) stream.load(words, v);
     }
-    if (step % T::ScaleSteps == T::ScaleSteps - 1) {
+    if (step % T::ScaleSteps != T::ScaleSteps - 1) continue;
+    if constexpr (T::Codes != 0) {
+      scale_products<T>(entries, products, totals);
+    } else {
       scale_products<T>(table, step / T::ScaleSteps, g, sums, products, totals);
     }
+  }
+}
+
+/* All blocks of a run with scales of two levels. block_x, block_sums: of the first. */
+template <class T>
+__device__ inline void multiply_run(int run, const gemv_args &a, const typename T::Dequantiser &dequantiser,
+                                    weight_stream<T> &weights, level_stream<T> &levels, block_words<T> &words,
+                                    uint32_t (&block_x)[T::x_tiles], const float *block_sums, int lane,
+                                    row_centers<T> &centers, accumulators<T> &totals) {
+#pragma unroll 1
+  for (; run > 0; run--) {
+    levels.decode();
+    levels.load(weights);
+    if (T::Shifted) levels.add_shifts(block_sums, lane, totals);
+    multiply_block<T>(a.scale_data, dequantiser, weights, words, block_x, block_sums, levels, lane / 4, centers,
+                      totals);
+    if (weights.end_block()) {
+      levels.next_block();
+    } else {
+      levels.find_run(weights);
+    }
+#pragma unroll
+    for (int j = 0; j < T::x_tiles; j++) block_x[j] += block_k * 2;
+    block_sums += T::scale_groups * T::TileM;
   }
 }
 
@@ -207,15 +271,16 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   cursor at = {};
   if (blocks > 0) at.start_turn(w, 0);
   weight_stream<T> weights(a, w, at, first_tile * T::row_tiles, first_block, lane);
-  scale_stream<T> scale_data(a, w, at, first_tile * T::row_tiles, first_block, lane,
-                             memory + p.warp + warp * p.warp_bytes);
+  std::conditional_t<T::Codes != 0, level_stream<T>, scale_stream<T>> scale_data(
+      a, w, at, first_tile * T::row_tiles, first_block, lane, memory + p.warp + warp * p.warp_bytes);
+  if constexpr (T::Codes != 0) scale_data.start(weights);
   const bool gathers = T::gathers && a.order && blocks > 0;
   if (gathers) {
     weights.prefetch(); /* gathering takes the time in which they come, and the registers */
     copy_order<T>(a, first_block, blocks, memory);
   }
   pdl_wait();
-  scale_data.copy_next();
+  if constexpr (T::Codes == 0) scale_data.copy_next();
   const auto x_of = [&](int turn) { return memory + p.x + (p.phase_blocks < blocks && turn % 2 ? p.x_place : 0); };
   const auto stage_phase = [&](int phase, int turn) {
     const int first = first_block + phase * w.most_blocks;
@@ -233,6 +298,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   }
   block_words<T> words = {};
   weights.fill(words);
+  if constexpr (T::Codes != 0) scale_data.find_run(weights);
   T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
   const typename T::Dequantiser dequantiser(a.dequantiser, memory, lane);
   row_centers<T> centers;
@@ -249,7 +315,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
       if (turn > 0) at.start_turn(w, turn);
       if (turn == 0 || w.phases > 1) {
         wait_copies<0>();
-        scale_data.waited = true;
+        if constexpr (T::Codes == 0) scale_data.waited = true;
         __syncthreads(); /* X is there, and no warp reads the phase before any more */
         if (w.phases > 1 && turn + 1 < w.turns) stage_phase(phase + 1 < w.phases ? phase + 1 : 0, turn + 1);
         if (T::Shifted) {
@@ -268,19 +334,24 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
         uint32_t block_x[T::x_tiles];
 #pragma unroll
         for (int j = 0; j < T::x_tiles; j++) block_x[j] = lane_x[j] + at.block * (block_k * 2);
-        const float *block_sums = sums + at.block * T::scale_groups * T::TileM + 2 * t;
-        for (int left = at.run; left > 0; left -= T::chunk) {
-          scale_data.take();
-          scale_table table = scale_data.table;
+        const float *block_sums = sums + at.block * T::scale_groups * T::TileM + (T::Codes != 0 ? 0 : 2 * t);
+        if constexpr (T::Codes != 0) {
+          multiply_run<T>(at.run, a, dequantiser, weights, scale_data, words, block_x, block_sums, lane, centers,
+                          totals);
+        } else {
+          for (int left = at.run; left > 0; left -= T::chunk) {
+            scale_data.take();
+            scale_table table = scale_data.table;
 #pragma unroll 1
-          for (int i = min(left, T::chunk); i > 0; i--) {
-            multiply_block<T>(a.scale_data, dequantiser, weights, words, block_x, block_sums, table, g, centers,
-                              totals);
-            weights.end_block();
-            table.to_next_block(T::pairs);
+            for (int i = min(left, T::chunk); i > 0; i--) {
+              multiply_block<T>(a.scale_data, dequantiser, weights, words, block_x, block_sums, table, g, centers,
+                                totals);
+              weights.end_block();
+              table.to_next_block(T::pairs);
 #pragma unroll
-            for (int j = 0; j < T::x_tiles; j++) block_x[j] += block_k * 2;
-            block_sums += T::scale_groups * T::TileM;
+              for (int j = 0; j < T::x_tiles; j++) block_x[j] += block_k * 2;
+              block_sums += T::scale_groups * T::TileM;
+            }
           }
         }
         float4 *const partial = (float4 *)(partials + (at.tile - round * p.round_tiles + warp) * p.slot_bytes);

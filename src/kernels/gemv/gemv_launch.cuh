@@ -34,11 +34,25 @@ static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a) {
   return LPGEMM_SUCCESS;
 }
 
+/* The kernel for scales of two levels, if there is one for such weights. */
+template <class X, template <class, int> class Dequantiser, int Bits, int ScaleSteps>
+constexpr lpgemm_dtype_t level_codes = Dequantiser<X, Bits>::centered || Dequantiser<X, Bits>::table_bytes > 0
+                                           ? lpg_gemv_codes(Dequantiser<X, Bits>::centered, Bits, ScaleSteps)
+                                           : 0;
+
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps, lpgemm_dtype_t Codes>
+using level_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, Codes != LPGEMM_I8, Codes>;
+
 /* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs
  * them: integers, and codebooks of two. Functions of a class would be symbols of the library, `static` ones are not. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
 static lpgemm_status_t run_groups(const lpg_call &call, gemv_args &a) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
+  constexpr lpgemm_dtype_t codes = level_codes<X, Dequantiser, Bits, ScaleSteps>;
+  if constexpr (codes != 0) {
+    if (lpg_gemv_codes_of(call.problem.weights, a.scale_data.has_shift))
+      return run_gemv<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>(call, a);
+  }
   return a.scale_data.has_shift ? run_gemv<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>(call, a)
                                 : run_gemv<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>(call, a);
 }
@@ -57,6 +71,10 @@ static lpgemm_status_t run_any(const lpg_call &call) {
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
 static lpgemm_status_t load_groups(const lpg_device *device) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
+  constexpr lpgemm_dtype_t codes = level_codes<X, Dequantiser, Bits, ScaleSteps>;
+  if constexpr (codes != 0) {
+    LPG_TRY(load_kernels(device, gemv_kernel<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>));
+  }
   return load_kernels(device, gemv_kernel<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>,
                       gemv_kernel<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>);
 }

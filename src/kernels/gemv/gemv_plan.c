@@ -204,20 +204,31 @@ static int has_group_shift(const lpg_packed *weights) {
   return weights->desc.zero == LPGEMM_ZERO_PER_GROUP || weights->desc.zero == LPGEMM_ZERO_MINIMUM;
 }
 
-/* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels. */
-static double slower_by_scales(const lpg_packed *weights) {
+/* Whether scales of two levels have a kernel of their own. More passes than one were not timed: they count as if there
+ * were none. */
+static int has_levels(const lpg_packed *weights, double passes) {
+  const lpg_center center = lpg_center_of(&weights->desc);
+  return passes <= 1.0 && lpg_gemv_codes_of(weights, lpg_has_shift(&center)) != 0;
+}
+
+/* How much longer dequantising takes for scales and zeros: small groups, zeros of small groups, two levels (levels: by
+ * a kernel of their own, fitted to bench/results/h200-k-quants.json, 2026-11-26). */
+static double slower_by_scales(const lpg_packed *weights, int levels) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int steps = lpg_gemv_scale_steps(weights);
+  if (levels) return !has_group_shift(weights) ? 1.1 : steps == 1 ? 1.9 : weights->bits > 4 ? 1.6 : 1.3;
   const double groups = steps == 1 ? 0.45 : steps == 2 ? 0.18 : 0.0;
   const double zeros = !has_group_shift(weights) || steps > 2 ? 0.0 : d->super_zero_type ? 0.25 : 0.7;
   return 1.0 + groups + zeros + (d->super_scale_type ? 0.6 : 0.0);
 }
 
 /* Microseconds of a pass of so many rows, beside its weights. */
-static double start_of(const lpg_problem *problem, double pass_rows, int tile_m) {
+static double start_of(const lpg_problem *problem, double pass_rows, int tile_m, int levels) {
   const double filled = (pass_rows - 1.0) / (0.4 * tile_m);
   return 4.4 + 1.1 * fmin(1.0, filled) + (lpg_bytes(problem->x_type) == 1 ? 0.1 * pass_rows : 0.0) +
-         (has_group_shift(problem->weights) ? 2.0 : 0.0);
+         (!has_group_shift(problem->weights) ? 0.0
+          : levels                           ? 1.0
+                                             : 2.0);
 }
 
 /* How much longer weights take: bipolar ones, for which a product more is added up, and where rows are few and long, in
@@ -235,9 +246,11 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const double weights = (double)w->desc.n * (double)w->desc.k / sms;
   const double read = (double)w->total_bytes / sms / (1000.0 * lpg_dram_rate(lpgemm_i_rates_of(device)));
   const double dequantise = weights / (dequant_rate(w->desc.type) * lpgemm_i_alu_speed(device));
-  const double slower = slower_by_scales(w), slowest = read > dequantise * slower ? read : dequantise * slower;
-  const double both = passes * slowest * slower_by_kind(&w->desc, tile_m) * (has_group_shift(w) ? 1.2 : 1.0) / speed;
-  return passes * start_of(problem, passes > 0 ? m / passes : 1.0, tile_m) +
+  const int levels = has_levels(w, passes);
+  const double slower = slower_by_scales(w, levels), slowest = read > dequantise * slower ? read : dequantise * slower;
+  const double by_sums = has_group_shift(w) && !levels ? 1.2 : 1.0;
+  const double both = passes * slowest * slower_by_kind(&w->desc, tile_m) * by_sums / speed;
+  return passes * start_of(problem, passes > 0 ? m / passes : 1.0, tile_m, levels) +
          hypot(both, m * weights / (MULTIPLY * lpgemm_i_mma_speed(device)));
 }
 

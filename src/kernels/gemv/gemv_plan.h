@@ -7,6 +7,7 @@
 #ifndef LPG_KERNELS_GEMV_PLAN_H
 #define LPG_KERNELS_GEMV_PLAN_H
 
+#include "../operand/center.h"
 #include "../plan/partition.h"
 
 /* ---- what a kernel's template and the weights fix ---- */
@@ -16,6 +17,39 @@ static inline int lpg_gemv_scale_steps(const lpg_packed *weights) {
   const lpg_axis *group = &weights->group;
   return group->count <= 1 || group->k >= 128 ? 8 : group->k == 16 ? 1 : 2;
 }
+
+/* The type of the codes of two-level scales for which there is a kernel of its own, by the weights and groups that
+ * GGUF's K-quants have; 0: there is none. Where the codes are unsigned, minima are of the same form. */
+LPG_FN lpgemm_dtype_t lpg_gemv_codes(int is_integer, int bits, int scale_group) {
+  if (scale_group == 2) {
+    return is_integer && (bits == 4 || bits == 5) ? LPGEMM_UINT(6) : !is_integer && bits == 4 ? LPGEMM_I8 : 0;
+  }
+  if (scale_group != 1 || !is_integer) return 0;
+  return bits == 2 ? LPGEMM_UINT(4) : bits == 3 || bits == 6 ? LPGEMM_I8 : 0;
+}
+
+/* The same for weights: 0 unless their columns fill whole super groups, which are k blocks. */
+static inline lpgemm_dtype_t lpg_gemv_codes_of(const lpg_packed *weights, int has_shift) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int is_integer = lpg_is_integer_kind(d->type);
+  if (!is_integer && lpg_kind(d->type) != LPGEMM_KIND_CODEBOOK) return 0;
+  const lpgemm_dtype_t codes = lpg_gemv_codes(is_integer, weights->bits, lpg_gemv_scale_steps(weights));
+  if (codes == 0 || d->scale_type != codes || d->super_scale_type != LPGEMM_F16) return 0;
+  if (weights->super.k != LPG_BLOCK_K || weights->k_padded % LPG_BLOCK_K != 0) return 0;
+  if (weights->group.padded * weights->group.k != weights->k_padded) return 0;
+  if (codes == LPGEMM_I8) return has_shift ? 0 : codes;
+  return lpg_kind(d->type) == LPGEMM_KIND_UINT && d->zero == LPGEMM_ZERO_MINIMUM && d->zero_type == codes &&
+                 d->super_zero_type == LPGEMM_F16
+             ? codes
+             : 0;
+}
+
+/* Bytes of a group's scales in the table of such a kernel (gemv_levels.cuh). */
+LPG_FN int lpg_gemv_level_bytes(int shifted) { return shifted ? 160 : 64; }
+
+/* Whether adding sums of X takes the registers of 32 warps. In kernels for two levels 2 bits leave them; 4
+ * bits would too, but up to 8192 x 8192 16 warps with more registers are faster (H200, 2026-11-26, the log). */
+LPG_FN int lpg_gemv_shifted(int bits, int has_shift, int levels) { return has_shift && (!levels || bits > 2); }
 
 /* Warps of a CTA: 32 where 64 registers a lane do. */
 LPG_FN int lpg_gemv_warps(int bits, int columns, int shifted) {
@@ -55,10 +89,11 @@ typedef struct lpg_gemv_kind {
 static inline lpg_gemv_kind lpg_gemv_kind_of(const lpg_packed *weights, int columns, int has_shift, int zeros_differ) {
   const int scale_group = lpg_gemv_scale_steps(weights), bits = weights->bits;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK && bits > 1;
+  const int levels = lpg_gemv_codes_of(weights, has_shift) != 0, shifted = lpg_gemv_shifted(bits, has_shift, levels);
   lpg_gemv_kind kind;
   kind.tile_m = columns;
-  kind.row_tiles = lpg_gemv_row_tiles(bits, columns, scale_group, has_shift);
-  kind.warps = lpg_gemv_warps(bits, columns, has_shift);
+  kind.row_tiles = lpg_gemv_row_tiles(bits, columns, scale_group, shifted);
+  kind.warps = lpg_gemv_warps(bits, columns, shifted);
   kind.scale_group_k = scale_group * LPG_STEP_K;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   const int chunk = lpg_gemv_chunk(kind.row_tiles, scale_group);
@@ -70,6 +105,11 @@ static inline lpg_gemv_kind lpg_gemv_kind_of(const lpg_packed *weights, int colu
   }
   kind.has_sums = has_shift;
   kind.block_bytes = kind.row_tiles * 2 * LPG_BLOCK_K * bits + kind.raw_bytes / chunk;
+  if (levels) {
+    const int groups = kind.row_tiles * (LPG_BLOCK_K / kind.scale_group_k);
+    kind.scale_table_bytes = groups * lpg_gemv_level_bytes(has_shift);
+    kind.raw_bytes = 0;
+  }
   return kind;
 }
 

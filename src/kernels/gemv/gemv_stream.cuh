@@ -64,15 +64,17 @@ struct weight_stream {
     }
   }
 
-  __device__ void end_block() {
+  /* Returns whether the run goes on. */
+  __device__ bool end_block() {
     if (--at.run > 0) {
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) codes[r] += T::block_bytes;
       vectors -= T::Bits;
-    } else {
-      at.next_run_or_turn(w);
-      if (at.run > 0) find_run();
+      return true;
     }
+    at.next_run_or_turn(w);
+    if (at.run > 0) find_run();
+    return false;
   }
 
   __device__ void find_run() {

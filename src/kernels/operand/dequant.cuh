@@ -85,6 +85,23 @@ struct integer_dequantiser {
     }
   }
 
+  /* -2^mantissa - center in both halves, from the bits of the number 2^23 + center. */
+  LPG_FN uint32_t bias_of(uint32_t center) {
+    return center * 0x10001u - 0x4b000000u + (power_pair<X>(X::mantissa) | both(0x8000));
+  }
+
+  /* set_center() from that. What the others differ by is exact: 2^mantissa - 2^(mantissa - place). */
+  __host__ __device__ static void set_bias(rows &r, uint32_t bias) {
+    static_assert(!splits_top, "it has another bias");
+#pragma unroll
+    for (int place = 0; place < X::mantissa; place++) {
+      if (!uses(place)) continue;
+      const uint32_t less = (1u << X::mantissa) - (2u << (X::mantissa - place)); /* of the mantissa of 2^mantissa */
+      const uint32_t step = place == 0 ? 0 : power_pair<X>(X::mantissa - 1) | both(less & ((1u << X::mantissa) - 1));
+      r.bias[place] = place == 0 ? bias : X::subtract(bias, step | both(0x8000));
+    }
+  }
+
   __host__ __device__ uint32_t decode(const rows &r, const uint32_t *unit, int pair) const {
     const lpg_field f = lpg_field_of(Bits, pair);
     if (splits_top) { /* 128 + the low 7 bits, minus 256 or 128 by the top bit */

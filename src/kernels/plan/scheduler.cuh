@@ -31,6 +31,9 @@ struct tile_bands {
     const int b = band(tile), in_band = tile - b * Band * m_tiles;
     return (unsigned)in_band / (unsigned)band_rows(b);
   }
+  /* Rows of X of the m_tile-th work tile along M, which may reach past the last. */
+  __device__ static int first_x_row(int m_tile, int tile_m) { return m_tile * tile_m; }
+  __device__ static int x_rows_end(int m_tile, int tile_m, int m) { return m; }
 };
 
 /* Where the outputs of a work tile lie: from row m of X on, none from m_end on, and from row n of W on. bias: of its
@@ -57,7 +60,8 @@ __device__ inline tile_place place_of(const Args &a, const Work &w, int tile) {
     const tile_place at = *w.at;
     return {agreed(at.m), agreed(at.m_end), agreed(at.n), agreed(at.bias)};
   } else {
-    return {w.m_tile(tile) * T::TileM, a.m, w.n_tile(tile) * T::tile_n, 0};
+    const int m_tile = w.m_tile(tile);
+    return {w.first_x_row(m_tile, T::TileM), w.x_rows_end(m_tile, T::TileM, a.m), w.n_tile(tile) * T::tile_n, 0};
   }
 }
 

@@ -119,6 +119,20 @@ __device__ inline void load16_if_more(int count, int index, const void *from, ui
       : "l"(from), "r"(count), "r"(index));
 }
 
+/* Loads 1, 2 or 4 bytes that no kernel writes. The load stays where it stands, ahead of its use. */
+template <int Bytes>
+__device__ inline uint32_t load_small(const void *from) {
+  uint32_t word;
+  if (Bytes == 4) {
+    asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(from));
+  } else if (Bytes == 2) {
+    asm volatile("{\n\t.reg .u16 h;\n\tld.global.nc.u16 h, [%1];\n\tcvt.u32.u16 %0, h;\n\t}" : "=r"(word) : "l"(from));
+  } else {
+    asm volatile("{\n\t.reg .u16 h;\n\tld.global.nc.u8 h, [%1];\n\tcvt.u32.u16 %0, h;\n\t}" : "=r"(word) : "l"(from));
+  }
+  return word;
+}
+
 /* Loads and stores of shared memory by address: 16 bytes; load_word: 4 bytes; load_half: 2 bytes. */
 __device__ inline void load_words(uint32_t from, uint32_t *word) {
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -58,6 +58,16 @@ __device__ inline uint32_t tf32_value(float x) {
   return value;
 }
 
+/* The upper 19 of the 32 bits of x: TF32, rounded toward zero. */
+__device__ inline uint32_t upper_tf32(float x) { return __float_as_uint(x) & 0xffffe000u; }
+
+/* 1 / x to some 22 bits; where x is subnormal, infinity. */
+__device__ inline float reciprocal(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 /* A value that all lanes have. The compiler then knows that it is the same in the whole warp: what is computed from it
  * can be in uniform registers, and branches on it do not diverge. */
 __device__ inline int same_in_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }

@@ -37,6 +37,17 @@ struct mma_bf16 {
   }
 };
 
+/* The same with tf32: A is 16 x 8, B 8 x 8. An element is an fp32 number of which the lower 13 bits do not count.
+ *   A  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
+ *   B  (t, g), (t + 4, g) */
+struct mma_tf32 {
+  __device__ static void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+};
+
 /* The same with int8: A is 16 x 32, B 32 x 8, four neighbours in each register; the sums are int32. */
 struct mma_i8 {
   __device__ static void multiply(int (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {

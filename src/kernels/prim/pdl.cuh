@@ -1,7 +1,8 @@
 /* Programmatic dependent launch, PDL (griddepcontrol, sm_90 and later): the next kernel in the stream may start, and do
  * what needs no input, while the one before it still runs its last CTAs.
  *
- * A kernel that does so is launched with launch_cluster(..., true), and touches global memory only after pdl_wait(). */
+ * A kernel that does so is launched with launch_cluster(..., true), and touches before pdl_wait() only what is final:
+ * packed weights, and what docs/kernels/README.md names. */
 #pragma once
 
 namespace lpg {

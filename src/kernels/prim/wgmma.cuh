@@ -54,6 +54,18 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
                : __VA_ARGS__                                                                                           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows))
 
+/* The same as a group of its own, of as many columns as are asked for or a few more: the sums of others stay as they
+ * are. One statement, since the compiler would commit again where branches between a fence and a commit meet, and is
+ * slow where branches with so many registers do. */
+#define LPG_WGMMA_GROUP(type, columns, list, a0, a1, a2, a3, b)                                                     \
+  "wgmma.fence.sync.aligned;\n\t"                                                                                   \
+  "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, {%" #a0 ", %" #a1 ", %" #a2 \
+  ", %" #a3 "}, %" #b                                                                                               \
+  ", 1, 1, 1, 0;\n\t"                                                                                               \
+  "wgmma.commit_group.sync.aligned;\n\t"
+#define LPG_IF_MORE(columns, least) "setp.gt.s32 p, %" #columns ", " #least ";\n\t@p bra.uni more_" #least ";\n\t"
+#define LPG_MORE(least) "bra.uni done;\nmore_" #least ":\n\t"
+
 /* The same with A in shared memory, swizzled like B. adds: D += A B, else D = A B. */
 #define LPG_WGMMA_SHARED(type, columns, list, a_rows, b_rows, adds_operand, ...)                                \
   asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #adds_operand                                           \
@@ -62,6 +74,14 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
                ", %" #b_rows ", p, 1, 1, 0, 0;\n\t}"                                                            \
                : __VA_ARGS__                                                                                    \
                : "l"(a), "l"(rows), "r"((int)adds))
+
+#define LPG_OPERANDS_TO_32 LPG_OPERANDS_0 ", " LPG_OPERANDS_16
+#define LPG_OPERANDS_TO_48 LPG_OPERANDS_TO_32 ", " LPG_OPERANDS_32
+#define LPG_OPERANDS_TO_64 LPG_OPERANDS_TO_48 ", " LPG_OPERANDS_48
+#define LPG_OPERANDS_TO_80 LPG_OPERANDS_TO_64 ", " LPG_OPERANDS_64
+#define LPG_OPERANDS_TO_96 LPG_OPERANDS_TO_80 ", " LPG_OPERANDS_80
+#define LPG_OPERANDS_TO_112 LPG_OPERANDS_TO_96 ", " LPG_OPERANDS_96
+#define LPG_OPERANDS_TO_128 LPG_OPERANDS_TO_112 ", " LPG_OPERANDS_112
 
 #define LPG_WGMMA_TYPE(name, type)                                                                                    \
   struct name {                                                                                                       \
@@ -72,7 +92,7 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
       LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                                    \
     }                                                                                                                 \
     __device__ static void multiply(float (&d)[32], const uint32_t (&a)[4], uint64_t rows) {                          \
-      LPG_WGMMA(type, 64, LPG_OPERANDS_0 ", " LPG_OPERANDS_16, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));               \
+      LPG_WGMMA(type, 64, LPG_OPERANDS_TO_32, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));                                \
     }                                                                                                                 \
     __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                          \
       LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
@@ -83,6 +103,27 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
                 LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48 ", " LPG_OPERANDS_64    \
                                ", " LPG_OPERANDS_80 ", " LPG_OPERANDS_96 ", " LPG_OPERANDS_112,                       \
                 128, 129, 130, 131, 132, LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64));                                    \
+    }                                                                                                                 \
+    /* One group of products by the first `columns` columns, 65 to 128. */                                            \
+    __device__ static void start(float (&d)[64], const uint32_t (&a)[4], uint64_t rows, int columns) {                \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_IF_MORE(69, 96)                                                       \
+                       LPG_WGMMA_GROUP(type, 96, LPG_OPERANDS_TO_48, 64, 65, 66, 67, 68) LPG_MORE(96)                 \
+                           LPG_WGMMA_GROUP(type, 128, LPG_OPERANDS_TO_64, 64, 65, 66, 67, 68) "done:\n\t}"            \
+                   : LPG_ARRAY_64(d, 0)                                                                               \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                              \
+                   : "memory");                                                                                       \
+    }                                                                                                                 \
+    /* 129 to 256 columns. */                                                                                         \
+    __device__ static void start(float (&d)[128], const uint32_t (&a)[4], uint64_t rows, int columns) {               \
+      asm volatile(                                                                                                   \
+          "{\n\t.reg .pred p;\n\t" LPG_IF_MORE(133, 192) LPG_IF_MORE(133, 160)                                        \
+              LPG_WGMMA_GROUP(type, 160, LPG_OPERANDS_TO_80, 128, 129, 130, 131, 132) LPG_MORE(160) LPG_WGMMA_GROUP(  \
+                  type, 192, LPG_OPERANDS_TO_96, 128, 129, 130, 131, 132) LPG_MORE(192) LPG_IF_MORE(133, 224)         \
+                  LPG_WGMMA_GROUP(type, 224, LPG_OPERANDS_TO_112, 128, 129, 130, 131, 132) LPG_MORE(224)              \
+                      LPG_WGMMA_GROUP(type, 256, LPG_OPERANDS_TO_128, 128, 129, 130, 131, 132) "done:\n\t}"           \
+          : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                                   \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                                       \
+          : "memory");                                                                                                \
     }                                                                                                                 \
     __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                           \
       LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,  \

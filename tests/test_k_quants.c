@@ -1,0 +1,140 @@
+/* Scales of two levels as GGUF's K-quants have them, for which gemv has kernels of their own (gemv_levels.cuh): few
+ * rows of X by every kernel that can, on exact numbers, random ones, and weights that their minimum cancels. */
+#include <math.h>
+#include <string.h>
+
+#include "problem.h"
+#include "ref/gemm_ref.h"
+#include "test.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+static const struct {
+  const char *name;
+  int64_t group;
+  lpgemm_dtype_t type, codes;
+  lpgemm_zero_t zero;
+  float constant;
+} forms[] = {
+    {"q2_k", 16, LPGEMM_UINT(2), LPGEMM_UINT(4), LPGEMM_ZERO_MINIMUM, 0},
+    {"q3_k", 16, LPGEMM_UINT(3), LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 4},
+    {"q4_k", 32, LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
+    {"q5_k", 32, LPGEMM_UINT(5), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
+    {"q6_k", 16, LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 32},
+    {"iq4_xs", 32, LPGEMM_CODEBOOK(4), LPGEMM_I8, LPGEMM_ZERO_NONE, 0},
+};
+
+static problem_spec spec_of(int form, lpgemm_dtype_t x_type) {
+  problem_spec s = {.desc = {.size = sizeof s.desc, .type = forms[form].type, .group_k = forms[form].group}};
+  s.desc.scale_type = forms[form].codes;
+  s.desc.super_k = 256;
+  s.desc.super_scale_type = LPGEMM_F16;
+  s.desc.zero = forms[form].zero;
+  s.desc.zero_constant = forms[form].constant;
+  if (s.desc.zero == LPGEMM_ZERO_MINIMUM) {
+    s.desc.zero_type = forms[form].codes;
+    s.desc.super_zero_type = LPGEMM_F16;
+  }
+  for (int i = 0; i < 16 && LPGEMM_DTYPE_KIND(s.desc.type) == LPGEMM_KIND_CODEBOOK; i++) {
+    s.desc.codebook[i] = (float)(i * 8 - 60 + i % 3);
+  }
+  s.x_type = x_type;
+  s.y_type = LPGEMM_F32;
+  s.alpha = 1;
+  return s;
+}
+
+/* By all kernels that can: returns how many of gemv did. */
+static int check_kernels(problem *p, lpgemm_handle_t handle) {
+  const char *names[PROBLEM_KERNELS];
+  const int count = problem_kernels(names);
+  int runs = 0;
+  problem_expect(p);
+  for (int i = 0; i < count; i++) {
+    const lpgemm_status_t status = problem_run(p, handle, names[i]);
+    if (status == LPGEMM_NOT_SUPPORTED) continue;
+    CHECK_STATUS(status, LPGEMM_SUCCESS);
+    problem_check(p, names[i]);
+    problem_check_again(p, handle, names[i]);
+    runs += strncmp(names[i], "gemv.", 5) == 0;
+  }
+  return runs;
+}
+
+static void check_drawn(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type, int exact) {
+  static const int64_t columns[] = {256, 512, 768, 1536, 2816};
+  const int rounds = test_backend() == LPGEMM_BACKEND_CUDA ? 12 : 2;
+  for (int round = 0; round < rounds; round++) {
+    problem_spec s = spec_of(form, x_type);
+    s.m = round < 4 ? round + 1 : test_between(5, 16);
+    s.desc.n = test_between(1, round % 3 ? 80 : 200);
+    s.desc.k = columns[test_between(0, exact ? 1 : COUNT(columns) - 1)];
+    s.exact = exact;
+    s.not_finite = !exact && round == 5;
+    s.bias_type = round % 2 ? LPGEMM_F32 : 0;
+    s.pad_x = round % 4;
+    problem p;
+    if (round % 2 ? problem_make_drawn(&p, handle, &s) : problem_make(&p, handle, &s)) check_kernels(&p, handle);
+    problem_free(&p);
+  }
+}
+
+/* K in slices and phases, and enough rows that every warp goes from one row tile to another. */
+static void check_large(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type, int64_t m) {
+  problem_spec s = spec_of(form, x_type);
+  s.m = m;
+  s.desc.n = m == 1 ? 4500 : 300;
+  s.desc.k = m == 1 ? 1024 : 14336;
+  problem p;
+  if (problem_make(&p, handle, &s)) CHECK(check_kernels(&p, handle) == 2);
+  problem_free(&p);
+}
+
+/* Every 9th column has the code that the minimum cancels, exactly or but for the rounding of the upper level, and X is
+ * 30000 times larger there: what is left must be as exact as the bound on |x||w| says. */
+static void check_cancel(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type, int code) {
+  problem_spec s = spec_of(form, x_type);
+  s.m = 3;
+  s.desc.n = 40;
+  s.desc.k = 512;
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    uint8_t *codes = (uint8_t *)(uintptr_t)p.source.codes;
+    void *upper = (void *)(uintptr_t)p.source.super_zeros;
+    for (int64_t i = 0; i < s.desc.n * 2; i++) {
+      ref_store(LPGEMM_F16, upper, i, -code * ref_load(LPGEMM_F16, p.source.super_scales, i));
+    }
+    memcpy((void *)(uintptr_t)p.source.zeros, p.source.scales, p.source.scales_bytes);
+    for (int64_t i = 0; i < s.desc.n * s.desc.k; i++) {
+      if (i % s.desc.k % 9 == 4) codes[i] = (uint8_t)code;
+    }
+    for (int64_t i = 0; i < s.m * s.desc.k; i++) {
+      if (i % s.desc.k % 9 == 4) ref_store(x_type, p.x, i, 30000 * ref_load(x_type, p.x, i));
+    }
+    problem_repack(&p, handle);
+    check_kernels(&p, handle);
+  }
+  problem_free(&p);
+}
+
+void suite_k_quants(void) {
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8};
+  lpgemm_handle_t handle = problem_handle(2);
+  for (int form = 0; form < COUNT(forms); form++) {
+    const char *name = forms[form].name;
+    for (int i = 0; i < COUNT(x_types); i++) {
+      const lpgemm_dtype_t x = x_types[i];
+      if (test_case("k_quants/exact/%s/%s", name, lpgemm_dtype_name(x))) check_drawn(handle, form, x, 1);
+      if (test_case("k_quants/random/%s/%s", name, lpgemm_dtype_name(x))) check_drawn(handle, form, x, 0);
+      if (test_backend() == LPGEMM_BACKEND_CUDA && x != LPGEMM_I8) {
+        if (test_case("k_quants/large/%s/%s/1_row", name, lpgemm_dtype_name(x))) check_large(handle, form, x, 1);
+        if (test_case("k_quants/large/%s/%s/16_rows", name, lpgemm_dtype_name(x))) check_large(handle, form, x, 16);
+      }
+      if (forms[form].zero == LPGEMM_ZERO_MINIMUM && x != LPGEMM_I8 &&
+          test_case("k_quants/cancel/%s/%s", name, lpgemm_dtype_name(x))) {
+        for (int code = 1; code < 4; code++) check_cancel(handle, form, x, code);
+      }
+    }
+  }
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}

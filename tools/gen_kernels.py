@@ -101,7 +101,7 @@ FAMILIES = [
                     groups=SMALL_GROUPS, flags="0", planner="lpgemm_i_gemv_{tile_m}",
                     header="kernels/gemv/gemv_launch.cuh",
                     instance="LPG_GEMV({symbol}, {activations}, {dequantiser}, {width}, {tile_m})")),
-    ("stripe", Family(["u4"], ["f16", "bf16"], ["128x64"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
+    ("stripe", Family(["u4"], ["f16", "bf16"], ["256x64"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
                       groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="LPG_K_FORCE_ONLY",
                       header="kernels/stripe/stripe_launch.cuh",
                       instance="LPG_STRIPE({symbol}, {activations}, {dequantiser}, {width})")),

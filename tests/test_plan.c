@@ -411,9 +411,9 @@ static void check_stripe_drawn(const lpg_device *device) {
     if (w.desc.group_k == 16 || w.bits != 4 || refuses(planner, &problem, device)) continue;
     CHECK(plan_of(planner, &problem, device, &p));
     fitted++;
-    const int tile_n = LPG_STRIPE_TILE_N, tiles = p.n_tiles * p.m_tiles, unit_k = p.teams * LPG_STRIPE_K;
-    CHECK((p.teams == 1 || p.teams == 2) && (p.tile_m == 32 || p.tile_m == 64));
-    CHECK((int64_t)p.units * unit_k >= w.desc.k && (int64_t)(p.units - 1) * unit_k < w.desc.k);
+    const int tile_n = LPG_STRIPE_TILE_N, tiles = p.n_tiles * p.m_tiles, warps = LPG_STRIPE_TEAMS * LPG_STRIPE_TEAM;
+    CHECK(p.tile_m == 32 || p.tile_m == 64);
+    CHECK((int64_t)p.units * LPG_STRIPE_UNIT_K >= w.desc.k && (int64_t)(p.units - 1) * LPG_STRIPE_UNIT_K < w.desc.k);
     CHECK((int64_t)p.n_tiles * tile_n >= w.desc.n && (int64_t)(p.n_tiles - 1) * tile_n < w.desc.n);
     CHECK((int64_t)p.m_tiles * p.tile_m >= m && (int64_t)(p.m_tiles - 1) * p.tile_m < m);
     check_parts(p.stripes, p.ctas, tiles * p.units);
@@ -423,18 +423,19 @@ static void check_stripe_drawn(const lpg_device *device) {
     CHECK((p.scale_groups == 1) == (w.group.count <= 1 || w.group.k >= LPG_STRIPE_K));
 
     /* in the order in which they lie */
-    CHECK(p.factors % 16 == 0 && p.table == p.factors + 128 && p.ring % 128 == 0 && p.stage_bytes % 128 == 0);
-    CHECK(p.ring >= p.table + p.teams * LPG_STRIPE_TEAM * lpg_stripe_table_bytes(p.scale_groups));
+    CHECK(p.factors % 16 == 0 && p.sums >= p.factors + 128 + LPG_STRIPE_TEAMS * p.stages * 16 && p.sums % 128 == 0);
+    CHECK(p.table % 16 == 0 && p.table >= p.sums + warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_STRIPE_STORED_ROWS));
+    CHECK(lpg_stripe_warp_sums() >= LPG_STRIPE_ROW_TILES * 512);
+    CHECK(p.ring >= p.table + warps * lpg_stripe_table_bytes(p.scale_groups));
+    CHECK(p.ring % 128 == 0 && p.stage_bytes % 128 == 0);
     CHECK(p.codes == p.tile_m * LPG_STRIPE_K * 2 && p.scales >= p.codes + tile_n * LPG_STRIPE_K * w.bits / 8);
-    CHECK(p.scales % 16 == 0 && p.warp_scales % 16 == 0 && p.sums_of_x >= p.scales + LPG_STRIPE_TEAM * p.warp_scales);
-    CHECK(p.stage_bytes >= p.sums_of_x + p.shift * p.scale_groups * p.tile_m * 4);
-    CHECK(p.stage_bytes >= LPG_STRIPE_TEAM * lpg_stripe_warp_sums(p.tile_m));
-    CHECK(lpg_stripe_warp_sums(p.tile_m) >= lpg_sums_bytes(LPG_PASS_ROWS, LPG_STRIPE_STORED_ROWS));
+    CHECK(p.scales % 16 == 0 && p.stage_bytes >= p.sums_of_x + p.shift * p.scale_groups * p.tile_m * 4);
     CHECK(p.stages >= 2 && p.stages <= LPG_STRIPE_MOST_STAGES);
-    CHECK(p.shared_bytes == p.ring + p.teams * p.stages * p.stage_bytes && p.shared_bytes <= device->shared_memory);
+    CHECK(p.shared_bytes == p.ring + LPG_STRIPE_TEAMS * p.stages * p.stage_bytes);
+    CHECK(p.shared_bytes <= device->shared_memory);
 
     /* what teams keep of sums, and sums of X */
-    const int64_t sums = p.shift ? lpg_stripe_x_rows(&p) * p.units * p.teams * p.scale_groups * 4 : 0;
+    const int64_t sums = p.shift ? lpg_stripe_x_rows(&p) * lpg_stripe_slabs(&p) * p.scale_groups * 4 : 0;
     const size_t bytes = planner->workspace(planner, &problem, device);
     CHECK(bytes >= (size_t)(lpg_stripe_place(&p, p.ctas, 0, 0) * 4 + sums));
     lpg_problem fewer = problem;

@@ -1,9 +1,10 @@
 /* stripe: 17 rows of X and more by weights that are dequantised in registers and multiplied by mma.sync, with nothing
  * that GPUs of 8.0 do not have.
  *
- *   a ring of stages for each team, of 64 k, in shared memory, filled by cp.async some stages ahead, across the ends of
- *   work tiles; X is for the warps of the team, codes and scales are for the warp that copies them
- *   each warp, for its slab of each unit of the CTA's stripe:
+ *   a ring of stages of 64 k for each of two teams of four warps, filled by cp.async some slabs ahead, across the ends of
+ *   work tiles, with an mbarrier for full and one for empty; X is for all warps of the team, codes and scales are for the
+ *   warp that copies them
+ *   each warp, for its team's slabs of each unit of the CTA's stripe:
  *     where a scale group begins: sums *= scale before / scale (+ shift / scale * sum of X)
  *     for each MMA step (16 k): load X by ldmatrix, dequantise, mma
  *   at the end of a work tile, or of a part of one: sums *= scale; teams add theirs; epilogue, or to the workspace */
@@ -19,13 +20,15 @@ namespace { /* nothing here is a symbol of the library */
 
 /* ---- scales on the sums ---- */
 
+/* What was read from memory before is read again, not kept in registers. */
+__device__ inline void read_again() { asm volatile("" ::: "memory"); }
+
 /* Who a warp is. */
 struct stripe_warp {
   int team, own, lane; /* own: number in the team */
 
-  /* The team's warps, or the two that have the same rows of W, meet. Barrier 0 is the CTA's. */
-  __device__ void meet_team() const { threads_meet(1 + team, 32 * LPG_STRIPE_TEAM); }
-  __device__ void meet_other() const { threads_meet(3 + own, 64); }
+  /* The two warps that have the same rows of W meet. Barrier 0 is the CTA's. */
+  __device__ void meet_other() const { threads_meet(1 + own, 64); }
 };
 
 /* A warp's sums in units of the scale of the group at hand, so that one set of registers does: where the next group
@@ -34,7 +37,7 @@ struct stripe_warp {
 template <class T>
 struct scaled_sums {
   stripe_sums<T::row_tiles, T::x_tiles> in_units;
-  float scale[T::row_tiles][2]; /* of rows g and g + 8 */
+  float4 *scales_of_lane; /* of rows g and g + 8 of two row tiles, twice, in shared memory: registers are short */
   bool has_kept;
   int which; /* of the CTA's work tiles: 0 the first, 1 another */
 
@@ -42,6 +45,17 @@ struct scaled_sums {
     clear_sums(in_units.sum);
     has_kept = false;
     which = of;
+  }
+
+  __device__ void get_scales(float (&scale)[T::row_tiles][2]) const {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r += 2) {
+      const float4 four = scales_of_lane[r / 2 * 32];
+      scale[r][0] = four.x;
+      scale[r][1] = four.y;
+      scale[r + 1][0] = four.z;
+      scale[r + 1][1] = four.w;
+    }
   }
 
   /* The lane's first four. */
@@ -62,6 +76,8 @@ struct scaled_sums {
   /* Takes the units off. */
   __device__ void finish(const stripe_args &a, const stripe_warp &w) {
     const float4 *const from = kept(a, w);
+    float scale[T::row_tiles][2];
+    get_scales(scale);
     each_four([&](int r, int j, float(&sum)[4]) {
       float4 old = {};
       if (has_kept) old = from[(j * T::row_tiles + r) * 32];
@@ -73,45 +89,57 @@ struct scaled_sums {
   }
 
   /* Keeps the sums, and what is left of the zeros of a group, in the workspace. */
-  __device__ void keep_scaled(const stripe_args &a, const stripe_warp &w, bool shifts,
-                              const stripe_group (&of)[T::row_tiles], const float *sums_of_x) {
+  __device__ void keep_scaled(const stripe_args &a, const stripe_warp &w, const stripe_scales<T> &scales, int group,
+                              bool shifts, const float *sums_of_x) {
     float4 *const to = kept(a, w);
     finish(a, w);
-    each_four([&](int r, int j, float(&sum)[4]) {
-      float2 x = {};
-      if (shifts) x = *(const float2 *)(sums_of_x + 8 * j);
-      to[(j * T::row_tiles + r) * 32] =
-          make_float4(shifts ? fmaf(of[r].shift.x, x.x, sum[0]) : sum[0], shifts ? fmaf(of[r].shift.x, x.y, sum[1]) : sum[1],
-                      shifts ? fmaf(of[r].shift.y, x.x, sum[2]) : sum[2], shifts ? fmaf(of[r].shift.y, x.y, sum[3]) : sum[3]);
-      for (float &s : sum) s = 0.0f;
-    });
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      const float2 shift = shifts ? scales.load(r, group).shift : make_float2(0.0f, 0.0f);
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) {
+        float *const sum = &in_units.sum[r][4 * j];
+        if (shifts) {
+          const float2 x = *(const float2 *)(sums_of_x + 8 * j);
+          sum[0] = fmaf(shift.x, x.x, sum[0]);
+          sum[1] = fmaf(shift.x, x.y, sum[1]);
+          sum[2] = fmaf(shift.y, x.x, sum[2]);
+          sum[3] = fmaf(shift.y, x.y, sum[3]);
+        }
+        to[(j * T::row_tiles + r) * 32] = make_float4(sum[0], sum[1], sum[2], sum[3]);
+      }
+    }
+    clear_sums(in_units.sum);
     has_kept = true;
   }
 
-  /* A scale group begins. first: of the work tile, or of this part of it. */
-  __device__ void regroup(const stripe_args &a, const stripe_warp &w, bool first,
-                          const stripe_group (&of)[T::row_tiles], const float *sums_of_x) {
-    const bool shifts = T::Zeros && a.plan.shift;
+  /* A scale group begins. first: of the work tile, or of this part of it. Scales are read twice, since registers are
+   * short. */
+  __device__ void regroup(const stripe_args &a, const stripe_warp &w, const stripe_scales<T> &scales, int group,
+                          bool first, const float *sums_of_x) {
     constexpr float most = 0x1p60f;
-    float ratio[T::row_tiles][2], shift[T::row_tiles][2];
+    const bool shifts = T::Zeros && a.plan.shift;
+    float scale[T::row_tiles][2], ratio[T::row_tiles][2], shift[T::row_tiles][2];
     bool leaves = false;
+    if (!first) get_scales(scale);
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
+      const stripe_group of = scales.load(r, group);
 #pragma unroll
       for (int half = 0; half < 2; half++) {
-        const float now = half ? of[r].scale.y : of[r].scale.x, inverse = reciprocal(now);
+        const float now = half ? of.scale.y : of.scale.x, inverse = reciprocal(now);
         if (first) scale[r][half] = now;
         ratio[r][half] = scale[r][half] == now ? 1.0f : scale[r][half] * inverse;
         leaves |= !(fabsf(ratio[r][half]) < most) || fabsf(ratio[r][half]) < 1.0f / most;
         if (T::Zeros) {
-          const float rest = half ? of[r].shift.y : of[r].shift.x;
+          const float rest = half ? of.shift.y : of.shift.x;
           shift[r][half] = rest == 0.0f ? 0.0f : rest * inverse;
           leaves |= !(fabsf(shift[r][half]) < most);
         }
       }
     }
     if (__any_sync(0xffffffffu, leaves)) {
-      keep_scaled(a, w, shifts, of, sums_of_x);
+      keep_scaled(a, w, scales, group, shifts, sums_of_x);
     } else {
       each_four([&](int r, int, float(&sum)[4]) {
 #pragma unroll
@@ -127,10 +155,11 @@ struct scaled_sums {
         });
       }
     }
+    read_again();
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      scale[r][0] = of[r].scale.x;
-      scale[r][1] = of[r].scale.y;
+    for (int r = 0; r < T::row_tiles; r += 2) {
+      const float2 low = scales.load(r, group).scale, high = scales.load(r + 1, group).scale;
+      scales_of_lane[r / 2 * 32] = make_float4(low.x, low.y, high.x, high.y);
     }
   }
 };
@@ -145,9 +174,12 @@ struct stripe_centers {
   typename T::Dequantiser::rows all;
   uint32_t row[T::row_tiles]; /* rows g and g + 8 */
 
-  __device__ void set(const stripe_group (&of)[T::row_tiles]) {
+  __device__ void set(const stripe_scales<T> &scales, int group) {
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) row[r] = T::X::round_two(of[r].center.x, of[r].center.y);
+    for (int r = 0; r < T::row_tiles; r++) {
+      const float2 center = scales.load(r, group).center;
+      row[r] = T::X::round_two(center.x, center.y);
+    }
   }
 
   __device__ typename T::Dequantiser::rows get(int r, int half) const {
@@ -202,32 +234,30 @@ __device__ inline void multiply_step(const typename T::Dequantiser &dequantiser,
 /* ---- outputs ---- */
 
 /* A team's half of the rows of X of both teams' sums; what it has of the other half goes to the other team. own, other:
- * the warp's part of its team's stage, and of the other's. */
+ * the warp's shared memory for sums, and that of the other team's. */
 template <class T>
 __device__ inline void add_teams(const stripe_warp &w, const stripe_sums<T::row_tiles, T::x_tiles> &sums,
-                                 stripe_sums<T::row_tiles, T::own_tiles> &half, uint8_t *own, const uint8_t *other) {
-  constexpr int at_once = T::own_tiles / 2;
+                                 stripe_sums<T::row_tiles, T::own_tiles> &half, float4 *own, const float4 *other) {
   const bool upper = w.team == 1;
 #pragma unroll
-  for (int j = 0; j < T::own_tiles; j += at_once) {
+  for (int j = 0; j < T::own_tiles; j++) {
     if (j > 0) w.meet_other();
 #pragma unroll
-    for (int i = 0; i < at_once * T::row_tiles; i++) {
-      const float *low = &sums.sum[i % T::row_tiles][(j + i / T::row_tiles) * 4], *high = low + T::own_tiles * 4;
-      float *to = &half.sum[i % T::row_tiles][(j + i / T::row_tiles) * 4];
-      float send[4];
+    for (int r = 0; r < T::row_tiles; r++) {
+      const float *low = &sums.sum[r][j * 4], *high = low + T::own_tiles * 4;
+      float *const to = &half.sum[r][j * 4], send[4] = {};
 #pragma unroll
-      for (int c = 0; c < 4; c++) {
-        send[c] = upper ? low[c] : high[c];
-        to[c] = upper ? high[c] : low[c];
+      for (int i = 0; i < 4; i++) {
+        send[i] = upper ? low[i] : high[i];
+        to[i] = upper ? high[i] : low[i];
       }
-      ((float4 *)own)[i * 32 + w.lane] = make_float4(send[0], send[1], send[2], send[3]);
+      own[r * 32 + w.lane] = make_float4(send[0], send[1], send[2], send[3]);
     }
     w.meet_other();
 #pragma unroll
-    for (int i = 0; i < at_once * T::row_tiles; i++) {
-      const float4 got = ((const float4 *)other)[i * 32 + w.lane];
-      float *to = &half.sum[i % T::row_tiles][(j + i / T::row_tiles) * 4];
+    for (int r = 0; r < T::row_tiles; r++) {
+      const float4 got = other[r * 32 + w.lane];
+      float *const to = &half.sum[r][j * 4];
       to[0] += got.x;
       to[1] += got.y;
       to[2] += got.z;
@@ -240,7 +270,7 @@ __device__ inline void add_teams(const stripe_warp &w, const stripe_sums<T::row_
 /* Stores a team's share of a whole work tile through shared memory. */
 template <class T>
 __device__ inline void store_whole(const stripe_args &a, const stripe_warp &w, int tile,
-                                   const stripe_sums<T::row_tiles, T::own_tiles> &sums, uint8_t *own,
+                                   const stripe_sums<T::row_tiles, T::own_tiles> &sums, float *own,
                                    const float *factors) {
   tile_place place = stripe_place(a, tile, w.own);
   place.m += w.team * T::own_tiles * 8;
@@ -249,7 +279,7 @@ __device__ inline void store_whole(const stripe_args &a, const stripe_warp &w, i
     tile_place at = place;
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r += 2, at.n += LPG_STRIPE_STORED_ROWS) {
-      if (at.n < a.n) store_some(a, *(const stripe_sums<2, T::own_tiles> *)&sums.sum[r], first, (float *)own, factors, at);
+      if (at.n < a.n) store_some(a, *(const stripe_sums<2, T::own_tiles> *)&sums.sum[r], first, own, factors, at);
     }
   }
 }
@@ -272,113 +302,128 @@ __device__ inline void store_partial(const stripe_args &a, const stripe_warp &w,
 
 /* ---- the kernel ---- */
 
+/* Shared memory of a CTA, as its threads see it. */
+struct stripe_memory {
+  uint8_t *all;
+  uint32_t ring, barriers;
+  float *factors;
+};
+
+/* What a warp that multiplies does. first, units: of the stripe. */
 template <class T>
-__global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __grid_constant__ stripe_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+__device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &w, int first, int units,
+                                       const stripe_memory &memory, float *own_sums) {
   const lpg_stripe_plan &p = a.plan;
-  pdl_launch_next();
-  pdl_wait();
-  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32);
-  const stripe_warp w = {warp / LPG_STRIPE_TEAM, warp % LPG_STRIPE_TEAM, lane};
-  const int first = first_of(p.stripes, blockIdx.x), count = count_of(p.stripes, blockIdx.x);
-  const int own_sums_at = w.own * lpg_stripe_warp_sums(T::TileM);
-  float *const factors = (float *)(memory + p.factors);
-  if (threadIdx.x < LPG_STRIPE_STORED_ROWS) factors[threadIdx.x] = T::Zeros ? 1.0f : a.scale_data.factor;
-  uint8_t *const stages = memory + p.ring + w.team * p.stages * p.stage_bytes;
-  if (!reads_product(a.epilogue)) {
-    __syncthreads();
-    stripe_sums<T::row_tiles, T::own_tiles> zero;
-    clear_sums(zero.sum);
-    for (int tile = blockIdx.x; tile < p.n_tiles * p.m_tiles; tile += gridDim.x) {
-      store_whole<T>(a, w, tile, zero, stages + own_sums_at, factors);
-    }
-    return;
-  }
-  const uint32_t ring = shared_address(stages);
-  stripe_cursor at(first, p.units);
-  slab_loader<T> loader(a, first, w.team, w.own, lane);
-  for (int s = 0; s < p.stages; s++) {
-    if (s < count) loader.load(ring + s * p.stage_bytes);
-    commit_copies();
-  }
-  T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
-  wait_for_stage(p.stages, false);
-  __syncthreads();
-  const typename T::Dequantiser dequantiser(a.dequantiser, memory, lane);
+  const int warp = w.team * LPG_STRIPE_TEAM + w.own;
+  const typename T::Dequantiser dequantiser(a.dequantiser, memory.all, w.lane);
   stripe_centers<T> centers;
   T::Dequantiser::set_center(centers.all, T::X::round(a.dequantiser.center));
   /* ldmatrix: lanes 0 to 7 pass rows 0 to 7 of X at the first 8 k of a step, the next eight at the others, then rows 8
    * to 15. */
-  const int x_row = lane / 16 * 8 + lane % 8;
-  const uint32_t lane_x = x_row * 128 + ((lane / 8 % 2) ^ lane % 8) * 16;
-  const uint32_t lane_codes = p.codes + (w.own * T::row_tiles * T::vectors * 32 + lane) * 16;
+  const int x_row = w.lane / 16 * 8 + w.lane % 8;
+  const uint32_t lane_x = x_row * 128 + ((w.lane / 8 % 2) ^ w.lane % 8) * 16;
+  const uint32_t lane_codes = p.codes + (w.own * T::row_tiles * T::vectors * 32 + w.lane) * 16;
+  const uint32_t ring = memory.ring + w.team * p.stages * p.stage_bytes;
   scaled_sums<T> sums;
+  sums.scales_of_lane = (float4 *)own_sums + w.lane;
   sums.begin(0);
-  bool whole = at.unit == 0; /* the work tile's units so far are all of this CTA */
-  bool begins_part = true;
-  int stage = 0, next = 1;
+  stripe_cursor at(first, p.units);
+  const int all = units * LPG_STRIPE_TEAM_SLABS;
+  int slabs = all; /* to go */
+  int stage = 0, turn = 0;                   /* turn of the ring: its lowest bit */
+  slab_loader<T> loader(a, first, w.team, w.own, w.lane);
+  for (int i = 0; i < p.stages - 1; i++) {
+    if (i < slabs) loader.load(ring + i * p.stage_bytes, stage_full(p, memory.barriers, w.team, i));
+  }
+  wait_barrier_80(stage_full(p, memory.barriers, w.team, 0), 0);
   slab_operands<T> operands;
   operands.load_x(ring + lane_x, 0);
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) operands.load_unit(ring + lane_codes, r, 0);
 #pragma unroll 1
-  for (int i = 0; i < count; i++) {
-    const uint32_t from = ring + stage * p.stage_bytes, next_from = ring + next * p.stage_bytes;
-    uint8_t *const own = stages + stage * p.stage_bytes;
-    const stripe_scales<T> scales = {a, own + p.scales + w.own * p.warp_scales,
-                                     (stripe_group *)(memory + p.table) + warp * stripe_scales<T>::entries, lane};
-    const int slab = at.unit * T::Teams + w.team;
-    const bool begins = begins_part || (a.regroups && (slab & a.group_mask) < T::Teams);
-    const bool ends = at.unit == p.units - 1 || i == count - 1; /* the part */
-    const auto load_ahead = [&] {
-      if (i + p.stages < count) loader.load(from);
-      commit_copies();
-    };
+  while (slabs > 0) {
+    const uint32_t from = ring + stage * p.stage_bytes, barriers = stage_full(p, memory.barriers, w.team, 0);
+    const uint8_t *const own = memory.all + p.ring + (w.team * p.stages + stage) * p.stage_bytes;
+    const stripe_scales<T> scales = {a, own + p.scales,
+                                     (stripe_group *)(memory.all + p.table) + warp * stripe_scales<T>::entries,
+                                     w.own * T::row_tiles, w.lane};
+    const int slab = at.slab(w.team);
+    const bool begins_part = slabs == all || (at.unit == 0 && !at.in_unit); /* of the work tile */
+    const bool begins = begins_part || (a.regroups && (a.group_mask == 0 || (!at.in_unit && (slab & a.group_mask) < 4)));
+    const int next = stage + 1 == p.stages ? 0 : stage + 1;
+    const uint32_t next_from = ring + next * p.stage_bytes;
     if (begins) scales.fill();
 #pragma unroll
     for (int step = 0; step < T::steps; step++) {
       if (step % T::group_steps == 0 && begins) {
         const int group = step / T::group_steps;
-        stripe_group of[T::row_tiles];
-#pragma unroll
-        for (int r = 0; r < T::row_tiles; r++) of[r] = scales.load(r, group);
-        if (centers.differ) centers.set(of);
-        const float *sums_of_x = (const float *)(own + p.sums_of_x) + group * T::TileM + 2 * (lane % 4);
-        sums.regroup(a, w, begins_part && step == 0, of, sums_of_x);
+        if (centers.differ) centers.set(scales, group);
+        const float *sums_of_x = (const float *)(own + p.sums_of_x) + group * T::TileM + 2 * (w.lane % 4);
+        sums.regroup(a, w, scales, group, begins_part && step == 0, sums_of_x);
       }
       if (step < T::steps - 1) {
         operands.load_x(from + lane_x, step + 1);
       } else {
-        wait_for_stage(p.stages, true);
-        w.meet_team(); /* the next stage is complete, and all warps have what they need of this one */
+        __syncwarp();
+        if (w.lane == 0) arrive(barriers + stage * 16 + 8); /* all that it has is in registers */
+        if (next == 0) turn ^= 1;
+        if (slabs > 1) wait_barrier_80(barriers + next * 16, turn);
         operands.load_x(next_from + lane_x, 0);
-        if (!ends) load_ahead();
+      }
+      if (step == 0 && slabs >= p.stages) { /* to the stage of the slab before */
+        const int before = stage == 0 ? p.stages - 1 : stage - 1;
+        wait_barrier_80(barriers + before * 16 + 8, stage == 0 ? turn ^ 1 : turn);
+        loader.load(ring + before * p.stage_bytes, barriers + before * 16);
       }
       multiply_step<T>(dequantiser, centers, step, (step < T::steps - 1 ? from : next_from) + lane_codes, operands, sums);
     }
-    begins_part = false;
-    if (ends) {
+    const bool ends_tile = at.in_unit && at.unit == p.units - 1;
+    slabs--;
+    if (ends_tile || slabs == 0) {
       sums.finish(a, w);
       stripe_sums<T::row_tiles, T::own_tiles> share;
-      if constexpr (T::Teams > 1) {
-        const int to_other = (w.team ? -1 : 1) * p.stages * p.stage_bytes;
-        add_teams<T>(w, sums.in_units, share, own + own_sums_at, own + own_sums_at + to_other);
-      } else {
-        share = sums.in_units;
-      }
-      if (whole && at.unit == p.units - 1) {
-        store_whole<T>(a, w, at.tile, share, own + own_sums_at, factors);
+      const int to_other = (w.team ? -1 : 1) * LPG_STRIPE_TEAM * lpg_stripe_warp_sums() / 4;
+      add_teams<T>(w, sums.in_units, share, (float4 *)own_sums, (const float4 *)(own_sums + to_other));
+      if (ends_tile && (sums.which || first_of(p.stripes, blockIdx.x) % p.units == 0)) {
+        store_whole<T>(a, w, at.tile, share, own_sums, memory.factors);
       } else {
         store_partial<T>(a, w, sums.which, share);
       }
       sums.begin(1);
-      whole = begins_part = true;
-      w.meet_team(); /* nobody uses the stage any more */
-      load_ahead();
     }
     at.next(p.units);
     stage = next;
-    next = next + 1 == p.stages ? 0 : next + 1;
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(LPG_STRIPE_THREADS, 1) stripe_kernel(const __grid_constant__ stripe_args a) {
+  extern __shared__ __align__(1024) uint8_t shared[];
+  const lpg_stripe_plan &p = a.plan;
+  pdl_launch_next();
+  pdl_wait();
+  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32);
+  const stripe_warp w = {warp / LPG_STRIPE_TEAM, warp % LPG_STRIPE_TEAM, lane};
+  const stripe_memory memory = {shared, shared_address(shared + p.ring),
+                                shared_address(shared + p.factors + LPG_STRIPE_STORED_ROWS * 4),
+                                (float *)(shared + p.factors)};
+  float *const own_sums = (float *)(shared + p.sums + warp * lpg_stripe_warp_sums());
+  const int first = first_of(p.stripes, blockIdx.x), units = count_of(p.stripes, blockIdx.x);
+  if (threadIdx.x < LPG_STRIPE_STORED_ROWS) memory.factors[threadIdx.x] = T::Zeros ? 1.0f : a.scale_data.factor;
+  if (threadIdx.x < LPG_STRIPE_TEAMS * p.stages) {
+    init_barrier(stage_full(p, memory.barriers, 0, threadIdx.x), LPG_STRIPE_TEAM * 32);
+    init_barrier(stage_empty(p, memory.barriers, 0, threadIdx.x), LPG_STRIPE_TEAM);
+  }
+  T::Dequantiser::fill_table(a.dequantiser, shared, threadIdx.x, LPG_STRIPE_THREADS);
+  __syncthreads();
+  if (!reads_product(a.epilogue)) {
+    stripe_sums<T::row_tiles, T::own_tiles> zero;
+    clear_sums(zero.sum);
+    for (int tile = blockIdx.x; tile < p.n_tiles * p.m_tiles; tile += gridDim.x) {
+      store_whole<T>(a, w, tile, zero, own_sums, memory.factors);
+    }
+  } else {
+    multiply_stripe<T>(a, w, first, units, memory, own_sums);
   }
 }
 

@@ -34,7 +34,7 @@ static void place_sections(const lpg_packed &weights, stripe_args &a) {
     s.small = slot < 16;
     s.pitch = lpg_stripe_section_bytes(&weights, id);
     s.offset = offset;
-    offset += LPG_STRIPE_ROW_TILES * s.pitch;
+    offset += LPG_STRIPE_TEAM * LPG_STRIPE_ROW_TILES * s.pitch;
     a.scale_pieces += LPG_STRIPE_ROW_TILES * s.groups * slot / (s.small ? 8 : 16);
     if (axis.count > 1 && (!a.regroups || slabs <= a.group_mask)) {
       a.regroups = 1;
@@ -58,7 +58,7 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
   a.kept = (float *)workspace;
   workspace += lpg_stripe_place(&p, p.ctas, 0, 0) * 4;
   a.sums_of_x = (float *)workspace;
-  if (p.shift) workspace += lpg_stripe_x_rows(&p) * p.units * p.teams * p.scale_groups * 4;
+  if (p.shift) workspace += lpg_stripe_x_rows(&p) * lpg_stripe_slabs(&p) * p.scale_groups * 4;
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, workspace));
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
@@ -81,11 +81,10 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
 template <class X, template <class, int> class Dequantiser, int Bits, class Use>
 static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
-  if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, 2, 64, LPG_STRIPE_MOST_GROUPS, may_shift>());
-  if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, 2, 64, 1, may_shift>());
-  if (p.tile_m == 32) return use(stripe_traits<X, Dequantiser, Bits, 2, 32, 1, false>());
-  return p.teams == 1 ? use(stripe_traits<X, Dequantiser, Bits, 1, 64, 1, false>())
-                      : use(stripe_traits<X, Dequantiser, Bits, 2, 64, 1, false>());
+  if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, 64, LPG_STRIPE_MOST_GROUPS, may_shift>());
+  if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, 64, 1, may_shift>());
+  return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, 64, 1, false>())
+                        : use(stripe_traits<X, Dequantiser, Bits, 32, 1, false>());
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
@@ -100,12 +99,11 @@ static lpgemm_status_t run_stripe_of(const lpg_call &call) {
 /* Loads every instance: by all plans that ask for one. */
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_stripe_of(const lpg_device *device) {
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < 8; i++) {
     lpg_stripe_plan p = {};
     p.tile_m = i & 1 ? 64 : 32;
     p.zeros = i >> 1 & 1;
     p.scale_groups = i & 4 ? LPG_STRIPE_MOST_GROUPS : 1;
-    p.teams = i & 8 ? 2 : 1;
     LPG_TRY((with_instance<X, Dequantiser, Bits>(
         p, [&](auto traits) { return load_kernels(device, stripe_kernel<decltype(traits)>); })));
   }

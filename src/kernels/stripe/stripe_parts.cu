@@ -108,7 +108,7 @@ lpgemm_status_t lpgemm_i_cuda_stripe_sums_of_x(const lpg_call *call, const lpg_s
                                     lpg_stripe_x_rows(plan),
                                     (int)call->problem.m,
                                     (int)call->problem.weights->desc.k,
-                                    plan->units * plan->teams,
+                                    (int)lpg_stripe_slabs(plan),
                                     plan->scale_groups,
                                     call->problem.x_type == LPGEMM_BF16,
                                     sums};

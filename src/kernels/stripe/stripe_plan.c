@@ -12,17 +12,15 @@ enum {
   LEAST_ROWS = 17,
   LEAST_STAGES = 2,
   MOST_SUMS = 40 << 20,   /* bytes of sums of X */
-  RESERVED_SHARED = 1024, /* of shared memory, beside what a CTA may use */
+  BARRIERS_BYTES = LPG_STRIPE_TEAMS * LPG_STRIPE_MOST_STAGES * 16,
   FACTORS_BYTES = LPG_STRIPE_STORED_ROWS * 4
 };
 
-/* Rows of X, teams of a CTA, and how many such CTAs an SM runs at once. */
-static const struct { int tile_m, teams, at_once; } work_tiles[] = {{64, 2, 1}, {64, 1, 2}, {64, 1, 1}, {32, 2, 1}};
-enum { WORK_TILES = sizeof work_tiles / sizeof work_tiles[0], MOST_TEAMS = 2 /* of an SM */ };
+enum { MOST_X_ROWS = 64, WORK_TILES = 2 }; /* of 64 and of 32 rows of X */
 
 typedef struct stripe_state {
   lpg_stripe_plan frame; /* of the work tile at hand */
-  int scales;            /* bytes of a warp's scales of a slab */
+  int scales;            /* bytes of a team's scales of a slab */
   const lpg_rates *rates;
   double read; /* nanoseconds of reading the weights once */
 } stripe_state;
@@ -42,7 +40,7 @@ static int scale_groups_of(const lpg_packed *w) {
 /* Bytes of the sums of X. */
 static double sums_bytes(const lpg_packed *w, double m) {
   const lpg_center center = lpg_center_of(&w->desc);
-  const double groups = ceil((double)w->desc.k / (MOST_TEAMS * LPG_STRIPE_K)) * MOST_TEAMS * scale_groups_of(w);
+  const double groups = ceil((double)w->desc.k / LPG_STRIPE_UNIT_K) * (LPG_STRIPE_UNIT_K / LPG_STRIPE_K) * scale_groups_of(w);
   return has_rest(&w->desc, &center) ? ceil(m / 64.0) * 64.0 * groups * 4.0 : 0.0;
 }
 
@@ -76,7 +74,7 @@ static const char *automatic(const lpg_planner *self, const lpg_problem *problem
 /* Bytes of what teams keep of sums. */
 static size_t kept_bytes(const lpg_device *device) {
   const int64_t sms = device->sms > 0 ? device->sms : 1;
-  return (size_t)(sms * MOST_TEAMS * 2 * work_tiles[0].tile_m * LPG_STRIPE_TILE_N * 4);
+  return (size_t)(sms * LPG_STRIPE_TEAMS * 2 * MOST_X_ROWS * LPG_STRIPE_TILE_N * 4);
 }
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
@@ -95,13 +93,18 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   (void)self;
   s->rates = lpgemm_i_rates_of(device);
   s->read = (double)w->total_bytes / s->rates->dram;
+  s->frame.units = (int32_t)lpg_ceil_div(w->desc.k, LPG_STRIPE_UNIT_K);
+  s->frame.n_tiles = (int32_t)lpg_ceil_div(w->desc.n, LPG_STRIPE_TILE_N);
   s->frame.scale_groups = scale_groups_of(w);
   s->frame.zeros = lpg_has_shift(&center) || s->frame.scale_groups > 1;
   s->frame.shift = has_rest(&w->desc, &center);
   s->frame.factors = is_codebook ? (1 << 2 * w->bits) * LPG_LANES * 4 : 0;
-  s->frame.table = s->frame.factors + FACTORS_BYTES;
+  s->frame.sums = lpg_round_up_to(s->frame.factors + FACTORS_BYTES + BARRIERS_BYTES, 128);
+  s->frame.table = s->frame.sums + LPG_STRIPE_TEAMS * LPG_STRIPE_TEAM * lpg_stripe_warp_sums();
+  s->frame.ring = lpg_round_up_to(
+      s->frame.table + LPG_STRIPE_TEAMS * LPG_STRIPE_TEAM * lpg_stripe_table_bytes(s->frame.scale_groups), 128);
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++)
-    s->scales += LPG_STRIPE_ROW_TILES * lpg_stripe_section_bytes(w, (lpg_section_id)id);
+    s->scales += LPG_STRIPE_TEAM * LPG_STRIPE_ROW_TILES * lpg_stripe_section_bytes(w, (lpg_section_id)id);
 }
 
 static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
@@ -109,33 +112,23 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   lpg_stripe_plan *p = &s->frame;
   (void)device;
   if (i >= WORK_TILES || (p->zeros && i > 0)) return LPG_NO_MORE;
-  p->tile_m = work_tiles[i].tile_m;
-  p->teams = work_tiles[i].teams;
-  p->at_once = work_tiles[i].at_once;
-  p->units = (int32_t)lpg_ceil_div(problem->weights->desc.k, LPG_STRIPE_K * p->teams);
-  p->n_tiles = (int32_t)lpg_ceil_div(problem->weights->desc.n, LPG_STRIPE_TILE_N);
+  p->tile_m = MOST_X_ROWS >> i;
   p->m_tiles = (int32_t)lpg_ceil_div(problem->m, p->tile_m);
-  const int row_tile = lpg_stripe_vectors(problem->weights->bits) * 512;
   p->codes = p->tile_m * LPG_STRIPE_K * 2;
-  p->scales = p->codes + LPG_STRIPE_TEAM * LPG_STRIPE_ROW_TILES * row_tile;
-  p->warp_scales = s->scales;
-  p->ring = lpg_round_up_to(p->table + p->teams * LPG_STRIPE_TEAM * lpg_stripe_table_bytes(p->scale_groups), 128);
-  p->sums_of_x = p->scales + LPG_STRIPE_TEAM * p->warp_scales;
-  const int stage = p->sums_of_x + (p->shift ? p->scale_groups * p->tile_m * 4 : 0);
-  const int sums = LPG_STRIPE_TEAM * lpg_stripe_warp_sums(p->tile_m);
-  p->stage_bytes = lpg_round_up_to(stage > sums ? stage : sums, 128);
+  p->scales = p->codes + LPG_STRIPE_TEAM * LPG_STRIPE_ROW_TILES * lpg_stripe_vectors(problem->weights->bits) * 512;
+  p->sums_of_x = p->scales + s->scales;
+  p->stage_bytes = lpg_round_up_to(p->sums_of_x + (p->shift ? p->scale_groups * p->tile_m * 4 : 0), 128);
   return LPG_CANDIDATE;
 }
 
 /* Nanoseconds. TO BE FITTED */
 static double cost_of(const lpg_stripe_plan *p, const stripe_state *s) {
   const lpg_rates *r = s->rates;
-  const double weights = (double)LPG_STRIPE_TILE_N * LPG_STRIPE_K * p->teams;
+  const double weights = (double)LPG_STRIPE_TILE_N * LPG_STRIPE_UNIT_K;
   const double multiply = 2.0 * weights * p->tile_m / (1e3 * r->mma_f16 / r->sms);
   const double slower = p->scale_groups > 1 ? p->shift ? 1.5 : 1.2 : p->shift ? 1.2 : p->zeros ? 1.05 : 1.0;
-  const double alone = p->teams * p->at_once == 1 || (p->teams == 1 && p->ctas <= r->sms) ? 1.4 : 1.0;
-  const double unit = (1.2 * multiply + 0.3 * weights / r->dequant_int) * slower * alone;
-  const double units = (p->stripes.each + (p->stripes.more > 0)) * fmax(1.0, p->ctas / r->sms);
+  const double unit = (1.2 * multiply + 0.3 * weights / r->dequant_int) * slower;
+  const double units = p->stripes.each + (p->stripes.more > 0);
   const int whole = p->stripes.more == 0 && p->stripes.each % p->units == 0;
   const double partials = whole ? 0.0 : 3000.0 + (double)p->ctas * (double)lpg_stripe_sums(p) * 8.0 / r->l2;
   return 2500.0 + fmax(units * unit, s->read) + partials;
@@ -146,7 +139,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
                double *ns) {
   const stripe_state *s = state;
   lpg_stripe_plan *p = plan;
-  const int32_t sms = device->sms > 0 ? device->sms : 1, most = sms * s->frame.at_once;
+  const int32_t most = device->sms > 0 ? device->sms : 1;
   const int64_t tiles = (int64_t)s->frame.n_tiles * s->frame.m_tiles, all = tiles * s->frame.units;
   const int64_t ctas = i > 0 ? tiles * i : most < all ? most : all;
   (void)problem, (void)least;
@@ -160,11 +153,10 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
 
 static int lay_out(const lpg_device *device, const void *state, void *plan) {
   lpg_stripe_plan *p = plan;
-  const int64_t all = device->shared_memory + RESERVED_SHARED, own = all / p->at_once - RESERVED_SHARED;
+  const int64_t stages = (device->shared_memory - p->ring) / (LPG_STRIPE_TEAMS * p->stage_bytes);
   (void)state;
-  const int64_t stages = (own - p->ring) / (p->teams * p->stage_bytes);
   p->stages = (int32_t)(stages < LPG_STRIPE_MOST_STAGES ? stages : LPG_STRIPE_MOST_STAGES);
-  p->shared_bytes = p->ring + p->teams * p->stages * p->stage_bytes;
+  p->shared_bytes = p->ring + LPG_STRIPE_TEAMS * p->stages * p->stage_bytes;
   return stages >= LEAST_STAGES;
 }
 
@@ -175,9 +167,9 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->tile_n = LPG_STRIPE_TILE_N;
   launch->tile_m = p->tile_m;
   launch->clusters = p->ctas;
-  launch->at_once = p->at_once * (device->sms > 0 ? device->sms : 1);
+  launch->at_once = device->sms > 0 ? device->sms : 1;
   launch->work_tiles = (int64_t)p->n_tiles * p->m_tiles;
-  launch->threads = 32 * LPG_STRIPE_TEAM * p->teams;
+  launch->threads = LPG_STRIPE_THREADS;
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->stages;
   launch->us = ns / 1000.0 + lpg_x_copy_us(problem, 2) + (p->shift ? 2.0 : 0.0);

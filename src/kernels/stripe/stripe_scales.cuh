@@ -12,22 +12,22 @@ namespace { /* nothing here is a symbol of the library */
 struct stripe_piece {
   const uint8_t *from; /* of slab 0 */
   int left;            /* from there to the end of the row tile's values; 0: no piece */
-  uint32_t how;        /* place in the warp's part of the stage, << 16; logarithms of the slabs that share a group, << 8,
+  uint32_t how;        /* place among the stage's scales, << 16; logarithms of the slabs that share a group, << 8,
                           and of the bytes from group to group, << 4; 1: 8 bytes, 0: 16 */
 
-  __device__ void set_rows(const stripe_args &a, int row_tile, int index) {
+  __device__ void set_rows(const stripe_args &a, int own, int row_tile, int index) {
     left = 0;
 #pragma unroll 1
     for (int i = 0; i < a.scale_data.sections; i++) {
       const scale_section &s = a.scale_data.section[i];
-      const stripe_section &own = a.section[i];
-      const int piece = own.small ? 3 : 4, r = index >> (own.log_bytes - piece), in_row = index << piece & (1 << own.log_bytes) - 1;
+      const stripe_section &section = a.section[i];
+      const int piece = section.small ? 3 : 4, r = index >> (section.log_bytes - piece), in_row = index << piece & (1 << section.log_bytes) - 1;
       if (index >= 0 && r < LPG_STRIPE_ROW_TILES) {
         from = s.values + (int64_t)(min(row_tile + r, a.row_tiles - 1) >> s.row_shift) * s.row_bytes + in_row;
         left = s.row_bytes - in_row;
-        how = (own.offset + r * own.pitch + in_row) << 16 | own.log_slabs << 8 | own.log_bytes << 4 | own.small;
+        how = (section.offset + (own * LPG_STRIPE_ROW_TILES + r) * section.pitch + in_row) << 16 | section.log_slabs << 8 | section.log_bytes << 4 | section.small;
       }
-      index -= LPG_STRIPE_ROW_TILES << (own.log_bytes - piece);
+      index -= LPG_STRIPE_ROW_TILES << (section.log_bytes - piece);
     }
   }
 
@@ -53,13 +53,13 @@ template <class T>
 struct stripe_scales {
   static constexpr int entries = T::row_tiles * T::ScaleGroups * 8;
   const stripe_args &a;
-  const uint8_t *raw; /* the warp's part of the stage */
+  const uint8_t *raw; /* in the stage */
   stripe_group *table;
-  int lane;
+  int first, lane; /* first: row tile of the work tile */
 
   __device__ const uint8_t *slot(int which, int r, int group, int slot_bytes) const {
     const stripe_section &own = a.section[which];
-    return raw + own.offset + r * own.pitch + (group * own.groups / T::ScaleGroups) * slot_bytes;
+    return raw + own.offset + (first + r) * own.pitch + (group * own.groups / T::ScaleGroups) * slot_bytes;
   }
 
   template <bool Upper>
@@ -130,7 +130,7 @@ struct stripe_scales {
     return to;
   }
 
-  /* Fills the table. What the whole team has met behind has been read. */
+  /* Fills the table. All lanes have read what was there. */
   __device__ void fill() const {
     if (!T::Zeros && a.quick) return;
 #pragma unroll 1

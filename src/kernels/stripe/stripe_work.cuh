@@ -41,39 +41,53 @@ struct stripe_args {
   epilogue_args epilogue;
 };
 
-/* X: the type that is multiplied; Teams: of a CTA; TileM: rows of X of a work tile; ScaleGroups: scale groups of a slab,
- * 1 or 2; Zeros: centers of groups differ, or something is left of zeros. */
-template <class X_, template <class, int> class Dequantiser_, int Bits_, int Teams_, int TileM_, int ScaleGroups_,
-          bool Zeros_>
+/* X: the type that is multiplied; TileM: rows of X of a work tile; ScaleGroups: scale groups of a slab, 1 or 2; Zeros:
+ * centers of groups differ, or something is left of zeros. */
+template <class X_, template <class, int> class Dequantiser_, int Bits_, int TileM_, int ScaleGroups_, bool Zeros_>
 struct stripe_traits {
   static_assert(Bits_ % 4 == 0, "a slab has whole vectors, and a unit of the dequantiser one word of a row");
   using X = X_;
   using Dequantiser = Dequantiser_<X_, Bits_>;
-  static constexpr int Bits = Bits_, Teams = Teams_, TileM = TileM_, ScaleGroups = ScaleGroups_;
-  static constexpr bool Zeros = Zeros_, integer_sums = false;
-  static constexpr int at_once = Teams > 1 ? 1 : 2; /* CTAs of an SM, as registers allow */
-  static constexpr int threads = 32 * LPG_STRIPE_TEAM * Teams;
+  static constexpr int Bits = Bits_, TileM = TileM_, ScaleGroups = ScaleGroups_;
+  static constexpr bool Zeros = Zeros_;
   static constexpr int row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
+  static constexpr int own_tiles = x_tiles / LPG_STRIPE_TEAMS; /* tiles of 8 rows of X whose sums a team stores */
   static constexpr int steps = LPG_STRIPE_K / LPG_STEP_K, group_steps = steps / ScaleGroups; /* MMA steps of a slab */
-  static constexpr int vectors = lpg_stripe_vectors(Bits);   /* of a row tile's codes of a slab */
+  static constexpr int vectors = lpg_stripe_vectors(Bits);    /* of a row tile's codes of a slab */
   static constexpr int unit_steps = lpg_unit_codes(Bits) / 4; /* MMA steps of a dequantiser's unit */
-  static constexpr int own_tiles = x_tiles / Teams; /* tiles of 8 rows of X whose sums a team stores */
 };
 
 /* ---- who has what ---- */
 
-/* A place in a stripe: a unit of a work tile. */
+/* A place in a team's part of a stripe: a slab of a unit of a work tile. */
 struct stripe_cursor {
-  int tile, unit;
+  int tile, unit, in_unit; /* in_unit: 0 or 1 */
 
-  __device__ stripe_cursor(int at, int units) : tile((unsigned)at / (unsigned)units), unit(at - tile * units) {}
+  __device__ stripe_cursor(int at, int units)
+      : tile((unsigned)at / (unsigned)units), unit(at - tile * units), in_unit(0) {}
+
+  /* In K. */
+  __device__ int slab(int team) const {
+    return (unit * LPG_STRIPE_TEAMS + team) * LPG_STRIPE_TEAM_SLABS + in_unit;
+  }
+
   __device__ void next(int units) {
+    in_unit ^= 1;
+    if (in_unit) return;
     if (++unit == units) {
       unit = 0;
       tile++;
     }
   }
 };
+
+/* The mbarriers of a stage: it has come; its team has read it. */
+__device__ inline uint32_t stage_full(const lpg_stripe_plan &p, uint32_t barriers, int team, int stage) {
+  return barriers + (team * p.stages + stage) * 16;
+}
+__device__ inline uint32_t stage_empty(const lpg_stripe_plan &p, uint32_t barriers, int team, int stage) {
+  return stage_full(p, barriers, team, stage) + 8;
+}
 
 /* Work tiles with the same rows of W stand together. */
 __device__ inline int stripe_n_tile(const lpg_stripe_plan &p, int tile) { return (unsigned)tile / (unsigned)p.m_tiles; }

@@ -91,22 +91,24 @@ struct scaled_sums {
   /* Keeps the sums, and what is left of the zeros of a group, in the workspace. */
   __device__ void keep_scaled(const stripe_args &a, const stripe_warp &w, const stripe_scales<T> &scales, int group,
                               bool shifts, const float *sums_of_x) {
-    float4 *const to = kept(a, w);
-    finish(a, w);
+    float4 *const place = kept(a, w);
+    float scale[T::row_tiles][2];
+    get_scales(scale);
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       const float2 shift = shifts ? scales.load(r, group).shift : make_float2(0.0f, 0.0f);
 #pragma unroll
       for (int j = 0; j < T::x_tiles; j++) {
-        float *const sum = &in_units.sum[r][4 * j];
-        if (shifts) {
-          const float2 x = *(const float2 *)(sums_of_x + 8 * j);
-          sum[0] = fmaf(shift.x, x.x, sum[0]);
-          sum[1] = fmaf(shift.x, x.y, sum[1]);
-          sum[2] = fmaf(shift.y, x.x, sum[2]);
-          sum[3] = fmaf(shift.y, x.y, sum[3]);
-        }
-        to[(j * T::row_tiles + r) * 32] = make_float4(sum[0], sum[1], sum[2], sum[3]);
+        const float *const sum = &in_units.sum[r][4 * j];
+        float4 *const at = &place[(j * T::row_tiles + r) * 32];
+        float4 old = {};
+        float2 x = {};
+        if (has_kept) old = *at;
+        if (shifts) x = *(const float2 *)(sums_of_x + 8 * j);
+        read_again();
+        *at = make_float4(fmaf(shift.x, x.x, fmaf(sum[0], scale[r][0], old.x)), fmaf(shift.x, x.y, fmaf(sum[1], scale[r][0], old.y)),
+                          fmaf(shift.y, x.x, fmaf(sum[2], scale[r][1], old.z)), fmaf(shift.y, x.y, fmaf(sum[3], scale[r][1], old.w)));
+        read_again();
       }
     }
     clear_sums(in_units.sum);
@@ -121,7 +123,7 @@ struct scaled_sums {
     const bool shifts = T::Zeros && a.plan.shift;
     float scale[T::row_tiles][2], ratio[T::row_tiles][2], shift[T::row_tiles][2];
     bool leaves = false;
-    if (!first) get_scales(scale);
+    get_scales(scale); /* of no meaning if it is the first */
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       const stripe_group of = scales.load(r, group);
@@ -190,28 +192,26 @@ struct stripe_centers {
   }
 };
 
-/* What a warp needs of a slab, and what it holds of it at a time: operand B of two steps, and a unit of the
- * dequantiser's words of each row tile. The first of each slab are loaded during the last step of the one before. */
+/* What a warp holds of a slab at a time: operand B of a step, and a unit of the dequantiser's words of each row tile.
+ * Each is loaded again as soon as it has been used for the last time, for the next step or slab. */
 template <class T>
 struct slab_operands {
-  uint32_t b[2][T::x_tiles / 2][4], word[T::row_tiles][2];
+  uint32_t b[T::x_tiles / 2][4], word[T::row_tiles][2];
 
-  /* x: the lane's row of X. */
-  __device__ void load_x(uint32_t x, int step) {
-#pragma unroll
-    for (int i = 0; i < T::x_tiles / 2; i++) load_matrices_here((x ^ step * 32) + i * 2048, b[step % 2][i]);
-  }
+  /* 16 rows of X. x: the lane's row of X. */
+  __device__ void load_x(uint32_t x, int step, int i) { load_matrices_here((x ^ step * 32) + i * 2048, b[i]); }
   /* codes: the lane's words. */
   __device__ void load_unit(uint32_t codes, int r, int unit) {
     load_two(codes + (r * T::vectors + unit / 2) * 512 + unit % 2 * 8, word[r]);
   }
 };
 
-/* One step. next_codes, next_unit: where the words of the next unit lie, if this is a unit's last step. */
+/* One step. next: the stage of the next one. */
 template <class T>
 __device__ inline void multiply_step(const typename T::Dequantiser &dequantiser, const stripe_centers<T> &centers,
-                                     int step, uint32_t next_codes, slab_operands<T> &operands, scaled_sums<T> &sums) {
-  const int in_unit = step % T::unit_steps, next_unit = (step + 1) % T::steps / T::unit_steps;
+                                     int step, uint32_t next, uint32_t lane_x, uint32_t lane_codes,
+                                     slab_operands<T> &operands, scaled_sums<T> &sums) {
+  const int in_unit = step % T::unit_steps, next_step = (step + 1) % T::steps;
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
     uint32_t weights[4];
@@ -221,12 +221,13 @@ __device__ inline void multiply_step(const typename T::Dequantiser &dequantiser,
       weights[half] = dequantiser.decode(rows, &operands.word[r][half], in_unit * 2);
       weights[half + 2] = dequantiser.decode(rows, &operands.word[r][half], in_unit * 2 + 1);
     }
-    if (in_unit == T::unit_steps - 1) operands.load_unit(next_codes, r, next_unit);
+    if (in_unit == T::unit_steps - 1) operands.load_unit(next + lane_codes, r, next_step / T::unit_steps);
 #pragma unroll
     for (int j = 0; j < T::x_tiles; j++) {
       float(&d)[4] = *(float(*)[4]) & sums.in_units.sum[r][4 * j];
-      const uint32_t *b = &operands.b[step % 2][j / 2][j % 2 * 2];
+      const uint32_t *b = &operands.b[j / 2][j % 2 * 2];
       T::X::mma::multiply(d, weights, b[0], b[1]);
+      if (r == T::row_tiles - 1 && j % 2) operands.load_x(next + lane_x, next_step, j / 2);
     }
   }
 }
@@ -337,7 +338,8 @@ __device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &
   }
   wait_barrier_80(stage_full(p, memory.barriers, w.team, 0), 0);
   slab_operands<T> operands;
-  operands.load_x(ring + lane_x, 0);
+#pragma unroll
+  for (int i = 0; i < T::x_tiles / 2; i++) operands.load_x(ring + lane_x, 0, i);
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) operands.load_unit(ring + lane_codes, r, 0);
 #pragma unroll 1
@@ -361,21 +363,19 @@ __device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &
         const float *sums_of_x = (const float *)(own + p.sums_of_x) + group * T::TileM + 2 * (w.lane % 4);
         sums.regroup(a, w, scales, group, begins_part && step == 0, sums_of_x);
       }
-      if (step < T::steps - 1) {
-        operands.load_x(from + lane_x, step + 1);
-      } else {
+      if (step == T::steps - 1) {
         __syncwarp();
         if (w.lane == 0) arrive(barriers + stage * 16 + 8); /* all that it has is in registers */
         if (next == 0) turn ^= 1;
         if (slabs > 1) wait_barrier_80(barriers + next * 16, turn);
-        operands.load_x(next_from + lane_x, 0);
       }
       if (step == 0 && slabs >= p.stages) { /* to the stage of the slab before */
         const int before = stage == 0 ? p.stages - 1 : stage - 1;
         wait_barrier_80(barriers + before * 16 + 8, stage == 0 ? turn ^ 1 : turn);
         loader.load(ring + before * p.stage_bytes, barriers + before * 16);
       }
-      multiply_step<T>(dequantiser, centers, step, (step < T::steps - 1 ? from : next_from) + lane_codes, operands, sums);
+      multiply_step<T>(dequantiser, centers, step, step < T::steps - 1 ? from : next_from, lane_x, lane_codes, operands,
+                       sums);
     }
     const bool ends_tile = at.in_unit && at.unit == p.units - 1;
     slabs--;

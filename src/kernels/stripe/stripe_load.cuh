@@ -16,8 +16,7 @@ struct slab_loader {
   const int team, own, lane;
   stripe_cursor at;
   uint32_t codes, x;        /* the lane's first piece of slab 0, in pieces of 16 bytes */
-  bool whole;               /* all of the warp's rows of W and X are there */
-  stripe_piece piece;       /* of scales and zeros */
+  stripe_piece piece;       /* of scales and zeros; bit 1 of `how`: all of the warp's rows of W and X are there */
 
   __device__ slab_loader(const stripe_args &a, int first, int team, int own, int lane)
       : a(a), team(team), own(own), lane(lane), at(first, a.plan.units) {
@@ -35,8 +34,8 @@ struct slab_loader {
     const int row_tile = first_row_tile(), m = first_x();
     codes = (uint32_t)(row_tile * (a.row_bytes / 16)) + lane;
     x = (uint32_t)((m + lane / 8) * (a.ldx / 8)) + lane % 8;
-    whole = row_tile + T::row_tiles <= a.row_tiles && m + x_rows <= a.m;
     piece.set_rows(a, own, row_tile, lane);
+    if (row_tile + T::row_tiles <= a.row_tiles && m + x_rows <= a.m) piece.how |= 2;
   }
 
   __device__ const uint8_t *codes_of(int slab) const {
@@ -85,7 +84,7 @@ struct slab_loader {
     const int slab = at.slab(team), tile = at.tile;
     const uint32_t x_to = stage + (own * x_rows + lane / 8) * 128 + ((lane % 8 ^ lane / 8) << 4);
     const uint32_t codes_to = stage + p.codes + (own * T::row_tiles * T::vectors * 32 + lane) * 16;
-    if (whole && (slab + 1) * LPG_STRIPE_K <= a.k) {
+    if ((piece.how & 2) && (slab + 1) * LPG_STRIPE_K <= a.k) {
       load_whole(slab, x_to, codes_to);
     } else {
       load_some(slab, x_to, codes_to);

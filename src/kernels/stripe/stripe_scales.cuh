@@ -17,6 +17,7 @@ struct stripe_piece {
 
   __device__ void set_rows(const stripe_args &a, int own, int row_tile, int index) {
     left = 0;
+    how = 0;
 #pragma unroll 1
     for (int i = 0; i < a.scale_data.sections; i++) {
       const scale_section &s = a.scale_data.section[i];

@@ -168,26 +168,28 @@ struct scaled_sums {
 
 /* ---- one slab ---- */
 
-/* The centers of a warp's rows. Where they differ, the dequantiser's constants are made of one number a row each time,
- * since all of them would take too many registers. */
+/* The centers of a warp's rows. Where they differ they stand in shared memory, since registers are short, and the
+ * dequantiser's constants are made of them each time. */
 template <class T>
 struct stripe_centers {
   static constexpr bool differ = T::Zeros && T::Dequantiser::centered;
   typename T::Dequantiser::rows all;
-  uint32_t row[T::row_tiles]; /* rows g and g + 8 */
+  uint32_t of_lane; /* the lane's own, of rows g and g + 8, a row tile every 128 bytes */
 
   __device__ void set(const stripe_scales<T> &scales, int group) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       const float2 center = scales.load(r, group).center;
-      row[r] = T::X::round_two(center.x, center.y);
+      store_word(of_lane + r * 128, T::X::round_two(center.x, center.y));
     }
   }
 
-  __device__ typename T::Dequantiser::rows get(int r, int half) const {
+  /* For the two rows of a row tile. */
+  __device__ uint32_t load(int r) const { return differ ? load_word(of_lane + r * 128) : 0; }
+  __device__ typename T::Dequantiser::rows get(uint32_t both_rows, int half) const {
     if (!differ) return all;
     typename T::Dequantiser::rows own;
-    T::Dequantiser::set_center(own, __byte_perm(keep(row[r]), 0, half ? 0x3232 : 0x1010));
+    T::Dequantiser::set_center(own, __byte_perm(both_rows, 0, half ? 0x3232 : 0x1010));
     return own;
   }
 };
@@ -214,10 +216,11 @@ __device__ inline void multiply_step(const typename T::Dequantiser &dequantiser,
   const int in_unit = step % T::unit_steps, next_step = (step + 1) % T::steps;
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
+    const uint32_t both_rows = centers.load(r);
     uint32_t weights[4];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      const auto rows = centers.get(r, half);
+      const auto rows = centers.get(both_rows, half);
       weights[half] = dequantiser.decode(rows, &operands.word[r][half], in_unit * 2);
       weights[half + 2] = dequantiser.decode(rows, &operands.word[r][half], in_unit * 2 + 1);
     }
@@ -319,6 +322,7 @@ __device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &
   const typename T::Dequantiser dequantiser(a.dequantiser, memory.all, w.lane);
   stripe_centers<T> centers;
   T::Dequantiser::set_center(centers.all, T::X::round(a.dequantiser.center));
+  centers.of_lane = shared_address(own_sums) + 1024 + w.lane * 4; /* behind the scales */
   /* ldmatrix: lanes 0 to 7 pass rows 0 to 7 of X at the first 8 k of a step, the next eight at the others, then rows 8
    * to 15. */
   const int x_row = w.lane / 16 * 8 + w.lane % 8;
@@ -328,11 +332,11 @@ __device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &
   scaled_sums<T> sums;
   sums.scales_of_lane = (float4 *)own_sums + w.lane;
   sums.begin(0);
-  stripe_cursor at(first, p.units);
+  stripe_cursor at(first, p.units, w.team);
   const int all = units * LPG_STRIPE_TEAM_SLABS;
   int slabs = all; /* to go */
   int stage = 0, turn = 0;                   /* turn of the ring: its lowest bit */
-  slab_loader<T> loader(a, first, w.team, w.own, w.lane);
+  slab_loader<T> loader(a, shared_address(memory.all + p.pieces), first, w.team, w.own, w.lane);
   for (int i = 0; i < p.stages - 1; i++) {
     if (i < slabs) loader.load(ring + i * p.stage_bytes, stage_full(p, memory.barriers, w.team, i));
   }
@@ -349,9 +353,8 @@ __device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &
     const stripe_scales<T> scales = {a, own + p.scales,
                                      (stripe_group *)(memory.all + p.table) + warp * stripe_scales<T>::entries,
                                      w.own * T::row_tiles, w.lane};
-    const int slab = at.slab(w.team);
-    const bool begins_part = slabs == all || (at.unit == 0 && !at.in_unit); /* of the work tile */
-    const bool begins = begins_part || (a.regroups && (a.group_mask == 0 || (!at.in_unit && (slab & a.group_mask) < 4)));
+    const bool begins_part = slabs == all || at.begins_tile(); /* of the work tile */
+    const bool begins = begins_part || (a.regroups && (a.group_mask == 0 || (at.begins_unit() && (at.slab & a.group_mask) < stripe_unit_slabs)));
     const int next = stage + 1 == p.stages ? 0 : stage + 1;
     const uint32_t next_from = ring + next * p.stage_bytes;
     if (begins) scales.fill();
@@ -377,7 +380,7 @@ __device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &
       multiply_step<T>(dequantiser, centers, step, step < T::steps - 1 ? from : next_from, lane_x, lane_codes, operands,
                        sums);
     }
-    const bool ends_tile = at.in_unit && at.unit == p.units - 1;
+    const bool ends_tile = at.ends_tile(p.units);
     slabs--;
     if (ends_tile || slabs == 0) {
       sums.finish(a, w);

@@ -76,13 +76,16 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
   return lpgemm_i_cuda_stripe_add(&call, &p, T::Zeros ? 1.0f : a.scale_data.factor, a.kept);
 }
 
-/* The instances: `use` gets the one that the plan asks for. Zeros and small groups have one work tile, and scales of
- * small groups come the way that zeros do: every instance takes a second or two of compiling. */
+/* The instances: `use` gets the one that the plan asks for. Scales of small groups come the way that zeros do: every
+ * instance takes a second or two of compiling. */
 template <class X, template <class, int> class Dequantiser, int Bits, class Use>
 static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
-  if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, 64, LPG_STRIPE_MOST_GROUPS, may_shift>());
-  if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, 64, 1, may_shift>());
+  if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, 32, LPG_STRIPE_MOST_GROUPS, may_shift>());
+  if (p.zeros) {
+    return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, 64, 1, may_shift>())
+                          : use(stripe_traits<X, Dequantiser, Bits, 32, 1, may_shift>());
+  }
   return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, 64, 1, false>())
                         : use(stripe_traits<X, Dequantiser, Bits, 32, 1, false>());
 }

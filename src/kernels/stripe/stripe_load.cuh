@@ -15,11 +15,22 @@ struct slab_loader {
   const stripe_args &a;
   const int team, own, lane;
   stripe_cursor at;
-  uint32_t codes, x;        /* the lane's first piece of slab 0, in pieces of 16 bytes */
-  stripe_piece piece;       /* of scales and zeros; bit 1 of `how`: all of the warp's rows of W and X are there */
+  uint32_t kept;    /* where in shared memory the lane keeps what it knows of the work tile, since registers are short: its
+                       stripe_piece, and lane_pieces behind those of all lanes. Bit 1 of `how`: all of the warp's rows of W
+                       and X are there */
 
-  __device__ slab_loader(const stripe_args &a, int first, int team, int own, int lane)
-      : a(a), team(team), own(own), lane(lane), at(first, a.plan.units) {
+  /* The lane's first pieces of slab 0, in pieces of 16 bytes. */
+  struct lane_pieces {
+    uint32_t codes, x;
+  };
+
+  __device__ slab_loader(const stripe_args &a, uint32_t pieces, int first, int team, int own, int lane)
+      : a(a),
+        team(team),
+        own(own),
+        lane(lane),
+        at(first, a.plan.units, team),
+        kept(pieces + ((team * LPG_STRIPE_TEAM + own) * 32 + lane) * 16) {
     set_tile();
   }
 
@@ -32,32 +43,46 @@ struct slab_loader {
 
   __device__ void set_tile() {
     const int row_tile = first_row_tile(), m = first_x();
-    codes = (uint32_t)(row_tile * (a.row_bytes / 16)) + lane;
-    x = (uint32_t)((m + lane / 8) * (a.ldx / 8)) + lane % 8;
-    piece.set_rows(a, own, row_tile, lane);
-    if (row_tile + T::row_tiles <= a.row_tiles && m + x_rows <= a.m) piece.how |= 2;
+    stripe_piece first;
+    first.set_rows(a, own, row_tile, lane);
+    if (row_tile + T::row_tiles <= a.row_tiles && m + x_rows <= a.m) first.how |= 2;
+    first.put(kept);
+    store_two(at_lane_pieces(), (uint32_t)(row_tile * (a.row_bytes / 16)) + lane,
+              (uint32_t)((m + lane / 8) * (a.ldx / 8)) + lane % 8);
   }
 
-  __device__ const uint8_t *codes_of(int slab) const {
-    return a.codes + (uint64_t)(codes + slab * (T::vectors * 32)) * 16;
+  __device__ uint32_t at_lane_pieces() const {
+    const int thread = (team * LPG_STRIPE_TEAM + own) * 32 + lane;
+    return kept + LPG_STRIPE_THREADS * 16 - thread * 8;
   }
-  __device__ const uint8_t *x_of(int slab) const { return (const uint8_t *)a.x + (uint64_t)(x + slab * 8) * 16; }
+  __device__ lane_pieces pieces() const {
+    uint32_t word[2];
+    load_two(at_lane_pieces(), word);
+    return {word[0], word[1]};
+  }
+  __device__ const uint8_t *codes_of(const lane_pieces &p, int slab) const {
+    return a.codes + (uint64_t)(p.codes + slab * (T::vectors * 32)) * 16;
+  }
+  __device__ const uint8_t *x_of(const lane_pieces &p, int slab) const {
+    return (const uint8_t *)a.x + (uint64_t)(p.x + slab * 8) * 16;
+  }
 
   /* What is beyond K or N becomes zero. Rows of X beyond M stay as they were in shared memory: their outputs are never
    * stored. */
   __device__ void load_some(int slab, uint32_t x_to, uint32_t codes_to) const {
+    const lane_pieces own_pieces = pieces();
     const int first = slab * T::vectors, more_rows = a.row_tiles - 1 - first_row_tile();
 #pragma unroll 1
     for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
       for (int v = 0; v < T::vectors; v++) {
         const bool valid = first + v < a.row_vectors && r <= more_rows;
-        const uint8_t *const from = valid ? codes_of(slab) + r * a.row_bytes + v * 512 : a.codes;
+        const uint8_t *const from = valid ? codes_of(own_pieces, slab) + r * a.row_bytes + v * 512 : a.codes;
         copy16_async(codes_to + (r * T::vectors + v) * 512, from, valid);
       }
     }
     const int bytes = min(max(a.k - slab * LPG_STRIPE_K - lane % 8 * 8, 0), 8) * 2;
-    const uint8_t *from = bytes ? x_of(slab) : x_of(0) - lane % 8 * 16;
+    const uint8_t *from = bytes ? x_of(own_pieces, slab) : x_of(own_pieces, 0) - lane % 8 * 16;
     const int rows = a.m - first_x() - lane / 8;
 #pragma unroll 1
     for (int i = 0; i < x_rows && i < rows; i += 4, from += a.ldx * 8) {
@@ -66,13 +91,14 @@ struct slab_loader {
   }
 
   __device__ void load_whole(int slab, uint32_t x_to, uint32_t codes_to) const {
-    const uint8_t *from = codes_of(slab);
+    const lane_pieces own_pieces = pieces();
+    const uint8_t *from = codes_of(own_pieces, slab);
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++, from += a.row_bytes) {
 #pragma unroll
       for (int v = 0; v < T::vectors; v++) copy16_async(codes_to + (r * T::vectors + v) * 512, from + v * 512);
     }
-    from = x_of(slab);
+    from = x_of(own_pieces, slab);
     const uint32_t odd = x_to ^ 64;
 #pragma unroll
     for (int i = 0; i < x_rows; i += 4, from += a.ldx * 8) copy16_async((i % 8 ? odd : x_to) + i * 128, from);
@@ -81,15 +107,17 @@ struct slab_loader {
   /* Starts the copies of the next slab to a stage, and moves on. full: its mbarrier. */
   __device__ void load(uint32_t stage, uint32_t full) {
     const lpg_stripe_plan &p = a.plan;
-    const int slab = at.slab(team), tile = at.tile;
+    const int slab = at.slab, tile = at.tile;
     const uint32_t x_to = stage + (own * x_rows + lane / 8) * 128 + ((lane % 8 ^ lane / 8) << 4);
     const uint32_t codes_to = stage + p.codes + (own * T::row_tiles * T::vectors * 32 + lane) * 16;
-    if ((piece.how & 2) && (slab + 1) * LPG_STRIPE_K <= a.k) {
+    stripe_piece first;
+    first.get(kept);
+    if ((first.how & 2) && (slab + 1) * LPG_STRIPE_K <= a.k) {
       load_whole(slab, x_to, codes_to);
     } else {
       load_some(slab, x_to, codes_to);
     }
-    piece.copy(slab, stage + p.scales);
+    first.copy(slab, stage + p.scales);
     if ((T::Zeros || T::ScaleGroups > 1) && a.scale_pieces > 32) { /* rare, and not worth registers */
       stripe_piece more;
       more.set_rows(a, own, first_row_tile(), lane + 32);

@@ -100,7 +100,8 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   s->frame.shift = has_rest(&w->desc, &center);
   s->frame.factors = is_codebook ? (1 << 2 * w->bits) * LPG_LANES * 4 : 0;
   s->frame.sums = lpg_round_up_to(s->frame.factors + FACTORS_BYTES + BARRIERS_BYTES, 128);
-  s->frame.table = s->frame.sums + LPG_STRIPE_TEAMS * LPG_STRIPE_TEAM * lpg_stripe_warp_sums();
+  s->frame.pieces = s->frame.sums + LPG_STRIPE_TEAMS * LPG_STRIPE_TEAM * lpg_stripe_warp_sums();
+  s->frame.table = s->frame.pieces + LPG_STRIPE_PIECES_BYTES;
   s->frame.ring = lpg_round_up_to(
       s->frame.table + LPG_STRIPE_TEAMS * LPG_STRIPE_TEAM * lpg_stripe_table_bytes(s->frame.scale_groups), 128);
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++)
@@ -111,7 +112,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   stripe_state *s = state;
   lpg_stripe_plan *p = &s->frame;
   (void)device;
-  if (i >= WORK_TILES || (p->zeros && i > 0)) return LPG_NO_MORE;
+  if (i >= WORK_TILES) return LPG_NO_MORE;
+  if (i == 0 && p->scale_groups > 1) return LPG_HOLE; /* it would take too many registers */
   p->tile_m = MOST_X_ROWS >> i;
   p->m_tiles = (int32_t)lpg_ceil_div(problem->m, p->tile_m);
   p->codes = p->tile_m * LPG_STRIPE_K * 2;

@@ -15,6 +15,7 @@ enum {
   LPG_STRIPE_TEAM = 4,        /* warps of a team */
   LPG_STRIPE_TEAMS = 2,
   LPG_STRIPE_THREADS = 32 * LPG_STRIPE_TEAM * LPG_STRIPE_TEAMS,
+  LPG_STRIPE_PIECES_BYTES = LPG_STRIPE_THREADS * 24,
   LPG_STRIPE_TEAM_SLABS = 2,  /* of a unit */
   LPG_STRIPE_UNIT_K = LPG_STRIPE_TEAMS * LPG_STRIPE_TEAM_SLABS * LPG_STRIPE_K,
   LPG_STRIPE_ROW_TILES = 4,   /* of a warp */
@@ -45,8 +46,9 @@ typedef struct lpg_stripe_plan {
   lpg_partition stripes;    /* units of a CTA */
   int32_t stages, stage_bytes; /* of the ring of each team */
   int32_t codes, scales, sums_of_x; /* in a team's stage; X is at its start */
-  int32_t factors, sums, table, ring; /* the factor of rows of W; sums on their way; scales of all warps; stages. The
-                                         dequantiser's table: 0; mbarriers: behind the factors */
+  int32_t factors, sums, pieces, table, ring; /* the factor of rows of W; sums on their way; what lanes keep of the work tile; scales
+                                                 of all warps; stages. The dequantiser's table: 0; mbarriers: behind the
+                                                 factors */
   int32_t shared_bytes;
   int32_t scale_groups; /* of a slab for which the kernel has been compiled: 1 or 2 */
   int32_t zeros;        /* 1: centers differ, or something is left of zeros */

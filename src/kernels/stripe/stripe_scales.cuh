@@ -16,6 +16,7 @@ struct stripe_piece {
                           and of the bytes from group to group, << 4; 1: 8 bytes, 0: 16 */
 
   __device__ void set_rows(const stripe_args &a, int own, int row_tile, int index) {
+    from = NULL;
     left = 0;
     how = 0;
 #pragma unroll 1
@@ -30,6 +31,17 @@ struct stripe_piece {
       }
       index -= LPG_STRIPE_ROW_TILES << (section.log_bytes - piece);
     }
+  }
+
+  __device__ void put(uint32_t to) const {
+    store_words(to, (uint32_t)(uintptr_t)from, (uint32_t)((uint64_t)from >> 32), (uint32_t)left, how);
+  }
+  __device__ void get(uint32_t at) {
+    uint32_t word[4];
+    load_words(at, word);
+    from = (const uint8_t *)(word[0] | (uint64_t)word[1] << 32);
+    left = (int)word[2];
+    how = word[3];
   }
 
   __device__ void copy(int slab, uint32_t scales) const {

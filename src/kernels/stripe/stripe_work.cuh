@@ -59,25 +59,25 @@ struct stripe_traits {
 
 /* ---- who has what ---- */
 
-/* A place in a team's part of a stripe: a slab of a unit of a work tile. */
+constexpr int stripe_unit_slabs = LPG_STRIPE_UNIT_K / LPG_STRIPE_K;
+
+/* A place in a team's part of a stripe: a slab of a work tile. Registers are short: the unit is slab / 4. */
 struct stripe_cursor {
-  int tile, unit, in_unit; /* in_unit: 0 or 1 */
+  int tile, slab;
 
-  __device__ stripe_cursor(int at, int units)
-      : tile((unsigned)at / (unsigned)units), unit(at - tile * units), in_unit(0) {}
+  __device__ stripe_cursor(int unit, int units, int team)
+      : tile((unsigned)unit / (unsigned)units),
+        slab((unit - tile * units) * stripe_unit_slabs + team * LPG_STRIPE_TEAM_SLABS) {}
 
-  /* In K. */
-  __device__ int slab(int team) const {
-    return (unit * LPG_STRIPE_TEAMS + team) * LPG_STRIPE_TEAM_SLABS + in_unit;
-  }
+  __device__ bool begins_tile() const { return slab < stripe_unit_slabs && slab % 2 == 0; }
+  __device__ bool ends_tile(int units) const { return slab % 2 && slab >= (units - 1) * stripe_unit_slabs; }
+  __device__ bool begins_unit() const { return slab % 2 == 0; }
 
   __device__ void next(int units) {
-    in_unit ^= 1;
-    if (in_unit) return;
-    if (++unit == units) {
-      unit = 0;
-      tile++;
-    }
+    slab += slab % 2 ? stripe_unit_slabs - LPG_STRIPE_TEAM_SLABS + 1 : 1;
+    if (slab < units * stripe_unit_slabs) return;
+    slab -= units * stripe_unit_slabs;
+    tile++;
   }
 };
 

@@ -409,7 +409,8 @@ static void check_stripe_drawn(const lpg_device *device) {
     const lpg_problem problem = plan_problem(&w, i % 2 ? LPGEMM_F16 : LPGEMM_BF16, m);
     lpg_stripe_plan p;
     lpg_planned planned;
-    if (w.desc.group_k == 16 || w.bits != 4 || !lpg_is_integer_kind(w.desc.type) || refuses(planner, &problem, device)) continue;
+    if (w.desc.group_k == 16 || w.bits != 4 || !lpg_is_integer_kind(w.desc.type) || refuses(planner, &problem, device))
+      continue;
     const int large = w.group.count > 1 && w.group.k == 32 && device->shared_memory < 128 << 10; /* may find no room */
     if (large && lpgemm_i_plan(planner, &problem, device, &planned)) continue;
     CHECK(plan_of(planner, &problem, device, &p));

@@ -1,13 +1,12 @@
 /* stripe: 17 rows of X and more by weights that are dequantised in registers and multiplied by mma.sync, with nothing
  * that GPUs of 8.0 do not have.
  *
- *   a ring of stages of 64 k for each of two teams of four warps, filled by cp.async some slabs ahead, across the ends of
- *   work tiles, with an mbarrier for full and one for empty; X is for all warps of the team, codes and scales are for the
- *   warp that copies them
- *   each warp, for its team's slabs of each unit of the CTA's stripe:
- *     where a scale group begins: sums *= scale before / scale (+ shift / scale * sum of X)
- *     for each MMA step (16 k): load X by ldmatrix, dequantise, mma
- *   at the end of a work tile, or of a part of one: sums *= scale; teams add theirs; epilogue, or to the workspace */
+ *   a ring of stages of 64 k for each of two teams of four warps, filled by cp.async some slabs ahead, across the ends
+ * of work tiles, with an mbarrier for full and one for empty; X is for all warps of the team, codes and scales are for
+ * the warp that copies them each warp, for its team's slabs of each unit of the CTA's stripe: where a scale group
+ * begins: sums *= scale before / scale (+ shift / scale * sum of X) for each MMA step (16 k): load X by ldmatrix,
+ * dequantise, mma at the end of a work tile, or of a part of one: sums *= scale; teams add theirs; epilogue, or to the
+ * workspace */
 #pragma once
 
 #include "../prim/barrier.cuh"
@@ -32,8 +31,8 @@ struct stripe_warp {
 };
 
 /* A warp's sums in units of the scale of the group at hand, so that one set of registers does: where the next group
- * begins, they are multiplied by the ratio of both scales. Where that would leave the range of fp32, or a scale is 0,
- * they are scaled and kept in the workspace instead, and begin anew. */
+ * begins, they are multiplied by the ratio of both scales. That stays in the range of fp32 while all scales are between
+ * 2^-40 and 2^40. For others they are scaled and kept in the workspace instead, and begin anew. */
 template <class T>
 struct scaled_sums {
   stripe_sums<T::row_tiles, T::x_tiles> in_units;
@@ -106,8 +105,9 @@ struct scaled_sums {
         if (has_kept) old = *at;
         if (shifts) x = *(const float2 *)(sums_of_x + 8 * j);
         read_again();
-        *at = make_float4(fmaf(shift.x, x.x, fmaf(sum[0], scale[r][0], old.x)), fmaf(shift.x, x.y, fmaf(sum[1], scale[r][0], old.y)),
-                          fmaf(shift.y, x.x, fmaf(sum[2], scale[r][1], old.z)), fmaf(shift.y, x.y, fmaf(sum[3], scale[r][1], old.w)));
+        *at = make_float4(
+            fmaf(shift.x, x.x, fmaf(sum[0], scale[r][0], old.x)), fmaf(shift.x, x.y, fmaf(sum[1], scale[r][0], old.y)),
+            fmaf(shift.y, x.x, fmaf(sum[2], scale[r][1], old.z)), fmaf(shift.y, x.y, fmaf(sum[3], scale[r][1], old.w)));
         read_again();
       }
     }
@@ -119,7 +119,7 @@ struct scaled_sums {
    * short. */
   __device__ void regroup(const stripe_args &a, const stripe_warp &w, const stripe_scales<T> &scales, int group,
                           bool first, const float *sums_of_x) {
-    constexpr float most = 0x1p60f;
+    constexpr float most = 0x1p40f, most_ratio = 0x1p80f;
     const bool shifts = T::Zeros && a.plan.shift;
     float scale[T::row_tiles][2], ratio[T::row_tiles][2], shift[T::row_tiles][2];
     bool leaves = false;
@@ -131,8 +131,14 @@ struct scaled_sums {
       for (int half = 0; half < 2; half++) {
         const float now = half ? of.scale.y : of.scale.x, inverse = reciprocal(now);
         if (first) scale[r][half] = now;
-        ratio[r][half] = scale[r][half] == now ? 1.0f : scale[r][half] * inverse;
-        leaves |= !(fabsf(ratio[r][half]) < most) || fabsf(ratio[r][half]) < 1.0f / most;
+        float &to_now = ratio[r][half];
+        to_now = scale[r][half] * inverse;
+        if (scale[r][half] == now) {
+          to_now = 1.0f;
+        } else {
+          leaves |= !(fabsf(now) <= most && fabsf(now) >= 1.0f / most);
+          leaves |= !(fabsf(to_now) <= most_ratio && fabsf(to_now) >= 1.0f / most_ratio);
+        }
         if (T::Zeros) {
           const float rest = half ? of.shift.y : of.shift.x;
           shift[r][half] = rest == 0.0f ? 0.0f : rest * inverse;
@@ -279,7 +285,8 @@ __device__ inline void store_whole(const stripe_args &a, const stripe_warp &w, i
   tile_place place = stripe_place(a, tile, w.own);
   place.m += w.team * T::own_tiles * 8;
 #pragma unroll 1
-  for (int first = 0; first < T::own_tiles * 8 && place.m < place.m_end; first += LPG_PASS_ROWS, place.m += LPG_PASS_ROWS) {
+  for (int first = 0; first < T::own_tiles * 8 && place.m < place.m_end;
+       first += LPG_PASS_ROWS, place.m += LPG_PASS_ROWS) {
     tile_place at = place;
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r += 2, at.n += LPG_STRIPE_STORED_ROWS) {
@@ -334,8 +341,8 @@ __device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &
   sums.begin(0);
   stripe_cursor at(first, p.units, w.team);
   const int all = units * LPG_STRIPE_TEAM_SLABS;
-  int slabs = all; /* to go */
-  int stage = 0, turn = 0;                   /* turn of the ring: its lowest bit */
+  int slabs = all;         /* to go */
+  int stage = 0, turn = 0; /* turn of the ring: its lowest bit */
   slab_loader<T> loader(a, shared_address(memory.all + p.pieces), first, w.team, w.own, w.lane);
   for (int i = 0; i < p.stages - 1; i++) {
     if (i < slabs) loader.load(ring + i * p.stage_bytes, stage_full(p, memory.barriers, w.team, i));
@@ -354,7 +361,9 @@ __device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &
                                      (stripe_group *)(memory.all + p.table) + warp * stripe_scales<T>::entries,
                                      w.own * T::row_tiles, w.lane};
     const bool begins_part = slabs == all || at.begins_tile(); /* of the work tile */
-    const bool begins = begins_part || (a.regroups && (a.group_mask == 0 || (at.begins_unit() && (at.slab & a.group_mask) < stripe_unit_slabs)));
+    const bool begins =
+        begins_part ||
+        (a.regroups && (a.group_mask == 0 || (at.begins_unit() && (at.slab & a.group_mask) < stripe_unit_slabs)));
     const int next = stage + 1 == p.stages ? 0 : stage + 1;
     const uint32_t next_from = ring + next * p.stage_bytes;
     if (begins) scales.fill();

@@ -15,9 +15,9 @@ struct slab_loader {
   const stripe_args &a;
   const int team, own, lane;
   stripe_cursor at;
-  uint32_t kept;    /* where in shared memory the lane keeps what it knows of the work tile, since registers are short: its
-                       stripe_piece, and lane_pieces behind those of all lanes. Bit 1 of `how`: all of the warp's rows of W
-                       and X are there */
+  uint32_t kept; /* where in shared memory the lane keeps what it knows of the work tile, since registers are short: its
+                    stripe_piece, and lane_pieces behind those of all lanes. Bit 1 of `how`: all of the warp's rows of W
+                    and X are there */
 
   /* The lane's first pieces of slab 0, in pieces of 16 bytes. */
   struct lane_pieces {

@@ -54,7 +54,8 @@ __device__ inline int cta_of(const lpg_partition &stripes, int unit) {
 
 /* A warp adds up 16 rows of X by 32 rows of W, which one warp of each CTA has multiplied. */
 static __global__ void __launch_bounds__(32 * adding_warps) add_kernel(const __grid_constant__ add_args a) {
-  constexpr int rows = LPG_STRIPE_STORED_ROWS, halves = LPG_STRIPE_ROWS / rows, fours = 4 * LPG_STRIPE_ROW_TILES / halves / 2;
+  constexpr int rows = LPG_STRIPE_STORED_ROWS, halves = LPG_STRIPE_ROWS / rows,
+                fours = 4 * LPG_STRIPE_ROW_TILES / halves / 2;
   __shared__ __align__(16) float all_sums[adding_warps][lpg_sums_bytes(LPG_PASS_ROWS, rows) / 4];
   __shared__ __align__(16) float factors[rows];
   const lpg_stripe_plan &p = a.plan;
@@ -119,8 +120,8 @@ lpgemm_status_t lpgemm_i_cuda_stripe_sums_of_x(const lpg_call *call, const lpg_s
 
 lpgemm_status_t lpgemm_i_cuda_stripe_add(const lpg_call *call, const lpg_stripe_plan *plan, float factor,
                                          const float *kept) {
-  const lpg::add_args args = {*plan,    (int)call->problem.weights->desc.n, (int)call->problem.m, factor,
-                              kept, lpg::make_epilogue(*call)};
+  const lpg::add_args args = {*plan, (int)call->problem.weights->desc.n, (int)call->problem.m, factor,
+                              kept,  lpg::make_epilogue(*call)};
   const int64_t jobs = (int64_t)plan->n_tiles * plan->m_tiles * (LPG_STRIPE_TILE_N / LPG_STRIPE_STORED_ROWS) *
                        (plan->tile_m / LPG_PASS_ROWS);
   return lpg::launch_cluster((const void *)lpg::add_kernel, dim3((unsigned)lpg_ceil_div(jobs, lpg::adding_warps)), 1,

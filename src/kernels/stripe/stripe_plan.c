@@ -11,7 +11,7 @@
 enum {
   LEAST_ROWS = 17,
   LEAST_STAGES = 2,
-  MOST_SUMS = 40 << 20,   /* bytes of sums of X */
+  MOST_SUMS = 40 << 20, /* bytes of sums of X */
   BARRIERS_BYTES = LPG_STRIPE_TEAMS * LPG_STRIPE_MOST_STAGES * 16,
   FACTORS_BYTES = LPG_STRIPE_STORED_ROWS * 4
 };
@@ -40,7 +40,8 @@ static int scale_groups_of(const lpg_packed *w) {
 /* Bytes of the sums of X. */
 static double sums_bytes(const lpg_packed *w, double m) {
   const lpg_center center = lpg_center_of(&w->desc);
-  const double groups = ceil((double)w->desc.k / LPG_STRIPE_UNIT_K) * (LPG_STRIPE_UNIT_K / LPG_STRIPE_K) * scale_groups_of(w);
+  const double groups =
+      ceil((double)w->desc.k / LPG_STRIPE_UNIT_K) * (LPG_STRIPE_UNIT_K / LPG_STRIPE_K) * scale_groups_of(w);
   return has_rest(&w->desc, &center) ? ceil(m / 64.0) * 64.0 * groups * 4.0 : 0.0;
 }
 
@@ -79,8 +80,7 @@ static size_t kept_bytes(const lpg_device *device) {
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   (void)self;
-  return kept_bytes(device) + (size_t)sums_bytes(problem->weights, (double)problem->m) +
-         lpg_x_copy_bytes(problem, 2);
+  return kept_bytes(device) + (size_t)sums_bytes(problem->weights, (double)problem->m) + lpg_x_copy_bytes(problem, 2);
 }
 
 /* ---- candidates ---- */

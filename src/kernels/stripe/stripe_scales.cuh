@@ -23,11 +23,13 @@ struct stripe_piece {
     for (int i = 0; i < a.scale_data.sections; i++) {
       const scale_section &s = a.scale_data.section[i];
       const stripe_section &section = a.section[i];
-      const int piece = section.small ? 3 : 4, r = index >> (section.log_bytes - piece), in_row = index << piece & (1 << section.log_bytes) - 1;
+      const int piece = section.small ? 3 : 4, r = index >> (section.log_bytes - piece),
+                in_row = index << piece & (1 << section.log_bytes) - 1;
       if (index >= 0 && r < LPG_STRIPE_ROW_TILES) {
         from = s.values + (int64_t)(min(row_tile + r, a.row_tiles - 1) >> s.row_shift) * s.row_bytes + in_row;
         left = s.row_bytes - in_row;
-        how = (section.offset + (own * LPG_STRIPE_ROW_TILES + r) * section.pitch + in_row) << 16 | section.log_slabs << 8 | section.log_bytes << 4 | section.small;
+        how = (section.offset + (own * LPG_STRIPE_ROW_TILES + r) * section.pitch + in_row) << 16 |
+              section.log_slabs << 8 | section.log_bytes << 4 | section.small;
       }
       index -= LPG_STRIPE_ROW_TILES << (section.log_bytes - piece);
     }

@@ -27,8 +27,8 @@ struct stripe_args {
   dequantiser_args dequantiser;
   scales_args scale_data;
   stripe_section section[scale_roles];
-  int32_t scale_pieces;      /* 16 or 8 bytes each, of a warp and slab, all sections */
-  int32_t quick, quick_bf16; /* scales of 16 bits, and no zeros or integer ones as bytes, which are codes */
+  int32_t scale_pieces;         /* 16 or 8 bytes each, of a warp and slab, all sections */
+  int32_t quick, quick_bf16;    /* scales of 16 bits, and no zeros or integer ones as bytes, which are codes */
   int32_t regroups, group_mask; /* whether a row has several scale groups; slabs that share one, less 1 */
   const uint8_t *codes;
   int64_t row_bytes;   /* of a row tile's codes */

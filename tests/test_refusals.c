@@ -15,7 +15,7 @@ typedef struct row {
   lpgemm_dtype_t x, y;
   int64_t m;
   uint32_t span;
-  int invariant, experts, unaligned;
+  int invariant, experts;
   lpg_fan fan;          /* of tokens with two experts each */
   lpgemm_level_t level; /* EXACT */
   lpgemm_activation_t activation;
@@ -25,7 +25,7 @@ static lpg_device cramped; /* little shared memory */
 
 #define WIDE "gemm.u4.f16.256x128.sm90a"
 #define DECODE "gemv.u4.f16.16x8.sm80"
-#define STRIPES "stripe.u4.f16.256x64.sm80"
+#define STRIPES "stripe.u4.f16.128x64.sm80"
 #define DENSE "dequant.any.f16.256x128.sm90a"
 #define DENSE_80 "dequant.any.f16.256x128.sm80"
 #define DENSE_I8 "dequant.any.i8.256x128.sm90a"
@@ -142,13 +142,11 @@ static const row rows[] = {
     /* stripe_plan.c */
     {STRIPES, "it is for 17 rows of X and more", &sm80, .m = 16},
     {STRIPES, "there is nothing to multiply", &sm80, .d.k = -1},
-    {STRIPES, "rows of X do not begin at multiples of 16 bytes", &sm80, .unaligned = 1},
-    {STRIPES, "it takes super-groups of 256, 512, 1024 ... columns and whole rows only", &sm80,
-     .d = {.k = 1536, .group_k = 64, .super_k = 768, .scale_type = LPGEMM_UINT(6), .super_scale_type = LPGEMM_F16}},
     {STRIPES, "it takes no matrix as large as this", &sm80, .m = INT64_C(1) << 30},
     {STRIPES, "its scales and zeros take too much workspace", &sm80, .m = 100000,
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .k = 16384}},
     {STRIPES, "the GPU has too little shared memory for it", &cramped},
+    {STRIPES, "the form for sm_90a is faster on this GPU"},
 
     /* gemm8_plan.c, gemm8_skinny_plan.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},
@@ -267,7 +265,6 @@ static void make_row(problem *q, const row *r) {
   q->p.y_type = r->y ? r->y : LPGEMM_F16;
   q->p.scale_span = r->span;
   q->p.batch_invariant = r->invariant;
-  q->p.x_unaligned = r->unaligned;
   q->p.level = r->level;
   q->p.experts = r->experts;
   q->p.slots = r->experts ? q->p.m : 0;

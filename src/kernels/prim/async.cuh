@@ -133,17 +133,12 @@ __device__ inline uint32_t load_small(const void *from) {
   return word;
 }
 
-/* Loads and stores of shared memory by address: 16 bytes; load_two, store_two: 8 bytes; load_word, store_word: 4 bytes;
- * load_half: 2 bytes. */
+/* Loads and stores of shared memory by address: 16 bytes; load_word: 4 bytes; load_half: 2 bytes. */
 __device__ inline void load_words(uint32_t from, uint32_t *word) {
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
                : "r"(from)
                : "memory");
-}
-
-__device__ inline void load_two(uint32_t from, uint32_t (&word)[2]) {
-  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(word[0]), "=r"(word[1]) : "r"(from) : "memory");
 }
 
 __device__ inline float4 load_four(uint32_t from) {
@@ -168,14 +163,6 @@ __device__ inline uint32_t load_half(uint32_t from) {
                : "r"(from)
                : "memory");
   return half;
-}
-
-__device__ inline void store_word(uint32_t to, uint32_t word) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
-}
-
-__device__ inline void store_two(uint32_t to, uint32_t a, uint32_t b) {
-  asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(to), "r"(a), "r"(b) : "memory");
 }
 
 __device__ inline void store_words(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {

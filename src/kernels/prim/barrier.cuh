@@ -37,20 +37,6 @@ __device__ inline bool barrier_is_over(uint32_t barrier, uint32_t parity) {
   return over;
 }
 
-/* The same two by instructions of sm_80. */
-__device__ inline bool barrier_is_over_80(uint32_t barrier, uint32_t parity) {
-  uint32_t over;
-  asm volatile("{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
-               : "=r"(over)
-               : "r"(barrier), "r"(parity)
-               : "memory");
-  return over;
-}
-__device__ inline void wait_barrier_80(uint32_t barrier, uint32_t parity) {
-  while (!barrier_is_over_80(barrier, parity)) {
-  }
-}
-
 /* One arrival. */
 __device__ inline void arrive(uint32_t barrier) {
   asm volatile("{\n\t.reg .b64 s;\n\tmbarrier.arrive.shared.b64 s, [%0];\n\t}" ::"r"(barrier) : "memory");

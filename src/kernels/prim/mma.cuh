@@ -21,14 +21,6 @@ __device__ inline void load_matrices(uint32_t address, uint32_t (&b)[4]) {
       : "r"(address));
 }
 
-/* The same, which stays where it stands among barriers and other loads. */
-__device__ inline void load_matrices_here(uint32_t address, uint32_t (&b)[4]) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-               : "r"(address)
-               : "memory");
-}
-
 struct mma_f16 {
   __device__ static void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"

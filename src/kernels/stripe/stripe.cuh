@@ -1,311 +1,277 @@
 /* stripe: 17 rows of X and more by weights that are dequantised in registers and multiplied by mma.sync, with nothing
  * that GPUs of 8.0 do not have.
  *
- *   a ring of stages of 64 k for each of two teams of four warps, filled by cp.async some slabs ahead, across the ends
- * of work tiles, with an mbarrier for full and one for empty; X is for all warps of the team, codes and scales are for
- * the warp that copies them each warp, for its team's slabs of each unit of the CTA's stripe: where a scale group
- * begins: sums *= scale before / scale (+ shift / scale * sum of X) for each MMA step (16 k): load X by ldmatrix,
- * dequantise, mma at the end of a work tile, or of a part of one: sums *= scale; teams add theirs; epilogue, or to the
- * workspace */
+ *   a ring of stages of 128 k in shared memory, filled by cp.async some stages ahead, across the ends of work tiles;
+ *   X is for all warps, codes and scales are for the warp that copies them
+ *   each warp, for each unit of the CTA's stripe:
+ *     for each MMA step (16 k): load X by ldmatrix, dequantise, mma
+ *     after each scale group: totals += scale * products (+ shift * sum of X)
+ *   at the end of a whole work tile: epilogue; of a part of one: the sums go to the workspace */
 #pragma once
 
-#include "../prim/barrier.cuh"
 #include "../prim/logic.cuh"
 #include "../prim/pdl.cuh"
-#include "stripe_load.cuh"
+#include "stripe_scales.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* ---- scales on the sums ---- */
+/* ---- to shared memory ---- */
 
-/* What was read from memory before is read again, not kept in registers. */
-__device__ inline void read_again() { asm volatile("" ::: "memory"); }
-
-/* Who a warp is. */
-struct stripe_warp {
-  int team, own, lane; /* own: number in the team */
-
-  /* The two warps that have the same rows of W meet. Barrier 0 is the CTA's. */
-  __device__ void meet_other() const { threads_meet(1 + own, 64); }
-};
-
-/* A warp's sums in units of the scale of the group at hand, so that one set of registers does: where the next group
- * begins, they are multiplied by the ratio of both scales. That stays in the range of fp32 while all scales are between
- * 2^-40 and 2^40. For others they are scaled and kept in the workspace instead, and begin anew. */
+/* A warp's copies: each a part of X, and the codes, scales and zeros of its own rows of W. What they need to know is
+ * found once a work tile, since all warps wait meanwhile. */
 template <class T>
-struct scaled_sums {
-  stripe_sums<T::row_tiles, T::x_tiles> in_units;
-  float4 *scales_of_lane; /* of rows g and g + 8 of two row tiles, twice, in shared memory: registers are short */
-  bool has_kept;
-  int which; /* of the CTA's work tiles: 0 the first, 1 another */
+struct unit_loader {
+  static constexpr int x_rows = 2 * T::TileM / T::Warps, panel_warps = T::Warps / 2;
+  const stripe_args &a;
+  const x_matrix<2> x;
+  const bool aligned;
+  const int warp, lane;
+  stripe_cursor at;
+  const uint8_t *codes, *own_x; /* the lane's first piece of unit 0 */
+  int64_t row_tile_bytes;       /* to the second row tile; 0 if it is beyond the matrix */
+  int rows_of_x;                /* from the lane's first one on */
+  stripe_piece piece[2];        /* of scales and zeros */
 
-  __device__ void begin(int of) {
-    clear_sums(in_units.sum);
-    has_kept = false;
-    which = of;
+  __device__ unit_loader(const stripe_args &a, int first, int warp, int lane)
+      : a(a), x(a.x, a.ldx, a.m, a.k), aligned(x.aligned()), warp(warp), lane(lane), at(first, a.plan.units) {
+    set_tile();
   }
 
-  __device__ void get_scales(float (&scale)[T::row_tiles][2]) const {
+  __device__ int panel() const { return warp / panel_warps; }
+  __device__ int x_row() const { return warp % panel_warps * x_rows; }
+  __device__ int first_m(int n_tile) const { return (at.tile - n_tile * a.plan.m_tiles) * T::TileM; }
+
+  __device__ void set_tile() {
+    const int n_tile = stripe_n_tile(a.plan, at.tile), m = first_m(n_tile) + x_row() + lane / 8;
+    const int row_tile = min((n_tile * T::Warps + warp) * T::row_tiles, a.row_tiles - 1);
+    codes = a.codes + row_tile * a.row_bytes + lane * 16;
+    row_tile_bytes = row_tile + 1 < a.row_tiles ? a.row_bytes : 0;
+    own_x = (const uint8_t *)a.x + (m * a.ldx + panel() * 64 + lane % 8 * 8) * 2;
+    rows_of_x = a.m - m;
+    piece[0].set_rows(a, row_tile, lane);
+    if (a.scale_pieces > 32) piece[1].set_rows(a, row_tile, lane + 32);
+  }
+
+  /* X whose rows stand in whole pieces. */
+  __device__ void load_x(uint32_t to) const {
+    const int k = at.unit * LPG_STRIPE_K + panel() * 64 + lane % 8 * 8, row = lane / 8;
+    const int bytes = min(max(a.k - k, 0), 8) * 2;
+    const int64_t step = a.ldx * 8, back = panel() * 128 + lane % 8 * 16; /* back: to the row's beginning */
+    const uint8_t *from = own_x + (bytes > 0 ? (int64_t)at.unit * (LPG_STRIPE_K * 2) : -back);
+    const uint32_t even = to + row * 128 + ((lane % 8 ^ row) << 4), odd = even ^ 64; /* rows 8 i; 8 i + 4 */
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r += 2) {
-      const float4 four = scales_of_lane[r / 2 * 32];
-      scale[r][0] = four.x;
-      scale[r][1] = four.y;
-      scale[r + 1][0] = four.z;
-      scale[r + 1][1] = four.w;
+    for (int i = 0; i < x_rows; i += 4, from += step) {
+      if (i < rows_of_x) copy_some_async((i % 8 ? odd : even) + i * 128, from, bytes);
     }
   }
 
-  /* The lane's first four. */
-  __device__ float4 *kept(const stripe_args &a, const stripe_warp &w) const {
-    return (float4 *)(a.kept + lpg_stripe_place(&a.plan, blockIdx.x, w.team, which)) +
-           w.own * (T::row_tiles * T::x_tiles * 32) + w.lane;
-  }
-
-  template <class Use>
-  __device__ void each_four(Use use) {
+  __device__ void load_codes(uint32_t stage) const {
+    const int first = (at.unit * T::Bits) >> 1;
+    const uint8_t *from = codes + (int64_t)first * 512;
+    uint32_t to = stage + a.plan.codes + (warp * T::row_tiles * T::vectors * 32 + lane) * 16;
 #pragma unroll
-    for (int j = 0; j < T::x_tiles; j++) {
+    for (int r = 0; r < T::row_tiles; r++, from += row_tile_bytes, to += T::vectors * 512) {
 #pragma unroll
-      for (int r = 0; r < T::row_tiles; r++) use(r, j, *(float(*)[4]) & in_units.sum[r][4 * j]);
+      for (int v = 0; v < T::vectors; v++) copy16_async(to + v * 512, from + v * 512, first + v < a.row_vectors);
     }
   }
 
-  /* Takes the units off. */
-  __device__ void finish(const stripe_args &a, const stripe_warp &w) {
-    const float4 *const from = kept(a, w);
-    float scale[T::row_tiles][2];
-    get_scales(scale);
-    each_four([&](int r, int j, float(&sum)[4]) {
-      float4 old = {};
-      if (has_kept) old = from[(j * T::row_tiles + r) * 32];
-      sum[0] = fmaf(sum[0], scale[r][0], old.x);
-      sum[1] = fmaf(sum[1], scale[r][0], old.y);
-      sum[2] = fmaf(sum[2], scale[r][1], old.z);
-      sum[3] = fmaf(sum[3], scale[r][1], old.w);
-    });
+  __device__ void load_scales(uint32_t stage) const {
+    const uint32_t scales = stage + a.plan.scales + warp * a.plan.warp_scales;
+    piece[0].copy(at.unit, scales);
+    if (a.scale_pieces > 32) piece[1].copy(at.unit, scales);
+    if (T::Zeros && a.plan.shift) load_sums(stage + a.plan.sums_of_x);
   }
 
-  /* Keeps the sums, and what is left of the zeros of a group, in the workspace. */
-  __device__ void keep_scaled(const stripe_args &a, const stripe_warp &w, const stripe_scales<T> &scales, int group,
-                              bool shifts, const float *sums_of_x) {
-    float4 *const place = kept(a, w);
-    float scale[T::row_tiles][2];
-    get_scales(scale);
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const float2 shift = shifts ? scales.load(r, group).shift : make_float2(0.0f, 0.0f);
-#pragma unroll
-      for (int j = 0; j < T::x_tiles; j++) {
-        const float *const sum = &in_units.sum[r][4 * j];
-        float4 *const at = &place[(j * T::row_tiles + r) * 32];
-        float4 old = {};
-        float2 x = {};
-        if (has_kept) old = *at;
-        if (shifts) x = *(const float2 *)(sums_of_x + 8 * j);
-        read_again();
-        *at = make_float4(
-            fmaf(shift.x, x.x, fmaf(sum[0], scale[r][0], old.x)), fmaf(shift.x, x.y, fmaf(sum[1], scale[r][0], old.y)),
-            fmaf(shift.y, x.x, fmaf(sum[2], scale[r][1], old.z)), fmaf(shift.y, x.y, fmaf(sum[3], scale[r][1], old.w)));
-        read_again();
-      }
-    }
-    clear_sums(in_units.sum);
-    has_kept = true;
-  }
-
-  /* A scale group begins. first: of the work tile, or of this part of it. Scales are read twice, since registers are
-   * short. */
-  __device__ void regroup(const stripe_args &a, const stripe_warp &w, const stripe_scales<T> &scales, int group,
-                          bool first, const float *sums_of_x) {
-    constexpr float most = 0x1p40f, most_ratio = 0x1p80f;
-    const bool shifts = T::Zeros && a.plan.shift;
-    float scale[T::row_tiles][2], ratio[T::row_tiles][2], shift[T::row_tiles][2];
-    bool leaves = false;
-    get_scales(scale); /* of no meaning if it is the first */
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const stripe_group of = scales.load(r, group);
-#pragma unroll
-      for (int half = 0; half < 2; half++) {
-        const float now = half ? of.scale.y : of.scale.x, inverse = reciprocal(now);
-        if (first) scale[r][half] = now;
-        float &to_now = ratio[r][half];
-        to_now = scale[r][half] * inverse;
-        if (scale[r][half] == now) {
-          to_now = 1.0f;
-        } else {
-          leaves |= !(fabsf(now) <= most && fabsf(now) >= 1.0f / most);
-          leaves |= !(fabsf(to_now) <= most_ratio && fabsf(to_now) >= 1.0f / most_ratio);
-        }
-        if (T::Zeros) {
-          const float rest = half ? of.shift.y : of.shift.x;
-          shift[r][half] = rest == 0.0f ? 0.0f : rest * inverse;
-          leaves |= !(fabsf(shift[r][half]) < most);
-        }
-      }
-    }
-    if (__any_sync(0xffffffffu, leaves)) {
-      keep_scaled(a, w, scales, group, shifts, sums_of_x);
+  /* Starts the copies of a unit and moves on to the next one. */
+  __device__ void load(uint32_t stage) {
+    const uint32_t x_to = stage + panel() * T::panel_bytes + x_row() * 128;
+    load_codes(stage);
+    if (aligned) {
+      load_x(x_to);
     } else {
-      each_four([&](int r, int, float(&sum)[4]) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) sum[i] *= ratio[r][i / 2];
-      });
-      if (shifts) {
-        each_four([&](int r, int j, float(&sum)[4]) {
-          const float2 x = *(const float2 *)(sums_of_x + 8 * j);
-          sum[0] = fmaf(shift[r][0], x.x, sum[0]);
-          sum[1] = fmaf(shift[r][0], x.y, sum[1]);
-          sum[2] = fmaf(shift[r][1], x.x, sum[2]);
-          sum[3] = fmaf(shift[r][1], x.y, sum[3]);
-        });
-      }
+      const int m = first_m(stripe_n_tile(a.plan, at.tile)) + x_row();
+      x.template load<x_rows>(x_to, m, at.unit * LPG_STRIPE_K + panel() * 64, lane, false);
     }
-    read_again();
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r += 2) {
-      const float2 low = scales.load(r, group).scale, high = scales.load(r + 1, group).scale;
-      scales_of_lane[r / 2 * 32] = make_float4(low.x, low.y, high.x, high.y);
+    load_scales(stage);
+    at.next(a.plan.units);
+    if (at.unit == 0) set_tile();
+  }
+
+  __device__ void load_sums(uint32_t to) const {
+    const int64_t x_rows_all = lpg_stripe_x_rows(&a.plan);
+    const float *from =
+        a.sums_of_x + (int64_t)at.unit * T::ScaleGroups * x_rows_all + first_m(stripe_n_tile(a.plan, at.tile));
+    for (int i = threadIdx.x; i < T::ScaleGroups * T::TileM / 4; i += T::threads) {
+      const int group = i / (T::TileM / 4), four = i % (T::TileM / 4);
+      copy16_async(to + i * 16, from + group * x_rows_all + four * 4);
     }
   }
 };
 
-/* ---- one slab ---- */
+/* ---- one unit ---- */
 
-/* The centers of a warp's rows. Where they differ they stand in shared memory, since registers are short, and the
- * dequantiser's constants are made of them each time. */
+/* A lane's packed words of a unit. */
+template <class T>
+struct unit_words {
+  uint32_t word[T::row_tiles][T::words];
+
+  /* Of even widths: vector v, four words. */
+  __device__ void load_vector(uint32_t codes, int v) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) load_words(codes + (r * T::vectors + v) * 512, &word[r][4 * v]);
+  }
+
+  /* Of odd widths: all. An odd unit begins in the middle of a vector. */
+  __device__ void load_all(uint32_t codes, int odd) {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      const uint32_t from = codes + r * T::vectors * 512;
+#pragma unroll
+      for (int two = 0; two < T::words / 2; two++) {
+        const int at = two + odd;
+        const uint32_t address = from + at / 2 * 512 + at % 2 * 8;
+        word[r][2 * two] = load_word(address);
+        word[r][2 * two + 1] = load_word(address + 4);
+      }
+    }
+  }
+};
+
 template <class T>
 struct stripe_centers {
-  static constexpr bool differ = T::Zeros && T::Dequantiser::centered;
-  typename T::Dequantiser::rows all;
-  uint32_t of_lane; /* the lane's own, of rows g and g + 8, a row tile every 128 bytes */
+  typename T::Dequantiser::rows row[T::row_tiles][2];
 
-  __device__ void set(const stripe_scales<T> &scales, int group) {
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const float2 center = scales.load(r, group).center;
-      store_word(of_lane + r * 128, T::X::round_two(center.x, center.y));
-    }
-  }
-
-  /* For the two rows of a row tile. */
-  __device__ uint32_t load(int r) const { return differ ? load_word(of_lane + r * 128) : 0; }
-  __device__ typename T::Dequantiser::rows get(uint32_t both_rows, int half) const {
-    if (!differ) return all;
-    typename T::Dequantiser::rows own;
-    T::Dequantiser::set_center(own, __byte_perm(both_rows, 0, half ? 0x3232 : 0x1010));
-    return own;
+  __device__ void set(int r, float first, float second) {
+    T::Dequantiser::set_center(row[r][0], T::X::round(first));
+    T::Dequantiser::set_center(row[r][1], T::X::round(second));
   }
 };
 
-/* What a warp holds of a slab at a time: operand B of a step, and a unit of the dequantiser's words of each row tile.
- * Each is loaded again as soon as it has been used for the last time, for the next step or slab. */
+/* Adds the products of a scale group, scaled, to the totals, and clears them. sums_of_x: of the rows of X of this lane.
+ */
 template <class T>
-struct slab_operands {
-  uint32_t b[T::x_tiles / 2][4], word[T::row_tiles][2];
-
-  /* 16 rows of X. x: the lane's row of X. */
-  __device__ void load_x(uint32_t x, int step, int i) { load_matrices_here((x ^ step * 32) + i * 2048, b[i]); }
-  /* codes: the lane's words. */
-  __device__ void load_unit(uint32_t codes, int r, int unit) {
-    load_two(codes + (r * T::vectors + unit / 2) * 512 + unit % 2 * 8, word[r]);
-  }
-};
-
-/* One step. next: the stage of the next one. */
-template <class T>
-__device__ inline void multiply_step(const typename T::Dequantiser &dequantiser, const stripe_centers<T> &centers,
-                                     int step, uint32_t next, uint32_t lane_x, uint32_t lane_codes,
-                                     slab_operands<T> &operands, scaled_sums<T> &sums) {
-  const int in_unit = step % T::unit_steps, next_step = (step + 1) % T::steps;
+__device__ inline void scale_group(const stripe_args &a, const stripe_group (&of)[T::row_tiles], const float *sums_of_x,
+                                   stripe_sums<T> &products, stripe_sums<T> &totals) {
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
-    const uint32_t both_rows = centers.load(r);
-    uint32_t weights[4];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-      const auto rows = centers.get(both_rows, half);
-      weights[half] = dequantiser.decode(rows, &operands.word[r][half], in_unit * 2);
-      weights[half + 2] = dequantiser.decode(rows, &operands.word[r][half], in_unit * 2 + 1);
+    for (int i = 0; i < T::x_tiles * 4; i++) {
+      totals.sum[r][i] = fmaf(i % 4 < 2 ? of[r].scale.x : of[r].scale.y, products.sum[r][i], totals.sum[r][i]);
+      products.sum[r][i] = 0.0f;
     }
-    if (in_unit == T::unit_steps - 1) operands.load_unit(next + lane_codes, r, next_step / T::unit_steps);
+  }
+  if (T::Zeros && a.plan.shift) {
 #pragma unroll
     for (int j = 0; j < T::x_tiles; j++) {
-      float(&d)[4] = *(float(*)[4]) & sums.in_units.sum[r][4 * j];
-      const uint32_t *b = &operands.b[j / 2][j % 2 * 2];
-      T::X::mma::multiply(d, weights, b[0], b[1]);
-      if (r == T::row_tiles - 1 && j % 2) operands.load_x(next + lane_x, next_step, j / 2);
+      const float2 sum = *(const float2 *)(sums_of_x + j * 8);
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) {
+        float *const total = &totals.sum[r][j * 4];
+        total[0] = fmaf(of[r].shift.x, sum.x, total[0]);
+        total[1] = fmaf(of[r].shift.x, sum.y, total[1]);
+        total[2] = fmaf(of[r].shift.y, sum.x, total[2]);
+        total[3] = fmaf(of[r].shift.y, sum.y, total[3]);
+      }
+    }
+  }
+}
+
+/* The lane's part of X of one step, for all rows of X: operand B. */
+template <class T>
+__device__ inline void load_x(uint32_t x, int step, uint32_t (&b)[T::x_tiles / 2][4]) {
+  const uint32_t from = (x ^ step % 4 * 32) + step / 4 * T::panel_bytes;
+#pragma unroll
+  for (int i = 0; i < T::x_tiles / 2; i++) load_matrices(from + i * 2048, b[i]);
+}
+
+/* x: address of the lane's row of X for step 0; codes: of the lane's words. ahead: starts
+ * copies of a later unit. */
+template <class T, class Ahead>
+__device__ inline void multiply_unit(const stripe_args &a, const typename T::Dequantiser &dequantiser, uint32_t x,
+                                     uint32_t codes, int odd, const stripe_scales<T> &scales, const float *sums_of_x,
+                                     stripe_centers<T> &centers, stripe_sums<T> &totals, Ahead ahead) {
+  constexpr bool by_vector = T::Bits % 2 == 0 && lpg_is_pow2_width(T::Bits);
+  unit_words<T> words;
+  stripe_sums<T> products;
+  stripe_group of[T::row_tiles];
+  uint32_t b[2][T::x_tiles / 2][4];
+  load_x<T>(x, 0, b[0]);
+  scales.fill();
+  if constexpr (T::Bits % 2) {
+    words.load_all(codes, odd);
+  } else if constexpr (!by_vector) {
+#pragma unroll
+    for (int v = 0; v < T::vectors; v++) words.load_vector(codes, v);
+  }
+  products.clear();
+#pragma unroll
+  for (int step = 0; step < T::unit_steps; step++) {
+    if constexpr (by_vector) {
+      constexpr int vector_steps = 16 / T::Bits;
+      if (step % vector_steps == 0) words.load_vector(codes, step / vector_steps);
+    }
+    if (step + 1 < T::unit_steps) load_x<T>(x, step + 1, b[(step + 1) % 2]);
+    if (step % T::group_steps == 0) {
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) {
+        of[r] = scales.load(r, step / T::group_steps);
+        if (T::Zeros && T::Dequantiser::centered) centers.set(r, of[r].center.x, of[r].center.y);
+      }
+    }
+    const int unit = step / T::codes_of_unit_words, pair = step % T::codes_of_unit_words * 2;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      uint32_t w[4];
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const uint32_t *word = &words.word[r][unit * lpg_unit_words(T::Bits) * 2 + half];
+        w[half] = dequantiser.decode(centers.row[r][half], word, pair);
+        w[half + 2] = dequantiser.decode(centers.row[r][half], word, pair + 1);
+      }
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) {
+        float(&d)[4] = *(float(*)[4]) & products.sum[r][4 * j];
+        T::X::mma::multiply(d, w, b[step % 2][j / 2][j % 2 * 2], b[step % 2][j / 2][j % 2 * 2 + 1]);
+      }
+    }
+    if (step == 0) ahead();
+    if (step % T::group_steps == T::group_steps - 1) {
+      scale_group<T>(a, of, sums_of_x + step / T::group_steps * T::TileM, products, totals);
     }
   }
 }
 
 /* ---- outputs ---- */
 
-/* A team's half of the rows of X of both teams' sums; what it has of the other half goes to the other team. own, other:
- * the warp's shared memory for sums, and that of the other team's. */
+/* Stores a whole work tile through a stage that nobody reads any more. */
 template <class T>
-__device__ inline void add_teams(const stripe_warp &w, const stripe_sums<T::row_tiles, T::x_tiles> &sums,
-                                 stripe_sums<T::row_tiles, T::own_tiles> &half, float4 *own, const float4 *other) {
-  const bool upper = w.team == 1;
-#pragma unroll
-  for (int j = 0; j < T::own_tiles; j++) {
-    if (j > 0) w.meet_other();
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const float *low = &sums.sum[r][j * 4], *high = low + T::own_tiles * 4;
-      float *const to = &half.sum[r][j * 4], send[4] = {};
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        send[i] = upper ? low[i] : high[i];
-        to[i] = upper ? high[i] : low[i];
-      }
-      own[r * 32 + w.lane] = make_float4(send[0], send[1], send[2], send[3]);
-    }
-    w.meet_other();
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const float4 got = other[r * 32 + w.lane];
-      float *const to = &half.sum[r][j * 4];
-      to[0] += got.x;
-      to[1] += got.y;
-      to[2] += got.z;
-      to[3] += got.w;
-    }
-  }
-  w.meet_other();
-}
-
-/* Stores a team's share of a whole work tile through shared memory. */
-template <class T>
-__device__ inline void store_whole(const stripe_args &a, const stripe_warp &w, int tile,
-                                   const stripe_sums<T::row_tiles, T::own_tiles> &sums, float *own,
-                                   const float *factors) {
-  tile_place place = stripe_place(a, tile, w.own);
-  place.m += w.team * T::own_tiles * 8;
+__device__ inline void store_whole(const stripe_args &a, int tile, const stripe_sums<T> &totals, uint8_t *stage,
+                                   const float *factors, int warp) {
+  constexpr int x_rows = LPG_PASS_ROWS;
+  tile_place place = stripe_place(a, tile, warp, T::rows);
+  float *const sums = (float *)(stage + warp * lpg_sums_bytes(x_rows, T::rows));
 #pragma unroll 1
-  for (int first = 0; first < T::own_tiles * 8 && place.m < place.m_end;
-       first += LPG_PASS_ROWS, place.m += LPG_PASS_ROWS) {
-    tile_place at = place;
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r += 2, at.n += LPG_STRIPE_STORED_ROWS) {
-      if (at.n < a.n) store_some(a, *(const stripe_sums<2, T::own_tiles> *)&sums.sum[r], first, own, factors, at);
-    }
+  for (int first = 0; first < T::TileM && place.m < place.m_end; first += x_rows, place.m += x_rows) {
+    put_sums<T>(totals, sums, lpg_sums_stride(T::rows), 0, first);
+    __syncwarp();
+    stripe_store_rows<T>(a, sums, factors, x_rows, place);
+    __syncwarp();
   }
 }
 
-/* Writes a team's share of the partial sums of a work tile, in the layout of its registers. */
+/* Writes a warp's part of the partial sums of a work tile, in the layout of its registers. */
 template <class T>
-__device__ inline void store_partial(const stripe_args &a, const stripe_warp &w, int which,
-                                     const stripe_sums<T::row_tiles, T::own_tiles> &sums) {
-  float4 *const to = (float4 *)(a.kept + lpg_stripe_place(&a.plan, blockIdx.x, 0, which)) +
-                     (w.own * T::x_tiles + w.team * T::own_tiles) * (T::row_tiles * 32) + w.lane;
+__device__ inline void store_partial(const stripe_args &a, int which, const stripe_sums<T> &totals, int warp,
+                                     int lane) {
+  float4 *const to = (float4 *)(a.partials + (int64_t)(blockIdx.x * 2 + which) * lpg_stripe_partial(&a.plan)) +
+                     warp * (T::row_tiles * T::x_tiles * 32) + lane;
 #pragma unroll
-  for (int j = 0; j < T::own_tiles; j++) {
+  for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const float *sum = &sums.sum[r][4 * j];
+    for (int j = 0; j < T::x_tiles; j++) {
+      const float *sum = &totals.sum[r][4 * j];
       to[(j * T::row_tiles + r) * 32] = make_float4(sum[0], sum[1], sum[2], sum[3]);
     }
   }
@@ -313,129 +279,79 @@ __device__ inline void store_partial(const stripe_args &a, const stripe_warp &w,
 
 /* ---- the kernel ---- */
 
-/* Shared memory of a CTA, as its threads see it. */
-struct stripe_memory {
-  uint8_t *all;
-  uint32_t ring, barriers;
-  float *factors;
-};
-
-/* What a warp that multiplies does. first, units: of the stripe. */
 template <class T>
-__device__ inline void multiply_stripe(const stripe_args &a, const stripe_warp &w, int first, int units,
-                                       const stripe_memory &memory, float *own_sums) {
-  const lpg_stripe_plan &p = a.plan;
-  const int warp = w.team * LPG_STRIPE_TEAM + w.own;
-  const typename T::Dequantiser dequantiser(a.dequantiser, memory.all, w.lane);
-  stripe_centers<T> centers;
-  T::Dequantiser::set_center(centers.all, T::X::round(a.dequantiser.center));
-  centers.of_lane = shared_address(own_sums) + 1024 + w.lane * 4; /* behind the scales */
-  /* ldmatrix: lanes 0 to 7 pass rows 0 to 7 of X at the first 8 k of a step, the next eight at the others, then rows 8
-   * to 15. */
-  const int x_row = w.lane / 16 * 8 + w.lane % 8;
-  const uint32_t lane_x = x_row * 128 + ((w.lane / 8 % 2) ^ w.lane % 8) * 16;
-  const uint32_t lane_codes = p.codes + (w.own * T::row_tiles * T::vectors * 32 + w.lane) * 16;
-  const uint32_t ring = memory.ring + w.team * p.stages * p.stage_bytes;
-  scaled_sums<T> sums;
-  sums.scales_of_lane = (float4 *)own_sums + w.lane;
-  sums.begin(0);
-  stripe_cursor at(first, p.units, w.team);
-  const int all = units * LPG_STRIPE_TEAM_SLABS;
-  int slabs = all;         /* to go */
-  int stage = 0, turn = 0; /* turn of the ring: its lowest bit */
-  slab_loader<T> loader(a, shared_address(memory.all + p.pieces), first, w.team, w.own, w.lane);
-  for (int i = 0; i < p.stages - 1; i++) {
-    if (i < slabs) loader.load(ring + i * p.stage_bytes, stage_full(p, memory.barriers, w.team, i));
-  }
-  wait_barrier_80(stage_full(p, memory.barriers, w.team, 0), 0);
-  slab_operands<T> operands;
-#pragma unroll
-  for (int i = 0; i < T::x_tiles / 2; i++) operands.load_x(ring + lane_x, 0, i);
-#pragma unroll
-  for (int r = 0; r < T::row_tiles; r++) operands.load_unit(ring + lane_codes, r, 0);
-#pragma unroll 1
-  while (slabs > 0) {
-    const uint32_t from = ring + stage * p.stage_bytes, barriers = stage_full(p, memory.barriers, w.team, 0);
-    const uint8_t *const own = memory.all + p.ring + (w.team * p.stages + stage) * p.stage_bytes;
-    const stripe_scales<T> scales = {a, own + p.scales,
-                                     (stripe_group *)(memory.all + p.table) + warp * stripe_scales<T>::entries,
-                                     w.own * T::row_tiles, w.lane};
-    const bool begins_part = slabs == all || at.begins_tile(); /* of the work tile */
-    const bool begins =
-        begins_part ||
-        (a.regroups && (a.group_mask == 0 || (at.begins_unit() && (at.slab & a.group_mask) < stripe_unit_slabs)));
-    const int next = stage + 1 == p.stages ? 0 : stage + 1;
-    const uint32_t next_from = ring + next * p.stage_bytes;
-    if (begins) scales.fill();
-#pragma unroll
-    for (int step = 0; step < T::steps; step++) {
-      if (step % T::group_steps == 0 && begins) {
-        const int group = step / T::group_steps;
-        if (centers.differ) centers.set(scales, group);
-        const float *sums_of_x = (const float *)(own + p.sums_of_x) + group * T::TileM + 2 * (w.lane % 4);
-        sums.regroup(a, w, scales, group, begins_part && step == 0, sums_of_x);
-      }
-      if (step == T::steps - 1) {
-        __syncwarp();
-        if (w.lane == 0) arrive(barriers + stage * 16 + 8); /* all that it has is in registers */
-        if (next == 0) turn ^= 1;
-        if (slabs > 1) wait_barrier_80(barriers + next * 16, turn);
-      }
-      if (step == 0 && slabs >= p.stages) { /* to the stage of the slab before */
-        const int before = stage == 0 ? p.stages - 1 : stage - 1;
-        wait_barrier_80(barriers + before * 16 + 8, stage == 0 ? turn ^ 1 : turn);
-        loader.load(ring + before * p.stage_bytes, barriers + before * 16);
-      }
-      multiply_step<T>(dequantiser, centers, step, step < T::steps - 1 ? from : next_from, lane_x, lane_codes, operands,
-                       sums);
-    }
-    const bool ends_tile = at.ends_tile(p.units);
-    slabs--;
-    if (ends_tile || slabs == 0) {
-      sums.finish(a, w);
-      stripe_sums<T::row_tiles, T::own_tiles> share;
-      const int to_other = (w.team ? -1 : 1) * LPG_STRIPE_TEAM * lpg_stripe_warp_sums() / 4;
-      add_teams<T>(w, sums.in_units, share, (float4 *)own_sums, (const float4 *)(own_sums + to_other));
-      if (ends_tile && (sums.which || first_of(p.stripes, blockIdx.x) % p.units == 0)) {
-        store_whole<T>(a, w, at.tile, share, own_sums, memory.factors);
-      } else {
-        store_partial<T>(a, w, sums.which, share);
-      }
-      sums.begin(1);
-    }
-    at.next(p.units);
-    stage = next;
-  }
-}
-
-template <class T>
-__global__ void __launch_bounds__(LPG_STRIPE_THREADS, 1) stripe_kernel(const __grid_constant__ stripe_args a) {
-  extern __shared__ __align__(1024) uint8_t shared[];
+__global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __grid_constant__ stripe_args a) {
+  extern __shared__ __align__(1024) uint8_t memory[];
   const lpg_stripe_plan &p = a.plan;
   pdl_launch_next();
   pdl_wait();
-  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32);
-  const stripe_warp w = {warp / LPG_STRIPE_TEAM, warp % LPG_STRIPE_TEAM, lane};
-  const stripe_memory memory = {shared, shared_address(shared + p.ring),
-                                shared_address(shared + p.factors + LPG_STRIPE_STORED_ROWS * 4),
-                                (float *)(shared + p.factors)};
-  float *const own_sums = (float *)(shared + p.sums + warp * lpg_stripe_warp_sums());
-  const int first = first_of(p.stripes, blockIdx.x), units = count_of(p.stripes, blockIdx.x);
-  if (threadIdx.x < LPG_STRIPE_STORED_ROWS) memory.factors[threadIdx.x] = T::Zeros ? 1.0f : a.scale_data.factor;
-  if (threadIdx.x < LPG_STRIPE_TEAMS * p.stages) {
-    init_barrier(stage_full(p, memory.barriers, 0, threadIdx.x), LPG_STRIPE_TEAM * 32);
-    init_barrier(stage_empty(p, memory.barriers, 0, threadIdx.x), LPG_STRIPE_TEAM);
-  }
-  T::Dequantiser::fill_table(a.dequantiser, shared, threadIdx.x, LPG_STRIPE_THREADS);
-  __syncthreads();
-  if (!reads_product(a.epilogue)) {
-    stripe_sums<T::row_tiles, T::own_tiles> zero;
-    clear_sums(zero.sum);
+  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), t = lane % 4;
+  const int first = first_of(p.stripes, blockIdx.x), count = count_of(p.stripes, blockIdx.x);
+  float *const factors = (float *)(memory + p.factors);
+  const bool reads = reads_product(a.epilogue);
+  if (threadIdx.x < T::rows) factors[threadIdx.x] = T::Zeros ? 1.0f : a.scale_data.factor;
+  stripe_sums<T> totals;
+  totals.clear();
+  if (!reads) {
+    __syncthreads();
     for (int tile = blockIdx.x; tile < p.n_tiles * p.m_tiles; tile += gridDim.x) {
-      store_whole<T>(a, w, tile, zero, own_sums, memory.factors);
+      store_whole<T>(a, tile, totals, memory + p.ring, factors, warp);
     }
-  } else {
-    multiply_stripe<T>(a, w, first, units, memory, own_sums);
+    return;
+  }
+  const uint32_t ring = shared_address(memory + p.ring);
+  stripe_cursor at(first, p.units);
+  unit_loader<T> loader(a, first, warp, lane);
+  for (int s = 0; s < p.stages - 1; s++) {
+    if (s < count) loader.load(ring + s * p.stage_bytes);
+    commit_copies();
+  }
+  T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
+  const typename T::Dequantiser dequantiser(a.dequantiser, memory, lane);
+  stripe_centers<T> centers;
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) centers.set(r, a.dequantiser.center, a.dequantiser.center);
+  /* ldmatrix: lanes 0 to 7 pass rows 0 to 7 of X at the first 8 k of a step, the next eight at the others, then rows 8
+   * to 15. */
+  const int x_row = lane / 16 * 8 + lane % 8;
+  const uint32_t lane_x = x_row * 128 + ((lane / 8 % 2) ^ lane % 8) * 16;
+  const uint32_t lane_codes = p.codes + (warp * T::row_tiles * T::vectors * 32 + lane) * 16;
+  bool whole = at.unit == 0; /* the work tile's units so far are all of this CTA */
+  int which = 0;             /* of the CTA's two partials */
+  int stage = 0, next = p.stages - 1;
+#pragma unroll 1
+  for (int i = 0; i < count; i++) {
+    if (p.stages == 2) {
+      wait_copies<0>();
+    } else if (p.stages == 3) {
+      wait_copies<1>();
+    } else {
+      wait_copies<2>();
+    }
+    __syncthreads(); /* the stage is complete, and all warps have read the one that is filled next */
+    const uint32_t from = keep(ring + stage * p.stage_bytes);
+    uint8_t *const own = memory + p.ring + stage * p.stage_bytes;
+    const stripe_scales<T> scales = {a, own + p.scales + warp * p.warp_scales,
+                                     (stripe_group *)(memory + p.table) + warp * stripe_scales<T>::entries, lane};
+    multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, at.unit % 2, scales,
+                     (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, [&] {
+                       if (i + p.stages - 1 < count) loader.load(ring + next * p.stage_bytes);
+                       commit_copies();
+                     });
+    if (at.unit == p.units - 1 || i == count - 1) {
+      if (whole && at.unit == p.units - 1) {
+        __syncthreads(); /* all warps have read the stage */
+        store_whole<T>(a, at.tile, totals, own, factors, warp);
+      } else {
+        store_partial<T>(a, which, totals, warp, lane);
+      }
+      totals.clear();
+      which = 1;
+      whole = true;
+    }
+    at.next(p.units);
+    stage = stage + 1 == p.stages ? 0 : stage + 1;
+    next = next + 1 == p.stages ? 0 : next + 1;
   }
 }
 

@@ -10,13 +10,6 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Of a power of two. */
-static int log2_of(int x) {
-  int log = 0;
-  while (x >> (log + 1)) log++;
-  return log;
-}
-
 /* Where each section lies in a stage; in the order of scales_args.section. */
 static void place_sections(const lpg_packed &weights, stripe_args &a) {
   const lpg_section_id ids[] = {LPG_SECTION_SCALES, LPG_SECTION_SUPER_SCALES, LPG_SECTION_ZEROS,
@@ -26,20 +19,14 @@ static void place_sections(const lpg_packed &weights, stripe_args &a) {
     if (weights.section[id].bytes == 0) continue;
     const lpg_axis &axis = *lpg_section_axis(&weights, id);
     stripe_section &s = a.section[which++];
-    const int slot = lpg_slot_bytes(lpg_section_type(&weights.desc, id));
     s.groups = axis.count > 1 && axis.k < LPG_STRIPE_K ? (int)(LPG_STRIPE_K / axis.k) : 1;
-    const int slabs = axis.k <= LPG_STRIPE_K ? 1 : (int)(axis.k / LPG_STRIPE_K);
-    s.log_slabs = axis.count <= 1 ? 31 : log2_of(slabs);
-    s.log_bytes = log2_of(s.groups * slot);
-    s.small = slot < 16;
+    s.units_each = axis.count <= 1 ? 0 : axis.k <= LPG_STRIPE_K ? 1 : (int)(axis.k / LPG_STRIPE_K);
+    s.bytes = s.groups * lpg_slot_bytes(lpg_section_type(&weights.desc, id));
     s.pitch = lpg_stripe_section_bytes(&weights, id);
     s.offset = offset;
-    offset += LPG_STRIPE_TEAM * LPG_STRIPE_ROW_TILES * s.pitch;
-    a.scale_pieces += LPG_STRIPE_ROW_TILES * s.groups * slot / (s.small ? 8 : 16);
-    if (axis.count > 1 && (!a.regroups || slabs <= a.group_mask)) {
-      a.regroups = 1;
-      a.group_mask = slabs - 1;
-    }
+    offset += LPG_STRIPE_ROW_TILES * s.pitch;
+    const int slot = lpg_slot_bytes(lpg_section_type(&weights.desc, id));
+    a.scale_pieces += LPG_STRIPE_ROW_TILES * s.bytes / (slot < 16 ? 8 : 16);
   }
   const lpgemm_weight_desc_t &d = weights.desc;
   const bool zeros = a.plan.zeros && d.zero == LPGEMM_ZERO_PER_GROUP && d.zero_type == LPGEMM_U8;
@@ -55,10 +42,10 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
   uint8_t *workspace = (uint8_t *)call.workspace;
   add_sections(call, T::row_tiles, 1, a.scale_data);
   place_sections(weights, a);
-  a.kept = (float *)workspace;
-  workspace += lpg_stripe_place(&p, p.ctas, 0, 0) * 4;
+  a.partials = (float *)workspace;
+  workspace += 2 * p.ctas * lpg_stripe_partial(&p) * 4;
   a.sums_of_x = (float *)workspace;
-  if (p.shift) workspace += lpg_stripe_x_rows(&p) * lpg_stripe_slabs(&p) * p.scale_groups * 4;
+  if (p.shift) workspace += lpg_stripe_x_rows(&p) * p.units * p.scale_groups * 4;
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, workspace));
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
@@ -73,21 +60,20 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
   if (p.shift && !call.skip_product) LPG_TRY(lpgemm_i_cuda_stripe_sums_of_x(&call, &p, a.sums_of_x));
   LPG_TRY(launch_planned(call, (const void *)stripe_kernel<T>, a, call.device->clusters[1] > 0));
   if (p.stripes.more == 0 && p.stripes.each % p.units == 0) return LPGEMM_SUCCESS; /* every work tile is whole */
-  return lpgemm_i_cuda_stripe_add(&call, &p, T::Zeros ? 1.0f : a.scale_data.factor, a.kept);
+  return lpgemm_i_cuda_stripe_add(&call, &p, T::Zeros ? 1.0f : a.scale_data.factor, a.partials);
 }
 
-/* The instances: `use` gets the one that the plan asks for. Scales of small groups come the way that zeros do: every
- * instance takes a second or two of compiling. */
+/* The instances: `use` gets the one that the plan asks for. Zeros and small groups have one work tile, and scales of
+ * small groups come the way that zeros do: every instance takes a second or two of compiling. */
 template <class X, template <class, int> class Dequantiser, int Bits, class Use>
 static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
-  if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, 32, LPG_STRIPE_MOST_GROUPS, may_shift>());
-  if (p.zeros) {
-    return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, 64, 1, may_shift>())
-                          : use(stripe_traits<X, Dequantiser, Bits, 32, 1, may_shift>());
-  }
-  return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, 64, 1, false>())
-                        : use(stripe_traits<X, Dequantiser, Bits, 32, 1, false>());
+  constexpr int warps = LPG_STRIPE_WARPS;
+  if (p.scale_groups > 1)
+    return use(stripe_traits<X, Dequantiser, Bits, warps, 64, LPG_STRIPE_MOST_GROUPS, may_shift>());
+  if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, may_shift>());
+  return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, false>())
+                        : use(stripe_traits<X, Dequantiser, Bits, warps, 32, 1, false>());
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>

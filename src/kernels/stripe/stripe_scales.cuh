@@ -6,54 +6,42 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* One piece of 16 or 8 bytes of a warp's packed scales and zeros of a slab: a lane's part of the copies. The pieces of
+/* One piece of 16 or 8 bytes of a warp's packed scales and zeros of a unit: a lane's part of the copies. The pieces of
  * all sections are counted through. Row tiles beyond the matrix repeat the last one; values beyond its K become zero.
  */
 struct stripe_piece {
-  const uint8_t *from; /* of slab 0 */
-  int left;            /* from there to the end of the row tile's values; 0: no piece */
-  uint32_t how;        /* place among the stage's scales, << 16; logarithms of the slabs that share a group, << 8,
-                          and of the bytes from group to group, << 4; 1: 8 bytes, 0: 16 */
+  const uint8_t *from; /* of unit 0 */
+  int bytes, left;     /* from unit to unit; from there to the end of the row tile's values. bytes < 0: no piece */
+  int units_each;
+  int to, size;
 
-  __device__ void set_rows(const stripe_args &a, int own, int row_tile, int index) {
-    from = NULL;
-    left = 0;
-    how = 0;
+  __device__ void set_rows(const stripe_args &a, int row_tile, int index) {
+    bytes = -1;
 #pragma unroll 1
     for (int i = 0; i < a.scale_data.sections; i++) {
       const scale_section &s = a.scale_data.section[i];
-      const stripe_section &section = a.section[i];
-      const int piece = section.small ? 3 : 4, r = index >> (section.log_bytes - piece),
-                in_row = index << piece & (1 << section.log_bytes) - 1;
-      if (index >= 0 && r < LPG_STRIPE_ROW_TILES) {
+      const stripe_section &own = a.section[i];
+      const int shift = s.slot_bytes < 16 ? 3 : 4, each = own.bytes >> shift;
+      if (index >= 0 && index < LPG_STRIPE_ROW_TILES * each) {
+        const int r = index >= each, in_row = (index - r * each) << shift;
         from = s.values + (int64_t)(min(row_tile + r, a.row_tiles - 1) >> s.row_shift) * s.row_bytes + in_row;
+        bytes = own.units_each ? own.bytes : 0;
+        units_each = own.units_each;
         left = s.row_bytes - in_row;
-        how = (section.offset + (own * LPG_STRIPE_ROW_TILES + r) * section.pitch + in_row) << 16 |
-              section.log_slabs << 8 | section.log_bytes << 4 | section.small;
+        to = own.offset + r * own.pitch + in_row;
+        size = 1 << shift;
       }
-      index -= LPG_STRIPE_ROW_TILES << (section.log_bytes - piece);
+      index -= LPG_STRIPE_ROW_TILES * each;
     }
   }
 
-  __device__ void put(uint32_t to) const {
-    store_words(to, (uint32_t)(uintptr_t)from, (uint32_t)((uint64_t)from >> 32), (uint32_t)left, how);
-  }
-  __device__ void get(uint32_t at) {
-    uint32_t word[4];
-    load_words(at, word);
-    from = (const uint8_t *)(word[0] | (uint64_t)word[1] << 32);
-    left = (int)word[2];
-    how = word[3];
-  }
-
-  __device__ void copy(int slab, uint32_t scales) const {
-    if (left == 0) return;
-    const int first = slab >> (how >> 8 & 31) << (how >> 4 & 15);
-    const uint32_t to = scales + (how >> 16);
-    if (how & 1) {
-      copy8_async(to, from + first, first < left);
+  __device__ void copy(int unit, uint32_t scales) const {
+    if (bytes < 0) return;
+    const int first = (units_each > 1 ? (int)((unsigned)unit / (unsigned)units_each) : unit) * bytes;
+    if (size == 16) {
+      copy16_async(scales + to, from + first, first < left);
     } else {
-      copy16_async(to, from + first, first < left);
+      copy8_async(scales + to, from + first, first < left);
     }
   }
 };
@@ -63,18 +51,18 @@ struct stripe_group {
   float2 scale, shift, center;
 };
 
-/* A warp's scales and zeros of a slab, from how they are packed to a table, an entry a lane at a time. */
+/* A warp's scales and zeros of a unit, from how they are packed to a table, an entry a lane at a time. */
 template <class T>
 struct stripe_scales {
   static constexpr int entries = T::row_tiles * T::ScaleGroups * 8;
   const stripe_args &a;
-  const uint8_t *raw; /* in the stage */
+  const uint8_t *raw; /* the warp's part of the stage */
   stripe_group *table;
-  int first, lane; /* first: row tile of the work tile */
+  int lane;
 
   __device__ const uint8_t *slot(int which, int r, int group, int slot_bytes) const {
     const stripe_section &own = a.section[which];
-    return raw + own.offset + (first + r) * own.pitch + (group * own.groups / T::ScaleGroups) * slot_bytes;
+    return raw + own.offset + r * own.pitch + group * own.groups / T::ScaleGroups * slot_bytes;
   }
 
   template <bool Upper>
@@ -145,7 +133,7 @@ struct stripe_scales {
     return to;
   }
 
-  /* Fills the table. All lanes have read what was there. */
+  /* Fills the table. What the whole CTA has met behind has been read. */
   __device__ void fill() const {
     if (!T::Zeros && a.quick) return;
 #pragma unroll 1

@@ -51,9 +51,3 @@ lpgemm_status_t lpgemm_i_check_device(lpgemm_handle_t handle, lpgemm_weights_t w
             weights->device, (int)handle->device.backend, handle->device.index);
   return LPGEMM_SUCCESS;
 }
-
-lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t weights) {
-  LPG_TRY(lpgemm_i_check_handle(handle));
-  LPG_TRY(lpgemm_i_check_weights(weights));
-  return lpgemm_i_check_device(handle, weights);
-}

@@ -306,8 +306,8 @@ static inline uintptr_t lpg_blob_align(const lpg_device *device) {
 lpgemm_status_t lpgemm_i_remember(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
                                   lpg_remembered **found);
 
-/* Kernel and plan for a run: what was chosen before, or chosen anew where one is forced (a name; NULL or "": none) or
- * choices are logged. own: room for a plan. */
+/* Kernel and plan for a run: what was chosen before for this problem and this forced name (NULL or "": none), or chosen
+ * anew, as always where choices are logged. own: room for a plan. */
 lpgemm_status_t lpgemm_i_choose_for_run(lpgemm_handle_t handle, lpgemm_weights_t weights, const lpg_problem *problem,
                                         const char *forced, lpg_planned *own, const struct lpg_kernel **kernel,
                                         const lpg_planned **planned);

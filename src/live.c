@@ -74,13 +74,22 @@ int lpgemm_i_live_remove(const void *object, lpg_object kind) {
   return found;
 }
 
-int lpgemm_i_is_live(const void *object, lpg_object kind) {
-  if (!object) return 0;
+/* What live objects two addresses are of, 0: of none. All threads that run products meet at this lock: one look for
+ * both. */
+static void look(const void *first, const void *second, int *first_kind, int *second_kind) {
   pthread_mutex_lock(&mutex);
-  const entry *e = find(object);
-  int live = e && e->kind == kind;
+  const entry *e = first ? find(first) : NULL;
+  *first_kind = e ? (int)e->kind : 0;
+  e = second ? find(second) : NULL;
+  *second_kind = e ? (int)e->kind : 0;
   pthread_mutex_unlock(&mutex);
-  return live;
+}
+
+int lpgemm_i_is_live(const void *object, lpg_object kind) {
+  int found, none;
+  if (!object) return 0;
+  look(object, NULL, &found, &none);
+  return found == (int)kind;
 }
 
 void lpgemm_i_retire(void *object) {
@@ -95,18 +104,38 @@ void lpgemm_i_retire(void *object) {
   free(oldest);
 }
 
-lpgemm_status_t lpgemm_i_check_handle(lpgemm_handle_t handle) {
+static lpgemm_status_t check_handle_kind(lpgemm_handle_t handle, int kind) {
   LPG_CHECK(handle, LPGEMM_NULL_POINTER, "handle is NULL; make one with lpgemm_create()");
-  LPG_CHECK(lpgemm_i_is_live(handle, LPG_OBJECT_HANDLE), LPGEMM_INVALID_HANDLE,
+  LPG_CHECK(kind == LPG_OBJECT_HANDLE, LPGEMM_INVALID_HANDLE,
             "handle %p is no live handle: it was destroyed, or lpgemm_create() never made it", (void *)handle);
   return LPGEMM_SUCCESS;
 }
 
-lpgemm_status_t lpgemm_i_check_weights(lpgemm_weights_t weights) {
+static lpgemm_status_t check_weights_kind(lpgemm_weights_t weights, int kind) {
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; make them with lpgemm_pack_weights()");
-  LPG_CHECK(!lpgemm_i_is_live(weights, LPG_OBJECT_PIECES), LPGEMM_INVALID_HANDLE,
+  LPG_CHECK(kind != LPG_OBJECT_PIECES, LPGEMM_INVALID_HANDLE,
             "weights %p are not complete; call lpgemm_weights_finish() when all rows are packed", (void *)weights);
-  LPG_CHECK(lpgemm_i_is_live(weights, LPG_OBJECT_WEIGHTS), LPGEMM_INVALID_HANDLE,
+  LPG_CHECK(kind == LPG_OBJECT_WEIGHTS, LPGEMM_INVALID_HANDLE,
             "weights %p are no live weights: they were destroyed, or never made", (void *)weights);
   return LPGEMM_SUCCESS;
+}
+
+lpgemm_status_t lpgemm_i_check_handle(lpgemm_handle_t handle) {
+  int kind, none;
+  look(handle, NULL, &kind, &none);
+  return check_handle_kind(handle, kind);
+}
+
+lpgemm_status_t lpgemm_i_check_weights(lpgemm_weights_t weights) {
+  int kind, none;
+  look(weights, NULL, &kind, &none);
+  return check_weights_kind(weights, kind);
+}
+
+lpgemm_status_t lpgemm_i_check_pair(lpgemm_handle_t handle, lpgemm_weights_t weights) {
+  int handle_kind, weights_kind;
+  look(handle, weights, &handle_kind, &weights_kind);
+  LPG_TRY(check_handle_kind(handle, handle_kind));
+  LPG_TRY(check_weights_kind(weights, weights_kind));
+  return lpgemm_i_check_device(handle, weights);
 }

@@ -49,6 +49,7 @@ enum {
   EXPERIMENTS                 \
   SUITE(dequantisers, NVCC)   \
   SUITE(remember, CPU)        \
+  SUITE(codebook, CPU)        \
   SUITE(misuse, BOTH)         \
   SUITE(log, CPU)             \
   SUITE(supports, BOTH)       \

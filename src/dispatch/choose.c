@@ -119,21 +119,25 @@ void lpgemm_i_cheapest(const lpg_kernel *kernels, int count, const lpg_problem *
   }
 }
 
-lpgemm_status_t lpgemm_i_choose(const lpg_kernel *kernels, int count, const lpg_problem *problem,
-                                const lpg_device *device, const lpg_tuning *tuning, const char *forced,
-                                lpg_choice *choice) {
-  choice->kernel = NULL;
-  if (forced && *forced) return choose_forced(kernels, count, problem, device, forced, choice);
-
+void lpgemm_i_choose_if_any(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
+                            const lpg_tuning *tuning, lpg_choice *choice) {
   const char *tuned = tuning && !problem->experts ? lpgemm_i_tuning_find(tuning, problem, device->threads) : NULL;
   const lpg_kernel *kernel = tuned ? lpgemm_i_find_kernel(kernels, count, tuned) : NULL;
   if (kernel && lpgemm_i_may_choose(kernel, problem, device) &&
       !lpgemm_i_plan(kernel->planner, problem, device, &choice->planned)) {
     choice->kernel = kernel;
     choice->why = "the fastest that was measured";
-    return LPGEMM_SUCCESS;
+    return;
   }
   lpgemm_i_cheapest(kernels, count, problem, device, NULL, choice);
+}
+
+lpgemm_status_t lpgemm_i_choose(const lpg_kernel *kernels, int count, const lpg_problem *problem,
+                                const lpg_device *device, const lpg_tuning *tuning, const char *forced,
+                                lpg_choice *choice) {
+  choice->kernel = NULL;
+  if (forced && *forced) return choose_forced(kernels, count, problem, device, forced, choice);
+  lpgemm_i_choose_if_any(kernels, count, problem, device, tuning, choice);
   char text[160];
   LPG_CHECK(choice->kernel, LPGEMM_NOT_SUPPORTED, "no kernel multiplies %s on %s; of the last one: %s",
             describe(problem, text, sizeof text), device->name, last_reason(kernels, count, problem, device));

@@ -136,6 +136,18 @@ lpgemm_status_t lpgemm_i_choose(const lpg_kernel *kernels, int count, const lpg_
                                 const lpg_device *device, const lpg_tuning *tuning, const char *forced,
                                 lpg_choice *choice);
 
+/* The same without a forced one, where there may be none: its kernel is NULL then, and nothing has failed. */
+void lpgemm_i_choose_if_any(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
+                            const lpg_tuning *tuning, lpg_choice *choice);
+
+/* What a handle chose by itself among these records for weights and a problem with them, now or before; NULL if there
+ * is none, which it remembers, too. Good until it chooses again. The second: by the forced kernel. */
+lpg_remembered *lpgemm_i_recall(lpgemm_handle_t handle, const lpg_kernel *kernels, int count, lpgemm_weights_t weights,
+                                const lpg_problem *problem);
+lpgemm_status_t lpgemm_i_recall_forced(lpgemm_handle_t handle, const lpg_kernel *kernels, int count,
+                                       lpgemm_weights_t weights, const lpg_problem *problem, const char *forced,
+                                       lpg_remembered **found);
+
 /* Of those that may be chosen the cheapest by the cost model, but not `except`; its kernel is NULL if there is none. */
 void lpgemm_i_cheapest(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
                        const lpg_kernel *except, lpg_choice *choice);

@@ -25,17 +25,14 @@ static lpg_problem fan_problem(const lpg_layer *l, const lpg_grouped *p, lpg_fan
   return problem;
 }
 
+/* Sees what the handle remembers of it, so that a layer that it has had before is not planned again, whichever form it
+ * took. */
 static int has_kernel(lpgemm_handle_t handle, const lpg_layer *l, const lpg_grouped *p, lpg_fan way) {
   const lpg_problem problem = fan_problem(l, p, way);
-  const uint32_t flag = way == LPG_FAN_OUT ? LPG_K_FAN_OUT : LPG_K_FAN_IN;
-  for (int i = 0; i < lpgemm_i_registry_count; i++) {
-    const lpg_kernel *kernel = &lpgemm_i_registry[i];
-    if (kernel->flags & flag && !lpgemm_i_infeasible(kernel, &problem, &handle->device)) return 1;
-  }
-  return 0;
+  return lpgemm_i_recall(handle, lpgemm_i_registry, lpgemm_i_registry_count, p->r.args.weights, &problem) != NULL;
 }
 
-/* 1 if both products have a plan of that form, and the layer asks for nothing that it leaves out. */
+/* 1 if both products have a kernel of that form, and the layer asks for nothing that it leaves out. */
 static int may_fan(lpgemm_handle_t handle, const lpg_layer *l) {
   const lpgemm_experts_args_t *a = &l->args;
   if (handle->backend->by_expert || a->batch_invariant || a->quantize_x || a->quantize_h) return 0;
@@ -66,10 +63,10 @@ static void take(lpg_grouped *to, const lpg_grouped *from) {
 }
 
 lpgemm_status_t lpgemm_i_choose_form(lpgemm_handle_t handle, lpg_layer *l, size_t workspace_bytes) {
-  const int may = may_fan(handle, l);
   lpg_grouped up, down;
   l->is_fan = 0;
   l->up.r.call.problem.workspace = l->down.r.call.problem.workspace = workspace_bytes;
+  const int may = may_fan(handle, l);
   if (may) {
     LPG_TRY(choose_fan(handle, l, &l->up, LPG_FAN_OUT, &up));
     LPG_TRY(choose_fan(handle, l, &l->down, LPG_FAN_IN, &down));

@@ -3,6 +3,7 @@
 
 #include "../plan/scheduler.cuh"
 #include "center.h"
+#include "codebook.h"
 #include "dequant.cuh"
 #include "limits.h"
 #include "scales.cuh"
@@ -31,38 +32,11 @@ static void set_line(const lpg_center &center, dequantiser_args &dequantiser, sc
   scale_data.fixed_shift = center.rest;
 }
 
-/* Divides a codebook by a factor and rounds it to X's type. Returns the largest relative error of a value. */
-static double round_codebook(const float *value, int entries, bool bf16, float factor, uint16_t *rounded) {
-  double worst = 0.0;
-  for (int i = 0; i < entries; i++) {
-    const double exact = (double)value[i] / (double)factor;
-    rounded[i] = bf16 ? lpg_f64_to_bf16(exact) : lpg_f64_to_f16(exact);
-    const double held = (double)(bf16 ? lpg_bf16_to_f32(rounded[i]) : lpg_f16_to_f32(rounded[i]));
-    if (exact != 0.0) worst = fmax(worst, fabs(held - exact) / fabs(exact));
-  }
-  return worst;
-}
-
-/* Chooses the factor of a codebook; it goes on the sums. With fp16 the largest value becomes one in [2^14, 2^15), so
- * that the others keep all their bits; bf16 has room. gemm rounds these values and their products with scales, so a few
- * factors are tried and the one with the least error of rounding is taken. Only a few, since every call does this. */
-static void set_codebook(const float *value, int entries, bool bf16, dequantiser_args &dequantiser,
+static void set_codebook(const lpgemm_weight_desc_t &d, int bits, bool bf16, dequantiser_args &dequantiser,
                          scales_args &scale_data) {
-  float most = 0.0f;
-  for (int i = 0; i < entries; i++) most = fmaxf(most, fabsf(value[i]));
-  int exponent = 0;
-  const float mantissa = most > 0.0f ? frexpf(most, &exponent) : 1.0f, base = ldexpf(1.0f, exponent - (bf16 ? 0 : 15));
-  const int factors = 128 / entries;
-  double least = INFINITY;
-  for (int i = 0; i < factors && least > 0.0; i++) {
-    const float factor = base * (1.0f - (1.0f - mantissa) * (float)i / (float)factors);
-    uint16_t rounded[16];
-    const double worst = round_codebook(value, entries, bf16, factor, rounded);
-    if (worst >= least) continue;
-    least = worst;
-    scale_data.factor = factor;
-    for (int j = 0; j < entries; j++) dequantiser.value[j] = rounded[j];
-  }
+  const lpg_rounded_codebook codebook = lpgemm_i_round_codebook(d.codebook, bits, bf16);
+  scale_data.factor = codebook.factor;
+  for (int i = 0; i < 1 << bits; i++) dequantiser.value[i] = codebook.rounded[i];
 }
 
 /* with_line: codebooks of two values go to the integer dequantiser instead of a table. */
@@ -85,7 +59,7 @@ static void set_dequantiser(const lpg_call &call, bool with_line, dequantiser_ar
   } else if (bits == 1 && with_line) {
     set_line(center, dequantiser, scale_data);
   } else {
-    set_codebook(d.codebook, 1 << bits, bf16, dequantiser, scale_data);
+    set_codebook(d, bits, bf16, dequantiser, scale_data);
   }
   scale_data.mode = d.zero == LPGEMM_ZERO_PER_GROUP ? zero_per_group
                     : d.zero == LPGEMM_ZERO_MINIMUM ? zero_minimum

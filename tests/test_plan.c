@@ -6,6 +6,7 @@
 #include "kernels/gemv/gemv_plan.h"
 #include "kernels/operand/center.h"
 #include "kernels/plan/rates.h"
+#include "kernels/stripe/stripe_plan.h"
 #include "made_up.h"
 #include "plans.h"
 
@@ -399,6 +400,48 @@ static void check_gemm8_drawn(const lpg_device *device) {
   }
 }
 
+/* Stripes are all units and none twice; sums of whole work tiles, and stages, have room. */
+static void check_stripe_drawn(const lpg_device *device) {
+  const lpg_planner *planner = &lpgemm_i_stripe_planner;
+  for (int i = 0; i < 600; i++) {
+    const lpg_packed w = draw_packed();
+    const int64_t m = test_between(17, test_between(0, 1) ? 300 : 9000);
+    const lpg_problem problem = plan_problem(&w, i % 2 ? LPGEMM_F16 : LPGEMM_BF16, m);
+    lpg_stripe_plan p;
+    if (w.desc.group_k == 16 || refuses(planner, &problem, device)) continue;
+    CHECK(plan_of(planner, &problem, device, &p));
+    fitted++;
+    const int tile_n = lpg_stripe_tile_n(p.warps), tiles = p.n_tiles * p.m_tiles;
+    CHECK(p.warps == LPG_STRIPE_WARPS && (p.tile_m == 32 || p.tile_m == 64));
+    CHECK((int64_t)p.units * LPG_STRIPE_K >= w.desc.k && (int64_t)(p.units - 1) * LPG_STRIPE_K < w.desc.k);
+    CHECK((int64_t)p.n_tiles * tile_n >= w.desc.n && (int64_t)(p.n_tiles - 1) * tile_n < w.desc.n);
+    CHECK((int64_t)p.m_tiles * p.tile_m >= m && (int64_t)(p.m_tiles - 1) * p.tile_m < m);
+    check_parts(p.stripes, p.ctas, tiles * p.units);
+    CHECK(p.stripes.each >= 1);
+    split += p.stripes.more > 0 || p.stripes.each % p.units > 0;
+    CHECK(p.shift <= p.zeros && (p.scale_groups == 1 || p.scale_groups == LPG_STRIPE_MOST_GROUPS));
+    CHECK((p.scale_groups == 1) == (w.group.count <= 1 || w.group.k >= LPG_STRIPE_K));
+
+    /* in the order in which they lie */
+    CHECK(p.factors % 16 == 0 && p.table == p.factors + 128 && p.ring % 128 == 0 && p.stage_bytes % 128 == 0);
+    CHECK(p.ring >= p.table + p.warps * lpg_stripe_table_bytes(p.scale_groups));
+    CHECK(p.codes == p.tile_m * LPG_STRIPE_K * 2 && p.scales >= p.codes + tile_n * LPG_STRIPE_K * w.bits / 8);
+    CHECK(p.scales % 16 == 0 && p.warp_scales % 16 == 0 && p.sums_of_x >= p.scales + p.warps * p.warp_scales);
+    CHECK(p.stage_bytes >= p.sums_of_x + p.shift * p.scale_groups * p.tile_m * 4);
+    CHECK(p.stage_bytes >= p.warps * lpg_sums_bytes(LPG_PASS_ROWS, tile_n / p.warps));
+    CHECK(p.stages >= 2 && p.stages <= LPG_STRIPE_MOST_STAGES);
+    CHECK(p.shared_bytes == p.ring + p.stages * p.stage_bytes && p.shared_bytes <= device->shared_memory);
+
+    /* two partial sums of each CTA, and sums of X */
+    const int64_t sums = p.shift ? lpg_stripe_x_rows(&p) * p.units * p.scale_groups * 4 : 0;
+    const size_t bytes = planner->workspace(planner, &problem, device);
+    CHECK(bytes >= (size_t)(2 * p.ctas * lpg_stripe_partial(&p) * 4 + sums));
+    lpg_problem fewer = problem;
+    fewer.m = test_between(17, (int)m);
+    CHECK(planner->workspace(planner, &fewer, device) <= bytes);
+  }
+}
+
 /* ---- plans that are too small for some numbers, and that there must be ---- */
 
 static void check_refused(void) { /* numbers of 32 bits would not do */
@@ -480,6 +523,12 @@ void suite_plan(void) {
     fitted = split = 0;
     check_dequant_drawn(devices[d]);
     CHECK(fitted > 100 && (split > 20 || devices[d]->clusters[1] == 0));
+  }
+  for (int d = 0; d < 4; d++) {
+    if (!test_case("plan/stripe/%s", names[d])) continue;
+    fitted = split = 0;
+    check_stripe_drawn(devices[d]);
+    CHECK(fitted > 200 && split > 50 && split < fitted);
   }
   if (test_case("plan/gathers")) check_gathers();
   if (test_case("plan/refused")) check_refused();

@@ -25,6 +25,7 @@ static lpg_device cramped; /* little shared memory */
 
 #define WIDE "gemm.u4.f16.256x128.sm90a"
 #define DECODE "gemv.u4.f16.16x8.sm80"
+#define STRIPES "stripe.u4.f16.128x64.sm80"
 #define DENSE "dequant.any.f16.256x128.sm90a"
 #define DENSE_80 "dequant.any.f16.256x128.sm80"
 #define DENSE_I8 "dequant.any.i8.256x128.sm90a"
@@ -137,6 +138,15 @@ static const row rows[] = {
      .d.group_k = 32},
 
     {DENSE_80, "the form for sm_90a is faster on this GPU"},
+
+    /* stripe_plan.c */
+    {STRIPES, "it is for 17 rows of X and more", &sm80, .m = 16},
+    {STRIPES, "there is nothing to multiply", &sm80, .d.k = -1},
+    {STRIPES, "it takes no matrix as large as this", &sm80, .m = INT64_C(1) << 30},
+    {STRIPES, "its scales and zeros take too much workspace", &sm80, .m = 100000,
+     .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .k = 16384}},
+    {STRIPES, "the GPU has too little shared memory for it", &cramped},
+    {STRIPES, "the form for sm_90a is faster on this GPU"},
 
     /* gemm8_plan.c, gemm8_skinny_plan.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},

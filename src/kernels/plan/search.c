@@ -33,6 +33,6 @@ const char *lpgemm_i_plan(const lpg_planner *planner, const lpg_problem *problem
   planner->finish(planner, problem, device, best->words, least, launch);
   if (!launch->gathers) launch->us += lpgemm_i_gather_us(problem, device);
   const int cluster = launch->split_k * launch->multicast;
-  launch->at_once = cluster > 1 ? device->clusters[cluster] : device->sms;
+  if (!launch->at_once) launch->at_once = cluster > 1 ? device->clusters[cluster] : device->sms;
   return NULL;
 }

@@ -1,0 +1,203 @@
+/* The planner of stripe: what it refuses, the work tiles and grids that there are, what they cost. */
+#include "stripe_plan.h"
+
+#include <math.h>
+
+#include "../operand/center.h"
+#include "../operand/limits.h"
+#include "../operand/x_copy.h"
+#include "../plan/rates.h"
+
+enum {
+  LEAST_ROWS = 17,
+  LEAST_STAGES = 2,
+  MOST_SUMS = 40 << 20,   /* bytes of sums of X */
+  RESERVED_SHARED = 1024, /* of shared memory, beside what a CTA may use */
+  FACTORS_BYTES = LPG_STRIPE_ROW_TILES * LPG_TILE_ROWS * 4
+};
+
+/* Rows of X, and how many such CTAs an SM runs at once. */
+static const struct { int tile_m, at_once; } work_tiles[] = {{64, 2}, {64, 1}, {32, 3}, {32, 2}, {32, 1}};
+enum { WORK_TILES = sizeof work_tiles / sizeof work_tiles[0] };
+
+typedef struct stripe_state {
+  lpg_stripe_plan frame; /* of the work tile at hand */
+  int scales;            /* bytes of a warp's scales of a unit */
+  const lpg_rates *rates;
+  double read; /* nanoseconds of reading the weights once */
+} stripe_state;
+
+/* ---- zeros ---- */
+
+/* Whether something is left of zeros beside the centers of groups: not of integer zeros that are codes. */
+static int has_rest(const lpgemm_weight_desc_t *d, const lpg_center *center) {
+  if (!center->per_group) return center->rest != 0.0f;
+  return d->zero == LPGEMM_ZERO_MINIMUM || lpg_is_real(d->zero_type) || lpg_kind(d->type) != LPGEMM_KIND_UINT;
+}
+
+/* Groups of 32 and 64 take the kernels for groups of 32. */
+static int scale_groups_of(const lpg_packed *w) {
+  return w->group.count > 1 && w->group.k < LPG_STRIPE_K ? LPG_STRIPE_MOST_GROUPS : 1;
+}
+
+/* Bytes of the sums of X. */
+static double sums_bytes(const lpg_packed *w, double m) {
+  const lpg_center center = lpg_center_of(&w->desc);
+  const double groups = ceil((double)w->desc.k / LPG_STRIPE_K) * scale_groups_of(w);
+  return has_rest(&w->desc, &center) ? ceil(m / 64.0) * 64.0 * groups * 4.0 : 0.0;
+}
+
+/* ---- refusals ---- */
+
+static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_packed *w = problem->weights;
+  const char *reason = lpgemm_i_dequantisers_refuse(problem);
+  const double units = ceil((double)w->desc.k / LPG_STRIPE_K) * ceil((double)w->desc.n / 128.0);
+  (void)self, (void)device;
+  if (reason) return reason;
+  if (problem->m < LEAST_ROWS) return "it is for 17 rows of X and more";
+  if (w->desc.k == 0 || w->desc.n == 0) return "there is nothing to multiply";
+  if (units * ceil((double)problem->m / 32.0) > INT32_MAX / 2) return "it takes no matrix as large as this";
+  return sums_bytes(w, (double)problem->m) > MOST_SUMS ? "its scales and zeros take too much workspace" : NULL;
+}
+
+/* On a GPU that has wgmma the kernels for that are faster. */
+static const char *automatic(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  (void)self, (void)problem;
+  return device->arch == 90 ? "the form for sm_90a is faster on this GPU" : NULL;
+}
+
+/* ---- workspace ---- */
+
+/* Bytes of partial sums: two work tiles of each CTA. The first of work_tiles has the most on an SM. */
+static size_t partial_bytes(const lpg_device *device) {
+  const int64_t ctas = (int64_t)(device->sms > 0 ? device->sms : 1) * work_tiles[0].at_once;
+  return (size_t)(ctas * 2 * work_tiles[0].tile_m * lpg_stripe_tile_n(LPG_STRIPE_WARPS) * 4);
+}
+
+static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  (void)self;
+  return partial_bytes(device) + (size_t)sums_bytes(problem->weights, (double)problem->m) +
+         lpg_x_copy_bytes(problem, 2);
+}
+
+/* ---- candidates ---- */
+
+static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
+  stripe_state *s = state;
+  const lpg_packed *w = problem->weights;
+  const lpg_center center = lpg_center_of(&w->desc);
+  const int is_codebook = lpg_kind(w->desc.type) == LPGEMM_KIND_CODEBOOK && w->bits > 1;
+  (void)self;
+  s->rates = lpgemm_i_rates_of(device);
+  s->read = (double)w->total_bytes / s->rates->dram;
+  s->frame.units = (int32_t)lpg_ceil_div(w->desc.k, LPG_STRIPE_K);
+  s->frame.scale_groups = scale_groups_of(w);
+  s->frame.zeros = lpg_has_shift(&center) || s->frame.scale_groups > 1;
+  s->frame.shift = has_rest(&w->desc, &center);
+  s->frame.factors = is_codebook ? (1 << 2 * w->bits) * LPG_LANES * 4 : 0;
+  s->frame.table = s->frame.factors + FACTORS_BYTES;
+  for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++)
+    s->scales += LPG_STRIPE_ROW_TILES * lpg_stripe_section_bytes(w, (lpg_section_id)id);
+}
+
+static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
+  stripe_state *s = state;
+  lpg_stripe_plan *p = &s->frame;
+  (void)device;
+  if (i >= WORK_TILES || (p->zeros && work_tiles[i].tile_m != 64)) return LPG_NO_MORE;
+  p->warps = LPG_STRIPE_WARPS;
+  p->tile_m = work_tiles[i].tile_m;
+  p->at_once = work_tiles[i].at_once;
+  p->n_tiles = (int32_t)lpg_ceil_div(problem->weights->desc.n, lpg_stripe_tile_n(p->warps));
+  p->m_tiles = (int32_t)lpg_ceil_div(problem->m, p->tile_m);
+  const int row_tile = lpg_stripe_vectors(problem->weights->bits) * 512;
+  p->codes = p->tile_m * LPG_STRIPE_K * 2;
+  p->scales = p->codes + p->warps * LPG_STRIPE_ROW_TILES * row_tile;
+  p->warp_scales = s->scales;
+  p->ring = lpg_round_up_to(p->table + p->warps * lpg_stripe_table_bytes(p->scale_groups), 128);
+  p->sums_of_x = p->scales + p->warps * p->warp_scales;
+  const int stage = p->sums_of_x + (p->shift ? p->scale_groups * p->tile_m * 4 : 0);
+  const int sums = p->warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_STRIPE_ROW_TILES * LPG_TILE_ROWS);
+  p->stage_bytes = lpg_round_up_to(stage > sums ? stage : sums, 128);
+  return LPG_CANDIDATE;
+}
+
+/* How much longer units take than those of groups of 128 without zeros, by the same runs as below; of minima and real
+ * zeros in groups of 128 and more it is a guess. With 32 rows of X a warp has half the products for the same weights.
+ * Three CTAs of an SM hide more than two; that one hides less, and how much, was not measured. */
+static double slower_than_plain(const lpg_stripe_plan *p, double sms) {
+  const double zeros = p->scale_groups > 1 ? p->shift ? 2.1 : 1.4 : p->shift ? 1.6 : p->zeros ? 1.09 : 1.0;
+  const double few = p->tile_m == 32 ? 1.31 : 1.0;
+  return zeros * few * (p->ctas <= sms ? 1.3 : p->at_once > 2 ? 0.92 : 1.0);
+}
+
+/* Nanoseconds, fitted to u4 on the H200 (bench/results/h200-stripe.txt, 2026-11-26): an SM multiplies at two thirds of
+ * its rate and dequantises besides. */
+static double cost_of(const lpg_stripe_plan *p, const stripe_state *s) {
+  const lpg_rates *r = s->rates;
+  const double weights = (double)lpg_stripe_tile_n(p->warps) * LPG_STRIPE_K;
+  const double multiply = 2.0 * weights * p->tile_m / (1e3 * r->mma_f16 / r->sms);
+  const double slower = slower_than_plain(p, r->sms);
+  const double unit = (1.48 * multiply + 0.8 * weights / r->dequant_int) * slower;
+  const double units = (p->stripes.each + (p->stripes.more > 0)) * fmax(1.0, p->ctas / r->sms);
+  const int whole = p->stripes.more == 0 && p->stripes.each % p->units == 0;
+  const double partials = whole ? 0.0 : 4000.0 + (double)p->ctas * (double)lpg_stripe_partial(p) * 8.0 / r->l2;
+  return 2500.0 + fmax(units * unit, s->read) + partials;
+}
+
+/* First all CTAs that run at once, then so many that each work tile has 1, 2 ... parts and no more. */
+static int cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,
+               double *ns) {
+  const stripe_state *s = state;
+  lpg_stripe_plan *p = plan;
+  const int32_t sms = device->sms > 0 ? device->sms : 1, most = sms * s->frame.at_once;
+  const int64_t tiles = (int64_t)s->frame.n_tiles * s->frame.m_tiles, all = tiles * s->frame.units;
+  const int64_t ctas = i > 0 ? tiles * i : most < all ? most : all;
+  (void)problem, (void)least;
+  if (ctas > most || i > s->frame.units) return LPG_NO_MORE;
+  *p = s->frame;
+  p->ctas = (int32_t)ctas;
+  p->stripes = lpg_partition_of((int32_t)all, p->ctas);
+  *ns = cost_of(p, s);
+  return LPG_CANDIDATE;
+}
+
+static int lay_out(const lpg_device *device, const void *state, void *plan) {
+  lpg_stripe_plan *p = plan;
+  const int64_t all = device->shared_memory + RESERVED_SHARED, own = all / p->at_once - RESERVED_SHARED;
+  (void)state;
+  const int64_t stages = (own - p->ring) / p->stage_bytes;
+  p->stages = (int32_t)(stages < LPG_STRIPE_MOST_STAGES ? stages : LPG_STRIPE_MOST_STAGES);
+  p->shared_bytes = p->ring + p->stages * p->stage_bytes;
+  return stages >= LEAST_STAGES;
+}
+
+static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
+                   double ns, lpg_launch *launch) {
+  const lpg_stripe_plan *p = plan;
+  (void)self;
+  launch->tile_n = lpg_stripe_tile_n(p->warps);
+  launch->tile_m = p->tile_m;
+  launch->clusters = p->ctas;
+  launch->at_once = p->at_once * (device->sms > 0 ? device->sms : 1);
+  launch->work_tiles = (int64_t)p->n_tiles * p->m_tiles;
+  launch->threads = 32 * p->warps;
+  launch->shared_bytes = p->shared_bytes;
+  launch->stages = p->stages;
+  launch->us = ns / 1000.0 + lpg_x_copy_us(problem, 2) + (p->shift ? 2.0 : 0.0);
+}
+
+const lpg_planner lpgemm_i_stripe_planner = {.refuses = refuses,
+                                             .automatic = automatic,
+                                             .begin = begin,
+                                             .tile = tile,
+                                             .cut = cut,
+                                             .lay_out = lay_out,
+                                             .finish = finish,
+                                             .workspace = workspace,
+                                             .no_plan = "the GPU has too little shared memory for it",
+                                             .state_bytes = sizeof(stripe_state),
+                                             .plan_bytes = sizeof(lpg_stripe_plan),
+                                             .mma = LPG_MMA_SYNC_F16,
+                                             .dequantises = LPG_DEQUANT_PER_TILE};

@@ -1,0 +1,104 @@
+/* stripe: arguments, template parameters, and where a CTA is in its stripe. */
+#pragma once
+
+#include "../epilogue/store.cuh"
+#include "../operand/dequant.cuh"
+#include "../operand/scales.cuh"
+#include "../operand/x_rows.cuh"
+#include "stripe_plan.h"
+
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* ---- arguments ---- */
+
+/* How a section's values lie in a stage, beside what scale_section says of the packed ones. */
+struct stripe_section {
+  int groups;     /* scale groups of a unit, at least one */
+  int units_each; /* units that share a group; 0: all of them */
+  int bytes;      /* of these groups of one row tile, as packed: from unit to unit, too */
+  int pitch;      /* from row tile to row tile in shared memory */
+  int offset;     /* in the warp's scales */
+};
+
+struct stripe_args {
+  lpg_stripe_plan plan;
+  dequantiser_args dequantiser;
+  scales_args scale_data;
+  stripe_section section[scale_roles];
+  int32_t scale_pieces;      /* 16 or 8 bytes each, of a warp and unit, all sections */
+  int32_t quick, quick_bf16; /* scales of 16 bits, and no zeros or integer ones as bytes, which are codes */
+  const uint8_t *codes;
+  int64_t row_bytes;   /* of a row tile's codes */
+  int32_t row_vectors; /* the same in vectors of 512 bytes */
+  int32_t row_tiles, n, m, k;
+  int64_t ldx;
+  const void *x;
+  float *partials;  /* two of a CTA */
+  float *sums_of_x; /* of each scale group: [unit][group of it][row of X] */
+  epilogue_args epilogue;
+};
+
+/* X: the type that is multiplied; Warps: of a CTA; TileM: rows of X of a work tile; ScaleGroups: scale groups of a unit
+ * of 128 k, 1 or 4; Zeros: centers of groups differ, or something is left of zeros. */
+template <class X_, template <class, int> class Dequantiser_, int Bits_, int Warps_, int TileM_, int ScaleGroups_,
+          bool Zeros_>
+struct stripe_traits {
+  using X = X_;
+  using Dequantiser = Dequantiser_<X_, Bits_>;
+  static constexpr int Bits = Bits_, Warps = Warps_, TileM = TileM_, ScaleGroups = ScaleGroups_;
+  static constexpr bool Zeros = Zeros_, integer_sums = false;
+  static constexpr int at_once = TileM > 32 ? 2 : 3; /* CTAs of an SM, as registers allow */
+  static constexpr int threads = 32 * Warps, row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
+  static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of W, of a warp */
+  static constexpr int tile_n = Warps * rows;
+  static constexpr int unit_steps = LPG_STRIPE_K / LPG_STEP_K;         /* MMA steps of a unit */
+  static constexpr int group_steps = unit_steps / ScaleGroups;         /* of a scale group */
+  static constexpr int words = 2 * Bits;                               /* of a lane, in a row tile and unit */
+  static constexpr int vectors = lpg_stripe_vectors(Bits);             /* of 512 bytes that hold them */
+  static constexpr int codes_of_unit_words = lpg_unit_codes(Bits) / 4; /* MMA steps of a dequantiser's unit */
+  static constexpr int panel_bytes = TileM * 128;                      /* X comes in panels of 64 k */
+};
+
+/* ---- who has what ---- */
+
+/* A place in a stripe: a unit of a work tile. */
+struct stripe_cursor {
+  int tile, unit;
+
+  __device__ stripe_cursor(int at, int units) : tile((unsigned)at / (unsigned)units), unit(at - tile * units) {}
+  __device__ void next(int units) {
+    if (++unit == units) {
+      unit = 0;
+      tile++;
+    }
+  }
+};
+
+/* Work tiles with the same rows of W stand together. */
+__device__ inline int stripe_n_tile(const lpg_stripe_plan &p, int tile) { return (unsigned)tile / (unsigned)p.m_tiles; }
+
+__device__ inline tile_place stripe_place(const stripe_args &a, int tile, int warp, int rows) {
+  const int n_tile = stripe_n_tile(a.plan, tile), m_tile = tile - n_tile * a.plan.m_tiles;
+  return {m_tile * a.plan.tile_m, a.m, (n_tile * a.plan.warps + warp) * rows, 0};
+}
+
+/* A warp's sums, of each row tile and 8 rows of X the accumulators of mma. */
+template <class T>
+struct stripe_sums {
+  float sum[T::row_tiles][T::x_tiles * 4];
+
+  __device__ void clear() { clear_sums(sum); }
+};
+
+/* ---- outputs ---- */
+
+/* Stores `count` rows of X of a warp's sums, which lie in shared memory. */
+template <class T>
+__device__ inline void stripe_store_rows(const stripe_args &a, const float *sums, const float *factors, int count,
+                                         const tile_place &place) {
+  store_sums<T, T::rows, 32>(a, own_sums<T::rows>{sums}, count, threadIdx.x % 32, factors, place);
+}
+
+}  // namespace
+}  // namespace lpg

@@ -3,8 +3,9 @@
 it runs in FOLDER. A Llama with random weights is written there for each type. The sides run in turn, a process each
 time, and a number is the least of all runs of all processes; the record is written anew after each of them. It is wall
 time as llama-bench gives it, and beside it the CPU time of the process between the starts of two runs, which other
-programs on the machine disturb less. With several threads that CPU time has what threads wait actively for each other. It is read when llama-bench says that a
-run starts, so a run has to take long beside the time in which this program wakes up: a second, not milliseconds."""
+programs on the machine disturb less. With several threads that CPU time has what threads wait actively for each other.
+It is read when llama-bench says that a run starts, so a run has to take long beside the time in which this program
+wakes up: a second, not milliseconds."""
 
 import argparse
 import datetime

@@ -67,7 +67,7 @@ struct unit_loader {
   }
 
   __device__ void load_codes(uint32_t stage) const {
-    const int first = (at.unit * T::Bits) >> 1;
+    const int first = at.unit * T::vectors;
     const uint8_t *from = codes + (int64_t)first * 512;
     uint32_t to = stage + a.plan.codes + (warp * T::row_tiles * T::vectors * 32 + lane) * 16;
 #pragma unroll
@@ -117,25 +117,9 @@ template <class T>
 struct unit_words {
   uint32_t word[T::row_tiles][T::words];
 
-  /* Of even widths: vector v, four words. */
   __device__ void load_vector(uint32_t codes, int v) {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) load_words(codes + (r * T::vectors + v) * 512, &word[r][4 * v]);
-  }
-
-  /* Of odd widths: all. An odd unit begins in the middle of a vector. */
-  __device__ void load_all(uint32_t codes, int odd) {
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const uint32_t from = codes + r * T::vectors * 512;
-#pragma unroll
-      for (int two = 0; two < T::words / 2; two++) {
-        const int at = two + odd;
-        const uint32_t address = from + at / 2 * 512 + at % 2 * 8;
-        word[r][2 * two] = load_word(address);
-        word[r][2 * two + 1] = load_word(address + 4);
-      }
-    }
   }
 };
 
@@ -186,32 +170,22 @@ __device__ inline void load_x(uint32_t x, int step, uint32_t (&b)[T::x_tiles / 2
   for (int i = 0; i < T::x_tiles / 2; i++) load_matrices(from + i * 2048, b[i]);
 }
 
-/* x: address of the lane's row of X for step 0; codes: of the lane's words. ahead: starts
- * copies of a later unit. */
+/* x: address of the lane's row of X for step 0; codes: of the lane's words. ahead: starts copies of a later unit. */
 template <class T, class Ahead>
 __device__ inline void multiply_unit(const stripe_args &a, const typename T::Dequantiser &dequantiser, uint32_t x,
-                                     uint32_t codes, int odd, const stripe_scales<T> &scales, const float *sums_of_x,
+                                     uint32_t codes, const stripe_scales<T> &scales, const float *sums_of_x,
                                      stripe_centers<T> &centers, stripe_sums<T> &totals, Ahead ahead) {
-  constexpr bool by_vector = T::Bits % 2 == 0 && lpg_is_pow2_width(T::Bits);
+  constexpr int vector_steps = 16 / T::Bits;
   unit_words<T> words;
   stripe_sums<T> products;
   stripe_group of[T::row_tiles];
   uint32_t b[2][T::x_tiles / 2][4];
   load_x<T>(x, 0, b[0]);
   scales.fill();
-  if constexpr (T::Bits % 2) {
-    words.load_all(codes, odd);
-  } else if constexpr (!by_vector) {
-#pragma unroll
-    for (int v = 0; v < T::vectors; v++) words.load_vector(codes, v);
-  }
   products.clear();
 #pragma unroll
   for (int step = 0; step < T::unit_steps; step++) {
-    if constexpr (by_vector) {
-      constexpr int vector_steps = 16 / T::Bits;
-      if (step % vector_steps == 0) words.load_vector(codes, step / vector_steps);
-    }
+    if (step % vector_steps == 0) words.load_vector(codes, step / vector_steps);
     if (step + 1 < T::unit_steps) load_x<T>(x, step + 1, b[(step + 1) % 2]);
     if (step % T::group_steps == 0) {
 #pragma unroll
@@ -333,7 +307,7 @@ __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __
     uint8_t *const own = memory + p.ring + stage * p.stage_bytes;
     const stripe_scales<T> scales = {a, own + p.scales + warp * p.warp_scales,
                                      (stripe_group *)(memory + p.table) + warp * stripe_scales<T>::entries, lane};
-    multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, at.unit % 2, scales,
+    multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, scales,
                      (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, [&] {
                        if (i + p.stages - 1 < count) loader.load(ring + next * p.stage_bytes);
                        commit_copies();

@@ -67,17 +67,15 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
  * small groups come the way that zeros do: every instance takes a second or two of compiling. */
 template <class X, template <class, int> class Dequantiser, int Bits, class Use>
 static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
-  constexpr bool may_shift = Dequantiser<X, Bits>::centered;
   constexpr int warps = LPG_STRIPE_WARPS;
-  if (p.scale_groups > 1)
-    return use(stripe_traits<X, Dequantiser, Bits, warps, 64, LPG_STRIPE_MOST_GROUPS, may_shift>());
-  if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, may_shift>());
+  if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, LPG_STRIPE_MOST_GROUPS, true>());
+  if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, true>());
   return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, false>())
                         : use(stripe_traits<X, Dequantiser, Bits, warps, 32, 1, false>());
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t run_stripe_of(const lpg_call &call) {
+static lpgemm_status_t run_stripe_any(const lpg_call &call) {
   stripe_args a = {};
   a.plan = plan_of<lpg_stripe_plan>(call);
   set_dequantiser(call, true, a.dequantiser, a.scale_data);
@@ -87,7 +85,7 @@ static lpgemm_status_t run_stripe_of(const lpg_call &call) {
 
 /* Loads every instance: by all plans that ask for one. */
 template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t load_stripe_of(const lpg_device *device) {
+static lpgemm_status_t load_stripe_any(const lpg_device *device) {
   for (int i = 0; i < 8; i++) {
     lpg_stripe_plan p = {};
     p.tile_m = i & 1 ? 64 : 32;
@@ -96,22 +94,6 @@ static lpgemm_status_t load_stripe_of(const lpg_device *device) {
     LPG_TRY((with_instance<X, Dequantiser, Bits>(
         p, [&](auto traits) { return load_kernels(device, stripe_kernel<decltype(traits)>); })));
   }
-  return LPGEMM_SUCCESS;
-}
-
-template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t run_stripe_any(const lpg_call &call) {
-  if constexpr (has_halved<Dequantiser<X, Bits>>) {
-    if (lpg_is_halved(call.problem.weights->desc.type, call.problem.x_type))
-      return run_stripe_of<X, halved_dequantiser, Bits>(call);
-  }
-  return run_stripe_of<X, Dequantiser, Bits>(call);
-}
-
-template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t load_stripe_any(const lpg_device *device) {
-  if constexpr (has_halved<Dequantiser<X, Bits>>) LPG_TRY((load_stripe_of<X, halved_dequantiser, Bits>(device)));
-  LPG_TRY((load_stripe_of<X, Dequantiser, Bits>(device)));
   LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
   return lpgemm_i_cuda_prepare_stripe();
 }

@@ -87,7 +87,6 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   stripe_state *s = state;
   const lpg_packed *w = problem->weights;
   const lpg_center center = lpg_center_of(&w->desc);
-  const int is_codebook = lpg_kind(w->desc.type) == LPGEMM_KIND_CODEBOOK && w->bits > 1;
   (void)self;
   s->rates = lpgemm_i_rates_of(device);
   s->read = (double)w->total_bytes / s->rates->dram;
@@ -95,8 +94,7 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   s->frame.scale_groups = scale_groups_of(w);
   s->frame.zeros = lpg_has_shift(&center) || s->frame.scale_groups > 1;
   s->frame.shift = has_rest(&w->desc, &center);
-  s->frame.factors = is_codebook ? (1 << 2 * w->bits) * LPG_LANES * 4 : 0;
-  s->frame.table = s->frame.factors + FACTORS_BYTES;
+  s->frame.table = FACTORS_BYTES;
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++)
     s->scales += LPG_STRIPE_ROW_TILES * lpg_stripe_section_bytes(w, (lpg_section_id)id);
 }

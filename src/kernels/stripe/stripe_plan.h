@@ -17,9 +17,8 @@ enum {
   LPG_STRIPE_MOST_STAGES = 4  /* of the ring */
 };
 
-/* Vectors of 512 bytes of a row tile's codes that hold the codes of a unit; of odd widths it shares one with the unit
- * before or behind. */
-LPG_FN int lpg_stripe_vectors(int bits) { return (bits + 1) / 2; }
+/* Vectors of 512 bytes that hold a row tile's codes of a unit: whole ones, of 2, 4 and 8 bits. */
+LPG_FN int lpg_stripe_vectors(int bits) { return bits / 2; }
 
 /* The packed values of one section for one row tile and a unit, in shared memory. */
 static inline int lpg_stripe_section_bytes(const lpg_packed *weights, lpg_section_id id) {
@@ -39,7 +38,7 @@ typedef struct lpg_stripe_plan {
   int32_t stages, stage_bytes;
   int32_t codes, scales, sums_of_x; /* in a stage; X is at its start */
   int32_t warp_scales;              /* bytes of a warp's scales in a stage */
-  int32_t factors, table, ring;     /* the factor of rows of W; scales of all warps; stages. Dequantiser's table: 0 */
+  int32_t factors, table, ring;     /* the factor of rows of W; scales of all warps; stages */
   int32_t shared_bytes;
   int32_t scale_groups; /* of a unit for which the kernel has been compiled: 1 or 4 */
   int32_t zeros;        /* 1: centers differ, or something is left of zeros */

@@ -52,9 +52,10 @@ struct stripe_traits {
   static constexpr int threads = 32 * Warps, row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
   static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of W, of a warp */
   static constexpr int tile_n = Warps * rows;
-  static constexpr int unit_steps = LPG_STRIPE_K / LPG_STEP_K;         /* MMA steps of a unit */
-  static constexpr int group_steps = unit_steps / ScaleGroups;         /* of a scale group */
-  static constexpr int words = 2 * Bits;                               /* of a lane, in a row tile and unit */
+  static constexpr int unit_steps = LPG_STRIPE_K / LPG_STEP_K; /* MMA steps of a unit */
+  static constexpr int group_steps = unit_steps / ScaleGroups; /* of a scale group */
+  static constexpr int words = 2 * Bits;                       /* of a lane, in a row tile and unit */
+  static_assert(Bits % 2 == 0 && lpg_is_pow2_width(Bits), "a unit has whole vectors");
   static constexpr int vectors = lpg_stripe_vectors(Bits);             /* of 512 bytes that hold them */
   static constexpr int codes_of_unit_words = lpg_unit_codes(Bits) / 4; /* MMA steps of a dequantiser's unit */
   static constexpr int panel_bytes = TileM * 128;                      /* X comes in panels of 64 k */

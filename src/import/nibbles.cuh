@@ -62,7 +62,7 @@ __device__ inline unsigned long long store_lanes(const lane_words<Count> &words,
 /* AWQ: a thread takes the columns of a lane's t, of all rows of a tile: two neighbouring words of each column. */
 struct awq_nibbles {
   using numbers = awq_numbers;
-  static constexpr int row_tiles = LPG_LANES / 4; /* that a warp reads: 64 bytes of each column */
+  static constexpr int row_tiles = LPG_NIBBLES_AWQ_TILES; /* 64 bytes of each column */
   static __device__ int tile_of(int lane) { return lane / 4; }
 
   static __device__ unsigned long long pack(const lpg_at &at, int64_t n, int64_t k, int lane, uint32_t flips,
@@ -102,7 +102,7 @@ struct awq_nibbles {
 /* GPTQ: a thread takes rows g and g + 8 of a tile, for which four lanes have words. */
 struct gptq_nibbles {
   using numbers = gptq_numbers<4>;
-  static constexpr int row_tiles = LPG_LANES / 8;
+  static constexpr int row_tiles = LPG_NIBBLES_GPTQ_TILES;
   static __device__ int tile_of(int lane) { return lane / 8; }
 
   static __device__ unsigned long long pack(const lpg_at &at, int64_t n, int64_t k, int lane, uint32_t flips,

@@ -5,10 +5,11 @@
 #include "../pack/pack_device.h"
 #include "at.h"
 
-enum { LPG_NIBBLES_CHUNKS = 2 };
-
-/* Row tiles of a block. */
-static inline int lpg_nibbles_tiles(int arrangement) { return arrangement == LPG_AT_AWQ ? 8 : 4; }
+/* Chunks of a block, and the row tiles that a block, and each of its warps, reads. */
+enum { LPG_NIBBLES_CHUNKS = 2, LPG_NIBBLES_AWQ_TILES = 8, LPG_NIBBLES_GPTQ_TILES = 4 };
+static inline int lpg_nibbles_tiles(int arrangement) {
+  return arrangement == LPG_AT_AWQ ? LPG_NIBBLES_AWQ_TILES : LPG_NIBBLES_GPTQ_TILES;
+}
 
 /* 1 if it has whole tiles only, and words that are aligned. */
 static inline int lpg_are_nibbles(const lpg_rows_args *a) {

@@ -403,11 +403,12 @@ static void check_gemm8_drawn(const lpg_device *device) {
 /* Stripes are all units and none twice; sums of whole work tiles, and stages, have room. */
 static void check_stripe_drawn(const lpg_device *device) {
   const lpg_planner *planner = &lpgemm_i_stripe_planner;
-  for (int i = 0; i < 600; i++) {
+  for (int i = 0; i < 8000; i++) {
     const lpg_packed w = draw_packed();
     const int64_t m = test_between(17, test_between(0, 1) ? 300 : 9000);
     const lpg_problem problem = plan_problem(&w, i % 2 ? LPGEMM_F16 : LPGEMM_BF16, m);
     lpg_stripe_plan p;
+    if (w.bits != 4 || !lpg_is_integer_kind(w.desc.type)) continue; /* the registry gives it no others */
     if (w.desc.group_k == 16 || refuses(planner, &problem, device)) continue;
     CHECK(plan_of(planner, &problem, device, &p));
     fitted++;

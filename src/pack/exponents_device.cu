@@ -112,7 +112,8 @@ __device__ inline lpg_exponents scan_scales(const exponents_args &a, const uint8
 /* ---- two levels ---- */
 
 /* One by one, since a product overflows or became 0: into shared memory. */
-__device__ __noinline__ void look_at_each(const exponents_args &a, int64_t row, int begin, int end, lpg_exponents *to) {
+static __device__ __noinline__ void look_at_each(const exponents_args &a, int64_t row, int begin, int end,
+                                                 lpg_exponents *to) {
   lpg_exponents found = lpg_no_exponents();
   lpg_add_exponents(&a.packed, a.blob, row, begin, end, &found);
   atomicMin(&to->low, found.low);

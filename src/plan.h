@@ -63,6 +63,8 @@ struct lpg_planner {
                  double ns, lpg_launch *launch);
   /* Bytes; monotone in m. */
   size_t (*workspace)(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
+  /* NULL, or bytes beyond these with which it may be faster; monotone in m. */
+  size_t (*more_workspace)(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
   const char *no_plan;      /* the reason if no candidate fits */
   const char *const *modes; /* words of lpg_launch.mode */
   int32_t state_bytes, plan_bytes;

@@ -13,6 +13,7 @@
 #include "../epilogue/split_k_exchange.cuh"
 #include "gemm_load.cuh"
 #include "gemm_mma.cuh"
+#include "gemm_stream.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -175,7 +176,7 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, g
 template <class T>
 struct consumer_warp {
   const int lane, warp, team; /* warp: in its team */
-  const gemm_parts<T> parts;
+  gemm_parts<T> parts;
   warp_weights<T> weights;
   consumer_place<T> place;
   uint32_t empty_before; /* empty mbarrier of the stage that a wgmma may still read; 0: none */
@@ -277,6 +278,12 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     own.empty_before = 0;
     for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.skip_blocks(1);
   }
+  if constexpr (T::streams && !is_half<T>) {
+    if (parts.is_streamed()) {
+      if (parts.streamed.is_rest()) return send_rest<T>(a, product, x_rows);
+      add_rests<T>(a, w, tile, parts.streamed.blocks, x_rows, product);
+    }
+  }
   if constexpr (T::takes_experts) {
     store_sums<T>(a, placed_tile{w.rank, own.place_kept(memory)}, tile, product, before, parts.runs, factors, memory);
   } else {
@@ -289,11 +296,14 @@ __device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, ba
                                       int warp) {
   consumer_warp<T> own(a, w, barriers, memory, warp);
   int turn = 0;
-  const int tiles = tiles_of<T>(a, w, memory);
-  for (int tile = w.first_tile; tile < tiles; tile += w.stride) multiply_tile<T>(a, w, tile, turn++, own, memory);
+  for (gemm_turns<T> turns(a, w, memory); turns.has_next();) {
+    const int tile = turns.next(a, own.parts.streamed);
+    multiply_tile<T>(a, w, tile, turn++, own, memory);
+  }
   if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
-    if (w.first_tile < halves.tiles) multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, turn, own, memory);
+    if (w.first_tile < halves.tiles && a.plan.streamed == 0)
+      multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, turn, own, memory);
   }
 }
 

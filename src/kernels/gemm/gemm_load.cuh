@@ -104,18 +104,19 @@ struct producer_warp {
 
   /* Loads weights and scales for the first turn of the ring while the kernel before may still run (PDL): no kernel
    * writes weights. The full mbarrier expects the bytes from here on; load_tile() arrives there later. */
-  __device__ void load_early(const gemm_args &a, const gemm_work &w, const gemm_parts<T> &parts) {
-    if (w.first_tile >= w.tiles) return;
+  __device__ void load_early(const gemm_args &a, const gemm_work &w, gemm_turns<T> turns, gemm_parts<T> parts) {
+    if (!turns.has_next()) return;
+    const int n_tile = w.n_tile(turns.next(a, parts.streamed));
     const int most = min(parts.blocks(), LPG_GEMM_EARLY_BLOCKS);
     ring_place slot = scales; /* more of them than early blocks */
     if constexpr (!T::prepared) {
-      if (loads_scales) copier.set_rows(a, w.n_tile(w.first_tile) * row_tiles_of<T>, 0, lane);
+      if (loads_scales) copier.set_rows(a, n_tile * row_tiles_of<T>, 0, lane);
     }
     for (producer_place<T> first = place; early < most && early * T::block_stages + stage < a.plan.x_stages; early++) {
       if (first.has_codes && is_elected()) {
         expect_bytes(first.full.at, T::w_stage_bytes);
-        copy_codes<T>(a, first.codes.at, parts.block(early) * T::Bits + vector,
-                      w.n_tile(w.first_tile) * row_tiles_of<T>, 0, first.full.at);
+        copy_codes<T>(a, first.codes.at, parts.block(early) * T::Bits + vector, n_tile * row_tiles_of<T>, 0,
+                      first.full.at);
       }
       if constexpr (!T::prepared) {
         if (loads_scales) copier.copy(a, slot.at, 0, parts.block(early), early < T::teams, lane);
@@ -189,18 +190,21 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
 template <class T>
 __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
                                   int warp, int lane) {
-  const gemm_parts<T> parts(a, w);
+  gemm_parts<T> parts(a, w);
   producer_warp<T> own(a, barriers, warp, lane);
   if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
   if (!has_experts<T>(a)) {
-    own.load_early(a, w, parts);
+    own.load_early(a, w, gemm_turns<T>(a, w, memory), parts);
     pdl_wait();
   }
-  const int tiles = tiles_of<T>(a, w, memory);
-  for (int tile = w.first_tile; tile < tiles; tile += w.stride) load_tile<T>(a, w, tile, parts, own, memory);
+  for (gemm_turns<T> turns(a, w, memory); turns.has_next();) {
+    const int tile = turns.next(a, parts.streamed);
+    load_tile<T>(a, w, tile, parts, own, memory);
+  }
   if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
-    if (w.first_tile < halves.tiles) load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, parts, own, memory);
+    if (w.first_tile < halves.tiles && a.plan.streamed == 0)
+      load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, parts, own, memory);
   }
   if (own.stage > 0 || a.plan.at_once > 1) return;
   /* One more stage, empty: the consumers wait for a stage ahead, past the last work tile too. */

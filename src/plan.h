@@ -23,7 +23,8 @@ typedef struct lpg_launch {
   int32_t passes;                /* launches: passes over M, or chunks of N */
   int32_t threads, shared_bytes; /* of a CTA */
   int32_t stages;                /* of the ring in shared memory; 0: it has none */
-  int32_t gathers;               /* 1: the kernel brings the columns of X into the weights' order itself */
+  int16_t gathers;               /* 1: the kernel brings the columns of X into the weights' order itself */
+  int16_t streams;               /* 1: stream-K, clusters share the last work tiles by k blocks */
   int32_t mode; /* how scales meet weights, a word of the planner's modes; -1: the family has one way */
   double us;    /* estimated microseconds of the call */
 } lpg_launch;

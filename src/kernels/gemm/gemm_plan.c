@@ -2,7 +2,6 @@
 #include "gemm_plan.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "../operand/limits.h"
 #include "../operand/x_copy.h"
@@ -159,8 +158,7 @@ static double cost_of(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const l
   if (p->streamed > 0) {
     const double each = p->stream.each + (p->stream.more > 0);
     return (rounds * (p->blocks * costs->block + costs->tile) + each * costs->block + 2.0 * costs->tile +
-            LPG_GEMM_STREAM_NS + LPG_GEMM_REST_NS * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS +
-            (getenv("LPG_STREAM_NS") ? atof(getenv("LPG_STREAM_NS")) : 0)) *
+            LPG_GEMM_STREAM_NS + LPG_GEMM_REST_NS * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS) *
            costs->slower;
   }
   const int halves = p->whole < p->n_tiles * p->m_tiles;
@@ -431,6 +429,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->split_k = p->split_k;
   launch->multicast = p->multicast;
   launch->clusters = p->clusters;
+  launch->streams = p->streamed > 0;
   launch->work_tiles = (int64_t)p->n_tiles * p->m_tiles;
   launch->threads = 32 * (kind.tile.teams * kind.tile.warps + LPG_GEMM_PRODUCER_WARPS);
   launch->shared_bytes = p->shared_bytes;

@@ -7,7 +7,8 @@
  *     for each batch of 1 to 4 MMA steps (16 k each): dequantise and scale the weights (wgmma's A operand, in
  *     registers) while the tensor cores run the batch before; X is the B operand, in shared memory
  *   Split-K is over the CTAs of a cluster and over teams of consumer warps in a CTA; the partial sums are added in a
- *   fixed order. Then the epilogue. CTAs are persistent: a cluster takes work tiles in turn. */
+ *   fixed order. Then the epilogue. CTAs are persistent: a cluster takes work tiles in turn, and of the last ones
+ *   perhaps some k blocks (gemm_stream.cuh). */
 #pragma once
 
 #include "../epilogue/split_k_exchange.cuh"

@@ -206,12 +206,19 @@ static int split(const lpg_gemm_kind *kind, const lpg_problem *problem, const lp
   return 1;
 }
 
+/* Rows of X from which on work tiles that stream-K is for are no larger than they need be. */
+enum { LEAST_STREAMED = 65 };
+
+static int may_stream(const lpg_problem *problem) {
+  return problem->m >= LEAST_STREAMED && !problem->experts && !problem->paired && !problem->batch_invariant;
+}
+
 /* Deals out the last work tiles by k blocks: those that do not fill the GPU, and as many more as fill it once, so that
  * a cluster has long runs of blocks. 0 if all waves are full, or the workspace has no room. */
 static int stream(const lpg_gemm_kind *kind, const lpg_problem *problem, const lpg_device *device, lpg_gemm_plan *p) {
   const int32_t most = kind->multicast > 1 ? device->clusters[kind->multicast] : device->sms;
   const int32_t tiles = p->n_tiles * p->m_tiles;
-  if (!lpg_gemm_streams(kind->tile.tile_m, kind->tile.teams) || problem->experts || problem->paired) return 0;
+  if (!lpg_gemm_streams(kind->tile.tile_m, kind->tile.teams) || !may_stream(problem)) return 0;
   if (!split(kind, problem, device, 0, 0, p) || p->blocks < 1 || tiles % most == 0) return 0;
   p->whole = tiles > most ? (tiles / most - 1) * most : 0;
   p->streamed = tiles - p->whole;
@@ -446,11 +453,12 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
   return lpg_gemm_scratch_bytes(problem, scaling.mode == LPG_GEMM_SCALES_PREPARED);
 }
 
-/* Of stream-K; not for so few rows that other kernels are for. */
+/* Of stream-K. */
 static size_t more_workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
-  (void)self;
-  if (problem->m <= 16 || problem->experts || problem->paired || problem->batch_invariant) return 0;
-  return (size_t)device->sms * LPG_GEMM_STREAM_BYTES;
+  const size_t bytes = (size_t)device->sms * LPG_GEMM_STREAM_BYTES;
+  const size_t own = workspace(self, problem, device) - lpg_x_copy_bytes(problem, 2);
+  if (!may_stream(problem)) return 0;
+  return own + bytes <= LPG_GEMM_MOST_PREPARED ? bytes : 0; /* 64 MiB for all */
 }
 
 static const char *const modes[] = {"row", "group", "near", "zeros", "small", "e4m3", "e8m0", "split", "prepared"};

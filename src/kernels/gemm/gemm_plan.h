@@ -240,6 +240,12 @@ static inline int64_t lpg_gemm_prepared_bytes(const lpg_packed *weights) {
   return weights->row_tiles * (lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4);
 }
 
+/* Whether they are sums of two numbers of X's type, which takes fewer instructions a weight than fp32: for bf16, whose
+ * range holds both, and weights without rests. */
+LPG_FN int lpg_gemm_prepared_split(lpg_gemm_scales mode, int is_integer, int bf16) {
+  return mode == LPG_GEMM_SCALES_PREPARED && !is_integer && bf16;
+}
+
 typedef struct lpg_gemm_kind {
   lpg_gemm_tile tile;
   int bits, tile_n, multicast, stage_k;

@@ -67,6 +67,8 @@ struct gemm_traits {
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
   using Codes = std::conditional_t<prepared && Dequantiser_<X_, Bits_>::centered, f16_x, X_>;
   using Dequantiser = Dequantiser_<Codes, Bits_>;
+  /* Prepared scales are sums of two numbers of X's type: for weights without zeros. */
+  static constexpr bool prepared_split = lpg_gemm_prepared_split(Scales_, Dequantiser::centered, X_::mantissa == 7);
   static constexpr int Bits = Bits_, TileM = TileM_;
   static constexpr lpg_gemm_scales Scales = Scales_;
   static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;

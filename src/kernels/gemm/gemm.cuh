@@ -177,7 +177,7 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, g
 template <class T>
 struct consumer_warp {
   const int lane, warp, team; /* warp: in its team */
-  gemm_parts<T> parts;
+  const gemm_parts<T> parts;
   warp_weights<T> weights;
   consumer_place<T> place;
   uint32_t empty_before; /* empty mbarrier of the stage that a wgmma may still read; 0: none */
@@ -210,12 +210,12 @@ struct consumer_warp {
  * for the last batch of a stage it waits for the next stage and loads its first words, so the tensor cores do not
  * fall idle between stages. */
 template <class T, class Work>
-__device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
+__device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn, int streamed_blocks,
                                      consumer_warp<typename T::whole> &own, uint8_t *memory) {
   const auto &parts = own.parts;
   auto &weights = own.weights;
   auto &place = own.place;
-  const int blocks = parts.blocks_of(own.team);
+  const int blocks = streamed_blocks == 0 ? parts.blocks_of(own.team) : parts.reads ? streamed_blocks : 0;
   gemm_product<T> product, before; /* before: sum of the earlier parts of K */
   uint32_t operands[gemm_product<T>::depth][T::batch][T::row_tiles][4];
   for (int i = 0; i < own.team; i++) place.skip_blocks(1);
@@ -243,7 +243,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   for (int run = 0; run < parts.runs; run++) {
     product.clear();
 #pragma unroll 1
-    for (const int end = left - parts.blocks_of(own.team, run); left > end; left--) {
+    for (const int end = T::runs && parts.runs > 1 ? left - parts.blocks_of(own.team, run) : 0; left > end; left--) {
 #pragma unroll
       for (int first = 0; first < steps; first += T::batch) {
         auto &batch = operands[first / T::batch % gemm_product<T>::depth];
@@ -280,9 +280,10 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.skip_blocks(1);
   }
   if constexpr (T::streams && !is_half<T>) {
-    if (parts.is_streamed()) {
-      if (parts.streamed.is_rest()) return send_rest<T>(a, product, x_rows);
-      add_rests<T>(a, w, tile, parts.streamed.blocks, x_rows, product);
+    if (a.plan.streamed > 0 && tile >= w.tiles) {
+      const gemm_turn own_turn = turn_of(a, w, turn); /* again: registers are few */
+      if (own_turn.is_rest()) return send_rest<T>(a, product, x_rows);
+      add_rests<T>(a, w, tile, own_turn.blocks, x_rows, product);
     }
   }
   if constexpr (T::takes_experts) {
@@ -296,15 +297,24 @@ template <class T>
 __device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
                                       int warp) {
   consumer_warp<T> own(a, w, barriers, memory, warp);
-  int turn = 0;
-  for (gemm_turns<T> turns(a, w, memory); turns.has_next();) {
-    const int tile = turns.next(a, own.parts.streamed);
-    multiply_tile<T>(a, w, tile, turn++, own, memory);
+  int number = 0; /* of the turn */
+  if constexpr (T::streams) {
+    /* The compiler must see that all lanes go through the same k blocks: see agreed(). */
+    for (;; number++) {
+      const gemm_turn turn = turn_of(a, w, number);
+      const int tile = agreed(turn.tile);
+      if (tile < 0) break;
+      multiply_tile<T>(a, w, tile, number, agreed(turn.blocks), own, memory);
+    }
+  } else {
+    const int tiles = tiles_of<T>(a, w, memory);
+    for (int tile = w.first_tile; tile < tiles; tile += w.stride)
+      multiply_tile<T>(a, w, tile, number++, 0, own, memory);
   }
   if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles && a.plan.streamed == 0)
-      multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, turn, own, memory);
+      multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, number, 0, own, memory);
   }
 }
 

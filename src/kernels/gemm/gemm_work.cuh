@@ -190,14 +190,6 @@ __device__ inline tile_place find_place(const gemm_args &a, const Work &w, int t
           (own.n_tile(in_expert) * w.multicast + w.multicast_rank) * T::tile_n, expert * a.experts.bias_stride};
 }
 
-/* Stream-K: a cluster's k blocks of a work tile. Blocks 0: the work tile is not dealt out by k blocks. */
-struct stream_part {
-  int first, blocks;
-
-  /* Whoever has a work tile's first block stores it. */
-  __device__ bool is_rest() const { return first > 0; }
-};
-
 /* The k blocks that a CTA takes for a work tile, in the order of the ring: one from each team's part of K in turn.
  * If parts differ in length, the first teams have the longer ones, so the order has no holes. */
 template <class T>
@@ -205,28 +197,14 @@ struct gemm_parts {
   const lpg_partition &part;
   int runs, first; /* parts of a team, and the CTA's first part */
   bool reads;
-  stream_part streamed; /* in place of these, where the work tile is dealt out by k blocks */
 
   __device__ gemm_parts(const gemm_args &a, const gemm_work &w)
-      : part(a.plan.part),
-        runs(T::runs ? a.plan.runs : 1),
-        first(w.rank * T::teams * runs),
-        reads(w.reads),
-        streamed{0, 0} {}
+      : part(a.plan.part), runs(T::runs ? a.plan.runs : 1), first(w.rank * T::teams * runs), reads(w.reads) {}
 
-  __device__ bool is_streamed() const { return T::streams && streamed.blocks > 0; }
-  __device__ int first_block(int team) const {
-    return is_streamed() ? streamed.first : first_of(part, first + team * runs);
-  }
-  __device__ int blocks_of(int team) const {
-    if (!reads) return 0;
-    return is_streamed() ? streamed.blocks : first_block(team + 1) - first_block(team);
-  }
+  __device__ int first_block(int team) const { return first_of(part, first + team * runs); }
+  __device__ int blocks_of(int team) const { return reads ? first_block(team + 1) - first_block(team) : 0; }
   /* Of one of a team's parts. */
-  __device__ int blocks_of(int team, int run) const {
-    if (!reads) return 0;
-    return is_streamed() ? streamed.blocks : count_of(part, first + team * runs + run);
-  }
+  __device__ int blocks_of(int team, int run) const { return reads ? count_of(part, first + team * runs + run) : 0; }
   __device__ int blocks() const {
     int all = 0;
     for (int team = 0; team < T::teams; team++) all += blocks_of(team);
@@ -236,35 +214,29 @@ struct gemm_parts {
   __device__ int block(int i) const { return first_block(i % T::teams) + i / T::teams; }
 };
 
-/* The work tiles of a cluster, in turn: the whole ones, then its share of those that are dealt out by k blocks. */
-template <class T>
-struct gemm_turns {
-  int tile, tiles, stride; /* of the next turn; tiles: of all clusters that are taken whole */
-  int unit, end;           /* k blocks of the others, counted through all of them */
+/* A turn of a cluster: a work tile, and which of its k blocks where these are dealt out (stream-K); blocks 0: all that
+ * the CTA has of it. */
+struct gemm_turn {
+  int tile, first, blocks; /* tile less than 0: there is none */
 
-  __device__ gemm_turns(const gemm_args &a, const gemm_work &w, uint8_t *memory)
-      : tile(w.first_tile), tiles(tiles_of<T>(a, w, memory)), stride(w.stride), unit(0), end(0) {
-    if (!T::streams || a.plan.streamed == 0) return;
-    unit = first_of(a.plan.stream, w.first_tile);
-    end = first_of(a.plan.stream, w.first_tile + 1);
-  }
-
-  __device__ bool has_next() const { return tile < tiles || unit < end; }
-
-  /* The next work tile, and which of its k blocks. */
-  __device__ int next(const gemm_args &a, stream_part &part) {
-    if (!T::streams || tile < tiles) {
-      const int here = tile;
-      tile += stride;
-      return here;
-    }
-    const int streamed = (unsigned)unit / (unsigned)a.plan.blocks;
-    part.first = unit - streamed * a.plan.blocks;
-    part.blocks = min(a.plan.blocks - part.first, end - unit);
-    unit += part.blocks;
-    return tiles + streamed;
-  }
+  /* Whoever has a work tile's first block stores it. */
+  __device__ bool is_rest() const { return first > 0; }
 };
+
+/* The turn of that number: the cluster's whole work tiles come first, then its share of the others. */
+__device__ inline gemm_turn turn_of(const gemm_args &a, const gemm_work &w, int number) {
+  const lpg_gemm_plan &p = a.plan;
+  const int tile = w.first_tile + number * w.stride;
+  if (tile < w.tiles) return {tile, 0, 0};
+  if (p.streamed == 0) return {-1, 0, 0};
+  /* k blocks are counted through all of these work tiles */
+  const int start = first_of(p.stream, w.first_tile), end = first_of(p.stream, w.first_tile + 1);
+  const int own = number - (unsigned)w.tiles / (unsigned)w.stride,
+            streamed = (unsigned)start / (unsigned)p.blocks + own;
+  const int unit = own == 0 ? start : streamed * p.blocks, first = unit - streamed * p.blocks;
+  if (unit >= end) return {-1, 0, 0};
+  return {w.tiles + streamed, first, min(p.blocks - first, end - unit)};
+}
 
 /* The mbarriers of the ring of X, which has 64 or 128 k a stage. full: the lanes of the stage's producer warps
  * arrive, and one lane of each arrives with the bytes that TMA will write. empty: each consumer warp that reads the

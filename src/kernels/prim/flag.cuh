@@ -13,10 +13,10 @@ __device__ inline void raise_flag(uint32_t *flag) {
 
 /* Waits until it is raised. Each lane that is to read must wait itself. */
 __device__ inline void wait_flag(const uint32_t *flag) {
-  uint32_t is_up;
-  do {
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is_up) : "l"(flag) : "memory");
-  } while (is_up == 0);
+  asm volatile(
+      "{\n\t.reg .pred p;\n\t.reg .u32 up;\n\tagain_%=:\n\tld.acquire.gpu.global.u32 up, [%0];\n\t"
+      "setp.eq.u32 p, up, 0;\n\t@p bra again_%=;\n\t}" ::"l"(flag)
+      : "memory");
 }
 
 }  // namespace

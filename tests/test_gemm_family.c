@@ -168,11 +168,11 @@ static const struct {
   int64_t m, n, k;
   last_tiles last;
   int shares;
-} large[] = {{5320, 1030, 300, HALVES, 0},    {10222, 770, 507, HALVES, 1},   {900, 1045, 1799, WHOLE, 0},
-             {4250, 507, 187, WHOLE, 1},      {8700, 130, 40, WHOLE, 1},      {303, 4096, 4099, WHOLE, 0},
-             {211, 12107, 300, WHOLE, 1},     {190, 12107, 299, WHOLE, 1},    {135, 2427, 7871, STREAMED, 1},
-             {109, 2145, 10289, STREAMED, 1}, {395, 3457, 4007, STREAMED, 0}, {347, 8627, 2059, STREAMED, 1},
-             {109, 8549, 7217, STREAMED, 0},  {1103, 7437, 783, STREAMED, 0}};
+} large[] = {{9954, 965, 131, HALVES, 1},    {10222, 770, 507, HALVES, 1},   {900, 1045, 1799, WHOLE, 0},
+             {4250, 507, 187, WHOLE, 1},     {8700, 130, 40, WHOLE, 1},      {303, 4096, 4099, WHOLE, 0},
+             {211, 12107, 300, WHOLE, 1},    {190, 12107, 299, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
+             {407, 1356, 8623, STREAMED, 0}, {242, 8609, 1963, STREAMED, 1}, {106, 8511, 3807, STREAMED, 0},
+             {427, 4261, 2681, STREAMED, 1}, {666, 3456, 1795, STREAMED, 0}};
 
 static const struct shared_case {
   const char *name;

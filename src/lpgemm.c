@@ -125,7 +125,7 @@ lpgemm_status_t lpgemm_i_run(lpgemm_handle_t handle, const lpgemm_run_args_t *ar
   if (check_only || r.args.n_begin == r.args.n_end) return LPGEMM_SUCCESS;
   lpg_packed part;
   if (r.args.n_end - r.args.n_begin < packed->desc.n) lpgemm_i_slice(&r.call, r.args.n_begin, r.args.n_end, &part);
-  r.call.workspace = needed > own ? (uint8_t *)handle->workspace + own : NULL;
+  r.call.workspace = handle->workspace_bytes > own ? (uint8_t *)handle->workspace + own : NULL;
   return launch(handle, &r, kernel);
 }
 

@@ -23,7 +23,8 @@ typedef struct lpg_launch {
   int32_t passes;                /* launches: passes over M, or chunks of N */
   int32_t threads, shared_bytes; /* of a CTA */
   int32_t stages;                /* of the ring in shared memory; 0: it has none */
-  int32_t gathers;               /* 1: the kernel brings the columns of X into the weights' order itself */
+  int16_t gathers;               /* 1: the kernel brings the columns of X into the weights' order itself */
+  int16_t streams;               /* 1: stream-K, clusters share the last work tiles by k blocks */
   int32_t mode; /* how scales meet weights, a word of the planner's modes; -1: the family has one way */
   double us;    /* estimated microseconds of the call */
 } lpg_launch;
@@ -63,6 +64,8 @@ struct lpg_planner {
                  double ns, lpg_launch *launch);
   /* Bytes; monotone in m. */
   size_t (*workspace)(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
+  /* NULL, or bytes beyond these with which it may be faster; monotone in m. */
+  size_t (*more_workspace)(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device);
   const char *no_plan;      /* the reason if no candidate fits */
   const char *const *modes; /* words of lpg_launch.mode */
   int32_t state_bytes, plan_bytes;

@@ -158,13 +158,21 @@ static int check_drawn(lpgemm_dtype_t x_type) {
 
 /* ---- work tiles of 256 rows of X ---- */
 
+/* How the last work tiles come. */
+typedef enum last_tiles { WHOLE, HALVES, STREAMED } last_tiles;
+
 /* Odd everywhere: rows without a neighbour that shares X, columns that end in a block, a stage, a step. Of some the
- * last work tiles come in halves, and of one K is cut, so that nothing is shared. */
+ * last work tiles come in halves or are dealt out by k blocks, among few and among many clusters; and of some K is cut,
+ * so that nothing is shared. */
 static const struct {
   int64_t m, n, k;
-  int halves, shares;
-} large[] = {{10663, 390, 584, 1, 1}, {11143, 390, 131, 1, 1}, {900, 1045, 1799, 0, 0}, {4250, 507, 187, 0, 1},
-             {8700, 130, 40, 0, 1},   {303, 4096, 4099, 0, 0}, {211, 12107, 300, 0, 1}, {190, 12107, 299, 0, 1}};
+  last_tiles last;
+  int shares;
+} large[] = {{9954, 965, 131, HALVES, 1},    {10222, 770, 507, HALVES, 1},   {900, 1045, 1799, WHOLE, 0},
+             {4250, 507, 187, WHOLE, 1},     {8700, 130, 40, WHOLE, 1},      {303, 4096, 4099, WHOLE, 0},
+             {211, 12107, 300, WHOLE, 1},    {190, 12107, 299, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
+             {407, 1356, 8623, STREAMED, 0}, {242, 8609, 1963, STREAMED, 1}, {106, 8511, 3807, STREAMED, 0},
+             {427, 4261, 2681, STREAMED, 1}, {666, 3456, 1795, STREAMED, 0}};
 
 static const struct shared_case {
   const char *name;
@@ -183,6 +191,10 @@ static const struct shared_case {
     {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 16, LPGEMM_BF16, LPGEMM_F32, 0, 0, 0, 0},
     {"int8", LPGEMM_UINT(2), LPGEMM_F16, 32, LPGEMM_INT(8), LPGEMM_F16, 0, 0, 6, 1},
     {"bf16", LPGEMM_UINT(6), LPGEMM_BF16, 128, LPGEMM_BF16, LPGEMM_BF16, 0, 0, 6, 0},
+    {"stream", LPGEMM_UINT(4), LPGEMM_F16, 128, LPGEMM_F16, LPGEMM_F16, 0, 0, 6, 0},
+    {"stream_row", LPGEMM_E4M3, LPGEMM_F32, 0, LPGEMM_F16, LPGEMM_F16, 0, 5, 7, 0},
+    {"stream_zeros", LPGEMM_UINT(4), LPGEMM_F16, 128, LPGEMM_BF16, LPGEMM_BF16, 1, 3, 5, 0},
+    {"stream_e8m0", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32, LPGEMM_BF16, LPGEMM_F32, 0, 3, 0, 0},
 };
 
 /* Of case i: shape i modulo their number, so that each shape meets several modes. */
@@ -218,8 +230,9 @@ static void check_shared_plan(int i) {
   lpg_problem problem = plan_problem(&w, s.x_type, s.m);
   CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
   const lpg_gemm_plan p = planned.plan;
-  CHECK(large[i % COUNT(large)].shares ? p.multicast == 2 : p.split_k > 1);
-  CHECK((p.whole < p.n_tiles * p.m_tiles) == large[i % COUNT(large)].halves);
+  const last_tiles last = p.streamed ? STREAMED : p.whole < p.n_tiles * p.m_tiles ? HALVES : WHOLE;
+  CHECK(large[i % COUNT(large)].shares == (p.multicast == 2));
+  CHECK(last == large[i % COUNT(large)].last && (last != WHOLE || p.multicast == 2 || p.split_k > 1));
   problem.x_unaligned = 1;
   CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
   CHECK(planned.plan.multicast == 1 || lpg_x_copy_bytes(&problem, 2) > 0); /* unless X is copied */

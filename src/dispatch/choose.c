@@ -184,7 +184,9 @@ size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_proble
     if (kernels[i].m_max && p.m > kernels[i].m_max) p.m = kernels[i].m_max;
     int counts = forced && *forced ? strcmp(kernels[i].name, forced) == 0 : is_automatic(&kernels[i], &p, device);
     if (!counts || !kernels[i].planner->workspace || lpgemm_i_infeasible(&kernels[i], &p, device)) continue;
-    size_t bytes = lpgemm_i_workspace_of(&kernels[i], &p, device);
+    const lpg_planner *planner = kernels[i].planner;
+    const size_t more = planner->more_workspace ? planner->more_workspace(planner, &p, device) : 0;
+    const size_t bytes = lpgemm_i_workspace_of(&kernels[i], &p, device) + more;
     if (bytes > largest) largest = bytes;
   }
   return largest;

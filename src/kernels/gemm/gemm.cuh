@@ -7,12 +7,14 @@
  *     for each batch of 1 to 4 MMA steps (16 k each): dequantise and scale the weights (wgmma's A operand, in
  *     registers) while the tensor cores run the batch before; X is the B operand, in shared memory
  *   Split-K is over the CTAs of a cluster and over teams of consumer warps in a CTA; the partial sums are added in a
- *   fixed order. Then the epilogue. CTAs are persistent: a cluster takes work tiles in turn. */
+ *   fixed order. Then the epilogue. CTAs are persistent: a cluster takes work tiles in turn, and of the last ones
+ *   perhaps some k blocks (gemm_stream.cuh). */
 #pragma once
 
 #include "../epilogue/split_k_exchange.cuh"
 #include "gemm_load.cuh"
 #include "gemm_mma.cuh"
+#include "gemm_stream.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -208,12 +210,12 @@ struct consumer_warp {
  * for the last batch of a stage it waits for the next stage and loads its first words, so the tensor cores do not
  * fall idle between stages. */
 template <class T, class Work>
-__device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn,
+__device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn, int streamed_blocks,
                                      consumer_warp<typename T::whole> &own, uint8_t *memory) {
   const auto &parts = own.parts;
   auto &weights = own.weights;
   auto &place = own.place;
-  const int blocks = parts.blocks_of(own.team);
+  const int blocks = streamed_blocks == 0 ? parts.blocks_of(own.team) : parts.reads ? streamed_blocks : 0;
   gemm_product<T> product, before; /* before: sum of the earlier parts of K */
   uint32_t operands[gemm_product<T>::depth][T::batch][T::row_tiles][4];
   for (int i = 0; i < own.team; i++) place.skip_blocks(1);
@@ -241,7 +243,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   for (int run = 0; run < parts.runs; run++) {
     product.clear();
 #pragma unroll 1
-    for (const int end = left - parts.blocks_of(own.team, run); left > end; left--) {
+    for (const int end = T::runs && parts.runs > 1 ? left - parts.blocks_of(own.team, run) : 0; left > end; left--) {
 #pragma unroll
       for (int first = 0; first < steps; first += T::batch) {
         auto &batch = operands[first / T::batch % gemm_product<T>::depth];
@@ -277,6 +279,13 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     own.empty_before = 0;
     for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.skip_blocks(1);
   }
+  if constexpr (T::streams && !is_half<T>) {
+    if (a.plan.streamed > 0 && tile >= w.tiles) {
+      const gemm_turn own_turn = turn_of(a, w, turn); /* again: registers are few */
+      if (own_turn.is_rest()) return send_rest<T>(a, product, x_rows);
+      add_rests<T>(a, w, tile, own_turn.blocks, x_rows, product);
+    }
+  }
   if constexpr (T::takes_experts) {
     store_sums<T>(a, placed_tile{w.rank, own.place_kept(memory)}, tile, product, before, parts.runs, factors, memory);
   } else {
@@ -288,12 +297,24 @@ template <class T>
 __device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
                                       int warp) {
   consumer_warp<T> own(a, w, barriers, memory, warp);
-  int turn = 0;
-  const int tiles = tiles_of<T>(a, w, memory);
-  for (int tile = w.first_tile; tile < tiles; tile += w.stride) multiply_tile<T>(a, w, tile, turn++, own, memory);
+  int number = 0; /* of the turn */
+  if constexpr (T::streams) {
+    /* The compiler must see that all lanes go through the same k blocks: see agreed(). */
+    for (;; number++) {
+      const gemm_turn turn = turn_of(a, w, number);
+      const int tile = agreed(turn.tile);
+      if (tile < 0) break;
+      multiply_tile<T>(a, w, tile, number, agreed(turn.blocks), own, memory);
+    }
+  } else {
+    const int tiles = tiles_of<T>(a, w, memory);
+    for (int tile = w.first_tile; tile < tiles; tile += w.stride)
+      multiply_tile<T>(a, w, tile, number++, 0, own, memory);
+  }
   if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
-    if (w.first_tile < halves.tiles) multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, turn, own, memory);
+    if (w.first_tile < halves.tiles && a.plan.streamed == 0)
+      multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, number, 0, own, memory);
   }
 }
 

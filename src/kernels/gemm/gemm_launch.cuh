@@ -10,6 +10,14 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+/* Stream-K: its place in the workspace, behind all else. */
+static lpgemm_status_t place_stream(const lpg_call &call, gemm_args &a) {
+  const int32_t ctas = a.plan.clusters * a.plan.multicast;
+  a.stream_sums = (float4 *)((uint8_t *)call.workspace + lpg_gemm_scratch_bytes(&call.problem, a.prepared != nullptr));
+  a.stream_flags = (uint32_t *)(a.stream_sums + (int64_t)ctas * (LPG_GEMM_STREAM_SUMS / 16));
+  return lpgemm_i_cuda_gemm_lower_flags(a.stream_flags, ctas * LPG_GEMM_STREAM_FLAGS, call.stream);
+}
+
 template <class T>
 static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
   const lpg_packed &weights = *call.problem.weights;
@@ -30,6 +38,7 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
     if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, a.plan.x_rows / T::x_boxes, &a.x_map));
     LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, T::takes_experts, &a.codes_map));
   }
+  if (a.plan.streamed > 0) LPG_TRY(place_stream(call, a));
   return launch_planned(call, (const void *)gemm_kernel<T>, a, true);
 }
 
@@ -154,6 +163,7 @@ static lpgemm_status_t load_gemm_any(const lpg_device *device) {
   LPG_GEMM_EACH_SCALES(LPG_MODE)
 #undef LPG_MODE
   LPG_TRY(lpgemm_i_cuda_load_gemm_prepare());
+  LPG_TRY(lpgemm_i_cuda_load_gemm_lower_flags());
   return lpgemm_i_cuda_prepare_copy_x();
 }
 

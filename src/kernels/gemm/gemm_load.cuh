@@ -70,6 +70,28 @@ __device__ inline void copy_codes(const gemm_args &a, uint32_t to, int vector, i
   }
 }
 
+/* The k blocks of a turn, in the order of the ring. */
+template <class T>
+struct k_blocks {
+  const gemm_parts<T> &parts;
+  const gemm_turn turn;
+  int count;
+
+  __device__ k_blocks(const gemm_parts<T> &parts, const gemm_turn &turn)
+      : parts(parts),
+        turn(turn),
+        count(turn.blocks == 0 ? parts.blocks()
+              : parts.reads    ? turn.blocks
+                               : 0) {}
+  __device__ int at(int i) const { return turn.blocks == 0 ? parts.block(i) : turn.first + i; }
+};
+
+template <class T>
+__device__ inline gemm_turn first_turn(const gemm_args &a, const gemm_work &w) {
+  if (T::streams) return turn_of(a, w, 0);
+  return {w.first_tile < w.tiles ? w.first_tile : -1, 0, 0};
+}
+
 struct no_copier {}; /* prepared scales need no state but the place to write to */
 
 /* A producer warp: which parts of each k block it loads, and where they go. */
@@ -105,20 +127,22 @@ struct producer_warp {
   /* Loads weights and scales for the first turn of the ring while the kernel before may still run (PDL): no kernel
    * writes weights. The full mbarrier expects the bytes from here on; load_tile() arrives there later. */
   __device__ void load_early(const gemm_args &a, const gemm_work &w, const gemm_parts<T> &parts) {
-    if (w.first_tile >= w.tiles) return;
-    const int most = min(parts.blocks(), LPG_GEMM_EARLY_BLOCKS);
+    const gemm_turn turn = first_turn<T>(a, w);
+    if (turn.tile < 0) return;
+    const k_blocks<T> blocks(parts, turn);
+    const int most = min(blocks.count, LPG_GEMM_EARLY_BLOCKS), n_tile = w.n_tile(turn.tile);
     ring_place slot = scales; /* more of them than early blocks */
     if constexpr (!T::prepared) {
-      if (loads_scales) copier.set_rows(a, w.n_tile(w.first_tile) * row_tiles_of<T>, 0, lane);
+      if (loads_scales) copier.set_rows(a, n_tile * row_tiles_of<T>, 0, lane);
     }
     for (producer_place<T> first = place; early < most && early * T::block_stages + stage < a.plan.x_stages; early++) {
       if (first.has_codes && is_elected()) {
         expect_bytes(first.full.at, T::w_stage_bytes);
-        copy_codes<T>(a, first.codes.at, parts.block(early) * T::Bits + vector,
-                      w.n_tile(w.first_tile) * row_tiles_of<T>, 0, first.full.at);
+        copy_codes<T>(a, first.codes.at, blocks.at(early) * T::Bits + vector, n_tile * row_tiles_of<T>, 0,
+                      first.full.at);
       }
       if constexpr (!T::prepared) {
-        if (loads_scales) copier.copy(a, slot.at, 0, parts.block(early), early < T::teams, lane);
+        if (loads_scales) copier.copy(a, slot.at, 0, blocks.at(early), early < T::teams, lane);
         slot.advance();
       }
       first.advance();
@@ -141,21 +165,20 @@ struct producer_warp {
 
 /* Fills the stages of a work tile. */
 template <class T, class Work>
-__device__ inline void load_tile(const gemm_args &a, const Work &w, int tile,
-                                 const gemm_parts<typename T::whole> &parts, producer_warp<typename T::whole> &own,
-                                 uint8_t *memory) {
+__device__ inline void load_tile(const gemm_args &a, const Work &w, int tile, const k_blocks<typename T::whole> &k,
+                                 producer_warp<typename T::whole> &own, uint8_t *memory) {
   const int x_bytes = T::x_boxes * box_rows_of<T>(w) * T::stage_k * 2;
   int found;
   const tile_place at = find_place<T>(a, w, tile, memory, found);
   const auto same = [](int x) { return T::takes_experts ? agreed(x) : x; };
   const int x_row = same(at.m), row_tile = same(at.n) / LPG_TILE_ROWS, expert = same(found), lane = own.lane;
-  const int blocks = parts.blocks();
+  const int blocks = k.count;
   const bool x_by_tma = own.loads_x && a.x_has_map;
   if constexpr (!T::prepared) {
     if (own.loads_scales && blocks > 0) own.copier.set_rows(a, row_tile, expert, lane);
   }
   for (int i = 0; i < blocks; i++, own.early--, own.place.advance()) {
-    const int block = parts.block(i), first_k = block * block_k + own.stage * T::stage_k;
+    const int block = k.at(i), first_k = block * block_k + own.stage * T::stage_k;
     const uint32_t full = own.place.full.at, x = own.place.x.at;
     wait_barrier(barriers_of::empty_of(full), own.place.parity);
     if (is_elected()) {
@@ -196,11 +219,21 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
     own.load_early(a, w, parts);
     pdl_wait();
   }
-  const int tiles = tiles_of<T>(a, w, memory);
-  for (int tile = w.first_tile; tile < tiles; tile += w.stride) load_tile<T>(a, w, tile, parts, own, memory);
+  if constexpr (T::streams) {
+    gemm_turn turn;
+    for (int number = 0; (turn = turn_of(a, w, number)).tile >= 0; number++) {
+      load_tile<T>(a, w, turn.tile, k_blocks<T>(parts, turn), own, memory);
+    }
+  } else {
+    const int tiles = tiles_of<T>(a, w, memory);
+    const k_blocks<T> all(parts, {0, 0, 0});
+    for (int tile = w.first_tile; tile < tiles; tile += w.stride) load_tile<T>(a, w, tile, all, own, memory);
+  }
   if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
-    if (w.first_tile < halves.tiles) load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, parts, own, memory);
+    if (w.first_tile < halves.tiles && a.plan.streamed == 0) {
+      load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, k_blocks<T>(parts, {0, 0, 0}), own, memory);
+    }
   }
   if (own.stage > 0 || a.plan.at_once > 1) return;
   /* One more stage, empty: the consumers wait for a stage ahead, past the last work tile too. */

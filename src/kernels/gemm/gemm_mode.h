@@ -2,6 +2,7 @@
 #ifndef LPG_KERNELS_GEMM_MODE_H
 #define LPG_KERNELS_GEMM_MODE_H
 
+#include "../operand/x_copy.h"
 #include "gemm_plan.h"
 
 #ifdef __cplusplus
@@ -26,6 +27,17 @@ int lpgemm_i_gemm_lost_digits(const lpg_packed *weights);
 /* The mode PREPARED: prepares scales and zeros, and the factors that take rows' sums back from them. */
 lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors, void *prepared);
 lpgemm_status_t lpgemm_i_cuda_load_gemm_prepare(void);
+
+/* Stream-K: lowers all flags. */
+lpgemm_status_t lpgemm_i_cuda_gemm_lower_flags(uint32_t *flags, int32_t count, lpgemm_stream_t stream);
+lpgemm_status_t lpgemm_i_cuda_load_gemm_lower_flags(void);
+
+/* Bytes of the workspace that a call has in any case: a copy of X, and prepared scales. */
+static inline size_t lpg_gemm_scratch_bytes(const lpg_problem *problem, int prepared) {
+  const size_t bytes =
+      lpg_x_copy_bytes(problem, 2) + (prepared ? (size_t)lpg_gemm_prepared_bytes(problem->weights) : 0);
+  return (bytes + 15) / 16 * 16;
+}
 
 #ifdef __cplusplus
 }

@@ -102,14 +102,15 @@ static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
 /* Nanoseconds of 128 rows by a k block of 4-bit integers in the plain mode: measured on the H200 with each
  * work tile forced, 32 to 2048 rows of X, four shapes, 2026-11-23 (docs/log/2026-11.md). */
 enum {
-  LPG_GEMM_DEQUANT_NS = 830,         /* to dequantise them, in work tiles of up to 128 rows of X */
-  LPG_GEMM_MULTIPLY_NS = 11,         /* to multiply them by a row of X */
-  LPG_GEMM_EXPOSED_DEQUANT_NS = 350, /* with 256 rows of X: what of dequantising is not hidden, */
-  LPG_GEMM_NARROW_NS = 120,          /* the same with fewer than these (H200, 2026-11-26, 28672 x 4096), */
-  LPG_GEMM_LOAD_NS = 440,            /* by the warps that load a block: as long as work tiles of few rows of X take */
-  LPG_GEMM_TILE_NS = 1800,           /* of a work tile beside its blocks, */
-  LPG_GEMM_LARGE_TILE_NS = 1200,     /* with 256 rows of X, */
-  LPG_GEMM_START_NS = 1500           /* and of a call */
+  LPG_GEMM_DEQUANT_NS = 830,      /* to dequantise them, in work tiles of up to 128 rows of X */
+  LPG_GEMM_MULTIPLY_NS = 11,      /* to multiply them by a row of X */
+  LPG_GEMM_WIDE_MULTIPLY_NS = 11, /* the same, of 128 rows and more */
+  LPG_GEMM_LOAD_NS = 440,         /* by the warps that load a block: as long as work tiles of few rows of X take */
+  LPG_GEMM_TILE_NS = 1800,        /* of a work tile beside its blocks, */
+  LPG_GEMM_LARGE_TILE_NS = 1200,  /* with 256 rows of X, */
+  LPG_GEMM_START_NS = 1500,       /* and of a call */
+  LPG_GEMM_STREAM_NS = 3500,      /* of stream-K: lowering flags and sending sums, */
+  LPG_GEMM_REST_NS = 1000         /* and adding those of one part (H200, 2026-11-26) */
 };
 
 /* The GPU's rates, and the clock of its SMs against the one of the GPU that costs were fitted to. */
@@ -131,12 +132,13 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
   const double codes = kind->tile_n * 32.0 * kind->bits, x = tile_m * 512.0 / kind->multicast;
   const double read = fmax(codes / lpg_dram_rate(speed->rates), (codes + x) / lpg_l2_rate(speed->rates));
   const double slower = slower_by_mode(kind->mode);
-  /* Decoding and multiplying overlap, the better the more one of them takes. */
-  const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower, multiply = LPG_GEMM_MULTIPLY_NS * share * tile_m;
-  const double both =
-      2 * tile_m > LPG_GEMM_TILE_M
-          ? LPG_GEMM_EXPOSED_DEQUANT_NS * slower + 10.25 * tile_m + (tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_NARROW_NS : 0)
-          : cbrt(dequantise * dequantise * dequantise + multiply * multiply * multiply);
+  /* Decoding and multiplying overlap, the better the more one of them takes; and less where power is the limit, as it
+   * is from 65 rows on: by sustained times of u4 with scales near one another and split, 33 cases (H200, 2026-11-26).
+   */
+  const int is_wide = kind->tile.tile_m >= 128 && kind->tile.row_tiles == 1;
+  const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower;
+  const double multiply = (is_wide ? LPG_GEMM_WIDE_MULTIPLY_NS : LPG_GEMM_MULTIPLY_NS) * share * tile_m;
+  const double power = is_wide ? 1.5 : 3.0, both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
@@ -153,6 +155,12 @@ static double cost_of(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const l
                       const gemm_costs *costs) {
   const double whole = rows->experts > 0 ? p->n_tiles * lpg_expected_tiles(rows, kind->tile.tile_m) : p->whole;
   const double rounds = ceil(whole / p->clusters);
+  if (p->streamed > 0) {
+    const double each = p->stream.each + (p->stream.more > 0);
+    return (rounds * (p->blocks * costs->block + costs->tile) + each * costs->block + 2.0 * costs->tile +
+            LPG_GEMM_STREAM_NS + LPG_GEMM_REST_NS * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS) *
+           costs->slower;
+  }
   const int halves = p->whole < p->n_tiles * p->m_tiles;
   const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams;
   return (rounds * (blocks * costs->block + costs->tile + parts_cost(p, kind)) +
@@ -196,6 +204,30 @@ static int split(const lpg_gemm_kind *kind, const lpg_problem *problem, const lp
                  : tiles;
   p->part = lpg_partition_of(p->blocks, p->parts);
   return 1;
+}
+
+/* Rows of X from which on work tiles that stream-K is for are no larger than they need be. */
+enum { LEAST_STREAMED = 65 };
+
+static int may_stream(const lpg_problem *problem) {
+  return problem->m >= LEAST_STREAMED && !problem->experts && !problem->paired && !problem->batch_invariant;
+}
+
+/* Deals out the last work tiles by k blocks: those that do not fill the GPU, and as many more as fill it once, so that
+ * a cluster has long runs of blocks. 0 if all waves are full, or the workspace has no room. */
+static int stream(const lpg_gemm_kind *kind, const lpg_problem *problem, const lpg_device *device, lpg_gemm_plan *p) {
+  const int32_t most = kind->multicast > 1 ? device->clusters[kind->multicast] : device->sms;
+  const int32_t tiles = p->n_tiles * p->m_tiles;
+  if (!lpg_gemm_streams(kind->tile.tile_m, kind->tile.teams) || !may_stream(problem)) return 0;
+  if (!split(kind, problem, device, 0, 0, p) || p->blocks < 1 || tiles % most == 0) return 0;
+  p->whole = tiles > most ? (tiles / most - 1) * most : 0;
+  p->streamed = tiles - p->whole;
+  const int64_t units = (int64_t)p->streamed * p->blocks;
+  if (units > INT32_MAX) return 0;
+  p->clusters = units < most ? (int32_t)units : most;
+  p->stream = lpg_partition_of((int32_t)units, p->clusters);
+  const size_t scratch = lpg_gemm_scratch_bytes(problem, kind->mode == LPG_GEMM_SCALES_PREPARED);
+  return scratch + (size_t)p->clusters * (size_t)kind->multicast * LPG_GEMM_STREAM_BYTES <= problem->workspace;
 }
 
 /* How much longer work tiles take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at
@@ -292,10 +324,14 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   const gemm_state *s = state;
   lpg_gemm_planned *p = plan;
   (void)least;
-  if (i >= LPG_CLUSTER_SIZES) return LPG_NO_MORE;
+  if (i > LPG_CLUSTER_SIZES) return LPG_NO_MORE;
   p->plan = s->frame;
   p->tile = s->tile;
-  if (!split(&s->kind, problem, device, i, s->parts, &p->plan)) return LPG_HOLE;
+  if (i < LPG_CLUSTER_SIZES) {
+    if (!split(&s->kind, problem, device, i, s->parts, &p->plan)) return LPG_HOLE;
+  } else if (s->parts > 0 || !stream(&s->kind, problem, device, &p->plan)) {
+    return LPG_HOLE;
+  }
   *ns = cost_of(&p->plan, &s->kind, &s->rows, &s->costs);
   return LPG_CANDIDATE;
 }
@@ -390,6 +426,10 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
  * 2026-11-23). */
 static double prepare_us(const lpg_packed *weights) { return 3.0 + (double)lpg_gemm_prepared_bytes(weights) / 2.5e6; }
 
+/* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
+ * constants, which are of bursts: 1.0 to 1.3 in 30 cases (H200, 2026-11-26). */
+static const double SUSTAINED = 1.1;
+
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
   const lpg_gemm_plan *p = &((const lpg_gemm_planned *)plan)->plan;
@@ -400,6 +440,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->split_k = p->split_k;
   launch->multicast = p->multicast;
   launch->clusters = p->clusters;
+  launch->streams = p->streamed > 0;
   launch->work_tiles = (int64_t)p->n_tiles * p->m_tiles;
   launch->threads = 32 * (kind.tile.teams * kind.tile.warps + LPG_GEMM_PRODUCER_WARPS);
   launch->shared_bytes = p->shared_bytes;
@@ -407,14 +448,22 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->mode = (int32_t)kind.mode;
   /* 1.5 us: the costs compare plans, and leave out what all of them take on small matrices. */
   launch->us = 1.5 + lpg_x_copy_us(problem, 2) +
-               (kind.mode == LPG_GEMM_SCALES_PREPARED ? prepare_us(problem->weights) : 0.0) + ns / 1000.0;
+               (kind.mode == LPG_GEMM_SCALES_PREPARED ? prepare_us(problem->weights) : 0.0) +
+               ns / 1000.0 * (problem->m > 64 ? SUSTAINED : 1.0);
 }
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span);
-  const int prepared = scaling.mode == LPG_GEMM_SCALES_PREPARED;
   (void)self, (void)device;
-  return lpg_x_copy_bytes(problem, 2) + (prepared ? (size_t)lpg_gemm_prepared_bytes(problem->weights) : 0);
+  return lpg_gemm_scratch_bytes(problem, scaling.mode == LPG_GEMM_SCALES_PREPARED);
+}
+
+/* Of stream-K. */
+static size_t more_workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  const size_t bytes = (size_t)device->sms * LPG_GEMM_STREAM_BYTES;
+  const size_t own = workspace(self, problem, device) - lpg_x_copy_bytes(problem, 2);
+  if (!may_stream(problem)) return 0;
+  return own + bytes <= LPG_GEMM_MOST_PREPARED ? bytes : 0; /* 64 MiB for all */
 }
 
 static const char *const modes[] = {"row", "group", "near", "zeros", "small", "e4m3", "e8m0", "split", "prepared"};
@@ -425,6 +474,7 @@ const lpg_planner lpgemm_i_gemm_planner = {.refuses = refuses,
                                            .lay_out = lay_out,
                                            .finish = finish,
                                            .workspace = workspace,
+                                           .more_workspace = more_workspace,
                                            .no_plan = "the GPU has too little shared memory for it",
                                            .modes = modes,
                                            .state_bytes = sizeof(gemm_state),

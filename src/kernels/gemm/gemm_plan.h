@@ -6,7 +6,8 @@
  * may have several, one after the other. Multicast: K is not cut, and the CTAs of a cluster have the same rows of X and
  * different rows of W, with 128 and 256 rows of X if that is faster. Clusters take work tiles in turn, in bands along
  * N, so that those that run at the same time read the same weights and X. The last work tiles may be halves, with half
- * of the rows of X. */
+ * of the rows of X. Or they are dealt out by k blocks (stream-K): each cluster gets the same number of these, and a
+ * work tile's parts are added up through the workspace. */
 #ifndef LPG_KERNELS_GEMM_PLAN_H
 #define LPG_KERNELS_GEMM_PLAN_H
 
@@ -70,6 +71,16 @@ LPG_FN int lpg_gemm_has_runs(int tile_m, int row_tiles) { return tile_m == 128 &
 
 /* Whether the last work tiles may come in halves of their rows of X. */
 LPG_FN int lpg_gemm_has_halves(int tile_m) { return tile_m == LPG_GEMM_TILE_M; }
+
+/* Whether the last work tiles may be dealt out by k blocks. */
+LPG_FN int lpg_gemm_streams(int tile_m, int teams) { return tile_m >= 128 && teams == 1; }
+
+/* What a CTA of such a plan has of the workspace: the sums of a part, as its warps hold them, and a flag a warp. */
+enum {
+  LPG_GEMM_STREAM_FLAGS = 8,
+  LPG_GEMM_STREAM_SUMS = 128 * 1024,
+  LPG_GEMM_STREAM_BYTES = LPG_GEMM_STREAM_SUMS + LPG_GEMM_STREAM_FLAGS * 4
+};
 
 LPG_FN int lpg_gemm_tile_n(int row_tiles, int warps) { return row_tiles * warps * LPG_TILE_ROWS; }
 
@@ -229,6 +240,12 @@ static inline int64_t lpg_gemm_prepared_bytes(const lpg_packed *weights) {
   return weights->row_tiles * (lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4);
 }
 
+/* Whether they are sums of two numbers of X's type, which takes fewer instructions a weight than fp32: for bf16, whose
+ * range holds both, and weights without rests. */
+LPG_FN int lpg_gemm_prepared_split(lpg_gemm_scales mode, int is_integer, int bf16) {
+  return mode == LPG_GEMM_SCALES_PREPARED && !is_integer && bf16;
+}
+
 typedef struct lpg_gemm_kind {
   lpg_gemm_tile tile;
   int bits, tile_n, multicast, stage_k;
@@ -272,6 +289,8 @@ typedef struct lpg_gemm_plan {
   int32_t at_once, runs; /* parts of K that have their own teams, and that a team does one after the other */
   int32_t parts;         /* of K: both together */
   lpg_partition part;    /* blocks of one */
+  int32_t streamed;      /* work tiles behind the whole ones, of which each cluster takes as many k blocks; 0: none */
+  lpg_partition stream;  /* k blocks of a cluster */
   int32_t exchanges;     /* teams may send their sums to one another (split_k_exchange.cuh): there is room for them */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */

@@ -8,6 +8,7 @@
  * such rows have two levels, the bound comes from the upper level alone, with the largest value of the lower one. */
 #include "../../cuda/cuda.h"
 #include "../operand/operand_args.cuh"
+#include "../operand/x_type.cuh"
 #include "../prim/pdl.cuh"
 #include "gemm_mode.h"
 
@@ -27,6 +28,7 @@ struct prepare_args {
   int supers;                  /* super-groups of a row, if the bound comes from them; else 0 */
   float most_scale, most_zero; /* the largest magnitudes of the lower level */
   int top;
+  int split; /* scales as sums of two bf16 numbers, each in both halves of a word, in place of scale and rest */
   float *factors;
   float4 *prepared;
 };
@@ -153,6 +155,12 @@ __device__ inline float2 prepare(const prepare_args &a, float scale, float zero,
   return make_float2(s * a.step, (a.base - zero) * s);
 }
 
+/* A scale as its two parts; one that is not finite is the first alone. */
+__device__ inline float2 split_scale(float scale) {
+  const uint2 parts = two_parts<bf16_x>(scale, scale);
+  return make_float2(__uint_as_float(parts.x), isfinite(scale) ? __uint_as_float(parts.y) : 0.0f);
+}
+
 static __global__ void __launch_bounds__(prepare_threads, 2)
     gemm_prepare_kernel(const __grid_constant__ prepare_args a) {
   __shared__ int most_bits[LPG_TILE_ROWS]; /* fp32 values that are not negative are in order as integers */
@@ -191,8 +199,12 @@ static __global__ void __launch_bounds__(prepare_threads, 2)
 #pragma unroll
     for (int j = 0; j < batch; j++) {
       if (j >= scales.count) break;
-      const float2 one = prepare(a, scales.scale[j].x, scales.rest[j].x, power);
-      const float2 two = prepare(a, scales.scale[j].y, scales.rest[j].y, other);
+      float2 one = prepare(a, scales.scale[j].x, scales.rest[j].x, power);
+      float2 two = prepare(a, scales.scale[j].y, scales.rest[j].y, other);
+      if (a.split) {
+        one = split_scale(one.x);
+        two = split_scale(two.x);
+      }
       out[(first + j * sweep) * 8] = make_float4(one.x, one.y, two.x, two.y);
     }
   }
@@ -226,6 +238,8 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
   }
   a.lost_bits = lpgemm_i_gemm_lost_digits(&weights);
   a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;
+  a.split = lpg_gemm_prepared_split(LPG_GEMM_SCALES_PREPARED, lpg_is_integer_kind(d.type),
+                                    call->problem.x_type == LPGEMM_BF16);
   a.factors = factors;
   a.prepared = (float4 *)prepared;
   return lpg::launch_cluster((const void *)lpg::gemm_prepare_kernel, dim3((unsigned)weights.row_tiles), 1,

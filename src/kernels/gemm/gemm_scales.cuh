@@ -25,13 +25,6 @@ __device__ inline float times_power(float x, int e) {
   return x * lpg_bits_f32((uint32_t)(127 + half) << 23) * lpg_bits_f32((uint32_t)(127 + e - half) << 23);
 }
 
-/* A pair of fp32 numbers as the sum of two pairs of X's type. */
-template <class X>
-__device__ inline uint2 two_parts(float first, float second) {
-  const uint32_t two = X::round_two(first, second);
-  return make_uint2(two, X::round_two(first - X::widen((uint16_t)two), second - X::widen((uint16_t)(two >> 16))));
-}
-
 /* What a row's sums are multiplied by before the epilogue: the row's scale, or the inverse of its power of two; of an
  * expert, and of pairs, also what the epilogue multiplies by otherwise. */
 template <class T>

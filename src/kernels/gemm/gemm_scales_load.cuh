@@ -194,6 +194,13 @@ struct row_scales_of {
 
   /* From prepared scales. */
   __device__ void load(const float4 &four) {
+    if constexpr (T::prepared_split) {
+      scale[0] = __float_as_uint(four.x);
+      scale_low[0] = __float_as_uint(four.y);
+      scale[1] = __float_as_uint(four.z);
+      scale_low[1] = __float_as_uint(four.w);
+      return;
+    }
     prepared[0] = make_float2(four.x, four.y);
     prepared[1] = make_float2(four.z, four.w);
   }
@@ -207,13 +214,13 @@ struct row_scales_of {
 
   /* d, as the dequantiser gives it, times the scale. */
   __device__ uint32_t scaled(uint32_t d, int half) const {
-    if constexpr (T::prepared) {
+    if constexpr (T::prepared && !T::prepared_split) {
       const float2 two = widen_two<typename T::Codes>(d);
       return T::X::round_two(fmaf(two.x, prepared[half].x, prepared[half].y),
                              fmaf(two.y, prepared[half].x, prepared[half].y));
     }
     if (T::Scales == LPG_GEMM_SCALES_ROW) return d;
-    if (T::Scales != LPG_GEMM_SCALES_SPLIT) return T::X::multiply(d, scale[half]);
+    if (T::Scales != LPG_GEMM_SCALES_SPLIT && !T::prepared_split) return T::X::multiply(d, scale[half]);
     return T::X::fma(d, scale[half], T::X::multiply(d, scale_low[half]));
   }
 };

@@ -46,6 +46,8 @@ struct gemm_args {
   int x_has_map; /* TMA can read X; else threads load it */
   lpg_tensor_map x_map, codes_map;
   gemm_experts experts;
+  uint32_t *stream_flags; /* stream-K: of each CTA, what its warps raise when their sums lie there */
+  float4 *stream_sums;
   epilogue_args epilogue;
 };
 
@@ -65,6 +67,8 @@ struct gemm_traits {
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
   using Codes = std::conditional_t<prepared && Dequantiser_<X_, Bits_>::centered, f16_x, X_>;
   using Dequantiser = Dequantiser_<Codes, Bits_>;
+  /* Prepared scales are sums of two numbers of X's type: for weights without zeros. */
+  static constexpr bool prepared_split = lpg_gemm_prepared_split(Scales_, Dequantiser::centered, X_::mantissa == 7);
   static constexpr int Bits = Bits_, TileM = TileM_;
   static constexpr lpg_gemm_scales Scales = Scales_;
   static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;
@@ -73,6 +77,7 @@ struct gemm_traits {
   /* The CTAs of a cluster may share X. */
   static constexpr bool may_multicast = lpg_gemm_has_multicast(TileM_, RowTiles_, 2);
   static constexpr bool runs = lpg_gemm_has_runs(TileM_, RowTiles_); /* a team may have several parts of K */
+  static constexpr bool streams = lpg_gemm_streams(TileM_, Teams_) && !Experts_;
   static constexpr int producer_registers = 56, consumer_registers = warps == 8 ? 224 : 104; /* a thread */
   static constexpr int many_words = Bits_ > 4 && Bits_ < 8; /* a lane holds many words of a stage of weights */
   /* MMA steps in one wgmma commit group: more steps mean fewer waits, and more registers. */
@@ -208,6 +213,30 @@ struct gemm_parts {
   /* The k block that is i-th in the ring's order. */
   __device__ int block(int i) const { return first_block(i % T::teams) + i / T::teams; }
 };
+
+/* A turn of a cluster: a work tile, and which of its k blocks where these are dealt out (stream-K); blocks 0: all that
+ * the CTA has of it. */
+struct gemm_turn {
+  int tile, first, blocks; /* tile less than 0: there is none */
+
+  /* Whoever has a work tile's first block stores it. */
+  __device__ bool is_rest() const { return first > 0; }
+};
+
+/* The turn of that number: the cluster's whole work tiles come first, then its share of the others. */
+__device__ inline gemm_turn turn_of(const gemm_args &a, const gemm_work &w, int number) {
+  const lpg_gemm_plan &p = a.plan;
+  const int tile = w.first_tile + number * w.stride;
+  if (tile < w.tiles) return {tile, 0, 0};
+  if (p.streamed == 0) return {-1, 0, 0};
+  /* k blocks are counted through all of these work tiles */
+  const int start = first_of(p.stream, w.first_tile), end = first_of(p.stream, w.first_tile + 1);
+  const int own = number - (unsigned)w.tiles / (unsigned)w.stride,
+            streamed = (unsigned)start / (unsigned)p.blocks + own;
+  const int unit = own == 0 ? start : streamed * p.blocks, first = unit - streamed * p.blocks;
+  if (unit >= end) return {-1, 0, 0};
+  return {w.tiles + streamed, first, min(p.blocks - first, end - unit)};
+}
 
 /* The mbarriers of the ring of X, which has 64 or 128 k a stage. full: the lanes of the stage's producer warps
  * arrive, and one lane of each arrives with the bytes that TMA will write. empty: each consumer warp that reads the

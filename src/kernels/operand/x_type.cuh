@@ -81,5 +81,12 @@ LPG_FN uint32_t power_pair(int e) {
   return both((uint32_t)(e + X::bias) << X::mantissa);
 }
 
+/* A pair of fp32 numbers as the sum of two pairs of X's type. */
+template <class X>
+__device__ inline uint2 two_parts(float first, float second) {
+  const uint32_t two = X::round_two(first, second);
+  return make_uint2(two, X::round_two(first - X::widen((uint16_t)two), second - X::widen((uint16_t)(two >> 16))));
+}
+
 }  // namespace
 }  // namespace lpg

@@ -32,6 +32,7 @@ void lpgemm_i_describe_plan(const lpg_planner *planner, const lpg_launch *l, cha
   }
   if (l->at_once > 0) add(text, bytes, " (%.2f waves)", (double)l->work_tiles / l->at_once);
   if (l->passes > 1) add(text, bytes, ", %d passes", l->passes);
+  if (l->streams) add(text, bytes, ", stream-K");
   if (l->gathers) add(text, bytes, ", gathers X");
   if (l->stages > 0) add(text, bytes, ", %d stages", l->stages);
   add(text, bytes, ", %d warps", l->threads / 32);

@@ -58,13 +58,15 @@ static lpgemm_status_t take_tensor(lpgemm_handle_t handle, scratch *s, const lpg
 }
 
 /* The part as it lies on the GPU, or will when there is memory. */
-static lpgemm_status_t take_part(lpgemm_handle_t handle, scratch *s, lpg_part *part, lpg_at *at, int *found) {
+static lpgemm_status_t take_part(lpgemm_handle_t handle, scratch *s, lpg_part *part, const lpg_slice *slice, lpg_at *at,
+                                 int *found) {
   LPG_TRY(take_tensor(handle, s, part->scales, &part->scale_data));
   LPG_TRY(take_tensor(handle, s, part->zeros, &part->zero_data));
   for (int i = 0; i < LPG_MORE; i++) LPG_TRY(take_tensor(handle, s, part->more[i], &part->more_data[i]));
   *found = lpgemm_i_find_at(part, at);
   const uint8_t *grid = (const uint8_t *)at->grid;
-  if (grid) LPG_TRY(take_over(s, grid, lpgemm_i_grid_bytes(at), &grid, (cudaStream_t)handle->stream));
+  if (!grid || lpg_is_whole_iq2(at, slice->n1 - slice->n0, slice->k0, slice->k1)) return LPGEMM_SUCCESS;
+  LPG_TRY(take_over(s, grid, lpgemm_i_grid_bytes(at), &grid, (cudaStream_t)handle->stream));
   at->grid = (const uint16_t *)grid;
   return LPGEMM_SUCCESS;
 }
@@ -81,7 +83,7 @@ static lpgemm_status_t check_parts(lpgemm_handle_t handle, const lpg_joined *joi
     const int64_t rows = joined->slice[i].n1 - joined->slice[i].n0;
     lpg_at at;
     int found;
-    LPG_TRY(take_part(handle, &s, &part, &at, &found));
+    LPG_TRY(take_part(handle, &s, &part, &joined->slice[i], &at, &found));
     *can = found && kernel_of(&at) && is_here(handle, part.codes->data) && lpgemm_i_is_aligned(&at) &&
            (rows % LPG_TILE_ROWS == 0 || i + 1 == joined->count);
   }
@@ -101,7 +103,8 @@ static int64_t chunks_of(lpgemm_handle_t handle, const lpg_rows_args *args) {
 
 /* The kernel, and what it needs. Words in an order have one of its own, where all columns of 16 rows fit into shared
  * memory. */
-static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args, const void **kernel) {
+static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args, lpg_iq2_grid *more,
+                                     const void **kernel) {
   constexpr int64_t others = 1024;
   const int bits = args->at.bits;
   const int64_t columns = lpg_round_up(args->at.k, LPG_STEP_K);
@@ -112,17 +115,20 @@ static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args
     args->row_tiles = lpg_nibbles_tiles(args->at.arrangement);
     return LPGEMM_SUCCESS;
   }
-  if (lpg_are_whole_iq2(args)) {
+  if (lpg_is_whole_iq2(&args->at, args->rows, args->first_column, args->first_column + args->k)) {
     *kernel = lpgemm_i_kernel_of_iq2(args->at.arrangement);
     args->chunks = LPG_IQ2_CHUNKS;
+    memcpy(more->entry, args->at.grid, lpgemm_i_grid_bytes(&args->at));
+    args->second = more;
     return LPGEMM_SUCCESS;
   }
   if (!args->column_order || args->at.arrangement != LPG_AT_GPTQ) return LPGEMM_SUCCESS;
   if (columns * (lpg_ordered_column(bits) + 1) + others > handle->device.shared_memory) return LPGEMM_SUCCESS;
-  *kernel = lpgemm_i_kernel_of_ordered(bits);
   args->chunks = INT32_MAX;
-  args->threads = LPG_ORDERED_THREADS;
   args->shared_bytes = (int)lpg_ordered_place(bits, (uint32_t)columns);
+  const bool fewer = bits == 4 && args->shared_bytes + others <= handle->device.shared_memory / 3;
+  args->threads = fewer ? LPG_ORDERED_FEWER : LPG_ORDERED_THREADS;
+  *kernel = lpgemm_i_kernel_of_ordered(bits, args->threads);
   return allow_shared(*kernel, (size_t)args->shared_bytes);
 }
 
@@ -131,6 +137,7 @@ static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packe
                                  lpg_pack_report *report) {
   const lpgemm_weight_desc_t *d = &part->desc;
   lpg_rows_args args;
+  lpg_iq2_grid more;
   const void *kernel;
   lpgemm_i_cuda_rows_args(packed, first_row, slice->n1 - slice->n0, blob, report, &args);
   args.at = *at;
@@ -139,7 +146,7 @@ static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packe
   args.first_column = slice->k0;
   args.each = args.column_order || slice->k0 % LPG_STEP_K != 0;
   args.chunks = chunks_of(handle, &args);
-  LPG_TRY(choose_kernel(handle, &args, &kernel));
+  LPG_TRY(choose_kernel(handle, &args, &more, &kernel));
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
     const bool is_super = id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS;
     const int64_t group = is_super ? d->super_k : d->group_k;
@@ -161,7 +168,7 @@ static lpgemm_status_t pack_parts(lpgemm_handle_t handle, const lpg_packed *pack
     const lpg_slice *slice = &joined->slice[i];
     lpg_at at;
     int found;
-    LPG_TRY(take_part(handle, s, &part, &at, &found));
+    LPG_TRY(take_part(handle, s, &part, slice, &at, &found));
     LPG_TRY(pack_part(handle, packed, &part, slice, &at, row, blob, report));
     row += slice->n1 - slice->n0;
   }

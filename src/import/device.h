@@ -33,8 +33,8 @@ const void *lpgemm_i_kernel_of_nibbles(int arrangement);
 /* Of iq2.cuh, for IQ2_XXS and IQ2_XS. */
 const void *lpgemm_i_kernel_of_iq2(int arrangement);
 
-/* Of ordered.cuh, for GPTQ's widths. */
-const void *lpgemm_i_kernel_of_ordered(int bits);
+/* Of ordered.cuh, for GPTQ's widths; 4 bits with as many threads as ordered.h names, others with all. */
+const void *lpgemm_i_kernel_of_ordered(int bits, int threads);
 
 #ifdef __cplusplus
 }

@@ -17,11 +17,14 @@ const void *lpgemm_i_kernel_of_nibbles(int arrangement) {
                                    : (const void *)lpg::pack_nibbles_kernel<lpg::gptq_nibbles>;
 }
 
-const void *lpgemm_i_kernel_of_ordered(int bits) {
+const void *lpgemm_i_kernel_of_ordered(int bits, int threads) {
+  constexpr int all = LPG_ORDERED_THREADS, fewer = LPG_ORDERED_FEWER;
   switch (bits) {
-    case 2: return (const void *)lpg::pack_ordered_kernel<2>;
-    case 3: return (const void *)lpg::pack_ordered_kernel<3>;
-    case 4: return (const void *)lpg::pack_ordered_kernel<4>;
-    default: return (const void *)lpg::pack_ordered_kernel<8>;
+    case 2: return (const void *)lpg::pack_ordered_kernel<2, all>;
+    case 3: return (const void *)lpg::pack_ordered_kernel<3, all>;
+    case 4:
+      return threads == fewer ? (const void *)lpg::pack_ordered_kernel<4, fewer>
+                              : (const void *)lpg::pack_ordered_kernel<4, all>;
+    default: return (const void *)lpg::pack_ordered_kernel<8, all>;
   }
 }

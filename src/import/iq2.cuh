@@ -181,7 +181,8 @@ __device__ inline void store_iq2_numbers(const lpg_rows_args &a, const typename 
 }
 
 template <int Type>
-__global__ void __launch_bounds__(256, 4) pack_iq2_kernel(const __grid_constant__ lpg_rows_args a) {
+__global__ void __launch_bounds__(256, 5)
+    pack_iq2_kernel(const __grid_constant__ lpg_rows_args a, const __grid_constant__ lpg_iq2_grid grid) {
   constexpr int bits = iq2<Type>::bits;
   static_assert(lpg_tile_k(bits) == LPG_IQ2_COLUMNS, "a block of a row is that of a tile");
   __shared__ typename iq2<Type>::memory m;
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(256, 4) pack_iq2_kernel(const __grid_constant_
   const int blocks = (int)min((int64_t)LPG_IQ2_BLOCKS, a.k_tiles - block);
   bring_rows<Type>(a, row_tile * LPG_TILE_ROWS, block, blocks, m.raw);
   __pipeline_commit();
-  for (int i = (int)threadIdx.x; i < lpg_grid_entries(Type); i += 256) m.grid[i] = spread_entry(__ldg(a.at.grid + i));
+  for (int i = (int)threadIdx.x; i < lpg_grid_entries(Type); i += 256) m.grid[i] = spread_entry(grid.entry[i]);
   __pipeline_wait_prior(0);
   __syncthreads();
   uint32_t word[4][iq2<Type>::words] = {};

@@ -11,10 +11,15 @@ static inline int lpg_is_iq2(int arrangement) {
   return arrangement == LPG_AT_GGML + 16 || arrangement == LPG_AT_GGML + 17;
 }
 
-/* 1 if it has whole blocks and row tiles only. */
-static inline int lpg_are_whole_iq2(const lpg_rows_args *a) {
-  return lpg_is_iq2(a->at.arrangement) && !a->each && !a->flip && a->rows % LPG_TILE_ROWS == 0 &&
-         a->k % LPG_IQ2_COLUMNS == 0 && a->first_column % LPG_IQ2_COLUMNS == 0;
+/* 1 if it has whole blocks and row tiles only, of so many rows and of columns [k0, k1). */
+static inline int lpg_is_whole_iq2(const lpg_at *at, int64_t rows, int64_t k0, int64_t k1) {
+  return lpg_is_iq2(at->arrangement) && rows % LPG_TILE_ROWS == 0 && k0 % LPG_IQ2_COLUMNS == 0 &&
+         k1 % LPG_IQ2_COLUMNS == 0;
 }
+
+/* The kernel's second parameter: a grid comes with the launch, that is sooner there than a copy. */
+typedef struct lpg_iq2_grid {
+  uint16_t entry[512];
+} lpg_iq2_grid;
 
 #endif

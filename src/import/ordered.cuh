@@ -25,12 +25,12 @@ __device__ inline void load_rows(const uint8_t *line, int row, int rows, uint32_
 }
 
 /* The same of words of eight nibbles: a thread takes one of four rows and of those 8 further. */
-template <bool IsWide>
+template <int Threads, bool IsWide>
 __device__ inline void stage_nibbles(const lpg_rows_args &a, int64_t row0, uint8_t *columns) {
   const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row0), lines = (int)lpg_ceil_div(a.at.k, 8);
   const uint8_t *const from = a.at.codes + (a.first_source_row + row0) * 4;
 #pragma unroll 4
-  for (int i = threadIdx.x; i < 2 * lines; i += LPG_ORDERED_THREADS) {
+  for (int i = threadIdx.x; i < 2 * lines; i += Threads) {
     const int first = i % 2 * 4, line = i / 2;
     uint32_t word[2][4], even[4], odd[4];
     load_rows<IsWide>(from + line * a.at.line * 4, first, rows, word[0]);
@@ -49,14 +49,14 @@ __device__ inline void stage_nibbles(const lpg_rows_args &a, int64_t row0, uint8
 }
 
 /* Columns of the file into shared memory: a thread takes 16 columns of four rows and of those 8 further. */
-template <int Bits, bool IsWide>
+template <int Bits, int Threads, bool IsWide>
 __device__ inline void stage_columns(const lpg_rows_args &a, int64_t row0, uint8_t *columns) {
   constexpr int words = (Bits + 1) / 2, bytes = lpg_ordered_column(Bits);
   const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row0), sixteens = (int)((a.at.k + 15) / 16);
   const int lines = (int)((a.at.k * Bits + 31) / 32);
   const uint8_t *const from = a.at.codes + (a.first_source_row + row0) * 4;
 #pragma unroll 2
-  for (int i = threadIdx.x; i < 2 * sixteens; i += LPG_ORDERED_THREADS) {
+  for (int i = threadIdx.x; i < 2 * sixteens; i += Threads) {
     const int first = i % 2 * 4, sixteen = i / 2, bit = sixteen * 16 * Bits;
     uint32_t word[2][words][4];
 #pragma unroll
@@ -211,8 +211,9 @@ __device__ inline unsigned long long store_tile(const int32_t *order, int left, 
   return store_lanes<4>(words, flips, to, key);
 }
 
+template <int Threads>
 __device__ inline unsigned long long store_nibbles(const lpg_rows_args &a, const uint8_t *columns, int64_t row_tile) {
-  constexpr int bits = 4, tile_k = lpg_tile_k(bits), tiles = LPG_ORDERED_THREADS / 4; /* at a time */
+  constexpr int bits = 4, tile_k = lpg_tile_k(bits), tiles = Threads / 4; /* at a time */
   const int t = (int)threadIdx.x % 4, first = (int)threadIdx.x / 4;
   const int64_t at = lpg_tile_offset(bits, a.k_tiles, row_tile, first) + t * 16;
   const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row_tile * LPG_TILE_ROWS);
@@ -237,9 +238,9 @@ __device__ inline unsigned long long store_nibbles(const lpg_rows_args &a, const
 
 /* ---- other widths ---- */
 
-template <int Bits>
+template <int Bits, int Threads>
 __device__ inline unsigned long long store_ordered(const lpg_rows_args &a, const uint8_t *columns, int64_t row_tile) {
-  constexpr int tile_k = lpg_tile_k(Bits), warps = LPG_ORDERED_THREADS / 32;
+  constexpr int tile_k = lpg_tile_k(Bits), warps = Threads / 32;
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int64_t at = lpg_tile_offset(Bits, a.k_tiles, row_tile, warp) + lane * 16;
   const int rows = (int)min((int64_t)LPG_TILE_ROWS, a.rows - row_tile * LPG_TILE_ROWS);
@@ -271,25 +272,28 @@ __device__ inline unsigned long long store_ordered(const lpg_rows_args &a, const
 }
 
 /* A block takes 16 rows whole. */
-template <int Bits>
-__global__ void __launch_bounds__(LPG_ORDERED_THREADS, 2) pack_ordered_kernel(const __grid_constant__ lpg_rows_args a) {
+template <int Bits, int Threads>
+__global__ void __launch_bounds__(Threads, Threads == LPG_ORDERED_FEWER ? 3 : 2)
+    pack_ordered_kernel(const __grid_constant__ lpg_rows_args a) {
   extern __shared__ uint4 memory[];
   uint8_t *const columns = (uint8_t *)memory;
   const int64_t row_tile = blockIdx.y, row0 = row_tile * LPG_TILE_ROWS;
   const bool is_wide = row0 + LPG_TILE_ROWS <= a.rows && a.first_source_row % 4 == 0 && a.at.line % 4 == 0 &&
                        (uintptr_t)a.at.codes % 16 == 0;
+  if constexpr (Bits == 4) {
+    is_wide ? stage_nibbles<Threads, true>(a, row0, columns) : stage_nibbles<Threads, false>(a, row0, columns);
+  } else {
+    is_wide ? stage_columns<Bits, Threads, true>(a, row0, columns)
+            : stage_columns<Bits, Threads, false>(a, row0, columns);
+  }
+  store_numbers<gptq_numbers<Bits>, Threads, 2>(a, a.at, row0, 0, (uint32_t)(a.k_tiles * lpg_tile_k(Bits)), true);
+  __syncthreads();
   unsigned long long hash;
   if constexpr (Bits == 4) {
-    is_wide ? stage_nibbles<true>(a, row0, columns) : stage_nibbles<false>(a, row0, columns);
-    __syncthreads();
-    hash = store_nibbles(a, columns, row_tile);
+    hash = store_nibbles<Threads>(a, columns, row_tile);
   } else {
-    is_wide ? stage_columns<Bits, true>(a, row0, columns) : stage_columns<Bits, false>(a, row0, columns);
-    __syncthreads();
-    hash = store_ordered<Bits>(a, columns, row_tile);
+    hash = store_ordered<Bits, Threads>(a, columns, row_tile);
   }
-  store_numbers<gptq_numbers<Bits>, LPG_ORDERED_THREADS>(a, a.at, row0, 0, (uint32_t)(a.k_tiles * lpg_tile_k(Bits)),
-                                                         true);
   if (a.found) add_hash(a.found->hash, hash);
 }
 

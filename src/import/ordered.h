@@ -4,7 +4,8 @@
 
 #include "../layouts/tile.h"
 
-enum { LPG_ORDERED_THREADS = 512 };
+/* Of a block; fewer where an SM has room for three of them. */
+enum { LPG_ORDERED_THREADS = 512, LPG_ORDERED_FEWER = 256 };
 
 /* Bytes of a column. */
 LPG_FN int lpg_ordered_column(int bits) { return bits <= 4 ? 8 : 16; }

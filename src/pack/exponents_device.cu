@@ -3,6 +3,8 @@
  * A block has a row tile, and a warp half of its rows: half of each slot of 16 numbers, which lanes load as vectors. Of
  * a row only the smallest scale that is not 0 counts, and the largest: of all its groups, or of those under one super
  * scale. What follows from the description the host has found, and types are constants. */
+#include <cuda_pipeline.h>
+
 #include "pack_device.h"
 #include "sections.h"
 
@@ -68,21 +70,6 @@ __device__ inline void no_ranks(lpg_ranks (&ranks)[half_slot]) {
   for (int place = 0; place < half_slot; place++) ranks[place] = lpg_no_ranks();
 }
 
-__device__ inline void load_supers(const exponents_args &a, const uint8_t *from, float (&value)[half_slot]) {
-  uint32_t number[half_slot];
-  if (a.super_type == LPGEMM_F32) {
-    load_half<4>(from, number);
-  } else {
-    load_half<2>(from, number);
-  }
-#pragma unroll
-  for (int place = 0; place < half_slot; place++) {
-    value[place] = a.super_type == LPGEMM_F16   ? lpg_f16_to_f32((uint16_t)number[place])
-                   : a.super_type == LPGEMM_F32 ? lpg_bits_f32(number[place])
-                                                : lpg_bf16_to_f32((uint16_t)number[place]);
-  }
-}
-
 /* ---- one level: a lane of the first eight gets what its place of the slots has ---- */
 
 template <lpgemm_dtype_t Type>
@@ -109,9 +96,87 @@ __device__ inline lpg_exponents scan_scales(const exponents_args &a, const uint8
   return found;
 }
 
-/* ---- two levels ---- */
+/* ---- two levels: a lane takes groups under one super scale ---- */
 
-/* One by one, since a product overflows or became 0: into shared memory. */
+constexpr int pieces = 32; /* at a time, one a lane */
+
+/* What products have for exponents, as bits of their magnitudes, which are in their order. */
+struct products {
+  uint32_t below, most; /* one less than the least that is not 0, and the largest */
+};
+
+/* Of super scales that 8 rows have. */
+struct supers_of_rows {
+  float value[half_slot]; /* magnitudes; 0 where products with them do not count, or must be looked at one by one */
+  unsigned bad, large;    /* which of them are not finite, or so large that a product may not be */
+};
+
+__device__ inline supers_of_rows load_supers(lpgemm_dtype_t type, const uint8_t *from) {
+  constexpr float most = 0x1p119f; /* no scale is beyond 2^9 */
+  uint32_t number[half_slot];
+  supers_of_rows s = {};
+  if (type == LPGEMM_F32) {
+    load_half<4>(from, number);
+  } else {
+    load_half<2>(from, number);
+  }
+#pragma unroll
+  for (int place = 0; place < half_slot; place++) {
+    const float value = fabsf(type == LPGEMM_F16   ? lpg_f16_to_f32((uint16_t)number[place])
+                              : type == LPGEMM_F32 ? lpg_bits_f32(number[place])
+                                                   : lpg_bf16_to_f32((uint16_t)number[place]));
+    const bool is_finite = value - value == 0.0f;
+    s.bad |= (unsigned)!is_finite << place;
+    s.large |= (unsigned)(is_finite && value >= most) << place;
+    s.value[place] = value < most ? value : 0.0f;
+  }
+  return s;
+}
+
+/* The magnitude of a scale; 0 if it is not finite, which *bad says then. */
+template <lpgemm_dtype_t Type>
+__device__ inline float scale_value(uint32_t number, int place, unsigned *bad) {
+  if constexpr (Type == LPGEMM_E4M3) {
+    const bool is_finite = (number & 0x7fu) != 0x7fu;
+    *bad |= (unsigned)!is_finite << place;
+    return is_finite ? fabsf(lpg_number_value(Type, number)) : 0.0f;
+  }
+  return (float)(Type == LPGEMM_I8 ? abs((int)(int8_t)number) : (int)number);
+}
+
+/* A place among the groups of a row: group in_one of those under super scale `one`. */
+struct group_place {
+  int one, in_one;
+
+  __device__ group_place(int group, int under_one) : one(group / under_one), in_one(group - one * under_one) {}
+  __device__ void step(const group_place &by, int under_one) {
+    one += by.one, in_one += by.in_one;
+    if (in_one >= under_one) one++, in_one -= under_one;
+  }
+};
+
+/* The slots of pieces [first, first + 32) to shared memory, those of a piece together. */
+template <int Slot, int PieceBytes>
+__device__ inline void bring_pieces(const exponents_args &a, const uint8_t *slots, int first, uint8_t *to) {
+  constexpr int halves = Slot / 8; /* copies a slot */
+  const int last = min(first + pieces, a.pieces) - 1, first_one = first / a.pieces_of_one,
+            last_one = last / a.pieces_of_one;
+  const int from = first_one * a.under_one + (first - first_one * a.pieces_of_one) * most_groups;
+  const int stop = min(
+      min(last_one * a.under_one + (last - last_one * a.pieces_of_one + 1) * most_groups, (last_one + 1) * a.under_one),
+      a.groups);
+  const group_place by(threads / halves, a.under_one);
+  group_place at(from + (int)threadIdx.x / halves, a.under_one);
+  for (int i = (int)threadIdx.x; i < (stop - from) * halves; i += threads, at.step(by, a.under_one)) {
+    const int piece = at.one * a.pieces_of_one + at.in_one / most_groups - first;
+    __pipeline_memcpy_async(to + piece * PieceBytes + at.in_one % most_groups * Slot + i % halves * 8,
+                            slots + (int64_t)from * Slot + i * 8, 8);
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+}
+
+/* Groups of a row, one by one. */
 static __device__ __noinline__ void look_at_each(const exponents_args &a, int64_t row, int begin, int end,
                                                  lpg_exponents *to) {
   lpg_exponents found = lpg_no_exponents();
@@ -122,50 +187,59 @@ static __device__ __noinline__ void look_at_each(const exponents_args &a, int64_
 }
 
 template <lpgemm_dtype_t Type>
-__device__ inline lpg_exponents scan_products(const exponents_args &a, const uint8_t *slot, const uint8_t *super_slot,
-                                              int64_t first) {
+__device__ inline lpg_exponents scan_products(const exponents_args &a, const uint8_t *slots, const uint8_t *super_slots,
+                                              int64_t first_row) {
+  constexpr int slot = lpg_slot_bytes(Type), piece_bytes = most_groups * slot + 8; /* so lanes find different banks */
+  __shared__ alignas(16) uint8_t staged[pieces * piece_bytes];
   __shared__ lpg_exponents of_each[threads / 32][half_slot];
-  constexpr int bytes = lpg_slot_bytes(Type);
-  const int lane = (int)threadIdx.x % 32, half = (int)threadIdx.x / 32;
-  const int super_bytes = lpg_slot_bytes(a.super_type);
-  lpg_exponents all[half_slot];
+  const int lane = (int)threadIdx.x % 32, half = (int)threadIdx.x / 32, super_bytes = lpg_slot_bytes(a.super_type);
+  products all[half_slot];
+  unsigned bad = 0;
 #pragma unroll
-  for (int place = 0; place < half_slot; place++) all[place] = lpg_no_exponents();
+  for (int place = 0; place < half_slot; place++) all[place] = {UINT32_MAX, 0};
   if (lane < half_slot) of_each[half][lane] = lpg_no_exponents();
-  __syncwarp();
 #pragma unroll 1
-  for (int piece = lane; piece < a.pieces; piece += 32) {
-    const int s = a.pieces_of_one == 1 ? piece : piece / a.pieces_of_one;
+  for (int first = 0; first < a.pieces; first += pieces) {
+    const int piece = min(first + lane, a.pieces - 1), s = piece / a.pieces_of_one;
     const int begin = s * a.under_one + (piece - s * a.pieces_of_one) * most_groups;
     const int end = min(begin + most_groups, min((s + 1) * a.under_one, a.groups));
-    lpg_ranks ranks[half_slot];
-    float super[half_slot];
-    no_ranks(ranks);
-    load_supers(a, super_slot + s * super_bytes, super);
-#pragma unroll 8
-    for (int j = begin; j < end; j++) add_group<Type>(slot + j * bytes, ranks);
-    unsigned spoilt = 0;
+    const supers_of_rows supers = load_supers(a.super_type, super_slots + s * super_bytes + half * (super_bytes / 2));
+    if (first > 0) __syncthreads();
+    bring_pieces<slot, piece_bytes>(a, slots, first, staged);
+    __syncthreads();
+    const uint8_t *own = staged + (piece - first) * piece_bytes + half * (slot / 2);
+#pragma unroll 4
+    for (int j = 0; j < end - begin; j++) {
+      uint32_t number[half_slot];
+      load_half<Type == LPGEMM_UINT(4) ? 0 : lpg_bytes(Type)>(own + j * slot, number);
 #pragma unroll
-    for (int place = 0; place < half_slot; place++) {
-      if (!lpg_add_extremes(Type, ranks[place], super[place], &all[place])) spoilt |= 1u << place;
+      for (int place = 0; place < half_slot; place++) {
+        const float scale = scale_value<Type>(number[place], place, &bad);
+        const uint32_t product = lpg_f32_bits(scale * supers.value[place]);
+        all[place].below = min(all[place].below, product - 1); /* 0 becomes the largest number */
+        all[place].most = max(all[place].most, product);
+      }
     }
-    for (; spoilt; spoilt &= spoilt - 1) {
-      const int place = __ffs((int)spoilt) - 1;
-      look_at_each(a, first + lpg_slot_row(half * half_slot + place), begin, end, &of_each[half][place]);
+    bad |= supers.bad;
+    for (unsigned large = supers.large; large; large &= large - 1) {
+      const int place = __ffs((int)large) - 1;
+      look_at_each(a, first_row + lpg_slot_row(half * half_slot + place), begin, end, &of_each[half][place]);
     }
   }
-  lpg_exponents found = lpg_no_exponents();
+  bad = __reduce_or_sync(whole_warp, bad);
+  products own = {UINT32_MAX, 0};
 #pragma unroll
   for (int place = 0; place < half_slot; place++) {
-    const int low = __reduce_min_sync(whole_warp, all[place].low);
-    const int high = __reduce_max_sync(whole_warp, all[place].high);
-    const int bad = (int)__reduce_or_sync(whole_warp, (unsigned)all[place].bad);
-    if (lane == place) found.low = low, found.high = high, found.bad = bad;
+    const uint32_t below = __reduce_min_sync(whole_warp, all[place].below);
+    const uint32_t most = __reduce_max_sync(whole_warp, all[place].most);
+    if (lane == place) own = {below, most};
   }
   __syncwarp();
-  if (lane < half_slot) {
-    const lpg_exponents &more = of_each[half][lane];
-    found.low = min(found.low, more.low), found.high = max(found.high, more.high), found.bad |= more.bad;
+  lpg_exponents found = of_each[half][lane % half_slot];
+  found.bad |= (int)(bad >> lane % half_slot & 1u);
+  if (own.most > 0) {
+    found.low = min(found.low, lpg_exponent_of(lpg_bits_f32(own.below + 1)));
+    found.high = max(found.high, lpg_exponent_of(lpg_bits_f32(own.most)));
   }
   return found;
 }
@@ -175,14 +249,12 @@ static __global__ void __launch_bounds__(threads, 16) row_exponents_kernel(const
   const int lane = (int)threadIdx.x % 32, half = (int)threadIdx.x / 32;
   const int64_t first = a.first + (int64_t)blockIdx.x * LPG_TILE_ROWS;
   const uint32_t tile = (uint32_t)(first / LPG_TILE_ROWS) / a.tiles_a_scale;
-  const uint8_t *slot = a.scales.section + tile * a.scales.tile_bytes + half * (lpg_slot_bytes(Type) / 2);
+  const uint8_t *slots = a.scales.section + tile * a.scales.tile_bytes;
   lpg_exponents found;
   if constexpr (HasSupers) {
-    const uint8_t *super_slot =
-        a.supers.section + tile * a.supers.tile_bytes + half * (lpg_slot_bytes(a.super_type) / 2);
-    found = scan_products<Type>(a, slot, super_slot, first);
+    found = scan_products<Type>(a, slots, a.supers.section + tile * a.supers.tile_bytes, first);
   } else {
-    found = scan_scales<Type>(a, slot);
+    found = scan_scales<Type>(a, slots + half * (lpg_slot_bytes(Type) / 2));
   }
   const int64_t row = first + lpg_slot_row(half * half_slot + lane % half_slot);
   const bool is_row = lane < half_slot && row < a.end;

@@ -44,6 +44,7 @@ typedef struct lpg_rows_args {
   int64_t tiles_a_scale;
   lpg_numbers_to numbers[LPG_SECTIONS];
   lpg_pack_report *found;    /* or NULL: neither hash nor checks are wanted */
+  const void *second;        /* NULL, or on the host a second parameter of the kernel */
   int threads, shared_bytes; /* of a block: 256 and 0, and one row tile, but for kernels of their own */
 } lpg_rows_args;
 

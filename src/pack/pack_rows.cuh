@@ -317,20 +317,21 @@ __device__ inline uint32_t groups_before(uint32_t k, uint32_t group_k) {
 }
 
 /* A section's numbers of the groups that begin in columns [k0, end), and, at the end of the rows, those of padding
- * columns, by so many threads. Loads come before stores, as above. */
-template <class Reader, int Threads, int Id>
+ * columns, by so many threads of which each has up to Most numbers of each row at a time. Loads come before stores, as
+ * above. */
+template <class Reader, int Threads, int Most, int Id>
 __device__ inline bool store_section(const lpg_rows_args &a, const lpg_at &at, const pair_of_rows &pair, uint32_t k0,
                                      uint32_t end, bool is_last) {
-  constexpr int most = 4, groups = Threads / 8; /* a turn */
+  constexpr int groups = Threads / 8; /* a turn */
   const unsigned thread = threadIdx.x % Threads;
   const lpg_numbers_to &to = a.numbers[Id];
   bool bad = false;
   if (!to.section) return false;
   const uint32_t stop = is_last ? (uint32_t)to.padded : groups_before(end, to.group_k);
-  for (uint32_t group = groups_before(k0, to.group_k) + thread / 8; group < stop; group += most * groups) {
-    uint32_t number[most][2];
+  for (uint32_t group = groups_before(k0, to.group_k) + thread / 8; group < stop; group += Most * groups) {
+    uint32_t number[Most][2];
 #pragma unroll
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < Most; i++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         const bool is_number = pair.is_row[half] && group + i * groups < min(stop, (uint32_t)to.count);
@@ -339,16 +340,16 @@ __device__ inline bool store_section(const lpg_rows_args &a, const lpg_at &at, c
                                     : 0;
       }
     }
-    const int here = (int)min((stop - group + groups - 1) / groups, (uint32_t)most);
+    const int here = (int)min((stop - group + groups - 1) / groups, (uint32_t)Most);
 #pragma unroll
-    for (int i = 0; i < most; i++) bad |= max(number[i][0], number[i][1]) > to.largest;
-    put_numbers<most, groups>(to, pair.tile, thread % 8, group, here, number);
+    for (int i = 0; i < Most; i++) bad |= max(number[i][0], number[i][1]) > to.largest;
+    put_numbers<Most, groups>(to, pair.tile, thread % 8, group, here, number);
   }
   return bad;
 }
 
 /* Each of them is read and written by one block, right after the codes beside which it lies. */
-template <class Reader, int Threads>
+template <class Reader, int Threads, int Most = 4>
 __device__ inline void store_numbers(const lpg_rows_args &a, const lpg_at &at, int64_t row0, uint32_t k0, uint32_t end,
                                      bool is_last) {
   const int64_t row_tile = (a.first_row + row0) / LPG_TILE_ROWS;
@@ -361,11 +362,11 @@ __device__ inline void store_numbers(const lpg_rows_args &a, const lpg_at &at, i
     pair.is_row[half] = row < a.rows;
     pair.n[half] = source_row(a, pair.is_row[half] ? row : row0);
   }
-  bool bad = store_section<Reader, Threads, LPG_SECTION_SCALES>(a, at, pair, k0, end, is_last);
-  bad |= store_section<Reader, Threads, LPG_SECTION_ZEROS>(a, at, pair, k0, end, is_last);
+  bool bad = store_section<Reader, Threads, Most, LPG_SECTION_SCALES>(a, at, pair, k0, end, is_last);
+  bad |= store_section<Reader, Threads, Most, LPG_SECTION_ZEROS>(a, at, pair, k0, end, is_last);
   if constexpr (Reader::has_supers) {
-    bad |= store_section<Reader, Threads, LPG_SECTION_SUPER_SCALES>(a, at, pair, k0, end, is_last);
-    bad |= store_section<Reader, Threads, LPG_SECTION_SUPER_ZEROS>(a, at, pair, k0, end, is_last);
+    bad |= store_section<Reader, Threads, Most, LPG_SECTION_SUPER_SCALES>(a, at, pair, k0, end, is_last);
+    bad |= store_section<Reader, Threads, Most, LPG_SECTION_SUPER_ZEROS>(a, at, pair, k0, end, is_last);
   }
   if (bad) a.found->any_bad = 1;
 }

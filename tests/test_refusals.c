@@ -61,7 +61,7 @@ static const row rows[] = {
      .m = 1},
     {PLANES, "it does not take this kind of zeros", .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16},
      .x = LPGEMM_UINT(4)},
-    {WIDE, "it does not take groups of this size", .d.group_k = 48},
+    {STRIPES, "it does not take groups of this size", .d.group_k = 48},
     {OCTETS, "it does not take scales that rows share", .d.group_n = 128, .x = LPGEMM_I8},
     {DENSE, "it does not take stacks of experts", .experts = 8},
     {FAN_OUT, "it is for the token form of a layer", .experts = 8},

@@ -94,9 +94,11 @@ static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type,
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type, x_type);
   const int is_integer = kind == LPG_GEMM_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
-  const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
+  const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, differs = weights->group.count > 1 && (d->scale_type || zeros);
+  const int large = !differs || weights->group.k >= 128;
   lpg_gemm_scales mode = LPG_GEMM_SCALES_PREPARED;
-  if (d->group_n) return mode; /* whose kernel finds the rows that share them */
+  if (d->group_n) return mode;                                     /* whose kernel finds the rows that share them, */
+  if (differs && LPG_BLOCK_K % weights->group.k != 0) return mode; /* and the groups of granules */
   if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return mode;
   if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return mode;
   if (on_rows || d->scale_type == x_type) {

@@ -12,10 +12,10 @@
 
 /* ---- what a kernel's template and the weights fix ---- */
 
-/* Steps of 16 columns that share a scale; 8 when groups are larger. */
+/* Steps of 16 columns that share a scale, by granules; 8 when these are larger. */
 static inline int lpg_gemv_scale_steps(const lpg_packed *weights) {
-  const lpg_axis *group = &weights->group;
-  return group->count <= 1 || group->k >= 128 ? 8 : group->k == 16 ? 1 : 2;
+  const int granule_k = lpg_granule_k(&weights->group);
+  return weights->group.count <= 1 || granule_k >= 128 ? 8 : granule_k == 16 ? 1 : 2;
 }
 
 /* The type of the codes of two-level scales for which there is a kernel of its own, by the weights and groups that

@@ -232,12 +232,34 @@ static inline int lpg_gemm_stage_groups(const lpg_packed *weights, int stage_k) 
   return groups > 1 ? groups : 1;
 }
 
-/* The same for a row; and the bytes of all prepared scales in the workspace, one a granule, with a factor a row. */
+/* The same for a row. */
 static inline int64_t lpg_gemm_scale_groups(const lpg_packed *weights) {
   return weights->group.count <= 1 ? 1 : lpg_ceil_div(weights->k_padded, lpg_granule_k(&weights->group));
 }
+
+/* Bytes of a row tile's prepared scales in the workspace, one a granule, with a factor a row. */
+static inline int64_t lpg_gemm_prepared_each(const lpg_packed *weights) {
+  return lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4;
+}
+
+/* Row tiles of W whose scales are prepared, and which are multiplied, at once: all, or chunks of whole work tiles and
+ * of row tiles that share scales, as few as there is room for, all but the last alike. 0: there is no room. */
+static inline int64_t lpg_gemm_chunk_tiles(const lpg_packed *weights) {
+  const int64_t all = weights->row_tiles, most = LPG_GEMM_MOST_PREPARED / lpg_gemm_prepared_each(weights);
+  const int64_t shared = weights->tiles_a_scale < all ? weights->tiles_a_scale : 1; /* a power of two */
+  const int64_t unit = shared > LPG_GEMM_TILE_N / LPG_TILE_ROWS ? shared : LPG_GEMM_TILE_N / LPG_TILE_ROWS;
+  if (all <= most) return all;
+  if (most < unit) return 0;
+  return lpg_round_up(lpg_ceil_div(all, lpg_ceil_div(all, most / unit * unit)), unit);
+}
+
+/* The same in rows, in any mode; and the bytes in the workspace, of a chunk. */
+static inline int64_t lpg_gemm_chunk_rows(const lpg_packed *weights, lpg_gemm_scales mode) {
+  const int64_t tiles = mode == LPG_GEMM_SCALES_PREPARED ? lpg_gemm_chunk_tiles(weights) : weights->row_tiles;
+  return tiles < weights->row_tiles ? tiles * LPG_TILE_ROWS : weights->desc.n;
+}
 static inline int64_t lpg_gemm_prepared_bytes(const lpg_packed *weights) {
-  return weights->row_tiles * (lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4);
+  return lpg_gemm_chunk_tiles(weights) * lpg_gemm_prepared_each(weights);
 }
 
 /* Whether they are sums of two numbers of X's type, which takes fewer instructions a weight than fp32: for bf16, whose

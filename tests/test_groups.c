@@ -153,9 +153,10 @@ static void check_products(lpgemm_handle_t handle, const struct form *form, lpge
     s.m = rows[(i + exact) % (on_gpu ? COUNT(rows) : 3)];
     s.bias_type = i % 2 ? LPGEMM_F32 : 0;
     problem p;
-    if (i % 3 == 2 ? problem_make_drawn(&p, handle, &s) : problem_make(&p, handle, &s)) {
+    const int is_drawn = i % 3 == 2; /* rows may share scales in a way that only others take */
+    if (is_drawn ? problem_make_drawn(&p, handle, &s) : problem_make(&p, handle, &s)) {
       const int runs = check_kernels(&p, handle);
-      CHECK(!on_gpu || runs > 0);
+      CHECK(!on_gpu || is_drawn || runs > 0);
     }
     problem_free(&p);
   }

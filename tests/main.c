@@ -55,6 +55,7 @@ enum {
   SUITE(supports, BOTH)       \
   SUITE(gemm, BOTH)           \
   SUITE(k_quants, BOTH)       \
+  SUITE(groups, BOTH)         \
   SUITE(invariant, BOTH)      \
   SUITE(experts, BOTH)        \
   SUITE(experts_layer, BOTH)  \

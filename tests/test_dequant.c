@@ -136,8 +136,7 @@ static void check_takes(void) {
       problem.scale_span = 255;
       const lpg_planner *dense = bf16 ? &lpgemm_i_dequant_bf16_sm90a_planner : &lpgemm_i_dequant_f16_sm90a_planner;
       lpg_dequant_plan p;
-      const int by_gemv = (desc.group_k & (desc.group_k - 1)) == 0 &&
-                          !lpgemm_i_gemv_8_planner.refuses(&lpgemm_i_gemv_8_planner, &problem, &sm90);
+      const int by_gemv = !lpgemm_i_gemv_8_planner.refuses(&lpgemm_i_gemv_8_planner, &problem, &sm90);
       CHECK(by_gemv || plan_of(dense, &problem, &sm90, &p));
       CHECK(problem.m < 33 || plan_of(dense, &problem, &sm90, &p));
     }

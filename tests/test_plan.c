@@ -173,7 +173,7 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   }
   check_parts(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
-  CHECK((int64_t)p->n_tiles * kind->tile_n * p->multicast >= w->desc.n);
+  CHECK((int64_t)p->n_tiles * kind->tile_n * p->multicast >= lpg_gemm_chunk_rows(w, kind->mode));
   const int widths = lpg_gemm_widths(kind->tile.tile_m, kind->tile.row_tiles);
   CHECK(p->x_rows <= kind->tile.tile_m && p->x_rows > kind->tile.tile_m - widths * LPG_GEMM_WIDTH_STEP);
   CHECK(p->x_rows % (8 * lpg_gemm_x_boxes(kind->tile.tile_m)) == 0);

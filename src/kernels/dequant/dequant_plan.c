@@ -7,7 +7,7 @@
 #include "../plan/rates.h"
 #include "dequant_expand.h"
 
-/* Below 33 rows of X dequantising first pays only where gemv does not take the weights; refusing here keeps
+/* Below 33 rows of X dequantising first pays only where gemv and gemm do not take the weights; refusing here keeps
  * lpgemm_workspace_size() small. */
 enum { LEAST_ROWS = 33 };
 
@@ -30,18 +30,11 @@ static lpgemm_dtype_t image_of(const lpg_planner *self, const lpg_problem *probl
   return lpgemm_i_expand_image(problem, self->type, self->wgmma);
 }
 
-/* gemv takes groups of 16, 32, 64 and 128 columns, and whole rows. */
-static int gemv_takes(const lpg_problem *problem) {
-  const lpg_packed *weights = problem->weights;
-  const int64_t k = weights->group.k;
-  return (weights->group.count <= 1 || (k >= 16 && k <= 128 && (k & (k - 1)) == 0)) &&
-         !lpgemm_i_dequantisers_refuse(problem);
-}
-
 static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpgemm_dtype_t image = image_of(self, problem);
   (void)device;
-  if (problem->m < LEAST_ROWS && gemv_takes(problem)) return "it expands the weights, which takes 33 rows to pay";
+  if (problem->m < LEAST_ROWS && !lpgemm_i_dequantisers_refuse(problem))
+    return "it expands the weights, which takes 33 rows to pay";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
   if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type))
     return "the activations' codes are not the numbers as int8";

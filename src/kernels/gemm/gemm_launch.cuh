@@ -120,6 +120,16 @@ static lpgemm_status_t prepare_scales(const lpg_call &call, gemm_args &a) {
   return lpgemm_i_cuda_gemm_prepare(&call, factors, factors + weights.n_padded);
 }
 
+/* All rows of W, or those of a chunk. */
+template <class X, template <class, int> class Dequantiser, int Bits>
+static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, lpg_gemm_scales mode, int tile) {
+  if (mode == LPG_GEMM_SCALES_PREPARED) LPG_TRY(prepare_scales(call, a));
+#define LPG_RUN(mode) run_tile<X, Dequantiser, Bits, mode>,
+  lpgemm_status_t (*const run[])(const lpg_call &, gemm_args &, int) = {LPG_GEMM_EACH_SCALES(LPG_RUN)};
+#undef LPG_RUN
+  return run[mode](call, a, tile);
+}
+
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t run_mode(lpg_call call) {
   const lpg_gemm_scaling scaling =
@@ -131,11 +141,16 @@ static lpgemm_status_t run_mode(lpg_call call) {
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
   const lpg_gemm_planned planned = plan_of<lpg_gemm_planned>(call);
   a.plan = planned.plan;
-  if (scaling.mode == LPG_GEMM_SCALES_PREPARED) LPG_TRY(prepare_scales(call, a));
-#define LPG_RUN(mode) run_tile<X, Dequantiser, Bits, mode>,
-  lpgemm_status_t (*const run[])(const lpg_call &, gemm_args &, int) = {LPG_GEMM_EACH_SCALES(LPG_RUN)};
-#undef LPG_RUN
-  return run[scaling.mode](call, a, planned.tile);
+  const int64_t n = call.problem.weights->desc.n, rows = lpg_gemm_chunk_rows(call.problem.weights, scaling.mode);
+  if (rows >= n) return run_rows<X, Dequantiser, Bits>(call, a, scaling.mode, planned.tile);
+  for (int64_t begin = 0; begin < n; begin += rows) {
+    lpg_call chunk = call;
+    gemm_args own = a;
+    lpg_packed part;
+    lpgemm_i_slice(&chunk, begin, begin + rows < n ? begin + rows : n, &part);
+    LPG_TRY((run_rows<X, Dequantiser, Bits>(chunk, own, scaling.mode, planned.tile)));
+  }
+  return LPGEMM_SUCCESS;
 }
 
 /* Of floats of 8 bits e4m3 has a dequantiser of its own. */

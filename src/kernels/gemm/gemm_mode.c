@@ -94,9 +94,11 @@ static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type,
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type, x_type);
   const int is_integer = kind == LPG_GEMM_INTEGERS, bf16 = x_type == LPGEMM_BF16, bits = weights->bits;
-  const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, large = weights->group.count <= 1 || weights->group.k >= 128;
+  const int zeros = d->zero == LPGEMM_ZERO_PER_GROUP, differs = weights->group.count > 1 && (d->scale_type || zeros);
+  const int large = !differs || weights->group.k >= 128;
   lpg_gemm_scales mode = LPG_GEMM_SCALES_PREPARED;
-  if (d->group_n) return mode; /* whose kernel finds the rows that share them */
+  if (d->group_n) return mode;                                     /* whose kernel finds the rows that share them, */
+  if (differs && LPG_BLOCK_K % weights->group.k != 0) return mode; /* and the groups of granules */
   if ((is_integer && !zeros && !takes_zero_off(d)) || (d->super_scale_type && !on_rows)) return mode;
   if (d->zero == LPGEMM_ZERO_MINIMUM || (zeros && lpg_kind(d->type) != LPGEMM_KIND_UINT)) return mode;
   if (on_rows || d->scale_type == x_type) {
@@ -185,7 +187,7 @@ static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_t
     if (lpgemm_i_gemm_lost_digits(packed) > 0 && d->k < LPG_BLOCK_K)
       return "so short rows need all digits of their scales";
   }
-  if (lpg_gemm_prepared_bytes(packed) > LPG_GEMM_MOST_PREPARED) return "its scales and zeros take too much workspace";
+  if (packed->row_tiles > 0 && lpg_gemm_chunk_tiles(packed) == 0) return "its scales and zeros take too much workspace";
   const lpg_values *v = &packed->values;
   int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
   if (d->super_scale_type &&

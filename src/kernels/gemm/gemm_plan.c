@@ -175,7 +175,7 @@ static int make_frame(const lpg_gemm_kind *kind, int x_rows, const lpg_packed *w
   *p = none;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->multicast = kind->multicast;
-  p->n_tiles = (int32_t)((weights->desc.n + kind->tile_n * kind->multicast - 1) / (kind->tile_n * kind->multicast));
+  p->n_tiles = (int32_t)lpg_ceil_div(lpg_gemm_chunk_rows(weights, kind->mode), kind->tile_n * kind->multicast);
   const int64_t m_tiles = lpg_most_tiles(rows, x_rows);
   p->x_rows = x_rows;
   p->m_tiles = (int32_t)m_tiles;
@@ -422,8 +422,8 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   return problem->m > INT32_MAX / 2 ? "it takes no matrix as large as this" : NULL;
 }
 
-/* Microseconds that preparing scales takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672 x 8192 (H200,
- * 2026-11-23). */
+/* Microseconds that preparing the scales of a chunk takes: Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x 4096 to 28672
+ * x 8192 (H200, 2026-11-23). */
 static double prepare_us(const lpg_packed *weights) { return 3.0 + (double)lpg_gemm_prepared_bytes(weights) / 2.5e6; }
 
 /* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
@@ -446,10 +446,12 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->x_stages;
   launch->mode = (int32_t)kind.mode;
+  const int64_t rows = lpg_gemm_chunk_rows(problem->weights, kind.mode), n = problem->weights->desc.n;
+  if (rows < n) launch->passes = (int32_t)lpg_ceil_div(n, rows);
   /* 1.5 us: the costs compare plans, and leave out what all of them take on small matrices. */
   launch->us = 1.5 + lpg_x_copy_us(problem, 2) +
-               (kind.mode == LPG_GEMM_SCALES_PREPARED ? prepare_us(problem->weights) : 0.0) +
-               ns / 1000.0 * (problem->m > 64 ? SUSTAINED : 1.0);
+               launch->passes * ((kind.mode == LPG_GEMM_SCALES_PREPARED ? prepare_us(problem->weights) : 0.0) +
+                                 ns / 1000.0 * (problem->m > 64 ? SUSTAINED : 1.0));
 }
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {

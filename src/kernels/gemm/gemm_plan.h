@@ -88,14 +88,14 @@ LPG_FN int lpg_gemm_tile_n(int row_tiles, int warps) { return row_tiles * warps 
  * X's type but where said. For the last a kernel prepares them first: weight = code * scale + rest, in fp32. */
 typedef enum lpg_gemm_scales {
   LPG_GEMM_SCALES_ROW,     /* scales go on the rows' sums alone, or there are none; one zero for all */
-  LPG_GEMM_SCALES_GROUP,   /* groups of at least 128 columns, one zero for all */
+  LPG_GEMM_SCALES_GROUP,   /* groups of 128 and 256 columns, one zero for all */
   LPG_GEMM_SCALES_NEAR,    /* the same, integers scaled as they are dequantised: a row's scales are near one another */
   LPG_GEMM_SCALES_ZEROS,   /* the same with zeros of groups */
   LPG_GEMM_SCALES_SMALL,   /* groups of 32 and 64 */
-  LPG_GEMM_SCALES_E4M3,    /* groups of 16 and more, scales of e4m3 */
-  LPG_GEMM_SCALES_E8M0,    /* groups of 32 and more, scales that are powers of two */
-  LPG_GEMM_SCALES_SPLIT,   /* groups of at least 128, scales of fp16 for X of bf16: the sum of two numbers */
-  LPG_GEMM_SCALES_PREPARED /* all others, groups of 16 and more */
+  LPG_GEMM_SCALES_E4M3,    /* groups of 16 to 256, scales of e4m3 */
+  LPG_GEMM_SCALES_E8M0,    /* groups of 32 to 256, scales that are powers of two */
+  LPG_GEMM_SCALES_SPLIT,   /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
+  LPG_GEMM_SCALES_PREPARED /* all others, and groups of which k blocks have no whole ones */
 } lpg_gemm_scales;
 #define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
@@ -202,8 +202,8 @@ enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of
  * In the mode PREPARED it belongs to a stage of X and holds prepared scales: for each row tile those of the groups that
  * the stage's columns lie in, as 8 pieces of 16 bytes, piece g for rows g and g + 8. */
 enum {
-  LPG_GEMM_PREPARED_BYTES = 128,            /* of a row tile and group */
-  LPG_GEMM_PREPARED_KEPT = 256,             /* groups of a row that are read once */
+  LPG_GEMM_PREPARED_BYTES = 128,            /* of a row tile and granule */
+  LPG_GEMM_PREPARED_KEPT = 256,             /* granules of a row that are read once */
   LPG_GEMM_MOST_PREPARED = 64 * 1024 * 1024 /* bytes of all that a call may make */
 };
 typedef struct lpg_gemm_slot {
@@ -226,18 +226,40 @@ LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales mode, int is_integer, int 
   return s;
 }
 
-/* Groups that a stage of X touches. */
+/* The mode PREPARED: granules that a stage of X touches. */
 static inline int lpg_gemm_stage_groups(const lpg_packed *weights, int stage_k) {
   const int groups = lpg_block_groups(&weights->group) * stage_k / LPG_BLOCK_K;
   return groups > 1 ? groups : 1;
 }
 
-/* The mode PREPARED: groups of a row, and the bytes of all prepared scales in the workspace, with a factor a row. */
+/* The same for a row. */
 static inline int64_t lpg_gemm_scale_groups(const lpg_packed *weights) {
-  return weights->group.count <= 1 ? 1 : weights->group.padded;
+  return weights->group.count <= 1 ? 1 : lpg_ceil_div(weights->k_padded, lpg_granule_k(&weights->group));
+}
+
+/* Bytes of a row tile's prepared scales in the workspace, one a granule, with a factor a row. */
+static inline int64_t lpg_gemm_prepared_each(const lpg_packed *weights) {
+  return lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4;
+}
+
+/* Row tiles of W whose scales are prepared, and which are multiplied, at once: all, or chunks of whole work tiles and
+ * of row tiles that share scales, as few as there is room for, all but the last alike. 0: there is no room. */
+static inline int64_t lpg_gemm_chunk_tiles(const lpg_packed *weights) {
+  const int64_t all = weights->row_tiles, most = LPG_GEMM_MOST_PREPARED / lpg_gemm_prepared_each(weights);
+  const int64_t shared = weights->tiles_a_scale < all ? weights->tiles_a_scale : 1; /* a power of two */
+  const int64_t unit = shared > LPG_GEMM_TILE_N / LPG_TILE_ROWS ? shared : LPG_GEMM_TILE_N / LPG_TILE_ROWS;
+  if (all <= most) return all;
+  if (most < unit) return 0;
+  return lpg_round_up(lpg_ceil_div(all, lpg_ceil_div(all, most / unit * unit)), unit);
+}
+
+/* The same in rows, in any mode; and the bytes in the workspace, of a chunk. */
+static inline int64_t lpg_gemm_chunk_rows(const lpg_packed *weights, lpg_gemm_scales mode) {
+  const int64_t tiles = mode == LPG_GEMM_SCALES_PREPARED ? lpg_gemm_chunk_tiles(weights) : weights->row_tiles;
+  return tiles < weights->row_tiles ? tiles * LPG_TILE_ROWS : weights->desc.n;
 }
 static inline int64_t lpg_gemm_prepared_bytes(const lpg_packed *weights) {
-  return weights->row_tiles * (lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4);
+  return lpg_gemm_chunk_tiles(weights) * lpg_gemm_prepared_each(weights);
 }
 
 /* Whether they are sums of two numbers of X's type, which takes fewer instructions a weight than fp32: for bf16, whose

@@ -1,10 +1,11 @@
 /* gemm: the kernel that prepares scales and zeros of any type and level, so that gemm reads one kind only: for each
- * row and group a pair of fp32 (scale, rest), weight = d * scale + rest, where d is what the dequantiser gives.
+ * row and granule (lpg_granule_k()) a pair of fp32 (scale, rest), weight = d * scale + rest, where d is what the
+ * dequantiser gives. Groups of 16 to 256 columns, by powers of two, are granules; larger and odd ones have several.
  *
- *   a CTA has a row tile, a thread rows g and g + 8 of every 32nd group:
+ *   a CTA has a row tile, a thread rows g and g + 8 of every 32nd granule:
  *     pass 1: read the packed scales and zeros, find a bound of each row's weights
  *     pass 2: multiply by the power of two that brings the bound near 2^top, store; its inverse is the row's factor
- *   Up to LPG_GEMM_PREPARED_KEPT groups a row stay in registers between the passes; longer rows are read twice. Where
+ *   Up to LPG_GEMM_PREPARED_KEPT granules a row stay in registers between the passes; longer rows are read twice. Where
  * such rows have two levels, the bound comes from the upper level alone, with the largest value of the lower one. */
 #include "../../cuda/cuda.h"
 #include "../operand/operand_args.cuh"
@@ -19,7 +20,8 @@ constexpr int batch = 8, sweep = LPG_GEMM_PREPARED_KEPT / batch, prepare_threads
 
 struct prepare_args {
   scale_section section[scale_roles]; /* values NULL: there is none */
-  int groups, super_each;             /* groups of a row; groups of a super-group, 0: all */
+  int granules;                       /* of a row */
+  int group_each, super_each;         /* granules of a group, and of a super-group, 0: all */
   zero_mode mode;
   float step; /* the value of a code, less a fixed zero, is step * d + base */
   float base;
@@ -33,25 +35,25 @@ struct prepare_args {
   float4 *prepared;
 };
 
-/* The packed scales and zeros of a row tile and `batch` groups. */
+/* The packed scales and zeros of a row tile and `batch` granules. */
 struct packed_scales {
   uint2 packed[scale_roles][batch]; /* rows g and g + 8, as they are packed */
-  int count;                        /* of the batch's groups, those that there are: short rows do not fill it */
+  int count;                        /* of the batch's granules, those that there are: short rows do not fill it */
 
   __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
-    count = min((a.groups - first + sweep - 1) / sweep, batch);
+    count = min((a.granules - first + sweep - 1) / sweep, batch);
 #pragma unroll
     for (int role = 0; role < scale_roles; role++) {
       const scale_section &s = a.section[role];
       if (s.values == nullptr) continue;
       const uint8_t *const row = s.values + (int64_t)(row_tile >> s.row_shift) * s.row_bytes;
-      const bool super = role == role_super_scale || role == role_super_zero;
+      const int in_one = role == role_super_scale || role == role_super_zero ? a.super_each : a.group_each;
       const auto each = [&](auto use) {
 #pragma unroll
         for (int j = 0; j < batch; j++) {
           if (j >= count) break;
-          const int group = first + j * sweep;
-          const int index = !super ? group : a.super_each ? (unsigned)group / (unsigned)a.super_each : 0;
+          const int granule = first + j * sweep;
+          const int index = in_one == 1 ? granule : in_one ? (unsigned)granule / (unsigned)in_one : 0;
           packed[role][j].y = 0;
           use(packed[role][j], row + (int64_t)index * s.slot_bytes);
         }
@@ -93,7 +95,7 @@ __device__ inline float2 bound_of(const prepare_args &a, float2 scale, float2 ze
 
 __device__ inline float2 larger(float2 a, float2 b) { return make_float2(fmaxf(a.x, b.x), fmaxf(a.y, b.y)); }
 
-/* Scales and rests of `batch` groups, before the row's power of two. */
+/* Scales and rests of `batch` granules, before the row's power of two. */
 struct prepared_scales {
   float2 scale[batch], rest[batch]; /* rest: a zero is not yet multiplied by the scale */
   int count;                        /* of them, those that there are */
@@ -175,7 +177,7 @@ static __global__ void __launch_bounds__(prepare_threads, 2)
     most = larger(most, super_bound(a, row_tile, super, g));
   }
 #pragma unroll 1
-  for (int first = threadIdx.x / 8; a.supers == 0 && first < a.groups; first += sweep * batch) {
+  for (int first = threadIdx.x / 8; a.supers == 0 && first < a.granules; first += sweep * batch) {
     scales.load(a, row_tile, first, g);
     scales.bound(a, most);
   }
@@ -191,10 +193,10 @@ static __global__ void __launch_bounds__(prepare_threads, 2)
     a.factors[row_tile * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -power_of(threadIdx.x));
   }
   const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
-  const bool again = a.groups > LPG_GEMM_PREPARED_KEPT;
-  float4 *const out = a.prepared + (int64_t)row_tile * a.groups * 8 + g;
+  const bool again = a.granules > LPG_GEMM_PREPARED_KEPT;
+  float4 *const out = a.prepared + (int64_t)row_tile * a.granules * 8 + g;
 #pragma unroll 1
-  for (int first = threadIdx.x / 8; first < a.groups; first += sweep * batch) {
+  for (int first = threadIdx.x / 8; first < a.granules; first += sweep * batch) {
     if (again) scales.load(a, row_tile, first, g);
 #pragma unroll
     for (int j = 0; j < batch; j++) {
@@ -225,13 +227,14 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
   for (int role = 0; role < lpg::scale_roles; role++) {
     if (scale_data.which[role] >= 0) a.section[role] = scale_data.section[scale_data.which[role]];
   }
-  a.groups = (int)lpg_gemm_scale_groups(&weights);
-  a.super_each = weights.super.count > 1 ? (int)(weights.super.k / weights.group.k) : 0;
+  a.granules = (int)lpg_gemm_scale_groups(&weights);
+  a.group_each = (int)(weights.group.k / lpg_granule_k(&weights.group));
+  a.super_each = weights.super.count > 1 ? (int)(weights.super.k / lpg_granule_k(&weights.group)) : 0;
   a.mode = scale_data.mode;
   a.step = scale_data.factor;
   a.base = scale_data.fixed_shift;
   a.most = (float)weights.values.most;
-  if (a.groups > LPG_GEMM_PREPARED_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
+  if (a.granules > LPG_GEMM_PREPARED_KEPT && d.super_scale_type && (!d.zero_type || d.super_zero_type)) {
     a.supers = weights.super.count > 1 ? (int)weights.super.count : 1;
     a.most_scale = (float)lpgemm_i_largest_value(d.scale_type, NULL);
     if (d.zero_type) a.most_zero = (float)lpgemm_i_largest_value(d.zero_type, NULL);

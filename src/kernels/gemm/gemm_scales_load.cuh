@@ -32,7 +32,7 @@ struct section_copier {
     values = s.values + before + (int64_t)first * s.row_bytes + in_block;
     left = s.row_bytes - in_block;
     rows = row_tiles - first;
-    block_bytes = s.blocks_each ? s.block_bytes : 0;
+    block_bytes = s.granules_each ? s.block_bytes : 0;
     row_step = step * s.row_bytes;
   }
 

@@ -91,7 +91,7 @@ static void add_section(const lpg_call &call, lpg_section_id id, scale_role role
   s.row_shift = lpg_scale_shift(&weights);
   s.groups = lpg_block_groups(&axis);
   s.block_bytes = s.groups * s.slot_bytes;
-  s.blocks_each = axis.count <= 1 ? 0 : axis.k < block_k ? 1 : (int)(axis.k / block_k);
+  s.granules_each = axis.count <= 1 ? 0 : (int)(axis.k / lpg_granule_k(&axis));
   s.bytes = lpg_chunk_bytes(&weights, id, chunk);
   s.offset = offset;
   offset += row_tiles * s.bytes;
@@ -107,8 +107,8 @@ static int add_sections(const lpg_call &call, int row_tiles, int chunk, scales_a
   scale_data.only_f16_scales =
       scale_data.sections == 1 && scale_data.section[0].type == LPGEMM_F16 && scale_data.which[role_scale] == 0;
   const scale_section &s = scale_data.section[0];
-  scale_data.one_copy =
-      scale_data.sections == 1 && s.blocks_each <= 1 && s.slot_bytes >= 16 && row_tiles * chunk * s.block_bytes <= 512;
+  scale_data.one_copy = scale_data.sections == 1 && s.granules_each <= 1 && s.slot_bytes >= 16 &&
+                        row_tiles * chunk * s.block_bytes <= 512;
   return offset;
 }
 

@@ -16,14 +16,14 @@ namespace { /* nothing here is a symbol of the library */
 struct scale_section {
   const uint8_t *values;
   lpgemm_dtype_t type;
-  int slot_bytes;  /* bytes of the 16 values of a row tile and scale group */
-  int row_bytes;   /* of all scale groups of a row tile, or of as many as share them */
-  int row_shift;   /* 2^this row tiles share scales */
-  int groups;      /* scale groups of a k block, at least one */
-  int block_bytes; /* bytes of these groups */
-  int blocks_each; /* k blocks that share a group; 0: all of them */
-  int bytes;       /* of a chunk of k blocks of one row tile, in shared memory */
-  int offset;      /* of the first row tile, in the stage's scales */
+  int slot_bytes;    /* bytes of the 16 values of a row tile and scale group */
+  int row_bytes;     /* of all scale groups of a row tile, or of as many as share them */
+  int row_shift;     /* 2^this row tiles share scales */
+  int groups;        /* granules (lpg_granule_k()) of a k block, at least one */
+  int block_bytes;   /* bytes of their values */
+  int granules_each; /* granules that share a value; 0: all of them */
+  int bytes;         /* of a chunk of k blocks of one row tile, in shared memory */
+  int offset;        /* of the first row tile, in the stage's scales */
 };
 
 enum scale_role { role_scale, role_super_scale, role_zero, role_super_zero, scale_roles };
@@ -66,10 +66,10 @@ __device__ inline void copy_all(const scales_args &a, int lane, int row_tile, in
       for (int next = 1; next < RowTiles; next++) r += piece >= next * each;
       const int at = (piece - r * each) * size;
       int first = block * s.block_bytes + at;
-      if (s.blocks_each != 1) {
-        const int in_chunk = (unsigned)at / (unsigned)s.block_bytes, in_block = at - in_chunk * s.block_bytes;
-        const int group = s.blocks_each ? (unsigned)(block + in_chunk) / (unsigned)s.blocks_each : 0;
-        first = group * s.block_bytes + in_block;
+      if (s.granules_each != 1) {
+        const int granule = (unsigned)first / (unsigned)s.slot_bytes, in_slot = first - granule * s.slot_bytes;
+        const int group = s.granules_each ? (unsigned)granule / (unsigned)s.granules_each : 0;
+        first = group * s.slot_bytes + in_slot;
       }
       const uint8_t *from = s.values + (int64_t)(min(row_tile + r, row_tiles - 1) >> s.row_shift) * s.row_bytes + first;
       const uint32_t to = raw + s.offset + r * s.bytes + at;
@@ -97,7 +97,7 @@ __device__ inline void copy_one(const scale_section &s, int lane, int row_tile, 
   }
   if (at >= chunk_bytes) return;
   const int first =
-      s.blocks_each ? block * s.block_bytes + at : at & (s.block_bytes - 1); /* all blocks share a group */
+      s.granules_each ? block * s.block_bytes + at : at & (s.block_bytes - 1); /* all blocks share a group */
   const uint8_t *from = s.values + (int64_t)(min(row_tile + r, row_tiles - 1) >> s.row_shift) * s.row_bytes + first;
   copy16_async(raw + s.offset + r * s.bytes + at, from, first < s.row_bytes);
 }

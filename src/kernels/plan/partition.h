@@ -73,9 +73,16 @@ LPG_FN int lpg_expert_rows_bytes(int experts) { return experts > 0 ? lpg_expert_
 
 static inline int lpg_round_up_to(int64_t x, int multiple) { return (int)((x + multiple - 1) / multiple * multiple); }
 
-/* Scale groups of an axis in a k block, at least one. */
+/* A granule of an axis: columns of one group, 16 to 256 by powers of two, as many as k blocks and groups have whole
+ * ones of. Where groups are larger or no powers of two, several granules in a row have the value of one group. */
+static inline int lpg_granule_k(const lpg_axis *axis) {
+  const int64_t most = axis->k & -axis->k;
+  return most < LPG_BLOCK_K ? (int)most : (int)LPG_BLOCK_K;
+}
+
+/* Granules of an axis in a k block; 1 where one value is for the whole row. */
 static inline int lpg_block_groups(const lpg_axis *axis) {
-  return axis->count > 1 && axis->k < LPG_BLOCK_K ? (int)(LPG_BLOCK_K / axis->k) : 1;
+  return axis->count > 1 ? LPG_BLOCK_K / lpg_granule_k(axis) : 1;
 }
 
 /* Bytes of shared memory for a section's values of one row tile and `chunk` k blocks. */

@@ -293,6 +293,25 @@ static void version_2(void) {
   }
 }
 
+/* The part of a rank that has no columns: all of the source's come out as 0. */
+static void no_columns(void) {
+  if (!test_case("pack/no_columns")) return;
+  lpgemm_weight_desc_t desc = sample_desc(20, 0, LPGEMM_UINT(4), 32, LPGEMM_F16);
+  desc.columns = LPGEMM_COLUMNS_ORDERED;
+  desc.x_k = 40;
+  sample s;
+  sample_make(&s, &desc);
+  lpgemm_weights_t weights = sample_pack(handle, &s);
+  float *out = test_alloc(sizeof *out * 20 * 40);
+  CHECK_STATUS(lpgemm_unpack_weights(handle, weights, LPGEMM_F32, out, 0), LPGEMM_SUCCESS);
+  test_wait();
+  for (int i = 0; i < 20 * 40; i++) CHECK(out[i] == 0.0f);
+  test_free(out);
+  if (weights) check_codes(&s, weights, 43);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+  sample_free(&s);
+}
+
 static void empty(void) {
   if (!test_case("pack/empty")) return;
   static const int64_t shapes[][2] = {{0, 0}, {0, 100}, {20, 0}};
@@ -507,6 +526,7 @@ void suite_pack(void) {
   double_rounding();
   version_2();
   empty();
+  no_columns();
   wide_codes();
   sign_extended();
   bad_parts();

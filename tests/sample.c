@@ -237,7 +237,7 @@ void sample_lay_out(sample *s, lpgemm_code_layout_t layout, int64_t codes_ld, lp
   const int64_t x_k = sample_x_k(d);
   int64_t ld = codes_ld ? codes_ld : x_k;
   int bits = lpgemm_dtype_bits(d->type), step = layout == LPGEMM_CODES_BITS ? bits : 8;
-  int64_t last = d->n > 0 && d->k > 0 ? (d->n - 1) * ld + x_k : 0; /* one past the last code */
+  int64_t last = d->n > 0 && x_k > 0 ? (d->n - 1) * ld + x_k : 0; /* one past the last code */
   test_free(s->source_codes);
   s->source.code_layout = layout;
   s->source.codes_ld = codes_ld;

@@ -458,6 +458,36 @@ static void check_stripe_drawn(const lpg_device *device) {
   }
 }
 
+/* gemv's kernels for two levels of scales take the groups that they were made for, and no others. */
+static void check_gemv_levels(void) {
+  static const struct {
+    lpgemm_dtype_t type, codes;
+    lpgemm_zero_t zero;
+    int64_t group;
+  } forms[] = {{LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 32},
+               {LPGEMM_UINT(5), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 32},
+               {LPGEMM_UINT(2), LPGEMM_UINT(4), LPGEMM_ZERO_MINIMUM, 16},
+               {LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_ZERO_NONE, 16},
+               {LPGEMM_CODEBOOK(4), LPGEMM_I8, LPGEMM_ZERO_NONE, 32}};
+  for (int i = 0; i < COUNT(forms); i++) {
+    for (int64_t group = 16; group <= 256; group *= 2) {
+      lpgemm_weight_desc_t d = {.size = sizeof d, .type = forms[i].type, .n = 64, .k = 1024, .group_k = group};
+      d.scale_type = forms[i].codes;
+      d.super_scale_type = LPGEMM_F16;
+      d.super_k = LPG_BLOCK_K;
+      d.zero = forms[i].zero;
+      if (d.zero == LPGEMM_ZERO_MINIMUM) {
+        d.zero_type = d.scale_type;
+        d.super_zero_type = LPGEMM_F16;
+      }
+      for (int j = 0; lpg_kind(d.type) == LPGEMM_KIND_CODEBOOK && j < 16; j++) d.codebook[j] = (float)j;
+      lpg_packed w;
+      CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
+      CHECK(lpg_gemv_codes_of(&w, d.zero == LPGEMM_ZERO_MINIMUM) == (group == forms[i].group ? d.scale_type : 0));
+    }
+  }
+}
+
 /* ---- plans that are too small for some numbers, and that there must be ---- */
 
 static void check_refused(void) { /* numbers of 32 bits would not do */
@@ -546,6 +576,7 @@ void suite_plan(void) {
     check_stripe_drawn(devices[d]);
     CHECK(fitted > 200 && split > 50 && split < fitted);
   }
+  if (test_case("plan/gemv_levels")) check_gemv_levels();
   if (test_case("plan/gathers")) check_gathers();
   if (test_case("plan/refused")) check_refused();
   if (test_case("plan/llama")) check_llama();

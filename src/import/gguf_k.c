@@ -194,7 +194,7 @@ static void iq4_xs_numbers(const uint8_t *blocks, int64_t count, lpg_section_id 
   for (; count > 0; count--, blocks += IQ4_XS, numbers += 8) {
     uint32_t high = lpg_get16(blocks + 2);
     for (int i = 0; i < 8; i++) {
-      uint32_t six = (blocks[4 + i / 2] >> 4 * (i % 2) & 15u) | (high >> 2 * i & 3u) << 4;
+      uint32_t six = ((uint32_t)blocks[4 + i / 2] >> 4 * (i % 2) & 15u) | (high >> 2 * i & 3u) << 4;
       numbers[i] = (uint8_t)(six - 32);
     }
   }

@@ -31,7 +31,7 @@ struct unit_loader {
   const uint8_t *codes, *own_x; /* the lane's first piece of unit 0 */
   int64_t row_tile_bytes;       /* to the second row tile; 0 if it is beyond the matrix */
   int rows_of_x;                /* from the lane's first one on */
-  stripe_piece piece[2];        /* of scales and zeros */
+  stripe_piece piece[T::scale_pieces];
 
   __device__ unit_loader(const stripe_args &a, int first, int warp, int lane)
       : a(a), x(a.x, a.ldx, a.m, a.k), aligned(x.aligned()), warp(warp), lane(lane), at(first, a.plan.units) {
@@ -50,7 +50,9 @@ struct unit_loader {
     own_x = (const uint8_t *)a.x + (m * a.ldx + panel() * 64 + lane % 8 * 8) * 2;
     rows_of_x = a.m - m;
     piece[0].set_rows(a, row_tile, lane);
-    if (a.scale_pieces > 32) piece[1].set_rows(a, row_tile, lane + 32);
+    if constexpr (T::scale_pieces > 1) {
+      if (a.scale_pieces > 32) piece[1].set_rows(a, row_tile, lane + 32);
+    }
   }
 
   /* X whose rows stand in whole pieces. */
@@ -97,7 +99,9 @@ struct unit_loader {
   __device__ void load_scales(uint32_t stage) const {
     const uint32_t scales = stage + a.plan.scales + warp * a.plan.warp_scales;
     piece[0].copy(at.unit, scales);
-    if (a.scale_pieces > 32) piece[1].copy(at.unit, scales);
+    if constexpr (T::scale_pieces > 1) {
+      if (a.scale_pieces > 32) piece[1].copy(at.unit, scales);
+    }
     if (T::may_shift && a.plan.shift) load_sums(stage + a.plan.sums_of_x);
   }
 
@@ -199,6 +203,7 @@ template <class T, class Ahead>
 __device__ inline void multiply_unit(const stripe_args &a, const typename T::Dequantiser &dequantiser, uint32_t x,
                                      uint32_t codes, const stripe_scales<T> &scales, const float *sums_of_x,
                                      stripe_centers<T> &centers, stripe_sums<T> &totals, Ahead ahead) {
+  constexpr int scales_step = T::Dequantiser::centered ? 0 : T::group_steps - 1; /* of a group: centers are needed first */
   unit_words<T> words;
   stripe_sums<T> products;
   stripe_group of[T::row_tiles];
@@ -213,7 +218,7 @@ __device__ inline void multiply_unit(const stripe_args &a, const typename T::Deq
       if (T::first_step(i) == step) words.load_piece(codes, i);
     }
     if (step + 1 < T::unit_steps) load_x<T>(x, step + 1, b[(step + 1) % 2]);
-    if (step % T::group_steps == 0) {
+    if (step % T::group_steps == scales_step) {
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
         of[r] = scales.load(r, step / T::group_steps);

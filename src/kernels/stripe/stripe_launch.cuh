@@ -26,8 +26,7 @@ static void place_sections(const lpg_packed &weights, stripe_args &a) {
     s.pitch = lpg_stripe_section_bytes(&weights, id);
     s.offset = offset;
     offset += LPG_STRIPE_ROW_TILES * s.pitch;
-    const int slot = lpg_slot_bytes(lpg_section_type(&weights.desc, id));
-    a.scale_pieces += LPG_STRIPE_ROW_TILES * s.bytes / (slot < 16 ? 8 : 16);
+    a.scale_pieces += LPG_STRIPE_ROW_TILES * lpg_stripe_pieces(&weights, id);
   }
   const lpgemm_weight_desc_t &d = weights.desc;
   const bool zeros = a.plan.zeros && d.zero == LPGEMM_ZERO_PER_GROUP && d.zero_type == LPGEMM_U8;

@@ -46,6 +46,15 @@ static inline int lpg_stripe_section_bytes(const lpg_packed *weights, lpg_sectio
   return lpg_round_up_to(groups * lpg_slot_bytes(lpg_section_type(&weights->desc, id)), 16);
 }
 
+/* A row tile's values of one section and unit come in pieces of 16 bytes, or of 8 where those of a group are no more. */
+static inline int lpg_stripe_pieces(const lpg_packed *weights, lpg_section_id id) {
+  const lpg_axis *axis = lpg_section_axis(weights, id);
+  if (weights->section[id].bytes == 0) return 0;
+  const int slot = lpg_slot_bytes(lpg_section_type(&weights->desc, id)), unit_k = lpg_stripe_k_of(weights);
+  const int groups = axis->count > 1 && axis->k < unit_k ? (int)(unit_k / axis->k) : 1;
+  return groups * slot / (slot < 16 ? 8 : 16);
+}
+
 /* Everything a kernel needs to know of the cut. Places in shared memory count from its first byte. */
 typedef struct lpg_stripe_plan {
   int32_t warps, tile_m;    /* of a work tile: 32 rows of W a warp; rows of X */

@@ -292,7 +292,8 @@ static void test_every(void) {
       if (strcmp(kernel->name, never[j].kernel) == 0) because = never[j].because;
     }
     left += because != NULL;
-    if (!LPG_STRIPE_CHOSEN_UNRUN && strcmp(kernel->family, "stripe") == 0 && strncmp(kernel->name, "stripe.u4.", 10) != 0)
+    if (!LPG_STRIPE_CHOSEN_UNRUN && strcmp(kernel->family, "stripe") == 0 &&
+        strncmp(kernel->name, "stripe.u4.", 10) != 0)
       because = "no GPU has run it yet";
     if (chosen_once[i] && because) test_fail(__FILE__, __LINE__, "%s is chosen, though %s", kernel->name, because);
     if (!chosen_once[i] && !because) test_fail(__FILE__, __LINE__, "%s is never chosen", kernel->name);

@@ -1,12 +1,11 @@
 /* stripe: 17 rows of X and more by weights that are dequantised in registers and multiplied by mma.sync, with nothing
  * that GPUs of 8.0 do not have.
  *
- *   a ring of stages of 128 or 64 k in shared memory, filled by cp.async some stages ahead, across the ends of work tiles;
- *   X is for all warps, codes and scales are for the warp that copies them
- *   each warp, for each unit of the CTA's stripe:
- *     for each MMA step (16 k): load X by ldmatrix, dequantise, mma
- *     after each scale group: totals += scale * products (+ shift * sum of X)
- *   at the end of a whole work tile: epilogue; of a part of one: the sums go to the workspace */
+ *   a ring of stages of 128 or 64 k in shared memory, filled by cp.async some stages ahead, across the ends of work
+ * tiles; X is for all warps, codes and scales are for the warp that copies them each warp, for each unit of the CTA's
+ * stripe: for each MMA step (16 k): load X by ldmatrix, dequantise, mma after each scale group: totals += scale *
+ * products (+ shift * sum of X) at the end of a whole work tile: epilogue; of a part of one: the sums go to the
+ * workspace */
 #pragma once
 
 #include "../prim/logic.cuh"
@@ -203,7 +202,8 @@ template <class T, class Ahead>
 __device__ inline void multiply_unit(const stripe_args &a, const typename T::Dequantiser &dequantiser, uint32_t x,
                                      uint32_t codes, const stripe_scales<T> &scales, const float *sums_of_x,
                                      stripe_centers<T> &centers, stripe_sums<T> &totals, Ahead ahead) {
-  constexpr int scales_step = T::Dequantiser::centered ? 0 : T::group_steps - 1; /* of a group: centers are needed first */
+  constexpr int scales_step =
+      T::Dequantiser::centered ? 0 : T::group_steps - 1; /* of a group: centers are needed first */
   unit_words<T> words;
   stripe_sums<T> products;
   stripe_group of[T::row_tiles];

@@ -1,8 +1,8 @@
 /* How a problem is cut for stripe: plain arithmetic, for C and CUDA.
  *
  * Work tiles are 32 rows of W a warp by 32 or 64 rows of X. Each has one unit of work for every 128 or 64 k. All units
- * in a row, one work tile after the other, are dealt out evenly to the CTAs, a stripe each. So a CTA has some work tiles
- * whole, and of at most two a part of K, whose sums go to the workspace; a second kernel adds them. */
+ * in a row, one work tile after the other, are dealt out evenly to the CTAs, a stripe each. So a CTA has some work
+ * tiles whole, and of at most two a part of K, whose sums go to the workspace; a second kernel adds them. */
 #ifndef LPG_KERNELS_STRIPE_PLAN_H
 #define LPG_KERNELS_STRIPE_PLAN_H
 
@@ -46,7 +46,8 @@ static inline int lpg_stripe_section_bytes(const lpg_packed *weights, lpg_sectio
   return lpg_round_up_to(groups * lpg_slot_bytes(lpg_section_type(&weights->desc, id)), 16);
 }
 
-/* A row tile's values of one section and unit come in pieces of 16 bytes, or of 8 where those of a group are no more. */
+/* A row tile's values of one section and unit come in pieces of 16 bytes, or of 8 where those of a group are no more.
+ */
 static inline int lpg_stripe_pieces(const lpg_packed *weights, lpg_section_id id) {
   const lpg_axis *axis = lpg_section_axis(weights, id);
   if (weights->section[id].bytes == 0) return 0;

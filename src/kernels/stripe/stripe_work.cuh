@@ -50,12 +50,12 @@ struct stripe_traits {
   static constexpr int Bits = Bits_, Warps = Warps_, TileM = TileM_, ScaleGroups = ScaleGroups_;
   static constexpr bool Zeros = Zeros_, integer_sums = false;
   static constexpr bool may_shift = Zeros && Dequantiser::centered; /* something may be left of zeros */
-  static constexpr int at_once = TileM > 32 ? 2 : 3; /* CTAs of an SM, as registers allow */
+  static constexpr int at_once = TileM > 32 ? 2 : 3;                /* CTAs of an SM, as registers allow */
   static constexpr int threads = 32 * Warps, row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
   static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of W, of a warp */
   static constexpr int tile_n = Warps * rows;
   static constexpr int unit_k = lpg_stripe_k(Bits, Dequantiser::centered);
-  static constexpr int unit_steps = unit_k / LPG_STEP_K; /* MMA steps of a unit */
+  static constexpr int unit_steps = unit_k / LPG_STEP_K;       /* MMA steps of a unit */
   static constexpr int group_steps = unit_steps / ScaleGroups; /* of a scale group */
   static constexpr int words = unit_k * Bits / 64;             /* of a lane, in a row tile and unit */
   static constexpr int piece_words = Bits % 2 ? 2 : 4;         /* that are copied at once */

@@ -493,11 +493,11 @@ static void check_stripe_units(void) {
       CHECK(p.stages >= 2 && p.shared_bytes <= device->shared_memory);
       CHECK((device->shared_memory + 1024) / (p.shared_bytes + 1024) >= p.at_once);
       CHECK(device != &sm80 || p.at_once >= 2);
-      const int large = bits == 5 || bits == 6 || (bits == 4 && letter != 'f'); /* units, or a codebook's table */
+      const int large = (bits >= 5 && bits <= 7) || (bits == 4 && letter != 'f'); /* units, or a codebook's table */
       CHECK(p.at_once >= 2 || large || (desc.group_k != 0 && desc.group_k < 128));
     }
   }
-  CHECK_INT(kernels, 2 * 9);
+  CHECK_INT(kernels, 2 * 11);
 }
 
 /* ---- plans that are too small for some numbers, and that there must be ---- */

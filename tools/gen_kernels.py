@@ -77,7 +77,7 @@ SMALL_GROUPS = "LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW"
 LARGE_GROUPS = "LPG_G_128 | LPG_G_ROW | LPG_G_OTHER"
 EVERY_WIDTH = [f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)]
 
-STRIPES = ["u2", "u3", "u4", "u5", "u6", "u8", "f4", "f8", "c4"]  # its code takes every width: a unit is half a minute to compile
+STRIPES = [f"u{b}" for b in range(1, 9)] + ["f4", "f8", "c4"]  # its code takes every width: a unit is half a minute to compile
 
 STACKS = " | LPG_K_GROUPED | LPG_K_PAIRED"  # all of the CPU's: an expert after the other, and one epilogue for all
 INVARIANT = "LPG_K_BATCH_INVARIANT"

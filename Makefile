@@ -3,7 +3,7 @@
 # ---- what you may set ----
 
 CUDA ?= auto#            0, 1 or auto: the CUDA backend if nvcc is found
-ARCHS ?=#                "80 86 89 90a"; default: the GPUs of this machine, else 80 (generic kernel) and 90a
+ARCHS ?=#                "80 86 89 90a"; default: the GPUs of this machine, else 80 and 90a
 ONLY ?=#                 one kernel family, for a short build while working on it
 EXPERIMENTAL ?= 0#       1: also the kernels that are experiments (table lookup on the GPU)
 DEBUG ?= 0#              1: no optimisation, with symbols
@@ -516,5 +516,5 @@ clean: ## remove $(BUILD)
 	rm -rf $(BUILD)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo 'variables:' && sed -n 's/^\([A-Z_]* ?=.*\)$$/  \1/p' $(firstword $(MAKEFILE_LIST)) | sed 's/#  */# /'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo 'variables:' && sed -n 's/^\([A-Z_]* ?=.*\)$$/  \1/p' $(firstword $(MAKEFILE_LIST)) | sed 's/ *#  */  # /'

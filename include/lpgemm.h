@@ -844,9 +844,9 @@ lpgemm_status_t lpgemm_routing_view(lpgemm_handle_t handle, const lpgemm_route_a
 /* A product with a stack: rows offsets[e] .. offsets[e + 1] - 1 of X and Y (and C) meet expert e. args->m is the number
  * of rows that X and Y have room for; rows of Y that no expert has stay as they are. Offsets are taken as if each were
  * clamped to what lies between the one before and m. With `row`, row i of X is row row[i] of args->x, which has x_rows;
- * a row that is not there counts as zeros (x_scale goes with args->x). prepared_x and slices are refused. With
- * `row`, quantize_x or ORDERED weights it needs the workspace that lpgemm_workspace_size() says for max(m, x_rows); one
- * matrix, which is a stack of one, needs m rows of X more for `row`. */
+ * a row that is not there counts as zeros, of BIPOLAR as codes 0 (x_scale goes with args->x). prepared_x and slices are
+ * refused. With `row`, quantize_x or ORDERED weights it needs the workspace that lpgemm_workspace_size() says for
+ * max(m, x_rows); one matrix, which is a stack of one, needs m rows of X more for `row`. */
 typedef struct lpgemm_groups {
   size_t size;
   const int32_t *offsets; /* [experts + 1]; memory of the backend's kind, as `row` */

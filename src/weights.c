@@ -166,7 +166,7 @@ lpgemm_status_t lpgemm_unpack_weights(lpgemm_handle_t handle, lpgemm_weights_t w
             "out_type is %s; it must be u8 (codes), f32, f16 or bf16 (values)", lpgemm_dtype_name(out_type));
   if (ldo == 0) ldo = packed->x_k;
   LPG_TRY(lpgemm_i_check_ld("ldo", ldo, packed->desc.x_k ? "x_k" : "k", packed->x_k, packed->experts * packed->desc.n));
-  if (packed->desc.n == 0 || packed->desc.k == 0) return LPGEMM_SUCCESS;
+  if (packed->desc.n == 0 || packed->x_k == 0) return LPGEMM_SUCCESS;
   LPG_CHECK(out, LPGEMM_NULL_POINTER, "out is NULL");
   LPG_CHECK((uintptr_t)out % (uintptr_t)lpg_bytes(out_type) == 0, LPGEMM_MISALIGNED,
             "out is %p; it must be aligned to its element type %s", out, lpgemm_dtype_name(out_type));

@@ -146,6 +146,14 @@ def symbols(sources):
                     yield f"{path}: {name}"
 
 
+def device_functions(sources):
+    """device functions that are called are static: nvcc writes a symbol of the library for others"""
+    for path, text in sources.items():
+        for line in without_comments(text).splitlines():
+            if "__noinline__" in line and "static" not in line.split("__noinline__")[0]:
+                yield f"{path}: {line.strip()}"
+
+
 def lengths(_):
     """no file is longer than 500 lines; of tests and the manual, 1000"""
     for path in files():
@@ -218,6 +226,8 @@ def selftest():
         breaches = list(includes({path: f'#include "{os.path.relpath(target, os.path.dirname(path))}"\n'}))
         assert breaches == ([] if stands else [f"{path} may not include {target}"]), (path, target, breaches)
     assert list(assembly({"src/kernels/gemm/gemm.cuh": 'asm volatile("nop;");'})) == ["src/kernels/gemm/gemm.cuh"]
+    called = "__device__ __noinline__ void f() {}"
+    assert list(device_functions({"a.cu": f"static {called}"})) == [] and len(list(device_functions({"a.cu": called}))) == 1
     rooms = {os.path.dirname(p) + "/" for p in files() if is_source(p) and p.startswith("src/")}
     unknown = [r for r in rooms if not any(fnmatch.fnmatch(r, f) for f in ALLOWED)]
     assert not unknown, f"rooms without a line in the table: {unknown}"
@@ -227,7 +237,7 @@ def selftest():
 def main():
     sources = {path: read(path) for path in files() if is_source(path)}
     failed = 0
-    rules = (includes, public_header, check_macros, assembly, symbols, lengths, loose_ends, links, suites)
+    rules = (includes, public_header, check_macros, assembly, symbols, device_functions, lengths, loose_ends, links, suites)
     for rule in rules:
         breaches = list(rule(sources))
         failed += bool(breaches)

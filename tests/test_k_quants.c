@@ -22,6 +22,9 @@ static const struct {
     {"q5_k", 32, LPGEMM_UINT(5), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
     {"q6_k", 16, LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 32},
     {"iq4_xs", 32, LPGEMM_CODEBOOK(4), LPGEMM_I8, LPGEMM_ZERO_NONE, 0},
+    /* the same in groups that those kernels are not for */
+    {"q4_k_of_64", 64, LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
+    {"iq4_xs_of_64", 64, LPGEMM_CODEBOOK(4), LPGEMM_I8, LPGEMM_ZERO_NONE, 0},
 };
 
 static problem_spec spec_of(int form, lpgemm_dtype_t x_type) {

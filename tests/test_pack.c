@@ -293,6 +293,27 @@ static void version_2(void) {
   }
 }
 
+/* The part of a rank that has no columns: all of the source's come out as 0. */
+static void no_columns(void) {
+  if (!test_case("pack/no_columns")) return;
+  enum { N = 20, X_K = 40 };
+  lpgemm_weight_desc_t desc = sample_desc(N, 0, LPGEMM_UINT(4), 32, LPGEMM_F16);
+  desc.columns = LPGEMM_COLUMNS_ORDERED;
+  desc.x_k = X_K;
+  lpgemm_weight_source_t source = {.size = sizeof source};
+  lpgemm_weights_t weights = NULL;
+  CHECK_STATUS(lpgemm_pack_weights(handle, &desc, &source, NULL, 0, &weights), LPGEMM_SUCCESS);
+  float *out = test_alloc(sizeof *out * N * X_K);
+  uint8_t *codes = test_alloc(N * X_K);
+  CHECK_STATUS(lpgemm_unpack_weights(handle, weights, LPGEMM_F32, out, 0), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_unpack_weights(handle, weights, LPGEMM_U8, codes, 0), LPGEMM_SUCCESS);
+  test_wait();
+  for (int i = 0; i < N * X_K; i++) CHECK(out[i] == 0.0f && codes[i] == 0);
+  test_free(codes);
+  test_free(out);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+}
+
 static void empty(void) {
   if (!test_case("pack/empty")) return;
   static const int64_t shapes[][2] = {{0, 0}, {0, 100}, {20, 0}};
@@ -507,6 +528,7 @@ void suite_pack(void) {
   double_rounding();
   version_2();
   empty();
+  no_columns();
   wide_codes();
   sign_extended();
   bad_parts();

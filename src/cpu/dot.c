@@ -1,10 +1,10 @@
-/* The CPU kernel for X of 8 bits, its own or those that FAST allows: products of bytes, one source compiled for several
- * instruction sets,
+/* The CPU kernel for X in bytes, its own, those that FAST rounds to or the digits of EXACT: products of bytes, one
+ * source compiled for several instruction sets,
  *
  *     -DLPG_DOT=base
  *     -DLPG_DOT=avx2    -mavx2 -mfma -mf16c                                  VPMADDUBSW
  *     -DLPG_DOT=avxvnni the same, -mavxvnni                                  VPDPBUSD of 256 bits
- *     -DLPG_DOT=vbmi    those of avx512 (blocked.c), -mavx512vnni            VPDPBUSD
+ *     -DLPG_DOT=vbmi    those of avx512 (blocked.c), -mavx512vbmi -mavx512vnni -mgfni   VPDPBUSD
  *     -DLPG_DOT=dotprod -march=armv8.2-a+dotprod                             SDOT
  *
  * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each chunk of 256 columns it brings a

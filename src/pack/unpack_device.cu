@@ -223,7 +223,6 @@ lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_packed *packed, const uint8_t *bl
   const void *kernel = out_type == LPGEMM_U8                          ? lpg::kernel_of<lpg::codes_out>(packed->bits)
                        : lpg::is_exact_in_f32(packed->desc, out_type) ? lpg::kernel_of<lpg::fast_out>(packed->bits)
                                                                       : lpg::kernel_of<lpg::values_out>(packed->bits);
-  constexpr int64_t most = 65535; /* row tiles a launch */
   const bool in_order = packed->desc.columns != LPGEMM_COLUMNS_PLAIN;
   const int32_t *order = in_order ? (const int32_t *)(blob + packed->section[LPG_SECTION_COLUMN_ORDER].offset) : NULL;
   if (packed->x_k > packed->desc.k) { /* columns that these weights do not have */
@@ -231,6 +230,8 @@ lpgemm_status_t lpgemm_i_cuda_unpack(const lpg_packed *packed, const uint8_t *bl
     LPG_CUDA(
         cudaMemset2DAsync(out, (size_t)ldo * bytes, 0, (size_t)packed->x_k * bytes, (size_t)packed->desc.n, stream));
   }
+  if (packed->desc.k == 0) return LPGEMM_SUCCESS;
+  constexpr int64_t most = 65535; /* row tiles a launch */
   for (int64_t first = 0; first < packed->row_tiles; first += most) {
     const int64_t tiles = packed->row_tiles - first < most ? packed->row_tiles - first : most;
     const lpg::unpack_args args = {*packed, blob, out, out_type, ldo, first, order};

@@ -33,10 +33,11 @@ static inline lpgemm_dtype_t lpg_gemv_codes_of(const lpg_packed *weights, int ha
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int is_integer = lpg_is_integer_kind(d->type);
   if (!is_integer && lpg_kind(d->type) != LPGEMM_KIND_CODEBOOK) return 0;
-  const lpgemm_dtype_t codes = lpg_gemv_codes(is_integer, weights->bits, lpg_gemv_scale_steps(weights));
+  const int scale_steps = lpg_gemv_scale_steps(weights);
+  const lpgemm_dtype_t codes = lpg_gemv_codes(is_integer, weights->bits, scale_steps);
   if (codes == 0 || d->scale_type != codes || d->super_scale_type != LPGEMM_F16) return 0;
   if (weights->super.k != LPG_BLOCK_K || weights->k_padded % LPG_BLOCK_K != 0) return 0;
-  if (weights->group.padded * weights->group.k != weights->k_padded) return 0;
+  if (weights->group.k != scale_steps * LPG_STEP_K) return 0;
   if (codes == LPGEMM_I8) return has_shift ? 0 : codes;
   return lpg_kind(d->type) == LPGEMM_KIND_UINT && d->zero == LPGEMM_ZERO_MINIMUM && d->zero_type == codes &&
                  d->super_zero_type == LPGEMM_F16

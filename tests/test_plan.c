@@ -415,33 +415,52 @@ static void check_gemm8_drawn(const lpg_device *device) {
   }
 }
 
+/* A lane copies two pieces of the scales and zeros of a unit; they are all of it. */
+static void check_stripe_pieces(const lpg_packed *w) {
+  int pieces = 0;
+  for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
+    const int each = lpg_stripe_pieces(w, (lpg_section_id)id), bytes = lpg_stripe_section_bytes(w, (lpg_section_id)id);
+    if (bytes == 0) continue;
+    const int slot = lpg_slot_bytes(lpg_section_type(&w->desc, (lpg_section_id)id));
+    CHECK(each > 0 && each * (slot < 16 ? 8 : 16) <= bytes && bytes < each * (slot < 16 ? 8 : 16) + 16);
+    pieces += 2 * each;
+  }
+  CHECK(pieces <= LPG_STRIPE_MOST_PIECES);
+}
+
 /* Stripes are all units and none twice; sums of whole work tiles, and stages, have room. */
 static void check_stripe_drawn(const lpg_device *device) {
   const lpg_planner *planner = &lpgemm_i_stripe_planner;
+  unsigned widths = 0;
   for (int i = 0; i < 8000; i++) {
     const lpg_packed w = draw_packed();
     const int64_t m = test_between(17, test_between(0, 1) ? 300 : 9000);
     const lpg_problem problem = plan_problem(&w, i % 2 ? LPGEMM_F16 : LPGEMM_BF16, m);
     lpg_stripe_plan p;
-    if (w.bits != 4 || !lpg_is_integer_kind(w.desc.type)) continue; /* the registry gives it no others */
-    if (w.desc.group_k == 16 || refuses(planner, &problem, device)) continue;
+    if (refuses(planner, &problem, device)) continue;
     CHECK(plan_of(planner, &problem, device, &p));
     fitted++;
-    const int tile_n = lpg_stripe_tile_n(p.warps), tiles = p.n_tiles * p.m_tiles;
+    widths |= 1u << w.bits;
+    const int unit_k = lpg_stripe_k_of(&w), tile_n = lpg_stripe_tile_n(p.warps), tiles = p.n_tiles * p.m_tiles;
     CHECK(p.warps == LPG_STRIPE_WARPS && (p.tile_m == 32 || p.tile_m == 64));
-    CHECK((int64_t)p.units * LPG_STRIPE_K >= w.desc.k && (int64_t)(p.units - 1) * LPG_STRIPE_K < w.desc.k);
+    CHECK((int64_t)p.units * unit_k >= w.desc.k && (int64_t)(p.units - 1) * unit_k < w.desc.k);
     CHECK((int64_t)p.n_tiles * tile_n >= w.desc.n && (int64_t)(p.n_tiles - 1) * tile_n < w.desc.n);
     CHECK((int64_t)p.m_tiles * p.tile_m >= m && (int64_t)(p.m_tiles - 1) * p.tile_m < m);
     check_parts(p.stripes, p.ctas, tiles * p.units);
     CHECK(p.stripes.each >= 1);
     split += p.stripes.more > 0 || p.stripes.each % p.units > 0;
-    CHECK(p.shift <= p.zeros && (p.scale_groups == 1 || p.scale_groups == LPG_STRIPE_MOST_GROUPS));
-    CHECK((p.scale_groups == 1) == (w.group.count <= 1 || w.group.k >= LPG_STRIPE_K));
+    CHECK(p.shift <= p.zeros &&
+          (p.scale_groups == 1 || p.scale_groups * 32 == unit_k || p.scale_groups * 16 == unit_k));
+    CHECK((p.scale_groups == 1) == (w.group.count <= 1 || w.group.k >= unit_k));
+    CHECK(w.group.count <= 1 || p.scale_groups * w.group.k >= unit_k); /* no group of the kernel spans two */
+    check_stripe_pieces(&w);
 
     /* in the order in which they lie */
-    CHECK(p.factors % 16 == 0 && p.table == p.factors + 128 && p.ring % 128 == 0 && p.stage_bytes % 128 == 0);
+    const int codebook = lpg_kind(w.desc.type) == LPGEMM_KIND_CODEBOOK && w.bits > 1;
+    CHECK(p.factors == (codebook ? 128 << 2 * w.bits : 0) && p.table == p.factors + 128);
+    CHECK(p.ring % 128 == 0 && p.stage_bytes % 128 == 0);
     CHECK(p.ring >= p.table + p.warps * lpg_stripe_table_bytes(p.scale_groups));
-    CHECK(p.codes == p.tile_m * LPG_STRIPE_K * 2 && p.scales >= p.codes + tile_n * LPG_STRIPE_K * w.bits / 8);
+    CHECK(p.codes == p.tile_m * unit_k * 2 && p.scales >= p.codes + tile_n * unit_k * w.bits / 8);
     CHECK(p.scales % 16 == 0 && p.warp_scales % 16 == 0 && p.sums_of_x >= p.scales + p.warps * p.warp_scales);
     CHECK(p.stage_bytes >= p.sums_of_x + p.shift * p.scale_groups * p.tile_m * 4);
     CHECK(p.stage_bytes >= p.warps * lpg_sums_bytes(LPG_PASS_ROWS, tile_n / p.warps));
@@ -456,6 +475,44 @@ static void check_stripe_drawn(const lpg_device *device) {
     fewer.m = test_between(17, (int)m);
     CHECK(planner->workspace(planner, &fewer, device) <= bytes);
   }
+  CHECK(widths == 0x1fe);
+}
+
+/* Every kernel of the family has a plan on every GPU from 8.0 on, with each size of groups, and at least two stages;
+ * two CTAs of an SM run at once on an A100, and on GPUs of 99 KB where memory allows it. */
+static void check_stripe_units(void) {
+  static const lpg_device *const gpus[] = {&sm80, &sm86, &sm89, &sm120};
+  static const int64_t groups[] = {0, 16, 32, 64, 128};
+  int kernels = 0;
+  for (int i = 0; i < test_every_kernel_count; i++) {
+    const lpg_kernel *kernel = &test_every_kernel[i];
+    if (strcmp(kernel->family, "stripe") != 0) continue;
+    kernels++;
+    for (int j = 0; j < COUNT(gpus) * COUNT(groups); j++) {
+      const lpg_device *device = gpus[j / COUNT(groups)];
+      const lpgemm_dtype_t bits = (lpgemm_dtype_t)(kernel->name[8] - '0');
+      const char letter = kernel->name[7];
+      lpgemm_weight_desc_t desc = {.size = sizeof desc, .n = 8192, .k = 8192, .group_k = groups[j % COUNT(groups)]};
+      desc.type = letter == 'u'   ? LPGEMM_UINT(bits)
+                  : letter == 'c' ? LPGEMM_CODEBOOK(bits)
+                  : bits == 8     ? LPGEMM_E4M3
+                                  : LPGEMM_FLOAT(2, bits - 3);
+      desc.scale_type = LPGEMM_F16;
+      for (int v = 0; letter == 'c' && v < 1 << bits; v++) desc.codebook[v] = (float)v - 1.0f;
+      lpg_packed w;
+      lpg_stripe_plan p;
+      CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
+      const lpg_problem problem = plan_problem(&w, strstr(kernel->name, ".bf16.") ? LPGEMM_BF16 : LPGEMM_F16, 256);
+      CHECK(!lpgemm_i_refused(kernel, &problem, device));
+      CHECK(plan_of(&lpgemm_i_stripe_planner, &problem, device, &p));
+      CHECK(p.stages >= 2 && p.shared_bytes <= device->shared_memory);
+      CHECK((device->shared_memory + 1024) / (p.shared_bytes + 1024) >= p.at_once);
+      CHECK(device != &sm80 || p.at_once >= 2);
+      const int large = (bits >= 5 && bits <= 7) || (bits == 4 && letter != 'f'); /* units, or a codebook's table */
+      CHECK(p.at_once >= 2 || large || (desc.group_k != 0 && desc.group_k < 128));
+    }
+  }
+  CHECK_INT(kernels, 2 * 11);
 }
 
 /* gemv's kernels for two levels of scales take the groups that they were made for, and no others. */
@@ -577,6 +634,7 @@ void suite_plan(void) {
     CHECK(fitted > 200 && split > 50 && split < fitted);
   }
   if (test_case("plan/gemv_levels")) check_gemv_levels();
+  if (test_case("plan/stripe/units")) check_stripe_units();
   if (test_case("plan/gathers")) check_gathers();
   if (test_case("plan/refused")) check_refused();
   if (test_case("plan/llama")) check_llama();

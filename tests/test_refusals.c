@@ -145,8 +145,16 @@ static const row rows[] = {
     {STRIPES, "it takes no matrix as large as this", &sm80, .m = INT64_C(1) << 30},
     {STRIPES, "its scales and zeros take too much workspace", &sm80, .m = 100000,
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .k = 16384}},
+    {"stripe.u2.f16.128x64.sm80", "its groups of 16 have at most 32 bits of scale and zero a row", &sm80,
+     .d = {.type = LPGEMM_UINT(2),
+           .group_k = 16,
+           .scale_type = LPGEMM_F32,
+           .zero = LPGEMM_ZERO_MINIMUM,
+           .zero_type = LPGEMM_F32}},
     {STRIPES, "the GPU has too little shared memory for it", &cramped},
     {STRIPES, "the form for sm_90a is faster on this GPU"},
+    {"stripe.u8.f16.128x64.sm80", "no GPU has run it with such weights yet", &sm80, .d.type = LPGEMM_UINT(8)},
+    {STRIPES, "no GPU has run it with such weights yet", &sm80, .d.group_k = 16},
 
     /* gemm8_plan.c, gemm8_skinny_plan.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},

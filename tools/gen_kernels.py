@@ -77,6 +77,8 @@ SMALL_GROUPS = "LPG_G_16 | LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW"
 LARGE_GROUPS = "LPG_G_128 | LPG_G_ROW | LPG_G_OTHER"
 EVERY_WIDTH = [f"u{b}" for b in range(1, 9)] + [f"f{b}" for b in range(3, 9)] + [f"c{b}" for b in range(1, 5)]
 
+STRIPES = [f"u{b}" for b in range(1, 9)] + ["f4", "f8", "c4"]  # its code takes every width: a unit is half a minute to compile
+
 STACKS = " | LPG_K_GROUPED | LPG_K_PAIRED"  # all of the CPU's: an expert after the other, and one epilogue for all
 INVARIANT = "LPG_K_BATCH_INVARIANT"
 CPU = Family(["any"], ["any"], [], flags=INVARIANT + STACKS, load="NULL", header="cpu/cpu.h")
@@ -100,8 +102,8 @@ FAMILIES = [
     ("gemv", Family(EVERY_WIDTH, ["f16", "bf16"], ["16x8", "16x16"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
                     flags="0", planner="lpgemm_i_gemv_{tile_m}", header="kernels/gemv/gemv_launch.cuh",
                     instance="LPG_GEMV({symbol}, {activations}, {dequantiser}, {width}, {tile_m})")),
-    ("stripe", Family(["u4"], ["f16", "bf16"], ["128x64"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
-                      groups="LPG_G_32 | LPG_G_64 | LPG_G_128 | LPG_G_ROW", flags="0",
+    ("stripe", Family(STRIPES, ["f16", "bf16"], ["128x64"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
+                      groups=SMALL_GROUPS, flags="0",
                       header="kernels/stripe/stripe_launch.cuh",
                       instance="LPG_STRIPE({symbol}, {activations}, {dequantiser}, {width})")),
     *((way, Family(["u2", "u4", "u8", "f4", "f8"], ["f16", "bf16"], ["16x8"], needs=["mma.sync"], y=REALS, scales=ONE_LEVEL,

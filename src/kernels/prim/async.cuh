@@ -133,12 +133,17 @@ __device__ inline uint32_t load_small(const void *from) {
   return word;
 }
 
-/* Loads and stores of shared memory by address: 16 bytes; load_word: 4 bytes; load_half: 2 bytes. */
+/* Loads and stores of shared memory by address: 16 bytes; load_two_words: 8 bytes; load_word: 4 bytes; load_half: 2
+ * bytes. */
 __device__ inline void load_words(uint32_t from, uint32_t *word) {
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
                : "r"(from)
                : "memory");
+}
+
+__device__ inline void load_two_words(uint32_t from, uint32_t *word) {
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(word[0]), "=r"(word[1]) : "r"(from) : "memory");
 }
 
 __device__ inline float4 load_four(uint32_t from) {

@@ -1,12 +1,11 @@
 /* stripe: 17 rows of X and more by weights that are dequantised in registers and multiplied by mma.sync, with nothing
  * that GPUs of 8.0 do not have.
  *
- *   a ring of stages of 128 k in shared memory, filled by cp.async some stages ahead, across the ends of work tiles;
- *   X is for all warps, codes and scales are for the warp that copies them
- *   each warp, for each unit of the CTA's stripe:
- *     for each MMA step (16 k): load X by ldmatrix, dequantise, mma
- *     after each scale group: totals += scale * products (+ shift * sum of X)
- *   at the end of a whole work tile: epilogue; of a part of one: the sums go to the workspace */
+ *   a ring of stages of 128 or 64 k in shared memory, filled by cp.async some stages ahead, across the ends of work
+ * tiles; X is for all warps, codes and scales are for the warp that copies them each warp, for each unit of the CTA's
+ * stripe: for each MMA step (16 k): load X by ldmatrix, dequantise, mma after each scale group: totals += scale *
+ * products (+ shift * sum of X) at the end of a whole work tile: epilogue; of a part of one: the sums go to the
+ * workspace */
 #pragma once
 
 #include "../prim/logic.cuh"
@@ -22,7 +21,7 @@ namespace { /* nothing here is a symbol of the library */
  * found once a work tile, since all warps wait meanwhile. */
 template <class T>
 struct unit_loader {
-  static constexpr int x_rows = 2 * T::TileM / T::Warps, panel_warps = T::Warps / 2;
+  static constexpr int panel_warps = T::Warps / T::panels, x_rows = T::TileM / panel_warps;
   const stripe_args &a;
   const x_matrix<2> x;
   const bool aligned;
@@ -31,7 +30,7 @@ struct unit_loader {
   const uint8_t *codes, *own_x; /* the lane's first piece of unit 0 */
   int64_t row_tile_bytes;       /* to the second row tile; 0 if it is beyond the matrix */
   int rows_of_x;                /* from the lane's first one on */
-  stripe_piece piece[2];        /* of scales and zeros */
+  stripe_piece piece[T::scale_pieces];
 
   __device__ unit_loader(const stripe_args &a, int first, int warp, int lane)
       : a(a), x(a.x, a.ldx, a.m, a.k), aligned(x.aligned()), warp(warp), lane(lane), at(first, a.plan.units) {
@@ -50,15 +49,17 @@ struct unit_loader {
     own_x = (const uint8_t *)a.x + (m * a.ldx + panel() * 64 + lane % 8 * 8) * 2;
     rows_of_x = a.m - m;
     piece[0].set_rows(a, row_tile, lane);
-    if (a.scale_pieces > 32) piece[1].set_rows(a, row_tile, lane + 32);
+    if constexpr (T::scale_pieces > 1) {
+      if (a.scale_pieces > 32) piece[1].set_rows(a, row_tile, lane + 32);
+    }
   }
 
   /* X whose rows stand in whole pieces. */
   __device__ void load_x(uint32_t to) const {
-    const int k = at.unit * LPG_STRIPE_K + panel() * 64 + lane % 8 * 8, row = lane / 8;
+    const int k = at.unit * T::unit_k + panel() * 64 + lane % 8 * 8, row = lane / 8;
     const int bytes = min(max(a.k - k, 0), 8) * 2;
     const int64_t step = a.ldx * 8, back = panel() * 128 + lane % 8 * 16; /* back: to the row's beginning */
-    const uint8_t *from = own_x + (bytes > 0 ? (int64_t)at.unit * (LPG_STRIPE_K * 2) : -back);
+    const uint8_t *from = own_x + (bytes > 0 ? (int64_t)at.unit * (T::unit_k * 2) : -back);
     const uint32_t even = to + row * 128 + ((lane % 8 ^ row) << 4), odd = even ^ 64; /* rows 8 i; 8 i + 4 */
 #pragma unroll
     for (int i = 0; i < x_rows; i += 4, from += step) {
@@ -67,21 +68,40 @@ struct unit_loader {
   }
 
   __device__ void load_codes(uint32_t stage) const {
-    const int first = at.unit * T::vectors;
+    uint32_t to = stage + a.plan.codes + (warp * T::row_tiles * T::row_pieces + lane) * T::piece_bytes;
+    if constexpr (T::piece_words == 2) {
+      load_halves(to);
+      return;
+    }
+    const int first = at.unit * T::pieces;
     const uint8_t *from = codes + (int64_t)first * 512;
-    uint32_t to = stage + a.plan.codes + (warp * T::row_tiles * T::vectors * 32 + lane) * 16;
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++, from += row_tile_bytes, to += T::vectors * 512) {
+    for (int r = 0; r < T::row_tiles; r++, from += row_tile_bytes, to += T::pieces * 512) {
 #pragma unroll
-      for (int v = 0; v < T::vectors; v++) copy16_async(to + v * 512, from + v * 512, first + v < a.row_vectors);
+      for (int v = 0; v < T::pieces; v++) copy16_async(to + v * 512, from + v * 512, first + v < a.row_vectors);
+    }
+  }
+
+  /* Of odd widths a unit is half of a tile, and begins or ends in the middle of a vector: its words come in halves of
+   * vectors, one for each word of row g. Tiles have both units. */
+  __device__ void load_halves(uint32_t to) const {
+    const int first = at.unit * T::pieces; /* half of a vector */
+    const uint8_t *even = codes + (int64_t)(first / 2) * 512 + first % 2 * 8;
+    int64_t odd = first % 2 ? 512 - 8 : 8;
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++, even += row_tile_bytes, to += T::pieces * 256) {
+#pragma unroll
+      for (int i = 0; i < T::pieces; i++) copy8_async(to + i * 256, even + i / 2 * 512 + (i % 2 ? odd : 0), true);
     }
   }
 
   __device__ void load_scales(uint32_t stage) const {
     const uint32_t scales = stage + a.plan.scales + warp * a.plan.warp_scales;
     piece[0].copy(at.unit, scales);
-    if (a.scale_pieces > 32) piece[1].copy(at.unit, scales);
-    if (T::Zeros && a.plan.shift) load_sums(stage + a.plan.sums_of_x);
+    if constexpr (T::scale_pieces > 1) {
+      if (a.scale_pieces > 32) piece[1].copy(at.unit, scales);
+    }
+    if (T::may_shift && a.plan.shift) load_sums(stage + a.plan.sums_of_x);
   }
 
   /* Starts the copies of a unit and moves on to the next one. */
@@ -92,7 +112,7 @@ struct unit_loader {
       load_x(x_to);
     } else {
       const int m = first_m(stripe_n_tile(a.plan, at.tile)) + x_row();
-      x.template load<x_rows>(x_to, m, at.unit * LPG_STRIPE_K + panel() * 64, lane, false);
+      x.template load<x_rows>(x_to, m, at.unit * T::unit_k + panel() * 64, lane, false);
     }
     load_scales(stage);
     at.next(a.plan.units);
@@ -117,9 +137,16 @@ template <class T>
 struct unit_words {
   uint32_t word[T::row_tiles][T::words];
 
-  __device__ void load_vector(uint32_t codes, int v) {
+  __device__ void load_piece(uint32_t codes, int i) {
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) load_words(codes + (r * T::vectors + v) * 512, &word[r][4 * v]);
+    for (int r = 0; r < T::row_tiles; r++) {
+      const uint32_t from = codes + (r * T::pieces + i) * 32 * T::piece_bytes;
+      if (T::piece_words == 2) {
+        load_two_words(from, &word[r][2 * i]);
+      } else {
+        load_words(from, &word[r][4 * i]);
+      }
+    }
   }
 };
 
@@ -146,7 +173,7 @@ __device__ inline void scale_group(const stripe_args &a, const stripe_group (&of
       products.sum[r][i] = 0.0f;
     }
   }
-  if (T::Zeros && a.plan.shift) {
+  if (T::may_shift && a.plan.shift) {
 #pragma unroll
     for (int j = 0; j < T::x_tiles; j++) {
       const float2 sum = *(const float2 *)(sums_of_x + j * 8);
@@ -175,7 +202,8 @@ template <class T, class Ahead>
 __device__ inline void multiply_unit(const stripe_args &a, const typename T::Dequantiser &dequantiser, uint32_t x,
                                      uint32_t codes, const stripe_scales<T> &scales, const float *sums_of_x,
                                      stripe_centers<T> &centers, stripe_sums<T> &totals, Ahead ahead) {
-  constexpr int vector_steps = 16 / T::Bits;
+  constexpr int scales_step =
+      T::Dequantiser::centered ? 0 : T::group_steps - 1; /* of a group: centers are needed first */
   unit_words<T> words;
   stripe_sums<T> products;
   stripe_group of[T::row_tiles];
@@ -185,9 +213,12 @@ __device__ inline void multiply_unit(const stripe_args &a, const typename T::Deq
   products.clear();
 #pragma unroll
   for (int step = 0; step < T::unit_steps; step++) {
-    if (step % vector_steps == 0) words.load_vector(codes, step / vector_steps);
+#pragma unroll
+    for (int i = 0; i < T::pieces; i++) {
+      if (T::first_step(i) == step) words.load_piece(codes, i);
+    }
     if (step + 1 < T::unit_steps) load_x<T>(x, step + 1, b[(step + 1) % 2]);
-    if (step % T::group_steps == 0) {
+    if (step % T::group_steps == scales_step) {
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
         of[r] = scales.load(r, step / T::group_steps);
@@ -200,7 +231,7 @@ __device__ inline void multiply_unit(const stripe_args &a, const typename T::Deq
       uint32_t w[4];
 #pragma unroll
       for (int half = 0; half < 2; half++) {
-        const uint32_t *word = &words.word[r][unit * lpg_unit_words(T::Bits) * 2 + half];
+        const uint32_t *word = &words.word[r][unit * T::unit_words * 2 + half];
         w[half] = dequantiser.decode(centers.row[r][half], word, pair);
         w[half + 2] = dequantiser.decode(centers.row[r][half], word, pair + 1);
       }
@@ -263,7 +294,7 @@ __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __
   const int first = first_of(p.stripes, blockIdx.x), count = count_of(p.stripes, blockIdx.x);
   float *const factors = (float *)(memory + p.factors);
   const bool reads = reads_product(a.epilogue);
-  if (threadIdx.x < T::rows) factors[threadIdx.x] = T::Zeros ? 1.0f : a.scale_data.factor;
+  if (threadIdx.x < T::rows) factors[threadIdx.x] = T::may_shift ? 1.0f : a.scale_data.factor;
   stripe_sums<T> totals;
   totals.clear();
   if (!reads) {
@@ -289,7 +320,7 @@ __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __
    * to 15. */
   const int x_row = lane / 16 * 8 + lane % 8;
   const uint32_t lane_x = x_row * 128 + ((lane / 8 % 2) ^ lane % 8) * 16;
-  const uint32_t lane_codes = p.codes + (warp * T::row_tiles * T::vectors * 32 + lane) * 16;
+  const uint32_t lane_codes = p.codes + (warp * T::row_tiles * T::row_pieces + lane) * T::piece_bytes;
   bool whole = at.unit == 0; /* the work tile's units so far are all of this CTA */
   int which = 0;             /* of the CTA's two partials */
   int stage = 0, next = p.stages - 1;

@@ -14,19 +14,19 @@ namespace { /* nothing here is a symbol of the library */
 static void place_sections(const lpg_packed &weights, stripe_args &a) {
   const lpg_section_id ids[] = {LPG_SECTION_SCALES, LPG_SECTION_SUPER_SCALES, LPG_SECTION_ZEROS,
                                 LPG_SECTION_SUPER_ZEROS};
+  const int unit_k = lpg_stripe_k_of(&weights);
   int offset = 0, which = 0;
   for (lpg_section_id id : ids) {
     if (weights.section[id].bytes == 0) continue;
     const lpg_axis &axis = *lpg_section_axis(&weights, id);
     stripe_section &s = a.section[which++];
-    s.groups = axis.count > 1 && axis.k < LPG_STRIPE_K ? (int)(LPG_STRIPE_K / axis.k) : 1;
-    s.units_each = axis.count <= 1 ? 0 : axis.k <= LPG_STRIPE_K ? 1 : (int)(axis.k / LPG_STRIPE_K);
+    s.groups = axis.count > 1 && axis.k < unit_k ? (int)(unit_k / axis.k) : 1;
+    s.units_each = axis.count <= 1 ? 0 : axis.k <= unit_k ? 1 : (int)(axis.k / unit_k);
     s.bytes = s.groups * lpg_slot_bytes(lpg_section_type(&weights.desc, id));
     s.pitch = lpg_stripe_section_bytes(&weights, id);
     s.offset = offset;
     offset += LPG_STRIPE_ROW_TILES * s.pitch;
-    const int slot = lpg_slot_bytes(lpg_section_type(&weights.desc, id));
-    a.scale_pieces += LPG_STRIPE_ROW_TILES * s.bytes / (slot < 16 ? 8 : 16);
+    a.scale_pieces += LPG_STRIPE_ROW_TILES * lpg_stripe_pieces(&weights, id);
   }
   const lpgemm_weight_desc_t &d = weights.desc;
   const bool zeros = a.plan.zeros && d.zero == LPGEMM_ZERO_PER_GROUP && d.zero_type == LPGEMM_U8;
@@ -60,7 +60,7 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
   if (p.shift && !call.skip_product) LPG_TRY(lpgemm_i_cuda_stripe_sums_of_x(&call, &p, a.sums_of_x));
   LPG_TRY(launch_planned(call, (const void *)stripe_kernel<T>, a, call.device->clusters[1] > 0));
   if (p.stripes.more == 0 && p.stripes.each % p.units == 0) return LPGEMM_SUCCESS; /* every work tile is whole */
-  return lpgemm_i_cuda_stripe_add(&call, &p, T::Zeros ? 1.0f : a.scale_data.factor, a.partials);
+  return lpgemm_i_cuda_stripe_add(&call, &p, T::may_shift ? 1.0f : a.scale_data.factor, a.partials);
 }
 
 /* The instances: `use` gets the one that the plan asks for. Zeros and small groups have one work tile, and scales of
@@ -68,14 +68,19 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
 template <class X, template <class, int> class Dequantiser, int Bits, class Use>
 static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
   constexpr int warps = LPG_STRIPE_WARPS;
-  if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, LPG_STRIPE_MOST_GROUPS, true>());
-  if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, true>());
+  constexpr bool centered = Dequantiser<X, Bits>::centered; /* others have no zeros */
+  constexpr int unit_k = lpg_stripe_k(Bits, centered);
+  if (p.scale_groups == unit_k / 16) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, unit_k / 16, true>());
+  if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, unit_k / 32, true>());
+  if constexpr (centered) {
+    if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, true>());
+  }
   return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, false>())
                         : use(stripe_traits<X, Dequantiser, Bits, warps, 32, 1, false>());
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t run_stripe_any(const lpg_call &call) {
+static lpgemm_status_t run_instance(const lpg_call &call) {
   stripe_args a = {};
   a.plan = plan_of<lpg_stripe_plan>(call);
   set_dequantiser(call, true, a.dequantiser, a.scale_data);
@@ -85,15 +90,32 @@ static lpgemm_status_t run_stripe_any(const lpg_call &call) {
 
 /* Loads every instance: by all plans that ask for one. */
 template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t load_stripe_any(const lpg_device *device) {
-  for (int i = 0; i < 8; i++) {
+static lpgemm_status_t load_instances(const lpg_device *device) {
+  constexpr int unit_k = lpg_stripe_k(Bits, Dequantiser<X, Bits>::centered), groups[] = {1, unit_k / 32, unit_k / 16};
+  for (int i = 0; i < 12; i++) {
     lpg_stripe_plan p = {};
     p.tile_m = i & 1 ? 64 : 32;
     p.zeros = i >> 1 & 1;
-    p.scale_groups = i & 4 ? LPG_STRIPE_MOST_GROUPS : 1;
+    p.scale_groups = groups[i / 4];
     LPG_TRY((with_instance<X, Dequantiser, Bits>(
         p, [&](auto traits) { return load_kernels(device, stripe_kernel<decltype(traits)>); })));
   }
+  return LPGEMM_SUCCESS;
+}
+
+template <class X, template <class, int> class Dequantiser, int Bits>
+static lpgemm_status_t run_stripe_any(const lpg_call &call) {
+  if constexpr (has_halved<Dequantiser<X, Bits>>) {
+    if (lpg_is_halved(call.problem.weights->desc.type, call.problem.x_type))
+      return run_instance<X, halved_dequantiser, Bits>(call);
+  }
+  return run_instance<X, Dequantiser, Bits>(call);
+}
+
+template <class X, template <class, int> class Dequantiser, int Bits>
+static lpgemm_status_t load_stripe_any(const lpg_device *device) {
+  if constexpr (has_halved<Dequantiser<X, Bits>>) LPG_TRY((load_instances<X, halved_dequantiser, Bits>(device)));
+  LPG_TRY((load_instances<X, Dequantiser, Bits>(device)));
   LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
   return lpgemm_i_cuda_prepare_stripe();
 }

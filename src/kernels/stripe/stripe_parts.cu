@@ -17,6 +17,7 @@ struct sums_of_x_args {
   int64_t ldx, x_rows; /* x_rows: for which there is room */
   int m, k, units, scale_groups, bf16;
   float *sums;
+  int unit_k;
 };
 
 /* A thread for a row of X and scale group. */
@@ -25,7 +26,7 @@ static __global__ void __launch_bounds__(128) sums_of_x_kernel(const sums_of_x_a
   pdl_launch_next();
   pdl_wait();
   if (at >= groups * a.x_rows) return;
-  const int group = (int)(at % groups), row = (int)(at / groups), each = LPG_STRIPE_K / a.scale_groups;
+  const int group = (int)(at % groups), row = (int)(at / groups), each = a.unit_k / a.scale_groups;
   const int first = group * each, count = row < a.m ? min(a.k - first, each) : 0;
   const uint16_t *const from = a.x + row * a.ldx + first;
   float sum = 0.0f;
@@ -118,7 +119,8 @@ lpgemm_status_t lpgemm_i_cuda_stripe_sums_of_x(const lpg_call *call, const lpg_s
                                     plan->units,
                                     plan->scale_groups,
                                     call->problem.x_type == LPGEMM_BF16,
-                                    sums};
+                                    sums,
+                                    lpg_stripe_k_of(call->problem.weights)};
   const int64_t all = (int64_t)plan->units * plan->scale_groups * args.x_rows;
   return lpg::launch_cluster((const void *)lpg::sums_of_x_kernel, dim3((unsigned)lpg_ceil_div(all, 128)), 1, 128, 0,
                              call->stream, args, call->device->clusters[1] > 0);

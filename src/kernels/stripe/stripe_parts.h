@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Sums of the 128 / scale_groups k's of each scale group of X, as the main kernel reads them. X has 16 bits. */
+/* Sums of the k's of each scale group of X, as the main kernel reads them. X has 16 bits. */
 lpgemm_status_t lpgemm_i_cuda_stripe_sums_of_x(const lpg_call *call, const lpg_stripe_plan *plan, float *sums);
 
 /* Adds up the parts of the work tiles that several CTAs share, in the order of K, and stores their outputs. */

@@ -24,7 +24,8 @@ typedef struct stripe_state {
   lpg_stripe_plan frame; /* of the work tile at hand */
   int scales;            /* bytes of a warp's scales of a unit */
   const lpg_rates *rates;
-  double read; /* nanoseconds of reading the weights once */
+  double read;                     /* nanoseconds of reading the weights once */
+  double unit_weights, dequantise; /* of a unit: weights; nanoseconds of dequantising them */
 } stripe_state;
 
 /* ---- zeros ---- */
@@ -35,15 +36,10 @@ static int has_rest(const lpgemm_weight_desc_t *d, const lpg_center *center) {
   return d->zero == LPGEMM_ZERO_MINIMUM || lpg_is_real(d->zero_type) || lpg_kind(d->type) != LPGEMM_KIND_UINT;
 }
 
-/* Groups of 32 and 64 take the kernels for groups of 32. */
-static int scale_groups_of(const lpg_packed *w) {
-  return w->group.count > 1 && w->group.k < LPG_STRIPE_K ? LPG_STRIPE_MOST_GROUPS : 1;
-}
-
 /* Bytes of the sums of X. */
 static double sums_bytes(const lpg_packed *w, double m) {
   const lpg_center center = lpg_center_of(&w->desc);
-  const double groups = ceil((double)w->desc.k / LPG_STRIPE_K) * scale_groups_of(w);
+  const double groups = ceil((double)w->desc.k / lpg_stripe_k_of(w)) * lpg_stripe_groups(w);
   return has_rest(&w->desc, &center) ? ceil(m / 64.0) * 64.0 * groups * 4.0 : 0.0;
 }
 
@@ -52,19 +48,29 @@ static double sums_bytes(const lpg_packed *w, double m) {
 static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpg_packed *w = problem->weights;
   const char *reason = lpgemm_i_dequantisers_refuse(problem);
-  const double units = ceil((double)w->desc.k / LPG_STRIPE_K) * ceil((double)w->desc.n / 128.0);
+  const double units = ceil((double)w->desc.k / lpg_stripe_k_of(w)) * ceil((double)w->desc.n / 128.0);
+  int pieces = 0;
   (void)self, (void)device;
   if (reason) return reason;
   if (problem->m < LEAST_ROWS) return "it is for 17 rows of X and more";
   if (w->desc.k == 0 || w->desc.n == 0) return "there is nothing to multiply";
   if (units * ceil((double)problem->m / 32.0) > INT32_MAX / 2) return "it takes no matrix as large as this";
+  for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++)
+    pieces += LPG_STRIPE_ROW_TILES * lpg_stripe_pieces(w, (lpg_section_id)id);
+  if (pieces > LPG_STRIPE_MOST_PIECES) return "its groups of 16 have at most 32 bits of scale and zero a row";
   return sums_bytes(w, (double)problem->m) > MOST_SUMS ? "its scales and zeros take too much workspace" : NULL;
+}
+
+/* Whether a GPU has multiplied such weights by this family, and costs were compared with it: integers of 4 bits. */
+static int was_run(const lpg_packed *w) {
+  return LPG_STRIPE_CHOSEN_UNRUN || (w->bits == 4 && lpg_is_integer_kind(w->desc.type) && w->group.k != 16);
 }
 
 /* On a GPU that has wgmma the kernels for that are faster. */
 static const char *automatic(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
-  (void)self, (void)problem;
-  return device->arch == 90 ? "the form for sm_90a is faster on this GPU" : NULL;
+  (void)self;
+  if (device->arch == 90) return "the form for sm_90a is faster on this GPU";
+  return was_run(problem->weights) ? NULL : "no GPU has run it with such weights yet";
 }
 
 /* ---- workspace ---- */
@@ -83,6 +89,21 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
 
 /* ---- candidates ---- */
 
+/* Bytes of the codebook's table of pairs, which has a copy for each lane. */
+static int table_bytes(const lpgemm_weight_desc_t *d) {
+  const int bits = (int)lpg_bits(d->type);
+  return lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK && bits > 1 ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
+}
+
+/* Instructions that make a weight of fp16, those of integers of 4 bits being 1 (a weight takes 1.1): counted in the
+ * machine code of the dequantisers for sm_80, 2026-11-26. An estimate, since no GPU has run the others. */
+static double instructions_of(const lpg_packed *w) {
+  static const double integers[] = {0.9, 0.95, 1.15, 1.0, 1.3, 1.35, 1.5, 1.1},
+                      floats[] = {1.9, 1.7, 2.0, 2.0, 2.0, 2.4};
+  const int is_codebook = lpg_kind(w->desc.type) == LPGEMM_KIND_CODEBOOK && w->bits > 1;
+  return is_codebook ? 2.3 : lpg_kind(w->desc.type) == LPGEMM_KIND_FLOAT ? floats[w->bits - 3] : integers[w->bits - 1];
+}
+
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
   stripe_state *s = state;
   const lpg_packed *w = problem->weights;
@@ -90,11 +111,14 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   (void)self;
   s->rates = lpgemm_i_rates_of(device);
   s->read = (double)w->total_bytes / s->rates->dram;
-  s->frame.units = (int32_t)lpg_ceil_div(w->desc.k, LPG_STRIPE_K);
-  s->frame.scale_groups = scale_groups_of(w);
+  s->unit_weights = (double)lpg_stripe_tile_n(LPG_STRIPE_WARPS) * lpg_stripe_k_of(w);
+  s->dequantise = 0.8 * instructions_of(w) * s->unit_weights / s->rates->dequant_int;
+  s->frame.units = (int32_t)lpg_ceil_div(w->desc.k, lpg_stripe_k_of(w));
+  s->frame.scale_groups = lpg_stripe_groups(w);
   s->frame.zeros = lpg_has_shift(&center) || s->frame.scale_groups > 1;
   s->frame.shift = has_rest(&w->desc, &center);
-  s->frame.table = FACTORS_BYTES;
+  s->frame.factors = table_bytes(&w->desc); /* it lies at the beginning */
+  s->frame.table = s->frame.factors + FACTORS_BYTES;
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++)
     s->scales += LPG_STRIPE_ROW_TILES * lpg_stripe_section_bytes(w, (lpg_section_id)id);
 }
@@ -109,8 +133,9 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   p->at_once = work_tiles[i].at_once;
   p->n_tiles = (int32_t)lpg_ceil_div(problem->weights->desc.n, lpg_stripe_tile_n(p->warps));
   p->m_tiles = (int32_t)lpg_ceil_div(problem->m, p->tile_m);
-  const int row_tile = lpg_stripe_vectors(problem->weights->bits) * 512;
-  p->codes = p->tile_m * LPG_STRIPE_K * 2;
+  const int unit_k = lpg_stripe_k_of(problem->weights);
+  const int row_tile = lpg_stripe_code_bytes(problem->weights->bits, unit_k);
+  p->codes = p->tile_m * unit_k * 2;
   p->scales = p->codes + p->warps * LPG_STRIPE_ROW_TILES * row_tile;
   p->warp_scales = s->scales;
   p->ring = lpg_round_up_to(p->table + p->warps * lpg_stripe_table_bytes(p->scale_groups), 128);
@@ -122,10 +147,13 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
 }
 
 /* How much longer units take than those of groups of 128 without zeros, by the same runs as below; of minima and real
- * zeros in groups of 128 and more it is a guess. With 32 rows of X a warp has half the products for the same weights.
- * Three CTAs of an SM hide more than two; that one hides less, and how much, was not measured. */
-static double slower_than_plain(const lpg_stripe_plan *p, double sms) {
-  const double zeros = p->scale_groups > 1 ? p->shift ? 2.1 : 1.4 : p->shift ? 1.6 : p->zeros ? 1.09 : 1.0;
+ * zeros in groups of 128 and more it is a guess. Groups of 32 were measured: products are added to the totals four
+ * times in 128 k. Groups of 16, and shorter units, are taken to cost as much for each time. With 32 rows of X a warp
+ * has half the products for the same weights. Three CTAs of an SM hide more than two; that one hides less, and how
+ * much, was not measured. */
+static double slower_than_plain(const lpg_stripe_plan *p, double times, double sms) {
+  const double added = 1.0 + (times - 1.0) / 3.0 * (p->scale_groups > 1 && p->shift ? 1.1 : 0.4);
+  const double zeros = added * (p->scale_groups > 1 ? 1.0 : p->shift ? 1.6 : p->zeros ? 1.09 : 1.0);
   const double few = p->tile_m == 32 ? 1.31 : 1.0;
   return zeros * few * (p->ctas <= sms ? 1.3 : p->at_once > 2 ? 0.92 : 1.0);
 }
@@ -134,10 +162,10 @@ static double slower_than_plain(const lpg_stripe_plan *p, double sms) {
  * its rate and dequantises besides. */
 static double cost_of(const lpg_stripe_plan *p, const stripe_state *s) {
   const lpg_rates *r = s->rates;
-  const double weights = (double)lpg_stripe_tile_n(p->warps) * LPG_STRIPE_K;
-  const double multiply = 2.0 * weights * p->tile_m / (1e3 * r->mma_f16 / r->sms);
-  const double slower = slower_than_plain(p, r->sms);
-  const double unit = (1.48 * multiply + 0.8 * weights / r->dequant_int) * slower;
+  const double multiply = 2.0 * s->unit_weights * p->tile_m / (1e3 * r->mma_f16 / r->sms);
+  const double times = 128.0 * lpg_stripe_tile_n(p->warps) / s->unit_weights * p->scale_groups; /* in 128 k */
+  const double slower = slower_than_plain(p, times, r->sms);
+  const double unit = (1.48 * multiply + s->dequantise) * slower;
   const double units = (p->stripes.each + (p->stripes.more > 0)) * fmax(1.0, p->ctas / r->sms);
   const int whole = p->stripes.more == 0 && p->stripes.each % p->units == 0;
   const double partials = whole ? 0.0 : 4000.0 + (double)p->ctas * (double)lpg_stripe_partial(p) * 8.0 / r->l2;

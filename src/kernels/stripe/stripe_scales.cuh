@@ -119,7 +119,7 @@ struct stripe_scales {
     float2 scale, scale_lost;
     both_levels(role_scale, role_super_scale, r, group, g, scale, scale_lost);
     to.scale = scale;
-    if (!T::Zeros) return to;
+    if (!T::may_shift) return to;
     to.scale = make_float2(scale.x * s.factor, scale.y * s.factor);
     if (s.mode == zero_fixed) {
       to.shift = make_float2(scale.x * s.fixed_shift, scale.y * s.fixed_shift);

@@ -39,8 +39,9 @@ struct stripe_args {
   epilogue_args epilogue;
 };
 
-/* X: the type that is multiplied; Warps: of a CTA; TileM: rows of X of a work tile; ScaleGroups: scale groups of a unit
- * of 128 k, 1 or 4; Zeros: centers of groups differ, or something is left of zeros. */
+/* X: the type that is multiplied; Warps: of a CTA; TileM: rows of X of a work tile; ScaleGroups: scale groups of a
+ * unit: 1, or those of groups of 32 or 16; Zeros: centers of groups differ, or something is left of zeros, or there are
+ * several scale groups. */
 template <class X_, template <class, int> class Dequantiser_, int Bits_, int Warps_, int TileM_, int ScaleGroups_,
           bool Zeros_>
 struct stripe_traits {
@@ -48,17 +49,29 @@ struct stripe_traits {
   using Dequantiser = Dequantiser_<X_, Bits_>;
   static constexpr int Bits = Bits_, Warps = Warps_, TileM = TileM_, ScaleGroups = ScaleGroups_;
   static constexpr bool Zeros = Zeros_, integer_sums = false;
-  static constexpr int at_once = TileM > 32 ? 2 : 3; /* CTAs of an SM, as registers allow */
+  static constexpr bool may_shift = Zeros && Dequantiser::centered; /* something may be left of zeros */
+  static constexpr int at_once = TileM > 32 ? 2 : 3;                /* CTAs of an SM, as registers allow */
   static constexpr int threads = 32 * Warps, row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
   static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of W, of a warp */
   static constexpr int tile_n = Warps * rows;
-  static constexpr int unit_steps = LPG_STRIPE_K / LPG_STEP_K; /* MMA steps of a unit */
+  static constexpr int unit_k = lpg_stripe_k(Bits, Dequantiser::centered);
+  static constexpr int unit_steps = unit_k / LPG_STEP_K;       /* MMA steps of a unit */
   static constexpr int group_steps = unit_steps / ScaleGroups; /* of a scale group */
-  static constexpr int words = 2 * Bits;                       /* of a lane, in a row tile and unit */
-  static_assert(Bits % 2 == 0 && lpg_is_pow2_width(Bits), "a unit has whole vectors");
-  static constexpr int vectors = lpg_stripe_vectors(Bits);             /* of 512 bytes that hold them */
-  static constexpr int codes_of_unit_words = lpg_unit_codes(Bits) / 4; /* MMA steps of a dequantiser's unit */
+  static constexpr int words = unit_k * Bits / 64;             /* of a lane, in a row tile and unit */
+  static constexpr int piece_words = Bits % 2 ? 2 : 4;         /* that are copied at once */
+  static constexpr int pieces = words / piece_words, piece_bytes = piece_words * 4, row_pieces = pieces * LPG_LANES;
+  static constexpr int unit_words = lpg_unit_words(Bits);              /* of a dequantiser's unit */
+  static constexpr int codes_of_unit_words = lpg_unit_codes(Bits) / 4; /* its MMA steps */
   static constexpr int panel_bytes = TileM * 128;                      /* X comes in panels of 64 k */
+  static constexpr int panels = unit_k / 64;
+  /* Of scales and zeros, of a lane: weights without zeros have 32 at most in a unit of 64 k. */
+  static constexpr int scale_pieces = unit_k == 64 && !Dequantiser::centered ? 1 : 2;
+
+  /* The MMA step of a unit that is the first to take codes of a piece. */
+  __device__ static constexpr int first_step(int piece) {
+    const int word = piece * piece_words / 2; /* of row g */
+    return word / unit_words * codes_of_unit_words + word % unit_words * (16 / Bits) / 2;
+  }
 };
 
 /* ---- who has what ---- */

@@ -2,25 +2,32 @@
  * row and granule (lpg_granule_k()) a pair of fp32 (scale, rest), weight = d * scale + rest, where d is what the
  * dequantiser gives. Groups of 16 to 256 columns, by powers of two, are granules; larger and odd ones have several.
  *
- *   a CTA has a row tile, a thread rows g and g + 8 of every 32nd granule:
+ *   A CTA has a row tile, several of short rows; a cluster shares a row tile of long rows, where there are few. A thread
+ *   has rows g and g + 8 of every stride-th granule:
  *     pass 1: read the packed scales and zeros, find a bound of each row's weights
  *     pass 2: multiply by the power of two that brings the bound near 2^top, store; its inverse is the row's factor
- *   Up to LPG_GEMM_PREPARED_KEPT granules a row stay in registers between the passes; longer rows are read twice. Where
- * such rows have two levels, the bound comes from the upper level alone, with the largest value of the lower one. */
+ *   Up to `batch` granules a thread stay in registers between the passes; longer rows are read twice. Where rows of more
+ * than LPG_GEMM_PREPARED_KEPT granules have two levels, the bound comes from the upper level alone, with the largest
+ * value of the lower one. */
 #include "../../cuda/cuda.h"
 #include "../operand/operand_args.cuh"
 #include "../operand/x_type.cuh"
+#include "../prim/async.cuh"
+#include "../prim/cluster.cuh"
 #include "../prim/pdl.cuh"
 #include "gemm_mode.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-constexpr int batch = 8, sweep = LPG_GEMM_PREPARED_KEPT / batch, prepare_threads = sweep * 8;
+constexpr int batch = 4, cta_slots = 32, prepare_threads = cta_slots * 8; /* a slot: 8 threads, 16 rows of a granule */
+constexpr int most_tiles = 4, most_parts = 8, prepare_ctas = 2 * 132;
 
 struct prepare_args {
   scale_section section[scale_roles]; /* values NULL: there is none */
-  int granules;                       /* of a row */
+  int row_tiles, granules;            /* granules: of a row */
+  int tiles, parts;                   /* row tiles of a CTA; CTAs of a row tile */
+  int stride_bits;                    /* log2 of the slots that share a row tile */
   int group_each, super_each;         /* granules of a group, and of a super-group, 0: all */
   zero_mode mode;
   float step; /* the value of a code, less a fixed zero, is step * d + base */
@@ -41,7 +48,7 @@ struct packed_scales {
   int count;                        /* of the batch's granules, those that there are: short rows do not fill it */
 
   __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
-    count = min((a.granules - first + sweep - 1) / sweep, batch);
+    count = min((a.granules - first + (1 << a.stride_bits) - 1) >> a.stride_bits, batch);
 #pragma unroll
     for (int role = 0; role < scale_roles; role++) {
       const scale_section &s = a.section[role];
@@ -52,7 +59,7 @@ struct packed_scales {
 #pragma unroll
         for (int j = 0; j < batch; j++) {
           if (j >= count) break;
-          const int granule = first + j * sweep;
+          const int granule = first + (j << a.stride_bits);
           const int index = in_one == 1 ? granule : in_one ? (unsigned)granule / (unsigned)in_one : 0;
           packed[role][j].y = 0;
           use(packed[role][j], row + (int64_t)index * s.slot_bytes);
@@ -163,40 +170,64 @@ __device__ inline float2 split_scale(float scale) {
   return make_float2(__uint_as_float(parts.x), isfinite(scale) ? __uint_as_float(parts.y) : 0.0f);
 }
 
-static __global__ void __launch_bounds__(prepare_threads, 2)
+/* The largest of all CTAs' values of a row, which lie at the same place in each; fp32 values that are not negative are in
+ * order as integers. */
+__device__ inline int most_of_cluster(const int *own, int parts) {
+  int most = 0;
+  for (int rank = 0; rank < parts; rank++) {
+    most = max(most, __float_as_int(load_one_at(address_in_block(shared_address(own), rank))));
+  }
+  return most;
+}
+
+static __global__ void __launch_bounds__(prepare_threads, 3)
     gemm_prepare_kernel(const __grid_constant__ prepare_args a) {
-  __shared__ int most_bits[LPG_TILE_ROWS]; /* fp32 values that are not negative are in order as integers */
-  const int row_tile = blockIdx.x, g = threadIdx.x % 8;
+  __shared__ int most_of_cta[most_tiles][LPG_TILE_ROWS], most_bits[most_tiles][LPG_TILE_ROWS];
+  const int g = threadIdx.x % 8, slot = threadIdx.x / 8, stride = 1 << a.stride_bits;
+  const int part = (unsigned)blockIdx.x % (unsigned)a.parts;
+  const int tile = slot >> a.stride_bits; /* of the CTA; 0 where it has one */
+  const int row_tile = (unsigned)blockIdx.x / (unsigned)a.parts * a.tiles + tile;
+  const int own_first = a.tiles > 1 ? slot & (stride - 1) : part * cta_slots + slot;
+  const int granules = row_tile < a.row_tiles ? a.granules : 0;
   pdl_launch_next();
-  if (threadIdx.x < LPG_TILE_ROWS) most_bits[threadIdx.x] = 0;
+  if (threadIdx.x < most_tiles * LPG_TILE_ROWS) most_of_cta[0][threadIdx.x] = 0;
   __syncthreads();
   pdl_wait();
   prepared_scales scales;
   float2 most = make_float2(0.0f, 0.0f);
-  for (int super = threadIdx.x / 8; super < a.supers; super += sweep) {
-    most = larger(most, super_bound(a, row_tile, super, g));
-  }
+  for (int super = own_first; super < a.supers; super += stride) most = larger(most, super_bound(a, row_tile, super, g));
 #pragma unroll 1
-  for (int first = threadIdx.x / 8; a.supers == 0 && first < a.granules; first += sweep * batch) {
+  for (int first = own_first; a.supers == 0 && first < granules; first += stride * batch) {
     scales.load(a, row_tile, first, g);
     scales.bound(a, most);
   }
-  atomicMax(&most_bits[g], __float_as_int(most.x));
-  atomicMax(&most_bits[g + 8], __float_as_int(most.y));
+  atomicMax(&most_of_cta[tile][g], __float_as_int(most.x));
+  atomicMax(&most_of_cta[tile][g + 8], __float_as_int(most.y));
   __syncthreads();
+  if (a.parts > 1) {
+    cluster_arrive();
+    cluster_wait();
+  }
+  if (threadIdx.x < most_tiles * LPG_TILE_ROWS) {
+    const int *const own = &most_of_cta[0][threadIdx.x];
+    most_bits[0][threadIdx.x] = a.parts > 1 ? most_of_cluster(own, a.parts) : *own;
+  }
+  __syncthreads();
+  if (a.parts > 1) cluster_arrive_only(); /* this CTA has read the others' */
   const auto power_of = [&](int row) {
-    const float bound = __int_as_float(most_bits[row]);
+    const float bound = __int_as_float(most_bits[tile][row]);
     const int e = bound > 0.0f ? a.top - (bound < INFINITY ? ilogbf(bound) : 127) : 0;
     return max(min(e, 126), -126);
   };
-  if (threadIdx.x < LPG_TILE_ROWS) {
-    a.factors[row_tile * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -power_of(threadIdx.x));
-  }
   const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
-  const bool again = a.granules > LPG_GEMM_PREPARED_KEPT;
+  if (own_first == 0 && row_tile < a.row_tiles) { /* the inverses are exact */
+    a.factors[row_tile * LPG_TILE_ROWS + g] = ldexpf(1.0f, -power_of(g));
+    a.factors[row_tile * LPG_TILE_ROWS + g + 8] = ldexpf(1.0f, -power_of(g + 8));
+  }
+  const bool again = a.supers > 0 || a.granules > stride * batch;
   float4 *const out = a.prepared + (int64_t)row_tile * a.granules * 8 + g;
 #pragma unroll 1
-  for (int first = threadIdx.x / 8; first < a.granules; first += sweep * batch) {
+  for (int first = own_first; first < granules; first += stride * batch) {
     if (again) scales.load(a, row_tile, first, g);
 #pragma unroll
     for (int j = 0; j < batch; j++) {
@@ -207,9 +238,10 @@ static __global__ void __launch_bounds__(prepare_threads, 2)
         one = split_scale(one.x);
         two = split_scale(two.x);
       }
-      out[(first + j * sweep) * 8] = make_float4(one.x, one.y, two.x, two.y);
+      out[(first + (j << a.stride_bits)) * 8] = make_float4(one.x, one.y, two.x, two.y);
     }
   }
+  if (a.parts > 1) cluster_wait(); /* no CTA ends while others read its bounds */
 }
 
 }  // namespace
@@ -228,6 +260,13 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
     if (scale_data.which[role] >= 0) a.section[role] = scale_data.section[scale_data.which[role]];
   }
   a.granules = (int)lpg_gemm_scale_groups(&weights);
+  a.row_tiles = (int)weights.row_tiles;
+  a.tiles = a.parts = 1;
+  int slots = lpg::cta_slots; /* that share a row tile */
+  while (a.tiles < lpg::most_tiles && 2 * a.granules <= slots) a.tiles *= 2, slots /= 2;
+  while (a.parts < lpg::most_parts && a.granules > slots && a.row_tiles * a.parts < lpg::prepare_ctas)
+    a.parts *= 2, slots *= 2;
+  while (1 << a.stride_bits < slots) a.stride_bits++;
   a.group_each = (int)(weights.group.k / lpg_granule_k(&weights.group));
   a.super_each = weights.super.count > 1 ? (int)(weights.super.k / lpg_granule_k(&weights.group)) : 0;
   a.mode = scale_data.mode;
@@ -245,8 +284,9 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
                                     call->problem.x_type == LPGEMM_BF16);
   a.factors = factors;
   a.prepared = (float4 *)prepared;
-  return lpg::launch_cluster((const void *)lpg::gemm_prepare_kernel, dim3((unsigned)weights.row_tiles), 1,
-                             lpg::prepare_threads, 0, call->stream, a, true);
+  const unsigned ctas = (unsigned)((a.row_tiles + a.tiles - 1) / a.tiles * a.parts);
+  return lpg::launch_cluster((const void *)lpg::gemm_prepare_kernel, dim3(ctas), a.parts, lpg::prepare_threads, 0,
+                             call->stream, a, true);
 }
 
 lpgemm_status_t lpgemm_i_cuda_load_gemm_prepare(void) {

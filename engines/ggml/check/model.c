@@ -5,12 +5,14 @@
 #include <ggml.h>
 #include <gguf.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { HEAD = 64, HEADS_OF_ONE_KV = 2, USED = 2, DIMS = 3 };
+enum { HEAD = 64, HEADS_OF_ONE_KV = 2, USED = 2, DIMS = 3, MOST_THREADS = 16 };
 
 typedef struct model {
   struct gguf_context *file;
@@ -53,6 +55,33 @@ static void add_plain(model *m, const char *name, int64_t columns, int64_t rows,
   }
 }
 
+/* Some rows that a thread quantises. */
+typedef struct part {
+  enum ggml_type type;
+  const float *values;
+  void *blocks;
+  int64_t first, rows, columns;
+} part;
+
+static void *quantise_part(void *argument) {
+  const part *p = argument;
+  ggml_quantize_chunk(p->type, p->values, p->blocks, p->first * p->columns, p->rows, p->columns, NULL);
+  return NULL;
+}
+
+static void quantise(enum ggml_type type, const float *values, void *blocks, int64_t rows, int64_t columns) {
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  const int64_t threads = cores < 1 ? 1 : cores < MOST_THREADS ? cores : MOST_THREADS;
+  pthread_t started[MOST_THREADS];
+  part parts[MOST_THREADS];
+  for (int64_t i = 0; i < threads; i++) {
+    const int64_t first = i * rows / threads;
+    parts[i] = (part){type, values, blocks, first, (i + 1) * rows / threads - first, columns};
+    if (pthread_create(&started[i], NULL, quantise_part, &parts[i])) fail("a thread cannot be started");
+  }
+  for (int64_t i = 0; i < threads; i++) pthread_join(started[i], NULL);
+}
+
 static void add_matrix(model *m, const char *name, int64_t columns, int64_t rows, int64_t experts) {
   const int64_t shape[DIMS] = {columns, rows, experts}, count = columns * rows * experts;
   struct ggml_tensor *tensor = add(m, name, m->as_fp32 ? GGML_TYPE_F32 : m->type, shape);
@@ -60,7 +89,7 @@ static void add_matrix(model *m, const char *name, int64_t columns, int64_t rows
   void *blocks = malloc(ggml_row_size(m->type, columns) * (size_t)(rows * experts));
   if (!values || !blocks) fail("memory is short");
   draw(values, count, 1 / sqrt((double)columns));
-  ggml_quantize_chunk(m->type, values, blocks, 0, rows * experts, columns, NULL);
+  quantise(m->type, values, blocks, rows * experts, columns);
   if (m->as_fp32) {
     ggml_get_type_traits(m->type)->to_float(blocks, tensor->data, count);
   } else {

@@ -53,7 +53,8 @@ typedef struct lpgemm_ggml_gpu_context {
   void *workspace;
   char *scratch; /* grows to what the largest product needs */
   size_t scratch_bytes;
-  void *outgrown[LPGEMM_GGML_GROWTHS]; /* scratch that was too short, for captured graphs of a stream that is not owned */
+  void *
+      outgrown[LPGEMM_GGML_GROWTHS]; /* scratch that was too short, for captured graphs of a stream that is not owned */
   int growths;
   const struct ggml_tensor *x, *y; /* whose X is in bf16 at the start of the scratch, and for which product; or NULL */
 } lpgemm_ggml_gpu_context;

@@ -1,5 +1,6 @@
-/* Products for a ggml-cuda that ggml-cuda.patch was applied to. It keeps the whole graph, and calls this for products with
- * weights in buffers of LPGEMM-CUDA0 and so on: nothing is copied, nothing waits, and it may capture what is launched. */
+/* Products for a ggml-cuda that ggml-cuda.patch was applied to. It keeps the whole graph, and calls this for products
+ * with weights in buffers of LPGEMM-CUDA0 and so on: nothing is copied, nothing waits, and it may capture what is
+ * launched. */
 #include <ggml-impl.h>
 #include <pthread.h>
 
@@ -9,12 +10,14 @@ enum { MOST_STREAMS = 64 };
 
 /* What the patch expects to find by the name ggml_cuda_guest. */
 typedef struct guest_calls {
-  int (*gpu)(ggml_backend_buffer_type_t type); /* CUDA's number of the GPU in whose memory its buffers lie; negative: none */
+  int (*gpu)(
+      ggml_backend_buffer_type_t type); /* CUDA's number of the GPU in whose memory its buffers lie; negative: none */
   bool (*supports)(const struct ggml_tensor *op);
   bool (*multiply)(int gpu, void *stream, struct ggml_tensor *op);
 } guest_calls;
 
-static lpgemm_ggml_gpu_context *contexts[MOST_STREAMS]; /* until the process ends, since nobody says when a stream does */
+static lpgemm_ggml_gpu_context
+    *contexts[MOST_STREAMS]; /* until the process ends, since nobody says when a stream does */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static lpgemm_ggml_gpu_context *find_or_open(int gpu, cudaStream_t stream) {

@@ -2,8 +2,8 @@
  * squared error by the squared reference of each token, over a prompt and tokens that are decoded one by one. Prints
  * the median and the mean over tokens, and the mean when routers say what they say in the reference.
  *
- * logits MODEL REFERENCE BUFFER: on a machine with a GPU. The reference stays on the CPU, the model has all layers on the
- * GPU, and its matrices in buffers of that type (CUDA0, LPGEMM-CUDA0). */
+ * logits MODEL REFERENCE BUFFER: on a machine with a GPU. The reference stays on the CPU, the model has all layers on
+ * the GPU, and its matrices in buffers of that type (CUDA0, LPGEMM-CUDA0). */
 #include <llama.h>
 #include <math.h>
 #include <stdio.h>

@@ -52,7 +52,7 @@ def command_of(options, side, model, threads, test, runs):
 
 
 def pieces(options, side, model, threads, test):
-    """Into how many pieces the scheduler cuts the graph, as llama.cpp's log has it: of a prompt / of a token."""
+    """Into how many pieces the scheduler cuts the graph, as llama.cpp's log has it; of a prompt / of a token if they differ."""
     done = subprocess.run([*command_of(options, side, model, threads, test, 1), "-v"], env=environment(options, side),
                           capture_output=True, text=True, check=False)
     found = PIECES.findall(done.stderr)
@@ -93,7 +93,7 @@ def write(options, cases, cuts):
                    "device": device(options), "note": options.note, "ggml": options.ggml,
                    "model": dict(zip(("layers", "width", "inner", "words"), map(int, options.shape.split(",")))),
                    "time": f"sides in turn, the least of {options.turns} processes with {options.runs + 1} runs each",
-                   **({"pieces of a prompt / of a token": cuts} if cuts else {}), "cases": cases}, file, indent=1)
+                   **({"pieces": cuts} if cuts else {}), "cases": cases}, file, indent=1)
         file.write("\n")
 
 

@@ -341,7 +341,7 @@ $(COMPARE): $(COMPARE_OBJS) $(LIB) $(GGML)/$(GGML_ISA).built
 # A backend for ggml, which programs load by GGML_BACKEND_PATH; ggml's functions are theirs. It works on OpenMP's threads
 # if the compiler has them.
 MODULE := $(BUILD)/libggml-lpgemm.so
-MODULE_SRCS := $(filter-out $(if $(HAVE_CUDA),,%/gpu.c %/gpu_product.c),$(wildcard engines/ggml/*.c))
+MODULE_SRCS := $(filter-out $(if $(HAVE_CUDA),,%/gpu.c %/gpu_product.c %/gpu_guest.c),$(wildcard engines/ggml/*.c))
 MODULE_OBJS := $(MODULE_SRCS:%.c=$(OBJ)/%.o)
 MODULE_CU := $(if $(HAVE_CUDA),$(patsubst %,$(OBJ)/%.o,$(wildcard engines/ggml/*.cu)))
 OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)

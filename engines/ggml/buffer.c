@@ -349,9 +349,9 @@ static void clear(ggml_backend_buffer_t buffer, uint8_t value) {
 
 static void reset(ggml_backend_buffer_t buffer) { free_packed(buffer->context); }
 
-static const lpgemm_ggml_place *place_of(ggml_backend_buffer_type_t type) { return type->context; }
+const lpgemm_ggml_place *lpgemm_ggml_place_of(ggml_backend_buffer_type_t type) { return type->context; }
 
-static const char *get_name(ggml_backend_buffer_type_t type) { return place_of(type)->name; }
+static const char *get_name(ggml_backend_buffer_type_t type) { return lpgemm_ggml_place_of(type)->name; }
 
 static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size) {
   static const struct ggml_backend_buffer_i calls = {.free_buffer = free_buffer,
@@ -365,7 +365,7 @@ static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_
                                                      .reset = reset};
   memory *m = calloc(1, sizeof *m);
   if (!m) return NULL;
-  m->place = place_of(type);
+  m->place = lpgemm_ggml_place_of(type);
   m->base = m->place->allocate(m->place, padded(size));
   if (!m->base || pthread_mutex_init(&m->lock, NULL)) {
     if (m->base) m->place->release(m->place, m->base);

@@ -70,10 +70,8 @@ static bool can_read(const lpgemm_ggml_place *self, const void *memory) {
 static const char *get_name(ggml_backend_t backend) { return ggml_backend_dev_name(backend->device); }
 
 static void free_context(lpgemm_ggml_gpu_context *context) {
-  if (context->stream) {
-    cudaStreamSynchronize(context->stream);
-    cudaStreamDestroy(context->stream);
-  }
+  if (context->stream) cudaStreamSynchronize(context->stream);
+  if (context->owns_stream) cudaStreamDestroy(context->stream);
   lpgemm_destroy(context->handle);
   cudaFree(context->workspace);
   cudaFree(context->scratch);
@@ -98,13 +96,13 @@ static enum ggml_status graph_compute(ggml_backend_t backend, struct ggml_cgraph
   return lpgemm_ggml_run(graph, lpgemm_ggml_gpu_multiply, context);
 }
 
-static bool open_context(const gpu *g, lpgemm_ggml_gpu_context *context) {
-  const lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CUDA, .device = g->place.gpu};
-  enter(&g->place);
-  context->gpu = g->place.gpu;
+static bool fill_context(lpgemm_ggml_gpu_context *context) {
+  const lpgemm_config_t config = {.size = sizeof config, .backend = LPGEMM_BACKEND_CUDA, .device = context->gpu};
+  must_work(cudaSetDevice(context->gpu), "choosing a GPU");
   context->follows = lpgemm_ggml_may_follow();
   if (!lpgemm_ggml_read_level(&context->level)) return false;
-  if (!lpgemm_ggml_cuda_worked(cudaStreamCreateWithFlags(&context->stream, cudaStreamNonBlocking), "a stream")) {
+  if (context->owns_stream &&
+      !lpgemm_ggml_cuda_worked(cudaStreamCreateWithFlags(&context->stream, cudaStreamNonBlocking), "a stream")) {
     return false;
   }
   if (lpgemm_create(&context->handle, &config) == LPGEMM_SUCCESS &&
@@ -115,6 +113,15 @@ static bool open_context(const gpu *g, lpgemm_ggml_gpu_context *context) {
   return false;
 }
 
+lpgemm_ggml_gpu_context *lpgemm_ggml_open_context(int number, cudaStream_t stream) {
+  lpgemm_ggml_gpu_context *context = calloc(1, sizeof *context);
+  if (!context) return NULL;
+  *context = (lpgemm_ggml_gpu_context){.gpu = number, .stream = stream, .owns_stream = !stream};
+  if (fill_context(context)) return context;
+  free_context(context);
+  return NULL;
+}
+
 static ggml_backend_t init_backend(ggml_backend_dev_t device, const char *params) {
   static ggml_guid guid = {0x6c, 0x70, 0x67, 0x65, 0x6d, 0x6d, 0x2d, 0x67,
                            0x70, 0x75, 0x2d, 0x67, 0x67, 0x6d, 0x6c, 0x31};
@@ -122,8 +129,8 @@ static ggml_backend_t init_backend(ggml_backend_dev_t device, const char *params
       .get_name = get_name, .free = free_backend, .synchronize = synchronize, .graph_compute = graph_compute};
   (void)params;
   ggml_backend_t backend = calloc(1, sizeof *backend);
-  lpgemm_ggml_gpu_context *context = calloc(1, sizeof *context);
-  if (backend && context && open_context(gpu_of(device), context)) {
+  lpgemm_ggml_gpu_context *context = lpgemm_ggml_open_context(gpu_of(device)->place.gpu, NULL);
+  if (backend && context) {
     *backend = (struct ggml_backend){.guid = &guid, .iface = calls, .device = device, .context = context};
     return backend;
   }

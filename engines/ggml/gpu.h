@@ -41,20 +41,31 @@ cudaError_t lpgemm_ggml_scatter(const float *from, const lpgemm_ggml_rows *to, c
 
 /* ---- gpu_product.c: MUL_MAT and MUL_MAT_ID ---- */
 
+enum { LPGEMM_GGML_GROWTHS = 48 }; /* each at least by a factor of two */
+
 typedef struct lpgemm_ggml_gpu_context {
   lpgemm_handle_t handle;
   lpgemm_level_t level;
   int gpu;
   bool follows; /* lpgemm_ggml_may_follow() */
   cudaStream_t stream;
+  bool owns_stream;
   void *workspace;
   char *scratch; /* grows to what the largest product needs */
   size_t scratch_bytes;
+  void *
+      outgrown[LPGEMM_GGML_GROWTHS]; /* scratch that was too short, for captured graphs of a stream that is not owned */
+  int growths;
   const struct ggml_tensor *x, *y; /* whose X is in bf16 at the start of the scratch, and for which product; or NULL */
 } lpgemm_ggml_gpu_context;
 
 bool lpgemm_ggml_gpu_can_multiply(const struct ggml_tensor *node);
 bool lpgemm_ggml_gpu_multiply(void *context, struct ggml_tensor *node);
+
+/* ---- gpu.c ---- */
+
+/* Products on a GPU in a stream, NULL: in one of its own. NULL, and a line in the log, if that fails. */
+lpgemm_ggml_gpu_context *lpgemm_ggml_open_context(int gpu, cudaStream_t stream);
 
 /* Writes what CUDA says to the log; true if there is nothing. */
 bool lpgemm_ggml_cuda_worked(cudaError_t error, const char *what);

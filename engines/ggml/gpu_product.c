@@ -26,13 +26,21 @@ static size_t padded(int64_t count, size_t bytes) {
   return ((size_t)count * bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* What was there before may be in use until the stream has done its work. */
+/* What was there before may be in use until the stream has done its work; where the stream is of another backend, as
+ * long as there is a graph that it has captured. */
 static bool reserve(lpgemm_ggml_gpu_context *context, size_t bytes) {
   if (bytes <= context->scratch_bytes) return true;
+  const size_t before = context->scratch_bytes;
   context->x = NULL;
   context->scratch_bytes = 0;
-  if (!lpgemm_ggml_cuda_worked(cudaStreamSynchronize(context->stream), "waiting for a product")) return false;
-  cudaFree(context->scratch);
+  if (context->owns_stream) {
+    if (!lpgemm_ggml_cuda_worked(cudaStreamSynchronize(context->stream), "waiting for a product")) return false;
+    cudaFree(context->scratch);
+  } else if (context->scratch) {
+    if (context->growths == LPGEMM_GGML_GROWTHS) return false;
+    context->outgrown[context->growths++] = context->scratch;
+    if (bytes < 2 * before) bytes = 2 * before;
+  }
   void *memory = NULL;
   const bool has_memory = lpgemm_ggml_cuda_worked(cudaMalloc(&memory, bytes), "scratch for a product");
   context->scratch = memory;

@@ -110,6 +110,7 @@ static void *get_proc_address(ggml_backend_reg_t registry, const char *name) {
   void *address = NULL;
   void (*call)(ggml_backend_t, int) = set_n_threads;
   if (strcmp(name, "ggml_backend_set_n_threads") == 0) memcpy(&address, &call, sizeof address);
+  if (strcmp(name, "ggml_cuda_guest") == 0) address = lpgemm_ggml_guest();
   return address;
 }
 

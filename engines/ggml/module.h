@@ -51,6 +51,15 @@ static inline ggml_backend_dev_t lpgemm_ggml_gpu_device(size_t index) {
 }
 #endif
 
+/* ---- gpu_guest.c: products in the streams of ggml-cuda ---- */
+
+/* What get_proc_address() says of ggml_cuda_guest. */
+#ifdef LPG_HAVE_CUDA
+void *lpgemm_ggml_guest(void);
+#else
+static inline void *lpgemm_ggml_guest(void) { return NULL; }
+#endif
+
 /* ---- buffer.c: tensors as packed matrices ---- */
 
 /* Where buffers of a type lie. Functions get it as `self`; what they copy and fill is done when they return. */
@@ -66,6 +75,8 @@ typedef struct lpgemm_ggml_place {
 } lpgemm_ggml_place;
 
 struct ggml_backend_buffer_type lpgemm_ggml_make_buffer_type(const lpgemm_ggml_place *place, ggml_backend_dev_t device);
+
+const lpgemm_ggml_place *lpgemm_ggml_place_of(ggml_backend_buffer_type_t type); /* of such a type */
 
 /* Whether a tensor like this is packed in such a buffer. */
 bool lpgemm_ggml_is_packed(const struct ggml_tensor *tensor);

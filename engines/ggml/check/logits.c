@@ -1,6 +1,9 @@
 /* logits MODEL REFERENCE: how far the logits of a model are from those of another, which is the same in fp32: the
  * squared error by the squared reference of each token, over a prompt and tokens that are decoded one by one. Prints
- * the median and the mean over tokens, and the mean when routers say what they say in the reference. */
+ * the median and the mean over tokens, and the mean when routers say what they say in the reference.
+ *
+ * logits MODEL REFERENCE BUFFER: on a machine with a GPU. The reference stays on the CPU, the model has all layers on
+ * the GPU, and its matrices in buffers of that type (CUDA0, LPGEMM-CUDA0). */
 #include <llama.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,8 +52,22 @@ static bool see(struct ggml_tensor *t, bool ask, void *context) {
   return true;
 }
 
-static void run(const char *path, answer *to) {
+static ggml_backend_buffer_type_t buffer_type(const char *name) {
+  for (size_t i = 0; i < ggml_backend_dev_count(); i++) {
+    ggml_backend_buffer_type_t type = ggml_backend_dev_buffer_type(ggml_backend_dev_get(i));
+    if (strcmp(ggml_backend_buft_name(type), name) == 0) return type;
+  }
+  fail("no such type of buffers", name);
+  return NULL;
+}
+
+/* Matrices in buffers of a type, NULL: where llama.cpp puts them. */
+static void run(const char *path, answer *to, ggml_backend_buffer_type_t type, bool on_gpu) {
   struct llama_model_params params = llama_model_default_params();
+  const struct llama_model_tensor_buft_override matrices[] = {
+      {"\\.(attn_[qkv]|attn_output|ffn_(gate|up|down)(_exps)?)\\.weight$|^output\\.weight$", type}, {NULL, NULL}};
+  if (type) params.tensor_buft_overrides = matrices;
+  if (!on_gpu) params.n_gpu_layers = 0;
   struct llama_model *model = llama_model_load_from_file(path, params);
   if (!model) fail("cannot be loaded", path);
   struct llama_context_params options = llama_context_default_params();
@@ -59,6 +76,7 @@ static void run(const char *path, answer *to) {
   options.n_threads = options.n_threads_batch = 2;
   options.type_k = options.type_v = GGML_TYPE_F32; /* no rounding but that of the products */
   options.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  options.op_offload = on_gpu;
   options.cb_eval = see;
   options.cb_eval_user_data = to;
   struct llama_context *context = llama_init_from_model(model, options);
@@ -109,18 +127,20 @@ static double compare(const answer *given, const answer *expected, double *error
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) fail("arguments are MODEL REFERENCE", "usage");
+  if (argc != 3 && argc != 4) fail("arguments are MODEL REFERENCE, perhaps BUFFER", "usage");
   llama_log_set(only_errors, NULL);
   ggml_backend_load_all();
+  const bool on_gpu = argc == 4;
+  ggml_backend_buffer_type_t type = on_gpu ? buffer_type(argv[3]) : NULL;
   static answer expected, given, led = {.leader = &expected};
-  run(argv[2], &expected);
-  run(argv[1], &given);
+  run(argv[2], &expected, NULL, false);
+  run(argv[1], &given, type, on_gpu);
   if (given.words != expected.words) fail("has another number of words", argv[2]);
   double error[TOKENS], error_led[TOKENS];
   const double mean = compare(&given, &expected, error);
   double mean_led = mean;
   if (expected.routed[0] > 0) {
-    run(argv[1], &led);
+    run(argv[1], &led, type, on_gpu);
     mean_led = compare(&led, &expected, error_led);
     free(led.logits);
   }

@@ -6,7 +6,6 @@
 #include "cpu/cpu.h"
 #include "kernels/plan/fan.h"
 #include "kernels/plan/rates.h"
-#include "kernels/stripe/stripe_plan.h"
 #include "made_up.h"
 
 /* ---- problems in words ---- */
@@ -292,9 +291,6 @@ static void test_every(void) {
       if (strcmp(kernel->name, never[j].kernel) == 0) because = never[j].because;
     }
     left += because != NULL;
-    if (!LPG_STRIPE_CHOSEN_UNRUN && strcmp(kernel->family, "stripe") == 0 &&
-        strncmp(kernel->name, "stripe.u4.", 10) != 0)
-      because = "no GPU has run it yet";
     if (chosen_once[i] && because) test_fail(__FILE__, __LINE__, "%s is chosen, though %s", kernel->name, because);
     if (!chosen_once[i] && !because) test_fail(__FILE__, __LINE__, "%s is never chosen", kernel->name);
   }

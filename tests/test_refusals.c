@@ -153,8 +153,6 @@ static const row rows[] = {
            .zero_type = LPGEMM_F32}},
     {STRIPES, "the GPU has too little shared memory for it", &cramped},
     {STRIPES, "the form for sm_90a is faster on this GPU"},
-    {"stripe.u8.f16.128x64.sm80", "no GPU has run it with such weights yet", &sm80, .d.type = LPGEMM_UINT(8)},
-    {STRIPES, "no GPU has run it with such weights yet", &sm80, .d.group_k = 16},
 
     /* gemm8_plan.c, gemm8_skinny_plan.c */
     {OCTETS, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_I8},

@@ -13,10 +13,7 @@ enum {
   LPG_STRIPE_WARPS = 4,        /* of a CTA */
   LPG_STRIPE_ROW_TILES = 2,    /* of a warp */
   LPG_STRIPE_MOST_STAGES = 4,  /* of the ring */
-  LPG_STRIPE_MOST_PIECES = 64, /* of 16 or 8 bytes, of a warp's scales and zeros of a unit: two of a lane */
-  /* 1: whatever weights the family has kernels for may be chosen by their costs. 0: those that no GPU has multiplied
-   * yet are left to their name. To set it takes `make golden`, and the problems of test_refusals.c with that sentence. */
-  LPG_STRIPE_CHOSEN_UNRUN = 0
+  LPG_STRIPE_MOST_PIECES = 64  /* of 16 or 8 bytes, of a warp's scales and zeros of a unit: two of a lane */
 };
 
 /* K's of a unit, and of a stage of the ring. Half as many where tiles are short enough and two stages of two CTAs would

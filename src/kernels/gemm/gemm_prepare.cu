@@ -2,13 +2,12 @@
  * row and granule (lpg_granule_k()) a pair of fp32 (scale, rest), weight = d * scale + rest, where d is what the
  * dequantiser gives. Groups of 16 to 256 columns, by powers of two, are granules; larger and odd ones have several.
  *
- *   A CTA has a row tile, several of short rows; a cluster shares a row tile of long rows, where there are few. A thread
- *   has rows g and g + 8 of every stride-th granule:
- *     pass 1: read the packed scales and zeros, find a bound of each row's weights
- *     pass 2: multiply by the power of two that brings the bound near 2^top, store; its inverse is the row's factor
- *   Up to `batch` granules a thread stay in registers between the passes; longer rows are read twice. Where rows of more
- * than LPG_GEMM_PREPARED_KEPT granules have two levels, the bound comes from the upper level alone, with the largest
- * value of the lower one. */
+ *   A CTA has a row tile, several of short rows; a cluster shares a row tile of long rows, where there are few. A
+ * thread has rows g and g + 8 of every stride-th granule: pass 1: read the packed scales and zeros, find a bound of
+ * each row's weights pass 2: multiply by the power of two that brings the bound near 2^top, store; its inverse is the
+ * row's factor Up to `batch` granules a thread stay in registers between the passes; longer rows are read twice. Where
+ * rows of more than LPG_GEMM_PREPARED_KEPT granules have two levels, the bound comes from the upper level alone, with
+ * the largest value of the lower one. */
 #include "../../cuda/cuda.h"
 #include "../operand/operand_args.cuh"
 #include "../operand/x_type.cuh"
@@ -170,8 +169,8 @@ __device__ inline float2 split_scale(float scale) {
   return make_float2(__uint_as_float(parts.x), isfinite(scale) ? __uint_as_float(parts.y) : 0.0f);
 }
 
-/* The largest of all CTAs' values of a row, which lie at the same place in each; fp32 values that are not negative are in
- * order as integers. */
+/* The largest of all CTAs' values of a row, which lie at the same place in each; fp32 values that are not negative are
+ * in order as integers. */
 __device__ inline int most_of_cluster(const int *own, int parts) {
   int most = 0;
   for (int rank = 0; rank < parts; rank++) {
@@ -195,7 +194,8 @@ static __global__ void __launch_bounds__(prepare_threads, 3)
   pdl_wait();
   prepared_scales scales;
   float2 most = make_float2(0.0f, 0.0f);
-  for (int super = own_first; super < a.supers; super += stride) most = larger(most, super_bound(a, row_tile, super, g));
+  for (int super = own_first; super < a.supers; super += stride)
+    most = larger(most, super_bound(a, row_tile, super, g));
 #pragma unroll 1
   for (int first = own_first; a.supers == 0 && first < granules; first += stride * batch) {
     scales.load(a, row_tile, first, g);

@@ -10,10 +10,10 @@
 #include "../plan/partition.h"
 
 enum {
-  LPG_STRIPE_WARPS = 4,        /* of a CTA */
-  LPG_STRIPE_ROW_TILES = 2,    /* of a warp */
-  LPG_STRIPE_MOST_STAGES = 4,  /* of the ring */
-  LPG_STRIPE_MOST_PIECES = 64  /* of 16 or 8 bytes, of a warp's scales and zeros of a unit: two of a lane */
+  LPG_STRIPE_WARPS = 4,       /* of a CTA */
+  LPG_STRIPE_ROW_TILES = 2,   /* of a warp */
+  LPG_STRIPE_MOST_STAGES = 4, /* of the ring */
+  LPG_STRIPE_MOST_PIECES = 64 /* of 16 or 8 bytes, of a warp's scales and zeros of a unit: two of a lane */
 };
 
 /* K's of a unit, and of a stage of the ring. Half as many where tiles are short enough and two stages of two CTAs would

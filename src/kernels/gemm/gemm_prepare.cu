@@ -41,10 +41,29 @@ struct prepare_args {
   float4 *prepared;
 };
 
+/* The values of rows g and g + 8 in a slot, as they are packed. */
+__device__ inline uint2 load_packed(const scale_section &s, int row_tile, int index, int g) {
+  const uint8_t *const slot =
+      s.values + (int64_t)(row_tile >> s.row_shift) * s.row_bytes + (int64_t)index * s.slot_bytes;
+  switch (s.slot_bytes) {
+    case 64: return ((const uint2 *)slot)[g];
+    case 32: return make_uint2(((const uint32_t *)slot)[g], 0);
+    case 16: return make_uint2(((const uint16_t *)slot)[g], 0);
+    default: return make_uint2(slot[g], 0);
+  }
+}
+
+/* Two values from that. Not inlined: where a CTA has little to do, it is mostly code that it waits for. */
+static __device__ __noinline__ float2 two_values(lpgemm_dtype_t type, uint2 packed) {
+  float2 values;
+  with_reader(type, [&](auto read) { values = read((const uint8_t *)&packed, 0); });
+  return values;
+}
+
 /* The packed scales and zeros of a row tile and `batch` granules. */
 struct packed_scales {
-  uint2 packed[scale_roles][batch]; /* rows g and g + 8, as they are packed */
-  int count;                        /* of the batch's granules, those that there are: short rows do not fill it */
+  uint2 packed[scale_roles][batch];
+  int count; /* of the batch's granules, those that there are: short rows do not fill it */
 
   __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
     count = min((a.granules - first + (1 << a.stride_bits) - 1) >> a.stride_bits, batch);
@@ -52,23 +71,13 @@ struct packed_scales {
     for (int role = 0; role < scale_roles; role++) {
       const scale_section &s = a.section[role];
       if (s.values == nullptr) continue;
-      const uint8_t *const row = s.values + (int64_t)(row_tile >> s.row_shift) * s.row_bytes;
       const int in_one = role == role_super_scale || role == role_super_zero ? a.super_each : a.group_each;
-      const auto each = [&](auto use) {
 #pragma unroll
-        for (int j = 0; j < batch; j++) {
-          if (j >= count) break;
-          const int granule = first + (j << a.stride_bits);
-          const int index = in_one == 1 ? granule : in_one ? (unsigned)granule / (unsigned)in_one : 0;
-          packed[role][j].y = 0;
-          use(packed[role][j], row + (int64_t)index * s.slot_bytes);
-        }
-      };
-      switch (s.slot_bytes) {
-        case 64: each([=](uint2 &to, const uint8_t *at) { to = ((const uint2 *)at)[g]; }); break;
-        case 32: each([=](uint2 &to, const uint8_t *at) { to.x = ((const uint32_t *)at)[g]; }); break;
-        case 16: each([=](uint2 &to, const uint8_t *at) { to.x = ((const uint16_t *)at)[g]; }); break;
-        default: each([=](uint2 &to, const uint8_t *at) { to.x = at[g]; }); break;
+      for (int j = 0; j < batch; j++) {
+        if (j >= count) break;
+        const int granule = first + (j << a.stride_bits);
+        const int index = in_one == 1 ? granule : in_one ? (unsigned)granule / (unsigned)in_one : 0;
+        packed[role][j] = load_packed(s, row_tile, index, g);
       }
     }
   }
@@ -77,12 +86,10 @@ struct packed_scales {
   template <class Use>
   __device__ void each(const prepare_args &a, scale_role role, Use use) const {
     if (a.section[role].values == nullptr) return;
-    with_reader(a.section[role].type, [&](auto read) {
 #pragma unroll
-      for (int j = 0; j < batch; j++) {
-        if (j < count) use(j, read((const uint8_t *)&packed[role][j], 0));
-      }
-    });
+    for (int j = 0; j < batch; j++) {
+      if (j < count) use(j, two_values(a.section[role].type, packed[role][j]));
+    }
   }
 };
 
@@ -146,11 +153,8 @@ __device__ inline float2 super_bound(const prepare_args &a, int row_tile, int su
     const scale_section &s = a.section[i ? role_super_zero : role_super_scale];
     if (s.values == nullptr) continue;
     const float most = i ? a.most_zero : a.most_scale;
-    with_reader(s.type, [&](auto read) {
-      const float2 two =
-          read(s.values + (int64_t)(row_tile >> s.row_shift) * s.row_bytes + (int64_t)super * s.slot_bytes, g);
-      value[i] = make_float2(two.x * most, two.y * most);
-    });
+    const float2 two = two_values(s.type, load_packed(s, row_tile, super, g));
+    value[i] = make_float2(two.x * most, two.y * most);
   }
   return bound_of(a, value[0], value[1]);
 }

@@ -84,7 +84,7 @@ void problem_suit(problem_spec *spec, const char *kernel) {
   if (by_chunks || by_rows) problem_suit_chunks(spec);
   if (strcmp(family, "gemv") == 0 || by_chunks || by_rows) spec->m = columns;
   if (strcmp(family, "gemm") == 0 && spec->desc.zero == LPGEMM_ZERO_PER_GROUP) spec->desc.zero_type = LPGEMM_UINT(8);
-  if (strcmp(family, "dequant") == 0) spec->m = 40; /* it takes no few rows */
+  if (strcmp(family, "dequant") == 0 || strcmp(family, "stripe") == 0) spec->m = 40; /* they take no few rows */
   const lpgemm_dtype_t bytes = strcmp(x, "i8") == 0     ? LPGEMM_I8
                                : strcmp(x, "e4m3") == 0 ? LPGEMM_E4M3
                                : strcmp(x, "e5m2") == 0 ? LPGEMM_E5M2

@@ -145,7 +145,7 @@ static const row rows[] = {
     {STRIPES, "it takes no matrix as large as this", &sm80, .m = INT64_C(1) << 30},
     {STRIPES, "its scales and zeros take too much workspace", &sm80, .m = 100000,
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .k = 16384}},
-    {"stripe.u2.f16.128x64.sm80", "its groups of 16 have at most 32 bits of scale and zero a row", &sm80,
+    {"stripe.u2.f16.128x64.sm80", "its groups of 16 have too many bits of scale and zero a row", &sm80,
      .d = {.type = LPGEMM_UINT(2),
            .group_k = 16,
            .scale_type = LPGEMM_F32,

@@ -130,7 +130,7 @@ def main():
             if options.gpu and side not in cuts:
                 cuts[side] = pieces(options, side, models[kind], threads, test)
             for clock, ns in zip(clocks, llama_bench(options, side, models[kind], threads, test)):
-                name, ms = f"{side}_{clock}_ms", round(ns / 1e6 / int(test[2:]), 4)
+                name, ms = f"{side}_{clock}_ms", round(ns / 1e6 / int(test[2:]), 6)
                 case[name] = min(ms, case.get(name, ms))
         case["processes"] = turn + 1
         print(f"turn {turn}: {case['name']}, ms a token:", case, flush=True)

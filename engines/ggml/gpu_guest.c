@@ -39,6 +39,7 @@ static bool supports(const struct ggml_tensor *op) {
 }
 
 static bool multiply(int gpu, void *stream, struct ggml_tensor *op) {
+  if (!stream) return false; /* to open_context() none means one of its own */
   pthread_mutex_lock(&lock);
   lpgemm_ggml_gpu_context *context = find_or_open(gpu, stream);
   pthread_mutex_unlock(&lock);

@@ -144,7 +144,14 @@ lpgemm_status_t lpgemm_i_choose(const lpg_kernel *kernels, int count, const lpg_
   return LPGEMM_SUCCESS;
 }
 
-/* One line, and another one if the cost model would take another kernel, had it the workspace. */
+/* Bytes with which the kernel does all that it can: some do without a part, and take longer. */
+static size_t wanted_workspace(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_planner *planner = kernel->planner;
+  return lpgemm_i_workspace_of(kernel, problem, device) +
+         (planner->more_workspace ? planner->more_workspace(planner, problem, device) : 0);
+}
+
+/* One line, and another one if the cost model would take another kernel or plan, had it the workspace. */
 static void log_choice(const lpg_kernel *kernels, int count, const lpg_problem *problem, const lpg_device *device,
                        const lpg_choice *choice) {
   char text[160], plan[160];
@@ -155,10 +162,12 @@ static void log_choice(const lpg_kernel *kernels, int count, const lpg_problem *
   lpg_choice best;
   free_to_choose.workspace = SIZE_MAX;
   lpgemm_i_cheapest(kernels, count, &free_to_choose, device, NULL, &best);
-  if (!best.kernel || lpgemm_i_has_workspace(best.kernel, problem, device)) return;
+  if (!best.kernel) return;
+  const size_t bytes = wanted_workspace(best.kernel, &free_to_choose, device);
+  const int is_faster = best.planned.launch.us < 0.95 * choice->planned.launch.us && problem->workspace < bytes;
+  if (lpgemm_i_has_workspace(best.kernel, problem, device) && !is_faster) return;
   lpgemm_i_log(LPGEMM_LOG_DISPATCH, "%s: %s would take about %.1f us, with a workspace of %zu bytes; %zu are bound",
-               text, best.kernel->name, best.planned.launch.us, lpgemm_i_workspace_of(best.kernel, problem, device),
-               problem->workspace);
+               text, best.kernel->name, best.planned.launch.us, bytes, problem->workspace);
 }
 
 lpgemm_status_t lpgemm_i_select(const lpg_kernel *kernels, int count, const lpg_problem *problem,
@@ -184,9 +193,7 @@ size_t lpgemm_i_workspace(const lpg_kernel *kernels, int count, const lpg_proble
     if (kernels[i].m_max && p.m > kernels[i].m_max) p.m = kernels[i].m_max;
     int counts = forced && *forced ? strcmp(kernels[i].name, forced) == 0 : is_automatic(&kernels[i], &p, device);
     if (!counts || !kernels[i].planner->workspace || lpgemm_i_infeasible(&kernels[i], &p, device)) continue;
-    const lpg_planner *planner = kernels[i].planner;
-    const size_t more = planner->more_workspace ? planner->more_workspace(planner, &p, device) : 0;
-    const size_t bytes = lpgemm_i_workspace_of(&kernels[i], &p, device) + more;
+    const size_t bytes = wanted_workspace(&kernels[i], &p, device);
     if (bytes > largest) largest = bytes;
   }
   return largest;

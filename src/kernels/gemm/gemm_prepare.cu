@@ -2,12 +2,14 @@
  * row and granule (lpg_granule_k()) a pair of fp32 (scale, rest), weight = d * scale + rest, where d is what the
  * dequantiser gives. Groups of 16 to 256 columns, by powers of two, are granules; larger and odd ones have several.
  *
- *   A CTA has a row tile, several of short rows; a cluster shares a row tile of long rows, where there are few. A
- * thread has rows g and g + 8 of every stride-th granule: pass 1: read the packed scales and zeros, find a bound of
- * each row's weights pass 2: multiply by the power of two that brings the bound near 2^top, store; its inverse is the
- * row's factor Up to `batch` granules a thread stay in registers between the passes; longer rows are read twice. Where
- * rows of more than LPG_GEMM_PREPARED_KEPT granules have two levels, the bound comes from the upper level alone, with
- * the largest value of the lower one. */
+ *   A CTA has a row tile, or several short ones; where row tiles are long and few, a cluster shares each.
+ *   A thread has rows g and g + 8 of every stride-th granule:
+ *     pass 1: reads the packed scales and zeros, finds a bound of each row's weights
+ *     pass 2: multiplies by the power of two that brings the bound near 2^top, stores; its inverse is the row's factor
+ *
+ * Up to `batch` granules a thread stay in registers between the passes; longer rows are read twice. Where rows of more
+ * than LPG_GEMM_PREPARED_KEPT granules have two levels, the bound comes from the upper level alone, with the largest
+ * value of the lower one. */
 #include "../../cuda/cuda.h"
 #include "../operand/operand_args.cuh"
 #include "../operand/x_type.cuh"

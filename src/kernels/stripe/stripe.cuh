@@ -1,11 +1,12 @@
 /* stripe: 17 rows of X and more by weights that are dequantised in registers and multiplied by mma.sync, with nothing
  * that GPUs of 8.0 do not have.
  *
- *   a ring of stages of 128 or 64 k in shared memory, filled by cp.async some stages ahead, across the ends of work
- * tiles; X is for all warps, codes and scales are for the warp that copies them each warp, for each unit of the CTA's
- * stripe: for each MMA step (16 k): load X by ldmatrix, dequantise, mma after each scale group: totals += scale *
- * products (+ shift * sum of X) at the end of a whole work tile: epilogue; of a part of one: the sums go to the
- * workspace */
+ *   a ring of stages of 128 or 64 k in shared memory, filled by cp.async some stages ahead, across work tiles:
+ *     X for all warps; codes and scales for the warp that copies them
+ *   each warp, for each unit of the CTA's stripe:
+ *     for each MMA step (16 k): load X by ldmatrix, dequantise, mma
+ *     after each scale group: totals += scale * products (+ shift * sum of X)
+ *     at the end of a whole work tile: epilogue; of a part of one: the sums go to the workspace */
 #pragma once
 
 #include "../prim/logic.cuh"

@@ -57,7 +57,7 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   if (units * ceil((double)problem->m / 32.0) > INT32_MAX / 2) return "it takes no matrix as large as this";
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++)
     pieces += LPG_STRIPE_ROW_TILES * lpg_stripe_pieces(w, (lpg_section_id)id);
-  if (pieces > LPG_STRIPE_MOST_PIECES) return "its groups of 16 have at most 32 bits of scale and zero a row";
+  if (pieces > LPG_STRIPE_MOST_PIECES) return "its groups of 16 have too many bits of scale and zero a row";
   return sums_bytes(w, (double)problem->m) > MOST_SUMS ? "its scales and zeros take too much workspace" : NULL;
 }
 

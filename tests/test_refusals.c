@@ -101,6 +101,8 @@ static const row rows[] = {
     {WIDE, "its scales and zeros take too much workspace",
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .k = 4200000}},
     {WIDE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
+    {"gemm.f4.bf16.256x128.sm90a", "the scales of a row are too far apart to be multiplied in the type of X",
+     .x = LPGEMM_BF16, .d = {.type = LPGEMM_FLOAT(2, 1), .scale_type = LPGEMM_F32, .group_k = 64}, .span = 112},
     {"gemm.f7.f16.256x128.sm90a", "the weights' values are too far apart to be scaled in the type of X",
      .d.type = LPGEMM_FLOAT(5, 1)},
     {WIDE, "it takes no matrix as large as this", .m = INT64_C(1) << 30},

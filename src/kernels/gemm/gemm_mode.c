@@ -194,6 +194,10 @@ static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_t
       lpg_gemm_scale_groups(packed) > LPG_GEMM_PREPARED_KEPT) { /* it takes the largest codes for granted */
     room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
   }
+  if (lpg_gemm_prepared_split(LPG_GEMM_SCALES_PREPARED, lpg_is_integer_kind(d->type), x_type == LPGEMM_BF16) &&
+      d->scale_type == LPGEMM_F32) {
+    room -= 16; /* the low part of a scale is a normal number too */
+  }
   if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }

@@ -54,6 +54,27 @@ int problem_has_kernel(const char *kernel) {
   return found;
 }
 
+static int is_of(const char *kernel, const char *family) {
+  const size_t length = family ? strlen(family) : 0;
+  return length > 0 && strncmp(kernel, family, length) == 0 && kernel[length] == '.';
+}
+
+int problem_check_by_all(problem *p, lpgemm_handle_t handle, const char *family, const char *other) {
+  const char *names[PROBLEM_KERNELS];
+  const int count = problem_kernels(names);
+  int runs = 0;
+  problem_expect(p);
+  for (int i = 0; i < count; i++) {
+    const lpgemm_status_t status = problem_run(p, handle, names[i]);
+    if (status == LPGEMM_NOT_SUPPORTED) continue;
+    CHECK_STATUS(status, LPGEMM_SUCCESS);
+    problem_check(p, names[i]);
+    problem_check_again(p, handle, names[i]);
+    runs += is_of(names[i], family) || is_of(names[i], other);
+  }
+  return runs;
+}
+
 void problem_suit_chunks(problem_spec *spec) {
   lpgemm_weight_desc_t *d = &spec->desc;
   static const int64_t groups[] = {128, 0, 256, 1024};

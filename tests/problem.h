@@ -81,6 +81,10 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]);
 /* 1 if it is one of them. */
 int problem_has_kernel(const char *kernel);
 
+/* Runs and checks the problem, twice, by all of them that can; returns how many of those are of a family, or of another
+ * one, which may be NULL. */
+int problem_check_by_all(problem *p, lpgemm_handle_t handle, const char *family, const char *other);
+
 /* Gives a problem of weights of few bits what the bits and lookup kernels take: groups, scales, zeros, few rows. */
 void problem_suit_chunks(problem_spec *spec);
 

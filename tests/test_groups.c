@@ -126,23 +126,6 @@ static void check_chunks(void) {
 
 /* ---- products ---- */
 
-/* By all kernels that can: returns how many of gemv and gemm did. */
-static int check_kernels(problem *p, lpgemm_handle_t handle) {
-  const char *names[PROBLEM_KERNELS];
-  const int count = problem_kernels(names);
-  int runs = 0;
-  problem_expect(p);
-  for (int i = 0; i < count; i++) {
-    const lpgemm_status_t status = problem_run(p, handle, names[i]);
-    if (status == LPGEMM_NOT_SUPPORTED) continue;
-    CHECK_STATUS(status, LPGEMM_SUCCESS);
-    problem_check(p, names[i]);
-    problem_check_again(p, handle, names[i]);
-    runs += strncmp(names[i], "gemv.", 5) == 0 || strncmp(names[i], "gemm.", 5) == 0;
-  }
-  return runs;
-}
-
 /* Columns of which sums of u8 are exact; the largest groups of all have two of them. */
 enum { EXACT_K = 1300 };
 
@@ -159,7 +142,7 @@ static void check_products(lpgemm_handle_t handle, const struct form *form, lpge
     problem p;
     const int is_drawn = i % 3 == 2; /* rows may share scales in a way that only others take */
     if (is_drawn ? problem_make_drawn(&p, handle, &s) : problem_make(&p, handle, &s)) {
-      const int runs = check_kernels(&p, handle);
+      const int runs = problem_check_by_all(&p, handle, "gemv", "gemm");
       CHECK(!on_gpu || is_drawn || runs > 0);
     }
     problem_free(&p);

@@ -47,23 +47,6 @@ static problem_spec spec_of(int form, lpgemm_dtype_t x_type) {
   return s;
 }
 
-/* By all kernels that can: returns how many of gemv did. */
-static int check_kernels(problem *p, lpgemm_handle_t handle) {
-  const char *names[PROBLEM_KERNELS];
-  const int count = problem_kernels(names);
-  int runs = 0;
-  problem_expect(p);
-  for (int i = 0; i < count; i++) {
-    const lpgemm_status_t status = problem_run(p, handle, names[i]);
-    if (status == LPGEMM_NOT_SUPPORTED) continue;
-    CHECK_STATUS(status, LPGEMM_SUCCESS);
-    problem_check(p, names[i]);
-    problem_check_again(p, handle, names[i]);
-    runs += strncmp(names[i], "gemv.", 5) == 0;
-  }
-  return runs;
-}
-
 static void check_drawn(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type, int exact) {
   static const int64_t columns[] = {256, 512, 768, 1536, 2816};
   const int rounds = test_backend() == LPGEMM_BACKEND_CUDA ? 12 : 2;
@@ -77,7 +60,8 @@ static void check_drawn(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type,
     s.bias_type = round % 2 ? LPGEMM_F32 : 0;
     s.pad_x = round % 4;
     problem p;
-    if (round % 2 ? problem_make_drawn(&p, handle, &s) : problem_make(&p, handle, &s)) check_kernels(&p, handle);
+    if (round % 2 ? problem_make_drawn(&p, handle, &s) : problem_make(&p, handle, &s))
+      problem_check_by_all(&p, handle, "gemv", NULL);
     problem_free(&p);
   }
 }
@@ -89,7 +73,7 @@ static void check_large(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type,
   s.desc.n = m == 1 ? 4500 : 300;
   s.desc.k = m == 1 ? 1024 : 14336;
   problem p;
-  if (problem_make(&p, handle, &s)) CHECK(check_kernels(&p, handle) == 2);
+  if (problem_make(&p, handle, &s)) CHECK(problem_check_by_all(&p, handle, "gemv", NULL) == 2);
   problem_free(&p);
 }
 
@@ -115,7 +99,7 @@ static void check_cancel(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type
       if (i % s.desc.k % 9 == 4) ref_store(x_type, p.x, i, 30000 * ref_load(x_type, p.x, i));
     }
     problem_repack(&p, handle);
-    check_kernels(&p, handle);
+    problem_check_by_all(&p, handle, "gemv", NULL);
   }
   problem_free(&p);
 }

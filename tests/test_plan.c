@@ -145,6 +145,24 @@ static void check_stream(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
   check_parts(p->stream, p->clusters, (int32_t)units);
 }
 
+/* Stream-K has room for its flags and sums in whatever workspace is bound, and is planned with what the planner asks
+ * for. */
+static void check_stream_room(lpg_problem problem, const lpg_gemm_planned *unbound, lpg_gemm_scales mode,
+                              const lpg_device *device) {
+  const lpg_planner *planner = &lpgemm_i_gemm_planner;
+  const size_t own = planner->workspace(planner, &problem, device);
+  const size_t more = planner->more_workspace(planner, &problem, device);
+  lpg_gemm_planned p;
+  problem.workspace = own + more;
+  CHECK(plan_of(planner, &problem, device, &p));
+  CHECK(more == 0 || memcmp(&p, unbound, sizeof p) == 0);
+  problem.workspace = own + (size_t)test_between(0, (int64_t)device->sms * LPG_GEMM_STREAM_BYTES);
+  CHECK(plan_of(planner, &problem, device, &p));
+  const size_t scratch = lpg_gemm_scratch_bytes(&problem, mode == LPG_GEMM_SCALES_PREPARED);
+  const size_t ctas = (size_t)(p.plan.clusters * p.plan.multicast);
+  CHECK(p.plan.streamed == 0 || scratch + ctas * LPG_GEMM_STREAM_BYTES <= problem.workspace);
+}
+
 /* Halves: one a cluster at the most, each with rows of X. */
 static void check_whole(int whole, int tiles, int clusters, int tile_m, int64_t m) {
   if (whole == tiles) return;
@@ -236,6 +254,7 @@ static void check_gemm_drawn(const lpg_device *device) {
     const lpg_gemm_kind kind = lpg_gemm_kind_of(&w, gemm_tiles[p.tile], mode, p.plan.multicast);
     CHECK(lpg_gemm_has_multicast(kind.tile.tile_m, kind.tile.row_tiles, p.plan.multicast));
     check_gemm(&p.plan, &kind, &w, problem.m, device);
+    if (p.plan.streamed > 0) check_stream_room(problem, &p, mode, device);
     taken[p.tile] = 1;
   }
   for (int i = 0; i < COUNT(gemm_tiles); i++) { /* two teams that dequantise ask for all of an H200's shared memory */

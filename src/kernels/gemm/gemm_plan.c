@@ -422,15 +422,14 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   return problem->m > INT32_MAX / 2 ? "it takes no matrix as large as this" : NULL;
 }
 
-/* Microseconds that preparing the scales of a chunk takes: its bytes, or the rounds of its CTAs, of which an SM has
- * three at once; each takes 2.3 us for every 128 granules, or fewer, of a row (H200, 2026-11-26: Q4_K 352 x 5120 and
- * 1616 x 1792, bipolar weights 91728 x 960 in groups of 64; the bytes: Q4_K, Q2_K, Q6_K to 28672 x 8192, 2026-11-23).
- */
+/* Microseconds that preparing the scales of a chunk takes: their bytes (Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x
+ * 4096 to 28672 x 8192; H200, 2026-11-23), or the rounds of CTAs after the first, three of which an SM has at once
+ * (bipolar weights 91728 x 960 in groups of 64: seven; H200, 2026-11-26). */
 static double prepare_us(const lpg_packed *weights, const lpg_device *device) {
   const double granules = (double)lpg_gemm_scale_groups(weights), sms = device->sms > 0 ? device->sms : 1;
   const double tiles = granules <= 8 ? 4 : granules <= 16 ? 2 : 1; /* of a CTA: gemm_prepare.cu */
-  const double rounds = fmax(1.0, (double)lpg_gemm_chunk_tiles(weights) / tiles / (3.0 * sms));
-  return 1.5 + fmax((double)lpg_gemm_prepared_bytes(weights) / 2.5e6, 2.3 * rounds * ceil(granules / 128.0));
+  const double rounds = (double)lpg_gemm_chunk_tiles(weights) / tiles / (3.0 * sms) - 1.0;
+  return 3.0 + fmax((double)lpg_gemm_prepared_bytes(weights) / 2.5e6, 2.3 * rounds);
 }
 
 /* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the

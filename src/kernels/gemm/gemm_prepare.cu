@@ -22,7 +22,7 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 constexpr int batch = 4, cta_slots = 32, prepare_threads = cta_slots * 8; /* a slot: 8 threads, 16 rows of a granule */
-constexpr int most_tiles = 4, most_parts = 8, prepare_ctas = 2 * 132;
+constexpr int most_tiles = 4, most_parts = 8;
 
 struct prepare_args {
   scale_section section[scale_roles]; /* values NULL: there is none */
@@ -270,7 +270,7 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
   a.tiles = a.parts = 1;
   int slots = lpg::cta_slots; /* that share a row tile */
   while (a.tiles < lpg::most_tiles && 2 * a.granules <= slots) a.tiles *= 2, slots /= 2;
-  while (a.parts < lpg::most_parts && a.granules > slots && a.row_tiles * a.parts < lpg::prepare_ctas)
+  while (a.parts < lpg::most_parts && a.granules > slots && a.row_tiles * a.parts < 2 * call->device->sms)
     a.parts *= 2, slots *= 2;
   while (1 << a.stride_bits < slots) a.stride_bits++;
   a.group_each = (int)(weights.group.k / lpg_granule_k(&weights.group));

@@ -26,6 +26,7 @@ typedef struct stripe_state {
   const lpg_rates *rates;
   double read;                     /* nanoseconds of reading the weights once */
   double unit_weights, dequantise; /* of a unit: weights; nanoseconds of dequantising them */
+  int unit_k;
 } stripe_state;
 
 /* ---- zeros ---- */
@@ -105,7 +106,8 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   (void)self;
   s->rates = lpgemm_i_rates_of(device);
   s->read = (double)w->total_bytes / s->rates->dram;
-  s->unit_weights = (double)lpg_stripe_tile_n(LPG_STRIPE_WARPS) * lpg_stripe_k_of(w);
+  s->unit_k = lpg_stripe_k_of(w);
+  s->unit_weights = (double)lpg_stripe_tile_n(LPG_STRIPE_WARPS) * s->unit_k;
   s->dequantise = 0.8 * instructions_of(w) * s->unit_weights / s->rates->dequant_int;
   s->frame.units = (int32_t)lpg_ceil_div(w->desc.k, lpg_stripe_k_of(w));
   s->frame.scale_groups = lpg_stripe_groups(w);
@@ -146,10 +148,11 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
  * has half the products for the same weights. Shorter units take longer where all CTAs have the same rows of X (up to
  * 64; 8192 x 8192, five types of weights). Three CTAs of an SM hide more than two; that one hides less, and how
  * much, was not measured. */
-static double slower_than_plain(const lpg_stripe_plan *p, double times, double sms) {
+static double slower_than_plain(const lpg_stripe_plan *p, int unit_k, double sms) {
+  const double times = 128.0 / unit_k * p->scale_groups; /* that products are added in 128 k */
   const double added = 1.0 + (times - 1.0) / 3.0 * (p->scale_groups > 1 && p->shift ? 1.1 : 0.4);
   const double zeros = added * (p->scale_groups > 1 ? 1.0 : p->shift ? 1.6 : p->zeros ? 1.09 : 1.0);
-  const double few = (p->tile_m == 32 ? 1.31 : 1.0) * (p->m_tiles == 1 && times > p->scale_groups ? 1.35 : 1.0);
+  const double few = (p->tile_m == 32 ? 1.31 : 1.0) * (p->m_tiles == 1 && unit_k < 128 ? 1.35 : 1.0);
   return zeros * few * (p->ctas <= sms ? 1.3 : p->at_once > 2 ? 0.92 : 1.0);
 }
 
@@ -158,8 +161,7 @@ static double slower_than_plain(const lpg_stripe_plan *p, double times, double s
 static double cost_of(const lpg_stripe_plan *p, const stripe_state *s) {
   const lpg_rates *r = s->rates;
   const double multiply = 2.0 * s->unit_weights * p->tile_m / (1e3 * r->mma_f16 / r->sms);
-  const double times = 128.0 * lpg_stripe_tile_n(p->warps) / s->unit_weights * p->scale_groups; /* in 128 k */
-  const double slower = slower_than_plain(p, times, r->sms);
+  const double slower = slower_than_plain(p, s->unit_k, r->sms);
   const double unit = (1.48 * multiply + s->dequantise) * slower;
   const double units = (p->stripes.each + (p->stripes.more > 0)) * fmax(1.0, p->ctas / r->sms);
   const int whole = p->stripes.more == 0 && p->stripes.each % p->units == 0;

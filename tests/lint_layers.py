@@ -167,7 +167,7 @@ def loose_ends(_):
     """no loose ends are marked in the sources"""
     marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
     for path in files():
-        if is_source(path) or path.endswith((".py", ".sh", ".md", ".in")):
+        if is_source(path) or path.endswith((".py", ".sh", ".md", ".in", ".patch")):
             for mark in marks.findall(read(path)):
                 yield f"{path}: {mark}"
 

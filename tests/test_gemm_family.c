@@ -34,6 +34,12 @@ static const struct mode_case {
     {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_E8M0},
     {"mxfp8", LPGEMM_E4M3, LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_GEMM_SCALES_E8M0},
     {"q6_k", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_F16, LPG_GEMM_SCALES_PREPARED},
+    {"q6_k_by_bf16", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_BF16,
+     LPG_GEMM_SCALES_PREPARED_SPLIT},
+    {"q4_0_by_bf16", LPGEMM_UINT(4), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_PREPARED_SPLIT},
+    {"nf4_by_bf16", LPGEMM_CODEBOOK(4), LPGEMM_F16, 0, 64, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_PREPARED_SPLIT},
     {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_PREPARED},
     {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16,
      LPG_GEMM_SCALES_PREPARED},
@@ -145,7 +151,7 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   CHECK(lpg_gemm_scales_exist(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d.type, x_type), w.bits));
   lpg_gemm_planned plan;
   CHECK(plan_of(planner, &problem, &sm90, &plan));
-  if (s.mode == LPG_GEMM_SCALES_PREPARED || s.mode == LPG_GEMM_SCALES_ROW) return 1;
+  if (lpg_gemm_is_prepared(s.mode) || s.mode == LPG_GEMM_SCALES_ROW) return 1;
   const lpg_gemm_slot slot = lpg_gemm_slot_of(s.mode, is_integer, 8, 128);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.scale_groups, slot.scale_bytes);
   if (d.zero == LPGEMM_ZERO_PER_GROUP) {
@@ -171,8 +177,8 @@ static const struct {
 } large[] = {{9954, 965, 131, HALVES, 1},    {10222, 770, 507, HALVES, 1},   {900, 1045, 1799, WHOLE, 0},
              {4250, 507, 187, WHOLE, 1},     {8700, 130, 40, WHOLE, 1},      {303, 4096, 4099, WHOLE, 0},
              {211, 12107, 300, WHOLE, 1},    {190, 12107, 299, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
-             {407, 1356, 8623, STREAMED, 0}, {242, 8609, 1963, STREAMED, 1}, {106, 8511, 3807, STREAMED, 0},
-             {427, 4261, 2681, STREAMED, 1}, {666, 3456, 1795, STREAMED, 0}};
+             {407, 1356, 8623, STREAMED, 0}, {330, 8609, 1963, STREAMED, 1}, {106, 8511, 3807, STREAMED, 1},
+             {427, 4261, 2681, STREAMED, 1}, {620, 2100, 5795, STREAMED, 0}};
 
 static const struct shared_case {
   const char *name;

@@ -110,7 +110,7 @@ static void check_chunks(void) {
     const lpg_planner *planner = &lpgemm_i_gemm_planner;
     lpg_problem problem = plan_problem(&w, LPGEMM_F16, test_between(17, 300));
     problem.scale_span = 3;
-    const int is_prepared = lpgemm_i_gemm_scaling(&w, problem.x_type, 3).mode == LPG_GEMM_SCALES_PREPARED;
+    const int is_prepared = lpg_gemm_is_prepared(lpgemm_i_gemm_scaling(&w, problem.x_type, 3).mode);
     if (!is_prepared || planner->refuses(planner, &problem, &sm90)) continue;
     const size_t bytes = planner->workspace(planner, &problem, &sm90);
     const size_t more = planner->more_workspace(planner, &problem, &sm90);

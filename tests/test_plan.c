@@ -158,7 +158,7 @@ static void check_stream_room(lpg_problem problem, const lpg_gemm_planned *unbou
   CHECK(more == 0 || memcmp(&p, unbound, sizeof p) == 0);
   problem.workspace = own + (size_t)test_between(0, (int64_t)device->sms * LPG_GEMM_STREAM_BYTES);
   CHECK(plan_of(planner, &problem, device, &p));
-  const size_t scratch = lpg_gemm_scratch_bytes(&problem, mode == LPG_GEMM_SCALES_PREPARED);
+  const size_t scratch = lpg_gemm_scratch_bytes(&problem, lpg_gemm_is_prepared(mode));
   const size_t ctas = (size_t)(p.plan.clusters * p.plan.multicast);
   CHECK(p.plan.streamed == 0 || scratch + ctas * LPG_GEMM_STREAM_BYTES <= problem.workspace);
 }
@@ -180,7 +180,7 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   CHECK(p->multicast == kind->multicast && (p->multicast == 1 || p->at_once == 1));
   CHECK(p->at_once == p->split_k * kind->tile.teams && p->parts == p->at_once * p->runs);
   CHECK(p->parts == 1 || p->parts <= p->blocks);
-  CHECK(p->runs == 1 || (lpg_gemm_has_runs(kind->tile.tile_m, kind->tile.row_tiles) && kind->tile.teams == 1));
+  CHECK(p->runs == 1 || (lpg_gemm_has_runs(kind->tile.tile_m, kind->tile.warps) && kind->tile.teams == 1));
   CHECK(p->runs <= 2 || p->at_once == 1);
   if (p->streamed) {
     check_stream(p, kind);
@@ -192,7 +192,7 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   check_parts(p->part, p->parts, p->blocks);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
   CHECK((int64_t)p->n_tiles * kind->tile_n * p->multicast >= lpg_gemm_chunk_rows(w, kind->mode));
-  const int widths = lpg_gemm_widths(kind->tile.tile_m, kind->tile.row_tiles);
+  const int widths = lpg_gemm_widths(kind->tile.tile_m);
   CHECK(p->x_rows <= kind->tile.tile_m && p->x_rows > kind->tile.tile_m - widths * LPG_GEMM_WIDTH_STEP);
   CHECK(p->x_rows % (8 * lpg_gemm_x_boxes(kind->tile.tile_m)) == 0);
   CHECK((int64_t)p->m_tiles * p->x_rows >= m && (int64_t)(p->m_tiles - 1) * p->x_rows < m);
@@ -204,7 +204,7 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   CHECK(p->x_stages >= others + block_stages);
   CHECK(each == 1 ? p->x_stages == p->w_stages || (others == 0 && p->x_stages < p->w_stages)
                   : p->x_stages <= 1 + each * (p->w_stages - 1) - others);
-  const int prepared = kind->mode == LPG_GEMM_SCALES_PREPARED;
+  const int prepared = lpg_gemm_is_prepared(kind->mode);
   CHECK(prepared ? p->slots == p->x_stages : p->x_stages <= 1 + block_stages * (p->slots - kind->tile.teams));
 
   /* in the order in which they lie */
@@ -214,7 +214,7 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   CHECK(p->sums >= factors_end && p->factors % 16 == 0 && p->sums % 16 == 0);
   CHECK(p->scales >= factors_end && p->scales % 16 == 0 && kind->slot_bytes % 16 == 0);
   if (p->at_once == 1) {
-    CHECK(p->scales >= p->sums + warps * LPG_PASS_ROWS * (kind->tile.row_tiles * LPG_TILE_ROWS + 4) * 4);
+    CHECK(p->scales >= p->sums + warps * LPG_PASS_ROWS * (LPG_TILE_ROWS + 4) * 4);
   } else { /* all sums of a CTA */
     CHECK(p->sums >= p->x_ring);
     CHECK(p->shared_bytes >= p->sums + kind->tile.teams * p->runs * kind->tile.tile_m * (kind->tile_n + 4) * 4);
@@ -231,7 +231,7 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
 }
 
 static const lpg_gemm_tile gemm_tiles[] = {
-#define TILE(tile_m, row_tiles, teams, warps) {tile_m, row_tiles, teams, warps},
+#define TILE(tile_m, teams, warps) {tile_m, teams, warps},
     LPG_GEMM_TILES(TILE)
 #undef TILE
 };
@@ -252,7 +252,7 @@ static void check_gemm_drawn(const lpg_device *device) {
     if (!found) continue;
     const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(&w, problem.x_type, problem.scale_span).mode;
     const lpg_gemm_kind kind = lpg_gemm_kind_of(&w, gemm_tiles[p.tile], mode, p.plan.multicast);
-    CHECK(lpg_gemm_has_multicast(kind.tile.tile_m, kind.tile.row_tiles, p.plan.multicast));
+    CHECK(lpg_gemm_has_multicast(kind.tile.tile_m, p.plan.multicast));
     check_gemm(&p.plan, &kind, &w, problem.m, device);
     if (p.plan.streamed > 0) check_stream_room(problem, &p, mode, device);
     taken[p.tile] = 1;
@@ -264,7 +264,7 @@ static void check_gemm_drawn(const lpg_device *device) {
 
 /* Work tiles have no more rows of X than they need: 144 rows are one work tile, and are not multiplied as 256. */
 static void check_gemm_width(void) {
-  static const int64_t rows[][2] = {{80, 96}, {144, 160}, {190, 192}, {210, 224}, {512, 256}};
+  static const int64_t rows[][2] = {{80, 96}, {144, 160}, {190, 96}, {210, 128}, {512, 256}};
   for (int i = 0; i < COUNT(rows); i++) {
     const lpgemm_weight_desc_t desc = {
         .size = sizeof desc, .type = LPGEMM_UINT(4), .n = 12288, .k = 2048, .group_k = 128, .scale_type = LPGEMM_F16};

@@ -20,7 +20,7 @@ enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its receive buffers
 /* Whether a work tile's sums are exchanged: the same for all its CTAs. With 16 consumer warps registers are too few. */
 template <class T, class Args>
 __device__ inline bool exchanges_sums(const Args &a) {
-  return T::warps == 8 && a.plan.exchanges && has_vectors(a.epilogue, 16) && a.n % 8 == 0;
+  return T::warps < 16 && a.plan.exchanges && has_vectors(a.epilogue, 16) && a.n % 8 == 0;
 }
 
 /* The producer warps' share in the barriers. */

@@ -3,7 +3,7 @@
  *
  *   4 producer warps fill a ring of stages in shared memory: X by TMA (plain loads where TMA cannot read X), packed
  *   weights by TMA, scales by cp.async. Each stage has a full and an empty mbarrier.
- *   8 or 16 consumer warps, each with 16 or 32 rows of W of the work tile:
+ *   8, 12 or 16 consumer warps, each with 16 rows of W of the work tile:
  *     for each batch of 1 to 4 MMA steps (16 k each): dequantise and scale the weights (wgmma's A operand, in
  *     registers) while the tensor cores run the batch before; X is the B operand, in shared memory
  *   Split-K is over the CTAs of a cluster and over teams of consumer warps in a CTA; the partial sums are added in a
@@ -58,84 +58,71 @@ struct warp_weights {
   static constexpr lpg_gemm_slot layout = T::scales_layout();
   const typename T::Dequantiser dequantiser;
   const scaled_dequantiser<T::Bits> scaled;
-  const int row_tile, lane;  /* the warp's first, in the work tile */
+  const int row_tile, lane;  /* the warp's, in the work tile */
   const uint32_t lane_codes; /* offset of the lane's words in a stage */
   const uint32_t stage_groups,
       prepared_bytes; /* prepared scales: scale groups in a stage, and bytes of a row tile's in a stage */
-  row_scales_of<T> rows[T::row_tiles];
-  uint32_t word[T::row_tiles][4 * T::w_vectors];
+  row_scales_of<T> rows;
+  uint32_t word[4 * T::w_vectors];
 
   __device__ warp_weights(const gemm_args &a, const uint8_t *table, int warp, int lane)
       : dequantiser(a.dequantiser, table, lane),
         scaled(a.dequantiser),
-        row_tile(warp * T::row_tiles),
+        row_tile(warp),
         lane(lane),
         lane_codes(row_tile * T::w_vectors * 512 + lane * 16),
         stage_groups(a.stage_groups),
         prepared_bytes(a.stage_groups * LPG_GEMM_PREPARED_BYTES) {
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      rows[r].set_centers(T::Codes::round(a.dequantiser.center), T::Codes::round(a.dequantiser.center));
-    }
+    rows.set_centers(T::Codes::round(a.dequantiser.center), T::Codes::round(a.dequantiser.center));
   }
 
   __device__ uint32_t scales_bytes() const { return T::prepared ? row_tiles_of<T> * prepared_bytes : layout.bytes; }
 
   /* Sets the powers of two of the warp's rows in a work tile. stage_scales: the tile's first stage of scales. */
   __device__ void set_powers(const scales_args &scale_data, const uint8_t *stage_scales) {
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const uint8_t *const exponents = stage_scales + layout.exponents + (row_tile + r) * LPG_TILE_ROWS;
-      rows[r].set_power(scale_data, (const int8_t *)exponents, lane / 4);
-    }
+    const uint8_t *const exponents = stage_scales + layout.exponents + row_tile * LPG_TILE_ROWS;
+    rows.set_power(scale_data, (const int8_t *)exponents, lane / 4);
   }
 
   /* Loads the words that are first needed in the batch of steps that begins at `step`. stage: address. */
   __device__ void load_codes(uint32_t stage, int step) {
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-#pragma unroll
-      for (int v = 0; v < T::w_vectors; v++) {
-        if (T::first_step(v) / T::batch != step / T::batch) continue;
-        load_words(stage + lane_codes + (r * T::w_vectors + v) * 512, &word[r][4 * v]);
-      }
+    for (int v = 0; v < T::w_vectors; v++) {
+      if (T::first_step(v) / T::batch == step / T::batch) load_words(stage + lane_codes + v * 512, &word[4 * v]);
     }
   }
 
-  /* Loads the scales and zeros of row tile r for the scale group that begins at `step`. */
-  __device__ void load_scales(const uint8_t *scale_data, int r, int step) {
+  /* Loads the scales and zeros of the scale group that begins at `step`, if one does. */
+  __device__ void load_scales(const uint8_t *scale_data, int step) {
+    if (!T::scales_weights || step % T::ScaleSteps != 0) return;
     if constexpr (T::prepared) {
       const uint32_t group = step % layout.steps * stage_groups / layout.steps;
-      const uint8_t *const prepared = scale_data + (row_tile + r) * prepared_bytes + group * LPG_GEMM_PREPARED_BYTES;
-      rows[r].load(((const float4 *)prepared)[lane / 4]);
+      const uint8_t *const prepared = scale_data + row_tile * prepared_bytes + group * LPG_GEMM_PREPARED_BYTES;
+      rows.load(((const float4 *)prepared)[lane / 4]);
     } else {
-      const int scale_group = (row_tile + r) * layout.scale_groups + step % layout.steps / T::ScaleSteps;
-      rows[r].load(scaled, scale_data + scale_group * layout.scale_bytes,
-                   scale_data + layout.zeros + scale_group * layout.zero_bytes, lane / 4);
+      const int scale_group = row_tile * layout.scale_groups + step % layout.steps / T::ScaleSteps;
+      rows.load(scaled, scale_data + scale_group * layout.scale_bytes,
+                scale_data + layout.zeros + scale_group * layout.zero_bytes, lane / 4);
     }
   }
 
-  /* Dequantises the A operand of one MMA step and row tile. */
-  __device__ void dequantise(uint32_t (&operand)[4], int r, int step) const {
+  /* Dequantises the A operand of one MMA step. */
+  __device__ void dequantise(uint32_t (&operand)[4], int step) const {
     const int unit = step % T::w_steps / T::unit_steps, pair = step % T::unit_steps * 2;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      const uint32_t *const unit_words = &word[r][unit * T::unit_words * 2 + half];
+      const uint32_t *const unit_words = &word[unit * T::unit_words * 2 + half];
 #pragma unroll
-      for (int i = 0; i < 2; i++) operand[half + 2 * i] = rows[r].weights(dequantiser, half, unit_words, pair + i);
+      for (int i = 0; i < 2; i++) operand[half + 2 * i] = rows.weights(dequantiser, half, unit_words, pair + i);
     }
   }
 
-  /* Dequantises the A operands of the batch of steps that begins at `first`. */
-  __device__ void dequantise_batch(uint32_t (&operands)[T::batch][T::row_tiles][4], const uint8_t *scale_data,
-                                   int first) {
+  /* Dequantises the A operands of the batch of steps that begins at `first`, whose scales are loaded. */
+  __device__ void dequantise_batch(uint32_t (&operands)[T::batch][4], const uint8_t *scale_data, int first) {
 #pragma unroll
     for (int step = first; step < first + T::batch; step++) {
-#pragma unroll
-      for (int r = 0; r < T::row_tiles; r++) {
-        if (T::scales_weights && step % T::ScaleSteps == 0) load_scales(scale_data, r, step);
-        dequantise(operands[step - first][r], r, step);
-      }
+      if (step > first) load_scales(scale_data, step);
+      dequantise(operands[step - first], step);
     }
   }
 };
@@ -217,27 +204,28 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   auto &place = own.place;
   const int blocks = streamed_blocks == 0 ? parts.blocks_of(own.team) : parts.reads ? streamed_blocks : 0;
   gemm_product<T> product, before; /* before: sum of the earlier parts of K */
-  uint32_t operands[gemm_product<T>::depth][T::batch][T::row_tiles][4];
+  uint32_t operands[gemm_product<T>::depth][T::batch][4];
   for (int i = 0; i < own.team; i++) place.skip_blocks(1);
-  if (own.ahead || blocks > 0) {
-    place.wait();
-    weights.load_codes(place.codes.at, 0);
-  }
   float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_GEMM_TILE_N;
   int expert;
   const tile_place at = find_place<T>(a, w, tile, memory, expert); /* here, where the whole warp is */
   if constexpr (T::takes_experts) own.keep_place(at, memory);
   const int x_rows = T::takes_experts ? agreed(at.m_end - at.m) : at.m_end - at.m;
-  if (own.lane < T::row_tiles * LPG_TILE_ROWS) {
-    const int row = own.warp * T::row_tiles * LPG_TILE_ROWS + own.lane;
+  if (own.lane < LPG_TILE_ROWS) {
+    const int row = own.warp * LPG_TILE_ROWS + own.lane;
     factors[row] = blocks > 0 ? row_factor<T>(a, at.n + row, expert) : 0.0f;
     static_assert(LPG_BIASES_BEHIND == 2 * LPG_GEMM_TILE_N, "biases lie behind both turns' factors");
     if (T::takes_experts && a.epilogue.paired && a.epilogue.bias) {
       factors[LPG_BIASES_BEHIND + row] = pair_bias(a.epilogue, at.n + row, a.n / 2, at.bias);
     }
   }
+  if (own.ahead || blocks > 0) {
+    place.wait();
+    weights.load_codes(place.codes.at, 0);
+  }
   if (T::runs) before.clear();
   if (T::scales_weights && !T::prepared) weights.set_powers(a.scale_data, memory + place.scales.at);
+  weights.load_scales(memory + place.scales.at, 0);
   int left = blocks;
 #pragma unroll 1
   for (int run = 0; run < parts.runs; run++) {
@@ -264,6 +252,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
           wait_stage<T>(comes ? place.full.at : here, comes ? place.parity : parity_here);
         }
         weights.load_codes(place.codes.at, next % T::w_steps);
+        weights.load_scales(memory + place.scales.at, next % steps);
         product.wait();
         if (x_step == 0) release_stage<T>(w, read, own.lane);
       }
@@ -293,9 +282,10 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   }
 }
 
+/* Inlined: else the compiler waits for each product. */
 template <class T>
-__device__ inline void multiply_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
-                                      int warp) {
+__device__ __forceinline__ void multiply_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers,
+                                               uint8_t *memory, int warp) {
   consumer_warp<T> own(a, w, barriers, memory, warp);
   int number = 0; /* of the turn */
   if constexpr (T::streams) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../launch/launch.cuh"
+#include "../launch/number.h"
 #include "../operand/operand_args.cuh"
 #include "../operand/x_copy.h"
 #include "gemm.cuh"
@@ -11,11 +12,11 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* Stream-K: its place in the workspace, behind all else. */
-static lpgemm_status_t place_stream(const lpg_call &call, gemm_args &a) {
+static void place_stream(const lpg_call &call, gemm_args &a) {
   const int32_t ctas = a.plan.clusters * a.plan.multicast;
   a.stream_sums = (float4 *)((uint8_t *)call.workspace + lpg_gemm_scratch_bytes(&call.problem, a.prepared != nullptr));
-  a.stream_flags = (uint32_t *)(a.stream_sums + (int64_t)ctas * (LPG_GEMM_STREAM_SUMS / 16));
-  return lpgemm_i_cuda_gemm_lower_flags(a.stream_flags, ctas * LPG_GEMM_STREAM_FLAGS, call.stream);
+  a.stream_flags = (uint64_t *)(a.stream_sums + (int64_t)ctas * (LPG_GEMM_STREAM_SUMS / 16));
+  a.stream_number = lpgemm_i_launch_number();
 }
 
 template <class T>
@@ -38,7 +39,7 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
     if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, a.plan.x_rows / T::x_boxes, &a.x_map));
     LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, T::takes_experts, &a.codes_map));
   }
-  if (a.plan.streamed > 0) LPG_TRY(place_stream(call, a));
+  if (a.plan.streamed > 0) place_stream(call, a);
   return launch_planned(call, (const void *)gemm_kernel<T>, a, true);
 }
 
@@ -57,22 +58,21 @@ template <class X, int Bits>
 constexpr lpg_gemm_weights weights_of<halved_dequantiser<X, Bits>> = LPG_GEMM_HALVED_FLOATS;
 
 /* Whether there is a kernel. */
-template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int Teams, int Warps,
           lpg_gemm_scales Form, bool Experts>
 constexpr bool gemm_exists() {
   constexpr lpg_gemm_weights weights = weights_of<Dequantiser<X, Bits>>;
-  return lpg_gemm_has(Form, Bits, TileM, RowTiles, Teams, Teams * Warps) &&
+  return lpg_gemm_has(Form, TileM, Teams, Teams * Warps) &&
          lpg_gemm_scales_exist(Form, X::mantissa == 7, weights, Bits) &&
-         (!Experts ||
-          (lpg_gemm_takes_experts(Form, weights, Bits) && lpg_gemm_has_for_experts(Bits, TileM, RowTiles, Warps)));
+         (!Experts || (lpg_gemm_takes_experts(Form, weights, Bits) && lpg_gemm_has_for_experts(Bits, TileM, Warps)));
 }
 
 /* Functions of a class would be symbols of the library, `static` ones are not. */
-template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int Teams, int Warps,
           lpg_gemm_scales Form, bool Experts>
 static lpgemm_status_t run_if_there(const lpg_call &call, gemm_args &a) {
-  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form, Experts>()) {
-    return run_gemm<gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form, Experts>>(call, a);
+  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>()) {
+    return run_gemm<gemm_traits<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>>(call, a);
   } else {
     return lpgemm_i_fail(LPGEMM_INTERNAL_ERROR, __FILE__, __LINE__,
                          "the scale mode has no kernel for the work tile of the plan");
@@ -81,29 +81,28 @@ static lpgemm_status_t run_if_there(const lpg_call &call, gemm_args &a) {
 
 template <class X, template <class, int> class Dequantiser, int Bits, lpg_gemm_scales Form>
 static lpgemm_status_t run_tile(const lpg_call &call, gemm_args &a, int tile) {
-#define LPG_TILE(x_rows, row_tiles, teams, warps)                                    \
-  {run_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form, false>, \
-   run_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form, true>},
+#define LPG_TILE(x_rows, teams, warps)                                    \
+  {run_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, false>, \
+   run_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, true>},
   lpgemm_status_t (*const run[][2])(const lpg_call &, gemm_args &) = {LPG_GEMM_TILES(LPG_TILE)};
 #undef LPG_TILE
   return run[tile][call.problem.experts > 0 || call.problem.paired](call, a);
 }
 
-template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int RowTiles, int Teams, int Warps,
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int Teams, int Warps,
           lpg_gemm_scales Form, bool Experts>
 static lpgemm_status_t load_if_there(const lpg_device *device) {
-  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form, Experts>()) {
-    return load_kernels(device,
-                        gemm_kernel<gemm_traits<X, Dequantiser, Bits, TileM, RowTiles, Teams, Warps, Form, Experts>>);
+  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>()) {
+    return load_kernels(device, gemm_kernel<gemm_traits<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>>);
   }
   return LPGEMM_SUCCESS;
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits, lpg_gemm_scales Form>
 static lpgemm_status_t load_mode(const lpg_device *device) {
-#define LPG_TILE(x_rows, row_tiles, teams, warps)                                                       \
-  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form, false>(device))); \
-  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, row_tiles, teams, warps, Form, true>(device)));
+#define LPG_TILE(x_rows, teams, warps)                                                       \
+  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, false>(device))); \
+  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, true>(device)));
   LPG_GEMM_TILES(LPG_TILE)
 #undef LPG_TILE
   return LPGEMM_SUCCESS;
@@ -123,7 +122,7 @@ static lpgemm_status_t prepare_scales(const lpg_call &call, gemm_args &a) {
 /* All rows of W, or those of a chunk. */
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, lpg_gemm_scales mode, int tile) {
-  if (mode == LPG_GEMM_SCALES_PREPARED) LPG_TRY(prepare_scales(call, a));
+  if (lpg_gemm_is_prepared(mode)) LPG_TRY(prepare_scales(call, a));
 #define LPG_RUN(mode) run_tile<X, Dequantiser, Bits, mode>,
   lpgemm_status_t (*const run[])(const lpg_call &, gemm_args &, int) = {LPG_GEMM_EACH_SCALES(LPG_RUN)};
 #undef LPG_RUN
@@ -138,6 +137,7 @@ static lpgemm_status_t run_mode(lpg_call call) {
   set_gemm_dequantiser(call, a.dequantiser, a.scale_data);
   a.scale_data.scale_exponent = scaling.exponent;
   a.scale_data.scale_on_rows = scaling.on_rows;
+  a.field_power = scaling.field_power;
   LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
   const lpg_gemm_planned planned = plan_of<lpg_gemm_planned>(call);
   a.plan = planned.plan;
@@ -178,7 +178,6 @@ static lpgemm_status_t load_gemm_any(const lpg_device *device) {
   LPG_GEMM_EACH_SCALES(LPG_MODE)
 #undef LPG_MODE
   LPG_TRY(lpgemm_i_cuda_load_gemm_prepare());
-  LPG_TRY(lpgemm_i_cuda_load_gemm_lower_flags());
   return lpgemm_i_cuda_prepare_copy_x();
 }
 

@@ -1,7 +1,7 @@
 /* gemm: the product of a batch of MMA steps (16 k each) by wgmma: A is weights in registers, B is a stage of X in
  * shared memory.
  *
- * Accumulators have wgmma's layout: of row tile r and rows 8 j .. 8 j + 7 of X a lane holds sum[r][4 j .. 4 j + 3]. */
+ * Accumulators have wgmma's layout: of rows 8 j .. 8 j + 7 of X a lane holds sum[0][4 j .. 4 j + 3]. */
 #pragma once
 
 #include "../epilogue/store.cuh"
@@ -16,16 +16,13 @@ struct gemm_product {
   static constexpr int depth = 2; /* batches whose A operands are in registers: one runs, one is made */
   static constexpr int box_steps = LPG_GEMM_BOX_K / LPG_STEP_K;
 
-  float sum[T::row_tiles][T::TileM / 2];
+  float sum[1][T::TileM / 2]; /* of one row tile, as the epilogue takes them */
 
   __device__ void clear() { clear_sums(sum); }
 
   __device__ void add(const gemm_product &other) {
 #pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-#pragma unroll
-      for (int i = 0; i < T::TileM / 2; i++) sum[r][i] += other.sum[r][i];
-    }
+    for (int i = 0; i < T::TileM / 2; i++) sum[0][i] += other.sum[0][i];
   }
 
   /* A stage's address as start() takes it, and the distance of two stages in the same unit (16 bytes). */
@@ -33,21 +30,18 @@ struct gemm_product {
   static constexpr int stage_distance = T::x_stage_bytes / 16;
 
   /* Starts a batch with the first x_rows rows of X of the stage, or a few more. */
-  __device__ void start(const uint32_t (&weights)[T::batch][T::row_tiles][4], uint32_t x, int step, int x_rows) {
+  __device__ void start(const uint32_t (&weights)[T::batch][4], uint32_t x, int step, int x_rows) {
     const auto rows_at = [x](int at) {
       return swizzled_rows(x + at / box_steps * (T::x_k64_bytes / 16) + at % box_steps * 2);
     };
-    if constexpr (lpg_gemm_widths(T::TileM, T::row_tiles) > 1) {
+    if constexpr (lpg_gemm_widths(T::TileM) > 1) {
       static_assert(T::batch == 1, "a batch is a group");
-      T::X::wgmma::start(sum[0], weights[0][0], rows_at(step), x_rows);
+      T::X::wgmma::start(sum[0], weights[0], rows_at(step), x_rows);
       return;
     }
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < T::batch; i++) {
-#pragma unroll
-      for (int r = 0; r < T::row_tiles; r++) T::X::wgmma::multiply(sum[r], weights[i][r], rows_at(step + i));
-    }
+    for (int i = 0; i < T::batch; i++) T::X::wgmma::multiply(sum[0], weights[i], rows_at(step + i));
     wgmma_commit();
   }
 

@@ -64,8 +64,8 @@ static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) 
 /* The largest difference of the exponents of a row's scales with which no scaled weight falls below the normal numbers
  * of X's type, and with which, where a scale is the sum of two numbers, the products with the second one are known to
  * an eighth of that rounding. */
-static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  const int exponent = scale_exponent(d, x_type), product = magnitudes_of(d, x_type).low + exponent;
+static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type, const lpg_gemm_scaling *s) {
+  const int exponent = s->exponent, product = magnitudes_of(d, x_type).low + exponent - s->field_power;
   const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;
   if (d->scale_type == x_type) return product - least;
   const int products = product - least - 4, rests = exponent - least - digits + 8;
@@ -118,6 +118,13 @@ static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type,
   return lpg_gemm_scales_exist(mode, bf16, kind, bits) ? mode : LPG_GEMM_SCALES_PREPARED;
 }
 
+/* 1 if nothing is left to add to a code less its zero, times its scale: of prepared scales. */
+static int has_no_rests(const lpg_packed *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  if (!lpg_is_integer_kind(d->type)) return 1;
+  return weights->bits > 1 && d->zero != LPGEMM_ZERO_PER_GROUP && d->zero != LPGEMM_ZERO_MINIMUM && takes_zero_off(d);
+}
+
 /* Scales of a row between 2^10 and 2^16: weights that dequant.cuh scales at once are rounded once then, as the
  * center's product is exact. */
 enum { NEAR_EXPONENT = 15, NEAR_SPAN = NEAR_EXPONENT - 10 };
@@ -132,18 +139,29 @@ static int is_near(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t sc
   return (center & (center - 1)) == 0 && scale_span <= NEAR_SPAN;
 }
 
+/* Of scales that are large because weights stay in their fields, so that e4m3's powers of two are bf16 numbers. */
+enum { FIELDS_EXPONENT = 110 };
+
 lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t activations, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpgemm_dtype_t x_type = lpg_half_type(activations);
   lpg_gemm_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
   s.exponent = scale_exponent(d, x_type);
+  s.field_power = 0;
   s.mode = mode_of(weights, x_type, s.on_rows);
   if (s.mode == LPG_GEMM_SCALES_GROUP && is_near(weights, x_type, scale_span)) {
     s.mode = LPG_GEMM_SCALES_NEAR;
     s.exponent = NEAR_EXPONENT;
   }
-  if (s.mode == LPG_GEMM_SCALES_PREPARED) s.on_rows = 0;
+  if (lpg_gemm_keeps_fields(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d->type, x_type))) {
+    s.exponent = FIELDS_EXPONENT;
+    s.field_power = lpg_gemm_field_power(lpg_exponent_bits(d->type));
+  }
+  if (s.mode == LPG_GEMM_SCALES_PREPARED && x_type == LPGEMM_BF16 && has_no_rests(weights)) {
+    s.mode = LPG_GEMM_SCALES_PREPARED_SPLIT;
+  }
+  if (lpg_gemm_is_prepared(s.mode)) s.on_rows = 0;
   return s;
 }
 
@@ -173,7 +191,8 @@ int lpgemm_i_gemm_lost_digits(const lpg_packed *weights) {
 
 /* Lines: a weight is rounded once in fp32, and once more to X's type, if its rest is exact or, as what a fixed zero
  * leaves, no larger than itself. */
-static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_type, uint32_t scale_span) {
+static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_type, int is_split,
+                                    uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &packed->desc;
   const int scale_digits = digits_of(d->scale_type, d->super_scale_type);
   if (d->zero == LPGEMM_ZERO_PER_GROUP || d->zero == LPGEMM_ZERO_MINIMUM) {
@@ -194,8 +213,7 @@ static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_t
       lpg_gemm_scale_groups(packed) > LPG_GEMM_PREPARED_KEPT) { /* it takes the largest codes for granted */
     room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
   }
-  if (lpg_gemm_prepared_split(LPG_GEMM_SCALES_PREPARED, lpg_is_integer_kind(d->type), x_type == LPGEMM_BF16) &&
-      d->scale_type == LPGEMM_F32) {
+  if (is_split && d->scale_type == LPGEMM_F32) {
     room -= 16; /* the low part of a scale is a normal number too */
   }
   if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {
@@ -212,8 +230,10 @@ const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem) {
                              weights->bits)) {
     return "the weights' values are too far apart to be scaled in the type of X";
   }
-  if (scaling.mode == LPG_GEMM_SCALES_PREPARED) return refuses_prepared(weights, x_type, problem->scale_span);
-  if (!scaling.on_rows && (int)problem->scale_span > span_limit(&weights->desc, x_type)) {
+  if (lpg_gemm_is_prepared(scaling.mode)) {
+    return refuses_prepared(weights, x_type, scaling.mode == LPG_GEMM_SCALES_PREPARED_SPLIT, problem->scale_span);
+  }
+  if (!scaling.on_rows && (int)problem->scale_span > span_limit(&weights->desc, x_type, &scaling)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   return NULL;

@@ -10,8 +10,9 @@ extern "C" {
 #endif
 
 typedef struct lpg_gemm_scaling {
-  int on_rows;  /* one scale a row, on its sums */
-  int exponent; /* else the largest scale of a row is brought near 2^exponent */
+  int on_rows;     /* one scale a row, on its sums */
+  int exponent;    /* else the largest scale of a row is brought near 2^exponent */
+  int field_power; /* lpg_gemm_field_power(), where scales take it: lpg_gemm_keeps_fields() */
   lpg_gemm_scales mode;
 } lpg_gemm_scaling;
 
@@ -24,13 +25,9 @@ const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem);
 /* Digits that scales give away so that products with integer zeros of groups are exact in fp32. */
 int lpgemm_i_gemm_lost_digits(const lpg_packed *weights);
 
-/* The mode PREPARED: prepares scales and zeros, and the factors that take rows' sums back from them. */
+/* Prepares scales and zeros, and the factors that take rows' sums back from them. */
 lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors, void *prepared);
 lpgemm_status_t lpgemm_i_cuda_load_gemm_prepare(void);
-
-/* Stream-K: lowers all flags. */
-lpgemm_status_t lpgemm_i_cuda_gemm_lower_flags(uint32_t *flags, int32_t count, lpgemm_stream_t stream);
-lpgemm_status_t lpgemm_i_cuda_load_gemm_lower_flags(void);
 
 /* Bytes of the workspace that a call has in any case: a copy of X, and prepared scales. */
 static inline size_t lpg_gemm_scratch_bytes(const lpg_problem *problem, int prepared) {

@@ -13,7 +13,7 @@
 /* Bytes of a CTA's receive buffers, with what its warps store from in front of them. */
 static int exchange_bytes(const lpg_gemm_kind *kind, int parts) {
   const int blocks = (kind->tile.tile_m / 8 + parts - 1) / parts, teams = kind->tile.teams;
-  return teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, kind->tile.row_tiles * LPG_TILE_ROWS) +
+  return teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_TILE_ROWS) +
          teams * parts * blocks * kind->tile_n * 8 * 4;
 }
 
@@ -23,15 +23,14 @@ static int exchange_bytes(const lpg_gemm_kind *kind, int parts) {
 static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int64_t shared_memory) {
   const int each = lpg_gemm_stage_steps(kind->bits, kind->stage_k) * LPG_STEP_K / kind->stage_k;
   const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
-  const int prepared = kind->mode == LPG_GEMM_SCALES_PREPARED;
+  const int prepared = lpg_gemm_is_prepared(kind->mode);
   p->table = LPG_GEMM_BARRIER_BYTES;
   p->factors = p->table + kind->table_bytes;
   p->experts = p->factors + 2 * LPG_GEMM_TILE_N * 4 + (paired ? LPG_BIASES_BEHIND * 4 : 0);
   p->sums = p->experts + lpg_expert_rows_bytes(experts);
   p->scales = p->sums;
   if (p->at_once == 1) { /* a warp's sums of a few rows of X; of parts they lie where the stages were */
-    p->scales +=
-        kind->tile.teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, kind->tile.row_tiles * LPG_TILE_ROWS);
+    p->scales += kind->tile.teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_TILE_ROWS);
   }
   const int most = lpg_gemm_most_blocks(kind->tile.tile_m) * block_stages;
   p->slots = 1 + kind->tile.teams + (most - 2) / block_stages;                                 /* as below */
@@ -67,17 +66,19 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
   return 1;
 }
 
-/* How much longer dequantising takes in a mode than in the plain one. */
-static double slower_by_mode(lpg_gemm_scales mode) {
+/* How much longer dequantising takes in a mode than in the plain one, with fewer than 128 rows of X a work tile, and
+ * with more, where the loads of scales are hidden (H200, 2026-11-26). */
+static double slower_by_mode(lpg_gemm_scales mode, int is_wide) {
   switch (mode) {
     case LPG_GEMM_SCALES_ROW:
     case LPG_GEMM_SCALES_NEAR: return 0.8;
     case LPG_GEMM_SCALES_GROUP: return 1.0;
     case LPG_GEMM_SCALES_ZEROS: return 1.1;
-    case LPG_GEMM_SCALES_SMALL:
-    case LPG_GEMM_SCALES_E8M0:
-    case LPG_GEMM_SCALES_SPLIT: return 1.4;
-    case LPG_GEMM_SCALES_E4M3: return 2.0;
+    case LPG_GEMM_SCALES_SMALL: return 1.4;
+    case LPG_GEMM_SCALES_E8M0: return is_wide ? 1.15 : 1.4;
+    case LPG_GEMM_SCALES_SPLIT: return is_wide ? 1.3 : 1.4;
+    case LPG_GEMM_SCALES_E4M3: return is_wide ? 1.3 : 1.7;
+    case LPG_GEMM_SCALES_PREPARED_SPLIT: return 1.6;
     default: return 2.2;
   }
 }
@@ -89,11 +90,11 @@ static double slower_by_mode(lpg_gemm_scales mode) {
  * rows, clusters of two and four); of 256 rows of X each block reads 128 KB, one other block's after the other
  * (2026-11-23, the suite regret). */
 static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
-  const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams >= LPG_GEMM_TILE_N;
+  const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams > 128;
   if (p->at_once == 1) return 0.0;
   if (kind->tile.tile_m == LPG_GEMM_TILE_M) return 1250.0 * p->split_k;
   const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
-  return (kind->tile.tile_m >= 128 ? 600.0 + bytes / 28.0
+  return (kind->tile.tile_m >= 128 ? 800.0 + 120.0 * p->split_k + bytes / 28.0
           : p->split_k > 1         ? 1500.0
                                    : 700.0) +
          (many ? kind->tile.tile_m * (kind->tile.tile_m > 32 ? 75.0 : 35.0) : 0.0);
@@ -107,10 +108,11 @@ enum {
   LPG_GEMM_WIDE_MULTIPLY_NS = 11, /* the same, of 128 rows and more */
   LPG_GEMM_LOAD_NS = 440,         /* by the warps that load a block: as long as work tiles of few rows of X take */
   LPG_GEMM_TILE_NS = 1800,        /* of a work tile beside its blocks, */
-  LPG_GEMM_LARGE_TILE_NS = 1200,  /* with 256 rows of X, */
+  LPG_GEMM_WIDE_TILE_NS = 1300,   /* with 128 rows of X, */
+  LPG_GEMM_LARGE_TILE_NS = 900,   /* with 256, */
   LPG_GEMM_START_NS = 1500,       /* and of a call */
-  LPG_GEMM_STREAM_NS = 3500,      /* of stream-K: lowering flags and sending sums, */
-  LPG_GEMM_REST_NS = 1000         /* and adding those of one part (H200, 2026-11-26) */
+  LPG_GEMM_STREAM_NS = 1900,      /* of stream-K: sending sums, */
+  LPG_GEMM_REST_BYTES = 64        /* and adding so many of another part's a nanosecond (H200, 2026-11-26) */
 };
 
 /* The GPU's rates, and the clock of its SMs against the one of the GPU that costs were fitted to. */
@@ -131,22 +133,32 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
    */
   const double codes = kind->tile_n * 32.0 * kind->bits, x = tile_m * 512.0 / kind->multicast;
   const double read = fmax(codes / lpg_dram_rate(speed->rates), (codes + x) / lpg_l2_rate(speed->rates));
-  const double slower = slower_by_mode(kind->mode);
   /* Decoding and multiplying overlap, the better the more one of them takes; and less where power is the limit, as it
    * is from 65 rows on: by sustained times of u4 with scales near one another and split, 33 cases (H200, 2026-11-26).
    */
-  const int is_wide = kind->tile.tile_m >= 128 && kind->tile.row_tiles == 1;
-  const double dequantise = LPG_GEMM_DEQUANT_NS * share * slower;
-  const double multiply = (is_wide ? LPG_GEMM_WIDE_MULTIPLY_NS : LPG_GEMM_MULTIPLY_NS) * share * tile_m;
+  const int is_wide = kind->tile.tile_m >= 128;
+  const double slower = slower_by_mode(kind->mode, is_wide);
+  const double hidden = kind->tile.warps == 12 ? 0.93 : 1.0; /* more warps: 36 cases (H200, 2026-11-26) */
+  const double dequantise = LPG_GEMM_DEQUANT_NS * share * hidden * slower;
+  const double multiply = (is_wide ? LPG_GEMM_WIDE_MULTIPLY_NS : LPG_GEMM_MULTIPLY_NS) * share * hidden * tile_m;
   const double power = is_wide ? 1.5 : 3.0, both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
-static gemm_costs costs_of(const lpg_gemm_kind *kind, int x_rows, double slower_dequantiser, const gemm_speed *speed) {
-  const int tile_m = kind->tile.tile_m, most = tile_m == LPG_GEMM_TILE_M;
+/* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
+ * constants, which are of bursts, in work tiles of 128 rows of X and more: 1.0 to 1.3 in 30 cases (H200, 2026-11-26).
+ */
+static const double SUSTAINED = 1.1;
+
+static gemm_costs costs_of(const lpg_gemm_kind *kind, int x_rows, double slower_dequantiser, double rows,
+                           const gemm_speed *speed) {
+  const int tile_m = kind->tile.tile_m;
+  const double tile_ns = tile_m < 128               ? LPG_GEMM_TILE_NS
+                         : tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_WIDE_TILE_NS
+                                                    : LPG_GEMM_LARGE_TILE_NS;
   const gemm_costs costs = {block_ns(kind, x_rows, speed),
-                            lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0,
-                            (double)(most ? LPG_GEMM_LARGE_TILE_NS : LPG_GEMM_TILE_NS), slower_dequantiser};
+                            lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0, tile_ns,
+                            slower_dequantiser * (tile_m >= 128 && rows > 64.0 ? SUSTAINED : 1.0)};
   return costs;
 }
 
@@ -157,8 +169,9 @@ static double cost_of(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const l
   const double rounds = ceil(whole / p->clusters);
   if (p->streamed > 0) {
     const double each = p->stream.each + (p->stream.more > 0);
+    const double rest = kind->tile_n * p->x_rows * 4.0 / LPG_GEMM_REST_BYTES;
     return (rounds * (p->blocks * costs->block + costs->tile) + each * costs->block + 2.0 * costs->tile +
-            LPG_GEMM_STREAM_NS + LPG_GEMM_REST_NS * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS) *
+            LPG_GEMM_STREAM_NS + rest * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS) *
            costs->slower;
   }
   const int halves = p->whole < p->n_tiles * p->m_tiles;
@@ -195,7 +208,7 @@ static int split(const lpg_gemm_kind *kind, const lpg_problem *problem, const lp
   p->runs = parts > 0 ? parts / p->at_once : 1;
   p->parts = p->at_once * p->runs;
   if (parts > 0 && p->parts != parts) return 0;
-  if (p->runs > 1 && !lpg_gemm_has_runs(kind->tile.tile_m, kind->tile.row_tiles)) return 0;
+  if (p->runs > 1 && !lpg_gemm_has_runs(kind->tile.tile_m, kind->tile.warps)) return 0;
   if (p->runs > 2 && p->at_once > 1) return 0; /* each part's sums stay by themselves */
   if (most <= 0 || (p->parts > 1 && p->parts > p->blocks)) return 0;
   p->clusters = tiles < 1 ? 1 : tiles < most ? tiles : most;
@@ -226,7 +239,7 @@ static int stream(const lpg_gemm_kind *kind, const lpg_problem *problem, const l
   if (units > INT32_MAX) return 0;
   p->clusters = units < most ? (int32_t)units : most;
   p->stream = lpg_partition_of((int32_t)units, p->clusters);
-  const size_t scratch = lpg_gemm_scratch_bytes(problem, kind->mode == LPG_GEMM_SCALES_PREPARED);
+  const size_t scratch = lpg_gemm_scratch_bytes(problem, lpg_gemm_is_prepared(kind->mode));
   return scratch + (size_t)p->clusters * (size_t)kind->multicast * LPG_GEMM_STREAM_BYTES <= problem->workspace;
 }
 
@@ -257,7 +270,7 @@ static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, in
 /* ---- candidates ---- */
 
 static const lpg_gemm_tile work_tiles[] = {
-#define TILE(tile_m, row_tiles, teams, warps) {tile_m, row_tiles, teams, warps},
+#define TILE(tile_m, teams, warps) {tile_m, teams, warps},
     LPG_GEMM_TILES(TILE)
 #undef TILE
 };
@@ -301,20 +314,20 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   if (at >= (int)(sizeof work_tiles / sizeof work_tiles[0])) return LPG_NO_MORE;
   const lpg_gemm_tile t = work_tiles[at];
   const int width = i % EACH / LPG_GEMM_MOST_MULTICAST, x_rows = t.tile_m - width * LPG_GEMM_WIDTH_STEP;
-  if (width >= lpg_gemm_widths(t.tile_m, t.row_tiles)) return LPG_HOLE;
+  if (width >= lpg_gemm_widths(t.tile_m)) return LPG_HOLE;
   if (x_rows < t.tile_m && (problem->experts || problem->paired)) return LPG_HOLE; /* each takes as many as it has */
-  if (!lpg_gemm_has(s->mode, weights->bits, t.tile_m, t.row_tiles, t.teams, t.teams * t.warps)) return LPG_HOLE;
-  if (!lpg_gemm_has_multicast(t.tile_m, t.row_tiles, multicast) || (multicast > 1 && !s->x_is_mapped)) return LPG_HOLE;
+  if (!lpg_gemm_has(s->mode, t.tile_m, t.teams, t.teams * t.warps)) return LPG_HOLE;
+  if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && !s->x_is_mapped)) return LPG_HOLE;
   if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
-  if ((problem->experts || problem->paired) &&
-      !lpg_gemm_has_for_experts(weights->bits, t.tile_m, t.row_tiles, t.warps)) {
+  if ((problem->experts || problem->paired) && !lpg_gemm_has_for_experts(weights->bits, t.tile_m, t.warps)) {
     return LPG_HOLE;
   }
   /* all rows of a work tile are multiplied, there or not */
   if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
+  if (t.warps == 12 && s->rows.each <= 64.0) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
-  s->costs =
-      costs_of(&s->kind, x_rows, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m), &s->speed);
+  s->costs = costs_of(&s->kind, x_rows, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m),
+                      (double)problem->m, &s->speed);
   s->tile = at;
   return make_frame(&s->kind, x_rows, weights, &s->rows, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }
@@ -432,10 +445,6 @@ static double prepare_us(const lpg_packed *weights, const lpg_device *device) {
   return 3.0 + fmax((double)lpg_gemm_prepared_bytes(weights) / 2.5e6, 2.3 * rounds);
 }
 
-/* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
- * constants, which are of bursts: 1.0 to 1.3 in 30 cases (H200, 2026-11-26). */
-static const double SUSTAINED = 1.1;
-
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
   const lpg_gemm_plan *p = &((const lpg_gemm_planned *)plan)->plan;
@@ -455,15 +464,15 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   const int64_t rows = lpg_gemm_chunk_rows(problem->weights, kind.mode), n = problem->weights->desc.n;
   if (rows < n) launch->passes = (int32_t)lpg_ceil_div(n, rows);
   /* 1.5 us: the costs compare plans, and leave out what all of them take on small matrices. */
-  launch->us = 1.5 + lpg_x_copy_us(problem, 2) +
-               launch->passes * ((kind.mode == LPG_GEMM_SCALES_PREPARED ? prepare_us(problem->weights, device) : 0.0) +
-                                 ns / 1000.0 * (problem->m > 64 ? SUSTAINED : 1.0));
+  launch->us =
+      1.5 + lpg_x_copy_us(problem, 2) +
+      launch->passes * ((lpg_gemm_is_prepared(kind.mode) ? prepare_us(problem->weights, device) : 0.0) + ns / 1000.0);
 }
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span);
   (void)self, (void)device;
-  return lpg_gemm_scratch_bytes(problem, scaling.mode == LPG_GEMM_SCALES_PREPARED);
+  return lpg_gemm_scratch_bytes(problem, lpg_gemm_is_prepared(scaling.mode));
 }
 
 /* Of stream-K. */
@@ -474,7 +483,8 @@ static size_t more_workspace(const lpg_planner *self, const lpg_problem *problem
   return own + bytes <= LPG_GEMM_MOST_PREPARED ? bytes : 0; /* 64 MiB for all */
 }
 
-static const char *const modes[] = {"row", "group", "near", "zeros", "small", "e4m3", "e8m0", "split", "prepared"};
+static const char *const modes[] = {"row",  "group", "near",  "zeros",    "small",
+                                    "e4m3", "e8m0",  "split", "prepared", "prepared split"};
 const lpg_planner lpgemm_i_gemm_planner = {.refuses = refuses,
                                            .begin = begin,
                                            .tile = tile,

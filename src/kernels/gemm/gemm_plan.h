@@ -1,6 +1,6 @@
 /* How a problem of many rows is cut into work tiles and parts of K: plain arithmetic, for C and CUDA.
  *
- * A work tile is 64, 128 or 256 rows of W by 16 to 256 rows of X; a plan may give all of them fewer rows of X than
+ * A work tile is 64, 128, 192 or 256 rows of W by 16 to 256 rows of X; a plan may give all of them fewer rows of X than
  * there is room for, where these cut X more evenly. Split-K: K is cut into parts of whole k blocks, one for each team
  * of warps of each CTA of a cluster, and the sums of all parts are added up. Where the number of parts is given, a team
  * may have several, one after the other. Multicast: K is not cut, and the CTAs of a cluster have the same rows of X and
@@ -29,21 +29,19 @@ enum {
 
 /* ---- what a kernel's template and the weights fix ---- */
 
-/* The work tiles that there are kernels for: rows of X, row tiles of a warp, teams, and warps of a team. All teams have
- * the same rows: more warps hide more of what each waits for. The first is for calls whose parts are given. */
-#define LPG_GEMM_TILES(tile)                                                                                   \
-  tile(16, 1, 2, 4) tile(32, 1, 1, 8) tile(32, 1, 2, 8) tile(32, 1, 1, 16) tile(64, 1, 1, 8) tile(64, 1, 2, 8) \
-      tile(64, 1, 1, 16) tile(128, 1, 1, 8) tile(128, 2, 1, 8) tile(256, 1, 1, 8)
+/* The work tiles that there are kernels for: rows of X, teams, and warps of a team, each with 16 rows of W. All teams
+ * have the same rows: more warps hide more of what each waits for. The first is for calls whose parts are given. */
+#define LPG_GEMM_TILES(tile)                                                                                 \
+  tile(16, 2, 4) tile(32, 1, 8) tile(32, 2, 8) tile(32, 1, 16) tile(64, 1, 8) tile(64, 2, 8) tile(64, 1, 16) \
+      tile(128, 1, 8) tile(128, 1, 12) tile(256, 1, 8)
 
 typedef struct lpg_gemm_tile {
-  int tile_m, row_tiles, teams, warps;
+  int tile_m, teams, warps;
 } lpg_gemm_tile;
 
 /* Of the rows of X that a work tile has room for, all are multiplied, or fewer by so many times 32. */
 enum { LPG_GEMM_WIDTH_STEP = 32, LPG_GEMM_MOST_WIDTHS = 4 };
-LPG_FN int lpg_gemm_widths(int tile_m, int row_tiles) {
-  return row_tiles == 1 && tile_m >= 128 ? tile_m / 2 / LPG_GEMM_WIDTH_STEP : 1;
-}
+LPG_FN int lpg_gemm_widths(int tile_m) { return tile_m >= 128 ? tile_m / 2 / LPG_GEMM_WIDTH_STEP : 1; }
 
 /* Copies of TMA that bring a work tile's rows of X. */
 LPG_FN int lpg_gemm_x_boxes(int tile_m) { return tile_m > LPG_GEMM_BOX_M ? tile_m / LPG_GEMM_BOX_M : 1; }
@@ -62,12 +60,10 @@ LPG_FN int lpg_gemm_stage_steps(int bits, int stage_k) {
 /* Whether so many CTAs of a cluster may have the same rows of X and different rows of weights: what one
  * brings of X, by a copy of TMA, it brings for all, and they take turns. */
 enum { LPG_GEMM_MOST_MULTICAST = 2 };
-LPG_FN int lpg_gemm_has_multicast(int tile_m, int row_tiles, int multicast) {
-  return multicast == 1 || (tile_m >= 128 && row_tiles == 1);
-}
+LPG_FN int lpg_gemm_has_multicast(int tile_m, int multicast) { return multicast == 1 || tile_m >= 128; }
 
 /* Whether a team may have several parts of K, one after the other: the sums of those before stay in registers. */
-LPG_FN int lpg_gemm_has_runs(int tile_m, int row_tiles) { return tile_m == 128 && row_tiles == 1; }
+LPG_FN int lpg_gemm_has_runs(int tile_m, int warps) { return tile_m == 128 && warps == 8; }
 
 /* Whether the last work tiles may come in halves of their rows of X. */
 LPG_FN int lpg_gemm_has_halves(int tile_m) { return tile_m == LPG_GEMM_TILE_M; }
@@ -77,30 +73,36 @@ LPG_FN int lpg_gemm_streams(int tile_m, int teams) { return tile_m >= 128 && tea
 
 /* What a CTA of such a plan has of the workspace: the sums of a part, as its warps hold them, and a flag a warp. */
 enum {
-  LPG_GEMM_STREAM_FLAGS = 8,
+  LPG_GEMM_STREAM_FLAGS = 12,
   LPG_GEMM_STREAM_SUMS = 128 * 1024,
-  LPG_GEMM_STREAM_BYTES = LPG_GEMM_STREAM_SUMS + LPG_GEMM_STREAM_FLAGS * 4
+  LPG_GEMM_STREAM_BYTES = LPG_GEMM_STREAM_SUMS + LPG_GEMM_STREAM_FLAGS * 8
 };
 
-LPG_FN int lpg_gemm_tile_n(int row_tiles, int warps) { return row_tiles * warps * LPG_TILE_ROWS; }
+LPG_FN int lpg_gemm_tile_n(int warps) { return warps * LPG_TILE_ROWS; }
 
-/* How weights get their scales and zeros. In all modes but the last they are read as they are packed, and scales are of
- * X's type but where said. For the last a kernel prepares them first: weight = code * scale + rest, in fp32. */
+/* How weights get their scales and zeros. In all modes but the last two they are read as they are packed, and scales
+ * are of X's type but where said. For the last two a kernel prepares them first: weight = code * scale + rest, in fp32;
+ * or, where bf16 holds the codes less their zeros, code * scale, and the scale is the sum of two bf16 numbers. */
 typedef enum lpg_gemm_scales {
-  LPG_GEMM_SCALES_ROW,     /* scales go on the rows' sums alone, or there are none; one zero for all */
-  LPG_GEMM_SCALES_GROUP,   /* groups of 128 and 256 columns, one zero for all */
-  LPG_GEMM_SCALES_NEAR,    /* the same, integers scaled as they are dequantised: a row's scales are near one another */
-  LPG_GEMM_SCALES_ZEROS,   /* the same with zeros of groups */
-  LPG_GEMM_SCALES_SMALL,   /* groups of 32 and 64 */
-  LPG_GEMM_SCALES_E4M3,    /* groups of 16 to 256, scales of e4m3 */
-  LPG_GEMM_SCALES_E8M0,    /* groups of 32 to 256, scales that are powers of two */
-  LPG_GEMM_SCALES_SPLIT,   /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
-  LPG_GEMM_SCALES_PREPARED /* all others, and groups of which k blocks have no whole ones */
+  LPG_GEMM_SCALES_ROW,      /* scales go on the rows' sums alone, or there are none; one zero for all */
+  LPG_GEMM_SCALES_GROUP,    /* groups of 128 and 256 columns, one zero for all */
+  LPG_GEMM_SCALES_NEAR,     /* the same, integers scaled as they are dequantised: a row's scales are near one another */
+  LPG_GEMM_SCALES_ZEROS,    /* the same with zeros of groups */
+  LPG_GEMM_SCALES_SMALL,    /* groups of 32 and 64 */
+  LPG_GEMM_SCALES_E4M3,     /* groups of 16 to 256, scales of e4m3 */
+  LPG_GEMM_SCALES_E8M0,     /* groups of 32 to 256, scales that are powers of two */
+  LPG_GEMM_SCALES_SPLIT,    /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
+  LPG_GEMM_SCALES_PREPARED, /* all others, and groups of which k blocks have no whole ones */
+  LPG_GEMM_SCALES_PREPARED_SPLIT /* such for X of bf16, without rests: fewer instructions a weight */
 } lpg_gemm_scales;
 #define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
       mode(LPG_GEMM_SCALES_SMALL) mode(LPG_GEMM_SCALES_E4M3) mode(LPG_GEMM_SCALES_E8M0) mode(LPG_GEMM_SCALES_SPLIT) \
-          mode(LPG_GEMM_SCALES_PREPARED)
+          mode(LPG_GEMM_SCALES_PREPARED) mode(LPG_GEMM_SCALES_PREPARED_SPLIT)
+
+LPG_FN int lpg_gemm_is_prepared(lpg_gemm_scales mode) {
+  return mode == LPG_GEMM_SCALES_PREPARED || mode == LPG_GEMM_SCALES_PREPARED_SPLIT;
+}
 
 /* Steps that share a scale. */
 LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales mode) {
@@ -108,7 +110,8 @@ LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales mode) {
     case LPG_GEMM_SCALES_SMALL:
     case LPG_GEMM_SCALES_E8M0: return 2;
     case LPG_GEMM_SCALES_E4M3:
-    case LPG_GEMM_SCALES_PREPARED: return 1;
+    case LPG_GEMM_SCALES_PREPARED:
+    case LPG_GEMM_SCALES_PREPARED_SPLIT: return 1;
     default: return 8;
   }
 }
@@ -159,19 +162,29 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
     case LPG_GEMM_SCALES_E4M3: return is_float && bits == 4;
     case LPG_GEMM_SCALES_E8M0: return common && is_float;
     case LPG_GEMM_SCALES_SPLIT: return common && bf16;
+    case LPG_GEMM_SCALES_PREPARED: return weights != LPG_GEMM_HALVED_FLOATS && (is_integer || !bf16);
+    case LPG_GEMM_SCALES_PREPARED_SPLIT: return bf16 && (bits > 1 || !is_integer);
     default: return weights != LPG_GEMM_HALVED_FLOATS;
   }
 }
 
-/* Which work tiles a mode has: 16 warps, and two row tiles a warp, only if the registers do; the mode PREPARED has the
- * best of each number of rows of X. */
-LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int bits, int tile_m, int row_tiles, int teams, int all_warps) {
-  if (row_tiles == 2 && bits > 4 && bits < 8) return 0;
+/* Whether the ratio of the exponents' biases that dequantising floats to bf16 takes is left to the scales: these have
+ * few digits, so they can be as large as that, and the weights are rounded nowhere. */
+LPG_FN int lpg_gemm_keeps_fields(lpg_gemm_scales mode, int bf16, lpg_gemm_weights weights) {
+  return bf16 && weights == LPG_GEMM_FLOATS && (mode == LPG_GEMM_SCALES_E4M3 || mode == LPG_GEMM_SCALES_E8M0);
+}
+
+/* log2 of that ratio. */
+LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponent_bits - 1)); }
+
+/* Which work tiles a mode has: 16 warps only if the registers do; prepared scales have the best of each number of rows
+ * of X. */
+LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int teams, int all_warps) {
   if (tile_m < 32) return 1;
-  if (mode == LPG_GEMM_SCALES_PREPARED) return tile_m >= 128 || teams == 2;
+  if (lpg_gemm_is_prepared(mode)) return tile_m >= 128 || teams == 2;
   if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR)
     return all_warps == 16 || tile_m >= 128;
-  return all_warps == 8;
+  return all_warps == 8 || tile_m >= 128;
 }
 
 /* Stacks of experts, and rows in pairs, have instances of their own: of what checkpoints of experts hold, by few work
@@ -190,8 +203,8 @@ LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights
 
 /* Their work tiles: 128 rows of W by 32, 64, 128 and, of 4 bits, 256 rows of X, and 256 rows of W by 32; teams as the
  * mode has them. */
-LPG_FN int lpg_gemm_has_for_experts(int bits, int tile_m, int row_tiles, int warps) {
-  if (row_tiles != 1 || tile_m < 32) return 0;
+LPG_FN int lpg_gemm_has_for_experts(int bits, int tile_m, int warps) {
+  if (tile_m < 32) return 0;
   return warps == 8 ? tile_m < LPG_GEMM_TILE_M || bits == 4 : tile_m == 32;
 }
 
@@ -199,7 +212,7 @@ enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of
 
 /* A slot of the ring of scales in shared memory. It belongs to a k block and holds the scales of a work tile's rows,
  * their zeros, and, for a team's first k block of a work tile, the rows' exponents: by row tile, then by scale group.
- * In the mode PREPARED it belongs to a stage of X and holds prepared scales: for each row tile those of the groups that
+ * Of prepared scales it belongs to a stage of X and holds prepared scales: for each row tile those of the groups that
  * the stage's columns lie in, as 8 pieces of 16 bytes, piece g for rows g and g + 8. */
 enum {
   LPG_GEMM_PREPARED_BYTES = 128,            /* of a row tile and granule */
@@ -213,7 +226,7 @@ typedef struct lpg_gemm_slot {
 
 LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales mode, int is_integer, int row_tiles, int stage_k) {
   lpg_gemm_slot s = LPG_ZERO;
-  const int prepared = mode == LPG_GEMM_SCALES_PREPARED,
+  const int prepared = lpg_gemm_is_prepared(mode),
             bytes = mode == LPG_GEMM_SCALES_E4M3 || mode == LPG_GEMM_SCALES_E8M0 ? 1 : 2;
   s.steps = (prepared ? stage_k : (int)LPG_BLOCK_K) / LPG_STEP_K;
   s.scale_groups = s.steps / lpg_gemm_scale_steps(mode);
@@ -226,7 +239,7 @@ LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales mode, int is_integer, int 
   return s;
 }
 
-/* The mode PREPARED: granules that a stage of X touches. */
+/* Prepared scales: granules that a stage of X touches. */
 static inline int lpg_gemm_stage_groups(const lpg_packed *weights, int stage_k) {
   const int groups = lpg_block_groups(&weights->group) * stage_k / LPG_BLOCK_K;
   return groups > 1 ? groups : 1;
@@ -255,17 +268,11 @@ static inline int64_t lpg_gemm_chunk_tiles(const lpg_packed *weights) {
 
 /* The same in rows, in any mode; and the bytes in the workspace, of a chunk. */
 static inline int64_t lpg_gemm_chunk_rows(const lpg_packed *weights, lpg_gemm_scales mode) {
-  const int64_t tiles = mode == LPG_GEMM_SCALES_PREPARED ? lpg_gemm_chunk_tiles(weights) : weights->row_tiles;
+  const int64_t tiles = lpg_gemm_is_prepared(mode) ? lpg_gemm_chunk_tiles(weights) : weights->row_tiles;
   return tiles < weights->row_tiles ? tiles * LPG_TILE_ROWS : weights->desc.n;
 }
 static inline int64_t lpg_gemm_prepared_bytes(const lpg_packed *weights) {
   return lpg_gemm_chunk_tiles(weights) * lpg_gemm_prepared_each(weights);
-}
-
-/* Whether they are sums of two numbers of X's type, which takes fewer instructions a weight than fp32: for bf16, whose
- * range holds both, and weights without rests. */
-LPG_FN int lpg_gemm_prepared_split(lpg_gemm_scales mode, int is_integer, int bf16) {
-  return mode == LPG_GEMM_SCALES_PREPARED && !is_integer && bf16;
 }
 
 typedef struct lpg_gemm_kind {
@@ -279,19 +286,19 @@ typedef struct lpg_gemm_kind {
 
 static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm_tile tile, lpg_gemm_scales mode,
                                              int multicast) {
-  const int bits = weights->bits, row_tiles = tile.row_tiles;
+  const int bits = weights->bits;
   const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
   const int is_integer = lpg_is_integer_kind(weights->desc.type);
   lpg_gemm_kind kind;
   kind.tile = tile;
-  kind.tile_n = lpg_gemm_tile_n(row_tiles, tile.warps);
+  kind.tile_n = lpg_gemm_tile_n(tile.warps);
   kind.multicast = multicast;
   kind.stage_k = lpg_gemm_stage_k(tile.tile_m);
   kind.bits = bits;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   kind.mode = mode;
   kind.slot_bytes =
-      mode == LPG_GEMM_SCALES_PREPARED
+      lpg_gemm_is_prepared(mode)
           ? kind.tile_n / LPG_TILE_ROWS * lpg_gemm_stage_groups(weights, kind.stage_k) * LPG_GEMM_PREPARED_BYTES
           : lpg_gemm_slot_of(mode, is_integer, kind.tile_n / LPG_TILE_ROWS, kind.stage_k).bytes;
   kind.x_stage_bytes = tile.tile_m * kind.stage_k * 2;

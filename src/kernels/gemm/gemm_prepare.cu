@@ -3,7 +3,8 @@
  * dequantiser gives. Groups of 16 to 256 columns, by powers of two, are granules; larger and odd ones have several.
  *
  *   A CTA has a row tile, or several short ones; where row tiles are long and few, a cluster shares each.
- *   A thread has rows g and g + 8 of every stride-th granule:
+ *   A thread has rows g and g + 8 of every stride-th granule, or, of long rows, of every stride-th run of four, which
+ *   may share values of larger groups:
  *     pass 1: reads the packed scales and zeros, finds a bound of each row's weights
  *     pass 2: multiplies by the power of two that brings the bound near 2^top, stores; its inverse is the row's factor
  *
@@ -24,12 +25,24 @@ namespace { /* nothing here is a symbol of the library */
 constexpr int batch = 4, cta_slots = 32, prepare_threads = cta_slots * 8; /* a slot: 8 threads, 16 rows of a granule */
 constexpr int most_tiles = 4, most_parts = 8;
 
+/* How packed values become fp32: a switch over all types is slow, and these are most. */
+typedef enum packed_form { packed_other, packed_bytes, packed_f16 } packed_form;
+
+struct packed_section {
+  scale_section at; /* values NULL: there is none */
+  packed_form form;
+  uint32_t flip; /* bytes: the sign bits of two */
+  float bias;    /* what is too much then, with the exponent of 2^23 in front of a byte */
+  int each;      /* granules that share a value; 0: all */
+  int once;      /* those of a run share it */
+};
+
 struct prepare_args {
-  scale_section section[scale_roles]; /* values NULL: there is none */
-  int row_tiles, granules;            /* granules: of a row */
-  int tiles, parts;                   /* row tiles of a CTA; CTAs of a row tile */
-  int stride_bits;                    /* log2 of the slots that share a row tile */
-  int group_each, super_each;         /* granules of a group, and of a super-group, 0: all */
+  packed_section section[scale_roles];
+  int row_tiles, granules; /* granules: of a row */
+  int tiles, parts;        /* row tiles of a CTA; CTAs of a row tile */
+  int stride_bits;         /* log2 of the slots that share a row tile */
+  int in_runs;             /* a thread's granules are neighbours */
   zero_mode mode;
   float step; /* the value of a code, less a fixed zero, is step * d + base */
   float base;
@@ -62,24 +75,44 @@ static __device__ __noinline__ float2 two_values(lpgemm_dtype_t type, uint2 pack
   return values;
 }
 
+/* The same, of the form that the section has. */
+__device__ inline float2 values_of_bytes(const packed_section &s, uint2 packed) {
+  const uint32_t two = packed.x ^ s.flip;
+  return make_float2(lpg_bits_f32(0x4b000000u | (two & 255)) - s.bias,
+                     lpg_bits_f32(0x4b000000u | (two >> 8 & 255)) - s.bias);
+}
+__device__ inline float2 values_of_f16(uint2 packed) { return __half22float2(f16_x::in(packed.x)); }
+__device__ inline float2 values_of(const packed_section &s, uint2 packed) {
+  switch (s.form) {
+    case packed_bytes: return values_of_bytes(s, packed);
+    case packed_f16: return values_of_f16(packed);
+    default: return two_values(s.at.type, packed);
+  }
+}
+
+/* The j-th granule of a thread's batch that begins at `first`. */
+__device__ inline int granule_of(const prepare_args &a, int first, int j) {
+  return first + (a.in_runs ? j : j << a.stride_bits);
+}
+
 /* The packed scales and zeros of a row tile and `batch` granules. */
 struct packed_scales {
   uint2 packed[scale_roles][batch];
   int count; /* of the batch's granules, those that there are: short rows do not fill it */
 
   __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
-    count = min((a.granules - first + (1 << a.stride_bits) - 1) >> a.stride_bits, batch);
+    const int left = a.granules - first;
+    count = min(a.in_runs ? left : (left + (1 << a.stride_bits) - 1) >> a.stride_bits, batch);
 #pragma unroll
     for (int role = 0; role < scale_roles; role++) {
-      const scale_section &s = a.section[role];
-      if (s.values == nullptr) continue;
-      const int in_one = role == role_super_scale || role == role_super_zero ? a.super_each : a.group_each;
+      const packed_section &s = a.section[role];
+      if (s.at.values == nullptr) continue;
 #pragma unroll
       for (int j = 0; j < batch; j++) {
-        if (j >= count) break;
-        const int granule = first + (j << a.stride_bits);
-        const int index = in_one == 1 ? granule : in_one ? (unsigned)granule / (unsigned)in_one : 0;
-        packed[role][j] = load_packed(s, row_tile, index, g);
+        if (j >= (s.once ? 1 : count)) break;
+        const int granule = granule_of(a, first, j);
+        const int index = s.each == 1 ? granule : s.each ? (unsigned)granule / (unsigned)s.each : 0;
+        packed[role][j] = load_packed(s.at, row_tile, index, g);
       }
     }
   }
@@ -87,10 +120,23 @@ struct packed_scales {
   /* Calls use(j, values) for the values of a role, if it has any. */
   template <class Use>
   __device__ void each(const prepare_args &a, scale_role role, Use use) const {
-    if (a.section[role].values == nullptr) return;
+    const packed_section &s = a.section[role];
+    if (s.at.values == nullptr) return;
+    if (s.once) {
+      const float2 values = values_of(s, packed[role][0]);
 #pragma unroll
-    for (int j = 0; j < batch; j++) {
-      if (j < count) use(j, two_values(a.section[role].type, packed[role][j]));
+      for (int j = 0; j < batch; j++) use(j, values);
+    } else if (s.form == packed_bytes) {
+#pragma unroll
+      for (int j = 0; j < batch; j++) use(j, values_of_bytes(s, packed[role][j]));
+    } else if (s.form == packed_f16) {
+#pragma unroll
+      for (int j = 0; j < batch; j++) use(j, values_of_f16(packed[role][j]));
+    } else {
+#pragma unroll
+      for (int j = 0; j < batch; j++) {
+        if (j < count) use(j, two_values(s.at.type, packed[role][j]));
+      }
     }
   }
 };
@@ -152,7 +198,7 @@ __device__ inline float2 super_bound(const prepare_args &a, int row_tile, int su
   float2 value[2] = {make_float2(1.0f, 1.0f), make_float2(0.0f, 0.0f)};
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    const scale_section &s = a.section[i ? role_super_zero : role_super_scale];
+    const scale_section &s = a.section[i ? role_super_zero : role_super_scale].at;
     if (s.values == nullptr) continue;
     const float most = i ? a.most_zero : a.most_scale;
     const float2 two = two_values(s.type, load_packed(s, row_tile, super, g));
@@ -192,7 +238,8 @@ static __global__ void __launch_bounds__(prepare_threads, 3)
   const int part = (unsigned)blockIdx.x % (unsigned)a.parts;
   const int tile = slot >> a.stride_bits; /* of the CTA; 0 where it has one */
   const int row_tile = (unsigned)blockIdx.x / (unsigned)a.parts * a.tiles + tile;
-  const int own_first = a.tiles > 1 ? slot & (stride - 1) : part * cta_slots + slot;
+  const int own = a.tiles > 1 ? slot & (stride - 1) : part * cta_slots + slot;
+  const int own_first = a.in_runs ? own * batch : own;
   const int granules = row_tile < a.row_tiles ? a.granules : 0;
   pdl_launch_next();
   if (threadIdx.x < most_tiles * LPG_TILE_ROWS) most_of_cta[0][threadIdx.x] = 0;
@@ -200,8 +247,7 @@ static __global__ void __launch_bounds__(prepare_threads, 3)
   pdl_wait();
   prepared_scales scales;
   float2 most = make_float2(0.0f, 0.0f);
-  for (int super = own_first; super < a.supers; super += stride)
-    most = larger(most, super_bound(a, row_tile, super, g));
+  for (int super = own; super < a.supers; super += stride) most = larger(most, super_bound(a, row_tile, super, g));
 #pragma unroll 1
   for (int first = own_first; a.supers == 0 && first < granules; first += stride * batch) {
     scales.load(a, row_tile, first, g);
@@ -244,10 +290,23 @@ static __global__ void __launch_bounds__(prepare_threads, 3)
         one = split_scale(one.x);
         two = split_scale(two.x);
       }
-      out[(first + (j << a.stride_bits)) * 8] = make_float4(one.x, one.y, two.x, two.y);
+      out[granule_of(a, first, j) * 8] = make_float4(one.x, one.y, two.x, two.y);
     }
   }
   if (a.parts > 1) cluster_wait(); /* no CTA ends while others read its bounds */
+}
+
+/* each: granules that share a value; 0: all. */
+static void set_section(const scale_section &at, int each, int in_runs, packed_section &s) {
+  const bool is_signed = at.type == LPGEMM_I8;
+  s.at = at;
+  s.each = each;
+  s.once = in_runs && each % batch == 0;
+  s.form = at.type == LPGEMM_F16                                                                    ? packed_f16
+           : at.slot_bytes == LPG_TILE_ROWS && (is_signed || lpg_kind(at.type) == LPGEMM_KIND_UINT) ? packed_bytes
+                                                                                                    : packed_other;
+  s.flip = is_signed ? 0x8080 : 0;
+  s.bias = is_signed ? 8388736.0f : 8388608.0f;
 }
 
 }  // namespace
@@ -262,9 +321,6 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
   lpg::set_gemm_dequantiser(*call, dequantiser, scale_data);
   lpg::add_sections(*call, 1, 1, scale_data);
   lpg::prepare_args a = {};
-  for (int role = 0; role < lpg::scale_roles; role++) {
-    if (scale_data.which[role] >= 0) a.section[role] = scale_data.section[scale_data.which[role]];
-  }
   a.granules = (int)lpg_gemm_scale_groups(&weights);
   a.row_tiles = (int)weights.row_tiles;
   a.tiles = a.parts = 1;
@@ -273,8 +329,16 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
   while (a.parts < lpg::most_parts && a.granules > slots && a.row_tiles * a.parts < 2 * call->device->sms)
     a.parts *= 2, slots *= 2;
   while (1 << a.stride_bits < slots) a.stride_bits++;
-  a.group_each = (int)(weights.group.k / lpg_granule_k(&weights.group));
-  a.super_each = weights.super.count > 1 ? (int)(weights.super.k / lpg_granule_k(&weights.group)) : 0;
+  a.in_runs = a.granules >= lpg::batch * slots;
+  const int64_t granule_k = lpg_granule_k(&weights.group);
+  const int group_each = (int)(weights.group.k / granule_k);
+  const int super_each = weights.super.count > 1 ? (int)(weights.super.k / granule_k) : 0;
+  for (int role = 0; role < lpg::scale_roles; role++) {
+    const bool upper = role == lpg::role_super_scale || role == lpg::role_super_zero;
+    if (scale_data.which[role] >= 0)
+      lpg::set_section(scale_data.section[scale_data.which[role]], upper ? super_each : group_each, a.in_runs,
+                       a.section[role]);
+  }
   a.mode = scale_data.mode;
   a.step = scale_data.factor;
   a.base = scale_data.fixed_shift;
@@ -286,8 +350,8 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
   }
   a.lost_bits = lpgemm_i_gemm_lost_digits(&weights);
   a.top = call->problem.x_type == LPGEMM_BF16 ? 0 : 14;
-  a.split = lpg_gemm_prepared_split(LPG_GEMM_SCALES_PREPARED, lpg_is_integer_kind(d.type),
-                                    call->problem.x_type == LPGEMM_BF16);
+  a.split = lpgemm_i_gemm_scaling(&weights, call->problem.x_type, call->problem.scale_span).mode ==
+            LPG_GEMM_SCALES_PREPARED_SPLIT;
   a.factors = factors;
   a.prepared = (float4 *)prepared;
   const unsigned ctas = (unsigned)((a.row_tiles + a.tiles - 1) / a.tiles * a.parts);

@@ -41,7 +41,7 @@ __device__ inline float row_factor(const gemm_args &a, int row, int expert) {
   }
   if (!n.scale_on_rows) {
     const int power = a.exponents ? taken_power<T>(n, a.exponents[before + row]) : 0;
-    return ldexpf(own, (T::near ? LPG_SCALED_POWER : 0) - power);
+    return ldexpf(own, (T::near ? LPG_SCALED_POWER : 0) + a.field_power - power);
   }
   float scale = 1.0f;
   for (int role = role_scale; role <= role_super_scale; role++) {

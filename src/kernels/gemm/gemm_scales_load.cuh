@@ -43,6 +43,7 @@ struct section_copier {
     if (all < 32 && lane >= all) return;
 #pragma unroll
     for (int i = 0; i * 32 < all; i++, from += row_step) {
+      if (all % 32 != 0 && i * 32 + lane >= all) break; /* 12 row tiles */
       copy16_async(to + (i * 32 + lane) * 16, from, there && i * step < rows);
     }
   }
@@ -132,10 +133,12 @@ __device__ inline float2 widen_two(uint32_t pair) {
 /* The scales, zeros and centres of rows g and g + 8 of a row tile (g = lane / 4), for one scale group. */
 template <class T>
 struct row_scales_of {
+  /* e4m3's scales of a row are so near one another that bf16 holds their power of two. */
+  static constexpr bool one_power = T::Scales == LPG_GEMM_SCALES_E4M3 && T::X::exponent == 8;
   uint32_t scale[2], scale_low[2]; /* scale_low: where a scale is the sum of two numbers, the second */
   float2 prepared[2];              /* prepared scales: weight = d * x + y */
-  uint32_t power[2];               /* the power of two on scales, as two factors of X's type; halves: rows g, g + 8 */
-  int exponent[2];                 /* log2 of it */
+  uint32_t power[2]; /* the power of two on scales, as one or two factors of X's type; halves: rows g, g + 8 */
+  int exponent[2];   /* log2 of it */
   typename T::Dequantiser::rows rows[2];
   typename scaled_dequantiser<T::Bits>::rows near[2];
 
@@ -150,8 +153,9 @@ struct row_scales_of {
       exponent[half] = a.scale_on_rows ? 0 : taken_power<T>(a, exponents[g + 8 * half]);
     }
     const auto bits = [](int e) { return (uint32_t)(T::X::bias + e) << T::X::mantissa; };
-    power[0] = bits(exponent[0] / 2) | bits(exponent[1] / 2) << 16;
-    power[1] = bits(exponent[0] - exponent[0] / 2) | bits(exponent[1] - exponent[1] / 2) << 16;
+    const int first[2] = {one_power ? exponent[0] : exponent[0] / 2, one_power ? exponent[1] : exponent[1] / 2};
+    power[0] = bits(first[0]) | bits(first[1]) << 16;
+    power[1] = bits(exponent[0] - first[0]) | bits(exponent[1] - first[1]) << 16;
   }
 
   /* Each half of `two` to both halves of a word. */
@@ -176,12 +180,16 @@ struct row_scales_of {
     } else {
       uint32_t two;
       if constexpr (T::Scales == LPG_GEMM_SCALES_E4M3) {
-        const uint32_t codes = ((const uint16_t *)scales)[g];
-        two = T::X::round_two(e4m3_value(codes & 255), e4m3_value(codes >> 8));
+        two = e4m3_values(((const uint16_t *)scales)[g], false); /* fp16 */
+        if constexpr (T::X::exponent == 8) {
+          const float2 wide = __half22float2(f16_x::in(two));
+          two = T::X::round_two(wide.x, wide.y);
+        }
       } else {
         two = ((const uint32_t *)scales)[g];
       }
-      spread(T::X::multiply(T::X::multiply(two, power[0]), power[1]), scale);
+      two = T::X::multiply(two, power[0]);
+      spread(one_power ? two : T::X::multiply(two, power[1]), scale);
       if constexpr (T::near) {
         for (int half = 0; half < 2; half++) dequantiser.set_scale(near[half], scale[half]);
       }

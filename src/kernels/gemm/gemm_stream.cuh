@@ -17,18 +17,17 @@ namespace { /* nothing here is a symbol of the library */
 template <class T>
 struct stream_slot {
   float4 *sums; /* of the lane */
-  uint32_t *flag;
+  uint64_t *flag;
 
   __device__ stream_slot(const gemm_args &a, int cta) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     static_assert(T::warps <= LPG_GEMM_STREAM_FLAGS && T::tile_n * T::TileM * 4 <= LPG_GEMM_STREAM_SUMS, "they fit");
-    sums =
-        a.stream_sums + (int64_t)cta * (LPG_GEMM_STREAM_SUMS / 16) + warp * (T::row_tiles * T::TileM / 8 * 32) + lane;
+    sums = a.stream_sums + (int64_t)cta * (LPG_GEMM_STREAM_SUMS / 16) + warp * (T::TileM / 8 * 32) + lane;
     flag = a.stream_flags + cta * LPG_GEMM_STREAM_FLAGS + warp;
   }
 
-  /* Of row tile r and the j-th eight rows of X. */
-  __device__ float4 *at(int r, int j) const { return sums + (r * (T::TileM / 8) + j) * 32; }
+  /* Of the j-th eight rows of X. */
+  __device__ float4 *at(int j) const { return sums + j * 32; }
 };
 
 template <class T>
@@ -37,41 +36,32 @@ __device__ inline void send_rest(const gemm_args &a, const gemm_product<T> &prod
 #pragma unroll
   for (int j = 0; j < T::TileM / 8; j++) {
     if (8 * j >= x_rows) break;
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const float *const sum = &product.sum[r][4 * j];
-      __stcg(own.at(r, j), make_float4(sum[0], sum[1], sum[2], sum[3]));
-    }
+    const float *const sum = &product.sum[0][4 * j];
+    __stcg(own.at(j), make_float4(sum[0], sum[1], sum[2], sum[3]));
   }
   __syncwarp();
-  if (threadIdx.x % 32 == 0) raise_flag(own.flag);
+  if (threadIdx.x % 32 == 0) raise_flag(own.flag, a.stream_number);
 }
 
 /* Adds another CTA's sums, some rows of X at a time: their loads are under way together. */
 template <class T>
 __device__ inline void add_rest(const stream_slot<T> &other, int x_rows, gemm_product<T> &product) {
-  constexpr int at_once = 4 / T::row_tiles; /* eights of rows of X */
+  constexpr int at_once = 4; /* eights of rows of X */
 #pragma unroll
   for (int first = 0; first < T::TileM / 8; first += at_once) {
-    float4 rest[at_once][T::row_tiles];
+    float4 rest[at_once];
     if (8 * first >= x_rows) break;
 #pragma unroll
     for (int j = 0; j < at_once; j++) {
-#pragma unroll
-      for (int r = 0; r < T::row_tiles; r++) {
-        rest[j][r] = 8 * (first + j) < x_rows ? __ldcg(other.at(r, first + j)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      }
+      rest[j] = 8 * (first + j) < x_rows ? __ldcg(other.at(first + j)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
 #pragma unroll
     for (int j = 0; j < at_once; j++) {
-#pragma unroll
-      for (int r = 0; r < T::row_tiles; r++) {
-        float *const sum = &product.sum[r][4 * (first + j)];
-        sum[0] += rest[j][r].x;
-        sum[1] += rest[j][r].y;
-        sum[2] += rest[j][r].z;
-        sum[3] += rest[j][r].w;
-      }
+      float *const sum = &product.sum[0][4 * (first + j)];
+      sum[0] += rest[j].x;
+      sum[1] += rest[j].y;
+      sum[2] += rest[j].z;
+      sum[3] += rest[j].w;
     }
   }
 }
@@ -85,8 +75,10 @@ __device__ inline void add_rests(const gemm_args &a, const gemm_work &w, int til
 #pragma unroll 1
   for (int cluster = w.first_tile + 1; unit < end; cluster++) {
     const stream_slot<T> other(a, cluster * w.multicast + w.multicast_rank);
-    wait_flag(other.flag);
+    wait_flag(other.flag, a.stream_number);
     add_rest<T>(other, x_rows, product);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) *other.flag = 0; /* a graph raises it to the same number again */
     unit = first_of(a.plan.stream, cluster + 1);
   }
 }

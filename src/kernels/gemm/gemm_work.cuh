@@ -36,6 +36,7 @@ struct gemm_args {
   dequantiser_args dequantiser;
   scales_args scale_data;
   const int8_t *exponents; /* of each row's power of two; NULL: all 0 */
+  int32_t field_power;     /* what the scales take of the dequantiser: log2 */
   const uint8_t
       *prepared; /* prepared scales: LPG_GEMM_PREPARED_BYTES for each row tile and group; and each row's factor */
   const float *line_factors;
@@ -46,39 +47,53 @@ struct gemm_args {
   int x_has_map; /* TMA can read X; else threads load it */
   lpg_tensor_map x_map, codes_map;
   gemm_experts experts;
-  uint32_t *stream_flags; /* stream-K: of each CTA, what its warps raise when their sums lie there */
+  uint64_t *stream_flags; /* stream-K: of each CTA, what its warps raise when their sums lie there, ... */
+  uint64_t stream_number; /* ... and to what */
   float4 *stream_sums;
   epilogue_args epilogue;
 };
 
-/* What the template parameters mean together. RowTiles: row tiles (16 rows of W) of a consumer warp; Teams, each of
- * TeamWarps consumer warps; Scales: the scale mode, how weights get their scales and zeros; Experts: stacks of experts,
- * and rows of W in pairs. */
-template <class X_, template <class, int> class Dequantiser_, int Bits_, int TileM_, int RowTiles_, int Teams_,
-          int TeamWarps_, lpg_gemm_scales Scales_, bool Experts_ = false>
+/* How kernels of a scale mode dequantise. */
+template <class Dequantiser, lpg_gemm_scales Scales>
+struct dequantiser_of {
+  using type = Dequantiser;
+};
+template <int Bits, lpg_gemm_scales Scales>
+struct dequantiser_of<float_dequantiser<bf16_x, Bits>, Scales> {
+  using type = std::conditional_t<lpg_gemm_keeps_fields(Scales, true, LPG_GEMM_FLOATS), field_dequantiser<bf16_x, Bits>,
+                                  float_dequantiser<bf16_x, Bits>>;
+};
+template <class Dequantiser, lpg_gemm_scales Scales>
+using gemm_dequantiser = typename dequantiser_of<Dequantiser, Scales>::type;
+
+/* What the template parameters mean together. Teams, each of TeamWarps consumer warps; Scales: the scale mode, how
+ * weights get their scales and zeros; Experts: stacks of experts, and rows of W in pairs. */
+template <class X_, template <class, int> class Dequantiser_, int Bits_, int TileM_, int Teams_, int TeamWarps_,
+          lpg_gemm_scales Scales_, bool Experts_ = false>
 struct gemm_traits {
   using whole = gemm_traits;
   using X = X_;
-  static constexpr bool prepared = Scales_ == LPG_GEMM_SCALES_PREPARED, integer_sums = false;
+  static constexpr bool prepared = lpg_gemm_is_prepared(Scales_), integer_sums = false;
   static constexpr bool takes_experts = Experts_;
   static constexpr bool halves = lpg_gemm_has_halves(TileM_) && !Experts_; /* the last work tiles may be halves */
   static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW;   /* before the MMA, not on the sums */
   static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
-  using Codes = std::conditional_t<prepared && Dequantiser_<X_, Bits_>::centered, f16_x, X_>;
-  using Dequantiser = Dequantiser_<Codes, Bits_>;
-  /* Prepared scales are sums of two numbers of X's type: for weights without zeros. */
-  static constexpr bool prepared_split = lpg_gemm_prepared_split(Scales_, Dequantiser::centered, X_::mantissa == 7);
+  using Codes = std::conditional_t<Scales_ == LPG_GEMM_SCALES_PREPARED && Dequantiser_<X_, Bits_>::centered, f16_x, X_>;
+  using Dequantiser = gemm_dequantiser<Dequantiser_<Codes, Bits_>, Scales_>;
+  static constexpr bool prepared_split = Scales_ == LPG_GEMM_SCALES_PREPARED_SPLIT;
   static constexpr int Bits = Bits_, TileM = TileM_;
   static constexpr lpg_gemm_scales Scales = Scales_;
   static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;
-  static constexpr int row_tiles = RowTiles_, tile_n = lpg_gemm_tile_n(row_tiles, team_warps);
+  static constexpr int row_tiles = 1, tile_n = lpg_gemm_tile_n(team_warps); /* row_tiles: of a warp */
   static constexpr int threads = 32 * (warps + LPG_GEMM_PRODUCER_WARPS);
   /* The CTAs of a cluster may share X. */
-  static constexpr bool may_multicast = lpg_gemm_has_multicast(TileM_, RowTiles_, 2);
-  static constexpr bool runs = lpg_gemm_has_runs(TileM_, RowTiles_); /* a team may have several parts of K */
+  static constexpr bool may_multicast = lpg_gemm_has_multicast(TileM_, 2);
+  static constexpr bool runs = lpg_gemm_has_runs(TileM_, TeamWarps_); /* a team may have several parts of K */
   static constexpr bool streams = lpg_gemm_streams(TileM_, Teams_) && !Experts_;
-  static constexpr int producer_registers = 56, consumer_registers = warps == 8 ? 224 : 104; /* a thread */
+  static constexpr int producer_registers = 56, consumer_registers = warps == 8    ? 224
+                                                                     : warps == 12 ? 152
+                                                                                   : 104; /* a thread */
   static constexpr int many_words = Bits_ > 4 && Bits_ < 8; /* a lane holds many words of a stage of weights */
   /* MMA steps in one wgmma commit group: more steps mean fewer waits, and more registers. */
   static constexpr int batch = TileM >= 128 ? 1 : warps == 8 ? 4 : (TileM > 32 ? 2 : 4) >> many_words;

@@ -190,19 +190,38 @@ struct float_dequantiser {
     return {signs, magnitude & magnitude_mask};
   }
 
-  __host__ __device__ uint32_t move(uint32_t word, int shift) const {
+  /* The code in X's fields, where its exponent has the bias that it has in the code. */
+  __host__ __device__ uint32_t in_fields(uint32_t word, int shift) const {
     const moved m = apart(word, shift);
     uint32_t x = and_or(m.signs, both(0x8000), m.magnitude);
     if (Bits == 8) {
       const uint32_t carried = m.magnitude + special;
       x = X::exponent == 5 ? and_or(carried, carry_bit, x) : x | (carried & carry_bit) * ones; /* fp16: one bit more */
     }
+    return x;
+  }
+
+  __host__ __device__ uint32_t move(uint32_t word, int shift) const {
+    const uint32_t x = in_fields(word, shift);
     return X::exponent == 5 ? x : X::multiply(x, ratio);
   }
 
   __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
     const lpg_field f = lpg_field_of(Bits, pair);
     return f.word < 0 ? move(lpg_unit_pair(Bits, unit, 2, pair), 0) : move(unit[2 * f.word], f.shift);
+  }
+};
+
+/* The same for bf16 without the ratio: d is 2^-(128 - 2^(exponent bits - 1)) times the number. */
+template <class X, int Bits>
+struct field_dequantiser : float_dequantiser<X, Bits> {
+  using base = float_dequantiser<X, Bits>;
+  using base::base;
+
+  __host__ __device__ uint32_t decode(const typename base::rows &, const uint32_t *unit, int pair) const {
+    const lpg_field f = lpg_field_of(Bits, pair);
+    return f.word < 0 ? base::in_fields(lpg_unit_pair(Bits, unit, 2, pair), 0)
+                      : base::in_fields(unit[2 * f.word], f.shift);
   }
 };
 

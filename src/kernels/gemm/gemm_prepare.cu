@@ -3,8 +3,8 @@
  * dequantiser gives. Groups of 16 to 256 columns, by powers of two, are granules; larger and odd ones have several.
  *
  *   A CTA has a row tile, or several short ones; where row tiles are long and few, a cluster shares each.
- *   A thread has rows g and g + 8 of every stride-th granule, or, of long rows, of every stride-th run of four, which
- *   may share values of larger groups:
+ *   A thread has rows g and g + 8 of every stride-th granule; with two levels as K-quants have them, of every stride-th
+ *   run of four, which share the upper level's value:
  *     pass 1: reads the packed scales and zeros, finds a bound of each row's weights
  *     pass 2: multiplies by the power of two that brings the bound near 2^top, stores; its inverse is the row's factor
  *
@@ -34,7 +34,6 @@ struct packed_section {
   uint32_t flip; /* bytes: the sign bits of two */
   float bias;    /* what is too much then, with the exponent of 2^23 in front of a byte */
   int each;      /* granules that share a value; 0: all */
-  int once;      /* those of a run share it */
 };
 
 struct prepare_args {
@@ -42,7 +41,6 @@ struct prepare_args {
   int row_tiles, granules; /* granules: of a row */
   int tiles, parts;        /* row tiles of a CTA; CTAs of a row tile */
   int stride_bits;         /* log2 of the slots that share a row tile */
-  int in_runs;             /* a thread's granules are neighbours */
   zero_mode mode;
   float step; /* the value of a code, less a fixed zero, is step * d + base */
   float base;
@@ -82,35 +80,44 @@ __device__ inline float2 values_of_bytes(const packed_section &s, uint2 packed) 
                      lpg_bits_f32(0x4b000000u | (two >> 8 & 255)) - s.bias);
 }
 __device__ inline float2 values_of_f16(uint2 packed) { return __half22float2(f16_x::in(packed.x)); }
-__device__ inline float2 values_of(const packed_section &s, uint2 packed) {
-  switch (s.form) {
-    case packed_bytes: return values_of_bytes(s, packed);
-    case packed_f16: return values_of_f16(packed);
-    default: return two_values(s.at.type, packed);
-  }
-}
 
-/* The j-th granule of a thread's batch that begins at `first`. */
+__device__ inline bool is_upper(int role) { return role == role_super_scale || role == role_super_zero; }
+
+/* The j-th granule of a thread's batch that begins at `first`. Levels: the lower level is bytes, a value a granule, the
+ * upper one fp16, and a run of granules shares its value. Known to the compiler, it is a quarter of the instructions.
+ */
+template <bool Levels>
 __device__ inline int granule_of(const prepare_args &a, int first, int j) {
-  return first + (a.in_runs ? j : j << a.stride_bits);
+  return first + (Levels ? j : j << a.stride_bits);
 }
 
 /* The packed scales and zeros of a row tile and `batch` granules. */
+template <bool Levels>
 struct packed_scales {
   uint2 packed[scale_roles][batch];
   int count; /* of the batch's granules, those that there are: short rows do not fill it */
 
   __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
     const int left = a.granules - first;
-    count = min(a.in_runs ? left : (left + (1 << a.stride_bits) - 1) >> a.stride_bits, batch);
+    count = min(Levels ? left : (left + (1 << a.stride_bits) - 1) >> a.stride_bits, batch);
 #pragma unroll
     for (int role = 0; role < scale_roles; role++) {
       const packed_section &s = a.section[role];
       if (s.at.values == nullptr) continue;
+      const uint8_t *const row = s.at.values + (int64_t)(row_tile >> s.at.row_shift) * s.at.row_bytes;
+      if (Levels && is_upper(role)) {
+        const int super = s.each ? (unsigned)first / (unsigned)s.each : 0;
+        packed[role][0].x = ((const uint32_t *)row)[super * LPG_TILE_ROWS / 2 + g];
+        continue;
+      }
 #pragma unroll
       for (int j = 0; j < batch; j++) {
-        if (j >= (s.once ? 1 : count)) break;
-        const int granule = granule_of(a, first, j);
+        if (j >= count) break;
+        const int granule = granule_of<Levels>(a, first, j);
+        if (Levels) {
+          packed[role][j].x = ((const uint16_t *)row)[granule * LPG_TILE_ROWS / 2 + g];
+          continue;
+        }
         const int index = s.each == 1 ? granule : s.each ? (unsigned)granule / (unsigned)s.each : 0;
         packed[role][j] = load_packed(s.at, row_tile, index, g);
       }
@@ -122,11 +129,11 @@ struct packed_scales {
   __device__ void each(const prepare_args &a, scale_role role, Use use) const {
     const packed_section &s = a.section[role];
     if (s.at.values == nullptr) return;
-    if (s.once) {
-      const float2 values = values_of(s, packed[role][0]);
+    if (Levels && is_upper(role)) {
+      const float2 values = values_of_f16(packed[role][0]);
 #pragma unroll
       for (int j = 0; j < batch; j++) use(j, values);
-    } else if (s.form == packed_bytes) {
+    } else if (Levels || s.form == packed_bytes) {
 #pragma unroll
       for (int j = 0; j < batch; j++) use(j, values_of_bytes(s, packed[role][j]));
     } else if (s.form == packed_f16) {
@@ -157,12 +164,13 @@ __device__ inline float2 bound_of(const prepare_args &a, float2 scale, float2 ze
 __device__ inline float2 larger(float2 a, float2 b) { return make_float2(fmaxf(a.x, b.x), fmaxf(a.y, b.y)); }
 
 /* Scales and rests of `batch` granules, before the row's power of two. */
+template <bool Levels>
 struct prepared_scales {
   float2 scale[batch], rest[batch]; /* rest: a zero is not yet multiplied by the scale */
   int count;                        /* of them, those that there are */
 
   __device__ void load(const prepare_args &a, int row_tile, int first, int g) {
-    packed_scales scale_data;
+    packed_scales<Levels> scale_data;
     scale_data.load(a, row_tile, first, g);
     count = scale_data.count;
 #pragma unroll
@@ -231,7 +239,8 @@ __device__ inline int most_of_cluster(const int *own, int parts) {
   return most;
 }
 
-static __global__ void __launch_bounds__(prepare_threads, 3)
+template <bool Levels>
+__global__ void __launch_bounds__(prepare_threads, Levels ? 4 : 3)
     gemm_prepare_kernel(const __grid_constant__ prepare_args a) {
   __shared__ int most_of_cta[most_tiles][LPG_TILE_ROWS], most_bits[most_tiles][LPG_TILE_ROWS];
   const int g = threadIdx.x % 8, slot = threadIdx.x / 8, stride = 1 << a.stride_bits;
@@ -239,13 +248,13 @@ static __global__ void __launch_bounds__(prepare_threads, 3)
   const int tile = slot >> a.stride_bits; /* of the CTA; 0 where it has one */
   const int row_tile = (unsigned)blockIdx.x / (unsigned)a.parts * a.tiles + tile;
   const int own = a.tiles > 1 ? slot & (stride - 1) : part * cta_slots + slot;
-  const int own_first = a.in_runs ? own * batch : own;
+  const int own_first = Levels ? own * batch : own;
   const int granules = row_tile < a.row_tiles ? a.granules : 0;
   pdl_launch_next();
   if (threadIdx.x < most_tiles * LPG_TILE_ROWS) most_of_cta[0][threadIdx.x] = 0;
   __syncthreads();
   pdl_wait();
-  prepared_scales scales;
+  prepared_scales<Levels> scales;
   float2 most = make_float2(0.0f, 0.0f);
   for (int super = own; super < a.supers; super += stride) most = larger(most, super_bound(a, row_tile, super, g));
 #pragma unroll 1
@@ -290,23 +299,33 @@ static __global__ void __launch_bounds__(prepare_threads, 3)
         one = split_scale(one.x);
         two = split_scale(two.x);
       }
-      out[granule_of(a, first, j) * 8] = make_float4(one.x, one.y, two.x, two.y);
+      out[granule_of<Levels>(a, first, j) * 8] = make_float4(one.x, one.y, two.x, two.y);
     }
   }
   if (a.parts > 1) cluster_wait(); /* no CTA ends while others read its bounds */
 }
 
 /* each: granules that share a value; 0: all. */
-static void set_section(const scale_section &at, int each, int in_runs, packed_section &s) {
+static void set_section(const scale_section &at, int each, packed_section &s) {
   const bool is_signed = at.type == LPGEMM_I8;
   s.at = at;
   s.each = each;
-  s.once = in_runs && each % batch == 0;
   s.form = at.type == LPGEMM_F16                                                                    ? packed_f16
            : at.slot_bytes == LPG_TILE_ROWS && (is_signed || lpg_kind(at.type) == LPGEMM_KIND_UINT) ? packed_bytes
                                                                                                     : packed_other;
   s.flip = is_signed ? 0x8080 : 0;
   s.bias = is_signed ? 8388736.0f : 8388608.0f;
+}
+
+/* Whether the kernel for two levels takes them. */
+static bool has_levels(const prepare_args &a, scale_role lower, scale_role upper) {
+  const packed_section &low = a.section[lower], &up = a.section[upper];
+  return low.at.values && up.at.values && low.form == packed_bytes && low.each == 1 && up.form == packed_f16 &&
+         up.each % batch == 0;
+}
+
+static const void *prepare_kernel(bool levels) {
+  return levels ? (const void *)gemm_prepare_kernel<true> : (const void *)gemm_prepare_kernel<false>;
 }
 
 }  // namespace
@@ -323,22 +342,23 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
   lpg::prepare_args a = {};
   a.granules = (int)lpg_gemm_scale_groups(&weights);
   a.row_tiles = (int)weights.row_tiles;
-  a.tiles = a.parts = 1;
-  int slots = lpg::cta_slots; /* that share a row tile */
-  while (a.tiles < lpg::most_tiles && 2 * a.granules <= slots) a.tiles *= 2, slots /= 2;
-  while (a.parts < lpg::most_parts && a.granules > slots && a.row_tiles * a.parts < 2 * call->device->sms)
-    a.parts *= 2, slots *= 2;
-  while (1 << a.stride_bits < slots) a.stride_bits++;
-  a.in_runs = a.granules >= lpg::batch * slots;
   const int64_t granule_k = lpg_granule_k(&weights.group);
   const int group_each = (int)(weights.group.k / granule_k);
   const int super_each = weights.super.count > 1 ? (int)(weights.super.k / granule_k) : 0;
   for (int role = 0; role < lpg::scale_roles; role++) {
     const bool upper = role == lpg::role_super_scale || role == lpg::role_super_zero;
-    if (scale_data.which[role] >= 0)
-      lpg::set_section(scale_data.section[scale_data.which[role]], upper ? super_each : group_each, a.in_runs,
-                       a.section[role]);
+    if (scale_data.which[role] < 0) continue;
+    lpg::set_section(scale_data.section[scale_data.which[role]], upper ? super_each : group_each, a.section[role]);
   }
+  const bool levels = lpg::has_levels(a, lpg::role_scale, lpg::role_super_scale) &&
+                      (d.zero_type == 0 || lpg::has_levels(a, lpg::role_zero, lpg::role_super_zero));
+  const int units = levels ? (a.granules + lpg::batch - 1) / lpg::batch : a.granules; /* of a thread */
+  a.tiles = a.parts = 1;
+  int slots = lpg::cta_slots; /* that share a row tile */
+  while (a.tiles < lpg::most_tiles && 2 * units <= slots) a.tiles *= 2, slots /= 2;
+  while (a.parts < lpg::most_parts && units > slots && a.row_tiles * a.parts < 2 * call->device->sms)
+    a.parts *= 2, slots *= 2;
+  while (1 << a.stride_bits < slots) a.stride_bits++;
   a.mode = scale_data.mode;
   a.step = scale_data.factor;
   a.base = scale_data.fixed_shift;
@@ -355,10 +375,11 @@ lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors,
   a.factors = factors;
   a.prepared = (float4 *)prepared;
   const unsigned ctas = (unsigned)((a.row_tiles + a.tiles - 1) / a.tiles * a.parts);
-  return lpg::launch_cluster((const void *)lpg::gemm_prepare_kernel, dim3(ctas), a.parts, lpg::prepare_threads, 0,
-                             call->stream, a, true);
+  return lpg::launch_cluster(lpg::prepare_kernel(levels), dim3(ctas), a.parts, lpg::prepare_threads, 0, call->stream, a,
+                             true);
 }
 
 lpgemm_status_t lpgemm_i_cuda_load_gemm_prepare(void) {
-  return lpg::allow_shared((const void *)lpg::gemm_prepare_kernel, 0);
+  LPG_TRY(lpg::allow_shared(lpg::prepare_kernel(false), 0));
+  return lpg::allow_shared(lpg::prepare_kernel(true), 0);
 }

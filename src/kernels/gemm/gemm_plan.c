@@ -146,19 +146,26 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const gemm_spee
 }
 
 /* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
- * constants, which are of bursts, in work tiles of 128 rows of X and more: 1.0 to 1.3 in 30 cases (H200, 2026-11-26).
- */
-static const double SUSTAINED = 1.1;
+ * constants, which are of bursts: 1.0 to 1.3 in 64 cases (H200, 2026-11-26). Work tiles of up to 64 rows of X draw more
+ * power for as much work, since each weight is dequantised more often. */
+static double sustained(const lpg_problem *problem, int tile_m) {
+  if (problem->m <= 64) return 1.0;
+  return tile_m < 128 && problem->experts == 0 ? 1.2 : 1.1;
+}
 
-static gemm_costs costs_of(const lpg_gemm_kind *kind, int x_rows, double slower_dequantiser, double rows,
+/* Nanoseconds of a work tile beside its k blocks. Those of up to 64 rows of X overlap where there are several along M
+ * (34 cases, H200, 2026-11-26). */
+static double tile_ns(const lpg_problem *problem, int tile_m) {
+  if (tile_m < 128) return problem->m > 64 && problem->experts == 0 ? 0.0 : LPG_GEMM_TILE_NS;
+  return tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_WIDE_TILE_NS : LPG_GEMM_LARGE_TILE_NS;
+}
+
+static gemm_costs costs_of(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double slower_dequantiser,
                            const gemm_speed *speed) {
   const int tile_m = kind->tile.tile_m;
-  const double tile_ns = tile_m < 128               ? LPG_GEMM_TILE_NS
-                         : tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_WIDE_TILE_NS
-                                                    : LPG_GEMM_LARGE_TILE_NS;
   const gemm_costs costs = {block_ns(kind, x_rows, speed),
-                            lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0, tile_ns,
-                            slower_dequantiser * (tile_m >= 128 && rows > 64.0 ? SUSTAINED : 1.0)};
+                            lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0,
+                            tile_ns(problem, tile_m), slower_dequantiser * sustained(problem, tile_m)};
   return costs;
 }
 
@@ -326,8 +333,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
   if (t.warps == 12 && s->rows.each <= 64.0) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
-  s->costs = costs_of(&s->kind, x_rows, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m),
-                      (double)problem->m, &s->speed);
+  s->costs = costs_of(problem, &s->kind, x_rows, slower_by_dequantiser(&weights->desc, (int64_t)s->rows.each, t.tile_m),
+                      &s->speed);
   s->tile = at;
   return make_frame(&s->kind, x_rows, weights, &s->rows, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }

@@ -1,0 +1,149 @@
+/* What plans of gemm cost. */
+#include "gemm_cost.h"
+
+#include <math.h>
+
+/* How much longer dequantising takes in a mode than in the plain one, with fewer than 128 rows of X a work tile, and
+ * with more, where the loads of scales are hidden (H200, 2026-11-26). */
+static double slower_by_mode(lpg_gemm_scales mode, int is_wide) {
+  switch (mode) {
+    case LPG_GEMM_SCALES_ROW:
+    case LPG_GEMM_SCALES_NEAR: return 0.8;
+    case LPG_GEMM_SCALES_GROUP: return 1.0;
+    case LPG_GEMM_SCALES_ZEROS: return 1.1;
+    case LPG_GEMM_SCALES_SMALL: return 1.4;
+    case LPG_GEMM_SCALES_E8M0: return is_wide ? 1.15 : 1.4;
+    case LPG_GEMM_SCALES_SPLIT: return is_wide ? 1.3 : 1.4;
+    case LPG_GEMM_SCALES_E4M3: return is_wide ? 1.3 : 1.7;
+    case LPG_GEMM_SCALES_PREPARED_SPLIT: return 1.6;
+    default: return 2.2;
+  }
+}
+
+/* Nanoseconds in which a CTA adds up the sums of a work tile's parts out of the others' shared memory, beyond
+ * what storing takes anyway (H200). In clusters of eight with 256 rows to add up it is the most of a small matrix
+ * (2026-11-22: 1024 x 4096 to 3072 x 6144 with 4 to 128 rows of X). With 128 rows of X it is what comes from the other
+ * CTAs, 28 KB a microsecond (H100, 2026-11-25, by time stamps in the kernel: 1664 x 2048 to 4360 x 4096 with 200 to 777
+ * rows, clusters of two and four); of 256 rows of X each block reads 128 KB, one other block's after the other
+ * (2026-11-23, the suite regret). */
+static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
+  const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams > 128;
+  if (p->at_once == 1) return 0.0;
+  if (kind->tile.tile_m == LPG_GEMM_TILE_M) return 1250.0 * p->split_k;
+  const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
+  return (kind->tile.tile_m >= 128 ? 800.0 + 120.0 * p->split_k + bytes / 28.0
+          : p->split_k > 1         ? 1500.0
+                                   : 700.0) +
+         (many ? kind->tile.tile_m * (kind->tile.tile_m > 32 ? 75.0 : 35.0) : 0.0);
+}
+
+/* Nanoseconds of 128 rows by a k block of 4-bit integers in the plain mode: measured on the H200 with each
+ * work tile forced, 32 to 2048 rows of X, four shapes, 2026-11-23 (docs/log/2026-11.md). */
+enum {
+  LPG_GEMM_DEQUANT_NS = 830,      /* to dequantise them, in work tiles of up to 128 rows of X */
+  LPG_GEMM_MULTIPLY_NS = 11,      /* to multiply them by a row of X */
+  LPG_GEMM_WIDE_MULTIPLY_NS = 11, /* the same, of 128 rows and more */
+  LPG_GEMM_LOAD_NS = 440,         /* by the warps that load a block: as long as work tiles of few rows of X take */
+  LPG_GEMM_TILE_NS = 1800,        /* of a work tile beside its blocks, */
+  LPG_GEMM_WIDE_TILE_NS = 1300,   /* with 128 rows of X, */
+  LPG_GEMM_LARGE_TILE_NS = 900,   /* with 256, */
+  LPG_GEMM_START_NS = 1500,       /* and of a call */
+  LPG_GEMM_STREAM_NS = 1900,      /* of stream-K: sending sums, */
+  LPG_GEMM_REST_BYTES = 64        /* and adding so many of another part's a nanosecond (H200, 2026-11-26) */
+};
+
+/* A k block, at the speed of dequantising and multiplying or of its share of the memory. */
+static double block_ns(const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_speed *speed) {
+  const double share = kind->tile_n / 128.0;
+  /* Of what a work tile reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23).
+   */
+  const double codes = kind->tile_n * 32.0 * kind->bits, x = tile_m * 512.0 / kind->multicast;
+  const double read = fmax(codes / lpg_dram_rate(speed->rates), (codes + x) / lpg_l2_rate(speed->rates));
+  /* Decoding and multiplying overlap, the better the more one of them takes; and less where power is the limit, as it
+   * is from 65 rows on: by sustained times of u4 with scales near one another and split, 33 cases (H200, 2026-11-26).
+   */
+  const int is_wide = kind->tile.tile_m >= 128;
+  const double slower = slower_by_mode(kind->mode, is_wide);
+  const double hidden = kind->tile.warps == 12 ? 0.93 : 1.0; /* more warps: 36 cases (H200, 2026-11-26) */
+  const double dequantise = LPG_GEMM_DEQUANT_NS * share * hidden * slower;
+  const double multiply = (is_wide ? LPG_GEMM_WIDE_MULTIPLY_NS : LPG_GEMM_MULTIPLY_NS) * share * hidden * tile_m;
+  const double power = is_wide ? 1.5 : 3.0, both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
+  return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
+}
+
+/* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
+ * constants, which are of bursts: 1.0 to 1.3 in 64 cases (H200, 2026-11-26). Work tiles of up to 64 rows of X draw more
+ * power for as much work, since each weight is dequantised more often. */
+static double sustained(const lpg_problem *problem, int tile_m) {
+  if (problem->m <= 64) return 1.0;
+  return tile_m < 128 && problem->experts == 0 ? 1.2 : 1.1;
+}
+
+/* Nanoseconds of a work tile beside its k blocks. Those of up to 64 rows of X overlap where there are several along M
+ * (34 cases, H200, 2026-11-26). */
+static double tile_ns(const lpg_problem *problem, int tile_m) {
+  if (tile_m < 128) return problem->m > 64 && problem->experts == 0 ? 0.0 : LPG_GEMM_TILE_NS;
+  return tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_WIDE_TILE_NS : LPG_GEMM_LARGE_TILE_NS;
+}
+
+/* How much longer work tiles take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at
+ * 8192 x 8192 with 2048 rows, and of fewer at 57344 x 8192, 8192 x 28672 and 8192 x 8192 with 32 and 64 (H200,
+ * 2026-11-22; 2 bits and e4m3 2026-11-23). */
+static double slower_of_128(const lpgemm_weight_desc_t *d, int64_t m) {
+  const int bits = lpg_bits(d->type), is_integer = lpg_is_integer_kind(d->type), few = m < 128;
+  if (lpg_kind(d->type) == LPGEMM_KIND_CODEBOOK) return few ? 1.1 : 1.15;
+  switch (bits) {
+    case 1: return few ? 0.87 : 0.92;
+    case 2: return few ? 1.0 : 0.98;
+    case 3:
+    case 4: return 1.0;
+    case 5: return 1.1;
+    case 6: return few ? 1.03 : 1.07;
+    case 7: return few ? 1.18 : 1.26;
+    default: return is_integer || d->type == LPGEMM_E4M3 ? 1.08 : few ? 1.2 : 1.24;
+  }
+}
+
+/* With 256 rows of X weights are dequantised half as often, and that is hidden (H200, 2026-11-23). */
+static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, int tile_m) {
+  const double slower = slower_of_128(d, m);
+  return tile_m == LPG_GEMM_TILE_M ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
+}
+
+lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double rows,
+                                   const lpg_gemm_speed *speed) {
+  const int tile_m = kind->tile.tile_m;
+  const lpg_gemm_costs costs = {
+      block_ns(kind, x_rows, speed), lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0,
+      tile_ns(problem, tile_m),
+      slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m) * sustained(problem, tile_m)};
+  return costs;
+}
+
+double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_expected_rows *rows,
+                          const lpg_gemm_costs *costs) {
+  const double whole = rows->experts > 0 ? p->n_tiles * lpg_expected_tiles(rows, kind->tile.tile_m) : p->whole;
+  const double rounds = ceil(whole / p->clusters);
+  if (p->streamed > 0) {
+    const double each = p->stream.each + (p->stream.more > 0);
+    const double rest = kind->tile_n * p->x_rows * 4.0 / LPG_GEMM_REST_BYTES;
+    return (rounds * (p->blocks * costs->block + costs->tile) + each * costs->block + 2.0 * costs->tile +
+            LPG_GEMM_STREAM_NS + rest * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS) *
+           costs->slower;
+  }
+  const int halves = p->whole < p->n_tiles * p->m_tiles;
+  const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams;
+  return (rounds * (blocks * costs->block + costs->tile + parts_cost(p, kind)) +
+          halves * (blocks * costs->half_block + costs->tile) + LPG_GEMM_START_NS) *
+         costs->slower;
+}
+
+/* Microseconds that preparing the scales of a chunk takes: their bytes (Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x
+ * 4096 to 28672 x 8192; H200, 2026-11-23), or the rounds of CTAs after the first, three of which an SM has at once
+ * (bipolar weights 91728 x 960 in groups of 64: seven; H200, 2026-11-26). */
+double lpgemm_i_gemm_prepare_us(const lpg_packed *weights, const lpg_device *device) {
+  const double granules = (double)lpg_gemm_scale_groups(weights), sms = device->sms > 0 ? device->sms : 1;
+  const double tiles = granules <= 8 ? 4 : granules <= 16 ? 2 : 1; /* of a CTA: gemm_prepare.cu */
+  const double rounds = (double)lpg_gemm_chunk_tiles(weights) / tiles / (3.0 * sms) - 1.0;
+  return 3.0 + fmax((double)lpg_gemm_prepared_bytes(weights) / 2.5e6, 2.3 * rounds);
+}

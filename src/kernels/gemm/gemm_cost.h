@@ -1,0 +1,30 @@
+/* What plans of gemm cost: nanoseconds, by constants that were measured with each work tile forced. */
+#ifndef LPG_KERNELS_GEMM_COST_H
+#define LPG_KERNELS_GEMM_COST_H
+
+#include "../plan/rates.h"
+#include "gemm_plan.h"
+
+/* The GPU's rates, and the clock of its SMs against the one of the GPU that costs were fitted to. */
+typedef struct lpg_gemm_speed {
+  const lpg_rates *rates;
+  double alu;
+} lpg_gemm_speed;
+
+/* Nanoseconds of a k block and of a work tile, and how many times as long as that all takes. */
+typedef struct lpg_gemm_costs {
+  double block, half_block, tile, slower;
+} lpg_gemm_costs;
+
+/* Of work tiles of a kind with so many rows of X. rows: of X, or of an expert. */
+lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double rows,
+                                   const lpg_gemm_speed *speed);
+
+/* Nanoseconds that the plan may take: work tiles in turn. */
+double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_expected_rows *rows,
+                          const lpg_gemm_costs *costs);
+
+/* Microseconds that preparing the scales of a chunk takes. */
+double lpgemm_i_gemm_prepare_us(const lpg_packed *weights, const lpg_device *device);
+
+#endif

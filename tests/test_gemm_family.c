@@ -32,6 +32,10 @@ static const struct mode_case {
     {"nf4", LPGEMM_CODEBOOK(4), LPGEMM_F16, 0, 64, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_SMALL},
     {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 0, 16, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_GEMM_SCALES_E4M3},
     {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_E8M0},
+    {"mxfp4_by_bf16", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_E8M0},
+    {"mxfp6_by_bf16", LPGEMM_FLOAT(3, 2), LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_E8M0},
     {"mxfp8", LPGEMM_E4M3, LPGEMM_E8M0, 0, 32, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16, LPG_GEMM_SCALES_E8M0},
     {"q6_k", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_F16, LPG_GEMM_SCALES_PREPARED},
     {"q6_k_by_bf16", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_BF16,
@@ -63,7 +67,15 @@ static void check_case(const struct mode_case *c) {
   d.zero_constant = c->constant;
   lpg_packed w;
   CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
-  CHECK(lpgemm_i_gemm_scaling(&w, c->x, 255).mode == c->mode);
+  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(&w, c->x, 255);
+  CHECK(scaling.mode == c->mode);
+  /* Floats in bf16's fields: the largest scale, of 2^127 or 2^8, leaves a factor of the row's sums in fp32, and the
+   * least one of e4m3, 2^-9, a power of two in bf16. */
+  const int largest = c->scale == LPGEMM_E8M0 ? 127 : 8, least = c->scale == LPGEMM_E4M3 ? -9 : 0;
+  CHECK(scaling.field_power - scaling.exponent + largest <= 127);
+  CHECK(scaling.field_power == 0 || scaling.exponent - least <= 127);
+  CHECK((scaling.field_power > 0) ==
+        lpg_gemm_keeps_fields(scaling.mode, c->x == LPGEMM_BF16, lpg_gemm_weights_of(c->type, c->x)));
 }
 
 /* Integers are scaled as they are dequantised if the scales of a row are near one another and the product of the zero

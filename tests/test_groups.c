@@ -91,7 +91,8 @@ static void check_choice(const struct form *form, lpgemm_dtype_t x_type) {
 
 /* ---- chunks ---- */
 
-/* A chunk is of whole work tiles and of rows that share scales, its scales fit, and the workspace is monotone in m. */
+/* A chunk is of multiples of 256 rows and of rows that share scales, its scales fit, and the workspace is monotone in
+ * m. */
 static void check_chunks(void) {
   int several = 0;
   for (int i = 0; i < 2000; i++) {

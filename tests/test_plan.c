@@ -262,7 +262,8 @@ static void check_gemm_drawn(const lpg_device *device) {
   }
 }
 
-/* Work tiles have no more rows of X than they need: 144 rows are one work tile, and are not multiplied as 256. */
+/* Rows of X of a work tile: 144 rows are one work tile, and are not multiplied as 256; 190 and 210 are two, with 192
+ * rows of W. */
 static void check_gemm_width(void) {
   static const int64_t rows[][2] = {{80, 96}, {144, 160}, {190, 96}, {210, 128}, {512, 256}};
   for (int i = 0; i < COUNT(rows); i++) {

@@ -1,6 +1,7 @@
 /* The dequantisers of src/kernels/dequantiser.cuh on the host, as plain functions for test_dequantisers.c. */
 #include "dequantisers.h"
 
+#include "kernels/gemm/gemm_plan.h"
 #include "kernels/operand/operand_args.cuh"
 
 namespace lpg {
@@ -53,6 +54,10 @@ uint32_t decode_any(lpgemm_dtype_t type, int bits, bool wide, const dequantiser_
                     int pair) {
   if (lpg_kind(type) == LPGEMM_KIND_FLOAT) {
     if (wide && type == LPGEMM_E4M3) return decode_one<X, e4m3_dequantiser, 8>(args, unit, pair);
+    if constexpr (X::exponent == 8) {
+      if (wide && bits == 4) return decode_one<X, field_dequantiser, 4>(args, unit, pair);
+      if (wide && bits == 6) return decode_one<X, field_dequantiser, 6>(args, unit, pair);
+    }
     if constexpr (has_halved<float_dequantiser<X, 6>> && has_halved<float_dequantiser<X, 7>>) {
       const bool halved = lpg_is_halved(type, LPGEMM_F16);
       if (halved && bits == 6) return decode_one<X, halved_dequantiser, 6>(args, unit, pair);
@@ -91,9 +96,11 @@ extern "C" void decoded_pair(const lpg_packed *packed, lpgemm_dtype_t x_type, in
   const lpgemm_dtype_t type = packed->desc.type;
   const uint32_t two = bf16 ? lpg::decode_any<lpg::bf16_x>(type, packed->bits, wide, dequantiser, unit, pair)
                             : lpg::decode_any<lpg::f16_x>(type, packed->bits, wide, dequantiser, unit, pair);
+  const bool in_fields = wide && bf16 && type != LPGEMM_E4M3;
+  const double factor = in_fields ? ldexp(1.0, lpg_gemm_field_power(lpg_exponent_bits(type))) : numbers.factor;
   for (int i = 0; i < 2; i++) {
     const uint16_t half = (uint16_t)(two >> 16 * i);
-    value[i] = (double)numbers.factor * lpg_load(x_type, &half, 0) + numbers.fixed_shift;
+    value[i] = factor * lpg_load(x_type, &half, 0) + numbers.fixed_shift;
   }
 }
 

@@ -1,6 +1,6 @@
 /* Every code of every type through the dequantisers that gemv calls, on the host: at every place of a unit
- * of packed words, with other codes around it, for fp16 and bf16 X, and for every zero of integers; e4m3 through that
- * of gemm as well. */
+ * of packed words, with other codes around it, for fp16 and bf16 X, and for every zero of integers; e4m3, and
+ * floats of 4 and 6 bits by bf16, through those of gemm as well. */
 #include <math.h>
 
 #include "../problem.h"
@@ -36,7 +36,8 @@ static void check_codes(const lpg_packed *packed, lpgemm_dtype_t x_type) {
         }
         lpg_unit_put_pair(bits, unit, 2, other, two);
       }
-      for (int wide = 0; wide <= (packed->desc.type == LPGEMM_E4M3); wide++) {
+      const int fields = x_type == LPGEMM_BF16 && lpg_kind(packed->desc.type) == LPGEMM_KIND_FLOAT && bits % 2 == 0;
+      for (int wide = 0; wide <= (packed->desc.type == LPGEMM_E4M3 || (fields && bits < 8)); wide++) {
         double value[2];
         decoded_pair(packed, x_type, wide, unit, pair, value);
         check_value(packed, x_type, mine & 0xffffu, value[0]);

@@ -140,7 +140,8 @@ double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, con
 
 /* Microseconds that preparing the scales of a chunk takes: their bytes (Q4_K, Q2_K, Q6_K and bipolar weights of 4096 x
  * 4096 to 28672 x 8192; H200, 2026-11-23), or the rounds of CTAs after the first, three of which an SM has at once
- * (bipolar weights 91728 x 960 in groups of 64: seven; H200, 2026-11-26). */
+ * (bipolar weights 91728 x 960 in groups of 64: seven; H200, 2026-11-26). The kernel for two levels takes as long by
+ * bytes (8192 x 8192: Q4_K 11.6, Q6_K 14.1), and has fewer rounds. */
 double lpgemm_i_gemm_prepare_us(const lpg_packed *weights, const lpg_device *device) {
   const double granules = (double)lpg_gemm_scale_groups(weights), sms = device->sms > 0 ? device->sms : 1;
   const double tiles = granules <= 8 ? 4 : granules <= 16 ? 2 : 1; /* of a CTA: gemm_prepare.cu */

@@ -28,7 +28,8 @@ static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d) {
 }
 
 /* fp16 leaves floats but e4m3 where they lie in its own fields, off by the ratio of the biases, and brings codebooks'
- * largest value near 2^15; with bf16 floats are themselves, and the largest value is below 1. */
+ * largest value near 2^15; with bf16 floats are themselves (lpg_gemm_scaling.field_power is taken off elsewhere), and
+ * the largest value is below 1. */
 static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
   const int bf16 = x_type == LPGEMM_BF16;
   magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14};
@@ -139,8 +140,9 @@ static int is_near(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t sc
   return (center & (center - 1)) == 0 && scale_span <= NEAR_SPAN;
 }
 
-/* Of scales that are large because weights stay in their fields, so that e4m3's powers of two are bf16 numbers. */
-enum { FIELDS_EXPONENT = 110 };
+/* Of e4m3's scales that are large because weights stay in their fields: the power of two for scales of 2^-9, the least,
+ * is still a bf16 number. Scales of e8m0 take all of the fields' power. */
+enum { FIELDS_EXPONENT = 118 };
 
 lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t activations, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
@@ -155,8 +157,8 @@ lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t
     s.exponent = NEAR_EXPONENT;
   }
   if (lpg_gemm_keeps_fields(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d->type, x_type))) {
-    s.exponent = FIELDS_EXPONENT;
     s.field_power = lpg_gemm_field_power(lpg_exponent_bits(d->type));
+    s.exponent = s.mode == LPG_GEMM_SCALES_E8M0 ? s.field_power : FIELDS_EXPONENT;
   }
   if (s.mode == LPG_GEMM_SCALES_PREPARED && x_type == LPGEMM_BF16 && has_no_rests(weights)) {
     s.mode = LPG_GEMM_SCALES_PREPARED_SPLIT;
@@ -213,7 +215,7 @@ static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_t
       lpg_gemm_scale_groups(packed) > LPG_GEMM_PREPARED_KEPT) { /* it takes the largest codes for granted */
     room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
   }
-  if (is_split && d->scale_type == LPGEMM_F32) {
+  if (is_split && (d->scale_type == LPGEMM_F32 || d->super_scale_type)) {
     room -= 16; /* the low part of a scale is a normal number too */
   }
   if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {

@@ -255,8 +255,8 @@ static inline int64_t lpg_gemm_prepared_each(const lpg_packed *weights) {
   return lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4;
 }
 
-/* Row tiles of W whose scales are prepared, and which are multiplied, at once: all, or chunks of whole work tiles and
- * of row tiles that share scales, as few as there is room for, all but the last alike. 0: there is no room. */
+/* Row tiles of W whose scales are prepared, and which are multiplied, at once: all, or chunks of multiples of 256 rows
+ * and of row tiles that share scales, as few as there is room for, all but the last alike. 0: there is no room. */
 static inline int64_t lpg_gemm_chunk_tiles(const lpg_packed *weights) {
   const int64_t all = weights->row_tiles, most = LPG_GEMM_MOST_PREPARED / lpg_gemm_prepared_each(weights);
   const int64_t shared = weights->tiles_a_scale < all ? weights->tiles_a_scale : 1; /* a power of two */

@@ -256,7 +256,7 @@ __device__ inline gemm_turn turn_of(const gemm_args &a, const gemm_work &w, int 
 /* The mbarriers of the ring of X, which has 64 or 128 k a stage. full: the lanes of the stage's producer warps
  * arrive, and one lane of each arrives with the bytes that TMA will write. empty: each consumer warp that reads the
  * stage arrives. Weights and scales have rings of their own, of packed tiles and of k blocks, without mbarriers: a
- * free stage of X implies that theirs are free (lpg_gemm_lay_out sees to it). */
+ * free stage of X implies that theirs are free (the planner's place() sees to it). */
 struct barriers_of {
   uint32_t base; /* shared memory address */
 

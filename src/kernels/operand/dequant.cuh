@@ -3,8 +3,9 @@
  * Integers: the code is masked out where it lies and gets the exponent of 2^mantissa, so that it is the value
  * 2^mantissa + code * 2^place. One fma takes the power, the place and the centre away, exactly. Floats: sign, exponent
  * and mantissa are moved to X's fields. Then the exponent is off by the difference of the biases: with fp16 the factor
- * goes on the sums (tensor cores take fp16's subnormal numbers exactly), with bf16 it is multiplied in. Codebooks: a
- * table of pairs in shared memory, one copy for each lane, so that lanes never meet in a bank.
+ * goes on the sums (tensor cores take fp16's subnormal numbers exactly), with bf16 it is multiplied in, or left to the
+ * scales (field_dequantiser). Codebooks: a table of pairs in shared memory, one copy for each lane, so that lanes never
+ * meet in a bank.
  *
  * The result is d; the weight is factor * d + rest. Factor and rest are set by the host (operand_args.cuh) and applied
  * to the sums. All of it runs on the host too: tests take every code of every type through it. */

@@ -64,23 +64,23 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_
    */
   const int is_wide = kind->tile.tile_m >= 128;
   const double slower = slower_by_mode(kind->mode, is_wide);
-  const double hidden = kind->tile.warps == 12 ? 0.93 : 1.0; /* more warps: 36 cases (H200, 2026-11-26) */
-  const double dequantise = LPG_GEMM_DEQUANT_NS * share * hidden * slower;
-  const double multiply = (is_wide ? LPG_GEMM_WIDE_MULTIPLY_NS : LPG_GEMM_MULTIPLY_NS) * share * hidden * tile_m;
+  const double by_warps = kind->tile.warps == 12 ? 0.93 : 1.0; /* 36 cases with each work tile forced, 2026-11-26 */
+  const double dequantise = LPG_GEMM_DEQUANT_NS * share * by_warps * slower;
+  const double multiply = (is_wide ? LPG_GEMM_WIDE_MULTIPLY_NS : LPG_GEMM_MULTIPLY_NS) * share * by_warps * tile_m;
   const double power = is_wide ? 1.5 : 3.0, both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
 /* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
- * constants, which are of bursts: 1.0 to 1.3 in 64 cases (H200, 2026-11-26). Work tiles of up to 64 rows of X draw more
- * power for as much work, since each weight is dequantised more often. */
+ * constants, which are of bursts: 1.0 to 1.3 in 30 cases (H200, 2026-11-26). Work tiles of up to 64 rows of X take
+ * longer, by 34 cases with each work tile forced; none of them had experts. */
 static double sustained(const lpg_problem *problem, int tile_m) {
   if (problem->m <= 64) return 1.0;
   return tile_m < 128 && problem->experts == 0 ? 1.2 : 1.1;
 }
 
-/* Nanoseconds of a work tile beside its k blocks. Those of up to 64 rows of X overlap where there are several along M
- * (34 cases, H200, 2026-11-26). */
+/* Nanoseconds of a work tile beside its k blocks. With up to 64 rows of X a fit to the same 34 cases has none where
+ * there are several along M. */
 static double tile_ns(const lpg_problem *problem, int tile_m) {
   if (tile_m < 128) return problem->m > 64 && problem->experts == 0 ? 0.0 : LPG_GEMM_TILE_NS;
   return tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_WIDE_TILE_NS : LPG_GEMM_LARGE_TILE_NS;

@@ -212,7 +212,7 @@ enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of
 
 /* A slot of the ring of scales in shared memory. It belongs to a k block and holds the scales of a work tile's rows,
  * their zeros, and, for a team's first k block of a work tile, the rows' exponents: by row tile, then by scale group.
- * Of prepared scales it belongs to a stage of X and holds prepared scales: for each row tile those of the groups that
+ * Where scales are prepared it belongs to a stage of X and holds those: for each row tile of the groups that
  * the stage's columns lie in, as 8 pieces of 16 bytes, piece g for rows g and g + 8. */
 enum {
   LPG_GEMM_PREPARED_BYTES = 128,            /* of a row tile and granule */

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-/* A permutation of all numbers that leaves no bit as it was: multiplications by odd numbers, and shifts. */
+/* A permutation of all numbers of 64 bits whose results look as if at random. */
 static uint64_t scatter(uint64_t x) {
   x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
   x = (x ^ x >> 29) * 0xca5a826395121157u;

@@ -159,6 +159,7 @@ lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_
   LPG_TRY(lpgemm_i_check_pair(handle, r.args.weights));
   LPG_TRY(lpgemm_i_refuse_stack(&r.args.weights->packed, "this call"));
   LPG_TRY(lpgemm_i_make_problem(handle, &r, &r.args.weights->packed, r.args.weights->content.scale_span));
+  lpgemm_i_set_workspace(handle, &r);
   *problem = r.call.problem;
   return LPGEMM_SUCCESS;
 }

@@ -154,7 +154,7 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, g
     }
   }
   if (T::runs && runs > 1) product.add(before);
-  if constexpr (T::whole::TileM >= 128) {
+  if constexpr (T::TileM >= 32) {
     if (store_scaled<T>(a, w, tile, product, factors, memory)) return;
   }
   store_tile<T>(a, w, tile, product, factors, memory);
@@ -193,6 +193,23 @@ struct consumer_warp {
   }
 };
 
+/* Whether rows' factors are found while the kernel before may still run (PDL): they come from weights alone. */
+template <class T>
+constexpr bool has_early_factors = !T::prepared && !T::takes_experts;
+
+/* Finds the factor of each of a warp's rows in a work tile. warp: in its team. */
+template <class T>
+__device__ inline void fill_factors(const gemm_args &a, const gemm_work &w, const tile_place &at, int expert, int warp,
+                                    int lane, float *factors) {
+  if (lane >= LPG_TILE_ROWS) return;
+  const int row = warp * LPG_TILE_ROWS + lane;
+  factors[row] = w.reads && a.k > 0 ? row_factor<T>(a, at.n + row, expert) : 0.0f;
+  static_assert(LPG_BIASES_BEHIND == 2 * LPG_GEMM_TILE_N, "biases lie behind both turns' factors");
+  if (T::takes_experts && a.epilogue.paired && a.epilogue.bias) {
+    factors[LPG_BIASES_BEHIND + row] = pair_bias(a.epilogue, at.n + row, a.n / 2, at.bias);
+  }
+}
+
 /* Multiplies one work tile. While the tensor cores run a batch, the warp dequantises the next one. Before it waits
  * for the last batch of a stage it waits for the next stage and loads its first words, so the tensor cores do not
  * fall idle between stages. */
@@ -211,14 +228,9 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   const tile_place at = find_place<T>(a, w, tile, memory, expert); /* here, where the whole warp is */
   if constexpr (T::takes_experts) own.keep_place(at, memory);
   const int x_rows = T::takes_experts ? agreed(at.m_end - at.m) : at.m_end - at.m;
-  if (own.lane < LPG_TILE_ROWS) {
-    const int row = own.warp * LPG_TILE_ROWS + own.lane;
-    factors[row] = blocks > 0 ? row_factor<T>(a, at.n + row, expert) : 0.0f;
-    static_assert(LPG_BIASES_BEHIND == 2 * LPG_GEMM_TILE_N, "biases lie behind both turns' factors");
-    if (T::takes_experts && a.epilogue.paired && a.epilogue.bias) {
-      factors[LPG_BIASES_BEHIND + row] = pair_bias(a.epilogue, at.n + row, a.n / 2, at.bias);
-    }
-  }
+  if (!has_early_factors<T>) pdl_wait();
+  fill_factors<T>(a, w, at, expert, own.warp, own.lane, factors);
+  if (has_early_factors<T>) pdl_wait();
   if (own.ahead || blocks > 0) {
     place.wait();
     weights.load_codes(place.codes.at, 0);
@@ -336,7 +348,6 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
     if (T::scales_weights && !T::prepared) fill_scales<T>(a, memory + p.scales);
     T::Dequantiser::fill_table(a.dequantiser, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(scales_are_filled, 32 * T::warps);
-    pdl_wait();
     multiply_tiles<T>(a, w, barriers, memory, warp);
   }
   if (T::may_multicast && p.multicast > 1) { /* no CTA exits while others may copy to it or arrive */

@@ -86,12 +86,6 @@ struct k_blocks {
   __device__ int at(int i) const { return turn.blocks == 0 ? parts.block(i) : turn.first + i; }
 };
 
-template <class T>
-__device__ inline gemm_turn first_turn(const gemm_args &a, const gemm_work &w) {
-  if (T::streams) return turn_of(a, w, 0);
-  return {w.first_tile < w.tiles ? w.first_tile : -1, 0, 0};
-}
-
 struct no_copier {}; /* prepared scales need no state but the place to write to */
 
 /* A producer warp: which parts of each k block it loads, and where they go. */
@@ -126,20 +120,16 @@ struct producer_warp {
 
   /* Loads weights and scales for the first turn of the ring while the kernel before may still run (PDL): no kernel
    * writes weights. The full mbarrier expects the bytes from here on; load_tile() arrives there later. */
-  __device__ void load_early(const gemm_args &a, const gemm_work &w, const gemm_parts<T> &parts) {
-    const gemm_turn turn = first_turn<T>(a, w);
-    if (turn.tile < 0) return;
-    const k_blocks<T> blocks(parts, turn);
-    const int most = min(blocks.count, LPG_GEMM_EARLY_BLOCKS), n_tile = w.n_tile(turn.tile);
+  __device__ void load_early(const gemm_args &a, int row_tile, const k_blocks<T> &blocks) {
+    const int most = min(blocks.count, LPG_GEMM_EARLY_BLOCKS);
     ring_place slot = scales; /* more of them than early blocks */
     if constexpr (!T::prepared) {
-      if (loads_scales) copier.set_rows(a, n_tile * row_tiles_of<T>, 0, lane);
+      if (loads_scales) copier.set_rows(a, row_tile, 0, lane);
     }
     for (producer_place<T> first = place; early < most && early * T::block_stages + stage < a.plan.x_stages; early++) {
       if (first.has_codes && is_elected()) {
         expect_bytes(first.full.at, T::w_stage_bytes);
-        copy_codes<T>(a, first.codes.at, blocks.at(early) * T::Bits + vector, n_tile * row_tiles_of<T>, 0,
-                      first.full.at);
+        copy_codes<T>(a, first.codes.at, blocks.at(early) * T::Bits + vector, row_tile, 0, first.full.at);
       }
       if constexpr (!T::prepared) {
         if (loads_scales) copier.copy(a, slot.at, 0, blocks.at(early), early < T::teams, lane);
@@ -163,15 +153,25 @@ struct producer_warp {
   }
 };
 
+/* What a producer warp must know of a work tile: its first row of X and row tile of W, and its expert. */
+struct loaded_tile {
+  int x_row, row_tile, expert;
+};
+
+template <class T, class Work>
+__device__ inline loaded_tile find_loaded(const gemm_args &a, const Work &w, int tile, uint8_t *memory) {
+  int expert;
+  const tile_place at = find_place<T>(a, w, tile, memory, expert);
+  const auto same = [](int x) { return T::takes_experts ? agreed(x) : x; };
+  return {same(at.m), same(at.n) / LPG_TILE_ROWS, same(expert)};
+}
+
 /* Fills the stages of a work tile. */
 template <class T, class Work>
-__device__ inline void load_tile(const gemm_args &a, const Work &w, int tile, const k_blocks<typename T::whole> &k,
-                                 producer_warp<typename T::whole> &own, uint8_t *memory) {
+__device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded_tile &tile,
+                                 const k_blocks<typename T::whole> &k, producer_warp<typename T::whole> &own) {
   const int x_bytes = T::x_boxes * box_rows_of<T>(w) * T::stage_k * 2;
-  int found;
-  const tile_place at = find_place<T>(a, w, tile, memory, found);
-  const auto same = [](int x) { return T::takes_experts ? agreed(x) : x; };
-  const int x_row = same(at.m), row_tile = same(at.n) / LPG_TILE_ROWS, expert = same(found), lane = own.lane;
+  const int x_row = tile.x_row, row_tile = tile.row_tile, expert = tile.expert, lane = own.lane;
   const int blocks = k.count;
   const bool x_by_tma = own.loads_x && a.x_has_map;
   if constexpr (!T::prepared) {
@@ -215,24 +215,26 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
   const gemm_parts<T> parts(a, w);
   producer_warp<T> own(a, barriers, warp, lane);
   if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
-  if (!has_experts<T>(a)) {
-    own.load_early(a, w, parts);
+  const int tiles = tiles_of<T>(a, w, memory);
+  gemm_turn turn = turn_at<T>(a, w, tiles, 0);
+  loaded_tile at = {0, 0, 0};
+  if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory); /* before the wait: all it takes is time */
+  /* A warp that loads nothing but weights and scales as they are packed need not wait for the kernel before. */
+  if (!has_experts<T>(a) && (T::prepared || own.loads_x)) {
+    if (turn.tile >= 0 && own.loads_weights) own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
     pdl_wait();
   }
-  if constexpr (T::streams) {
-    gemm_turn turn;
-    for (int number = 0; (turn = turn_of(a, w, number)).tile >= 0; number++) {
-      load_tile<T>(a, w, turn.tile, k_blocks<T>(parts, turn), own, memory);
-    }
-  } else {
-    const int tiles = tiles_of<T>(a, w, memory);
-    const k_blocks<T> all(parts, {0, 0, 0});
-    for (int tile = w.first_tile; tile < tiles; tile += w.stride) load_tile<T>(a, w, tile, all, own, memory);
+  for (int number = 1; turn.tile >= 0; number++) {
+    load_tile<T>(a, w, at, k_blocks<T>(parts, turn), own);
+    turn = turn_at<T>(a, w, tiles, number);
+    if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory);
   }
   if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles && a.plan.streamed == 0) {
-      load_tile<gemm_half_traits<T>>(a, halves, w.first_tile, k_blocks<T>(parts, {0, 0, 0}), own, memory);
+      using half = gemm_half_traits<T>;
+      load_tile<half>(a, halves, find_loaded<half>(a, halves, w.first_tile, memory), k_blocks<T>(parts, {0, 0, 0}),
+                      own);
     }
   }
   if (own.stage > 0 || a.plan.at_once > 1) return;

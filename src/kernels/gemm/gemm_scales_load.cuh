@@ -104,14 +104,15 @@ struct scales_copier {
 template <class T>
 __device__ inline void fill_scales(const gemm_args &a, uint8_t *scales) {
   constexpr lpg_gemm_slot layout = T::scales_layout();
+  static_assert(layout.zeros % 16 == 0 && layout.exponents % 16 == 0 && layout.bytes % 16 == 0, "whole pieces");
   const uint32_t one = T::X::round(1.0f);
   const uint32_t zero = (uint32_t)a.dequantiser.center * 0x01010101u;
-  const int first = a.scale_data.scale_on_rows ? 0 : layout.zeros / 4;
-  const int end = T::reads_zeros && a.scale_data.mode != zero_per_group ? layout.exponents / 4 : layout.zeros / 4;
-  if (first >= end) return;
-  for (int s = 0; s < a.plan.slots; s++) {
-    uint32_t *const words = (uint32_t *)(scales + s * layout.bytes);
-    for (int i = first + threadIdx.x; i < end; i += 32 * T::warps) words[i] = i < layout.zeros / 4 ? one : zero;
+  const int first = a.scale_data.scale_on_rows ? 0 : layout.zeros;
+  const int end = T::reads_zeros && a.scale_data.mode != zero_per_group ? layout.exponents : layout.zeros;
+  for (int at = first + threadIdx.x * 16; at < end; at += 32 * T::warps * 16) {
+    const uint32_t word = at < layout.zeros ? one : zero;
+#pragma unroll 4
+    for (int s = 0; s < a.plan.slots; s++) *(uint4 *)(scales + at + s * layout.bytes) = {word, word, word, word};
   }
 }
 

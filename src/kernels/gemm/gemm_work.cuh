@@ -15,6 +15,7 @@
 #include "../plan/expert_rows.cuh"
 #include "../plan/scheduler.cuh"
 #include "../prim/barrier.cuh"
+#include "../prim/cluster.cuh"
 #include "../prim/logic.cuh"
 #include "../prim/pdl.cuh"
 #include "gemm_plan.h"
@@ -144,9 +145,9 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
         multicast(p.multicast),
         x_rows(p.x_rows),
         reads(reads) {
-    rank = p.split_k > 1 ? blockIdx.x % (unsigned)p.split_k : 0;
-    multicast_rank = p.multicast > 1 ? blockIdx.x % (unsigned)p.multicast : 0;
-    first_tile = blockIdx.x / (unsigned)(p.split_k * p.multicast);
+    rank = p.split_k > 1 ? cluster_rank() : 0;
+    multicast_rank = p.multicast > 1 ? cluster_rank() : 0;
+    first_tile = cluster_number();
   }
 
   __device__ int n_tile(int tile) const { return tile_bands::n_tile(tile) * multicast + multicast_rank; }
@@ -251,6 +252,14 @@ __device__ inline gemm_turn turn_of(const gemm_args &a, const gemm_work &w, int 
   const int unit = own == 0 ? start : streamed * p.blocks, first = unit - streamed * p.blocks;
   if (unit >= end) return {-1, 0, 0};
   return {w.tiles + streamed, first, min(p.blocks - first, end - unit)};
+}
+
+/* The same; tiles: the work tiles of all clusters, which of experts are known to the kernel alone. */
+template <class T>
+__device__ inline gemm_turn turn_at(const gemm_args &a, const gemm_work &w, int tiles, int number) {
+  if (T::streams) return turn_of(a, w, number);
+  const int tile = w.first_tile + number * w.stride;
+  return {tile < tiles ? tile : -1, 0, 0};
 }
 
 /* The mbarriers of the ring of X, which has 64 or 128 k a stage. full: the lanes of the stage's producer warps

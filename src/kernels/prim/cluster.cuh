@@ -7,6 +7,23 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+/* The CTA's number in its cluster, and the cluster's in the grid (both of one dimension): no division. */
+__device__ inline int cluster_rank() {
+  uint32_t rank = 0;
+#if __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %cluster_ctarank;" : "=r"(rank));
+#endif
+  return (int)rank;
+}
+
+__device__ inline int cluster_number() {
+  uint32_t number = blockIdx.x;
+#if __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %clusterid.x;" : "=r"(number));
+#endif
+  return (int)number;
+}
+
 /* The cluster's barrier, in two halves: all threads of all CTAs arrive, then wait. What a thread wrote to shared memory
  * before it arrived is visible after the wait. */
 __device__ inline void cluster_arrive() {

@@ -1,12 +1,15 @@
 /* Split-K reduction of a work tile in the common case, which store_fast.cuh stores: 16-bit Y in whole vectors.
  *
  * A part of K belongs to a team of consumer warps. Each team adds up some of the tile's rows of X, in blocks of eight:
- * every other team sends it its sums of these rows, as its threads hold them, to a receive buffer in the shared memory
- * of its CTA. So no sum is read from afar, and a thread finds in the buffer what it has the same rows of itself. The
- * sums are added in the order of the parts, as split_k.cuh does, which takes all other cases.
+ * every team sends it its sums of these rows, as its threads hold them, to a receive buffer in the shared memory of its
+ * CTA, and then arrives on an mbarrier there. So no sum is read from afar, and a thread finds in the buffer what it has
+ * the same rows of itself. The sums are added in the order of the parts, as split_k.cuh does, which takes all other
+ * cases.
  *
- * The buffers lie where the stages were: the first cluster barrier says that all have read them, the second that all
- * sums have come. The producer warps take part in both, and in a barrier of their CTA before they fill stages again. */
+ * Where there is room, the buffers lie behind the stages (apart). Before a team sends, the cluster's barrier says that
+ * all CTAs have started, or have read what the work tile before brought. Else the buffers lie where the stages were:
+ * the barrier says that all have multiplied, and the producer warps wait for the reading before they fill stages again.
+ */
 #pragma once
 
 #include "split_k.cuh"
@@ -20,18 +23,26 @@ enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its receive buffers
 /* Whether a work tile's sums are exchanged: the same for all its CTAs. With 16 consumer warps registers are too few. */
 template <class T, class Args>
 __device__ inline bool exchanges_sums(const Args &a) {
-  return T::warps < 16 && a.plan.exchanges && has_vectors(a.epilogue, 16) && a.n % 8 == 0;
+  return T::warps < 16 && a.plan.exchanges;
 }
 
-/* The producer warps' share in the barriers. */
-template <class T>
-__device__ inline void wait_for_exchange() {
+/* Before anything is sent, after the mbarriers are there: all threads of the cluster. */
+template <class T, class Args>
+__device__ inline void start_exchange(const Args &a) {
+  if (a.plan.apart && exchanges_sums<T>(a)) cluster_arrive_only();
+}
+
+/* The producer warps' share in a work tile's exchange. */
+template <class T, class Args>
+__device__ inline void wait_for_exchange(const Args &a) {
   __syncwarp();
-  cluster_arrive_only();
+  if (!a.plan.apart) cluster_arrive_only();
   cluster_wait();
-  cluster_arrive_only();
-  cluster_wait();
-  threads_meet(sums_are_added, T::threads);
+  if (a.plan.apart) {
+    cluster_arrive_only();
+  } else {
+    threads_meet(sums_are_added, T::threads);
+  }
 }
 
 /* Sums of 32 rows of X, as store_pieces() takes them. */
@@ -67,18 +78,20 @@ struct receive_buffers {
   }
 };
 
+/* turn: of the CTA's work tiles. */
 template <class T, class Args, class Work, class Product>
-__device__ inline void exchange_parts(const Args &a, const Work &w, int tile, const Product &product,
+__device__ inline void exchange_parts(const Args &a, const Work &w, int tile, int turn, const Product &product,
                                       const float *factors, uint8_t *memory) {
-  constexpr int rows = T::row_tiles * LPG_TILE_ROWS;
+  constexpr int rows = T::row_tiles * LPG_TILE_ROWS, team_threads = receive_buffers<T>::team_threads;
   const tile_place at = place_of<T>(a, w, tile);
   const int blocks = (max(min(T::TileM, at.m_end - at.m), 0) + 7) / 8, parts = a.plan.split_k * T::teams;
   const int each = (int)((unsigned)(blocks + parts - 1) / (unsigned)parts); /* blocks that a team adds up */
-  const int team = threadIdx.x / receive_buffers<T>::team_threads, part = w.rank * T::teams + team;
+  const int team = threadIdx.x / team_threads, part = w.rank * T::teams + team;
   const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
-  const receive_buffers<T> to = {base + threadIdx.x % receive_buffers<T>::team_threads * 16, parts, each};
+  const receive_buffers<T> to = {base + threadIdx.x % team_threads * 16, parts, each};
+  const uint32_t received = shared_address(memory + a.plan.received);
   __syncwarp();
-  cluster_arrive_only();
+  if (!a.plan.apart) cluster_arrive_only();
   cluster_wait();
   int owner = 0, block = 0; /* the team that adds up the block, and its number there */
 #pragma unroll
@@ -92,8 +105,9 @@ __device__ inline void exchange_parts(const Args &a, const Work &w, int tile, co
     }
     if (++block == each) block = 0, owner++;
   }
-  cluster_arrive();
-  cluster_wait();
+  __syncwarp();
+  if (threadIdx.x % 32 < a.plan.split_k) arrive_written(received, w.first_rank + threadIdx.x % 32);
+  wait_for_blocks(received, turn % 2);
   const int first = part * each, own = min(each, blocks - first);
 #pragma unroll 1
   for (int b = 0; b < own; b += 4) {
@@ -113,7 +127,11 @@ __device__ inline void exchange_parts(const Args &a, const Work &w, int tile, co
     store_pieces<T, 32>(a, {m, min(at.m_end, at.m + (first + own) * 8), at.n, at.bias}, sums, factors, memory);
   }
   __syncwarp();
-  threads_arrive(sums_are_added, T::threads);
+  if (a.plan.apart) {
+    cluster_arrive_only();
+  } else {
+    threads_arrive(sums_are_added, T::threads);
+  }
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ __device__ inline void clear_sums(float (&sum)[RowTiles][Count]) {
 /* ---- 16-bit outputs that get only scales, C and a bias ---- */
 
 /* Whether outputs are such, and vectors of `bytes` bytes of Y and C are aligned. */
-__device__ inline bool has_vectors(const epilogue_args &e, int bytes) {
+__host__ __device__ inline bool has_vectors(const epilogue_args &e, int bytes) {
   const uint64_t y = (uintptr_t)e.y | e.ldy * 2, c = e.c ? (uintptr_t)e.c | e.ldc * 2 : 0;
   return e.only_sums && lpg_bytes(e.y_type) == 2 && (y | c) % bytes == 0;
 }

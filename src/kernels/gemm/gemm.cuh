@@ -142,14 +142,14 @@ __device__ inline void release_stage(const gemm_work &w, uint32_t empty, int lan
 /* Stores a work tile: partial sums go to the split-K reduction, others to Y. before: the sum of the team's earlier
  * parts of K. */
 template <class T, class Work>
-__device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, gemm_product<T> &product,
+__device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, int turn, gemm_product<T> &product,
                                   const gemm_product<T> &before, int runs, float *factors, uint8_t *memory) {
   if constexpr (!is_half<T>) {
     if (a.plan.at_once > 1) {
       if constexpr (T::runs) {
         if (runs > 1) return store_two_parts<T>(a, w, tile, before, product, factors, memory);
       }
-      if (exchanges_sums<T>(a)) return exchange_parts<T>(a, w, tile, product, factors, memory);
+      if (exchanges_sums<T>(a)) return exchange_parts<T>(a, w, tile, turn, product, factors, memory);
       return store_parts<T>(a, w, tile, product, factors, memory);
     }
   }
@@ -288,9 +288,10 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     }
   }
   if constexpr (T::takes_experts) {
-    store_sums<T>(a, placed_tile{w.rank, own.place_kept(memory)}, tile, product, before, parts.runs, factors, memory);
+    store_sums<T>(a, placed_tile{w.rank, own.place_kept(memory)}, tile, turn, product, before, parts.runs, factors,
+                  memory);
   } else {
-    store_sums<T>(a, w, tile, product, before, parts.runs, factors, memory);
+    store_sums<T>(a, w, tile, turn, product, before, parts.runs, factors, memory);
   }
 }
 
@@ -331,6 +332,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
+  if (p.at_once > 1) start_exchange<T>(a);
   if (T::may_multicast && p.multicast > 1) { /* mbarriers are ready before other CTAs copy or arrive */
     cluster_arrive();
     cluster_wait();

@@ -201,7 +201,7 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
   }
   if (!is_half<T> && a.plan.at_once > 1) {
     if (exchanges_sums<T>(a)) {
-      wait_for_exchange<T>();
+      wait_for_exchange<T>(a);
     } else {
       wait_for_parts();
     }

@@ -17,27 +17,15 @@ static int exchange_bytes(const lpg_gemm_kind *kind, int parts) {
          teams * parts * blocks * kind->tile_n * 8 * 4;
 }
 
-/* Lays out shared memory; 0 if it does not fit. A stage of weights is for several of X where tiles are long. One of X
- * that is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go
- * through the stages in turn, a k block each. */
-static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int64_t shared_memory) {
+/* Finds how many stages there are room for. A stage of weights is for several of X where tiles are long. One of X that
+ * is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go through
+ * the stages in turn, a k block each. */
+static void fill_room(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t room) {
   const int each = lpg_gemm_stage_steps(kind->bits, kind->stage_k) * LPG_STEP_K / kind->stage_k;
   const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
-  const int prepared = lpg_gemm_is_prepared(kind->mode);
-  p->table = LPG_GEMM_BARRIER_BYTES;
-  p->factors = p->table + kind->table_bytes;
-  p->experts = p->factors + 2 * LPG_GEMM_TILE_N * 4 + (paired ? LPG_BIASES_BEHIND * 4 : 0);
-  p->sums = p->experts + lpg_expert_rows_bytes(experts);
-  p->scales = p->sums;
-  if (p->at_once == 1) { /* a warp's sums of a few rows of X; of parts they lie where the stages were */
-    p->scales += kind->tile.teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_TILE_ROWS);
-  }
   const int most = lpg_gemm_most_blocks(kind->tile.tile_m) * block_stages;
-  p->slots = 1 + kind->tile.teams + (most - 2) / block_stages;                                 /* as below */
-  p->x_ring = lpg_round_up_to(p->scales + (prepared ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
-  const int64_t room = shared_memory - p->x_ring;
-  const int stage_bytes = kind->x_stage_bytes + (prepared ? kind->slot_bytes : 0);
-  p->x_stages = p->exchanges = 0;
+  const int stage_bytes = kind->x_stage_bytes + (lpg_gemm_is_prepared(kind->mode) ? kind->slot_bytes : 0);
+  p->x_stages = 0;
   for (int32_t w_stages = 2; w_stages <= most; w_stages++) {
     const int64_t left = (room - (int64_t)w_stages * kind->w_stage_bytes) / stage_bytes;
     const int32_t bound = each == 1 ? w_stages : 1 + each * (w_stages - 1) - others;
@@ -47,6 +35,38 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
     p->x_stages = x_stages;
     p->w_stages = w_stages;
   }
+}
+
+/* Blocks of columns that stages must have room for beside the receive buffers: the more stages, the better they hide
+ * what memory takes. */
+enum { LEAST_BLOCKS_APART = 2 };
+
+/* Lays out shared memory; 0 if it does not fit. */
+static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int64_t shared_memory) {
+  const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
+  const int prepared = lpg_gemm_is_prepared(kind->mode);
+  p->received = LPG_GEMM_BARRIER_BYTES;
+  p->table = p->received + 16;
+  p->factors = p->table + kind->table_bytes;
+  p->experts = p->factors + 2 * LPG_GEMM_TILE_N * 4 + (paired ? LPG_BIASES_BEHIND * 4 : 0);
+  p->sums = p->experts + lpg_expert_rows_bytes(experts);
+  p->scales = p->sums;
+  if (p->at_once == 1) { /* a warp's sums of a few rows of X; of parts they lie behind the stages or where these were */
+    p->scales += kind->tile.teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_TILE_ROWS);
+  }
+  const int most = lpg_gemm_most_blocks(kind->tile.tile_m) * block_stages;
+  p->slots = 1 + kind->tile.teams + (most - 2) / block_stages;                                 /* as below */
+  p->x_ring = lpg_round_up_to(p->scales + (prepared ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
+  const int64_t room = shared_memory - p->x_ring;
+  const int part_bytes = kind->tile.teams * p->runs * lpg_sums_bytes(kind->tile.tile_m, kind->tile_n);
+  const int sent_bytes = exchange_bytes(kind, p->at_once),
+            sums_bytes = part_bytes > sent_bytes ? part_bytes : sent_bytes;
+  p->apart = 0;
+  if (p->at_once > 1 && p->runs == 1) {
+    fill_room(p, kind, room - sums_bytes);
+    p->apart = p->x_stages >= others + LEAST_BLOCKS_APART * block_stages;
+  }
+  if (!p->apart) fill_room(p, kind, room);
   /* A producer warp brings one stage of each block; with fewer, or where what it sees release is of two teams in
    * turn, it could take a stage's next turn but one for its next. So could a consumer warp: see wait_stage(). */
   if (p->x_stages < others + block_stages) return 0;
@@ -57,11 +77,12 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
     p->scales = p->shared_bytes;
     p->shared_bytes += p->slots * kind->slot_bytes;
   }
+  p->exchanges = 0;
   if (p->at_once > 1) {
-    const int sums_bytes = kind->tile.teams * p->runs * lpg_sums_bytes(kind->tile.tile_m, kind->tile_n);
-    p->sums = p->x_ring;
-    if (p->shared_bytes < p->sums + sums_bytes) return 0;
-    p->exchanges = p->runs == 1 && p->shared_bytes >= p->sums + exchange_bytes(kind, p->at_once);
+    p->sums = p->apart ? p->shared_bytes : p->x_ring;
+    if (p->apart) p->shared_bytes += sums_bytes;
+    if (p->shared_bytes < p->sums + part_bytes) return 0;
+    p->exchanges = p->runs == 1 && p->shared_bytes >= p->sums + sent_bytes;
   }
   return 1;
 }

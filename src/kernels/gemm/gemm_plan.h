@@ -320,10 +320,11 @@ typedef struct lpg_gemm_plan {
   lpg_partition part;    /* blocks of one */
   int32_t streamed;      /* work tiles behind the whole ones, of which each cluster takes as many k blocks; 0: none */
   lpg_partition stream;  /* k blocks of a cluster */
-  int32_t exchanges;     /* teams may send their sums to one another (split_k_exchange.cuh): there is room for them */
+  int32_t exchanges;     /* teams may send their sums to one another (split_k_exchange.cuh): there is room, ... */
+  int32_t apart;         /* ... behind the stages */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
-  int32_t table, factors, experts, sums, scales, x_ring, w_ring, shared_bytes;
+  int32_t received /* an mbarrier */, table, factors, experts, sums, scales, x_ring, w_ring, shared_bytes;
 } lpg_gemm_plan;
 
 /* With the number of its work tile in LPG_GEMM_TILES. */

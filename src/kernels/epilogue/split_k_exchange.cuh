@@ -23,7 +23,7 @@ enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its receive buffers
 /* Whether a work tile's sums are exchanged: the same for all its CTAs. With 16 consumer warps registers are too few. */
 template <class T, class Args>
 __device__ inline bool exchanges_sums(const Args &a) {
-  return T::warps < 16 && a.plan.exchanges;
+  return a.plan.exchanges;
 }
 
 /* Before anything is sent, after the mbarriers are there: all threads of the cluster. */
@@ -124,7 +124,7 @@ __device__ inline void exchange_parts(const Args &a, const Work &w, int tile, in
       }
     }
     const int m = at.m + (first + b) * 8;
-    store_pieces<T, 32>(a, {m, min(at.m_end, at.m + (first + own) * 8), at.n, at.bias}, sums, factors, memory);
+    store_pieces<T, 32, true>(a, {m, min(at.m_end, at.m + (first + own) * 8), at.n, at.bias}, sums, factors, memory);
   }
   __syncwarp();
   if (a.plan.apart) {

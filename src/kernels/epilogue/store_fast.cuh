@@ -34,11 +34,15 @@ __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_ro
   }
 }
 
-/* Stores XRows rows of X of a work tile, from `at` on: each warp its own rows of W, 32 rows of X a pass. Adds: C or a
- * bias is added. n is a multiple of 8, so a piece of 8 rows is inside of Y or outside. */
-template <class T, int XRows, bool Adds, class Args, class Product>
-__device__ inline void store_pieces(const Args &a, const tile_place &at, const Product &product, const float *factors,
-                                    uint8_t *memory) {
+/* What is done to sums beside the rows' factors: nothing, the other scales, or scales, C and a bias. */
+enum store_form { stores_plain, stores_scaled, stores_all };
+
+/* Stores XRows rows of X of a work tile, from `at` on: each warp its own rows of W, 32 rows of X a pass. n is a
+ * multiple of 8, so a piece of 8 rows is inside of Y or outside. */
+template <class T, int XRows, store_form Form, class Args, class Product>
+__device__ inline void store_pieces_as(const Args &a, const tile_place &at, const Product &product,
+                                       const float *factors, uint8_t *memory) {
+  constexpr bool Adds = Form == stores_all;
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, x_rows = output_pieces<rows>::x_rows;
   constexpr int each = output_pieces<rows>::each, step = 32 / each; /* pieces of a row of X; rows of X at once */
   constexpr int blocks = x_rows / 8, at_once = 4 / each;            /* a block is 8 rows of X */
@@ -74,7 +78,7 @@ __device__ inline void store_pieces(const Args &a, const tile_place &at, const P
       for (int i = 0; i < each; i++) *(uint4 *)(from + i * step * output_pieces<rows>::x_row_bytes) = piece[i];
       __syncwarp();
     }
-    read_x_scales(e, first_m + first, m_end, scale);
+    if (Form != stores_plain) read_x_scales(e, first_m + first, m_end, scale);
 #pragma unroll
     for (int block = 0; block < blocks; block += at_once) {
       float2 v[4]; /* each for two rows of X */
@@ -82,8 +86,8 @@ __device__ inline void store_pieces(const Args &a, const tile_place &at, const P
       for (int i = 0; i < 4; i++) {
         const int j = block + i / each, r = i % each / 2, half = i % 2;
         const auto *const sum = &product.sum[r][(first / 8 + j) * 4 + half * 2];
-        v[i].x = scaled(e, (float)sum[0] * factor[r][half], scale[j][0]);
-        v[i].y = scaled(e, (float)sum[1] * factor[r][half], scale[j][1]);
+        v[i] = {(float)sum[0] * factor[r][half], (float)sum[1] * factor[r][half]};
+        if (Form != stores_plain) v[i] = {scaled(e, v[i].x, scale[j][0]), scaled(e, v[i].y, scale[j][1])};
       }
       if (Adds) {
         uint32_t c[4] = {no_pair, no_pair, no_pair, no_pair};
@@ -108,22 +112,25 @@ __device__ inline void store_pieces(const Args &a, const tile_place &at, const P
   }
 }
 
-template <class T, int XRows, class Args, class Product>
+/* Plain: mostly there are no other scales. Code that runs once a work tile is slow to come, so there are two forms of
+ * it, not three. */
+template <class T, int XRows, bool Plain, class Args, class Product>
 __device__ inline void store_pieces(const Args &a, const tile_place &at, const Product &product, const float *factors,
                                     uint8_t *memory) {
-  if (a.epilogue.only_scales) {
-    store_pieces<T, XRows, false>(a, at, product, factors, memory);
+  const epilogue_args &e = a.epilogue;
+  if (e.only_scales && (!Plain || (e.alpha == 1.0f && e.global_scale == 1.0f && !e.x_scale))) {
+    store_pieces_as<T, XRows, Plain ? stores_plain : stores_scaled>(a, at, product, factors, memory);
   } else {
-    store_pieces<T, XRows, true>(a, at, product, factors, memory);
+    store_pieces_as<T, XRows, stores_all>(a, at, product, factors, memory);
   }
 }
 
 /* Stores a work tile; false, with nothing done, if it is not the common case. factors: of all rows of the work tile. */
-template <class T, class Args, class Work, class Product>
+template <class T, bool Plain = false, class Args, class Work, class Product>
 __device__ inline bool store_scaled(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {
   if (!has_vectors(a.epilogue, 16) || a.n % 8 != 0) return false;
-  store_pieces<T, T::TileM>(a, place_of<T>(a, w, tile), product, factors, memory);
+  store_pieces<T, T::TileM, Plain>(a, place_of<T>(a, w, tile), product, factors, memory);
   return true;
 }
 

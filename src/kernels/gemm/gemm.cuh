@@ -155,7 +155,7 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, i
   }
   if (T::runs && runs > 1) product.add(before);
   if constexpr (T::TileM >= 32) {
-    if (store_scaled<T>(a, w, tile, product, factors, memory)) return;
+    if (store_scaled<T, true>(a, w, tile, product, factors, memory)) return;
   }
   store_tile<T>(a, w, tile, product, factors, memory);
 }
@@ -333,11 +333,8 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
   if (p.at_once > 1) start_exchange<T>(a);
-  if (T::may_multicast && p.multicast > 1) { /* mbarriers are ready before other CTAs copy or arrive */
-    cluster_arrive();
-    cluster_wait();
-  }
-  if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */
+  if (is_multicast<T>(p)) cluster_arrive(); /* mbarriers are ready before other CTAs copy or arrive */
+  if (a.epilogue.device_alpha) pdl_wait();  /* reads_product() reads it */
   const gemm_work w(p, reads_product(a.epilogue));
   read_experts<T>(a, memory);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
@@ -350,9 +347,10 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
     if (T::scales_weights && !T::prepared) fill_scales<T>(a, memory + p.scales);
     T::Dequantiser::fill_table(a.dequantiser, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(scales_are_filled, 32 * T::warps);
+    if (is_multicast<T>(p)) cluster_wait();
     multiply_tiles<T>(a, w, barriers, memory, warp);
   }
-  if (T::may_multicast && p.multicast > 1) { /* no CTA exits while others may copy to it or arrive */
+  if (is_multicast<T>(p)) { /* no CTA exits while others may copy to it or arrive */
     cluster_arrive();
     cluster_wait();
   }

@@ -32,6 +32,10 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
   a.x = (const uint16_t *)call.x;
   a.stage_groups = lpg_gemm_stage_groups(&weights, T::stage_k);
   a.epilogue = make_epilogue(call);
+  if (!T::prepared && !T::takes_experts) { /* the rows' factors take it */
+    a.scale_data.factor *= a.epilogue.global_scale;
+    a.epilogue.global_scale = 1.0f;
+  }
   a.plan.exchanges = a.plan.exchanges && has_vectors(a.epilogue, 16) && a.n % 8 == 0; /* as store_fast.cuh needs */
   a.experts = {call.problem.experts, (int32_t)call.bias_stride, call.offsets, call.blob,
                call.row_scales,      (int64_t)call.stride};

@@ -51,7 +51,7 @@ __device__ inline void load_x_box(const gemm_args &a, const gemm_work &w, uint32
     const int box_k = box / T::x_boxes, box_row = box % T::x_boxes * box_rows_of<T>(w);
     const int k = first_k + box_k * LPG_GEMM_BOX_K, row = x_row + box_row;
     const uint32_t at = to + box_k * T::x_k64_bytes + box_row * LPG_GEMM_BOX_K * 2;
-    if (T::may_multicast && w.multicast > 1) {
+    if (is_multicast<T>(a.plan)) {
       copy_box_to_blocks(at, &a.x_map, k, row, full, (uint16_t)((1 << w.multicast) - 1));
     } else {
       copy_box(at, &a.x_map, k, row, full);
@@ -224,6 +224,7 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
     if (turn.tile >= 0 && own.loads_weights) own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
     pdl_wait();
   }
+  if (is_multicast<T>(a.plan) && own.loads_x) cluster_wait(); /* the other CTAs have started */
   for (int number = 1; turn.tile >= 0; number++) {
     load_tile<T>(a, w, at, k_blocks<T>(parts, turn), own);
     turn = turn_at<T>(a, w, tiles, number);
@@ -237,6 +238,7 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
                       own);
     }
   }
+  if (is_multicast<T>(a.plan) && !own.loads_x) cluster_wait();
   if (own.stage > 0 || a.plan.at_once > 1) return;
   /* One more stage, empty: the consumers wait for a stage ahead, past the last work tile too. */
   wait_barrier(barriers_of::empty_of(own.place.full.at), own.place.parity);

@@ -156,6 +156,12 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
   __device__ int x_rows_end(int m_tile, int tile_m, int m) const { return min(first_x_row(m_tile + 1, tile_m), m); }
 };
 
+/* Whether the CTAs of a cluster share X. */
+template <class T>
+__device__ inline bool is_multicast(const lpg_gemm_plan &p) {
+  return T::may_multicast && p.multicast > 1;
+}
+
 /* Rows of X that a copy of TMA brings. */
 template <class T>
 __device__ inline int box_rows_of(const gemm_work &w) {

@@ -49,6 +49,12 @@ struct consumer_place {
   }
 
   __device__ void wait() const { wait_stage<T>(full.at, parity); }
+
+  /* Tells the compiler that all lanes are there. */
+  __device__ void agree() {
+    for (ring_place *ring : {&full, &x, &codes, &scales}) ring->at = agreed(ring->at);
+    parity = agreed(parity);
+  }
 };
 
 /* The weights of a consumer warp: the lane's packed words of the current stage, and the scales and zeros of its
@@ -210,18 +216,40 @@ __device__ inline void fill_factors(const gemm_args &a, const gemm_work &w, cons
   }
 }
 
+/* Passes over the stages from MMA step `step` of a k block on, which hold nothing. */
+template <class T>
+__device__ inline void skip_stages(const gemm_work &w, consumer_warp<typename T::whole> &own, int step) {
+  auto &place = own.place;
+#pragma unroll 1
+  for (; step < steps; step += T::x_steps) {
+    const int next = step + T::x_steps;
+    release_stage<T>(w, own.empty_before, own.lane);
+    own.empty_before = barriers_of::empty_of(place.full.at);
+    place.x.advance();
+    if (next % T::w_steps == 0) place.codes.advance();
+    if (next % T::scales_layout().steps == 0) place.scales.advance();
+    place.parity ^= place.full.advance();
+    if (next < steps || own.ahead) place.wait();
+  }
+  place.agree();
+  own.empty_before = agreed(own.empty_before);
+}
+
 /* Multiplies one work tile. While the tensor cores run a batch, the warp dequantises the next one. Before it waits
  * for the last batch of a stage it waits for the next stage and loads its first words, so the tensor cores do not
  * fall idle between stages. */
 template <class T, class Work>
 __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn, int streamed_blocks,
-                                     consumer_warp<typename T::whole> &own, uint8_t *memory) {
+                                     bool ends, consumer_warp<typename T::whole> &own, uint8_t *memory) {
   const auto &parts = own.parts;
   auto &weights = own.weights;
   auto &place = own.place;
   const int blocks = streamed_blocks == 0 ? parts.blocks_of(own.team) : parts.reads ? streamed_blocks : 0;
   gemm_product<T> product, before; /* before: sum of the earlier parts of K */
   uint32_t operands[gemm_product<T>::depth][T::batch][4];
+  /* K's last block may end with stages that hold nothing: then it is a short one. */
+  const bool has_end = streamed_blocks == 0 ? parts.first_block(own.team) + blocks == a.plan.blocks : ends;
+  const int tail = last_steps(a), short_blocks = agreed(has_end && blocks > 0 && tail <= steps - T::x_steps);
   for (int i = 0; i < own.team; i++) place.skip_blocks(1);
   float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_GEMM_TILE_N;
   int expert;
@@ -239,35 +267,49 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   if (T::scales_weights && !T::prepared) weights.set_powers(a.scale_data, memory + place.scales.at);
   weights.load_scales(memory + place.scales.at, 0);
   int left = blocks;
+  /* A k block with all its stages, or with those that begin before K's end. */
+  const auto multiply_block = [&](auto is_whole) {
+    constexpr bool whole = decltype(is_whole)::value;
+#pragma unroll
+    for (int first = 0; first < steps - (whole ? 0 : T::x_steps); first += T::batch) {
+      auto &batch = operands[first / T::batch % gemm_product<T>::depth];
+      weights.dequantise_batch(batch, memory + place.scales.at, first);
+      const int x_step = first % T::x_steps, next = first + T::batch;
+      const uint32_t read = own.empty_before; /* the stage before: read when all earlier batches are done */
+      product.start(batch, place.x.at, x_step, x_rows);
+      if (next % T::w_steps == 0) place.codes.advance();
+      if (next % T::scales_layout().steps == 0) place.scales.advance();
+      if (next % T::x_steps == 0) {
+        const bool comes = next < steps || left > 1 || own.ahead;
+        const uint32_t here = place.full.at, parity_here = place.parity;
+        own.empty_before = barriers_of::empty_of(here);
+        place.x.advance();
+        place.parity ^= place.full.advance();
+        if (T::teams > 1 && next == steps) place.skip_blocks(left > 1 ? T::teams - 1 : 0);
+        /* no branch: see row_scales_of::load(); if no stage follows, it waits for the current one, which is full */
+        wait_stage<T>(comes ? place.full.at : here, comes ? place.parity : parity_here);
+      }
+      weights.load_codes(place.codes.at, next % T::w_steps);
+      weights.load_scales(memory + place.scales.at, next % steps);
+      product.wait();
+      if (x_step == 0) release_stage<T>(w, read, own.lane);
+      if (!whole && next % T::x_steps == 0 && next >= tail) {
+        product.finish();
+        return skip_stages<T>(w, own, next);
+      }
+    }
+  };
 #pragma unroll 1
   for (int run = 0; run < parts.runs; run++) {
     product.clear();
+    const int end = T::runs && parts.runs > 1 ? left - parts.blocks_of(own.team, run) : 0;
 #pragma unroll 1
-    for (const int end = T::runs && parts.runs > 1 ? left - parts.blocks_of(own.team, run) : 0; left > end; left--) {
-#pragma unroll
-      for (int first = 0; first < steps; first += T::batch) {
-        auto &batch = operands[first / T::batch % gemm_product<T>::depth];
-        weights.dequantise_batch(batch, memory + place.scales.at, first);
-        const int x_step = first % T::x_steps, next = first + T::batch;
-        const uint32_t read = own.empty_before; /* the stage before: read when all earlier batches are done */
-        product.start(batch, place.x.at, x_step, x_rows);
-        if (next % T::w_steps == 0) place.codes.advance();
-        if (next % T::scales_layout().steps == 0) place.scales.advance();
-        if (next % T::x_steps == 0) {
-          const bool comes = next < steps || left > 1 || own.ahead;
-          const uint32_t here = place.full.at, parity_here = place.parity;
-          own.empty_before = barriers_of::empty_of(here);
-          place.x.advance();
-          place.parity ^= place.full.advance();
-          if (T::teams > 1 && next == steps) place.skip_blocks(left > 1 ? T::teams - 1 : 0);
-          /* no branch: see row_scales_of::load(); if no stage follows, it waits for the current one, which is full */
-          wait_stage<T>(comes ? place.full.at : here, comes ? place.parity : parity_here);
-        }
-        weights.load_codes(place.codes.at, next % T::w_steps);
-        weights.load_scales(memory + place.scales.at, next % steps);
-        product.wait();
-        if (x_step == 0) release_stage<T>(w, read, own.lane);
-      }
+    for (const int whole_end = end == 0 ? short_blocks : end; left > whole_end; left--) {
+      multiply_block(std::true_type());
+    }
+    if (left > end) {
+      multiply_block(std::false_type());
+      left--;
     }
     product.finish();
     if (T::runs && run + 1 < parts.runs) before.add(product);
@@ -307,17 +349,18 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, const gemm_wo
       const gemm_turn turn = turn_of(a, w, number);
       const int tile = agreed(turn.tile);
       if (tile < 0) break;
-      multiply_tile<T>(a, w, tile, number, agreed(turn.blocks), own, memory);
+      multiply_tile<T>(a, w, tile, number, agreed(turn.blocks), agreed(turn.first + turn.blocks) == a.plan.blocks, own,
+                       memory);
     }
   } else {
     const int tiles = tiles_of<T>(a, w, memory);
     for (int tile = w.first_tile; tile < tiles; tile += w.stride)
-      multiply_tile<T>(a, w, tile, number++, 0, own, memory);
+      multiply_tile<T>(a, w, tile, number++, 0, false, own, memory);
   }
   if constexpr (T::halves) {
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles && a.plan.streamed == 0)
-      multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, number, 0, own, memory);
+      multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, number, 0, false, own, memory);
   }
 }
 
@@ -333,8 +376,8 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
   if (p.at_once > 1) start_exchange<T>(a);
-  if (is_multicast<T>(p)) cluster_arrive(); /* mbarriers are ready before other CTAs copy or arrive */
-  if (a.epilogue.device_alpha) pdl_wait();  /* reads_product() reads it */
+  if (is_multicast<T>(p)) cluster_arrive_only(); /* mbarriers are ready before other CTAs copy or arrive */
+  if (a.epilogue.device_alpha) pdl_wait();       /* reads_product() reads it */
   const gemm_work w(p, reads_product(a.epilogue));
   read_experts<T>(a, memory);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;

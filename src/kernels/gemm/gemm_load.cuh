@@ -181,11 +181,12 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
     const int block = k.at(i), first_k = block * block_k + own.stage * T::stage_k;
     const uint32_t full = own.place.full.at, x = own.place.x.at;
     wait_barrier(barriers_of::empty_of(full), own.place.parity);
+    const bool there = block < a.plan.blocks - 1 || own.stage * T::x_steps < last_steps(a); /* else beyond K */
     if (is_elected()) {
-      const bool codes = own.place.has_codes && own.early <= 0;
-      arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (x_by_tma ? x_bytes : 0));
+      const bool codes = own.place.has_codes && own.early <= 0 && there, tma = x_by_tma && there;
+      arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (tma ? x_bytes : 0));
       if (codes) copy_codes<T>(a, own.place.codes.at, block * T::Bits + own.vector, row_tile, expert, full);
-      if (x_by_tma) load_x_box<T>(a, w, x, full, x_row, first_k);
+      if (tma) load_x_box<T>(a, w, x, full, x_row, first_k);
     }
     if (own.loads_scales) own.load_scales(a, row_tile, expert, block, i < T::teams);
     if (!own.loads_x || x_by_tma) {

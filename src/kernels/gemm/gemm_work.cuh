@@ -236,6 +236,11 @@ struct gemm_parts {
   __device__ int block(int i) const { return first_block(i % T::teams) + i / T::teams; }
 };
 
+/* MMA steps of K's last k block. */
+__device__ inline int last_steps(const gemm_args &a) {
+  return (unsigned)(a.k - (a.plan.blocks - 1) * block_k + LPG_STEP_K - 1) / LPG_STEP_K;
+}
+
 /* A turn of a cluster: a work tile, and which of its k blocks where these are dealt out (stream-K); blocks 0: all that
  * the CTA has of it. */
 struct gemm_turn {

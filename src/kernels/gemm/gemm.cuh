@@ -249,7 +249,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   uint32_t operands[gemm_product<T>::depth][T::batch][4];
   /* K's last block may end with stages that hold nothing: then it is a short one. */
   const bool has_end = streamed_blocks == 0 ? parts.first_block(own.team) + blocks == a.plan.blocks : ends;
-  const int tail = last_steps(a), short_blocks = agreed(has_end && blocks > 0 && tail <= steps - T::x_steps);
+  const int tail = last_steps<T>(a), short_blocks = agreed(has_end && blocks > 0 && tail <= steps - T::x_steps);
   for (int i = 0; i < own.team; i++) place.skip_blocks(1);
   float *const factors = (float *)(memory + a.plan.factors) + turn % 2 * LPG_GEMM_TILE_N;
   int expert;

@@ -181,7 +181,7 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
     const int block = k.at(i), first_k = block * block_k + own.stage * T::stage_k;
     const uint32_t full = own.place.full.at, x = own.place.x.at;
     wait_barrier(barriers_of::empty_of(full), own.place.parity);
-    const bool there = block < a.plan.blocks - 1 || own.stage * T::x_steps < last_steps(a); /* else beyond K */
+    const bool there = block < a.plan.blocks - 1 || own.stage * T::x_steps < last_steps<T>(a); /* else beyond K */
     if (is_elected()) {
       const bool codes = own.place.has_codes && own.early <= 0 && there, tma = x_by_tma && there;
       arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (tma ? x_bytes : 0));

@@ -91,6 +91,7 @@ struct gemm_traits {
   /* The CTAs of a cluster may share X. */
   static constexpr bool may_multicast = lpg_gemm_has_multicast(TileM_, 2);
   static constexpr bool runs = lpg_gemm_has_runs(TileM_, TeamWarps_); /* a team may have several parts of K */
+  static constexpr bool skips_end = warps < 16;                       /* stages beyond K: else registers are too few */
   static constexpr bool streams = lpg_gemm_streams(TileM_, Teams_) && !Experts_;
   static constexpr int producer_registers = 56, consumer_registers = warps == 8    ? 224
                                                                      : warps == 12 ? 152
@@ -237,7 +238,9 @@ struct gemm_parts {
 };
 
 /* MMA steps of K's last k block. */
+template <class T>
 __device__ inline int last_steps(const gemm_args &a) {
+  if (!T::whole::skips_end) return steps;
   return (unsigned)(a.k - (a.plan.blocks - 1) * block_k + LPG_STEP_K - 1) / LPG_STEP_K;
 }
 

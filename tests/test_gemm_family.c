@@ -215,27 +215,32 @@ static const struct shared_case {
     {"stream_e8m0", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32, LPGEMM_BF16, LPGEMM_F32, 0, 3, 0, 0},
 };
 
+/* The types of a case. */
+static void set_case(problem_spec *s, const struct shared_case *c) {
+  s->desc.type = c->type;
+  s->desc.group_k = c->group;
+  s->desc.scale_type = c->scale;
+  if (c->zeros) {
+    s->desc.zero = LPGEMM_ZERO_PER_GROUP;
+    s->desc.zero_type = LPGEMM_U8;
+  }
+  for (int j = 0; lpg_kind(c->type) == LPGEMM_KIND_CODEBOOK && j < 1 << lpg_bits(c->type); j++) {
+    s->desc.codebook[j] = (float)(j * j - 60) / 128;
+  }
+  s->x_type = c->x;
+  s->y_type = c->y;
+  s->x_scale_mode = c->x_scales ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_NONE;
+}
+
 /* Of case i: shape i modulo their number, so that each shape meets several modes. */
 static problem_spec shared_spec(int i) {
   const struct shared_case *c = &shared[i];
   problem_spec s = {.desc = {.size = sizeof s.desc}, .m = large[i % COUNT(large)].m, .alpha = 1};
-  s.desc.type = c->type;
+  set_case(&s, c);
   s.desc.n = large[i % COUNT(large)].n;
   s.desc.k = large[i % COUNT(large)].k;
-  s.desc.group_k = c->group;
-  s.desc.scale_type = c->scale;
-  if (c->zeros) {
-    s.desc.zero = LPGEMM_ZERO_PER_GROUP;
-    s.desc.zero_type = LPGEMM_U8;
-  }
-  for (int j = 0; lpg_kind(c->type) == LPGEMM_KIND_CODEBOOK && j < 1 << lpg_bits(c->type); j++) {
-    s.desc.codebook[j] = (float)(j * j - 60) / 128;
-  }
-  s.x_type = c->x;
-  s.y_type = c->y;
   s.pad_x = c->pad_x;
   s.pad_y = c->pad_y;
-  s.x_scale_mode = c->x_scales ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_NONE;
   return s;
 }
 
@@ -256,18 +261,17 @@ static void check_shared_plan(int i) {
   CHECK(planned.plan.multicast == 1 || lpg_x_copy_bytes(&problem, 2) > 0); /* unless X is copied */
 }
 
-static void check_shared(lpgemm_handle_t handle, int i) {
-  const problem_spec s = shared_spec(i);
-  const int kind = (int)lpg_kind(s.desc.type);
-  const char *const names[] = {"u", "f", "c"}, *const x = s.x_type == LPGEMM_BF16 ? "bf16" : "f16";
+static void check_by_gemm(lpgemm_handle_t handle, const problem_spec *s) {
+  const int kind = (int)lpg_kind(s->desc.type);
+  const char *const names[] = {"u", "f", "c"}, *const x = s->x_type == LPGEMM_BF16 ? "bf16" : "f16";
   char kernel[64];
   snprintf(kernel, sizeof kernel, "gemm.%s%d.%s.256x128.sm90a",
            names[kind == LPGEMM_KIND_FLOAT      ? 1
                  : kind == LPGEMM_KIND_CODEBOOK ? 2
                                                 : 0],
-           lpg_bits(s.desc.type), x);
+           lpg_bits(s->desc.type), x);
   problem p;
-  if (problem_make(&p, handle, &s)) {
+  if (problem_make(&p, handle, s)) {
     const lpgemm_status_t status = problem_run(&p, handle, kernel);
     if (status == LPGEMM_INVALID_ARGUMENT) {
       test_skip("%s is not in this build", kernel);
@@ -282,11 +286,37 @@ static void check_shared(lpgemm_handle_t handle, int i) {
   problem_free(&p);
 }
 
+/* ---- where K ends, and what follows the sums ---- */
+
+/* K ends anywhere in a k block, with parts of K and without; the sums get nothing, scales, C and a bias, or go to an Y
+ * that is no whole vectors. rows: the most of X. */
+static void check_ends(lpgemm_handle_t handle, const struct shared_case *c, int rows) {
+  for (int i = 0; i < 12; i++) {
+    problem_spec s = {.desc = {.size = sizeof s.desc}, .alpha = i % 4 == 1 ? 0.75f : 1, .beta = i % 4 == 2 ? 0.5f : 0};
+    set_case(&s, c);
+    s.m = test_between(rows / 2, rows);
+    s.desc.n = 8 * test_between(2, 60) + (i % 4 == 3 ? 4 : 0);
+    s.desc.k = 256 * test_between(0, i % 3 ? 5 : 12) + 8 * test_between(1, 31);
+    s.desc.global_scale = i % 5 == 0 ? 0.375f : 0;
+    s.bias_type = i % 4 == 2 ? s.y_type : 0;
+    s.pad_x = s.pad_y = i % 4 == 3 ? 1 : 0;
+    check_by_gemm(handle, &s);
+  }
+}
+
 void suite_gemm_family(void) {
   if (test_backend() == LPGEMM_BACKEND_CUDA) {
     lpgemm_handle_t handle = problem_handle(1);
     for (int i = 0; i < COUNT(shared); i++) {
-      if (test_case("gemm_family/shared/%s", shared[i].name)) check_shared(handle, i);
+      if (!test_case("gemm_family/shared/%s", shared[i].name)) continue;
+      const problem_spec s = shared_spec(i);
+      check_by_gemm(handle, &s);
+    }
+    static const int rows[] = {32, 64, 128, 256, 700};
+    for (int i = 0; i < COUNT(shared) * COUNT(rows); i++) {
+      const struct shared_case *const c = &shared[i / COUNT(rows)];
+      if (test_case("gemm_family/ends/%s/m%d", c->name, rows[i % COUNT(rows)]))
+        check_ends(handle, c, rows[i % COUNT(rows)]);
     }
     CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
     return;

@@ -539,6 +539,28 @@ static void wrong_backend(void) {
   sample_free(&s);
 }
 
+/* Tuning times what the trial's workspace has room for, however much another kernel would like. */
+static void tune(void) {
+  enum { N = 2560, K = 2304 };
+  static const int64_t rows[] = {1, 23, 56, 300};
+  const lpgemm_weight_desc_t desc = sample_desc(N, K, LPGEMM_UINT(3), 64, LPGEMM_F16);
+  float *w = draw_weights(LPGEMM_F32, N, K, K);
+  lpgemm_weights_t weights = NULL;
+  CHECK_STATUS(lpgemm_quantize_weights(gpu, &desc, LPGEMM_QUANTIZE_ABSMAX, w, LPGEMM_F32, 0, NULL, 0, &weights),
+               LPGEMM_SUCCESS);
+  free(w);
+  const lpgemm_autotune_options_t options = {.size = sizeof options, .seconds = 5};
+  CHECK_STATUS(lpgemm_autotune(gpu, weights, rows, sizeof rows / sizeof rows[0], &options), LPGEMM_SUCCESS);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const lpgemm_run_args_t args = {.size = sizeof args, .weights = weights, .m = rows[i]};
+    char text[512] = "";
+    CHECK_STATUS(lpgemm_explain(gpu, &args, text, sizeof text), LPGEMM_SUCCESS);
+    CHECK(text[0] != 0);
+  }
+  CHECK_STATUS(lpgemm_tuning_clear(gpu), LPGEMM_SUCCESS);
+  CHECK_STATUS(lpgemm_weights_destroy(weights), LPGEMM_SUCCESS);
+}
+
 /* A handle of another GPU than the current one: the work is done there, and the current one stays. */
 static void second_gpu(void) {
   enum { N = 40, K = 130 };
@@ -617,6 +639,7 @@ void suite_device(void) {
   if (test_case("device/quantize/large")) quantize_large();
   if (test_case("device/quantize/not_finite")) quantize_not_finite();
   if (test_case("device/load")) load();
+  if (test_case("device/tune")) tune();
   if (test_case("device/wrong_backend")) wrong_backend();
   int gpus = 0;
   GPU(cudaGetDeviceCount(&gpus));

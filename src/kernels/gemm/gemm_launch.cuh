@@ -23,6 +23,11 @@ template <class T>
 static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
   const lpg_packed &weights = *call.problem.weights;
   add_sections(call, T::row_tiles, 1, a.scale_data);
+  const scale_role roles[] = {role_scale, role_zero};
+  for (int i = 0; i < 2; i++) {
+    const int which = a.scale_data.which[roles[i]];
+    if (which >= 0) a.copied[i] = a.scale_data.section[which];
+  }
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.row_tiles = (int32_t)weights.row_tiles;
   a.n = (int32_t)weights.desc.n;

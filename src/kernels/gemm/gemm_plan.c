@@ -98,6 +98,9 @@ static int make_frame(const lpg_gemm_kind *kind, int x_rows, const lpg_packed *w
   const int64_t m_tiles = lpg_most_tiles(rows, x_rows);
   p->x_rows = x_rows;
   p->m_tiles = (int32_t)m_tiles;
+  if (m_tiles * LPG_GEMM_BAND > INT32_MAX) return 0;
+  p->by_band = lpg_divisor_of(m_tiles > 0 ? LPG_GEMM_BAND * p->m_tiles : 1);
+  p->by_last_band = lpg_divisor_of(p->n_tiles > 0 ? (p->n_tiles - 1) % LPG_GEMM_BAND + 1 : 1);
   return m_tiles * p->n_tiles <= INT32_MAX;
 }
 

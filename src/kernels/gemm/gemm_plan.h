@@ -15,6 +15,7 @@
 
 #include "../epilogue/sums.h"
 #include "../operand/limits.h"
+#include "../plan/divisor.h"
 
 enum {
   LPG_GEMM_PRODUCER_WARPS = 4, /* that load what the others multiply */
@@ -311,6 +312,7 @@ static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm
 typedef struct lpg_gemm_plan {
   int32_t blocks;                       /* of 256 columns */
   int32_t n_tiles, m_tiles;             /* work tiles along N (of all CTAs with the same rows of X) and along M */
+  lpg_divisor by_band, by_last_band;    /* work tiles of a band, and along N of the last band: see gemm_work */
   int32_t x_rows;                       /* of a whole work tile */
   int32_t whole;                        /* whole work tiles; the others come last, as halves. With experts the kernel
                                            counts both, since only the device knows their rows of X */

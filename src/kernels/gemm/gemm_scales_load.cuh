@@ -74,15 +74,12 @@ struct scales_copier {
   static_assert(layout.zero_bytes == 0 || layout.zero_bytes == 16, "a zero is a byte");
   __device__ static bool has_scales(const gemm_args &a) { return !a.scale_data.scale_on_rows; }
   __device__ static bool has_zeros(const gemm_args &a) { return T::reads_zeros && a.scale_data.mode == zero_per_group; }
-  __device__ static const scale_section &section(const gemm_args &a, scale_role role) {
-    return a.scale_data.section[a.scale_data.which[role]];
-  }
 
   __device__ void set_rows(const gemm_args &a, int row_tile_, int expert, int lane) {
     const int64_t before = T::takes_experts ? expert * a.experts.stride : 0;
     row_tile = row_tile_;
-    if (has_scales(a)) scales.set_rows(section(a, role_scale), before, row_tile, a.row_tiles, lane);
-    if (has_zeros(a)) zeros.set_rows(section(a, role_zero), before, row_tile, a.row_tiles, lane);
+    if (has_scales(a)) scales.set_rows(a.copied[0], before, row_tile, a.row_tiles, lane);
+    if (has_zeros(a)) zeros.set_rows(a.copied[1], before, row_tile, a.row_tiles, lane);
   }
 
   /* first: a team's first block of the work tile; the consumers read the rows' exponents from there only. */

@@ -36,6 +36,7 @@ struct gemm_args {
   lpg_gemm_plan plan;
   dequantiser_args dequantiser;
   scales_args scale_data;
+  scale_section copied[2]; /* of these the scales and the zeros, if there are some: where they are soon found */
   const int8_t *exponents; /* of each row's power of two; NULL: all 0 */
   int32_t field_power;     /* what the scales take of the dequantiser: log2 */
   const uint8_t
@@ -135,6 +136,7 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
   int tiles, first_tile, stride;       /* the cluster takes first_tile, first_tile + stride and so on */
   int rank;                            /* in the cluster: which parts of K */
   int multicast, multicast_rank;       /* multicast: CTAs that share X */
+  const lpg_gemm_plan &plan;           /* what is not copied is not kept in registers */
   int x_rows;                          /* of a whole work tile */
   static constexpr int first_rank = 0; /* of the CTAs that split K */
   bool reads;                          /* else the product is skipped: alpha is 0 */
@@ -144,6 +146,7 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
         tiles(p.whole),
         stride(p.clusters),
         multicast(p.multicast),
+        plan(p),
         x_rows(p.x_rows),
         reads(reads) {
     rank = p.split_k > 1 ? cluster_rank() : 0;
@@ -151,7 +154,15 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
     first_tile = cluster_number();
   }
 
-  __device__ int n_tile(int tile) const { return tile_bands::n_tile(tile) * multicast + multicast_rank; }
+  /* As tile_bands has them, without its divisions. */
+  __device__ int2 place(int tile) const { /* along N and M */
+    const int band = lpg_quotient(tile, plan.by_band), in_band = tile - band * LPG_GEMM_BAND * m_tiles;
+    const int rows = band_rows(band);
+    const int m = rows < LPG_GEMM_BAND ? lpg_quotient(in_band, plan.by_last_band) : (unsigned)in_band / LPG_GEMM_BAND;
+    return {band * LPG_GEMM_BAND + in_band - m * rows, m};
+  }
+  __device__ int n_tile(int tile) const { return place(tile).x * multicast + multicast_rank; }
+  __device__ int m_tile(int tile) const { return place(tile).y; }
   /* Rows of X of the m_tile-th work tile along M. */
   __device__ int first_x_row(int m_tile, int tile_m) const { return m_tile * min(x_rows, tile_m); }
   __device__ int x_rows_end(int m_tile, int tile_m, int m) const { return min(first_x_row(m_tile + 1, tile_m), m); }

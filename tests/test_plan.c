@@ -226,8 +226,34 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
         kind->tile_n / LPG_TILE_ROWS * lpg_tile_bytes(kind->bits) * (each * stage_k / lpg_tile_k(kind->bits)));
   const int rings_end = p->w_ring + p->w_stages * kind->w_stage_bytes;
   CHECK(!prepared || p->scales == rings_end);
-  CHECK(p->shared_bytes == rings_end + (prepared ? p->slots * kind->slot_bytes : 0));
-  CHECK(p->shared_bytes <= device->shared_memory);
+  const int stages_end = rings_end + (prepared ? p->slots * kind->slot_bytes : 0);
+  const int sent = (kind->tile.tile_m / 8 + p->at_once - 1) / p->at_once * 8; /* rows of X that a team adds up */
+  CHECK(p->shared_bytes >= stages_end && p->shared_bytes <= device->shared_memory);
+  CHECK(p->apart
+            ? p->exchanges && p->sums == stages_end && p->sums % 16 == 0 && p->x_stages >= others + 2 * block_stages
+            : p->shared_bytes == stages_end);
+  CHECK(!p->exchanges || (p->at_once > 1 && p->runs == 1 &&
+                          p->shared_bytes >= p->sums + warps * LPG_PASS_ROWS * (LPG_TILE_ROWS + 4) * 4 +
+                                                 kind->tile.teams * p->at_once * sent * kind->tile_n * 4));
+  CHECK(p->received % 8 == 0 && p->received >= 16 * p->x_stages && p->received + 8 <= p->table);
+  for (int i = 0; i < 8; i++) { /* where work tiles lie */
+    const int tile = (int)((int64_t)p->n_tiles * p->m_tiles * i / 7), band = LPG_GEMM_BAND * p->m_tiles;
+    CHECK(lpg_quotient(tile, p->by_band) == tile / (band > 0 ? band : 1));
+    CHECK(lpg_quotient(tile, p->by_last_band) == tile / (p->n_tiles > 0 ? (p->n_tiles - 1) % LPG_GEMM_BAND + 1 : 1));
+  }
+}
+
+static void check_divisor(void) {
+  for (int i = 0; i < 20000; i++) {
+    const int32_t by = (int32_t)test_between(1, 1LL << test_between(0, 31)), d = by > 0 ? by : INT32_MAX;
+    const lpg_divisor divisor = lpg_divisor_of(d);
+    const int32_t quotient = (int32_t)test_between(0, INT32_MAX / d);
+    const int64_t n[] = {
+        0, 1, d - 1, (int64_t)quotient * d, (int64_t)quotient * d - 1, test_between(0, INT32_MAX), INT32_MAX};
+    for (int j = 0; j < COUNT(n); j++) {
+      if (n[j] >= 0) CHECK_INT(lpg_quotient((int32_t)n[j], divisor), n[j] / d);
+    }
+  }
 }
 
 static const lpg_gemm_tile gemm_tiles[] = {
@@ -634,6 +660,7 @@ void suite_plan(void) {
     }
   }
   if (test_case("plan/gemm/width")) check_gemm_width();
+  if (test_case("plan/divisor")) check_divisor();
   if (test_case("plan/invariant/parts")) check_gemm_four_parts(&sm90);
   for (int d = 0; d < 2; d++) {
     if (!test_case("plan/gemm8/%s", names[d])) continue;

@@ -166,30 +166,37 @@ __device__ inline loaded_tile find_loaded(const gemm_args &a, const Work &w, int
   return {same(at.m), same(at.n) / LPG_TILE_ROWS, same(expert)};
 }
 
+/* What a producer warp loads, where the compiler is to know it: code that runs for the first time is slow to come. */
+enum load_kind { loads_any, loads_weights, loads_x_by_tma };
+
 /* Fills the stages of a work tile. */
-template <class T, class Work>
+template <class T, load_kind Kind, class Work>
 __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded_tile &tile,
                                  const k_blocks<typename T::whole> &k, producer_warp<typename T::whole> &own) {
   const int x_bytes = T::x_boxes * box_rows_of<T>(w) * T::stage_k * 2;
   const int x_row = tile.x_row, row_tile = tile.row_tile, expert = tile.expert, lane = own.lane;
   const int blocks = k.count;
-  const bool x_by_tma = own.loads_x && a.x_has_map;
+  const bool loads_x = Kind == loads_x_by_tma || (Kind == loads_any && own.loads_x);
+  const bool x_by_tma = Kind == loads_x_by_tma || (loads_x && a.x_has_map);
+  const bool loads_scales = Kind != loads_x_by_tma && own.loads_scales;
   if constexpr (!T::prepared) {
-    if (own.loads_scales && blocks > 0) own.copier.set_rows(a, row_tile, expert, lane);
+    if (loads_scales && blocks > 0) own.copier.set_rows(a, row_tile, expert, lane);
   }
+#pragma unroll 1
   for (int i = 0; i < blocks; i++, own.early--, own.place.advance()) {
     const int block = k.at(i), first_k = block * block_k + own.stage * T::stage_k;
     const uint32_t full = own.place.full.at, x = own.place.x.at;
     wait_barrier(barriers_of::empty_of(full), own.place.parity);
     const bool there = block < a.plan.blocks - 1 || own.stage * T::x_steps < last_steps<T>(a); /* else beyond K */
     if (is_elected()) {
-      const bool codes = own.place.has_codes && own.early <= 0 && there, tma = x_by_tma && there;
+      const bool codes = Kind != loads_x_by_tma && own.place.has_codes && own.early <= 0 && there;
+      const bool tma = x_by_tma && there;
       arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (tma ? x_bytes : 0));
       if (codes) copy_codes<T>(a, own.place.codes.at, block * T::Bits + own.vector, row_tile, expert, full);
       if (tma) load_x_box<T>(a, w, x, full, x_row, first_k);
     }
-    if (own.loads_scales) own.load_scales(a, row_tile, expert, block, i < T::teams);
-    if (!own.loads_x || x_by_tma) {
+    if (loads_scales) own.load_scales(a, row_tile, expert, block, i < T::teams);
+    if (!loads_x || x_by_tma) {
       arrive_when_copied(full);
     } else {
       for (int box = 0; box < T::stage_k / LPG_GEMM_BOX_K; box++) {
@@ -210,24 +217,24 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
   }
 }
 
-template <class T>
-__device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
-                                  int warp, int lane) {
-  const gemm_parts<T> parts(a, w);
-  producer_warp<T> own(a, barriers, warp, lane);
-  if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
+/* Fills the stages of all the CTA's work tiles. */
+template <class T, load_kind Kind>
+__device__ inline void load_turns(const gemm_args &a, const gemm_work &w, const gemm_parts<T> &parts,
+                                  producer_warp<T> &own, uint8_t *memory) {
   const int tiles = tiles_of<T>(a, w, memory);
   gemm_turn turn = turn_at<T>(a, w, tiles, 0);
   loaded_tile at = {0, 0, 0};
   if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory); /* before the wait: all it takes is time */
   /* A warp that loads nothing but weights and scales as they are packed need not wait for the kernel before. */
-  if (!has_experts<T>(a) && (T::prepared || own.loads_x)) {
-    if (turn.tile >= 0 && own.loads_weights) own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
+  const bool loads_x = Kind == loads_x_by_tma || (Kind == loads_any && own.loads_x);
+  if (!has_experts<T>(a) && (T::prepared || loads_x)) {
+    if (turn.tile >= 0 && Kind != loads_x_by_tma && own.loads_weights)
+      own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
     pdl_wait();
   }
-  if (is_multicast<T>(a.plan) && own.loads_x) cluster_wait(); /* the other CTAs have started */
+  if (is_multicast<T>(a.plan) && loads_x) cluster_wait(); /* the other CTAs have started */
   for (int number = 1; turn.tile >= 0; number++) {
-    load_tile<T>(a, w, at, k_blocks<T>(parts, turn), own);
+    load_tile<T, Kind>(a, w, at, k_blocks<T>(parts, turn), own);
     turn = turn_at<T>(a, w, tiles, number);
     if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory);
   }
@@ -235,11 +242,26 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
     const halves_of<gemm_work> halves(w);
     if (w.first_tile < halves.tiles && a.plan.streamed == 0) {
       using half = gemm_half_traits<T>;
-      load_tile<half>(a, halves, find_loaded<half>(a, halves, w.first_tile, memory), k_blocks<T>(parts, {0, 0, 0}),
-                      own);
+      load_tile<half, Kind>(a, halves, find_loaded<half>(a, halves, w.first_tile, memory),
+                            k_blocks<T>(parts, {0, 0, 0}), own);
     }
   }
-  if (is_multicast<T>(a.plan) && !own.loads_x) cluster_wait();
+  if (is_multicast<T>(a.plan) && !loads_x) cluster_wait();
+}
+
+template <class T>
+__device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
+                                  int warp, int lane) {
+  const gemm_parts<T> parts(a, w);
+  producer_warp<T> own(a, barriers, warp, lane);
+  if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
+  if (T::stage_warps == 2 && !own.loads_x) {
+    load_turns<T, T::stage_warps == 2 ? loads_weights : loads_any>(a, w, parts, own, memory);
+  } else if (T::stage_warps == 2 && a.x_has_map) {
+    load_turns<T, T::stage_warps == 2 ? loads_x_by_tma : loads_any>(a, w, parts, own, memory);
+  } else {
+    load_turns<T, loads_any>(a, w, parts, own, memory);
+  }
   if (own.stage > 0 || a.plan.at_once > 1) return;
   /* One more stage, empty: the consumers wait for a stage ahead, past the last work tile too. */
   wait_barrier(barriers_of::empty_of(own.place.full.at), own.place.parity);

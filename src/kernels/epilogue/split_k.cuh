@@ -2,8 +2,8 @@
  *
  * K is cut among the CTAs of a cluster, and in a CTA among its teams of consumer warps. Each team writes its partial
  * sums to its CTA's shared memory. After a cluster barrier each CTA adds up the partials of all parts for some of the
- * rows of X, in a fixed order, and stores them. A second cluster barrier ends the reading. The partials lie where the
- * stages were: so no stage may be filled between the two barriers, and the producer warps wait at both. */
+ * rows of X, in a fixed order, and stores them. A second cluster barrier ends the reading. The partials may lie where
+ * the stages were: so no stage may be filled between the two barriers, and the producer warps wait at both. */
 #pragma once
 
 #include "../prim/async.cuh"
@@ -90,7 +90,7 @@ struct cluster_sums {
   }
 };
 
-/* Writes a warp's sums of part `part` of its CTA to where the stages were. */
+/* Writes a warp's sums of part `part` of its CTA to shared memory. */
 template <class T, class Args, class Product>
 __device__ inline void put_part(const Args &a, const Product &product, int part, int x_rows, uint8_t *memory) {
   constexpr int stride = lpg_sums_stride(T::tile_n);

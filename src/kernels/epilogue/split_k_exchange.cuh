@@ -20,28 +20,16 @@ namespace { /* nothing here is a symbol of the library */
 
 enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its receive buffers have been read */
 
-/* Whether a work tile's sums are exchanged: the same for all its CTAs. With 16 consumer warps registers are too few. */
-template <class T, class Args>
-__device__ inline bool exchanges_sums(const Args &a) {
-  return a.plan.exchanges;
-}
-
-/* Before anything is sent, after the mbarriers are there: all threads of the cluster. */
-template <class T, class Args>
-__device__ inline void start_exchange(const Args &a) {
-  if (a.plan.apart && exchanges_sums<T>(a)) cluster_arrive_only();
-}
-
-/* The producer warps' share in a work tile's exchange. */
-template <class T, class Args>
-__device__ inline void wait_for_exchange(const Args &a) {
+/* The producer warps' share in a work tile's exchange. threads: of the CTA. */
+template <class Args>
+__device__ inline void wait_for_exchange(const Args &a, int threads) {
   __syncwarp();
   if (!a.plan.apart) cluster_arrive_only();
   cluster_wait();
   if (a.plan.apart) {
     cluster_arrive_only();
   } else {
-    threads_meet(sums_are_added, T::threads);
+    threads_meet(sums_are_added, threads);
   }
 }
 
@@ -78,54 +66,77 @@ struct receive_buffers {
   }
 };
 
-/* turn: of the CTA's work tiles. */
+/* How the rows of X of a work tile are dealt out to the teams of all CTAs. */
+struct team_shares {
+  int parts, blocks, each; /* teams; eights of rows of X, and how many of them a team adds up */
+
+  __device__ team_shares(const tile_place &at, int tile_m, int parts)
+      : parts(parts), blocks((max(min(tile_m, at.m_end - at.m), 0) + 7) / 8) {
+    each = (int)((unsigned)(blocks + parts - 1) / (unsigned)parts);
+  }
+};
+
+/* Sends the team's sums to the teams that add them up, and tells their CTAs. */
 template <class T, class Args, class Work, class Product>
-__device__ inline void exchange_parts(const Args &a, const Work &w, int tile, int turn, const Product &product,
-                                      const float *factors, uint8_t *memory) {
-  constexpr int rows = T::row_tiles * LPG_TILE_ROWS, team_threads = receive_buffers<T>::team_threads;
-  const tile_place at = place_of<T>(a, w, tile);
-  const int blocks = (max(min(T::TileM, at.m_end - at.m), 0) + 7) / 8, parts = a.plan.split_k * T::teams;
-  const int each = (int)((unsigned)(blocks + parts - 1) / (unsigned)parts); /* blocks that a team adds up */
-  const int team = threadIdx.x / team_threads, part = w.rank * T::teams + team;
-  const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
-  const receive_buffers<T> to = {base + threadIdx.x % team_threads * 16, parts, each};
-  const uint32_t received = shared_address(memory + a.plan.received);
-  __syncwarp();
-  if (!a.plan.apart) cluster_arrive_only();
-  cluster_wait();
+__device__ inline void send_parts(const Args &a, const Work &w, const team_shares &shares, int part,
+                                  const receive_buffers<T> &to, const Product &product, uint32_t received) {
   int owner = 0, block = 0; /* the team that adds up the block, and its number there */
 #pragma unroll
   for (int j = 0; j < T::TileM / 8; j++) {
-    if (j >= blocks) break;
+    if (j >= shares.blocks) break;
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       const auto *const sum = &product.sum[r][4 * j];
       store_to_block(to.place(owner % T::teams, part, block, r), w.first_rank + owner / T::teams,
                      make_float4(sum[0], sum[1], sum[2], sum[3]));
     }
-    if (++block == each) block = 0, owner++;
+    if (++block == shares.each) block = 0, owner++;
   }
   __syncwarp();
   if (threadIdx.x % 32 < a.plan.split_k) arrive_written(received, w.first_rank + threadIdx.x % 32);
-  wait_for_blocks(received, turn % 2);
-  const int first = part * each, own = min(each, blocks - first);
+}
+
+/* Adds up the team's share of the sums, and stores it. */
+template <class T, class Args>
+__device__ inline void add_received(const Args &a, const tile_place &at, const team_shares &shares, int team, int part,
+                                    const receive_buffers<T> &from, const float *factors, uint8_t *memory) {
+  const int first = part * shares.each, own = min(shares.each, shares.blocks - first);
 #pragma unroll 1
   for (int b = 0; b < own; b += 4) {
     added_sums<T> sums;
     sums.clear();
 #pragma unroll 2
-    for (int p = 0; p < parts; p++) {
+    for (int p = 0; p < shares.parts; p++) {
 #pragma unroll
       for (int i = 0; i < 4; i++) {
 #pragma unroll
         for (int r = 0; r < T::row_tiles; r++) {
-          if (b + i < own) sums.add(r, i, load_four(to.place(team, p, b + i, r)));
+          if (b + i < own) sums.add(r, i, load_four(from.place(team, p, b + i, r)));
         }
       }
     }
     const int m = at.m + (first + b) * 8;
     store_pieces<T, 32, true>(a, {m, min(at.m_end, at.m + (first + own) * 8), at.n, at.bias}, sums, factors, memory);
   }
+}
+
+/* turn: of the CTA's work tiles. Apart: the kernel has let all threads arrive once at the cluster's barrier. */
+template <class T, class Args, class Work, class Product>
+__device__ inline void exchange_parts(const Args &a, const Work &w, int tile, int turn, const Product &product,
+                                      const float *factors, uint8_t *memory) {
+  constexpr int rows = T::row_tiles * LPG_TILE_ROWS, team_threads = receive_buffers<T>::team_threads;
+  const tile_place at = place_of<T>(a, w, tile);
+  const team_shares shares(at, T::TileM, a.plan.split_k * T::teams);
+  const int team = threadIdx.x / team_threads, part = w.rank * T::teams + team;
+  const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
+  const receive_buffers<T> buffers = {base + threadIdx.x % team_threads * 16, shares.parts, shares.each};
+  const uint32_t received = shared_address(memory + a.plan.received);
+  __syncwarp();
+  if (!a.plan.apart) cluster_arrive_only();
+  cluster_wait();
+  send_parts<T>(a, w, shares, part, buffers, product, received);
+  wait_for_written(received, turn % 2);
+  add_received<T>(a, at, shares, team, part, buffers, factors, memory);
   __syncwarp();
   if (a.plan.apart) {
     cluster_arrive_only();

@@ -155,7 +155,7 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, i
       if constexpr (T::runs) {
         if (runs > 1) return store_two_parts<T>(a, w, tile, before, product, factors, memory);
       }
-      if (exchanges_sums<T>(a)) return exchange_parts<T>(a, w, tile, turn, product, factors, memory);
+      if (a.plan.exchanges) return exchange_parts<T>(a, w, tile, turn, product, factors, memory);
       return store_parts<T>(a, w, tile, product, factors, memory);
     }
   }
@@ -375,9 +375,9 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
-  if (p.at_once > 1) start_exchange<T>(a);
-  if (is_multicast<T>(p)) cluster_arrive_only(); /* mbarriers are ready before other CTAs copy or arrive */
-  if (a.epilogue.device_alpha) pdl_wait();       /* reads_product() reads it */
+  if (p.apart && p.exchanges) cluster_arrive_only(); /* see exchange_parts() */
+  if (is_multicast<T>(p)) cluster_arrive_only();     /* mbarriers are ready before other CTAs copy or arrive */
+  if (a.epilogue.device_alpha) pdl_wait();           /* reads_product() reads it */
   const gemm_work w(p, reads_product(a.epilogue));
   read_experts<T>(a, memory);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;

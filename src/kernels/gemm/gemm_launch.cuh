@@ -37,7 +37,7 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
   a.x = (const uint16_t *)call.x;
   a.stage_groups = lpg_gemm_stage_groups(&weights, T::stage_k);
   a.epilogue = make_epilogue(call);
-  if (!T::prepared && !T::takes_experts) { /* the rows' factors take it */
+  if (!T::prepared && !T::takes_experts && lpg_gemm_factors_take(&weights.desc)) {
     a.scale_data.factor *= a.epilogue.global_scale;
     a.epilogue.global_scale = 1.0f;
   }

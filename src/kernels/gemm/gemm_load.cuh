@@ -208,12 +208,12 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
     }
   }
   if (!is_half<T> && a.plan.at_once > 1) {
-    if (exchanges_sums<T>(a)) {
-      wait_for_exchange<T>(a);
+    if (a.plan.exchanges) {
+      wait_for_exchange(a, T::threads);
     } else {
       wait_for_parts();
     }
-    fence_for_tensor_cores(); /* partial sums lay where TMA writes next */
+    fence_for_tensor_cores(); /* partial sums may have lain where TMA writes next */
   }
 }
 
@@ -232,6 +232,7 @@ __device__ inline void load_turns(const gemm_args &a, const gemm_work &w, const 
       own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
     pdl_wait();
   }
+  __syncwarp();
   if (is_multicast<T>(a.plan) && loads_x) cluster_wait(); /* the other CTAs have started */
   for (int number = 1; turn.tile >= 0; number++) {
     load_tile<T, Kind>(a, w, at, k_blocks<T>(parts, turn), own);
@@ -246,6 +247,7 @@ __device__ inline void load_turns(const gemm_args &a, const gemm_work &w, const 
                             k_blocks<T>(parts, {0, 0, 0}), own);
     }
   }
+  __syncwarp();
   if (is_multicast<T>(a.plan) && !loads_x) cluster_wait();
 }
 

@@ -29,6 +29,15 @@ int lpgemm_i_gemm_lost_digits(const lpg_packed *weights);
 lpgemm_status_t lpgemm_i_cuda_gemm_prepare(const lpg_call *call, float *factors, void *prepared);
 lpgemm_status_t lpgemm_i_cuda_load_gemm_prepare(void);
 
+/* Whether rows' factors take the global scale too: with scales of few exponents the product is in fp32's range. Else
+ * the sums meet one after the other. */
+static inline int lpg_gemm_factors_take(const lpgemm_weight_desc_t *d) {
+  const lpgemm_dtype_t scale = d->scale_type;
+  const int few = (scale == 0 || scale == LPGEMM_F16 || scale == LPGEMM_E4M3) && d->super_scale_type == 0;
+  const double global = fabs((double)d->global_scale);
+  return global == 1.0 || (few && global > 0x1p-32 && global < 0x1p32);
+}
+
 /* Bytes of the workspace that a call has in any case: a copy of X, and prepared scales. */
 static inline size_t lpg_gemm_scratch_bytes(const lpg_problem *problem, int prepared) {
   const size_t bytes =

@@ -41,8 +41,9 @@ static void fill_room(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t room)
  * what memory takes. */
 enum { LEAST_BLOCKS_APART = 2 };
 
-/* Lays out shared memory; 0 if it does not fit. */
-static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int64_t shared_memory) {
+/* Lays out shared memory; 0 if it does not fit. sends: outputs are such that teams may exchange sums. */
+static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int sends,
+                 int64_t shared_memory) {
   const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
   const int prepared = lpg_gemm_is_prepared(kind->mode);
   p->received = LPG_GEMM_BARRIER_BYTES;
@@ -62,7 +63,7 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
   const int sent_bytes = exchange_bytes(kind, p->at_once),
             sums_bytes = part_bytes > sent_bytes ? part_bytes : sent_bytes;
   p->apart = 0;
-  if (p->at_once > 1 && p->runs == 1) {
+  if (p->at_once > 1 && p->runs == 1 && sends) {
     fill_room(p, kind, room - sums_bytes);
     p->apart = p->x_stages >= others + LEAST_BLOCKS_APART * block_stages;
   }
@@ -82,7 +83,7 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
     p->sums = p->apart ? p->shared_bytes : p->x_ring;
     if (p->apart) p->shared_bytes += sums_bytes;
     if (p->shared_bytes < p->sums + part_bytes) return 0;
-    p->exchanges = p->runs == 1 && p->shared_bytes >= p->sums + sent_bytes;
+    p->exchanges = sends && p->runs == 1 && p->shared_bytes >= p->sums + sent_bytes;
   }
   return 1;
 }
@@ -98,7 +99,6 @@ static int make_frame(const lpg_gemm_kind *kind, int x_rows, const lpg_packed *w
   const int64_t m_tiles = lpg_most_tiles(rows, x_rows);
   p->x_rows = x_rows;
   p->m_tiles = (int32_t)m_tiles;
-  if (m_tiles * LPG_GEMM_BAND > INT32_MAX) return 0;
   p->by_band = lpg_divisor_of(m_tiles > 0 ? LPG_GEMM_BAND * p->m_tiles : 1);
   p->by_last_band = lpg_divisor_of(p->n_tiles > 0 ? (p->n_tiles - 1) % LPG_GEMM_BAND + 1 : 1);
   return m_tiles * p->n_tiles <= INT32_MAX;
@@ -165,6 +165,7 @@ typedef struct gemm_state {
   int parts; /* of K; 0: any number */
   int paired;
   int x_is_mapped; /* TMA can read X */
+  int sends;       /* outputs are as split_k_exchange.cuh needs, as far as is known without the call */
   lpg_expected_rows rows;
   lpg_gemm_speed speed;
   lpg_gemm_kind kind; /* of the work tile at hand */
@@ -186,6 +187,7 @@ static void begin_parts(const lpg_problem *problem, const lpg_device *device, in
   s->rows =
       lpg_expected_rows_of(problem->experts && problem->slots > 0 ? problem->slots : problem->m, problem->experts);
   s->paired = problem->paired;
+  s->sends = lpg_bytes(problem->y_type) == 2 && problem->weights->desc.n % 8 == 0 && !problem->paired;
   s->x_is_mapped = !problem->x_unaligned || lpg_x_copy_bytes(problem, 2) > 0;
 }
 
@@ -235,7 +237,8 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
 
 static int lay_out(const lpg_device *device, const void *state, void *plan) {
   const gemm_state *s = state;
-  return place(&((lpg_gemm_planned *)plan)->plan, &s->kind, s->rows.experts, s->paired, device->shared_memory);
+  return place(&((lpg_gemm_planned *)plan)->plan, &s->kind, s->rows.experts, s->paired, s->sends,
+               device->shared_memory);
 }
 
 /* ---- batch invariance: the parts of K must not depend on M ---- */

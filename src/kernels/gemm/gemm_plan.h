@@ -24,7 +24,7 @@ enum {
   LPG_GEMM_BOX_M = 128,        /* the most that one copy of TMA brings, in equal shares, ... */
   LPG_GEMM_BOX_K = 64,         /* ... and their columns */
   LPG_GEMM_BAND = 12,          /* work tiles of a band, of rows */
-  LPG_GEMM_EARLY_BLOCKS = 4,   /* of 256 columns whose weights and scales are asked for before the kernel before ends */
+  LPG_GEMM_EARLY_BLOCKS = 4,   /* of 256 columns that a warp asks for before it waits for the kernel before */
   LPG_GEMM_BARRIER_BYTES = 512
 };
 

@@ -25,8 +25,8 @@ __device__ inline float times_power(float x, int e) {
   return x * lpg_bits_f32((uint32_t)(127 + half) << 23) * lpg_bits_f32((uint32_t)(127 + e - half) << 23);
 }
 
-/* What a row's sums are multiplied by before the epilogue: the row's scale, or the inverse of its power of two; of an
- * expert, and of pairs, also what the epilogue multiplies by otherwise. */
+/* What a row's sums are multiplied by before the epilogue: the row's scale, or the inverse of its power of two; the
+ * global scale, if factors take it; of an expert, and of pairs, what the epilogue multiplies by otherwise. */
 template <class T>
 __device__ inline float row_factor(const gemm_args &a, int row, int expert) {
   const scales_args &n = a.scale_data;

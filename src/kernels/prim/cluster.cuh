@@ -32,7 +32,8 @@ __device__ inline void cluster_arrive() {
 #endif
 }
 
-/* Arrives without publishing anything: for threads that have only read. */
+/* Arrives without publishing anything: for threads that have only read, or have published already (mbarriers that they
+ * initialised: fence_barriers()). */
 __device__ inline void cluster_arrive_only() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");

@@ -296,12 +296,33 @@ static void check_ends(lpgemm_handle_t handle, const struct shared_case *c, int 
     set_case(&s, c);
     s.m = test_between(rows / 2, rows);
     s.desc.n = 8 * test_between(2, 60) + (i % 4 == 3 ? 4 : 0);
-    s.desc.k = 256 * test_between(0, i % 3 ? 5 : 12) + 8 * test_between(1, 31);
+    s.desc.k = 256 * test_between(0, i % 3 ? 5 : 12) + (i % 2 ? test_between(1, 256) : 8 * test_between(1, 31));
     s.desc.global_scale = i % 5 == 0 ? 0.375f : 0;
     s.bias_type = i % 4 == 2 ? s.y_type : 0;
     s.pad_x = s.pad_y = i % 4 == 3 ? 1 : 0;
     check_by_gemm(handle, &s);
   }
+}
+
+/* Clusters have several work tiles each and cut K, which ends in a stage: receive buffers are used again. */
+static problem_spec turns_spec(void) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}, .m = 36, .alpha = 1};
+  set_case(&s, &shared[0]);
+  s.desc.n = 4296;
+  s.desc.k = 11848;
+  s.x_type = s.y_type = LPGEMM_BF16;
+  return s;
+}
+
+static void check_turns_plan(void) {
+  const problem_spec s = turns_spec();
+  lpg_packed w;
+  lpg_gemm_planned planned;
+  CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
+  const lpg_problem problem = plan_problem(&w, s.x_type, s.m);
+  CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
+  const lpg_gemm_plan *const p = &planned.plan;
+  CHECK(p->split_k > 1 && p->apart && p->exchanges && p->n_tiles * p->m_tiles > p->clusters);
 }
 
 void suite_gemm_family(void) {
@@ -310,6 +331,10 @@ void suite_gemm_family(void) {
     for (int i = 0; i < COUNT(shared); i++) {
       if (!test_case("gemm_family/shared/%s", shared[i].name)) continue;
       const problem_spec s = shared_spec(i);
+      check_by_gemm(handle, &s);
+    }
+    if (test_case("gemm_family/turns")) {
+      const problem_spec s = turns_spec();
       check_by_gemm(handle, &s);
     }
     static const int rows[] = {32, 64, 128, 256, 700};
@@ -328,6 +353,7 @@ void suite_gemm_family(void) {
     if (test_case("gemm_family/mode/%s", cases[i].name)) check_case(&cases[i]);
   }
   if (test_case("gemm_family/near")) check_near();
+  if (test_case("gemm_family/plan/turns")) check_turns_plan();
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
   for (int x = 0; x < 2; x++) {
     if (!test_case("gemm_family/slots/%s", lpgemm_dtype_name(x_types[x]))) continue;

@@ -110,13 +110,20 @@ static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, in
   return tile_m == LPG_GEMM_TILE_M ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
 }
 
+/* Kernels of 16 warps multiply the last k block whole. */
+static double unused_blocks(const lpg_gemm_kind *kind, int64_t k) {
+  if (kind->tile.teams * kind->tile.warps >= 16) return 0.0;
+  return (double)((LPG_BLOCK_K - k % LPG_BLOCK_K) % LPG_BLOCK_K / kind->stage_k * kind->stage_k) / LPG_BLOCK_K;
+}
+
 lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double rows,
                                    const lpg_gemm_speed *speed) {
   const int tile_m = kind->tile.tile_m;
   const lpg_gemm_costs costs = {
       block_ns(kind, x_rows, speed), lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0,
       tile_ns(problem, tile_m),
-      slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m) * sustained(problem, tile_m)};
+      slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m) * sustained(problem, tile_m),
+      unused_blocks(kind, problem->weights->desc.k)};
   return costs;
 }
 
@@ -127,12 +134,13 @@ double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, con
   if (p->streamed > 0) {
     const double each = p->stream.each + (p->stream.more > 0);
     const double rest = kind->tile_n * p->x_rows * 4.0 / LPG_GEMM_REST_BYTES;
-    return (rounds * (p->blocks * costs->block + costs->tile) + each * costs->block + 2.0 * costs->tile +
-            LPG_GEMM_STREAM_NS + rest * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS) *
+    return (rounds * ((p->blocks - costs->unused) * costs->block + costs->tile) + each * costs->block +
+            2.0 * costs->tile + LPG_GEMM_STREAM_NS + rest * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS) *
            costs->slower;
   }
   const int halves = p->whole < p->n_tiles * p->m_tiles;
-  const int blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams;
+  const double unused = p->at_once == 1 ? costs->unused : 0.0; /* of parts the last one is short, and waits */
+  const double blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams - unused;
   return (rounds * (blocks * costs->block + costs->tile + parts_cost(p, kind)) +
           halves * (blocks * costs->half_block + costs->tile) + LPG_GEMM_START_NS) *
          costs->slower;

@@ -189,8 +189,8 @@ static const struct {
 } large[] = {{9954, 965, 131, HALVES, 1},    {10222, 770, 507, HALVES, 1},   {900, 1045, 1799, WHOLE, 0},
              {4250, 507, 187, WHOLE, 1},     {8700, 130, 40, WHOLE, 1},      {303, 4096, 4099, WHOLE, 0},
              {211, 12107, 300, WHOLE, 1},    {190, 12107, 299, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
-             {407, 1356, 8623, STREAMED, 0}, {330, 8609, 1963, STREAMED, 1}, {106, 8511, 3807, STREAMED, 1},
-             {427, 4261, 2681, STREAMED, 1}, {620, 2100, 5795, STREAMED, 0}};
+             {407, 1356, 8623, STREAMED, 0}, {330, 8609, 2463, STREAMED, 1}, {106, 8511, 3807, STREAMED, 1},
+             {427, 4261, 3681, STREAMED, 1}, {620, 2100, 5795, STREAMED, 0}};
 
 static const struct shared_case {
   const char *name;

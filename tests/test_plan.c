@@ -288,10 +288,10 @@ static void check_gemm_drawn(const lpg_device *device) {
   }
 }
 
-/* Rows of X of a work tile: 144 rows are one work tile, and are not multiplied as 256; 190 and 210 are two, with 192
- * rows of W. */
+/* Rows of X of a work tile: 144 and 190 rows are two work tiles of 96, with 192 rows of W, 210 are two of 128, and 400
+ * two of 224, which are not multiplied as 256. */
 static void check_gemm_width(void) {
-  static const int64_t rows[][2] = {{80, 96}, {144, 160}, {190, 96}, {210, 128}, {512, 256}};
+  static const int64_t rows[][2] = {{80, 96}, {144, 96}, {190, 96}, {210, 128}, {400, 224}, {512, 256}};
   for (int i = 0; i < COUNT(rows); i++) {
     const lpgemm_weight_desc_t desc = {
         .size = sizeof desc, .type = LPGEMM_UINT(4), .n = 12288, .k = 2048, .group_k = 128, .scale_type = LPGEMM_F16};
@@ -324,12 +324,12 @@ static void check_gemm_invariant(const lpg_device *device) {
   }
 }
 
-/* The matrix of invariant/parts (test_invariant.c), which needs as many, with all that is drawn there. */
+/* The matrices of invariant/parts (test_invariant.c), which need as many, with all that is drawn there. */
 static void check_gemm_four_parts(const lpg_device *device) {
   static const lpgemm_dtype_t types[] = {LPGEMM_UINT(2),     LPGEMM_UINT(3), LPGEMM_UINT(4),
                                          LPGEMM_FLOAT(2, 1), LPGEMM_UINT(8), LPGEMM_E4M3};
-  for (int i = 0; i < 6 * 8; i++) {
-    lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = types[i / 8], .n = 2052, .k = 4400};
+  for (int i = 0; i < 6 * 16; i++) {
+    lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = types[i / 16], .n = i / 8 % 2 ? 2436 : 2440, .k = 4400};
     desc.group_k = i % 2 ? 128 : 32;
     desc.scale_type = i / 2 % 2 ? LPGEMM_BF16 : LPGEMM_F16;
     if (i / 4 % 2 && LPGEMM_DTYPE_KIND(desc.type) == LPGEMM_KIND_UINT) {

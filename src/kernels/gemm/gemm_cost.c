@@ -29,28 +29,37 @@ static double slower_by_mode(lpg_gemm_scales mode, int is_wide) {
 static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
   const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams > 128;
   if (p->at_once == 1) return 0.0;
-  if (kind->tile.tile_m == LPG_GEMM_TILE_M) return 1250.0 * p->split_k;
+  if (kind->tile.tile_m == LPG_GEMM_TILE_M) return 1150.0 * p->split_k;
   const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
-  return (kind->tile.tile_m >= 128 ? 800.0 + 120.0 * p->split_k + bytes / 28.0
-          : p->split_k > 1         ? 1500.0
-                                   : 700.0) +
+  return (kind->tile.tile_m >= 128 ? 740.0 + 110.0 * p->split_k + bytes / 34.0
+          : p->split_k > 1         ? 800.0
+                                   : 640.0) +
          (many ? kind->tile.tile_m * (kind->tile.tile_m > 32 ? 75.0 : 35.0) : 0.0);
 }
 
-/* Nanoseconds of 128 rows by a k block of 4-bit integers in the plain mode: measured on the H200 with each
- * work tile forced, 32 to 2048 rows of X, four shapes, 2026-11-23 (docs/log/2026-11.md). */
+/* Nanoseconds of 128 rows by a k block of 4-bit integers in the plain mode. Of a call, a work tile, dequantising and
+ * the parts of K: by 92 times of 26 drawn shapes with 20 to 3308 rows of X, up to four work tiles and parts forced in
+ * each (H200, 2026-11-26: docs/log/2026-11.md). */
 enum {
-  LPG_GEMM_DEQUANT_NS = 830,      /* to dequantise them, in work tiles of up to 128 rows of X */
-  LPG_GEMM_MULTIPLY_NS = 11,      /* to multiply them by a row of X */
-  LPG_GEMM_WIDE_MULTIPLY_NS = 11, /* the same, of 128 rows and more */
+  LPG_GEMM_DEQUANT_NS = 550,      /* to dequantise them, in work tiles of up to 64 rows of X, */
+  LPG_GEMM_16_DEQUANT_NS = 580,   /* by 16 warps, */
+  LPG_GEMM_WIDE_DEQUANT_NS = 720, /* and with 128 rows of X and more */
+  LPG_GEMM_MULTIPLY_NS = 12,      /* to multiply them by a row of X, */
+  LPG_GEMM_WIDE_MULTIPLY_NS = 11, /* of 128 and more */
   LPG_GEMM_LOAD_NS = 440,         /* by the warps that load a block: as long as work tiles of few rows of X take */
-  LPG_GEMM_TILE_NS = 1800,        /* of a work tile beside its blocks, */
-  LPG_GEMM_WIDE_TILE_NS = 1300,   /* with 128 rows of X, */
-  LPG_GEMM_LARGE_TILE_NS = 900,   /* with 256, */
-  LPG_GEMM_START_NS = 1500,       /* and of a call */
+  LPG_GEMM_TILE_NS = 1350,        /* of a work tile beside its blocks, with up to 64 rows of X in all, or experts, */
+  LPG_GEMM_ONE_OF_TILES_NS = 210, /* with more, */
+  LPG_GEMM_WIDE_TILE_NS = 1050,   /* with 128 rows of X, */
+  LPG_GEMM_LARGE_TILE_NS = 1000,  /* with 256, */
+  LPG_GEMM_START_NS = 700,        /* and of a call */
   LPG_GEMM_STREAM_NS = 1900,      /* of stream-K: sending sums, */
   LPG_GEMM_REST_BYTES = 64        /* and adding so many of another part's a nanosecond (H200, 2026-11-26) */
 };
+
+static double dequantise_ns(const lpg_gemm_kind *kind) {
+  if (kind->tile.tile_m >= 128) return LPG_GEMM_WIDE_DEQUANT_NS;
+  return kind->tile.teams * kind->tile.warps == 16 ? LPG_GEMM_16_DEQUANT_NS : LPG_GEMM_DEQUANT_NS;
+}
 
 /* A k block, at the speed of dequantising and multiplying or of its share of the memory. */
 static double block_ns(const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_speed *speed) {
@@ -65,25 +74,26 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_
   const int is_wide = kind->tile.tile_m >= 128;
   const double slower = slower_by_mode(kind->mode, is_wide);
   const double by_warps = kind->tile.warps == 12 ? 0.93 : 1.0; /* 36 cases with each work tile forced, 2026-11-26 */
-  const double dequantise = LPG_GEMM_DEQUANT_NS * share * by_warps * slower;
+  const double dequantise = dequantise_ns(kind) * share * by_warps * slower;
   const double multiply = (is_wide ? LPG_GEMM_WIDE_MULTIPLY_NS : LPG_GEMM_MULTIPLY_NS) * share * by_warps * tile_m;
   const double power = is_wide ? 1.5 : 3.0, both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
 /* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
- * constants, which are of bursts: 1.0 to 1.3 in 30 cases (H200, 2026-11-26). Work tiles of up to 64 rows of X take
- * longer, by 34 cases with each work tile forced; none of them had experts. */
-static double sustained(const lpg_problem *problem, int tile_m) {
+ * constants, which are of bursts: 1.0 to 1.3 in 30 cases (H200, 2026-11-26). Work tiles of up to 64 rows of X
+ * take longer; of those that were timed none had experts. Up to 16 rows nothing was timed with these constants: there
+ * they stay as careful as those before, with which gemv and gemm shared the rows well. */
+static double slower_by_rows(const lpg_problem *problem, int tile_m) {
+  if (problem->m <= 16 && problem->experts == 0) return 1.25;
   if (problem->m <= 64) return 1.0;
   return tile_m < 128 && problem->experts == 0 ? 1.2 : 1.1;
 }
 
-/* Nanoseconds of a work tile beside its k blocks. With up to 64 rows of X a fit to the same 34 cases has none where
- * there are several along M. */
+/* Nanoseconds of a work tile beside its k blocks. */
 static double tile_ns(const lpg_problem *problem, int tile_m) {
-  if (tile_m < 128) return problem->m > 64 && problem->experts == 0 ? 0.0 : LPG_GEMM_TILE_NS;
-  return tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_WIDE_TILE_NS : LPG_GEMM_LARGE_TILE_NS;
+  if (tile_m >= 128) return tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_WIDE_TILE_NS : LPG_GEMM_LARGE_TILE_NS;
+  return problem->m > 64 && problem->experts == 0 ? LPG_GEMM_ONE_OF_TILES_NS : LPG_GEMM_TILE_NS;
 }
 
 /* How much longer work tiles take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at
@@ -122,7 +132,7 @@ lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_ki
   const lpg_gemm_costs costs = {
       block_ns(kind, x_rows, speed), lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0,
       tile_ns(problem, tile_m),
-      slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m) * sustained(problem, tile_m),
+      slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m) * slower_by_rows(problem, tile_m),
       unused_blocks(kind, problem->weights->desc.k)};
   return costs;
 }

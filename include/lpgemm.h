@@ -660,12 +660,11 @@ enum {
 lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, size_t size, uint32_t flags,
                                    lpgemm_weights_t *weights);
 
-/* Weights for the length of a call, for engines whose tensors own the bytes: a view, as LPGEMM_LOAD_VIEW with
- * LPGEMM_LOAD_SKIP_CHECKSUM, in storage of the caller's (LPGEMM_WEIGHTS_BYTES, aligned as uint64_t). It allocates and
- * loads nothing: lpgemm_prepare() does, once for a header. lpgemm_weights_destroy() ends it. header: the first
- * LPGEMM_HEADER_BYTES of the blob (of each expert's, one after the other) in host memory, checked and then believed:
- * bytes are not read, so nothing waits, and a stream may be captured. NULL: those of the blob, for which CUDA waits. The
- * bytes must be there when a run is enqueued: CUDA kernels read weights before the kernel ahead of them has ended. */
+/* Weights for the length of a call: a view, as LPGEMM_LOAD_VIEW with LPGEMM_LOAD_SKIP_CHECKSUM, in storage of the
+ * caller's (LPGEMM_WEIGHTS_BYTES, aligned as uint64_t). It loads nothing: lpgemm_prepare() does, once for a header.
+ * lpgemm_weights_destroy() ends it. header: the first LPGEMM_HEADER_BYTES of the blob (of each expert's, in turn), in host
+ * memory, checked and then believed: nothing waits, and a stream may be captured. NULL: those of the blob; CUDA waits.
+ * The bytes must be there before a run is enqueued: CUDA kernels read them while the kernel ahead still runs. */
 enum { LPGEMM_HEADER_BYTES = 512, LPGEMM_WEIGHTS_BYTES = 1024 };
 lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, size_t header_bytes,
                                          const void *bytes, size_t size, void *storage, size_t storage_bytes,

@@ -37,32 +37,41 @@ static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
          (many ? kind->tile.tile_m * (kind->tile.tile_m > 32 ? 75.0 : 35.0) : 0.0);
 }
 
-/* Nanoseconds of 128 rows by a k block of 4-bit integers in the plain mode. Of a call, a work tile, dequantising and
- * the parts of K: by 92 times of 26 drawn shapes with 20 to 3308 rows of X, up to four work tiles and parts forced in
- * each (H200, 2026-11-26: docs/log/2026-11.md). */
 enum {
-  LPG_GEMM_DEQUANT_NS = 550,      /* to dequantise them, in work tiles of up to 64 rows of X, */
-  LPG_GEMM_16_DEQUANT_NS = 580,   /* by 16 warps, */
-  LPG_GEMM_WIDE_DEQUANT_NS = 720, /* and with 128 rows of X and more */
-  LPG_GEMM_MULTIPLY_NS = 12,      /* to multiply them by a row of X, */
-  LPG_GEMM_WIDE_MULTIPLY_NS = 11, /* of 128 and more */
-  LPG_GEMM_LOAD_NS = 440,         /* by the warps that load a block: as long as work tiles of few rows of X take */
-  LPG_GEMM_TILE_NS = 1350,        /* of a work tile beside its blocks, with up to 64 rows of X in all, or experts, */
-  LPG_GEMM_ONE_OF_TILES_NS = 210, /* with more, */
-  LPG_GEMM_WIDE_TILE_NS = 1050,   /* with 128 rows of X, */
-  LPG_GEMM_LARGE_TILE_NS = 1000,  /* with 256, */
-  LPG_GEMM_START_NS = 700,        /* and of a call */
-  LPG_GEMM_STREAM_NS = 1900,      /* of stream-K: sending sums, */
-  LPG_GEMM_REST_BYTES = 64        /* and adding so many of another part's a nanosecond (H200, 2026-11-26) */
+  LPG_GEMM_LOAD_NS = 440,    /* of a k block, by the warps that load it: as long as work tiles of few rows of X take */
+  LPG_GEMM_STREAM_NS = 1900, /* of stream-K: sending sums, */
+  LPG_GEMM_REST_BYTES = 64   /* and adding so many of another part's a nanosecond (H200, 2026-11-26) */
 };
 
-static double dequantise_ns(const lpg_gemm_kind *kind) {
-  if (kind->tile.tile_m >= 128) return LPG_GEMM_WIDE_DEQUANT_NS;
-  return kind->tile.teams * kind->tile.warps == 16 ? LPG_GEMM_16_DEQUANT_NS : LPG_GEMM_DEQUANT_NS;
+/* Nanoseconds with 4-bit integers in the plain mode. */
+typedef struct gemm_constants {
+  double dequantise, dequantise_16, dequantise_wide; /* 128 rows by a k block: in work tiles of up to 64 rows of X, by
+                                                        16 warps, with 128 rows of X and more */
+  double multiply, multiply_wide;                    /* them by a row of X */
+  double tile, one_of_tiles, wide_tile, large_tile;  /* a work tile beside its blocks: for up to 64 rows in all, and for
+                                                        more; with 128 rows of X, with 256 */
+  double start;                                      /* of a call */
+  double sustained, sustained_wide; /* how much longer it takes at the clock of sustained work, to which records from 65
+                                       rows on belong: 1.0 to 1.3 in 30 cases (H200, 2026-11-26) */
+} gemm_constants;
+
+/* Of a matrix: by 92 times of 26 drawn shapes with 20 to 3308 rows of X, up to four work tiles and parts of K forced in
+ * each (H200, 2026-11-26: docs/log/2026-11.md). Of experts: as four shapes took with 32 to 2048 rows (H200,
+ * 2026-11-23); their layers were not timed since with work tiles forced. */
+static const gemm_constants of_matrix = {550, 580, 720, 12, 11, 1350, 210, 1050, 1000, 700, 1.2, 1.1},
+                            of_experts = {830, 830, 830, 11, 11, 1800, 1800, 1300, 900, 1500, 1.1, 1.1};
+
+static const gemm_constants *constants_of(const lpg_problem *problem) {
+  return problem->experts > 0 ? &of_experts : &of_matrix;
+}
+
+static double dequantise_ns(const gemm_constants *c, const lpg_gemm_kind *kind) {
+  if (kind->tile.tile_m >= 128) return c->dequantise_wide;
+  return kind->tile.teams * kind->tile.warps == 16 ? c->dequantise_16 : c->dequantise;
 }
 
 /* A k block, at the speed of dequantising and multiplying or of its share of the memory. */
-static double block_ns(const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_speed *speed) {
+static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_speed *speed) {
   const double share = kind->tile_n / 128.0;
   /* Of what a work tile reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23).
    */
@@ -74,26 +83,23 @@ static double block_ns(const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_
   const int is_wide = kind->tile.tile_m >= 128;
   const double slower = slower_by_mode(kind->mode, is_wide);
   const double by_warps = kind->tile.warps == 12 ? 0.93 : 1.0; /* 36 cases with each work tile forced, 2026-11-26 */
-  const double dequantise = dequantise_ns(kind) * share * by_warps * slower;
-  const double multiply = (is_wide ? LPG_GEMM_WIDE_MULTIPLY_NS : LPG_GEMM_MULTIPLY_NS) * share * by_warps * tile_m;
+  const double dequantise = dequantise_ns(c, kind) * share * by_warps * slower;
+  const double multiply = (is_wide ? c->multiply_wide : c->multiply) * share * by_warps * tile_m;
   const double power = is_wide ? 1.5 : 3.0, both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
-/* How much longer a call takes at the clock of sustained work, to which records from 65 rows on belong, than by the
- * constants, which are of bursts: 1.0 to 1.3 in 30 cases (H200, 2026-11-26). Work tiles of up to 64 rows of X
- * take longer; with experts that chooses as their records would have it. Up to 16 rows nothing was timed with these
- * constants: there they stay as careful as those before, with which gemv and gemm shared the rows well. */
-static double slower_by_rows(const lpg_problem *problem, int tile_m) {
+/* Up to 16 rows nothing was timed with the constants of a matrix: there they stay as careful as those before, with
+ * which gemv and gemm shared the rows well. */
+static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem, int tile_m) {
   if (problem->m <= 16 && problem->experts == 0) return 1.25;
   if (problem->m <= 64) return 1.0;
-  return tile_m < 128 ? 1.2 : 1.1;
+  return tile_m < 128 ? c->sustained : c->sustained_wide;
 }
 
-/* Nanoseconds of a work tile beside its k blocks. */
-static double tile_ns(const lpg_problem *problem, int tile_m) {
-  if (tile_m >= 128) return tile_m < LPG_GEMM_TILE_M ? LPG_GEMM_WIDE_TILE_NS : LPG_GEMM_LARGE_TILE_NS;
-  return problem->m > 64 && problem->experts == 0 ? LPG_GEMM_ONE_OF_TILES_NS : LPG_GEMM_TILE_NS;
+static double tile_ns(const gemm_constants *c, const lpg_problem *problem, int tile_m) {
+  if (tile_m >= 128) return tile_m < LPG_GEMM_TILE_M ? c->wide_tile : c->large_tile;
+  return problem->m > 64 ? c->one_of_tiles : c->tile;
 }
 
 /* How much longer work tiles take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at
@@ -129,10 +135,13 @@ static double unused_blocks(const lpg_gemm_kind *kind, int64_t k) {
 lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double rows,
                                    const lpg_gemm_speed *speed) {
   const int tile_m = kind->tile.tile_m;
+  const gemm_constants *const c = constants_of(problem);
   const lpg_gemm_costs costs = {
-      block_ns(kind, x_rows, speed), lpg_gemm_has_halves(tile_m) ? block_ns(kind, 0.5 * tile_m, speed) : 0.0,
-      tile_ns(problem, tile_m),
-      slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m) * slower_by_rows(problem, tile_m),
+      block_ns(c, kind, x_rows, speed),
+      lpg_gemm_has_halves(tile_m) ? block_ns(c, kind, 0.5 * tile_m, speed) : 0.0,
+      tile_ns(c, problem, tile_m),
+      c->start,
+      slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m) * slower_by_rows(c, problem, tile_m),
       unused_blocks(kind, problem->weights->desc.k)};
   return costs;
 }
@@ -145,14 +154,14 @@ double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, con
     const double each = p->stream.each + (p->stream.more > 0);
     const double rest = kind->tile_n * p->x_rows * 4.0 / LPG_GEMM_REST_BYTES;
     return (rounds * ((p->blocks - costs->unused) * costs->block + costs->tile) + each * costs->block +
-            2.0 * costs->tile + LPG_GEMM_STREAM_NS + rest * fmin(p->blocks / each, p->clusters) + LPG_GEMM_START_NS) *
+            2.0 * costs->tile + LPG_GEMM_STREAM_NS + rest * fmin(p->blocks / each, p->clusters) + costs->start) *
            costs->slower;
   }
   const int halves = p->whole < p->n_tiles * p->m_tiles;
   const double unused = p->at_once == 1 ? costs->unused : 0.0; /* of parts the last one is short, and waits */
   const double blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams - unused;
   return (rounds * (blocks * costs->block + costs->tile + parts_cost(p, kind)) +
-          halves * (blocks * costs->half_block + costs->tile) + LPG_GEMM_START_NS) *
+          halves * (blocks * costs->half_block + costs->tile) + costs->start) *
          costs->slower;
 }
 

@@ -11,10 +11,10 @@ typedef struct lpg_gemm_speed {
   double alu;
 } lpg_gemm_speed;
 
-/* Nanoseconds of a k block and of a work tile, and how many times as long as that all takes. unused: k blocks of which
- * nothing is loaded and multiplied, behind K's end: part of one. */
+/* Nanoseconds of a k block, of a work tile and of a call, and how many times as long as that all takes. unused: k
+ * blocks of which nothing is loaded and multiplied, behind K's end: part of one. */
 typedef struct lpg_gemm_costs {
-  double block, half_block, tile, slower, unused;
+  double block, half_block, tile, start, slower, unused;
 } lpg_gemm_costs;
 
 /* Of work tiles of a kind with so many rows of X. rows: of X, or of an expert. */

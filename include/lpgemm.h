@@ -662,9 +662,9 @@ lpgemm_status_t lpgemm_deserialize(lpgemm_handle_t handle, const void *bytes, si
 
 /* Weights for the length of a call: a view, as LPGEMM_LOAD_VIEW with LPGEMM_LOAD_SKIP_CHECKSUM, in storage of the
  * caller's (LPGEMM_WEIGHTS_BYTES, aligned as uint64_t). It loads nothing: lpgemm_prepare() does, once for a header.
- * lpgemm_weights_destroy() ends it. header: the first LPGEMM_HEADER_BYTES of the blob (of each expert's, in turn), in host
- * memory, checked and then believed: nothing waits, and a stream may be captured. NULL: those of the blob; CUDA waits.
- * The bytes must be there before a run is enqueued: CUDA kernels read them while the kernel ahead still runs. */
+ * lpgemm_weights_destroy() ends it. header: the first LPGEMM_HEADER_BYTES of the blob (of each expert's, in turn), in
+ * host memory, checked and believed: nothing waits, and a stream may be captured; NULL: those of the blob, and CUDA
+ * waits. Bytes must be there before a run is enqueued: CUDA kernels read them while the kernel ahead still runs. */
 enum { LPGEMM_HEADER_BYTES = 512, LPGEMM_WEIGHTS_BYTES = 1024 };
 lpgemm_status_t lpgemm_weights_from_blob(lpgemm_handle_t handle, const void *header, size_t header_bytes,
                                          const void *bytes, size_t size, void *storage, size_t storage_bytes,

@@ -158,8 +158,8 @@ double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, con
            costs->slower;
   }
   const int halves = p->whole < p->n_tiles * p->m_tiles;
-  const double unused = p->at_once == 1 ? costs->unused : 0.0; /* of parts the last one is short, and waits */
-  const double blocks = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams - unused;
+  const int most = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams; /* of a CTA */
+  const double blocks = most - (p->at_once == 1 ? costs->unused : 0.0); /* of parts the last one is short, and waits */
   return (rounds * (blocks * costs->block + costs->tile + parts_cost(p, kind)) +
           halves * (blocks * costs->half_block + costs->tile) + costs->start) *
          costs->slower;

@@ -129,7 +129,8 @@ static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, in
 /* Kernels of 16 warps multiply the last k block whole. */
 static double unused_blocks(const lpg_gemm_kind *kind, int64_t k) {
   if (kind->tile.teams * kind->tile.warps >= 16) return 0.0;
-  return (double)((LPG_BLOCK_K - k % LPG_BLOCK_K) % LPG_BLOCK_K / kind->stage_k * kind->stage_k) / LPG_BLOCK_K;
+  const int64_t beyond = (LPG_BLOCK_K - k % LPG_BLOCK_K) % LPG_BLOCK_K; /* columns */
+  return (double)(beyond - beyond % kind->stage_k) / LPG_BLOCK_K;
 }
 
 lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double rows,

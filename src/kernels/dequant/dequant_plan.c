@@ -175,13 +175,6 @@ static double slower_than_planned(lpgemm_dtype_t image, const lpg_dequant_plan *
   return image == LPGEMM_E4M3 ? 1.25 : plan->scale_data > 1 ? 1.4 : 1.0;
 }
 
-/* Microseconds that outputs take which are not stored in whole vectors: 0.4 ns each on an SM, by 30 problems of the
- * suite regret whose N is no multiple of 8 (H200, 2026-11-26). */
-static double outputs_us(const lpg_problem *problem, const lpg_device *device) {
-  const int64_t n = problem->weights->desc.n;
-  return n % 4 != 0 ? 0.0004 * (double)n * (double)problem->m / (device->sms > 0 ? device->sms : 1) : 0.0;
-}
-
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
   const lpg_dequant_plan *p = plan;
@@ -197,7 +190,8 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->threads = 32 * (LPG_DEQUANT_WARPS + (self->wgmma ? LPG_DEQUANT_PRODUCER_WARPS : 0));
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->stages;
-  launch->us = lpg_x_copy_us(problem, (int)lpg_bytes(image_of(self, problem))) + outputs_us(problem, device) +
+  launch->us = lpg_x_copy_us(problem, (int)lpg_bytes(image_of(self, problem))) +
+               lpg_loose_outputs_us(problem, device, 0.4, 0.0) +
                ns * slower_than_planned(self->type, p) * slower / 1000.0;
 }
 

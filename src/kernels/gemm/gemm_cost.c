@@ -20,12 +20,10 @@ static double slower_by_mode(lpg_gemm_scales mode, int is_wide) {
   }
 }
 
-/* Nanoseconds in which a CTA adds up the sums of a work tile's parts out of the others' shared memory, beyond
- * what storing takes anyway (H200). In clusters of eight with 256 rows to add up it is the most of a small matrix
- * (2026-11-22: 1024 x 4096 to 3072 x 6144 with 4 to 128 rows of X). With 128 rows of X it is what comes from the other
- * CTAs, 28 KB a microsecond (H100, 2026-11-25, by time stamps in the kernel: 1664 x 2048 to 4360 x 4096 with 200 to 777
- * rows, clusters of two and four); of 256 rows of X each block reads 128 KB, one other block's after the other
- * (2026-11-23, the suite regret). */
+/* Nanoseconds in which a CTA adds up the sums of a work tile's parts, beyond what storing takes anyway: the constants
+ * come from the fit of a matrix (below), what they stand for from time stamps. With 128 rows of X it is what comes from
+ * the other CTAs; of 256 rows each CTA adds up 128 KB a part; in clusters of eight with 256 rows of W the sums are the
+ * most of a small matrix (H100 and H200, 2026-11-22 to 25: docs/log/2026-11.md). */
 static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
   const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams > 128;
   if (p->at_once == 1) return 0.0;
@@ -58,8 +56,30 @@ typedef struct gemm_constants {
 /* Of a matrix: by 92 times of 26 drawn shapes with 20 to 3308 rows of X, up to four work tiles and parts of K forced in
  * each (H200, 2026-11-26: docs/log/2026-11.md). Of experts: as four shapes took with 32 to 2048 rows (H200,
  * 2026-11-23); their layers were not timed since with work tiles forced. */
-static const gemm_constants of_matrix = {550, 580, 720, 12, 11, 1350, 210, 1050, 1000, 700, 1.2, 1.1},
-                            of_experts = {830, 830, 830, 11, 11, 1800, 1800, 1300, 900, 1500, 1.1, 1.1};
+static const gemm_constants of_matrix = {.dequantise = 550,
+                                         .dequantise_16 = 580,
+                                         .dequantise_wide = 720,
+                                         .multiply = 12,
+                                         .multiply_wide = 11,
+                                         .tile = 1350,
+                                         .one_of_tiles = 210,
+                                         .wide_tile = 1050,
+                                         .large_tile = 1000,
+                                         .start = 700,
+                                         .sustained = 1.2,
+                                         .sustained_wide = 1.1};
+static const gemm_constants of_experts = {.dequantise = 830,
+                                          .dequantise_16 = 830,
+                                          .dequantise_wide = 830,
+                                          .multiply = 11,
+                                          .multiply_wide = 11,
+                                          .tile = 1800,
+                                          .one_of_tiles = 1800,
+                                          .wide_tile = 1300,
+                                          .large_tile = 900,
+                                          .start = 1500,
+                                          .sustained = 1.1,
+                                          .sustained_wide = 1.1};
 
 static const gemm_constants *constants_of(const lpg_problem *problem) {
   return problem->experts > 0 ? &of_experts : &of_matrix;

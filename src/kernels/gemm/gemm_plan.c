@@ -322,14 +322,6 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   return problem->m > INT32_MAX / 2 ? "it takes no matrix as large as this" : NULL;
 }
 
-/* Microseconds that outputs take which are not stored in whole vectors, beyond those that are: by 30 problems of the
- * suite regret whose N is no multiple of 8 (H200, 2026-11-26). */
-static double outputs_us(const lpg_problem *problem, const lpg_device *device) {
-  const int64_t n = problem->weights->desc.n;
-  const double ns = n % 4 != 0 ? 0.7 : n % 8 != 0 ? 0.3 : 0.0; /* of an output on an SM */
-  return ns / 1000.0 * (double)n * (double)problem->m / (device->sms > 0 ? device->sms : 1);
-}
-
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
   const lpg_gemm_plan *p = &((const lpg_gemm_planned *)plan)->plan;
@@ -350,7 +342,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   if (rows < n) launch->passes = (int32_t)lpg_ceil_div(n, rows);
   /* 1.5 us: the costs compare plans, and leave out what all of them take on small matrices. */
   launch->us =
-      1.5 + lpg_x_copy_us(problem, 2) + outputs_us(problem, device) +
+      1.5 + lpg_x_copy_us(problem, 2) + lpg_loose_outputs_us(problem, device, 0.7, 0.3) +
       launch->passes *
           ((lpg_gemm_is_prepared(kind.mode) ? lpgemm_i_gemm_prepare_us(problem->weights, device) : 0.0) + ns / 1000.0);
 }

@@ -245,7 +245,7 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
 
 static void check_divisor(void) {
   for (int i = 0; i < 20000; i++) {
-    const int32_t by = (int32_t)test_between(1, 1LL << test_between(0, 31)), d = by > 0 ? by : INT32_MAX;
+    const int32_t by = (int32_t)test_between(1, INT64_C(1) << test_between(0, 31)), d = by > 0 ? by : INT32_MAX;
     const lpg_divisor divisor = lpg_divisor_of(d);
     const int32_t quotient = (int32_t)test_between(0, INT32_MAX / d);
     const int64_t n[] = {

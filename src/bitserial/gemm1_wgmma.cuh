@@ -142,7 +142,7 @@ __device__ inline void multiply_planes(const gemm1_args &a, const gemm1_work &w,
 }
 
 static __global__ void __launch_bounds__(gemm1_threads, 1) gemm1_kernel(const __grid_constant__ gemm1_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const gemm1_work w(a);
   const gemm1_barriers barriers = {shared_address(memory)};
   if (threadIdx.x == 0) barriers.init(w.cluster);

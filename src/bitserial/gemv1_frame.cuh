@@ -31,7 +31,7 @@ __device__ inline void prepare_x(const gemv1_args &a, typename T::task &task, in
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) gemv1_kernel(const __grid_constant__ gemv1_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const lpg_gemv1_plan &p = a.plan;
   pdl_launch_next();
   if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads device_alpha */

@@ -103,7 +103,7 @@ static int64_t chunks_of(lpgemm_handle_t handle, const lpg_rows_args *args) {
 
 /* The kernel, and what it needs. Words in an order have one of its own, where all columns of 16 rows fit into shared
  * memory. */
-static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args, lpg_iq2_grid *more,
+static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args, lpg_iq2_grid *grid,
                                      const void **kernel) {
   constexpr int64_t others = 1024;
   const int bits = args->at.bits;
@@ -118,8 +118,8 @@ static lpgemm_status_t choose_kernel(lpgemm_handle_t handle, lpg_rows_args *args
   if (lpg_is_whole_iq2(&args->at, args->rows, args->first_column, args->first_column + args->k)) {
     *kernel = lpgemm_i_kernel_of_iq2(args->at.arrangement);
     args->chunks = LPG_IQ2_CHUNKS;
-    memcpy(more->entry, args->at.grid, lpgemm_i_grid_bytes(&args->at));
-    args->second = more;
+    memcpy(grid->entry, args->at.grid, lpgemm_i_grid_bytes(&args->at));
+    args->grid = grid;
     return LPGEMM_SUCCESS;
   }
   if (!args->column_order || args->at.arrangement != LPG_AT_GPTQ) return LPGEMM_SUCCESS;
@@ -137,7 +137,7 @@ static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packe
                                  lpg_pack_report *report) {
   const lpgemm_weight_desc_t *d = &part->desc;
   lpg_rows_args args;
-  lpg_iq2_grid more;
+  lpg_iq2_grid grid;
   const void *kernel;
   lpgemm_i_cuda_rows_args(packed, first_row, slice->n1 - slice->n0, blob, report, &args);
   args.at = *at;
@@ -146,7 +146,7 @@ static lpgemm_status_t pack_part(lpgemm_handle_t handle, const lpg_packed *packe
   args.first_column = slice->k0;
   args.each = args.column_order || slice->k0 % LPG_STEP_K != 0;
   args.chunks = chunks_of(handle, &args);
-  LPG_TRY(choose_kernel(handle, &args, &more, &kernel));
+  LPG_TRY(choose_kernel(handle, &args, &grid, &kernel));
   for (int id = LPG_SECTION_SCALES; id <= LPG_SECTION_SUPER_ZEROS; id++) {
     const bool is_super = id == LPG_SECTION_SUPER_SCALES || id == LPG_SECTION_SUPER_ZEROS;
     const int64_t group = is_super ? d->super_k : d->group_k;

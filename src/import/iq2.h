@@ -17,9 +17,4 @@ static inline int lpg_is_whole_iq2(const lpg_at *at, int64_t rows, int64_t k0, i
          k1 % LPG_IQ2_COLUMNS == 0;
 }
 
-/* The kernel's second parameter: a grid comes with the launch, that is sooner there than a copy. */
-typedef struct lpg_iq2_grid {
-  uint16_t entry[512];
-} lpg_iq2_grid;
-
 #endif

@@ -5,6 +5,7 @@
  * byte each). What a lane needs of a column is then one byte. */
 #pragma once
 
+#include "../kernels/prim/shared.cuh"
 #include "../pack/pack_rows.cuh"
 #include "at.h"
 #include "nibbles.cuh"
@@ -275,7 +276,7 @@ __device__ inline unsigned long long store_ordered(const lpg_rows_args &a, const
 template <int Bits, int Threads>
 __global__ void __launch_bounds__(Threads, Threads == LPG_ORDERED_FEWER ? 3 : 2)
     pack_ordered_kernel(const __grid_constant__ lpg_rows_args a) {
-  extern __shared__ uint4 memory[];
+  LPG_SHARED_MEMORY(uint4, 16);
   uint8_t *const columns = (uint8_t *)memory;
   const int64_t row_tile = blockIdx.y, row0 = row_tile * LPG_TILE_ROWS;
   const bool is_wide = row0 + LPG_TILE_ROWS <= a.rows && a.first_source_row % 4 == 0 && a.at.line % 4 == 0 &&

@@ -190,7 +190,7 @@ template <lpgemm_dtype_t Type>
 __device__ inline lpg_exponents scan_products(const exponents_args &a, const uint8_t *slots, const uint8_t *super_slots,
                                               int64_t first_row) {
   constexpr int slot = lpg_slot_bytes(Type), piece_bytes = most_groups * slot + 8; /* so lanes find different banks */
-  __shared__ alignas(16) uint8_t staged[pieces * piece_bytes];
+  __shared__ __align__(16) uint8_t staged[pieces * piece_bytes];
   __shared__ lpg_exponents of_each[threads / 32][half_slot];
   const int lane = (int)threadIdx.x % 32, half = (int)threadIdx.x / 32, super_bytes = lpg_slot_bytes(a.super_type);
   products all[half_slot];

@@ -354,9 +354,10 @@ lpgemm_status_t lpgemm_i_cuda_launch_rows(const void *kernel, const lpg_rows_arg
     part.codes = args->codes + done / LPG_TILE_ROWS * tile_row;
     part.first_byte = args->first_byte + done / LPG_TILE_ROWS * tile_row;
     const int64_t tiles = lpg_ceil_div(part.rows, LPG_TILE_ROWS);
-    void *parameters[] = {&part, const_cast<void *>(args->second)};
-    LPG_TRY(lpg::launch_with(kernel, dim3((unsigned)blocks, (unsigned)lpg_ceil_div(tiles, part.row_tiles)), 1,
-                             part.threads, (size_t)part.shared_bytes, stream, parameters, false));
+    const dim3 grid((unsigned)blocks, (unsigned)lpg_ceil_div(tiles, part.row_tiles));
+    const size_t shared_bytes = (size_t)part.shared_bytes;
+    LPG_TRY(part.grid ? lpg::launch(kernel, grid, part.threads, shared_bytes, stream, part, *part.grid)
+                      : lpg::launch(kernel, grid, part.threads, shared_bytes, stream, part));
   }
   return LPGEMM_SUCCESS;
 }

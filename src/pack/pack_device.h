@@ -27,6 +27,12 @@ typedef struct lpg_numbers_to {
   int64_t count, padded, first_group;
 } lpg_numbers_to;
 
+/* A grid of GGUF's IQ2 types as a kernel's second parameter: it comes with the launch, that is sooner there than a
+ * copy. */
+typedef struct lpg_iq2_grid {
+  uint16_t entry[512];
+} lpg_iq2_grid;
+
 /* Rows of a source: row i is row row_order[i] of it, or first_source_row + i. */
 typedef struct lpg_rows_args {
   lpg_at at;
@@ -44,7 +50,7 @@ typedef struct lpg_rows_args {
   int64_t tiles_a_scale;
   lpg_numbers_to numbers[LPG_SECTIONS];
   lpg_pack_report *found;    /* or NULL: neither hash nor checks are wanted */
-  const void *second;        /* NULL, or on the host a second parameter of the kernel */
+  const lpg_iq2_grid *grid;  /* NULL, or on the host the kernel's second parameter */
   int threads, shared_bytes; /* of a block: 256 and 0, and one row tile, but for kernels of their own */
 } lpg_rows_args;
 

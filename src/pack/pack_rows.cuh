@@ -377,7 +377,7 @@ __device__ inline void store_numbers(const lpg_rows_args &a, const lpg_at &at, i
 template <class Reader, int Bits>
 __global__ void __launch_bounds__(256, 4) pack_rows_kernel(const __grid_constant__ lpg_rows_args a) {
   constexpr int buffers = Reader::copies ? 2 : 1;
-  __shared__ alignas(16) uint8_t staged[buffers][LPG_TILE_ROWS * row_bytes];
+  __shared__ __align__(16) uint8_t staged[buffers][LPG_TILE_ROWS * row_bytes];
   constexpr uint32_t too_high = ~(((1u << Bits) - 1u) * 0x01010101u);
   constexpr int tiles = chunk_k / lpg_tile_k(Bits);
   const int64_t row_tile = blockIdx.y, row0 = row_tile * LPG_TILE_ROWS;

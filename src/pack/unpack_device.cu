@@ -152,7 +152,7 @@ enum output { codes_out, values_out, fast_out };
 
 template <int Bits, output Output>
 __global__ void __launch_bounds__(256, Output == values_out ? 3 : 6) unpack_kernel(const unpack_args a) {
-  __shared__ alignas(16) uint8_t staged[LPG_TILE_ROWS * row_bytes];
+  __shared__ __align__(16) uint8_t staged[LPG_TILE_ROWS * row_bytes];
   __shared__ float values[Output == fast_out ? 1 << Bits : 1];
   __shared__ float2 groups[Output == fast_out ? LPG_TILE_ROWS * max_groups : 1];
   const int64_t row_tile = a.first_row_tile + blockIdx.y, k0 = (int64_t)blockIdx.x * chunk_k;

@@ -6,6 +6,7 @@
  *
  * One CTA up to 4096 slots. Beyond, a CTA a part: one launch counts, the second adds up the counts of all parts and
  * sorts its part, a chunk of slots after the other. Nothing is added by atomics where order matters. */
+#include "../../kernels/prim/shared.cuh"
 #include "experts.cuh"
 
 namespace lpg {
@@ -144,7 +145,7 @@ __device__ inline void write_offsets(const route_args &a, const int *start, int6
 }
 
 static __global__ void __launch_bounds__(32 * most_warps) route_alone_kernel(const route_args a) {
-  extern __shared__ __align__(16) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 16);
   const route_memory m(memory, a.route.experts);
   chunk_slots own;
   pdl_launch_next();
@@ -160,7 +161,7 @@ static __global__ void __launch_bounds__(32 * most_warps) route_alone_kernel(con
 
 /* The counts of a part. */
 static __global__ void __launch_bounds__(32 * most_warps) route_count_kernel(const route_args a) {
-  extern __shared__ __align__(16) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 16);
   int *const counts = (int *)memory;
   const int experts = a.route.experts;
   const int64_t first = blockIdx.x * a.each, end = first + a.each < a.slots ? first + a.each : a.slots;
@@ -178,7 +179,7 @@ static __global__ void __launch_bounds__(32 * most_warps) route_count_kernel(con
 }
 
 static __global__ void __launch_bounds__(32 * most_warps) route_place_kernel(const route_args a) {
-  extern __shared__ __align__(16) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 16);
   const int experts = a.route.experts, part = blockIdx.x, parts = gridDim.x;
   const route_memory m(memory, experts);
   const int64_t first = part * a.each, end = first + a.each < a.slots ? first + a.each : a.slots;

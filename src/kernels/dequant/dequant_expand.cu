@@ -275,7 +275,7 @@ __device__ inline int image_row(int row_tile_of) {
 
 template <class Image, int Bits, bool Integers>
 __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __grid_constant__ expand_args a) {
-  __shared__ alignas(16) expand_area areas[warps];
+  __shared__ __align__(16) expand_area areas[warps];
   __shared__ float table[Integers ? 1 : 1 << Bits];
   __shared__ int power[LPG_TILE_ROWS];
   constexpr int stages = block_k / stage_k_of<Image>;

@@ -64,7 +64,7 @@ __device__ inline void multiply_stage(const lpg_dequant_plan &p, dequant_sums<T,
 
 template <class T>
 __global__ void __launch_bounds__(dequant_mma_threads, 1) dequant_mma_kernel(const __grid_constant__ dequant_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const lpg_dequant_plan &p = a.plan;
   pdl_launch_next();
   pdl_wait();

@@ -198,7 +198,7 @@ __device__ inline void multiply_stages(const dequant_args &a, const dequant_work
 template <class T>
 __global__ void __launch_bounds__(dequant_wgmma_threads, 1)
     dequant_wgmma_kernel(const __grid_constant__ dequant_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   pdl_launch_next();
   if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads device_alpha */
   const dequant_work w(a);

@@ -368,7 +368,7 @@ enum { scales_are_filled = 2 }; /* named barrier of the consumer warps */
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_constant__ gemm_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const lpg_gemm_plan &p = a.plan;
   pdl_launch_next();
   const uint32_t base = shared_address(memory);

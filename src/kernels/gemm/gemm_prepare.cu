@@ -238,10 +238,13 @@ __device__ inline int most_of_cluster(const int *own, int parts) {
   return most;
 }
 
+using row_bounds = int[most_tiles][LPG_TILE_ROWS]; /* bits of fp32 */
+
 template <bool Levels>
 __global__ void __launch_bounds__(prepare_threads, Levels ? 4 : 3)
     gemm_prepare_kernel(const __grid_constant__ prepare_args a) {
-  __shared__ int most_of_cta[most_tiles][LPG_TILE_ROWS], most_bits[most_tiles][LPG_TILE_ROWS];
+  LPG_SHARED_VARIABLE(row_bounds, most_of_cta);
+  LPG_SHARED_VARIABLE(row_bounds, most_bits);
   const int g = threadIdx.x % 8, slot = threadIdx.x / 8, stride = 1 << a.stride_bits;
   const int part = (unsigned)blockIdx.x % (unsigned)a.parts;
   const int tile = slot >> a.stride_bits; /* of the CTA; 0 where it has one */

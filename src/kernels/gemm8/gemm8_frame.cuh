@@ -96,7 +96,7 @@ __device__ inline void begin_gemm8(const gemm8_args &a, uint32_t base) {
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) gemm8_kernel(const __grid_constant__ gemm8_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const uint32_t base = shared_address(memory);
   if constexpr (T::grouped && T::Zeros) {
     if (!a.groups.zeros) fill_zeros<T>(a, memory);

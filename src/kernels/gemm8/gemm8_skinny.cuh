@@ -259,7 +259,7 @@ __device__ inline void meet(int ctas) {
 
 template <int Bits, int TileM>
 __global__ void __launch_bounds__(skinny8_threads, 1) skinny8_kernel(const __grid_constant__ skinny8_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   constexpr int ahead = TileM > 16 || Bits > 4 ? 1 : 2; /* k blocks */
   const lpg_skinny8_plan &p = a.plan;
   int32_t *const x_sums = (int32_t *)memory;

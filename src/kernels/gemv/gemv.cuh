@@ -254,7 +254,7 @@ __device__ inline void multiply_run(int run, const gemv_args &a, const typename 
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_constant__ gemv_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const lpg_gemv_plan &p = a.plan;
   pdl_launch_next();
   if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads it */

@@ -63,7 +63,7 @@ __device__ inline void prefetch_biases(const fan_args &a, const fan_work<T, In> 
 
 template <class T, bool In>
 __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constant__ fan_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const lpg_fan_plan &p = a.plan;
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), g = lane / 4;
   const int rank = p.split_k > 1 ? blockIdx.x % p.split_k : 0,

@@ -19,6 +19,7 @@
 #include "../epilogue/store_pairs.cuh"
 #include "../operand/scales_any.cuh"
 #include "../plan/expert_rows.cuh"
+#include "../prim/shared.cuh"
 #include "generic_plan.h"
 
 namespace lpg {
@@ -281,7 +282,7 @@ __device__ inline void fill_values(const generic_args &a, float *values) {
 template <int Bits, int RowTiles, int TileM>
 __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3) generic_kernel(const generic_args a) {
   using shape = generic_shape<RowTiles, TileM>;
-  extern __shared__ float memory[];
+  LPG_SHARED_MEMORY(float, 4);
   fill_values<Bits, shape>(a, memory);
   const int64_t k_end = reads_product(a.epilogue) ? a.k : 0;
   for (int64_t m0 = (int64_t)blockIdx.y * TileM; m0 < a.m; m0 += (int64_t)gridDim.y * TileM) {
@@ -305,7 +306,7 @@ template <int Bits, int RowTiles, int TileM>
 __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3)
     generic_stack_kernel(const __grid_constant__ generic_args a, const __grid_constant__ generic_stack stack) {
   using shape = generic_shape<RowTiles, TileM>;
-  extern __shared__ float memory[];
+  LPG_SHARED_MEMORY(float, 4);
   __shared__ generic_args own;
   const expert_rows rows((uint8_t *)memory + shape::shared_bytes, stack.experts);
   fill_values<Bits, shape>(a, memory);

@@ -9,6 +9,7 @@
 
 #include "../../cuda/cuda.h"
 #include "../prim/pdl.cuh"
+#include "../prim/shared.cuh"
 #include "x_row.cuh"
 
 namespace lpg {
@@ -62,7 +63,7 @@ static __global__ void __launch_bounds__(few_threads) gather_few_kernel(const x_
 
 template <class T>
 static __global__ void __launch_bounds__(many_threads) gather_many_kernel(const x_gather_args a) {
-  extern __shared__ __align__(16) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 16);
   const int64_t row_bytes = lpg_round_up((int64_t)a.x_k * (int)sizeof(T), 16);
   const auto buffer = [&](int i) { return (T *)(memory + i * row_bytes); };
   pdl_launch_next();

@@ -3,15 +3,15 @@
  * A thread starts a copy and goes on. cp.async is waited for by the thread itself (commit_copies, wait_copies) or
  * through an mbarrier; bulk copies and TMA always count their bytes on an mbarrier. TMA is one descriptor-driven copy
  * of a box (a rectangle) of a matrix. */
-#pragma once
+#ifndef LPG_PRIM_ASYNC_CUH
+#define LPG_PRIM_ASYNC_CUH
 
 #include <cstdint>
 
+#include "shared.cuh"
+
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
-
-/* The 32-bit address that instructions on shared memory take. */
-__device__ inline uint32_t shared_address(const void *pointer) { return (uint32_t)__cvta_generic_to_shared(pointer); }
 
 /* cp.async of 16 bytes, past L1. */
 __device__ inline void copy16_async(uint32_t to, const void *from) {
@@ -185,3 +185,5 @@ __device__ inline void wait_copies() {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

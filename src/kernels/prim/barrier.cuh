@@ -3,7 +3,8 @@
  * An mbarrier counts arrivals of threads and bytes of copies; when all are there its phase ends and the next begins. A
  * waiter names the phase by its parity: the first phase has parity 0, and waiting for parity 1 on a fresh mbarrier
  * returns at once. */
-#pragma once
+#ifndef LPG_PRIM_BARRIER_CUH
+#define LPG_PRIM_BARRIER_CUH
 
 #include <cstdint>
 
@@ -115,3 +116,5 @@ __device__ inline void take_registers() {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

@@ -1,6 +1,7 @@
 /* Clusters: CTAs that run together and access each other's shared memory (sm_90 and later). Before sm_90 a CTA is alone
  * and these functions do nothing. */
-#pragma once
+#ifndef LPG_PRIM_CLUSTER_CUH
+#define LPG_PRIM_CLUSTER_CUH
 
 #include <cstdint>
 
@@ -107,3 +108,5 @@ __device__ inline float4 load_four_at(uint32_t remote) {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

@@ -1,7 +1,8 @@
 /* Flags in global memory, by which a warp of one CTA tells a warp of another that what it wrote may be read. What the
  * memory held before is not known: a flag is up when it is the number of the launch (lpgemm_i_launch_number()), and
  * whoever waited for it lowers it. */
-#pragma once
+#ifndef LPG_PRIM_FLAG_CUH
+#define LPG_PRIM_FLAG_CUH
 
 #include <cstdint>
 
@@ -24,3 +25,5 @@ __device__ inline void wait_flag(const uint64_t *flag, uint64_t number) {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

@@ -1,5 +1,6 @@
 /* Small integer and conversion operations that need one particular instruction, and hints to the compiler. */
-#pragma once
+#ifndef LPG_PRIM_LOGIC_CUH
+#define LPG_PRIM_LOGIC_CUH
 
 #include <cstdint>
 
@@ -85,3 +86,5 @@ __device__ inline float keep(float x) {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

@@ -4,7 +4,8 @@
  *   A  (g, 2t..2t+1), (g + 8, 2t..2t+1), (g, 2t+8..2t+9), (g + 8, 2t+8..2t+9)
  *   B  (2t..2t+1, g), (2t+8..2t+9, g)
  *   D  (g, 2t..2t+1), (g + 8, 2t..2t+1), one float each */
-#pragma once
+#ifndef LPG_PRIM_MMA_CUH
+#define LPG_PRIM_MMA_CUH
 
 #include <cstdint>
 
@@ -59,3 +60,5 @@ struct mma_i8 {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

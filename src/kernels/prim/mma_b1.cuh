@@ -2,7 +2,8 @@
  *
  * Lane 4 g + t holds 32-bit words: of A, bits 32 t .. 32 t + 31 of rows g and g + 8; of B, the same bits of column g.
  * With K = 256 it holds also the words 128 bits further on. D lies as in mma.cuh: (g, 2t..2t+1), (g + 8, 2t..2t+1). */
-#pragma once
+#ifndef LPG_PRIM_MMA_B1_CUH
+#define LPG_PRIM_MMA_B1_CUH
 
 #include <cstdint>
 
@@ -34,3 +35,5 @@ __device__ inline void add_and_popc_256(int (&d)[4], const uint32_t *a, uint32_t
 
 }  // namespace
 }  // namespace lpg
+
+#endif

@@ -3,7 +3,8 @@
  *
  * A kernel that does so is launched with launch_cluster(..., true), and touches before pdl_wait() only what is final:
  * packed weights, and what docs/kernels/README.md names. */
-#pragma once
+#ifndef LPG_PRIM_PDL_CUH
+#define LPG_PRIM_PDL_CUH
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -24,3 +25,5 @@ __device__ inline void pdl_wait() {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

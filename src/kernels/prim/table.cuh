@@ -1,5 +1,6 @@
 /* Reads of tables in shared memory that are complete and do not change any more. */
-#pragma once
+#ifndef LPG_PRIM_TABLE_CUH
+#define LPG_PRIM_TABLE_CUH
 
 #include <cstdint>
 
@@ -17,3 +18,5 @@ __device__ inline int read_entry(uint32_t address) {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

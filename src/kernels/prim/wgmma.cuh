@@ -4,7 +4,8 @@
  * A product runs while the threads go on: they must not touch the registers of A and D until wgmma_wait() has returned.
  * Warp w of the four has rows 16 w .. 16 w + 15; its lanes hold A and D as in mma.cuh. d[4 j .. 4 j + 3] are columns
  * 8 j .. 8 j + 7 of D. */
-#pragma once
+#ifndef LPG_PRIM_WGMMA_CUH
+#define LPG_PRIM_WGMMA_CUH
 
 #include <cstdint>
 
@@ -283,3 +284,5 @@ __device__ inline void load_transposed(uint32_t from, uint32_t (&pair)[4]) {
 
 }  // namespace
 }  // namespace lpg
+
+#endif

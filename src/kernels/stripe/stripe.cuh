@@ -287,7 +287,7 @@ __device__ inline void store_partial(const stripe_args &a, int which, const stri
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __grid_constant__ stripe_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const lpg_stripe_plan &p = a.plan;
   pdl_launch_next();
   pdl_wait();

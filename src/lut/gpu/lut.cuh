@@ -218,7 +218,7 @@ struct own_sums {
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) lut_kernel(const __grid_constant__ lut_args a) {
-  extern __shared__ __align__(1024) uint8_t memory[];
+  LPG_SHARED_MEMORY(uint8_t, 1024);
   const lpg_lut_gpu_plan &p = a.plan;
   pdl_launch_next();
   if (a.epilogue.device_alpha) pdl_wait(); /* reads_product() reads device_alpha */

@@ -39,7 +39,7 @@ SHARED := $(BUILD)/liblpgemm.so.$(VERSION)
 # A struct starts as {sizeof s}: that is no missing initialiser.
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers $(WERROR)
 INCLUDES = -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc
-FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(LATER_X86),-DLPG_HAVE_LATER_X86) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(WARNINGS) \
+FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(filter 1,$(SIMT)),-DLPG_SIMT) $(if $(LATER_X86),-DLPG_HAVE_LATER_X86) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(WARNINGS) \
         $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
 COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
 LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
@@ -64,11 +64,19 @@ COMPRESS := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mo
 NVCC_FLAGS = -std=c++17 $(NVCC_OPT) $(COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
 NVCC_COMPILE = $(NVCC) $(INCLUDES) $(NVCC_FLAGS) -MMD -MP -c $< -o $@
 endif
+# Kernels for a GPU in software (tests/simt/): the host's compiler makes them, with the headers of CUDA. Code that runs
+# faster takes it longer than the tests become shorter.
+ifeq ($(SIMT),1)
+SIMT_COMPILE = $(CXX) -std=c++17 -O1 $(INCLUDES) -Itests -Itests/simt -isystem $(CUDA_INCLUDE) -fPIC -fvisibility=hidden -ffp-contract=off \
+  $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN)) $(1) -MMD -MP -c $< -o $@
+NVCC_COMPILE = $(call SIMT_COMPILE,-x c++ -include tests/simt/kernels.h -w)
+CUDA_LIBS := -lstdc++
+endif
 
 # ---- sources ----
 
 # Goals that compile nothing themselves need no generated sources.
-COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz demo regret lint,$(or $(MAKECMDGOALS),all))
+COMPILES := $(filter-out clean help uninstall asan tsan sanitize fuzz simt demo regret lint,$(or $(MAKECMDGOALS),all))
 ifneq ($(COMPILES),)
 include $(BUILD)/gen/rules.mk
 endif
@@ -101,13 +109,14 @@ API := $(shell grep -lE '$(DEFINITION)' $(SRCS))
 SHARED_OBJS := $(API:%.c=$(OBJ)/shared/%.o) $(filter-out $(API:%.c=$(OBJ)/%.o),$(OBJS))
 # What reads and draws suites of the benchmark is tested too.
 SUITE_SRCS := common drawn layers part random_cases shapes suite
-TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
-  $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o) $(SUITE_SRCS:%=$(OBJ)/bench/%.o)
+SIMT_OBJS := $(if $(filter 1,$(SIMT)),$(patsubst %,$(OBJ)/tests/simt/%.o,product runtime simt test_simt.cu))
+TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(SIMT)),%/test_capture.c %/test_cublas.c) $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
+  $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o) $(SUITE_SRCS:%=$(OBJ)/bench/%.o) $(SIMT_OBJS)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block $(BUILD)/examples/parallel
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare ggml-gpu shared-x torch-compare convert-rate lint sanitize asan tsan fuzz install uninstall clean help FORCE
+.PHONY: all lib tests examples block parallel cli fuzzers check gpu-check demo regret bench ggml ggml-bench ggml-check ggml-compare ggml-gpu shared-x torch-compare convert-rate lint sanitize asan tsan fuzz simt install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -178,11 +187,15 @@ $(OBJ)/src/lut/lookup_%.o: src/lut/lookup.c $(BUILD)/config
 
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC_COMPILE) $(GENCODE) && $(LOCALIZE)
+	$(Q)$(NVCC_COMPILE) $(if $(filter 1,$(SIMT)),,$(GENCODE)) && $(LOCALIZE)
 
 $(OBJ)/gen/%.cu.o: $(BUILD)/gen/%.cu $(BUILD)/config
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC_COMPILE) $(GENCODE_$*) && $(LOCALIZE)
+	$(Q)$(NVCC_COMPILE) $(if $(filter 1,$(SIMT)),,$(GENCODE_$*)) && $(LOCALIZE)
+
+$(OBJ)/tests/simt/%.o: tests/simt/%.cc $(BUILD)/config
+	$(call say,CXX,$<)
+	$(Q)$(call SIMT_COMPILE,-O2 $(WARNINGS))
 
 # nvcc's host stubs are global; the library's symbols all start with lpgemm_.
 LOCALIZE = objcopy -w -L '*__device_stub__*' $@
@@ -442,6 +455,18 @@ fuzz: ## fuzz blobs, tuning files and checkpoint files, FUZZ_SECONDS each (needs
 	@command -v clang >/dev/null || { echo 'make fuzz needs clang with libFuzzer, and clang is not on PATH'; exit 1; }
 	$(SUBMAKE) CUDA=0 CC=clang BUILD=$(BUILD)/fuzz SAN=fuzzer-no-link,address,undefined CFLAGS='-O2 -g1' fuzzers
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
+
+# A kernel of each family, and suites that have them all in a few minutes.
+SIMT_KERNELS ?= gemm.u4.bf16.* gemm8.u4.i8.* gemv.u4.bf16.* stripe.u4.f16.* dequant.any.bf16.* fan*.u4.bf16.* gemv1.u1.i8.* skinny8.u2.*
+SIMT_TESTS ?= simt/ epilogue/ gemm_family/ends gemm8/shape gemm/edge experts_layer/ quantize/ pieces/ import_device/
+simt: ## run kernels on a GPU in software (needs the headers of CUDA): perhaps SIMT_KERNELS='gemm.u8.*', SIMT_TESTS='gemm/exact', SAN=address
+ifneq ($(and $(HAVE_CUDA),$(filter x86_64%,$(MACHINE))),)
+	$(SUBMAKE) SIMT=1 ARCHS=90a ONLY='$(SIMT_KERNELS)' BUILD=$(BUILD)/simt CFLAGS=-O1 $(BUILD)/simt/lpgemm-tests
+	@$(PYTHON) tools/tally.py $(foreach t,$(SIMT_TESTS),'$(BUILD)/simt/lpgemm-tests --backend cuda $(t)')
+else
+	@echo 'skip make simt: it needs nvcc, for its headers, and x86-64'
+	@echo '0 passed, 0 failed, 1 skipped'
+endif
 
 .PHONY: golden
 golden: tests ## write tests/golden/ anew: which cases are drawn, which kernels GPUs that are not here take for what, and their plans

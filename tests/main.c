@@ -17,6 +17,12 @@ enum {
 #define EXPERIMENTS
 #endif
 
+#ifdef LPG_SIMT
+#define GPU_SUITES SUITE(simt, CUDA)
+#else
+#define GPU_SUITES SUITE(capture, CUDA) SUITE(cublas, CUDA)
+#endif
+
 /* On CUDA capturing comes first: it wants kernels that have never run. */
 #define SUITES                \
   SUITE(compare, CPU)         \
@@ -24,7 +30,7 @@ enum {
   SUITE(numbers, CPU)         \
   SUITE(bench_clock, CPU)     \
   SUITE(bench_drawn, CPU)     \
-  SUITE(capture, CUDA)        \
+  GPU_SUITES                  \
   SUITE(device, CUDA)         \
   SUITE(import_device, CUDA)  \
   SUITE(format, BOTH)         \
@@ -69,7 +75,6 @@ enum {
   SUITE(gemm8, BOTH)          \
   SUITE(dequant, BOTH)        \
   SUITE(dropin, BOTH)         \
-  SUITE(cublas, CUDA)         \
   SUITE(threads, BOTH)        \
   SUITE(threads_lent, CPU)    \
   SUITE(threads_slices, BOTH) \

@@ -37,7 +37,7 @@ inline void __syncthreads() {
 }
 inline void __syncwarp(unsigned mask = ~0u) {
   if (mask != ~0u) simt::fail("__syncwarp() of a part of a warp");
-  simt::meet_warp();
+  simt::meet_warp("__syncwarp()");
 }
 
 template <class T>

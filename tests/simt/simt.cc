@@ -375,20 +375,17 @@ void wait_in(std::vector<thread *> &waiting, const char *what) {
 }  // namespace
 
 const uint8_t (*exchange_bytes(const char *what, const void *value, size_t bytes))[SLOT_BYTES] {
-  warp &w = *now->own_warp;
-  if (w.all.arrived == 0) w.what = what;
-  if (w.what != what && strcmp(w.what, what) != 0) fail("a lane is at %s, others are at %s", what, w.what);
-  auto *const slot = w.slot[w.all.number % 2];
+  auto *const slot = now->own_warp->slot[now->own_warp->all.number % 2];
   memcpy(slot[now->lane], value, bytes);
-  meet(what, w.all, w.live, true);
+  meet_warp(what);
   return slot;
 }
 
-void meet_warp() {
+void meet_warp(const char *what) {
   warp &w = *now->own_warp;
-  if (w.all.arrived == 0) w.what = "__syncwarp()";
-  if (strcmp(w.what, "__syncwarp()") != 0) fail("a lane is at __syncwarp(), others are at %s", w.what);
-  meet(w.what, w.all, w.live, true);
+  if (w.all.arrived == 0) w.what = what;
+  if (w.what != what && strcmp(w.what, what) != 0) fail("a lane is at %s, others are at %s", what, w.what);
+  meet(what, w.all, w.live, true);
 }
 
 void arrive_at_cluster() {

@@ -124,7 +124,7 @@ of_lanes<T> exchange(const char *what, const T &value) {
 }
 
 void meet(const char *what, meeting &m, int threads, bool waits);
-void meet_warp();
+void meet_warp(const char *what); /* all live lanes */
 void arrive_at_cluster();
 
 /* ---- shared memory by its 32-bit address: an offset, above it one more than a rank in the cluster, or 0: the own CTA

@@ -39,7 +39,7 @@ SHARED := $(BUILD)/liblpgemm.so.$(VERSION)
 # A struct starts as {sizeof s}: that is no missing initialiser.
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers $(WERROR)
 INCLUDES = -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc
-FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(filter 1,$(SIMT)),-DLPG_SIMT) $(if $(LATER_X86),-DLPG_HAVE_LATER_X86) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(WARNINGS) \
+FLAGS = $(CPPFLAGS) $(INCLUDES) $(if $(filter 1,$(EXPERIMENTAL)),-DLPG_EXPERIMENTAL) $(if $(SIMT),-DLPG_SIMT) $(if $(LATER_X86),-DLPG_HAVE_LATER_X86) $(if $(HAVE_CUDA),-DLPG_HAVE_CUDA -isystem $(CUDA_INCLUDE)) -std=c11 $(CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(WARNINGS) \
         $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN))
 COMPILE = $(CC) $(FLAGS) -MMD -MP -c $< -o $@
 LINK = $(CC) $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $^ $(if $(HAVE_CUDA),$(CUDA_LIBS)) $(LIBS) -lm -lpthread -o $@
@@ -64,9 +64,11 @@ COMPRESS := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mo
 NVCC_FLAGS = -std=c++17 $(NVCC_OPT) $(COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
 NVCC_COMPILE = $(NVCC) $(INCLUDES) $(NVCC_FLAGS) -MMD -MP -c $< -o $@
 endif
-# Kernels for a GPU in software (tests/simt/): the host's compiler makes them, with the headers of CUDA. Code that runs
-# faster takes it longer than the tests become shorter.
-ifeq ($(SIMT),1)
+# Kernels for the emulator of a GPU (tests/simt/), of `make simt`: the host's compiler makes them, with the headers of
+# CUDA. Code that runs faster takes it longer than the tests become shorter.
+override SIMT := $(filter 1,$(SIMT))
+ifneq ($(SIMT),)
+GENCODE :=
 SIMT_COMPILE = $(CXX) -std=c++17 -O1 $(INCLUDES) -Itests -Itests/simt -isystem $(CUDA_INCLUDE) -fPIC -fvisibility=hidden -ffp-contract=off \
   $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN)) $(1) -MMD -MP -c $< -o $@
 NVCC_COMPILE = $(call SIMT_COMPILE,-x c++ -include tests/simt/kernels.h -w)
@@ -109,8 +111,8 @@ API := $(shell grep -lE '$(DEFINITION)' $(SRCS))
 SHARED_OBJS := $(API:%.c=$(OBJ)/shared/%.o) $(filter-out $(API:%.c=$(OBJ)/%.o),$(OBJS))
 # What reads and draws suites of the benchmark is tested too.
 SUITE_SRCS := common drawn layers part random_cases shapes suite
-SIMT_OBJS := $(if $(filter 1,$(SIMT)),$(patsubst %,$(OBJ)/tests/simt/%.o,product runtime simt test_simt.cu))
-TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(filter 1,$(SIMT)),%/test_capture.c %/test_cublas.c) $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
+SIMT_OBJS := $(if $(SIMT),$(patsubst %,$(OBJ)/tests/simt/%.o,product runtime simt test_simt.cu))
+TEST_OBJS := $(OBJ)/gen/every_kernel.o $(patsubst %.c,$(OBJ)/%.o,$(filter-out tests/replay.c $(if $(SIMT),%/test_capture.c %/test_cublas.c) $(if $(filter 1,$(EXPERIMENTAL)),,tests/test_lut_gpu.c),$(wildcard tests/*.c tests/ref/*.c $(if $(HAVE_CUDA),tests/cuda/*.c)))) \
   $(if $(HAVE_CUDA),$(OBJ)/tests/cuda/dequantisers.cu.o) $(SUITE_SRCS:%=$(OBJ)/bench/%.o) $(SIMT_OBJS)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)) $(BUILD)/examples/block $(BUILD)/examples/parallel
 CLI := $(BUILD)/bin/lpgemm-info $(BUILD)/bin/lpgemm-tune $(BUILD)/bin/lpgemm-convert
@@ -186,12 +188,12 @@ $(OBJ)/src/lut/lookup_%.o: src/lut/lookup.c $(BUILD)/config
 	$(Q)$(COMPILE) -DLPG_LUT=$* $(PRODUCT_FLAGS)
 
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
-	$(call say,NVCC,$<)
-	$(Q)$(NVCC_COMPILE) $(if $(filter 1,$(SIMT)),,$(GENCODE)) && $(LOCALIZE)
+	$(call say,$(if $(SIMT),CXX,NVCC),$<)
+	$(Q)$(NVCC_COMPILE) $(GENCODE) && $(LOCALIZE)
 
 $(OBJ)/gen/%.cu.o: $(BUILD)/gen/%.cu $(BUILD)/config
-	$(call say,NVCC,$<)
-	$(Q)$(NVCC_COMPILE) $(if $(filter 1,$(SIMT)),,$(GENCODE_$*)) && $(LOCALIZE)
+	$(call say,$(if $(SIMT),CXX,NVCC),$<)
+	$(Q)$(NVCC_COMPILE) $(if $(SIMT),,$(GENCODE_$*)) && $(LOCALIZE)
 
 $(OBJ)/tests/simt/%.o: tests/simt/%.cc $(BUILD)/config
 	$(call say,CXX,$<)
@@ -459,7 +461,7 @@ fuzz: ## fuzz blobs, tuning files and checkpoint files, FUZZ_SECONDS each (needs
 # A kernel of each family, and suites that have them all in a few minutes.
 SIMT_KERNELS ?= gemm.u4.bf16.* gemm8.u4.i8.* gemv.u4.bf16.* stripe.u4.f16.* dequant.any.bf16.* fan*.u4.bf16.* gemv1.u1.i8.* skinny8.u2.*
 SIMT_TESTS ?= simt/ epilogue/ gemm_family/ends gemm8/shape gemm/edge experts_layer/ quantize/ pieces/ import_device/
-simt: ## run kernels on a GPU in software (needs the headers of CUDA): perhaps SIMT_KERNELS='gemm.u8.*', SIMT_TESTS='gemm/exact', SAN=address
+simt: ## run CUDA kernels on the CPU, by an emulator (needs nvcc's headers): SAN=address; or SIMT_KERNELS='gemm.u8.*' with SIMT_TESTS='gemm/exact'
 ifneq ($(and $(HAVE_CUDA),$(filter x86_64%,$(MACHINE))),)
 	$(SUBMAKE) SIMT=1 ARCHS=90a ONLY='$(SIMT_KERNELS)' BUILD=$(BUILD)/simt CFLAGS=-O1 $(BUILD)/simt/lpgemm-tests
 	@$(PYTHON) tools/tally.py $(foreach t,$(SIMT_TESTS),'$(BUILD)/simt/lpgemm-tests --backend cuda $(t)')

@@ -1,6 +1,6 @@
 /* The products of tensor cores: mma.sync of a warp, wgmma of four. A row of A and a column of B are 32 bytes each, of
- * 16-bit numbers, bytes, fp32 or bits; of floats the sum of their products is that of fp64, and is
- * rounded into D once. */
+ * 16-bit numbers, bytes, fp32 or bits; of floats the sum of their products is that of fp64, and is rounded
+ * into D once. */
 #ifndef SIMT_PRODUCT_H
 #define SIMT_PRODUCT_H
 
@@ -10,50 +10,39 @@ namespace simt {
 
 enum { ROW_BYTES = 32 };
 
-/* What the bytes are: `count` numbers, and how to read them. */
-struct of_f16 {
-  using number = double;
-  enum { count = 16 };
-  static void read(const uint8_t *bytes, number *numbers);
+/* What the bytes are: so many numbers, and how to read them. */
+template <class Number, int Count>
+struct numbers_in_row {
+  using number = Number;
+  static constexpr int count = Count;
 };
-struct of_bf16 {
-  using number = double;
-  enum { count = 16 };
-  static void read(const uint8_t *bytes, number *numbers);
+struct of_f16 : numbers_in_row<double, 16> {
+  static void read(const uint8_t *bytes, double *numbers);
 };
-struct of_tf32 {
-  using number = double;
-  enum { count = 8 };
-  static void read(const uint8_t *bytes, number *numbers);
+struct of_bf16 : numbers_in_row<double, 16> {
+  static void read(const uint8_t *bytes, double *numbers);
 };
-struct of_e4m3 {
-  using number = double;
-  enum { count = 32 };
-  static void read(const uint8_t *bytes, number *numbers);
+struct of_tf32 : numbers_in_row<double, 8> {
+  static void read(const uint8_t *bytes, double *numbers);
 };
-struct of_e5m2 {
-  using number = double;
-  enum { count = 32 };
-  static void read(const uint8_t *bytes, number *numbers);
+struct of_e4m3 : numbers_in_row<double, 32> {
+  static void read(const uint8_t *bytes, double *numbers);
 };
-struct of_i8 {
-  using number = int;
-  enum { count = 32 };
-  static void read(const uint8_t *bytes, number *numbers) {
+struct of_e5m2 : numbers_in_row<double, 32> {
+  static void read(const uint8_t *bytes, double *numbers);
+};
+struct of_i8 : numbers_in_row<int, 32> {
+  static void read(const uint8_t *bytes, int *numbers) {
     for (int i = 0; i < count; i++) numbers[i] = (int8_t)bytes[i];
   }
 };
-struct of_u8 {
-  using number = int;
-  enum { count = 32 };
-  static void read(const uint8_t *bytes, number *numbers) {
+struct of_u8 : numbers_in_row<int, 32> {
+  static void read(const uint8_t *bytes, int *numbers) {
     for (int i = 0; i < count; i++) numbers[i] = bytes[i];
   }
 };
-struct of_b1 {
-  using number = int;
-  enum { count = 256 };
-  static void read(const uint8_t *bytes, number *numbers) {
+struct of_b1 : numbers_in_row<int, 256> {
+  static void read(const uint8_t *bytes, int *numbers) {
     for (int i = 0; i < count; i++) numbers[i] = bytes[i / 8] >> i % 8 & 1;
   }
 };

@@ -1,4 +1,4 @@
-/* The CUDA runtime and the driver as far as the library and its tests call them, for one GPU in software: an H200 whose
+/* The CUDA runtime and the driver as far as the library and its tests call them, for one emulated GPU: an H200 whose
  * memory is that of the host. Everything is done when the call returns. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -70,7 +70,7 @@ cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaE
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
-const char *cudaGetErrorString(cudaError_t) { return "an error of the GPU in software"; }
+const char *cudaGetErrorString(cudaError_t) { return "an error of the emulated GPU"; }
 const char *cudaGetErrorName(cudaError_t) { return "simt"; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {

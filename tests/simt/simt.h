@@ -1,4 +1,4 @@
-/* A GPU in software: threads of CUDA kernels on one thread of the host, so that kernels can be run, checked and put
+/* An emulator of a GPU: threads of CUDA kernels on one thread of the host, so that kernels can be run, checked and put
  * under ASan and UBSan where there is no GPU.
  *
  * Each thread of a CTA is a fiber, which runs until it must wait for others; then the next one goes on. The CTAs of a

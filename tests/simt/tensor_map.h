@@ -1,4 +1,4 @@
-/* Tensor maps as the runtime in software fills them, in place of the driver's. */
+/* Tensor maps as runtime.cc fills them, in place of the driver's. */
 #ifndef SIMT_TENSOR_MAP_H
 #define SIMT_TENSOR_MAP_H
 

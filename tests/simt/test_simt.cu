@@ -1,4 +1,4 @@
-/* What the GPU in software must do, and what it must find: small kernels, right ones and wrong ones. */
+/* What the emulator must do, and what it must find: small kernels, right ones and wrong ones. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +98,13 @@ __global__ void beyond_kernel(const kernel_args a) {
   LPG_SHARED_MEMORY(uint8_t, 1024);
   a.out[0] = (float)load_word(shared_address(memory) + SHARED_BYTES);
 }
+
+#ifdef __SANITIZE_ADDRESS__
+__global__ void by_pointer_kernel(const kernel_args a) {
+  LPG_SHARED_MEMORY(uint8_t, 1024);
+  a.out[0] = (float)memory[SHARED_BYTES + threadIdx.x];
+}
+#endif
 
 __global__ void unprepared_kernel(const kernel_args) {
   LPG_SHARED_MEMORY(uint8_t, 1024);
@@ -214,6 +221,9 @@ extern "C" void suite_simt(void) {
   } wrong[] = {{"never", never_kernel, 1, "no thread can go on"},
                {"diverged", diverged_kernel, 1, "a lane is at"},
                {"beyond", beyond_kernel, 1, "4 bytes at 8192 of 8192 bytes of shared memory"},
+#ifdef __SANITIZE_ADDRESS__
+               {"by_pointer", by_pointer_kernel, 1, "heap-buffer-overflow"},
+#endif
                {"unprepared", unprepared_kernel, 1, "that nobody has initialised"},
                {"too_many", too_many_kernel, 1, "one arrival too many"},
                {"left", left_kernel, 2, "the CTA of rank 1 has ended"},

@@ -23,6 +23,7 @@ struct epilogue_args {
   int skip_product;
   int only_scales; /* Y = alpha * global_scale * x_scale * sum with alpha from the host: the common case */
   int only_sums;   /* the same, perhaps with beta * C and a bias; beta from the host */
+  int vector;      /* elements of Y and C that are aligned together: 8 (of 16 bits), 4 or 1 */
   int paired;      /* rows of W are gates and ups of outputs: store_pairs.cuh */
   lpg_gate gate;
   float alpha, beta, global_scale;
@@ -58,12 +59,15 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.only_sums = !e.paired && !e.skip_product && !e.device_alpha && !e.device_beta && e.alpha != 0.0f &&
                 e.activation == LPGEMM_ACTIVATION_NONE && !e.row_scales;
   e.only_scales = e.only_sums && !e.c && !e.bias;
+  const int bytes = lpg_bytes(e.y_type);
+  const uint64_t places = (uintptr_t)e.y | e.ldy * bytes | (e.c ? (uintptr_t)e.c | e.ldc * bytes : 0);
+  e.vector = bytes == 2 && places % 16 == 0 ? 8 : places % (4 * bytes) == 0 ? 4 : 1;
   return e;
 }
 
 /* Moves the arguments on by `rows` rows of X: for the next pass. */
 inline void skip_rows(epilogue_args &e, int64_t rows) {
-  const int64_t bytes = e.y_type == LPGEMM_F32 || e.y_type == LPGEMM_I32 ? 4 : 2;
+  const int64_t bytes = lpg_bytes(e.y_type);
   e.y = (uint8_t *)e.y + rows * e.ldy * bytes;
   if (e.c) e.c = (const uint8_t *)e.c + rows * e.ldc * bytes;
   if (e.x_scale && e.x_scale_per_row) e.x_scale += rows;
@@ -89,17 +93,19 @@ __device__ inline float beta_of(const epilogue_args &e) { return read_scalar(e.d
 /* False if neither X nor W may be read (alpha is 0, or there is no product). */
 __device__ inline bool reads_product(const epilogue_args &e) { return !e.skip_product && alpha_of(e) != 0.0f; }
 
+/* The power of e in gelu_tanh(v) = v / (1 + e^power). */
+__device__ inline float tanh_power(float v) { return -1.59576912f * v * (1.0f + 0.044715f * v * v); }
+
+/* v / (1 + e^power): SILU with power -v; GELU_TANH, as v (1 + tanh u) / 2 without cancellation. */
+__device__ inline float gated(float v, float power) { return v == -INFINITY ? 0.0f : v / (1.0f + expf(power)); }
+
 __device__ inline float activate(float v, lpgemm_activation_t activation) {
   static_assert(LPG_ACTIVATION_COUNT == 5, "an activation without a line here would be none");
   switch (activation) {
     case LPGEMM_ACTIVATION_RELU: return v < 0.0f ? 0.0f : v; /* keeps NaN */
     case LPGEMM_ACTIVATION_GELU_ERF: return v == -INFINITY ? 0.0f : 0.5f * v * erfcf(-0.70710678f * v);
-    case LPGEMM_ACTIVATION_GELU_TANH:
-    case LPGEMM_ACTIVATION_SILU: { /* v (1 + tanh u) / 2 without cancellation is v / (1 + e^(-2u)) */
-      const float u = 0.79788456f * v * (1.0f + 0.044715f * v * v);
-      const float power = activation == LPGEMM_ACTIVATION_SILU ? -v : -2.0f * u;
-      return v == -INFINITY ? 0.0f : v / (1.0f + expf(power));
-    }
+    case LPGEMM_ACTIVATION_GELU_TANH: return gated(v, tanh_power(v));
+    case LPGEMM_ACTIVATION_SILU: return gated(v, -v);
     default: return v; /* NONE: see the assertion */
   }
 }
@@ -117,8 +123,7 @@ __device__ inline float x_scale_of(const epilogue_args &e, int64_t m) {
   return e.x_scale ? e.x_scale[e.x_scale_per_row ? m : 0] : 1.0f;
 }
 
-/* The epilogue for one column of Y (one row of W): what it needs is read once; C can be read before the sum is
- * ready. */
+/* The epilogue for one column of Y (one row of W), an output at a time: what the column needs is read once. */
 struct column_epilogue {
   const epilogue_args &e;
   int64_t n;
@@ -141,12 +146,10 @@ struct column_epilogue {
     if (e.row_scales) scale *= e.row_scales[n];
   }
 
-  __device__ float read_c(int64_t m) const { return adds_c ? load_real(e.y_type, e.c, m * e.ldc + n) : 0.0f; }
-
   /* No multiplication is fused with an addition except beta * C, so all kernels give the same bits. */
-  __device__ void store(int64_t m, float sum, float c) const {
+  __device__ void store(int64_t m, float sum) const {
     float v = product ? __fmul_rn(__fmul_rn(alpha, sum * scale), x_scale_of(e, m)) : 0.0f;
-    if (adds_c) v = fmaf(beta, c, v);
+    if (adds_c) v = fmaf(beta, load_real(e.y_type, e.c, m * e.ldc + n), v);
     if (e.bias) v += bias;
     store_rounded(e.y_type, e.y, m * e.ldy + n, activate(v, e.activation));
   }
@@ -157,8 +160,7 @@ __device__ inline void store_real(const epilogue_args &e, int64_t m, int64_t n, 
     store_rounded(e.y_type, e.y, m * e.ldy + n, e.alpha * (sum * e.global_scale) * x_scale_of(e, m));
     return;
   }
-  const column_epilogue column(e, n);
-  column.store(m, sum, column.read_c(m));
+  column_epilogue(e, n).store(m, sum);
 }
 
 /* Integer output: alpha and beta are 0 or 1. */

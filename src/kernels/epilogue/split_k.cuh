@@ -44,48 +44,32 @@ struct cluster_sums {
     return address_in_block(sums + ((part * T::TileM + x_row) * stride + row) * 4, first_rank + cta);
   }
 
-  template <int Count>
-  __device__ void ones(float (&sum)[Count], int x_row, int step, int x_rows, int row) const {
+  /* As own_sums::take() in store.cuh. */
+  template <int Count, int Columns>
+  __device__ void take(float (&sum)[Count][Columns], int x_row, int step, int x_rows, int row) const {
 #pragma unroll
-    for (int i = 0; i < Count; i++) sum[i] = 0.0f;
+    for (int i = 0; i < Count * Columns; i++) sum[i / Columns][i % Columns] = 0.0f;
 #pragma unroll 2
     for (int cta = 0; cta < ctas; cta++) {
 #pragma unroll
       for (int part = 0; part < Parts; part++) {
 #pragma unroll
         for (int i = 0; i < Count; i++) {
-          sum[i] = add(sum[i], load_one_at(place(cta, part, min(x_row + i * step, x_rows - 1), row)));
+          const uint32_t from = place(cta, part, min(x_row + i * step, x_rows - 1), row);
+          if constexpr (Columns == 4) {
+            const float4 four = load_four_at(from);
+            const float one[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+            for (int c = 0; c < 4; c++) sum[i][c] = add(sum[i][c], one[c]);
+          } else {
+            sum[i][0] = add(sum[i][0], load_one_at(from));
+          }
         }
       }
     }
 #pragma unroll
-    for (int i = 0; i < Count; i++) sum[i] = as_stored(sum[i]);
-  }
-
-  __device__ float one(int x_row, int row) const {
-    float sum[1];
-    ones(sum, x_row, 1, x_row + 1, row);
-    return sum[0];
-  }
-
-  template <int Count>
-  __device__ void fours(float4 (&sum)[Count], int x_row, int step, int x_rows, int row) const {
-#pragma unroll
-    for (int i = 0; i < Count; i++) sum[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll 2
-    for (int cta = 0; cta < ctas; cta++) {
-#pragma unroll
-      for (int part = 0; part < Parts; part++) {
-#pragma unroll
-        for (int i = 0; i < Count; i++) {
-          const float4 one = load_four_at(place(cta, part, min(x_row + i * step, x_rows - 1), row));
-          sum[i] = make_float4(add(sum[i].x, one.x), add(sum[i].y, one.y), add(sum[i].z, one.z), add(sum[i].w, one.w));
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < Count; i++) {
-      sum[i] = make_float4(as_stored(sum[i].x), as_stored(sum[i].y), as_stored(sum[i].z), as_stored(sum[i].w));
+    for (int i = 0; i < Count * Columns; i++) {
+      sum[i / Columns][i % Columns] = as_stored(sum[i / Columns][i % Columns]);
     }
   }
 };

@@ -125,11 +125,16 @@ __device__ inline void store_pieces(const Args &a, const tile_place &at, const P
   }
 }
 
+/* Whether a matrix of n columns is the common case. */
+__host__ __device__ inline bool stores_pieces(const epilogue_args &e, int n) {
+  return e.only_sums && e.vector == 8 && n % 8 == 0;
+}
+
 /* Stores a work tile; false, with nothing done, if it is not the common case. factors: of all rows of the work tile. */
 template <class T, bool Plain = false, class Args, class Work, class Product>
 __device__ inline bool store_scaled(const Args &a, const Work &w, int tile, const Product &product,
                                     const float *factors, uint8_t *memory) {
-  if (!has_vectors(a.epilogue, 16) || a.n % 8 != 0) return false;
+  if (!stores_pieces(a.epilogue, a.n)) return false;
   store_pieces<T, T::TileM, Plain>(a, place_of<T>(a, w, tile), product, factors, memory);
   return true;
 }

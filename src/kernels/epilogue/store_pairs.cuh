@@ -10,9 +10,6 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The power of e in gelu_tanh(v) = v / (1 + e^power). */
-__device__ inline float tanh_power(float v) { return -1.59576912f * v * (1.0f + 0.044715f * v * v); }
-
 /* gate / (1 + e^power), by the quick division: its errors are those of expf, and it calls nothing. */
 __device__ inline float quick_gate(float gate, float power) {
   return gate == -INFINITY ? 0.0f : __fdividef(gate, 1.0f + expf(power));
@@ -83,12 +80,12 @@ __device__ inline void store_pairs(const Args &a, const Sums &sums, int x_rows, 
   const bool is_silu = e.activation == LPGEMM_ACTIVATION_SILU;
 #pragma unroll 1
   for (int x_row = thread / units; x_row < x_rows; x_row += Threads / units) {
-    float4 gates[1], ups[1];
-    sums.fours(gates, x_row, 1, x_rows, row);
-    sums.fours(ups, x_row, 1, x_rows, row + 8);
+    float gates[1][4], ups[1][4];
+    sums.take(gates, x_row, 1, x_rows, row);
+    sums.take(ups, x_row, 1, x_rows, row + 8);
     const int64_t m = place.m + x_row;
     const float scale = x_scale_of(e, m);
-    float gate[4] = {gates[0].x, gates[0].y, gates[0].z, gates[0].w}, up[4] = {ups[0].x, ups[0].y, ups[0].z, ups[0].w};
+    float(&gate)[4] = gates[0], (&up)[4] = ups[0];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       gate[i] = scaled_sum(alpha, gate[i] * factors[row + i], scale);

@@ -41,7 +41,7 @@ static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
     a.scale_data.factor *= a.epilogue.global_scale;
     a.epilogue.global_scale = 1.0f;
   }
-  a.plan.exchanges = a.plan.exchanges && has_vectors(a.epilogue, 16) && a.n % 8 == 0; /* as store_fast.cuh needs */
+  a.plan.exchanges = a.plan.exchanges && stores_pieces(a.epilogue, a.n);
   a.experts = {call.problem.experts, (int32_t)call.bias_stride, call.offsets, call.blob,
                call.row_scales,      (int64_t)call.stride};
   if (!call.skip_product) {

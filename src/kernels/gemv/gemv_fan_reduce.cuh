@@ -104,8 +104,8 @@ __device__ inline void store_slot(const fan_args &a, const fan_item &item, int s
     if (column < outputs) store_pair(e, slot, column, outputs, bias, sum * first, sum8 * second);
     return;
   }
-  if (row < a.product.n) column_epilogue(e, row, bias + row).store(slot, sum * first, 0.0f);
-  if (row + 8 < a.product.n) column_epilogue(e, row + 8, bias + row + 8).store(slot, sum8 * second, 0.0f);
+  if (row < a.product.n) column_epilogue(e, row, bias + row).store(slot, sum * first);
+  if (row + 8 < a.product.n) column_epilogue(e, row + 8, bias + row + 8).store(slot, sum8 * second);
 }
 
 template <class T, bool In>

@@ -191,7 +191,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->stages;
   launch->us = lpg_x_copy_us(problem, (int)lpg_bytes(image_of(self, problem))) +
-               lpg_loose_outputs_us(problem, device, 0.4, 0.0) +
+               lpg_loose_outputs_us(problem, device) +
                ns * slower_than_planned(self->type, p) * slower / 1000.0;
 }
 

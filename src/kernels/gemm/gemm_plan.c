@@ -342,7 +342,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   if (rows < n) launch->passes = (int32_t)lpg_ceil_div(n, rows);
   /* 1.5 us: the costs compare plans, and leave out what all of them take on small matrices. */
   launch->us =
-      1.5 + lpg_x_copy_us(problem, 2) + lpg_loose_outputs_us(problem, device, 0.7, 0.3) +
+      1.5 + lpg_x_copy_us(problem, 2) + lpg_loose_outputs_us(problem, device) +
       launch->passes *
           ((lpg_gemm_is_prepared(kind.mode) ? lpgemm_i_gemm_prepare_us(problem->weights, device) : 0.0) + ns / 1000.0);
 }

@@ -216,7 +216,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 static double estimate(const lpg_problem *problem, const lpg_device *device, double ns) {
   const double sms = device->sms > 0 ? device->sms : 1.0;
   const double x = (double)problem->m * (double)problem->weights->desc.k / (sms * 12000.0 * lpgemm_i_alu_speed(device));
-  return 4.0 + x + ns / 1000.0;
+  return 4.0 + x + lpg_loose_outputs_us(problem, device) + ns / 1000.0;
 }
 
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,

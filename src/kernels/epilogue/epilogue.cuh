@@ -23,7 +23,7 @@ struct epilogue_args {
   int skip_product;
   int only_scales; /* Y = alpha * global_scale * x_scale * sum with alpha from the host: the common case */
   int only_sums;   /* the same, perhaps with beta * C and a bias; beta from the host */
-  int vector;      /* elements of Y and C that are aligned together: 8 (of 16 bits), 4 or 1 */
+  int vector;      /* elements of Y and C that are aligned together at every row: 8 if they have 16 bits, 4 or 1 */
   int paired;      /* rows of W are gates and ups of outputs: store_pairs.cuh */
   lpg_gate gate;
   float alpha, beta, global_scale;

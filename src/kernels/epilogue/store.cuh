@@ -22,7 +22,7 @@ __device__ inline void clear_sums(float (&sum)[RowTiles][Count]) {
 
 /* ---- outputs ---- */
 
-/* Stands for a missing C or bias: adding -0 changes no value. */
+/* Stands for a missing C: adding -0 changes no value. */
 constexpr uint32_t no_pair = 0x80008000u;
 
 __device__ inline float bias_of(const epilogue_args &e, int64_t n) {
@@ -136,7 +136,7 @@ struct output_block {
     }
   }
 
-  /* With one piece of code for all values, which they take in turn: it is long. */
+  /* With one piece of code for all values, since it is long: they turn through the first place, once around. */
   __device__ void activate(lpgemm_activation_t activation) {
     if (activation == LPGEMM_ACTIVATION_NONE) return;
 #pragma unroll 1
@@ -236,6 +236,7 @@ __device__ inline void store_columns(const epilogue_args &e, const Sums &sums, i
   static_assert(Threads % (Rows / Columns) == 0, "a thread has columns of its own");
   constexpr int threads = Rows / Columns, step = Threads / threads; /* threads: of a row of X; step: its rows at once */
   constexpr int values = Threads == 32 || Columns == 4 ? 8 : 4, each = values / Columns; /* as registers allow */
+  static_assert(Threads != 32 || LPG_PASS_ROWS % (each * step) == 0, "own sums have room for LPG_PASS_ROWS rows of X");
   const int row = thread % threads * Columns, n = place.n + row;
   if (n >= n_end) return;
   const float alpha = alpha_of(e), beta = beta_of(e);
@@ -281,8 +282,8 @@ __device__ inline void store_rows(const Args &a, const Sums &sums, int x_rows, i
   store_sums<T, Rows, Threads>(a, sums, x_rows, thread, factors, place);
 }
 
-/* Writes a warp's sums of 16 rows of X, from `first` on, to `own`. Registers cannot be indexed: `first` is one of Count
- * / 16 rows from First on, and is looked for by halves. Else all sums would be written, each under a condition. */
+/* Writes a warp's sums of 16 rows of X, from `first` on, to `own`. Registers cannot be indexed: `first` is First
+ * plus a multiple of 16, below First + Count, and is looked for by halves. Else all sums would be written, each under a condition. */
 template <class T, int First, int Count, class Product>
 __device__ inline void put_own_sums(const Product &product, float *own, int stride, int first) {
   constexpr int x_rows = LPG_PASS_ROWS, half = (Count / x_rows + 1) / 2 * x_rows;

@@ -44,7 +44,8 @@ struct cluster_sums {
     return address_in_block(sums + ((part * T::TileM + x_row) * stride + row) * 4, first_rank + cta);
   }
 
-  /* As own_sums::take() in store.cuh, but rows from x_rows on repeat the last: there is no room behind a CTA's share. */
+  /* As own_sums::take() in store.cuh, but rows from x_rows on repeat the last: there is no room behind a CTA's share.
+   */
   template <int Count, int Columns>
   __device__ void take(float (&sum)[Count][Columns], int x_row, int step, int x_rows, int row) const {
 #pragma unroll

@@ -283,7 +283,8 @@ __device__ inline void store_rows(const Args &a, const Sums &sums, int x_rows, i
 }
 
 /* Writes a warp's sums of 16 rows of X, from `first` on, to `own`. Registers cannot be indexed: `first` is First
- * plus a multiple of 16, below First + Count, and is looked for by halves. Else all sums would be written, each under a condition. */
+ * plus a multiple of 16, below First + Count, and is looked for by halves. Else all sums would be written, each under a
+ * condition. */
 template <class T, int First, int Count, class Product>
 __device__ inline void put_own_sums(const Product &product, float *own, int stride, int first) {
   constexpr int x_rows = LPG_PASS_ROWS, half = (Count / x_rows + 1) / 2 * x_rows;

@@ -549,7 +549,8 @@ static void tune(void) {
   CHECK_STATUS(lpgemm_quantize_weights(gpu, &desc, LPGEMM_QUANTIZE_ABSMAX, w, LPGEMM_F32, 0, NULL, 0, &weights),
                LPGEMM_SUCCESS);
   free(w);
-  const lpgemm_autotune_options_t options = {.size = sizeof options, .seconds = 5};
+  const lpgemm_autotune_options_t options = {.size = sizeof options,
+                                             .seconds = 60}; /* other programs may share the GPU */
   CHECK_STATUS(lpgemm_autotune(gpu, weights, rows, sizeof rows / sizeof rows[0], &options), LPGEMM_SUCCESS);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const lpgemm_run_args_t args = {.size = sizeof args, .weights = weights, .m = rows[i]};

@@ -190,8 +190,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->threads = 32 * (LPG_DEQUANT_WARPS + (self->wgmma ? LPG_DEQUANT_PRODUCER_WARPS : 0));
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->stages;
-  launch->us = lpg_x_copy_us(problem, (int)lpg_bytes(image_of(self, problem))) +
-               lpg_loose_outputs_us(problem, device) +
+  launch->us = lpg_x_copy_us(problem, (int)lpg_bytes(image_of(self, problem))) + lpg_loose_outputs_us(problem, device) +
                ns * slower_than_planned(self->type, p) * slower / 1000.0;
 }
 

@@ -199,8 +199,9 @@ $(OBJ)/tests/simt/%.o: tests/simt/%.cc $(BUILD)/config
 	$(call say,CXX,$<)
 	$(Q)$(call SIMT_COMPILE,-O2 $(WARNINGS))
 
-# nvcc's host stubs are global; the library's symbols all start with lpgemm_.
-LOCALIZE = objcopy -w -L '*__device_stub__*' $@
+# nvcc makes its host stubs global, and functions of unnamed namespaces weak; the library's symbols all start with
+# lpgemm_.
+LOCALIZE = objcopy -w -L '*__device_stub__*' -L '*_GLOBAL__N_*' $@
 
 # The checksum multiplies 64-bit words, which baseline vectors only emulate.
 $(OBJ)/src/layouts/packed.o $(OBJ)/shared/src/layouts/packed.o: private FLAGS += -fno-tree-vectorize

@@ -200,8 +200,8 @@ $(OBJ)/tests/simt/%.o: tests/simt/%.cc $(BUILD)/config
 	$(Q)$(call SIMT_COMPILE,-O2 $(WARNINGS))
 
 # nvcc makes its host stubs global, and functions of unnamed namespaces weak; the library's symbols all start with
-# lpgemm_.
-LOCALIZE = objcopy -w -L '*__device_stub__*' -L '*_GLOBAL__N_*' $@
+# lpgemm_. Local names of a kernel's length are not kept: they were a tenth of the archive.
+LOCALIZE = objcopy -w -L '*__device_stub__*' -L '*_GLOBAL__N_*' -x $@
 
 # The checksum multiplies 64-bit words, which baseline vectors only emulate.
 $(OBJ)/src/layouts/packed.o $(OBJ)/shared/src/layouts/packed.o: private FLAGS += -fno-tree-vectorize

@@ -19,38 +19,15 @@ static void place_stream(const lpg_call &call, gemm_args &a) {
   a.stream_number = lpgemm_i_launch_number();
 }
 
-template <class T>
-static lpgemm_status_t run_gemm(const lpg_call &call, gemm_args &a) {
+/* In the workspace, behind the copy of X. */
+static lpgemm_status_t prepare_scales(const lpg_call &call, gemm_args &a) {
   const lpg_packed &weights = *call.problem.weights;
-  add_sections(call, T::row_tiles, 1, a.scale_data);
-  const scale_role roles[] = {role_scale, role_zero};
-  for (int i = 0; i < 2; i++) {
-    const int which = a.scale_data.which[roles[i]];
-    if (which >= 0) a.copied[i] = a.scale_data.section[which];
-  }
-  a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
-  a.row_tiles = (int32_t)weights.row_tiles;
-  a.n = (int32_t)weights.desc.n;
-  a.m = (int32_t)call.problem.m;
-  a.k = (int32_t)weights.desc.k;
-  a.ldx = call.ldx;
-  a.x = (const uint16_t *)call.x;
-  a.stage_groups = lpg_gemm_stage_groups(&weights, T::stage_k);
-  a.epilogue = make_epilogue(call);
-  if (!T::prepared && !T::takes_experts && lpg_gemm_factors_take(&weights.desc)) {
-    a.scale_data.factor *= a.epilogue.global_scale;
-    a.epilogue.global_scale = 1.0f;
-  }
-  a.plan.exchanges = a.plan.exchanges && stores_pieces(a.epilogue, a.n);
-  a.experts = {call.problem.experts, (int32_t)call.bias_stride, call.offsets, call.blob,
-               call.row_scales,      (int64_t)call.stride};
-  if (!call.skip_product) {
-    a.x_has_map = lpg_x_has_map(&call);
-    if (a.x_has_map) LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, a.plan.x_rows / T::x_boxes, &a.x_map));
-    LPG_TRY(lpgemm_i_cuda_map_codes(&call, T::w_vectors, T::tile_n / LPG_TILE_ROWS, T::takes_experts, &a.codes_map));
-  }
-  if (a.plan.streamed > 0) place_stream(call, a);
-  return launch_planned(call, (const void *)gemm_kernel<T>, a, true);
+  float *const factors = (float *)((uint8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2));
+  a.line_factors = factors;
+  a.prepared = (const uint8_t *)(factors + weights.n_padded);
+  a.line_groups = (int32_t)lpg_gemm_scale_groups(&weights);
+  a.block_groups = lpg_block_groups(&weights.group);
+  return lpgemm_i_cuda_gemm_prepare(&call, factors, factors + weights.n_padded);
 }
 
 /* The weights that a dequantiser is for: one without a line here does not compile. */
@@ -77,70 +54,84 @@ constexpr bool gemm_exists() {
          (!Experts || (lpg_gemm_takes_experts(Form, weights, Bits) && lpg_gemm_has_for_experts(Bits, TileM, Warps)));
 }
 
-/* Functions of a class would be symbols of the library, `static` ones are not. */
-template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int Teams, int Warps,
-          lpg_gemm_scales Form, bool Experts>
-static lpgemm_status_t run_if_there(const lpg_call &call, gemm_args &a) {
-  if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>()) {
-    return run_gemm<gemm_traits<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>>(call, a);
-  } else {
-    return lpgemm_i_fail(LPGEMM_INTERNAL_ERROR, __FILE__, __LINE__,
-                         "the scale mode has no kernel for the work tile of the plan");
-  }
-}
-
-template <class X, template <class, int> class Dequantiser, int Bits, lpg_gemm_scales Form>
-static lpgemm_status_t run_tile(const lpg_call &call, gemm_args &a, int tile) {
-#define LPG_TILE(x_rows, teams, warps)                                    \
-  {run_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, false>, \
-   run_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, true>},
-  lpgemm_status_t (*const run[][2])(const lpg_call &, gemm_args &) = {LPG_GEMM_TILES(LPG_TILE)};
-#undef LPG_TILE
-  return run[tile][call.problem.experts > 0 || call.problem.paired](call, a);
-}
+/* The kernels for a type of X and a dequantiser: of a scale mode, of a work tile, without and with experts (or paired
+ * rows); null where there is none. A table, since code for each would be larger than its kernel's arguments are worth.
+ */
+using gemm_function = void (*)(gemm_args);
+struct gemm_tile_kernels {
+  gemm_function of_tile[LPG_GEMM_TILE_COUNT][2];
+};
+struct gemm_kernels {
+  gemm_tile_kernels of_mode[LPG_GEMM_SCALES_COUNT];
+};
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int Teams, int Warps,
           lpg_gemm_scales Form, bool Experts>
-static lpgemm_status_t load_if_there(const lpg_device *device) {
+constexpr gemm_function kernel_if_there() {
   if constexpr (gemm_exists<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>()) {
-    return load_kernels(device, gemm_kernel<gemm_traits<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>>);
+    return gemm_kernel<gemm_traits<X, Dequantiser, Bits, TileM, Teams, Warps, Form, Experts>>;
   }
-  return LPGEMM_SUCCESS;
+  return nullptr;
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits, lpg_gemm_scales Form>
-static lpgemm_status_t load_mode(const lpg_device *device) {
-#define LPG_TILE(x_rows, teams, warps)                                                       \
-  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, false>(device))); \
-  LPG_TRY((load_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, true>(device)));
-  LPG_GEMM_TILES(LPG_TILE)
+constexpr gemm_tile_kernels kernels_of_mode() {
+#define LPG_TILE(x_rows, teams, warps)                                         \
+  {kernel_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, false>(), \
+   kernel_if_there<X, Dequantiser, Bits, x_rows, teams, warps, Form, true>()},
+  return {{LPG_GEMM_TILES(LPG_TILE)}};
 #undef LPG_TILE
-  return LPGEMM_SUCCESS;
 }
 
-/* In the workspace, behind the copy of X. */
-static lpgemm_status_t prepare_scales(const lpg_call &call, gemm_args &a) {
-  const lpg_packed &weights = *call.problem.weights;
-  float *const factors = (float *)((uint8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2));
-  a.line_factors = factors;
-  a.prepared = (const uint8_t *)(factors + weights.n_padded);
-  a.line_groups = (int32_t)lpg_gemm_scale_groups(&weights);
-  a.block_groups = lpg_block_groups(&weights.group);
-  return lpgemm_i_cuda_gemm_prepare(&call, factors, factors + weights.n_padded);
-}
+#define LPG_MODE(mode) kernels_of_mode<X, Dequantiser, Bits, mode>(),
+template <class X, template <class, int> class Dequantiser, int Bits>
+static constexpr gemm_kernels kernels_of = {{LPG_GEMM_EACH_SCALES(LPG_MODE)}};
+#undef LPG_MODE
 
 /* All rows of W, or those of a chunk. */
-template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, lpg_gemm_scales mode, int tile) {
+static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_kernels &kernels, lpg_gemm_scales mode,
+                                int tile) {
+  const lpg_packed &weights = *call.problem.weights;
+  const lpg_gemm_kind kind = lpg_gemm_kind_of(&weights, lpgemm_i_gemm_tiles[tile], mode, a.plan.multicast);
+  const bool takes_experts = call.problem.experts > 0 || call.problem.paired;
+  const gemm_function kernel = kernels.of_mode[mode].of_tile[tile][takes_experts];
+  LPG_CHECK(kernel, LPGEMM_INTERNAL_ERROR, "the scale mode has no kernel for the work tile of the plan");
   if (lpg_gemm_is_prepared(mode)) LPG_TRY(prepare_scales(call, a));
-#define LPG_RUN(mode) run_tile<X, Dequantiser, Bits, mode>,
-  lpgemm_status_t (*const run[])(const lpg_call &, gemm_args &, int) = {LPG_GEMM_EACH_SCALES(LPG_RUN)};
-#undef LPG_RUN
-  return run[mode](call, a, tile);
+  add_sections(call, 1, 1, a.scale_data);
+  const scale_role roles[] = {role_scale, role_zero};
+  for (int i = 0; i < 2; i++) {
+    const int which = a.scale_data.which[roles[i]];
+    if (which >= 0) a.copied[i] = a.scale_data.section[which];
+  }
+  a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
+  a.row_tiles = (int32_t)weights.row_tiles;
+  a.n = (int32_t)weights.desc.n;
+  a.m = (int32_t)call.problem.m;
+  a.k = (int32_t)weights.desc.k;
+  a.ldx = call.ldx;
+  a.x = (const uint16_t *)call.x;
+  a.stage_groups = lpg_gemm_stage_groups(&weights, kind.stage_k);
+  a.epilogue = make_epilogue(call);
+  if (!lpg_gemm_is_prepared(mode) && !takes_experts && lpg_gemm_factors_take(&weights.desc)) {
+    a.scale_data.factor *= a.epilogue.global_scale;
+    a.epilogue.global_scale = 1.0f;
+  }
+  a.plan.exchanges = a.plan.exchanges && stores_pieces(a.epilogue, a.n);
+  a.experts = {call.problem.experts, (int32_t)call.bias_stride, call.offsets, call.blob,
+               call.row_scales,      (int64_t)call.stride};
+  if (!call.skip_product) {
+    const int row_tiles = kind.tile_n / LPG_TILE_ROWS, w_vectors = kind.w_stage_bytes / (row_tiles * 512);
+    a.x_has_map = lpg_x_has_map(&call);
+    if (a.x_has_map) {
+      LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, a.plan.x_rows / lpg_gemm_x_boxes(kind.tile.tile_m), &a.x_map));
+    }
+    LPG_TRY(lpgemm_i_cuda_map_codes(&call, w_vectors, row_tiles, takes_experts, &a.codes_map));
+  }
+  if (a.plan.streamed > 0) place_stream(call, a);
+  return launch_planned(call, (const void *)kernel, a, true);
 }
 
-template <class X, template <class, int> class Dequantiser, int Bits>
-static lpgemm_status_t run_mode(lpg_call call) {
+static lpgemm_status_t run_kernels(lpg_call call, const gemm_kernels &kernels) {
   const lpg_gemm_scaling scaling =
       lpgemm_i_gemm_scaling(call.problem.weights, call.problem.x_type, call.problem.scale_span);
   gemm_args a = {};
@@ -152,13 +143,24 @@ static lpgemm_status_t run_mode(lpg_call call) {
   const lpg_gemm_planned planned = plan_of<lpg_gemm_planned>(call);
   a.plan = planned.plan;
   const int64_t n = call.problem.weights->desc.n, rows = lpg_gemm_chunk_rows(call.problem.weights, scaling.mode);
-  if (rows >= n) return run_rows<X, Dequantiser, Bits>(call, a, scaling.mode, planned.tile);
+  if (rows >= n) return run_rows(call, a, kernels, scaling.mode, planned.tile);
   for (int64_t begin = 0; begin < n; begin += rows) {
     lpg_call chunk = call;
     gemm_args own = a;
     lpg_packed part;
     lpgemm_i_slice(&chunk, begin, begin + rows < n ? begin + rows : n, &part);
-    LPG_TRY((run_rows<X, Dequantiser, Bits>(chunk, own, scaling.mode, planned.tile)));
+    LPG_TRY(run_rows(chunk, own, kernels, scaling.mode, planned.tile));
+  }
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t load_kernels_of(const lpg_device *device, const gemm_kernels &kernels) {
+  for (const gemm_tile_kernels &mode : kernels.of_mode) {
+    for (const auto &tile : mode.of_tile) {
+      for (const gemm_function kernel : tile) {
+        if (kernel) LPG_TRY(load_kernels(device, kernel));
+      }
+    }
   }
   return LPGEMM_SUCCESS;
 }
@@ -170,23 +172,24 @@ constexpr bool has_e4m3 = Bits == 8 && weights_of<Dequantiser<X, Bits>> == LPG_G
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t run_gemm_any(const lpg_call &call) {
   if constexpr (has_e4m3<X, Dequantiser, Bits>) {
-    if (call.problem.weights->desc.type == LPGEMM_E4M3) return run_mode<X, e4m3_dequantiser, Bits>(call);
+    if (call.problem.weights->desc.type == LPGEMM_E4M3) return run_kernels(call, kernels_of<X, e4m3_dequantiser, Bits>);
   }
   if constexpr (has_halved<Dequantiser<X, Bits>>) {
     if (lpg_is_halved(call.problem.weights->desc.type, call.problem.x_type))
-      return run_mode<X, halved_dequantiser, Bits>(call);
+      return run_kernels(call, kernels_of<X, halved_dequantiser, Bits>);
   }
-  return run_mode<X, Dequantiser, Bits>(call);
+  return run_kernels(call, kernels_of<X, Dequantiser, Bits>);
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_gemm_any(const lpg_device *device) {
-#define LPG_MODE(mode)                                                                                         \
-  LPG_TRY((load_mode<X, Dequantiser, Bits, mode>(device)));                                                    \
-  if constexpr (has_e4m3<X, Dequantiser, Bits>) LPG_TRY((load_mode<X, e4m3_dequantiser, Bits, mode>(device))); \
-  if constexpr (has_halved<Dequantiser<X, Bits>>) LPG_TRY((load_mode<X, halved_dequantiser, Bits, mode>(device)));
-  LPG_GEMM_EACH_SCALES(LPG_MODE)
-#undef LPG_MODE
+  if constexpr (has_e4m3<X, Dequantiser, Bits>) {
+    LPG_TRY(load_kernels_of(device, kernels_of<X, e4m3_dequantiser, Bits>));
+  }
+  if constexpr (has_halved<Dequantiser<X, Bits>>) {
+    LPG_TRY(load_kernels_of(device, kernels_of<X, halved_dequantiser, Bits>));
+  }
+  LPG_TRY(load_kernels_of(device, kernels_of<X, Dequantiser, Bits>));
   LPG_TRY(lpgemm_i_cuda_load_gemm_prepare());
   return lpgemm_i_cuda_prepare_copy_x();
 }

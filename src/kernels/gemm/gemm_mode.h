@@ -19,6 +19,9 @@ typedef struct lpg_gemm_scaling {
 /* scale_span: of the weights' content, as in lpg_problem. */
 lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t activations, uint32_t scale_span);
 
+/* LPG_GEMM_TILES. */
+extern const lpg_gemm_tile lpgemm_i_gemm_tiles[LPG_GEMM_TILE_COUNT];
+
 /* NULL, or why scales and zeros are not for it. */
 const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem);
 

@@ -154,7 +154,7 @@ static int stream(const lpg_gemm_kind *kind, const lpg_problem *problem, const l
 
 /* ---- candidates ---- */
 
-static const lpg_gemm_tile work_tiles[] = {
+const lpg_gemm_tile lpgemm_i_gemm_tiles[LPG_GEMM_TILE_COUNT] = {
 #define TILE(tile_m, teams, warps) {tile_m, teams, warps},
     LPG_GEMM_TILES(TILE)
 #undef TILE
@@ -176,7 +176,7 @@ typedef struct gemm_state {
 
 static lpg_gemm_kind kind_of(const lpg_problem *problem, const lpg_gemm_planned *p) {
   const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
-  return lpg_gemm_kind_of(problem->weights, work_tiles[p->tile], mode, p->plan.multicast);
+  return lpg_gemm_kind_of(problem->weights, lpgemm_i_gemm_tiles[p->tile], mode, p->plan.multicast);
 }
 
 static void begin_parts(const lpg_problem *problem, const lpg_device *device, int parts, gemm_state *s) {
@@ -198,8 +198,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   const int at = i / EACH, multicast = LPG_GEMM_MOST_MULTICAST - i % LPG_GEMM_MOST_MULTICAST;
   gemm_state *s = state;
   (void)device;
-  if (at >= (int)(sizeof work_tiles / sizeof work_tiles[0])) return LPG_NO_MORE;
-  const lpg_gemm_tile t = work_tiles[at];
+  if (at >= LPG_GEMM_TILE_COUNT) return LPG_NO_MORE;
+  const lpg_gemm_tile t = lpgemm_i_gemm_tiles[at];
   const int width = i % EACH / LPG_GEMM_MOST_MULTICAST, x_rows = t.tile_m - width * LPG_GEMM_WIDTH_STEP;
   if (width >= lpg_gemm_widths(t.tile_m)) return LPG_HOLE;
   if (x_rows < t.tile_m && (problem->experts || problem->paired)) return LPG_HOLE; /* each takes as many as it has */

@@ -36,6 +36,9 @@ enum {
   tile(16, 2, 4) tile(32, 1, 8) tile(32, 2, 8) tile(32, 1, 16) tile(64, 1, 8) tile(64, 2, 8) tile(64, 1, 16) \
       tile(128, 1, 8) tile(128, 1, 12) tile(256, 1, 8)
 
+#define LPG_ONE(...) +1
+enum { LPG_GEMM_TILE_COUNT = LPG_GEMM_TILES(LPG_ONE) };
+
 typedef struct lpg_gemm_tile {
   int tile_m, teams, warps;
 } lpg_gemm_tile;
@@ -100,6 +103,8 @@ typedef enum lpg_gemm_scales {
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
       mode(LPG_GEMM_SCALES_SMALL) mode(LPG_GEMM_SCALES_E4M3) mode(LPG_GEMM_SCALES_E8M0) mode(LPG_GEMM_SCALES_SPLIT) \
           mode(LPG_GEMM_SCALES_PREPARED) mode(LPG_GEMM_SCALES_PREPARED_SPLIT)
+enum { LPG_GEMM_SCALES_COUNT = LPG_GEMM_EACH_SCALES(LPG_ONE) };
+#undef LPG_ONE
 
 LPG_FN int lpg_gemm_is_prepared(lpg_gemm_scales mode) {
   return mode == LPG_GEMM_SCALES_PREPARED || mode == LPG_GEMM_SCALES_PREPARED_SPLIT;

@@ -8,10 +8,17 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
+/* An instance of the kernel, and what the host must know of it. */
+struct gemv_instance {
+  void (*kernel)(gemv_args);
+  int row_tiles, chunk, x_rows;
+};
 template <class T>
-static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a) {
+static constexpr gemv_instance instance_of = {gemv_kernel<T>, T::row_tiles, T::chunk, T::TileM};
+
+static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a, const gemv_instance &instance) {
   const lpg_packed &weights = *call.problem.weights;
-  add_sections(call, T::row_tiles, T::chunk, a.scale_data);
+  add_sections(call, instance.row_tiles, instance.chunk, a.scale_data);
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
   a.row_vectors = (int32_t)(a.row_bytes / 512);
@@ -24,12 +31,12 @@ static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a) {
   a.plan = plan_of<lpg_gemv_plan>(call);
   a.x_k = (int32_t)weights.x_k;
   if (call.gathers && !call.skip_product) a.order = (const int32_t *)call.section[LPG_SECTION_COLUMN_ORDER];
-  for (int64_t first = 0; first < call.problem.m; first += T::TileM) { /* more rows of X than fit: one pass each */
+  for (int64_t first = 0; first < call.problem.m; first += instance.x_rows) { /* a pass for as many rows as fit */
     const int64_t left = call.problem.m - first;
-    a.plan.x_rows = (int32_t)(left < T::TileM ? left : T::TileM);
+    a.plan.x_rows = (int32_t)(left < instance.x_rows ? left : instance.x_rows);
     a.x = (const uint8_t *)call.x + first * call.ldx * lpg_bytes(a.x_type);
-    LPG_TRY(launch_planned(call, (const void *)gemv_kernel<T>, a, call.device->clusters[1] > 0));
-    skip_rows(a.epilogue, T::TileM);
+    LPG_TRY(launch_planned(call, (const void *)instance.kernel, a, call.device->clusters[1] > 0));
+    skip_rows(a.epilogue, instance.x_rows);
   }
   return LPGEMM_SUCCESS;
 }
@@ -46,25 +53,27 @@ using level_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, Codes 
 /* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs
  * them: integers, and codebooks of two. Functions of a class would be symbols of the library, `static` ones are not. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
-static lpgemm_status_t run_groups(const lpg_call &call, gemv_args &a) {
+static const gemv_instance &instance_for(const lpg_packed *weights, bool has_shift) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
   constexpr lpgemm_dtype_t codes = level_codes<X, Dequantiser, Bits, ScaleSteps>;
   if constexpr (codes != 0) {
-    if (lpg_gemv_codes_of(call.problem.weights, a.scale_data.has_shift))
-      return run_gemv<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>(call, a);
+    if (lpg_gemv_codes_of(weights, has_shift))
+      return instance_of<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>;
   }
-  return a.scale_data.has_shift ? run_gemv<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>(call, a)
-                                : run_gemv<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>(call, a);
+  return has_shift ? instance_of<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>
+                   : instance_of<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>;
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM>
 static lpgemm_status_t run_any(const lpg_call &call) {
+  const lpg_packed *weights = call.problem.weights;
   gemv_args a = {};
   set_dequantiser(call, true, a.dequantiser, a.scale_data);
-  switch (lpg_gemv_scale_steps(call.problem.weights)) {
-    case 1: return run_groups<X, Dequantiser, Bits, TileM, 1>(call, a);
-    case 2: return run_groups<X, Dequantiser, Bits, TileM, 2>(call, a);
-    default: return run_groups<X, Dequantiser, Bits, TileM, 8>(call, a);
+  const bool has_shift = a.scale_data.has_shift;
+  switch (lpg_gemv_scale_steps(weights)) {
+    case 1: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 1>(weights, has_shift));
+    case 2: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 2>(weights, has_shift));
+    default: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 8>(weights, has_shift));
   }
 }
 

@@ -100,7 +100,7 @@ TILES := base $(if $(LATER_X86),amx)
 DOT := base $(if $(filter x86_64%,$(MACHINE)),avx2 vbmi) $(if $(LATER_X86),avxvnni) $(if $(filter aarch64%,$(MACHINE)),dotprod)
 
 HAVE_CUDA := $(NVCC)
-CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(wildcard src/*/*.cu src/*/*/*.cu) $(GEN_CU:%=gen/%))
+CU_OBJS := $(patsubst %,$(OBJ)/%.o,$(GEN_CU:%=gen/%) $(wildcard src/*/*.cu src/*/*/*.cu))
 SRCS := $(filter-out src/cpu/blocked.c src/cpu/dot.c src/cpu/tiles.c src/lut/lookup.c $(if $(HAVE_CUDA),,src/cuda/%) $(if $(filter 1,$(EXPERIMENTAL)),,src/lut/gpu/%),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS := $(SRCS:%.c=$(OBJ)/%.o) $(OBJ)/gen/registry.o $(BLOCKED:%=$(OBJ)/src/cpu/blocked_%.o) $(LUT:%=$(OBJ)/src/lut/lookup_%.o) \
   $(DOT:%=$(OBJ)/src/cpu/dot_%.o) $(TILES:%=$(OBJ)/src/cpu/tiles_%.o) $(if $(HAVE_CUDA),$(CU_OBJS))

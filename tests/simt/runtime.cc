@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <map>
+#include <mutex>
 
 #include "tensor_map.h"
 
@@ -14,16 +15,19 @@ namespace {
 constexpr size_t alignment = 256;
 
 std::map<const char *, size_t> allocated; /* begin, bytes */
+std::mutex of_allocated;
 
 cudaError_t allocate(void **memory, size_t bytes) {
   char *const begin = (char *)aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment + alignment);
   if (!begin) return cudaErrorMemoryAllocation;
+  const std::lock_guard<std::mutex> lock(of_allocated);
   allocated[begin] = bytes;
   *memory = begin;
   return cudaSuccess;
 }
 
 bool is_allocated(const void *pointer) {
+  const std::lock_guard<std::mutex> lock(of_allocated);
   auto next = allocated.upper_bound((const char *)pointer);
   if (next == allocated.begin()) return false;
   --next;
@@ -101,6 +105,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *count, const void *, const cudaL
 cudaError_t cudaMalloc(void **memory, size_t bytes) { return allocate(memory, bytes); }
 cudaError_t cudaMallocManaged(void **memory, size_t bytes, unsigned) { return allocate(memory, bytes); }
 cudaError_t cudaFree(void *memory) {
+  const std::lock_guard<std::mutex> lock(of_allocated);
   allocated.erase((const char *)memory);
   free(memory);
   return cudaSuccess;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <mutex>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -315,7 +316,10 @@ void end_thread(thread *t) {
 
 void pause() { to_scheduler(false); }
 
+/* Launches of several host threads are run one after the other. */
 void run(const launch &l) {
+  static std::recursive_mutex device;
+  const std::lock_guard<std::recursive_mutex> alone(device);
   if (running) fail("a launch within a launch");
   running = &l;
   cta_size = {(unsigned)l.threads, 1, 1};

@@ -167,7 +167,7 @@ static void load_panel(const job *j, int64_t row_tile, int64_t k, int columns, i
     const uint8_t *tile = codes_at(j, row_tile, k + i);
     const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table[digit] : NULL,
                                j->groups.folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0] + i / LPG_STEP_K : NULL};
-    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + LPG_DOT_AHEAD + line, 0, 3);
+    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + LPG_DOT_AHEAD + line, 0, 2);
     make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
   }
 }

@@ -248,7 +248,7 @@ INLINE void multiply_strips(int bits, int width, int fields_a_span, int digits, 
 #pragma GCC unroll 8
     for (int strip = 0; strip < LPG_DOT_VECTORS / fields; strip++) {
       const uint8_t *at = codes + strip * LPG_DOT_STRIP + g * 4 * LPG_TILE_ROWS;
-      for (int i = 0; i < (is_whole ? 1 : bits); i++, ahead += 64) __builtin_prefetch(ahead, 0, 3);
+      for (int i = 0; i < (is_whole ? 1 : bits); i++, ahead += 64) __builtin_prefetch(ahead, 0, 2);
 #pragma GCC unroll 4
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
         vuint words[LPG_MAX_UNIT_WORDS];

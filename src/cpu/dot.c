@@ -197,7 +197,8 @@ static int takes_row(const job *j) {
 /* Behind the bytes of X; the memory has room for both. */
 static void make_lanes(job *j, void *memory) {
   j->lanes = memory;
-  j->strips = find_strips(j->from.packed->bits, j->unit);
+  j->strips = find_strips(j->from.packed->bits, j->unit, &j->from.packed->group);
+  j->are_plain = are_plain(&j->groups, j->unit);
   for (int64_t chunk = 0; chunk < j->x.columns / LPG_DOT_K; chunk++) {
     fill_lanes(&j->strips, j->x.bytes + chunk * LPG_DOT_K, &j->lanes[chunk]);
     fill_starts(&j->strips, &j->x, &j->lanes[chunk]);
@@ -210,18 +211,19 @@ static int load_row_groups(const job *j, int64_t row_tile, int64_t k, float *sum
   const float *step = j->x.step + k / LPG_DOT_BLOCK;
   const int units = j->unit == LPG_STEP_K ? UNITS : UNITS / 2;
   const operands o = {.group = s->of_unit, .sum = j->x.sum + k / j->unit, .all = j->x.all + k / j->unit};
-  if (j->groups.folds) {
-    const dot_sections from = dot_sections_of(&j->groups, row_tile);
-    const int64_t group = k / LPG_STEP_K, super = index_on(&j->from.packed->super, k);
-    dot_nibbles n = {
-        .scales = from.scales + group * j->groups.slot_bytes[LPG_SECTION_SCALES],
-        .super_scales = from.supers + super * j->groups.slot_bytes[LPG_SECTION_SUPER_SCALES],
-    };
-    if (from.zeros) {
-      n.minima = from.zeros + group * j->groups.slot_bytes[LPG_SECTION_ZEROS];
-      n.super_minima = from.super_zeros + super * j->groups.slot_bytes[LPG_SECTION_SUPER_ZEROS];
+  if (j->groups.folds || j->are_plain) {
+    const dot_scales n = dot_scales_of(&j->groups, row_tile, k);
+    const float last = j->groups.bytes.step * unit_of_digits(j->groups.bytes.digits);
+    const lpgemm_dtype_t type = j->from.packed->desc.scale_type;
+    if (j->groups.folds) {
+      fill_row_nibbles(&j->strips, &n, o.sum, step, &s->met, sums);
+    } else if (type == LPGEMM_F16) {
+      fill_row_scales(LPGEMM_F16, &j->strips, &n, units, o.all, step, last, &s->met, sums);
+    } else if (type == LPGEMM_I8) {
+      fill_row_scales(LPGEMM_I8, &j->strips, &n, units, o.all, step, last, &s->met, sums);
+    } else {
+      fill_row_scales(LPGEMM_UINT(6), &j->strips, &n, units, o.all, step, last, &s->met, sums);
     }
-    fill_row_nibbles(&j->strips, &n, o.sum, step, &s->met, sums);
     return 1;
   }
   if (!load_chunk_groups(j, row_tile, k, units, s)) return 0;

@@ -47,12 +47,15 @@ INLINE int step_of_field(int bits, int field, int w) {
 /* What words w of fields and of spans are of: a step, a unit and a block of X. */
 typedef struct dot_strips {
   int fields_a_span, spans;
+  int units_a_group; /* as a power of two; for are_plain() */
   uint8_t step[LPG_DOT_VECTORS][2], unit[LPG_DOT_VECTORS][2], block[LPG_DOT_VECTORS][2];
 } dot_strips;
 
-static dot_strips find_strips(int bits, int unit) {
+static dot_strips find_strips(int bits, int unit, const lpg_axis *group) {
   dot_strips of = {.fields_a_span = unit == LPG_STEP_K || fields_of(bits) == 1 ? 1 : 2};
   of.spans = LPG_DOT_VECTORS / of.fields_a_span;
+  const int64_t group_k = group->count == 1 || group->k > LPG_DOT_K ? LPG_DOT_K : group->k;
+  while (unit << of.units_a_group < group_k) of.units_a_group++;
   for (int i = 0; i < 2 * LPG_DOT_VECTORS; i++) of.step[i / 2][i % 2] = (uint8_t)step_of_field(bits, i / 2, i % 2);
   for (int i = 0; i < 2 * of.spans; i++) {
     const int column = of.step[i / 2 * of.fields_a_span][i % 2] * LPG_STEP_K;
@@ -103,10 +106,13 @@ INLINE void fill_pairs(const uint32_t *low, const uint32_t *high, const float *f
   mix_pairs(a, b, out);
 }
 
+/* Scales are those of the first digit; sums are in units of the last one. */
+INLINE float unit_of_digits(int digits) { return digits == 1 ? 1.0f : digits == 2 ? 0x1p-8f : 0x1p-16f; }
+
 /* Scales and zeros; step: of the blocks of X. */
 INLINE void fill_row_groups(const dot_strips *of, const dot_x *x, const dot_group *const *of_unit, const float *step,
                             int digits, dot_row *r) {
-  const float last = digits == 1 ? 1.0f : digits == 2 ? 0x1p-8f : 0x1p-16f; /* scales are those of the first digit */
+  const float last = unit_of_digits(digits);
   for (int i = 0; i < of->spans; i++) {
     const dot_group *low = of_unit[of->unit[i][0]], *high = of_unit[of->unit[i][1]];
     const float factor[2] = {step[of->block[i][0]] * last, step[of->block[i][1]] * last};
@@ -114,6 +120,78 @@ INLINE void fill_row_groups(const dot_strips *of, const dot_x *x, const dot_grou
                r->scale[i]);
     if (x->sums != SUMS) continue;
     fill_pairs((const uint32_t *)(const void *)low->less, (const uint32_t *)(const void *)high->less, NULL, r->less[i]);
+  }
+}
+
+/* ---- scales as they lie, without the detour over groups ---- */
+
+/* Where those of a chunk are, and minima. Of two levels the upper one, of fp16, has one number for all of it. NULL:
+ * there are none. */
+typedef struct dot_scales {
+  const uint8_t *scales, *minima, *super_scales, *super_minima;
+} dot_scales;
+
+static dot_scales dot_scales_of(const dot_groups *all, int64_t row_tile, int64_t k) {
+  const lpg_packed *packed = all->from->packed;
+  const dot_sections from = dot_sections_of(all, row_tile);
+  const int64_t group = index_on(&packed->group, k), super = index_on(&packed->super, k);
+  dot_scales n = {.scales = from.scales + group * all->slot_bytes[LPG_SECTION_SCALES]};
+  if (from.supers) n.super_scales = from.supers + super * all->slot_bytes[LPG_SECTION_SUPER_SCALES];
+  if (from.zeros) n.minima = from.zeros + group * all->slot_bytes[LPG_SECTION_ZEROS];
+  if (from.super_zeros) n.super_minima = from.super_zeros + super * all->slot_bytes[LPG_SECTION_SUPER_ZEROS];
+  return n;
+}
+
+INLINE int one_upper_a_chunk(const lpg_packed *packed) {
+  return packed->super.count == 1 || packed->super.k % LPG_DOT_K == 0;
+}
+
+/* Whether scales need no more than to be multiplied, and minima, if any, are of the same type and levels: so it is with
+ * K-quants of 3 bits and more, and with fp16 and one zero for all. */
+static int are_plain(const dot_groups *all, int unit) {
+  const lpg_packed *packed = all->from->packed;
+  const lpgemm_weight_desc_t *d = &packed->desc;
+  const int is_byte = d->scale_type == LPGEMM_UINT(6) || d->scale_type == LPGEMM_I8;
+  if (all->folds || packed->group.k % unit != 0 || !has_pattern(&packed->group)) return 0;
+  if (d->super_scale_type ? !is_byte || !one_upper_a_chunk(packed) : d->scale_type != LPGEMM_F16) return 0;
+  if (all->one_zero) return !all->has_rest;
+  return all->leaves_minimum && all->left == 0.0f && d->zero_type == d->scale_type &&
+         d->super_zero_type == d->super_scale_type;
+}
+
+/* all: the sums of X by unit; step: of its blocks; last: what scales are multiplied by. */
+INLINE void fill_row_scales(lpgemm_dtype_t type, const dot_strips *of, const dot_scales *n, int units, const float *all,
+                            const float *step, float last, dot_row *r, float *total) {
+  const int bytes = lpg_slot_bytes(type);
+  vfloat super[LPG_DOT_PARTS];
+#pragma GCC unroll 4
+  for (int p = 0; p < LPG_DOT_PARTS; p++) {
+    super[p] = (vfloat){0} + last;
+    if (n->super_scales) super[p] *= load_slots(LPGEMM_F16, n->super_scales, p * V, NULL);
+  }
+  for (int i = 0; i < of->spans; i++) {
+    vuint scale[2][LPG_DOT_PARTS];
+#pragma GCC unroll 2
+    for (int w = 0; w < 2; w++) {
+      const uint8_t *at = n->scales + (of->unit[i][w] >> of->units_a_group) * bytes;
+#pragma GCC unroll 4
+      for (int p = 0; p < LPG_DOT_PARTS; p++) {
+        scale[w][p] = (vuint)(load_slots(type, at, p * V, NULL) * (super[p] * step[of->block[i][w]]));
+      }
+    }
+    mix_pairs(scale[0], scale[1], r->scale[i]);
+  }
+  if (!n->minima) return;
+  vfloat left[LPG_DOT_PARTS] = {{0}};
+  for (int u = 0; u < units; u++) {
+    const uint8_t *at = n->minima + (u >> of->units_a_group) * bytes;
+#pragma GCC unroll 4
+    for (int p = 0; p < LPG_DOT_PARTS; p++) left[p] += load_slots(type, at, p * V, NULL) * all[u];
+  }
+#pragma GCC unroll 4
+  for (int p = 0; p < LPG_DOT_PARTS; p++) {
+    if (n->super_minima) left[p] *= load_slots(LPGEMM_F16, n->super_minima, p * V, NULL);
+    store(total + p * V, load(total + p * V) + left[p]);
   }
 }
 
@@ -167,13 +245,8 @@ INLINE void pair_minima(const uint8_t *a, const uint8_t *b, vint out[LPG_DOT_PAR
 }
 #endif
 
-/* Where those of a chunk are, and the fp16 numbers of their upper level; minima: NULL, there are none. */
-typedef struct dot_nibbles {
-  const uint8_t *scales, *minima, *super_scales, *super_minima;
-} dot_nibbles;
-
 /* sums: of X, a pair of each block. */
-INLINE void fill_row_nibbles(const dot_strips *of, const dot_nibbles *n, const int32_t *sums, const float *step,
+INLINE void fill_row_nibbles(const dot_strips *of, const dot_scales *n, const int32_t *sums, const float *step,
                              dot_row *r, float *total) {
   enum { NIBBLES = LPG_TILE_ROWS / 2 }; /* bytes of a group */
 #pragma GCC unroll 8
@@ -211,8 +284,8 @@ INLINE void fill_row_nibbles(const dot_strips *of, const dot_nibbles *n, const i
 /* Whether that can be done. */
 INLINE int has_nibbles(const lpg_packed *packed) {
   const lpgemm_weight_desc_t *d = &packed->desc;
-  return packed->group.k == LPG_STEP_K && (packed->super.count == 1 || packed->super.k % LPG_DOT_K == 0) &&
-         d->scale_type == LPGEMM_UINT(4) && (d->zero == LPGEMM_ZERO_NONE || d->zero_type == LPGEMM_UINT(4));
+  return packed->group.k == LPG_STEP_K && one_upper_a_chunk(packed) && d->scale_type == LPGEMM_UINT(4) &&
+         (d->zero == LPGEMM_ZERO_NONE || d->zero_type == LPGEMM_UINT(4));
 }
 
 /* ---- products ---- */

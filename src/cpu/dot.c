@@ -23,7 +23,8 @@
 
 enum {
   MOST_ROWS = 256, /* of X at a time */
-  TASK_TILES = 4,
+  TASK_TILES = 4,  /* at most */
+  TASKS_A_THREAD = 8,
   FEW_LINES = 16, /* of X: so few are read again for every tile */
   MOST_UNITS = LPG_DOT_K / LPG_STEP_K
 };
@@ -301,8 +302,8 @@ static void finish_tile(const job *j, int64_t row_tile, int tile, const scratch 
 static void run_task(void *context, int64_t index, void *memory) {
   const job *j = context;
   scratch *s = memory;
-  const int64_t first = index * TASK_TILES, left = j->from.packed->row_tiles - first;
-  const int tiles = left < TASK_TILES ? (int)left : TASK_TILES;
+  const int64_t first = index * j->task_tiles, left = j->from.packed->row_tiles - first;
+  const int tiles = left < j->task_tiles ? (int)left : j->task_tiles;
   const int64_t chunks = j->call.skip_product ? 0 : j->x.chunks;
   int cleared = 0;
   do { /* a task has a tile at least */
@@ -332,6 +333,12 @@ static void bytes_task(void *context, int64_t index, void *unused) {
   if (j->x.sum) make_sums(&j->x, index);
 }
 
+/* Several tasks for each thread, so that others do not wait long for the last one. */
+static int choose_task_tiles(int64_t row_tiles, int threads) {
+  const int64_t tiles = row_tiles / ((int64_t)TASKS_A_THREAD * threads);
+  return tiles < 1 ? 1 : tiles > TASK_TILES ? TASK_TILES : (int)tiles;
+}
+
 #define NAME_(isa, part) lpgemm_i_cpu_dot_##isa##part
 #define NAME(isa, part) NAME_(isa, part)
 
@@ -351,6 +358,7 @@ lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
   j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
   j.has_pattern = has_pattern(&packed->group) && has_pattern(&packed->super);
   if (j.has_pattern) j.pattern = find_pattern(packed, 0, LPG_DOT_K);
+  j.task_tiles = choose_task_tiles(packed->row_tiles, lpgemm_i_pool_threads(call->pool));
   j.x.less = j.groups.center - (int32_t)j.groups.near;
   uint8_t *memory = lpgemm_i_pool_shared(call->pool);
   const int64_t made = call->made_x ? 0 : dot_made_bytes(&j.x);
@@ -368,7 +376,7 @@ lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
     if (!call->skip_product && takes_row(&j)) {
       make_lanes(&j, memory + lpg_round_up(dot_row_bytes(&j.x), 64));
     }
-    LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, TASK_TILES), run_task, &j));
+    LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, j.task_tiles), run_task, &j));
   }
   return LPGEMM_SUCCESS;
 }

@@ -18,7 +18,8 @@ enum {
   LPG_DOT_STRIP = 512,
   LPG_DOT_EIGHTS = LPG_TILE_ROWS / 2, /* g */
   LPG_DOT_VECTORS = 8,                /* of X, in a chunk: strips times fields, for all widths */
-  LPG_DOT_AHEAD = 8192                /* bytes of codes that are asked for before their time */
+  LPG_DOT_AHEAD = 8192,               /* bytes of codes that are asked for before their time, ... */
+  LPG_DOT_CHUNKS_AHEAD = 4            /* ... and chunks of scales */
 };
 
 /* The row of X in a chunk. A span is one or two fields of a strip, whose sums are scaled together. */
@@ -162,7 +163,11 @@ static int are_plain(const dot_groups *all, int unit) {
 /* all: the sums of X by unit; step: of its blocks; last: what scales are multiplied by. */
 INLINE void fill_row_scales(lpgemm_dtype_t type, const dot_strips *of, const dot_scales *n, int units, const float *all,
                             const float *step, float last, dot_row *r, float *total) {
-  const int bytes = lpg_slot_bytes(type);
+  const int bytes = lpg_slot_bytes(type), chunk_bytes = (((units - 1) >> of->units_a_group) + 1) * bytes;
+  for (int i = 0; i < chunk_bytes; i += 64) {
+    __builtin_prefetch(n->scales + LPG_DOT_CHUNKS_AHEAD * chunk_bytes + i, 0, 2);
+    if (n->minima) __builtin_prefetch(n->minima + LPG_DOT_CHUNKS_AHEAD * chunk_bytes + i, 0, 2);
+  }
   vfloat super[LPG_DOT_PARTS];
 #pragma GCC unroll 4
   for (int p = 0; p < LPG_DOT_PARTS; p++) {

@@ -7,9 +7,10 @@
  *     -DLPG_DOT=vbmi    those of avx512 (blocked.c), -mavx512vbmi -mavx512vnni -mgfni   VPDPBUSD
  *     -DLPG_DOT=dotprod -march=armv8.2-a+dotprod                             SDOT
  *
- * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W. For each chunk of 256 columns it brings a
- * tile's codes into the form of a panel of bytes and multiplies that by all rows of X. Sums of a unit, 32 columns or 16
- * where groups are no multiples of 32, are exact integers; the scales of W and X go on them in fp32.
+ * all with -O3 -ffp-contract=fast. A task takes some tiles of 16 rows of W, a block of them at a time. For each chunk
+ * of 256 columns it brings a tile's codes into the form of a panel of bytes and multiplies that by all rows of X. Sums
+ * of a unit, 32 columns or 16 where groups are no multiples of 32, are exact integers; the scales of W and X go on them
+ * in fp32.
  *
  * A row of X alone needs no panel (dot_row.h), and weights of several digits have a panel for each.
  *
@@ -23,9 +24,10 @@
 
 enum {
   MOST_ROWS = 256, /* of X at a time */
-  TASK_TILES = 4,  /* at most */
-  TASKS_A_THREAD = 8,
-  FEW_LINES = 16, /* of X: so few are read again for every tile */
+  BLOCK_TILES = 4,
+  TASKS_A_THREAD = 8, /* so that others do not wait long for the last one */
+  FEWER_TASKS = 4,    /* the same for a row of X: reading W is all then, and each task begins anew with it */
+  FEW_LINES = 16,     /* of X: so few are read again for every tile */
   MOST_UNITS = LPG_DOT_K / LPG_STEP_K
 };
 
@@ -36,11 +38,12 @@ typedef struct scratch {
   _Alignas(64) dot_values values[LPG_SECTIONS];
   _Alignas(64) dot_codes codes[2]; /* of scales, and of minima, where bytes are multiplied by the former */
   const dot_group *of_unit[MOST_UNITS];
-  _Alignas(64) float sums[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS];
-  double kept[TASK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
+  _Alignas(64) float sums[BLOCK_TILES][MOST_ROWS][LPG_TILE_ROWS];
+  double kept[BLOCK_TILES][MOST_ROWS][LPG_TILE_ROWS]; /* products that fp32 may not hold, with all factors of W */
   double row[LPG_DOT_K];
   float x[LPG_DOT_K];
   dot_row met;
+  const uint8_t *end; /* of the task's codes */
 } scratch;
 _Static_assert(sizeof(scratch) <= LPG_SCRATCH_BYTES, "the scratch of a thread is too small");
 
@@ -168,7 +171,8 @@ static void load_panel(const job *j, int64_t row_tile, int64_t k, int columns, i
     const uint8_t *tile = codes_at(j, row_tile, k + i);
     const dot_change change = {j->groups.bytes.has_table ? j->groups.bytes.table[digit] : NULL,
                                j->groups.folds ? (const uint32_t(*)[LPG_TILE_ROWS])s->codes[0] + i / LPG_STEP_K : NULL};
-    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(tile + LPG_DOT_AHEAD + line, 0, 2);
+    const uint8_t *ahead = codes_ahead(tile, s->end);
+    for (int line = 0; line < lpg_tile_bytes(bits); line += 64) __builtin_prefetch(ahead + line, 0, 2);
     make_panel(bits, tile, change, s->words, s->panel + i / 4 * LPG_DOT_QUAD);
   }
 }
@@ -245,7 +249,7 @@ static void multiply_row_chunk(const job *j, int64_t row_tile, int64_t chunk, in
     return;
   }
   multiply_row(j->from.packed->bits, &j->groups.bytes, &j->strips, j->groups.folds, j->x.sums == SUMS,
-               codes_at(j, row_tile, k), &j->lanes[chunk], &s->met);
+               codes_at(j, row_tile, k), s->end, &j->lanes[chunk], &s->met);
 }
 
 /* All rows of X by a panel. */
@@ -299,17 +303,13 @@ static void finish_tile(const job *j, int64_t row_tile, int tile, const scratch 
   }
 }
 
-static void run_task(void *context, int64_t index, void *memory) {
-  const job *j = context;
-  scratch *s = memory;
-  const int64_t first = index * j->task_tiles, left = j->from.packed->row_tiles - first;
-  const int tiles = left < j->task_tiles ? (int)left : j->task_tiles;
+/* Some tiles, so many that their sums are in scratch. */
+static void multiply_tiles(const job *j, int64_t first, int tiles, scratch *s) {
   const int64_t chunks = j->call.skip_product ? 0 : j->x.chunks;
-  int cleared = 0;
-  do { /* a task has a tile at least */
-    memset(s->sums[cleared], 0, (size_t)j->rows * sizeof s->sums[0][0]);
-    memset(s->kept[cleared], 0, (size_t)j->rows * sizeof s->kept[0][0]);
-  } while (++cleared < tiles);
+  for (int i = 0; i < tiles; i++) {
+    memset(s->sums[i], 0, (size_t)j->rows * sizeof s->sums[0][0]);
+    memset(s->kept[i], 0, (size_t)j->rows * sizeof s->kept[0][0]);
+  }
   const int64_t whole = j->lanes && chunks > 0 ? j->x.columns / LPG_DOT_K : 0, left_chunks = chunks - whole;
   for (int i = 0; i < tiles && whole > 0; i++) {
     memset(s->met.sums, 0, sizeof s->met.sums);
@@ -324,6 +324,17 @@ static void run_task(void *context, int64_t index, void *memory) {
   for (int i = 0; i < tiles; i++) finish_tile(j, first + i, i, s);
 }
 
+static void run_task(void *context, int64_t index, void *memory) {
+  const job *j = context;
+  scratch *s = memory;
+  const int64_t first = index * j->task_tiles, row_tiles = j->from.packed->row_tiles;
+  const int64_t end = first + j->task_tiles < row_tiles ? first + j->task_tiles : row_tiles;
+  s->end = j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(j->from.packed->bits, j->from.packed->k_tiles, end, 0);
+  for (int64_t tile = first; tile < end; tile += BLOCK_TILES) {
+    multiply_tiles(j, tile, end - tile < BLOCK_TILES ? (int)(end - tile) : BLOCK_TILES, s);
+  }
+}
+
 /* ---- the call ---- */
 
 static void bytes_task(void *context, int64_t index, void *unused) {
@@ -333,10 +344,9 @@ static void bytes_task(void *context, int64_t index, void *unused) {
   if (j->x.sum) make_sums(&j->x, index);
 }
 
-/* Several tasks for each thread, so that others do not wait long for the last one. */
-static int choose_task_tiles(int64_t row_tiles, int threads) {
-  const int64_t tiles = row_tiles / ((int64_t)TASKS_A_THREAD * threads);
-  return tiles < 1 ? 1 : tiles > TASK_TILES ? TASK_TILES : (int)tiles;
+static int64_t choose_task_tiles(int64_t row_tiles, int threads, int64_t m) {
+  const int64_t tiles = row_tiles / ((m == 1 ? FEWER_TASKS : TASKS_A_THREAD) * (int64_t)threads);
+  return tiles > 1 ? tiles : 1;
 }
 
 #define NAME_(isa, part) lpgemm_i_cpu_dot_##isa##part
@@ -358,7 +368,7 @@ lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
   j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
   j.has_pattern = has_pattern(&packed->group) && has_pattern(&packed->super);
   if (j.has_pattern) j.pattern = find_pattern(packed, 0, LPG_DOT_K);
-  j.task_tiles = choose_task_tiles(packed->row_tiles, lpgemm_i_pool_threads(call->pool));
+  j.task_tiles = choose_task_tiles(packed->row_tiles, lpgemm_i_pool_threads(call->pool), m);
   j.x.less = j.groups.center - (int32_t)j.groups.near;
   uint8_t *memory = lpgemm_i_pool_shared(call->pool);
   const int64_t made = call->made_x ? 0 : dot_made_bytes(&j.x);

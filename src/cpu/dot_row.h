@@ -295,6 +295,11 @@ INLINE int has_nibbles(const lpg_packed *packed) {
 
 /* ---- products ---- */
 
+/* Where codes are asked for now; behind a task's end are those of another thread. */
+INLINE const uint8_t *codes_ahead(const uint8_t *codes, const uint8_t *end) {
+  return end - codes > LPG_DOT_AHEAD ? codes + LPG_DOT_AHEAD : codes;
+}
+
 /* The words of two units, of those of a strip that p has. */
 INLINE void load_units(int bits, const uint8_t *at, vuint words[LPG_MAX_UNIT_WORDS]) {
 #pragma GCC unroll 7
@@ -315,10 +320,10 @@ INLINE vfloat sum_of_digits(int digits, const vint found[LPG_DOT_DIGITS]) {
 /* sums += the products of the strips of a chunk. width: of the bytes, as add_products() has it; digits: tables; 0:
  * codes are the bytes. */
 INLINE void multiply_strips(int bits, int width, int fields_a_span, int digits, const uint8_t table[][16], int folds,
-                            int has_zeros, const uint8_t *codes, const dot_lanes *x, dot_row *r) {
+                            int has_zeros, const uint8_t *codes, const uint8_t *end, const dot_lanes *x, dot_row *r) {
   const int fields = fields_of(bits), sums = digits > 1 ? digits : 1, is_whole = lpg_is_pow2_width(bits);
   const vuint mask = (vuint){0} + ((1u << bits) - 1u) * 0x01010101u;
-  const uint8_t *ahead = codes + LPG_DOT_AHEAD; /* asked for line after line */
+  const uint8_t *ahead = codes_ahead(codes, end); /* asked for line after line */
   for (int g = 0; g < LPG_DOT_EIGHTS; g++) {
     vfloat total[LPG_DOT_PARTS];
 #pragma GCC unroll 4
@@ -377,11 +382,11 @@ INLINE int has_row_loop(int bits, const lpg_dot_bytes *bytes, int folds) {
 }
 
 static void multiply_row(int bits, const lpg_dot_bytes *bytes, const dot_strips *of, int folds, int has_zeros,
-                         const uint8_t *codes, const dot_lanes *x, dot_row *r) {
+                         const uint8_t *codes, const uint8_t *end, const dot_lanes *x, dot_row *r) {
   enum { SMALL = 9, WIDE = 10 }; /* bytes of tables, of up to 7 bits or of 8, and the digits */
   const int way = !bytes->has_table ? bits : bytes->bits <= 7 ? SMALL : WIDE + bytes->digits;
 #define LOOP(n, width, fields, digits) \
-  multiply_strips(n, width, fields, digits, bytes->table, 0, has_zeros, codes, x, r)
+  multiply_strips(n, width, fields, digits, bytes->table, 0, has_zeros, codes, end, x, r)
 #define CASES(fields)                                           \
   switch (way) {                                                \
     case 1: LOOP(1, 1, fields, 0); break;                       \
@@ -398,7 +403,7 @@ static void multiply_row(int bits, const lpg_dot_bytes *bytes, const dot_strips 
     default: LOOP(4, LPG_DOT_CENTERED, fields, 3); break;       \
   }
   if (folds) {
-    multiply_strips(2, 2, 2, 0, NULL, 1, 0, codes, x, r);
+    multiply_strips(2, 2, 2, 0, NULL, 1, 0, codes, end, x, r);
   } else if (of->fields_a_span == 1) {
     CASES(1)
   } else {

@@ -35,12 +35,12 @@ static void place_sections(const lpg_packed &weights, stripe_args &a) {
             (zeros || !a.plan.zeros);
 }
 
-template <class T>
-static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
+/* may_shift: the instance's. */
+static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a, const void *kernel, bool may_shift) {
   const lpg_packed &weights = *call.problem.weights;
   const lpg_stripe_plan &p = a.plan;
   uint8_t *workspace = (uint8_t *)call.workspace;
-  add_sections(call, T::row_tiles, 1, a.scale_data);
+  add_sections(call, LPG_STRIPE_ROW_TILES, 1, a.scale_data);
   place_sections(weights, a);
   a.partials = (float *)workspace;
   workspace += 2 * p.ctas * lpg_stripe_partial(&p) * 4;
@@ -58,9 +58,9 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a) {
   a.x = call.x;
   a.epilogue = make_epilogue(call);
   if (p.shift && !call.skip_product) LPG_TRY(lpgemm_i_cuda_stripe_sums_of_x(&call, &p, a.sums_of_x));
-  LPG_TRY(launch_planned(call, (const void *)stripe_kernel<T>, a, call.device->clusters[1] > 0));
+  LPG_TRY(launch_planned(call, kernel, a, call.device->clusters[1] > 0));
   if (p.stripes.more == 0 && p.stripes.each % p.units == 0) return LPGEMM_SUCCESS; /* every work tile is whole */
-  return lpgemm_i_cuda_stripe_add(&call, &p, T::may_shift ? 1.0f : a.scale_data.factor, a.partials);
+  return lpgemm_i_cuda_stripe_add(&call, &p, may_shift ? 1.0f : a.scale_data.factor, a.partials);
 }
 
 /* The instances: `use` gets the one that the plan asks for. Zeros and small groups have one work tile, and scales of
@@ -84,8 +84,10 @@ static lpgemm_status_t run_instance(const lpg_call &call) {
   stripe_args a = {};
   a.plan = plan_of<lpg_stripe_plan>(call);
   set_dequantiser(call, true, a.dequantiser, a.scale_data);
-  return with_instance<X, Dequantiser, Bits>(a.plan,
-                                             [&](auto traits) { return run_stripe<decltype(traits)>(call, a); });
+  return with_instance<X, Dequantiser, Bits>(a.plan, [&](auto traits) {
+    using T = decltype(traits);
+    return run_stripe(call, a, (const void *)stripe_kernel<T>, T::may_shift);
+  });
 }
 
 /* Loads every instance: by all plans that ask for one. */

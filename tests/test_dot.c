@@ -6,7 +6,8 @@
  *                     8 bits as well, where minima are not left on the sums
  *   dot/codebooks     values that take two and three digits: NF4, FP4 and drawn ones, by few and by many columns
  *   dot/row           one row of X, which meets codes as they lie, by all widths of one word, groups, zeros and ends of
- *                     rows; the same bits as with batch_invariant where all sums are exact
+ *                     rows; the same bits as with batch_invariant where all sums are exact, and the same numbers
+ *                     where products are tiny
  *   dot/scales        types of scales and zeros
  *   dot/range         X and scales that fp32 does not hold together, Inf and NaN in X
  *   dot/threads       the same bits with any number of threads
@@ -217,6 +218,43 @@ static void row_exact(const char *kernel) {
   }
 }
 
+/* Scales of two levels with products near the end of fp32: what is multiplied first must not fall below it. */
+static void row_tiny(const char *kernel) {
+  enum { N = 37, K = 512 };
+  if (!test_case("dot/row/tiny/%s", kernel)) return;
+  for (int i = 0; i < 5; i++) {
+    problem_spec s = make_spec(0, 1, N, K);
+    problem p;
+    set_codebook(&s.desc, i);
+    for (int code = 0; code < 16; code++) s.desc.codebook[code] = ldexpf(s.desc.codebook[code], -59);
+    s.desc.group_k = 32;
+    s.desc.scale_type = LPGEMM_I8;
+    s.desc.super_scale_type = LPGEMM_F16;
+    s.desc.super_k = 256;
+    s.x_type = LPGEMM_F32;
+    if (problem_make(&p, handle, &s)) {
+      for (int64_t g = 0; g < N * (K / 256); g++) {
+        ref_store(LPGEMM_F16, (void *)(uintptr_t)p.source.super_scales, g, 3 * 0x1p-24);
+      }
+      for (int64_t g = 0; g < N * (K / 32); g++) ref_store(LPGEMM_I8, (void *)(uintptr_t)p.source.scales, g, 127);
+      problem_repack(&p, handle);
+      for (int k = 0; k < K; k++) ((float *)p.x)[k] = (float)test_between(-99, 99) * 0x1p-45f;
+      float first[N], most = 0;
+      p.args.level = LPGEMM_LEVEL_FAST;
+      CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
+      memcpy(first, p.y, sizeof first);
+      p.args.batch_invariant = 1;
+      CHECK_STATUS(problem_run(&p, handle, kernel), LPGEMM_SUCCESS);
+      const float *panels = p.y;
+      for (int n = 0; n < N; n++) most = fmaxf(most, fabsf(panels[n]));
+      CHECK(most > 0x1p-120f);
+      /* Scales of the last of three bytes are subnormal in one way or the other. */
+      for (int n = 0; n < N; n++) CHECK(fabsf(first[n] - panels[n]) <= 0x1p-6f * most);
+    }
+    problem_free(&p);
+  }
+}
+
 static void scales(const char *kernel) {
   static const lpgemm_dtype_t of_scales[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32, LPGEMM_E8M0, LPGEMM_E4M3};
   static const lpgemm_dtype_t of_zeros[] = {0, LPGEMM_U8, LPGEMM_U16, LPGEMM_F16, LPGEMM_BF16, LPGEMM_F32};
@@ -384,6 +422,7 @@ void suite_dot(void) {
     codebooks(kernels[i]);
     row(kernels[i]);
     row_exact(kernels[i]);
+    row_tiny(kernels[i]);
     scales(kernels[i]);
     range(kernels[i]);
     threads(kernels[i]);

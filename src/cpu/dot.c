@@ -218,16 +218,16 @@ static int load_row_groups(const job *j, int64_t row_tile, int64_t k, float *sum
   const operands o = {.group = s->of_unit, .sum = j->x.sum + k / j->unit, .all = j->x.all + k / j->unit};
   if (j->groups.folds || j->are_plain) {
     const dot_scales n = dot_scales_of(&j->groups, row_tile, k);
-    const float last = j->groups.bytes.step * unit_of_digits(j->groups.bytes.digits);
+    const float value = j->groups.bytes.step, last = unit_of_digits(j->groups.bytes.digits);
     const lpgemm_dtype_t type = j->from.packed->desc.scale_type;
     if (j->groups.folds) {
       fill_row_nibbles(&j->strips, &n, o.sum, step, &s->met, sums);
     } else if (type == LPGEMM_F16) {
-      fill_row_scales(LPGEMM_F16, &j->strips, &n, units, o.all, step, last, &s->met, sums);
+      fill_row_scales(LPGEMM_F16, &j->strips, &n, units, o.all, step, value, last, &s->met, sums);
     } else if (type == LPGEMM_I8) {
-      fill_row_scales(LPGEMM_I8, &j->strips, &n, units, o.all, step, last, &s->met, sums);
+      fill_row_scales(LPGEMM_I8, &j->strips, &n, units, o.all, step, value, last, &s->met, sums);
     } else {
-      fill_row_scales(LPGEMM_UINT(6), &j->strips, &n, units, o.all, step, last, &s->met, sums);
+      fill_row_scales(LPGEMM_UINT(6), &j->strips, &n, units, o.all, step, value, last, &s->met, sums);
     }
     return 1;
   }

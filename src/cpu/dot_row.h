@@ -160,9 +160,10 @@ static int are_plain(const dot_groups *all, int unit) {
          d->super_zero_type == d->super_scale_type;
 }
 
-/* all: the sums of X by unit; step: of its blocks; last: what scales are multiplied by. */
+/* all: the sums of X by unit; step: of its blocks, times last; value: of a byte. A scale meets its value first, so that
+ * what is small on the way is small in the end. */
 INLINE void fill_row_scales(lpgemm_dtype_t type, const dot_strips *of, const dot_scales *n, int units, const float *all,
-                            const float *step, float last, dot_row *r, float *total) {
+                            const float *step, float value, float last, dot_row *r, float *total) {
   const int bytes = lpg_slot_bytes(type), chunk_bytes = (((units - 1) >> of->units_a_group) + 1) * bytes;
   for (int i = 0; i < chunk_bytes; i += 64) {
     __builtin_prefetch(n->scales + LPG_DOT_CHUNKS_AHEAD * chunk_bytes + i, 0, 2);
@@ -171,7 +172,7 @@ INLINE void fill_row_scales(lpgemm_dtype_t type, const dot_strips *of, const dot
   vfloat super[LPG_DOT_PARTS];
 #pragma GCC unroll 4
   for (int p = 0; p < LPG_DOT_PARTS; p++) {
-    super[p] = (vfloat){0} + last;
+    super[p] = (vfloat){0} + value;
     if (n->super_scales) super[p] *= load_slots(LPGEMM_F16, n->super_scales, p * V, NULL);
   }
   for (int i = 0; i < of->spans; i++) {
@@ -179,9 +180,10 @@ INLINE void fill_row_scales(lpgemm_dtype_t type, const dot_strips *of, const dot
 #pragma GCC unroll 2
     for (int w = 0; w < 2; w++) {
       const uint8_t *at = n->scales + (of->unit[i][w] >> of->units_a_group) * bytes;
+      const float factor = step[of->block[i][w]] * last;
 #pragma GCC unroll 4
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
-        scale[w][p] = (vuint)(load_slots(type, at, p * V, NULL) * (super[p] * step[of->block[i][w]]));
+        scale[w][p] = (vuint)(load_slots(type, at, p * V, NULL) * super[p] * factor);
       }
     }
     mix_pairs(scale[0], scale[1], r->scale[i]);

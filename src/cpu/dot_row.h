@@ -124,7 +124,7 @@ INLINE void fill_row_groups(const dot_strips *of, const dot_x *x, const dot_grou
   }
 }
 
-/* ---- scales as they lie, without the detour over groups ---- */
+/* ---- scales that are read as they are packed, without a dot_group ---- */
 
 /* Where those of a chunk are, and minima. Of two levels the upper one, of fp16, has one number for all of it. NULL:
  * there are none. */
@@ -160,8 +160,8 @@ static int are_plain(const dot_groups *all, int unit) {
          d->super_zero_type == d->super_scale_type;
 }
 
-/* all: the sums of X by unit; step: of its blocks, times last; value: of a byte. A scale meets its value first, so that
- * what is small on the way is small in the end. */
+/* all: the sums of X by unit; step: of the blocks of X; value: of a byte of W; last: unit_of_digits(). The scale is
+ * multiplied by the value first: in another order it may leave the range of fp32 on the way. */
 INLINE void fill_row_scales(lpgemm_dtype_t type, const dot_strips *of, const dot_scales *n, int units, const float *all,
                             const float *step, float value, float last, dot_row *r, float *total) {
   const int bytes = lpg_slot_bytes(type), chunk_bytes = (((units - 1) >> of->units_a_group) + 1) * bytes;

@@ -63,6 +63,7 @@ uint32_t decode_any(lpgemm_dtype_t type, int bits, bool wide, const dequantiser_
       if (halved && bits == 6) return decode_one<X, halved_dequantiser, 6>(args, unit, pair);
       if (halved && bits == 7) return decode_one<X, halved_dequantiser, 7>(args, unit, pair);
     }
+    if (!wide && type == LPGEMM_FLOAT(2, 1)) return decode_one<X, e2m1_dequantiser, 4>(args, unit, pair);
     if (bits == 3) return decode_one<X, float_dequantiser, 3>(args, unit, pair);
     if (bits == 4) return decode_one<X, float_dequantiser, 4>(args, unit, pair);
     return decode_wide<X, float_dequantiser>(bits, args, unit, pair);

@@ -26,7 +26,7 @@ constexpr int batch = 4, cta_slots = 32, prepare_threads = cta_slots * 8; /* a s
 constexpr int most_tiles = 4, most_parts = 8;
 
 /* How packed values become fp32: a switch over all types is slow, and these are most. */
-typedef enum packed_form { packed_other, packed_bytes, packed_f16 } packed_form;
+typedef enum packed_form { packed_other, packed_bytes, packed_f16, packed_bf16 } packed_form;
 
 struct packed_section {
   scale_section at; /* values NULL: there is none */
@@ -80,6 +80,9 @@ __device__ inline float2 values_of_bytes(const packed_section &s, uint2 packed) 
                      lpg_bits_f32(0x4b000000u | (two >> 8 & 255)) - s.bias);
 }
 __device__ inline float2 values_of_f16(uint2 packed) { return __half22float2(f16_x::in(packed.x)); }
+__device__ inline float2 values_of_bf16(uint2 packed) {
+  return make_float2(lpg_bits_f32(packed.x << 16), lpg_bits_f32(packed.x & 0xffff0000u));
+}
 
 __host__ __device__ inline bool is_upper(int role) { return role == role_super_scale || role == role_super_zero; }
 
@@ -138,6 +141,9 @@ struct packed_scales {
     } else if (s.form == packed_f16) {
 #pragma unroll
       for (int j = 0; j < batch; j++) use(j, values_of_f16(packed[role][j]));
+    } else if (s.form == packed_bf16) {
+#pragma unroll
+      for (int j = 0; j < batch; j++) use(j, values_of_bf16(packed[role][j]));
     } else {
 #pragma unroll
       for (int j = 0; j < batch; j++) {
@@ -255,7 +261,6 @@ __global__ void __launch_bounds__(prepare_threads, Levels ? 4 : 3)
   pdl_launch_next();
   if (threadIdx.x < most_tiles * LPG_TILE_ROWS) most_of_cta[0][threadIdx.x] = 0;
   __syncthreads();
-  pdl_wait();
   prepared_scales<Levels> scales;
   float2 most = make_float2(0.0f, 0.0f);
   for (int super = own; super < a.supers; super += stride) most = larger(most, super_bound(a, row_tile, super, g));
@@ -282,6 +287,7 @@ __global__ void __launch_bounds__(prepare_threads, Levels ? 4 : 3)
     const int e = bound > 0.0f ? a.top - (bound < INFINITY ? ilogbf(bound) : 127) : 0;
     return max(min(e, 126), -126);
   };
+  pdl_wait(); /* the call before may still read what it has prepared; this one's scales come from weights alone */
   const float power = ldexpf(1.0f, power_of(g)), other = ldexpf(1.0f, power_of(g + 8));
   if (own_first == 0 && row_tile < a.row_tiles) { /* the inverses are exact */
     a.factors[row_tile * LPG_TILE_ROWS + g] = ldexpf(1.0f, -power_of(g));
@@ -313,6 +319,7 @@ static void set_section(const scale_section &at, int each, packed_section &s) {
   s.at = at;
   s.each = each;
   s.form = at.type == LPGEMM_F16                                                                    ? packed_f16
+           : at.type == LPGEMM_BF16                                                                 ? packed_bf16
            : at.slot_bytes == LPG_TILE_ROWS && (is_signed || lpg_kind(at.type) == LPGEMM_KIND_UINT) ? packed_bytes
                                                                                                     : packed_other;
   s.flip = is_signed ? 0x8080 : 0;

@@ -109,7 +109,7 @@ __device__ inline void scale_products(const scale_table &table, int scale_group,
       total[2] = fmaf(scale.y, product[2], total[2]);
       total[3] = fmaf(scale.y, product[3], total[3]);
     }
-    if (T::Shifted) {
+    if (T::Shifted && table.has_shift) {
       const float2 shift = table.shift[at];
 #pragma unroll
       for (int j = 0; j < T::x_tiles; j++) {

@@ -101,12 +101,16 @@ static lpgemm_status_t run_gemv_any(const lpg_call &call) {
     if (lpg_is_halved(call.problem.weights->desc.type, call.problem.x_type))
       return run_any<X, halved_dequantiser, Bits, TileM>(call);
   }
+  if constexpr (has_e2m1<Dequantiser<X, Bits>>) {
+    if (call.problem.weights->desc.type == LPGEMM_FLOAT(2, 1)) return run_any<X, e2m1_dequantiser, Bits, TileM>(call);
+  }
   return run_any<X, Dequantiser, Bits, TileM>(call);
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM>
 static lpgemm_status_t load_gemv_any(const lpg_device *device) {
   if constexpr (has_halved<Dequantiser<X, Bits>>) LPG_TRY((load_any<X, halved_dequantiser, Bits, TileM>(device)));
+  if constexpr (has_e2m1<Dequantiser<X, Bits>>) LPG_TRY((load_any<X, e2m1_dequantiser, Bits, TileM>(device)));
   return load_any<X, Dequantiser, Bits, TileM>(device);
 }
 

@@ -42,6 +42,14 @@ struct lane_pairs {
         if (has(lane, i)) v[i] = read(values_at(s, raw, lane, i), lane % 8);
       }
     };
+#if __CUDA_ARCH__ >= 890
+    if (!Upper && s.type == LPGEMM_E4M3) {
+      each([](const uint8_t *slot, int g) {
+        return __half22float2(f16_x::in(e4m3_values(((const uint16_t *)slot)[g], false)));
+      });
+      return;
+    }
+#endif
     if (Upper) {
       with_upper_reader(s.type, each);
     } else {
@@ -75,8 +83,14 @@ __device__ inline row_scales combine(const scales_args &a, float scale_code, flo
   return to;
 }
 
+/* Two bytes as numbers. */
+__device__ inline float2 byte_values(uint32_t two) {
+  return make_float2(lpg_bits_f32((two & 255) | 0x4b000000u) - 0x1p23f, lpg_bits_f32(two >> 8 | 0x4b000000u) - 0x1p23f);
+}
+
 /* The warp's table: pairs (rows g and g + 8) for each row tile, scale group and g. */
 struct scale_table {
+  bool has_shift; /* all lanes of the warp agree */
   float2 *scale, *shift;
   uint32_t *center; /* two numbers of X's type; used where zeros differ */
 
@@ -87,13 +101,36 @@ struct scale_table {
   }
 };
 
-/* Fills the table from the packed values of a chunk. */
+/* Fills the table from the packed values of a chunk: scales of fp16 with zeros that are codes, so that nothing is left
+ * of a zero but beyond the largest code. */
 template <class T>
-__device__ inline void convert_scales(const scales_args &a, const uint8_t *raw, const scale_table &table, int lane) {
+__device__ inline void convert_f16_zeros(const scales_args &a, const uint8_t *raw, scale_table &table, int lane) {
+  using lane_pairs = lane_pairs<T>;
+  bool beyond = false;
+#pragma unroll
+  for (int i = 0; i < lane_pairs::count; i++) {
+    if (!lane_pairs::has(lane, i)) continue;
+    const float2 scale =
+        __half22float2(((const __half2 *)lane_pairs::values_at(a.section[0], raw, lane, i))[lane % 8]);
+    const float2 zero = byte_values(((const uint16_t *)lane_pairs::values_at(a.section[1], raw, lane, i))[lane % 8]);
+    const float2 center = make_float2(fminf(zero.x, a.most), fminf(zero.y, a.most));
+    beyond |= zero.x > a.most || zero.y > a.most;
+    table.scale[lane + 32 * i] = scale;
+    table.shift[lane + 32 * i] = make_float2(scale.x * (center.x - zero.x), scale.y * (center.y - zero.y));
+    table.center[lane + 32 * i] = T::X::round_two(center.x, center.y);
+  }
+  table.has_shift = __any_sync(~0u, beyond);
+}
+
+/* The same of any types. */
+template <class T>
+__device__ inline void convert_scales(const scales_args &a, const uint8_t *raw, scale_table &table, int lane) {
   using lane_pairs = lane_pairs<T>;
   constexpr int count = lane_pairs::count;
+  if (T::Shifted && a.form == form_f16_zeros) return convert_f16_zeros<T>(a, raw, table, lane);
+  table.has_shift = T::Shifted;
   float2 scale[count], super_scale[count];
-  if (a.only_f16_scales) {
+  if (a.form == form_f16) {
 #pragma unroll
     for (int i = 0; i < count; i++) {
       if (!lane_pairs::has(lane, i)) continue;

@@ -259,6 +259,42 @@ constexpr bool has_halved = false;
 template <int Bits>
 constexpr bool has_halved<float_dequantiser<f16_x, Bits>> = Bits == 6 || Bits == 7;
 
+/* e2m1, whose sign and magnitude one multiplication moves: the sum of two shifted copies. Bits that fp16's copies share
+ * carry into the sign of one code, -6; `less` takes 2^12 off each half against that. It makes 0 of the pair's even number
+ * -0 and borrows from the odd one, which has 2^8 to spare. */
+template <class X, int Bits>
+struct e2m1_dequantiser {
+  static_assert(Bits == 4, "e2m1 has 4 bits");
+  static constexpr int table_bytes = 0;
+  static constexpr bool centered = false, has_nan = false;
+  static constexpr int down = X::exponent - 2;
+  struct rows {};
+
+  uint32_t less;
+
+  __host__ __device__ e2m1_dequantiser(const dequantiser_args &, const uint8_t *, int)
+      : less(X::exponent == 5 ? in_register(both(0xf000) + 0x00ff0000u) : 0) {}
+  __host__ __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
+  __host__ __device__ static void set_center(rows &, uint32_t) {}
+
+  __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {
+    constexpr uint32_t magnitude = both(7u << (X::mantissa - 1)), ratio = power_pair<X>(X::bias - 1);
+    const lpg_field f = lpg_field_of(Bits, pair);
+    const uint32_t word = unit[2 * f.word];
+    if (X::exponent == 5 && f.shift == 12) return and_or(word, both(0x8000), word >> down & magnitude);
+    const int pre = X::exponent == 8 && f.shift >= 8 ? 8 : 0, shift = f.shift - pre;
+    const uint32_t code = word >> pre & both(15u << shift);
+    const uint32_t x = (code * ((1u << (12 - shift)) + (1u << (12 - down - shift))) + less) & (both(0x8000) | magnitude);
+    return X::exponent == 5 ? x : X::multiply(x, ratio);
+  }
+};
+
+/* Whether types that share this dequantiser with others have an e2m1_dequantiser. */
+template <class Dequantiser>
+constexpr bool has_e2m1 = false;
+template <class X>
+constexpr bool has_e2m1<float_dequantiser<X, 4>> = true;
+
 /* e4m3 by the conversion instruction (two bytes at once), for kernels of GPUs that have it. d is the value itself, NaN
  * included. */
 template <class X, int Bits>
@@ -298,10 +334,12 @@ struct codebook_dequantiser {
   static constexpr bool centered = false, has_nan = false;
   struct rows {};
 
-  const uint8_t *table; /* the lane's copy */
+  static constexpr int down = 32 - 2 * Bits - 7; /* from the top of a word to an entry's number times 128 */
+  const uint8_t *table;
+  uint32_t lane_top; /* the lane's place in an entry, before it is moved down */
 
   __host__ __device__ codebook_dequantiser(const dequantiser_args &, const uint8_t *shared, int lane)
-      : table(shared + 4 * lane) {}
+      : table(shared), lane_top((uint32_t)lane * 4 << down) {}
 
   __host__ __device__ static void fill_table(const dequantiser_args &a, uint8_t *shared, int thread, int threads) {
     for (int i = thread; i < entries * 32; i += threads) {
@@ -311,11 +349,12 @@ struct codebook_dequantiser {
   }
   __host__ __device__ static void set_center(rows &, uint32_t) {}
 
-  /* One multiplication moves both codes to the top of the word, the even one first. */
+  /* One multiplication moves both codes to the top of the word, the even one first, with the lane's place below them.
+   * What it leaves farther down is moved out, so nothing is masked again: the pipe of logic and shifts is the bound. */
   __host__ __device__ uint32_t look_up(uint32_t word, int shift) const {
     const uint32_t codes = word & lpg_half_masks(Bits) << shift;
-    const uint32_t top = codes * ((1u << (32 - Bits - shift)) + (1u << (16 - 2 * Bits - shift)));
-    return *(const uint32_t *)(table + (top >> (32 - 2 * Bits)) * 128);
+    const uint32_t top = codes * ((1u << (32 - Bits - shift)) + (1u << (16 - 2 * Bits - shift))) + lane_top;
+    return *(const uint32_t *)(table + (top >> down));
   }
 
   __host__ __device__ uint32_t decode(const rows &, const uint32_t *unit, int pair) const {

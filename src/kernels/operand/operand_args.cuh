@@ -104,9 +104,14 @@ static int add_sections(const lpg_call &call, int row_tiles, int chunk, scales_a
   add_section(call, LPG_SECTION_SUPER_SCALES, role_super_scale, row_tiles, chunk, scale_data, offset);
   add_section(call, LPG_SECTION_ZEROS, role_zero, row_tiles, chunk, scale_data, offset);
   add_section(call, LPG_SECTION_SUPER_ZEROS, role_super_zero, row_tiles, chunk, scale_data, offset);
-  scale_data.only_f16_scales =
-      scale_data.sections == 1 && scale_data.section[0].type == LPGEMM_F16 && scale_data.which[role_scale] == 0;
-  const scale_section &s = scale_data.section[0];
+  const scale_section &s = scale_data.section[0], &z = scale_data.section[1];
+  const bool is_f16 = s.type == LPGEMM_F16 && scale_data.which[role_scale] == 0;
+  const bool has_codes = scale_data.which[role_zero] == 1 && z.slot_bytes == LPG_TILE_ROWS &&
+                         lpg_kind(z.type) == LPGEMM_KIND_UINT && scale_data.mode == zero_per_group &&
+                         scale_data.step == 1.0f && scale_data.offset == 0.0f;
+  scale_data.form = is_f16 && scale_data.sections == 1                ? form_f16
+                    : is_f16 && scale_data.sections == 2 && has_codes ? form_f16_zeros
+                                                                      : form_any;
   scale_data.one_copy = scale_data.sections == 1 && s.granules_each <= 1 && s.slot_bytes >= 16 &&
                         row_tiles * chunk * s.block_bytes <= 512;
   return offset;

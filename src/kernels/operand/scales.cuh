@@ -27,13 +27,17 @@ struct scale_section {
 };
 
 enum scale_role { role_scale, role_super_scale, role_zero, role_super_zero, scale_roles };
+
+/* What is common has a faster way: fp16 scales and nothing else; or with zeros a group that are codes, a byte each. */
+enum scales_form { form_any, form_f16, form_f16_zeros };
+
 enum zero_mode { zero_fixed, zero_per_group, zero_minimum };
 
 struct scales_args {
   scale_section section[scale_roles];
   int sections;           /* how many the weights have */
   int which[scale_roles]; /* index of each role's section; -1: absent */
-  int only_f16_scales;    /* and nothing else: the common case */
+  scales_form form;
   int one_copy;           /* one section, and a lane copies at most 16 bytes of it a chunk */
   zero_mode mode;
   float factor;             /* weight = factor * d + rest */

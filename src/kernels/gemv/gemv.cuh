@@ -279,8 +279,10 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
     weights.prefetch(); /* gathering takes the time in which they come, and the registers */
     copy_order<T>(a, first_block, blocks, memory);
   }
-  pdl_wait();
+  block_words<T> words = {};
+  if (!gathers) weights.fill(words);
   if constexpr (T::Codes == 0) scale_data.copy_next();
+  pdl_wait();
   const auto x_of = [&](int turn) { return memory + p.x + (p.phase_blocks < blocks && turn % 2 ? p.x_place : 0); };
   const auto stage_phase = [&](int phase, int turn) {
     const int first = first_block + phase * w.most_blocks;
@@ -296,8 +298,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   } else if (blocks > 0) {
     stage_phase(0, 0); /* before the weights, so that it does not queue behind them */
   }
-  block_words<T> words = {};
-  weights.fill(words);
+  if (gathers) weights.fill(words);
   if constexpr (T::Codes != 0) scale_data.find_run(weights);
   T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
   const typename T::Dequantiser dequantiser(a.dequantiser, memory, lane);

@@ -24,7 +24,10 @@ static lpg_gemv_kind kind_of(const lpg_planner *self, const lpg_problem *problem
 
 /* ---- candidates ---- */
 
-enum { MOST_RAW = 1 << 20 }; /* columns of X of which one row can still be imagined in shared memory */
+enum {
+  MOST_RAW = 1 << 20, /* columns of X of which one row can still be imagined in shared memory */
+  MOST_WARPS = 32
+};
 
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
   gemv_state *s = state;
@@ -39,15 +42,16 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   }
 }
 
-/* K in 2^i parts, one for each CTA of a cluster. */
+/* K in 2^i parts, one for each CTA of a cluster, with so many warps. */
 static int split(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m, const lpg_device *device, int i,
-                 lpg_gemv_plan *p) {
+                 int warps, lpg_gemv_plan *p) {
   const int32_t most = i > 0 ? device->clusters[1 << i] : device->sms;
   const lpg_gemv_plan none = {0};
   *p = none;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   p->super_tiles = (int32_t)((weights->row_tiles + kind->row_tiles - 1) / kind->row_tiles);
   p->split_k = 1 << i;
+  p->warps = warps;
   p->clusters = most < p->super_tiles ? most : p->super_tiles;
   if (p->clusters <= 0 || (i > 0 && p->split_k > p->blocks)) return 0;
   p->k_part = lpg_partition_of(p->blocks, p->split_k);
@@ -58,8 +62,10 @@ static int split(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m
 
 static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
   gemv_state *s = state;
-  if (i >= LPG_CLUSTER_SIZES) return LPG_NO_MORE;
-  return split(&s->kind, problem->weights, s->m, device, i, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
+  const int halves = i / LPG_CLUSTER_SIZES, warps = s->kind.warps >> halves;
+  if (halves > (s->kind.warps == MOST_WARPS)) return LPG_NO_MORE; /* half of 16 warps is too few */
+  return split(&s->kind, problem->weights, s->m, device, i % LPG_CLUSTER_SIZES, warps, &s->frame) ? LPG_CANDIDATE
+                                                                                                   : LPG_HOLE;
 }
 
 /* Phases of candidate i: 1, 2, 4 and so on up to one for each k block; 0: there is none. */
@@ -74,6 +80,15 @@ static void divide(lpg_gemv_plan *p, const lpg_gemv_kind *kind, int rounds, int 
   p->slot_bytes = kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4;
 }
 
+/* Where a CTA has half the warps, so half an SM, it starts while the kernel ahead of it still runs, if that has as few,
+ * and its weights are on their way then: 1500 ns sooner. It reads more slowly, for fewer warps wait for memory; the
+ * CTAs of large clusters find their places late (158 cases with each, H200, 2026-11-27). */
+static double half_ns(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_rates *rates) {
+  if (p->warps == kind->warps) return 0.0;
+  const double weights = (double)lpg_gemv_cluster_tiles(p) * lpg_gemv_part_blocks(p) * kind->block_bytes;
+  return weights / lpg_dram_rate(rates) * (p->split_k > 2 ? 0.6 : 0.2) - 1500.0;
+}
+
 /* Nanoseconds that the plan may take: the slowest CTA reads its weights at its share of the memory, after it has loaded
  * the first phase of X from L2, and in the end adds up sums. */
 static double cost_of(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_rates *rates) {
@@ -81,13 +96,13 @@ static double cost_of(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const l
   const int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
   const int phases = p->phase_blocks > 0 ? (blocks + p->phase_blocks - 1) / p->phase_blocks : 1;
   const int units = p->round_tiles * (p->phase_blocks + !p->phase_blocks),
-            most = (units + kind->warps - 1) / kind->warps;
-  const double uneven = (double)most * kind->warps / units;
+            most = (units + p->warps - 1) / p->warps;
+  const double uneven = (double)most * p->warps / units;
   const double weights = (double)tiles * blocks * kind->block_bytes / lpg_dram_rate(rates) * (0.5 + 0.5 * uneven);
   const double sums = (double)tiles * p->slot_bytes * (0.15 / 4) / (p->split_k > 1 ? 1 : 2);
   const double row = 512.0 * p->x_rows / 40.0, later = row * blocks * (phases > 1 ? rounds : 1) * 0.3;
   return weights + row * p->phase_blocks * 0.7 + later + sums + rounds * (p->split_k > 1 ? 900.0 : 400.0) +
-         (rounds * phases - 1) * 700.0;
+         (rounds * phases - 1) * 700.0 + half_ns(p, kind, rates);
 }
 
 /* The same for gathering the columns of X in the kernel: rows come to shared memory whole; there a thread reads two
@@ -97,7 +112,7 @@ static double gather_cost(const lpg_gemv_plan *p, int raw_bytes) {
   return p->x_rows * (raw_bytes / 40.0 * 0.7 + 0.08 * LPG_BLOCK_K * lpg_gemv_part_blocks(p) + 60.0);
 }
 
-static int place(const lpg_gemv_kind *kind, int64_t shared_memory, lpg_gemv_plan *p);
+static int place(const lpg_gemv_kind *kind, const lpg_device *device, lpg_gemv_plan *p);
 
 /* Whether X is gathered in the kernel: where it comes in one phase, there is room, and a launch would take longer. All
  * passes do it, the launch is one. */
@@ -105,7 +120,7 @@ static double gather(const gemv_state *s, const lpg_device *device, lpg_gemv_pla
   const double cost = gather_cost(p, s->raw_bytes);
   const double passes = ceil((double)s->m / s->kind.tile_m);
   p->raw_bytes = p->phase_blocks == lpg_gemv_part_blocks(p) && passes * cost < s->launch ? s->raw_bytes : 0;
-  if (p->raw_bytes > 0 && !place(&s->kind, device->shared_memory, p)) p->raw_bytes = 0;
+  if (p->raw_bytes > 0 && !place(&s->kind, device, p)) p->raw_bytes = 0;
   return p->raw_bytes > 0 ? cost : s->launch / passes;
 }
 
@@ -128,7 +143,10 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   return LPG_CANDIDATE;
 }
 
-static int place(const lpg_gemv_kind *kind, int64_t shared_memory, lpg_gemv_plan *p) {
+/* Two CTAs of half the warps share an SM: each has half of its shared memory, with what the GPU keeps of each. */
+static int place(const lpg_gemv_kind *kind, const lpg_device *device, lpg_gemv_plan *p) {
+  enum { KEPT = 1024 };
+  const int64_t all = device->shared_memory, most = p->warps < kind->warps ? (all + KEPT) / 2 - KEPT : all;
   const int tiles = lpg_gemv_cluster_tiles(p), blocks = lpg_gemv_part_blocks(p);
   p->scale_table_bytes = kind->scale_table_bytes;
   p->warp_bytes = kind->scale_table_bytes + kind->raw_bytes;
@@ -138,12 +156,12 @@ static int place(const lpg_gemv_kind *kind, int64_t shared_memory, lpg_gemv_plan
   const int64_t scale_groups = (int64_t)p->phase_blocks * LPG_BLOCK_K / kind->scale_group_k;
   const int64_t sums = kind->has_sums ? scale_groups * kind->tile_m * 4 : 0;
   const int64_t x_place = (int64_t)p->x_rows * p->x_stride;
-  const int64_t slots = (int64_t)(p->round_tiles + kind->warps - 1) * p->slot_bytes;
+  const int64_t slots = (int64_t)(p->round_tiles + p->warps - 1) * p->slot_bytes;
   const int64_t peers = (p->round_tiles + p->split_k - 1) / p->split_k * (int64_t)p->slot_bytes;
-  const int64_t own = (int64_t)kind->warps * p->warp_bytes;
+  const int64_t own = (int64_t)p->warps * p->warp_bytes;
   const int64_t order = p->raw_bytes > 0 ? (int64_t)blocks * LPG_BLOCK_K * 4 : 0;
   const int64_t raw = (int64_t)p->raw_bytes * (p->x_rows > 1 ? 2 : 1);
-  if (kind->table_bytes + places * x_place + sums + slots + peer_areas * peers + own + order + raw > shared_memory) {
+  if (kind->table_bytes + places * x_place + sums + slots + peer_areas * peers + own + order + raw > most) {
     return 0;
   }
   p->x = kind->table_bytes;
@@ -160,7 +178,7 @@ static int place(const lpg_gemv_kind *kind, int64_t shared_memory, lpg_gemv_plan
 }
 
 static int lay_out(const lpg_device *device, const void *state, void *plan) {
-  return place(&((const gemv_state *)state)->kind, device->shared_memory, plan);
+  return place(&((const gemv_state *)state)->kind, device, plan);
 }
 
 /* ---- refusals ---- */
@@ -168,9 +186,9 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 /* Without split-K, in as many rounds and phases as there can be: what needs the least shared memory. */
 static int fits(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m, const lpg_device *device) {
   lpg_gemv_plan p;
-  if (!split(kind, weights, m, device, 0, &p)) return 0;
+  if (!split(kind, weights, m, device, 0, kind->warps, &p)) return 0;
   divide(&p, kind, lpg_gemv_cluster_tiles(&p), p.blocks > 0 ? p.blocks : 1);
-  return place(kind, device->shared_memory, &p);
+  return place(kind, device, &p);
 }
 
 static const char no_plan[] = "the GPU has too little shared memory for it";
@@ -194,9 +212,9 @@ enum { MULTIPLY = 760000 }; /* products of an SM, a microsecond */
 static double dequant_rate(lpgemm_dtype_t type) {
   const int bits = lpg_bits(type);
   if (lpg_kind(type) == LPGEMM_KIND_FLOAT) {
-    return bits <= 4 ? 54500.0 : bits <= 6 ? 44000.0 : bits == 7 ? 36000.0 : 29500.0;
+    return bits <= 4 ? 58000.0 : bits <= 6 ? 44000.0 : bits == 7 ? 36000.0 : 29500.0;
   }
-  if (lpg_kind(type) == LPGEMM_KIND_CODEBOOK && bits > 1) return 47000.0;
+  if (lpg_kind(type) == LPGEMM_KIND_CODEBOOK && bits > 1) return 49500.0;
   return bits == 1 ? 88000.0 : bits == 2 ? 79000.0 : bits == 3 ? 66000.0 : 62000.0;
 }
 
@@ -265,10 +283,11 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->clusters = p->clusters;
   launch->work_tiles = p->super_tiles;
   launch->passes = (int32_t)lpg_ceil_div(problem->m, self->tile_m);
-  launch->threads = 32 * kind.warps;
+  launch->threads = 32 * p->warps;
   launch->shared_bytes = p->shared_bytes;
   launch->gathers = p->raw_bytes > 0;
-  launch->us = estimate(problem, device, self->tile_m);
+  launch->us = estimate(problem, device, self->tile_m) +
+               1e-3 * half_ns(p, &kind, lpgemm_i_rates_of(device)) * launch->passes;
   if (launch->gathers) launch->us += 1e-3 * gather_cost(p, p->raw_bytes) * launch->passes;
 }
 

@@ -77,7 +77,7 @@ LPG_FN int lpg_gemv_chunk(int row_tiles, int scale_group) {
 typedef struct lpg_gemv_kind {
   int tile_m;            /* of X that fit: 8 or 16 */
   int row_tiles;         /* of a super tile */
-  int warps;             /* of a CTA */
+  int warps;             /* of a CTA, the most */
   int scale_group_k;     /* columns that share a scale */
   int table_bytes;       /* the dequantiser's, in shared memory */
   int scale_table_bytes; /* a warp's table of scales and zeros */
@@ -120,6 +120,7 @@ typedef struct lpg_gemv_plan {
   int32_t blocks;               /* of 256 columns */
   int32_t super_tiles;          /* of rows */
   int32_t split_k, clusters;    /* CTAs of a cluster, and clusters */
+  int32_t warps;                /* of a CTA: all that the kernel is made for, or half of them */
   lpg_partition k_part, n_part; /* k blocks of a CTA, super tiles of a cluster */
   int32_t x_rows;               /* rows of X */
   int32_t phase_blocks;         /* blocks of a phase, the most */

@@ -190,7 +190,7 @@ static lpgemm_status_t layer_run(layer *l, size_t bytes) {
 static void layer_check(const layer *l, const char *what) {
   const int64_t m = l->spec.m, n = l->spec.outputs;
   double *want = test_alloc((size_t)(m * n) * sizeof *want), *bound = test_alloc((size_t)(m * n) * sizeof *bound);
-  ref_experts(l->ref, &l->args, want, bound);
+  ref_experts(l->ref, &l->args, test_backend() == LPGEMM_BACKEND_CUDA, want, bound);
   CHECK_MATRIX(compare_matrix(l->spec.y_type, l->y, l->args.ldy, m, n, want, bound, 1), what);
   for (int64_t t = 0; t + 1 < m; t++) { /* gaps between rows */
     const uint8_t *y = (const uint8_t *)l->y + t * l->args.ldy * ref_bytes(l->spec.y_type);
@@ -479,7 +479,7 @@ static void exact_numbers(void) {
   repack(&l, 4);
   CHECK_STATUS(layer_run(&l, 0), LPGEMM_SUCCESS);
   double *want = test_alloc(33 * 64 * sizeof *want), *bound = test_alloc(33 * 64 * sizeof *bound);
-  ref_experts(l.ref, &l.args, want, bound);
+  ref_experts(l.ref, &l.args, test_backend() == LPGEMM_BACKEND_CUDA, want, bound);
   int wrong = 0, nothing = 0;
   for (int64_t i = 0; i < 33 * 64; i++) wrong += (double)((float *)l.y)[i] != want[i];
   for (int64_t i = 0; i < 33 * 64; i++) nothing += want[i] == 0;
@@ -619,7 +619,7 @@ static void the_test_itself(void) {
     if (change == 1) l.weight[5] = 0.55f;
     if (change == 2) l.expert[5] = -1;
     if (change == 3) l.ref[2] = l.ref[1], l.ref[1] = third;
-    ref_experts(l.ref, &l.args, want, bound);
+    ref_experts(l.ref, &l.args, test_backend() == LPGEMM_BACKEND_CUDA, want, bound);
     const compare_result r = compare_matrix(LPGEMM_F16, l.y, l.args.ldy, 6, 64, want, bound, 1);
     CHECK((r.bad > 0) == (change > 0));
     if (change == 3) l.ref[1] = l.ref[2], l.ref[2] = third;

@@ -57,13 +57,15 @@ static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   int sum_bytes = p->phase_blocks * LPG_BLOCK_K / kind->scale_group_k * kind->tile_m * 4;
   CHECK(p->slots >= p->sums + (kind->has_sums ? sum_bytes : 0) && p->slots % 16 == 0 && p->slot_bytes % 16 == 0);
   CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4);
-  CHECK(p->peers >= p->slots + (p->round_tiles + kind->warps - 1) * p->slot_bytes && p->peers % 16 == 0);
+  const int half = p->warps < kind->warps; /* of the warps, and of an SM */
+  CHECK(p->warps == kind->warps || (kind->warps == 32 && p->warps == 16));
+  CHECK(p->peers >= p->slots + (p->round_tiles + p->warps - 1) * p->slot_bytes && p->peers % 16 == 0);
   int areas = p->split_k > 1 ? (rounds > 1 ? 2 : 1) * p->split_k : 0;
   if (areas) CHECK(p->peer_bytes * p->split_k >= p->round_tiles * p->slot_bytes && p->peer_bytes % 16 == 0);
   CHECK(p->warp >= p->peers + areas * p->peer_bytes && p->warp % 16 == 0);
   CHECK(p->scale_table_bytes % 128 == 0 && kind->raw_bytes % 16 == 0 && p->warp_bytes % 16 == 0);
   CHECK(p->warp_bytes == kind->scale_table_bytes + kind->raw_bytes);
-  CHECK(p->order == p->warp + kind->warps * p->warp_bytes && p->order % 16 == 0);
+  CHECK(p->order == p->warp + p->warps * p->warp_bytes && p->order % 16 == 0);
   CHECK(p->raw_bytes == 0 || kind->tile_m == 8);
   if (p->raw_bytes > 0) { /* the order of a part, and one row of X or two */
     CHECK(w->desc.columns && p->phase_blocks == slice_blocks && p->raw == p->order + slice_blocks * LPG_BLOCK_K * 4);
@@ -72,7 +74,7 @@ static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   } else {
     CHECK(p->shared_bytes == p->order && p->raw == p->order);
   }
-  CHECK(p->shared_bytes <= device->shared_memory);
+  CHECK((half ? 2 : 1) * (p->shared_bytes + 1024) <= device->shared_memory + 1024);
 }
 
 static int fitted, split, halved,

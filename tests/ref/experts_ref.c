@@ -51,7 +51,7 @@ double ref_pair_bound(lpgemm_activation_t activation, const lpgemm_gate_t *gate,
 
 /* Sums of all rows, without activation and the rounding of Y; then gate and up meet. */
 static void pairs(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, const lpgemm_run_args_t *args,
-                  double *y, double *bound) {
+                  int rounds, double *y, double *bound) {
   const int64_t m = args->m, n = desc->n, outputs = n / 2;
   lpgemm_run_args_t sums = *args;
   double *sum = need((size_t)(m * n), sizeof *sum), *off = need((size_t)(m * n), sizeof *off);
@@ -59,7 +59,7 @@ static void pairs(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t
   sums.bias_type = args->bias_type ? args->bias_type : args->y_type;
   sums.y_type = LPGEMM_F32;
   sums.ldy = 0;
-  ref_gemm(desc, source, &sums, sum, off, NULL);
+  ref_gemm(desc, source, &sums, sum, off, rounds ? off : NULL);
   for (int64_t i = 0; i < m; i++) {
     for (int64_t j = 0; j < outputs; j++) {
       const int64_t g = i * n + j, u = g + outputs;
@@ -73,11 +73,11 @@ static void pairs(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t
 }
 
 void ref_product(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, const lpgemm_run_args_t *args,
-                 double *y, double *bound) {
+                 int rounds, double *y, double *bound) {
   if (desc->rows == LPGEMM_ROWS_PAIRED) {
-    pairs(desc, source, args, y, bound);
+    pairs(desc, source, args, rounds, y, bound);
   } else {
-    ref_gemm(desc, source, args, y, bound, NULL);
+    ref_gemm(desc, source, args, y, bound, rounds ? bound : NULL);
   }
 }
 
@@ -94,7 +94,7 @@ static const void *bias_of(const void *bias, lpgemm_dtype_t type, int64_t e, int
 }
 
 /* One slot: o[n of down] and how far what the library adds up may be from it. */
-static void slot(const ref_expert *expert, const lpgemm_experts_args_t *a, int64_t e, int64_t t, double *o,
+static void slot(const ref_expert *expert, const lpgemm_experts_args_t *a, int rounds, int64_t e, int64_t t, double *o,
                  double *off) {
   const lpgemm_dtype_t h_type = h_type_of(a), bias_type = a->bias_type ? a->bias_type : a->y_type;
   const int64_t inter = expert->up_desc.rows == LPGEMM_ROWS_PAIRED ? expert->up_desc.n / 2 : expert->up_desc.n;
@@ -111,13 +111,13 @@ static void slot(const ref_expert *expert, const lpgemm_experts_args_t *a, int64
   up.x_scale_mode = a->x_scale_mode;
   up.x_scale = a->x_scale_mode == LPGEMM_X_SCALE_ROW ? a->x_scale + t : a->x_scale;
   up.quantize_x = a->quantize_x;
-  ref_product(&expert->up_desc, &expert->up, &up, h, h_off);
+  ref_product(&expert->up_desc, &expert->up, &up, rounds, h, h_off);
   for (int64_t i = 0; i < inter; i++) ref_store(h_type, rounded, i, h[i]);
   lpgemm_run_args_t down = {.size = sizeof down, .m = 1, .x = rounded, .x_type = h_type, .y_type = a->y_type};
   down.bias = bias_of(a->down_bias, bias_type, e, n);
   down.bias_type = bias_type;
   down.quantize_x = a->quantize_h;
-  ref_product(&expert->down_desc, &expert->down, &down, o, off);
+  ref_product(&expert->down_desc, &expert->down, &down, rounds, o, off);
   /* The library's h is as far from h as h_off says, and so is `rounded`. */
   double most_off = 0;
   for (int64_t i = 0; i < inter; i++) most_off = fmax(most_off, h_off[i]);
@@ -137,7 +137,7 @@ static void slot(const ref_expert *expert, const lpgemm_experts_args_t *a, int64
   free(rounded);
 }
 
-void ref_experts(const ref_expert *experts, const lpgemm_experts_args_t *a, double *y, double *bound) {
+void ref_experts(const ref_expert *experts, const lpgemm_experts_args_t *a, int rounds, double *y, double *bound) {
   const lpgemm_route_args_t *route = a->route;
   const int64_t n = experts[0].down_desc.n, ldc = a->ldc ? a->ldc : n;
   const double beta = a->beta ? (double)*a->beta : 0;
@@ -149,7 +149,7 @@ void ref_experts(const ref_expert *experts, const lpgemm_experts_args_t *a, doub
       const int64_t at = t * route->top_k + s, e = (int64_t)route->expert[at] - route->first_expert;
       if (e < 0 || e >= route->experts) continue;
       const double weight = route->weight ? (double)route->weight[at] : 1;
-      slot(&experts[e], a, e, t, o, off);
+      slot(&experts[e], a, rounds, e, t, o, off);
       for (int64_t j = 0; j < n; j++) {
         of_token[j] += weight * o[j];
         error[j] += fabs(weight) * off[j];

@@ -13,9 +13,9 @@ double ref_pair_bound(lpgemm_activation_t activation, const lpgemm_gate_t *gate,
                       double g_off, double u, double u_off);
 
 /* ref_gemm() for a matrix of any rows: y[m][outputs] and its bound, before the last rounding. args->bias has n numbers,
- * and desc->experts does not count. */
+ * and desc->experts does not count. rounds: the kernel may round scaled weights to X's type, as some for GPUs do. */
 void ref_product(const lpgemm_weight_desc_t *desc, const lpgemm_weight_source_t *source, const lpgemm_run_args_t *args,
-                 double *y, double *bound);
+                 int rounds, double *y, double *bound);
 
 /* The experts of a layer: descriptions with their own global scales, and sources. */
 typedef struct ref_expert {
@@ -27,6 +27,6 @@ typedef struct ref_expert {
  * not looked at; pointers are the host's. The bound: what h may be off, and what rounding it costs, by the magnitudes
  * of down's weights; what down's product may be off, and its rounding to Y's type; both by the router's weights; and
  * the sum of the slots in fp32. */
-void ref_experts(const ref_expert *experts, const lpgemm_experts_args_t *args, double *y, double *bound);
+void ref_experts(const ref_expert *experts, const lpgemm_experts_args_t *args, int rounds, double *y, double *bound);
 
 #endif

@@ -60,12 +60,13 @@ static int split(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m
   return 1;
 }
 
+/* Half of 16 warps is too few, and where half of the SMs are idle, the next call's CTAs have room already. */
 static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
   gemv_state *s = state;
   const int halves = i / LPG_CLUSTER_SIZES, warps = s->kind.warps >> halves;
-  if (halves > (s->kind.warps == MOST_WARPS)) return LPG_NO_MORE; /* half of 16 warps is too few */
-  return split(&s->kind, problem->weights, s->m, device, i % LPG_CLUSTER_SIZES, warps, &s->frame) ? LPG_CANDIDATE
-                                                                                                   : LPG_HOLE;
+  if (halves > (s->kind.warps == MOST_WARPS)) return LPG_NO_MORE;
+  if (!split(&s->kind, problem->weights, s->m, device, i % LPG_CLUSTER_SIZES, warps, &s->frame)) return LPG_HOLE;
+  return halves && 2 * s->frame.clusters * s->frame.split_k <= device->sms ? LPG_HOLE : LPG_CANDIDATE;
 }
 
 /* Phases of candidate i: 1, 2, 4 and so on up to one for each k block; 0: there is none. */
@@ -81,12 +82,12 @@ static void divide(lpg_gemv_plan *p, const lpg_gemv_kind *kind, int rounds, int 
 }
 
 /* Where a CTA has half the warps, so half an SM, it starts while the kernel ahead of it still runs, if that has as few,
- * and its weights are on their way then: 1500 ns sooner. It reads more slowly, for fewer warps wait for memory; the
+ * and its weights are on their way then: 1400 ns sooner. It reads more slowly, for fewer warps wait for memory; the
  * CTAs of large clusters find their places late (158 cases with each, H200, 2026-11-27). */
 static double half_ns(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_rates *rates) {
   if (p->warps == kind->warps) return 0.0;
   const double weights = (double)lpg_gemv_cluster_tiles(p) * lpg_gemv_part_blocks(p) * kind->block_bytes;
-  return weights / lpg_dram_rate(rates) * (p->split_k > 2 ? 0.6 : 0.2) - 1500.0;
+  return weights / lpg_dram_rate(rates) * (p->split_k > 2 ? 0.6 : 0.17) - 1400.0;
 }
 
 /* Nanoseconds that the plan may take: the slowest CTA reads its weights at its share of the memory, after it has loaded
@@ -95,8 +96,7 @@ static double cost_of(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const l
   const int tiles = lpg_gemv_cluster_tiles(p), blocks = lpg_gemv_part_blocks(p);
   const int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
   const int phases = p->phase_blocks > 0 ? (blocks + p->phase_blocks - 1) / p->phase_blocks : 1;
-  const int units = p->round_tiles * (p->phase_blocks + !p->phase_blocks),
-            most = (units + p->warps - 1) / p->warps;
+  const int units = p->round_tiles * (p->phase_blocks + !p->phase_blocks), most = (units + p->warps - 1) / p->warps;
   const double uneven = (double)most * p->warps / units;
   const double weights = (double)tiles * blocks * kind->block_bytes / lpg_dram_rate(rates) * (0.5 + 0.5 * uneven);
   const double sums = (double)tiles * p->slot_bytes * (0.15 / 4) / (p->split_k > 1 ? 1 : 2);
@@ -286,8 +286,8 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->threads = 32 * p->warps;
   launch->shared_bytes = p->shared_bytes;
   launch->gathers = p->raw_bytes > 0;
-  launch->us = estimate(problem, device, self->tile_m) +
-               1e-3 * half_ns(p, &kind, lpgemm_i_rates_of(device)) * launch->passes;
+  launch->us =
+      estimate(problem, device, self->tile_m) + 1e-3 * half_ns(p, &kind, lpgemm_i_rates_of(device)) * launch->passes;
   if (launch->gathers) launch->us += 1e-3 * gather_cost(p, p->raw_bytes) * launch->passes;
 }
 

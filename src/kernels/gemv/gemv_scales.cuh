@@ -110,8 +110,7 @@ __device__ inline void convert_f16_zeros(const scales_args &a, const uint8_t *ra
 #pragma unroll
   for (int i = 0; i < lane_pairs::count; i++) {
     if (!lane_pairs::has(lane, i)) continue;
-    const float2 scale =
-        __half22float2(((const __half2 *)lane_pairs::values_at(a.section[0], raw, lane, i))[lane % 8]);
+    const float2 scale = __half22float2(((const __half2 *)lane_pairs::values_at(a.section[0], raw, lane, i))[lane % 8]);
     const float2 zero = byte_values(((const uint16_t *)lane_pairs::values_at(a.section[1], raw, lane, i))[lane % 8]);
     const float2 center = make_float2(fminf(zero.x, a.most), fminf(zero.y, a.most));
     beyond |= zero.x > a.most || zero.y > a.most;

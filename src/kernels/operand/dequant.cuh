@@ -260,8 +260,8 @@ template <int Bits>
 constexpr bool has_halved<float_dequantiser<f16_x, Bits>> = Bits == 6 || Bits == 7;
 
 /* e2m1, whose sign and magnitude one multiplication moves: the sum of two shifted copies. Bits that fp16's copies share
- * carry into the sign of one code, -6; `less` takes 2^12 off each half against that. It makes 0 of the pair's even number
- * -0 and borrows from the odd one, which has 2^8 to spare. */
+ * carry into the sign of one code, -6; `less` takes 2^12 off each half against that. It makes 0 of the pair's even
+ * number -0 and borrows from the odd one, which has 2^8 to spare. */
 template <class X, int Bits>
 struct e2m1_dequantiser {
   static_assert(Bits == 4, "e2m1 has 4 bits");
@@ -284,7 +284,8 @@ struct e2m1_dequantiser {
     if (X::exponent == 5 && f.shift == 12) return and_or(word, both(0x8000), word >> down & magnitude);
     const int pre = X::exponent == 8 && f.shift >= 8 ? 8 : 0, shift = f.shift - pre;
     const uint32_t code = word >> pre & both(15u << shift);
-    const uint32_t x = (code * ((1u << (12 - shift)) + (1u << (12 - down - shift))) + less) & (both(0x8000) | magnitude);
+    const uint32_t x =
+        (code * ((1u << (12 - shift)) + (1u << (12 - down - shift))) + less) & (both(0x8000) | magnitude);
     return X::exponent == 5 ? x : X::multiply(x, ratio);
   }
 };

@@ -38,7 +38,7 @@ struct scales_args {
   int sections;           /* how many the weights have */
   int which[scale_roles]; /* index of each role's section; -1: absent */
   scales_form form;
-  int one_copy;           /* one section, and a lane copies at most 16 bytes of it a chunk */
+  int one_copy; /* one section, and a lane copies at most 16 bytes of it a chunk */
   zero_mode mode;
   float factor;             /* weight = factor * d + rest */
   float offset;             /* of a stored integer: value = step * stored + offset */

@@ -17,7 +17,8 @@ typedef enum bench_operation {
   BENCH_QUANTIZE, /* lpgemm_quantize_activations(), n rows of k columns */
   BENCH_PREPARE,  /* lpgemm_prepare_x() */
   BENCH_IMPORT,   /* lpgemm_import_weights() from memory of the backend's kind */
-  BENCH_EXPERTS   /* lpgemm_run_experts(): desc is that of an expert's gate and up */
+  BENCH_EXPERTS,  /* lpgemm_run_experts(): desc is that of an expert's gate and up */
+  BENCH_TOKEN     /* all linear layers of a model in a CUDA graph: desc is that of a layer's gate and up */
 } bench_operation;
 
 /* How tokens choose their experts: evenly, by Zipf's law, or all the same ones. */
@@ -33,6 +34,7 @@ typedef struct bench_case {
   lpgemm_dtype_t x_type, y_type;
   int64_t x_gap;          /* elements between two rows of X */
   int32_t experts, top_k; /* EXPERTS; 0 otherwise */
+  int32_t qkv, layers;    /* TOKEN; 0 otherwise */
   bench_routing routing;
   lpgemm_x_scale_t x_scale_mode;
   int batch_invariant;

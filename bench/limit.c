@@ -29,6 +29,7 @@ double bench_ideal_bytes(const bench_case *c) {
     case BENCH_CHOOSE:
     case BENCH_IMPORT:  /* the tensors say it */
     case BENCH_EXPERTS: /* the routing does */
+    case BENCH_TOKEN:   /* it has four products a layer */
     case BENCH_PREPARE: return (double)NAN;
     case BENCH_GEMM:
     case BENCH_REGRET: return packed + array_bytes(m * k, c->x_type) + array_bytes(m * n, c->y_type);

@@ -121,6 +121,10 @@ static void put_case(FILE *file, const bench_machine *machine, const bench_case 
     put_number(file, "named", r->named, ", ");
     put_number(file, "most", r->most, ",\n     ");
   }
+  if (c->operation == BENCH_TOKEN) {
+    fprintf(file, "\"layers\": %d, ", c->layers);
+    put_number(file, "tokens_per_second", 1e6 * (double)c->m / r->time.us, ",\n     ");
+  }
   put_text(file, "checked", r->checked, ", ");
   put_text(file, "error", r->error, "}");
 }

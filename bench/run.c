@@ -25,6 +25,7 @@ static bench_error run(bench_machine *machine, const bench_case *c, bench_result
     case BENCH_QUANTIZE: return bench_run_quantize(machine, c, r);
     case BENCH_IMPORT: return bench_run_import(machine, c, r);
     case BENCH_EXPERTS: return bench_run_experts(machine, c, r);
+    case BENCH_TOKEN: return bench_run_token(machine, c, r);
     default: return bench_run_pack(machine, c, r);
   }
 }

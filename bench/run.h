@@ -19,6 +19,7 @@ void bench_free_regret(const bench_machine *machine);
 bench_error bench_run_quantize(const bench_machine *machine, const bench_case *c, bench_result *result);
 bench_error bench_run_import(const bench_machine *machine, const bench_case *c, bench_result *result);
 bench_error bench_run_experts(const bench_machine *machine, const bench_case *c, bench_result *result);
+bench_error bench_run_token(const bench_machine *machine, const bench_case *c, bench_result *result);
 bench_error bench_run_pack(const bench_machine *machine, const bench_case *c, bench_result *result);
 
 #endif

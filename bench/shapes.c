@@ -12,7 +12,8 @@ bench_error bench_add_shape(bench_shapes *shapes, const bench_shape *shape) {
   return NULL;
 }
 
-static bench_error read_list(const char *data, const char *list, bench_shapes *shapes) {
+/* Behind n and k a line has up to two more numbers: of a model qkv and layers, else experts and top_k. */
+static bench_error read_list(const char *data, const char *list, int is_model, bench_shapes *shapes) {
   char path[1024], line[256];
   snprintf(path, sizeof path, "%s/tests/shapes/%s", data, list);
   FILE *file = fopen(path, "r");
@@ -21,12 +22,12 @@ static bench_error read_list(const char *data, const char *list, bench_shapes *s
   while (!error && fgets(line, sizeof line, file)) {
     bench_shape shape = {.experts = 0};
     long long n, k;
-    int experts = 0, top_k = 0;
-    if (line[0] == '#' || sscanf(line, "%63s %lld %lld %d %d", shape.name, &n, &k, &experts, &top_k) < 3) continue;
+    int more[2] = {0, 0};
+    if (line[0] == '#' || sscanf(line, "%63s %lld %lld %d %d", shape.name, &n, &k, &more[0], &more[1]) < 3) continue;
     shape.n = n;
     shape.k = k;
-    shape.experts = experts;
-    shape.top_k = top_k;
+    *(is_model ? &shape.qkv : &shape.experts) = more[0];
+    *(is_model ? &shape.layers : &shape.top_k) = more[1];
     error = bench_add_shape(shapes, &shape);
   }
   fclose(file);
@@ -35,9 +36,10 @@ static bench_error read_list(const char *data, const char *list, bench_shapes *s
 
 bench_error bench_read_shapes(const char *data, bench_shapes *shapes) {
   *shapes = (bench_shapes){NULL, 0};
-  BENCH_TRY(read_list(data, "model.txt", shapes));
-  BENCH_TRY(read_list(data, "papers.txt", shapes));
-  return read_list(data, "experts.txt", shapes);
+  BENCH_TRY(read_list(data, "model.txt", 0, shapes));
+  BENCH_TRY(read_list(data, "papers.txt", 0, shapes));
+  BENCH_TRY(read_list(data, "experts.txt", 0, shapes));
+  return read_list(data, "models.txt", 1, shapes);
 }
 
 void bench_free_shapes(bench_shapes *shapes) { free(shapes->shape); }
@@ -52,10 +54,8 @@ int bench_next_shape(const bench_shapes *shapes, const char *pattern, int *at, b
   long long n, k;
   char rest;
   if (sscanf(pattern, "%lldx%lld%c", &n, &k, &rest) == 2) {
+    *found = (bench_shape){.n = n, .k = k};
     snprintf(found->name, sizeof found->name, "%s", pattern);
-    found->n = n;
-    found->k = k;
-    found->experts = found->top_k = 0;
     return (*at)++ == 0;
   }
   while (*at < shapes->count) {

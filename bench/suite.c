@@ -246,8 +246,8 @@ typedef struct suite_line {
   values shape, key[KEYS];
 } suite_line;
 
-static const char *const operation_names[] = {"gemm",   "blas",     "pack",    "unpack", "call",   "choose",
-                                              "regret", "quantize", "prepare", "import", "experts"};
+static const char *const operation_names[] = {"gemm",   "blas",     "pack",    "unpack", "call",    "choose",
+                                              "regret", "quantize", "prepare", "import", "experts", "token"};
 enum { OPERATIONS = sizeof operation_names / sizeof operation_names[0], MAX_DEPTH = 4 };
 
 const char *bench_operation_name(bench_operation operation) { return operation_names[operation]; }
@@ -318,13 +318,17 @@ static bench_error make_case(const suite_line *line, const bench_shape *shape, i
   int chosen[KEYS];
   choose(line, index, chosen);
   *c = (bench_case){.operation = line->operation, .desc = {.size = sizeof c->desc}};
-  const int is_layer = c->operation == BENCH_EXPERTS;
+  const int is_layer = c->operation == BENCH_EXPERTS, is_model = c->operation == BENCH_TOKEN;
   BENCH_CHECK(is_layer == (shape->experts > 0), "%s is %s", shape->name,
-              is_layer ? "one matrix, and not a layer of experts" : "a layer of experts, for the operation experts");
-  c->desc.n = is_layer ? 2 * shape->n : shape->n;
+              is_layer ? "no layer of experts" : "a layer of experts, for the operation experts");
+  BENCH_CHECK(is_model == (shape->layers > 0), "%s is %s", shape->name,
+              is_model ? "no model" : "a model, for the operation token");
+  c->desc.n = is_layer || is_model ? 2 * shape->n : shape->n;
   c->desc.k = shape->k;
   c->experts = shape->experts;
   c->top_k = shape->top_k;
+  c->qkv = shape->qkv;
+  c->layers = shape->layers;
   c->m = 1;
   c->within = 4;
   c->use = "";

@@ -40,7 +40,9 @@ static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   int slice_blocks = p->k_part.each + (p->k_part.more > 0), tiles = p->n_part.each + (p->n_part.more > 0);
   int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
   CHECK(p->split_k == 1 || p->split_k == 2 || p->split_k == 4 || p->split_k == 8);
-  CHECK(p->clusters <= (p->split_k == 1 ? device->sms : device->clusters[p->split_k]));
+  const int half = p->warps < kind->warps; /* of the warps, and of an SM */
+  CHECK(p->warps == kind->warps || (kind->warps == 32 && p->warps == 16 && m == 1 && p->split_k == 1));
+  CHECK(p->clusters <= (half ? 2 : 1) * (p->split_k == 1 ? device->sms : device->clusters[p->split_k]));
   check_parts(p->k_part, p->split_k, p->blocks);
   check_parts(p->n_part, p->clusters, p->super_tiles);
   CHECK((int64_t)p->blocks * LPG_BLOCK_K >= w->k_padded);
@@ -57,8 +59,6 @@ static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   int sum_bytes = p->phase_blocks * LPG_BLOCK_K / kind->scale_group_k * kind->tile_m * 4;
   CHECK(p->slots >= p->sums + (kind->has_sums ? sum_bytes : 0) && p->slots % 16 == 0 && p->slot_bytes % 16 == 0);
   CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4);
-  const int half = p->warps < kind->warps; /* of the warps, and of an SM */
-  CHECK(p->warps == kind->warps || (kind->warps == 32 && p->warps == 16));
   CHECK(p->peers >= p->slots + (p->round_tiles + p->warps - 1) * p->slot_bytes && p->peers % 16 == 0);
   int areas = p->split_k > 1 ? (rounds > 1 ? 2 : 1) * p->split_k : 0;
   if (areas) CHECK(p->peer_bytes * p->split_k >= p->round_tiles * p->slot_bytes && p->peer_bytes % 16 == 0);

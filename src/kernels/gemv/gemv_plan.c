@@ -45,7 +45,7 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
 /* K in 2^i parts, one for each CTA of a cluster, with so many warps. */
 static int split(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m, const lpg_device *device, int i,
                  int warps, lpg_gemv_plan *p) {
-  const int32_t most = i > 0 ? device->clusters[1 << i] : device->sms;
+  const int32_t ctas = i > 0 ? device->clusters[1 << i] : device->sms, most = ctas * (kind->warps / warps);
   const lpg_gemv_plan none = {0};
   *p = none;
   p->blocks = (int32_t)((weights->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
@@ -60,13 +60,20 @@ static int split(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m
   return 1;
 }
 
-/* Half of 16 warps is too few, and where half of the SMs are idle, the next call's CTAs have room already. */
+/* Whether CTAs of half the warps, two on an SM, are worth a try: for one row of integers. With more rows X lies twice
+ * in an SM, as do codebooks' tables, half of 16 warps is too few, and before 9.0 no kernel starts early. */
+static int may_halve(const lpg_problem *problem, const lpg_gemv_kind *kind, const lpg_device *device) {
+  const int is_integer = lpg_is_integer_kind(problem->weights->desc.type), starts_early = device->clusters[1] > 0;
+  return problem->m == 1 && kind->warps == MOST_WARPS && is_integer && starts_early;
+}
+
+/* Each split-K, then halves without it. Where half of the SMs are idle, the next call's CTAs have room already. */
 static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
   gemv_state *s = state;
-  const int halves = i / LPG_CLUSTER_SIZES, warps = s->kind.warps >> halves;
-  if (halves > (s->kind.warps == MOST_WARPS)) return LPG_NO_MORE;
-  if (!split(&s->kind, problem->weights, s->m, device, i % LPG_CLUSTER_SIZES, warps, &s->frame)) return LPG_HOLE;
-  return halves && 2 * s->frame.clusters * s->frame.split_k <= device->sms ? LPG_HOLE : LPG_CANDIDATE;
+  const int halves = i == LPG_CLUSTER_SIZES, log2 = halves ? 0 : i;
+  if (i > LPG_CLUSTER_SIZES || (halves && !may_halve(problem, &s->kind, device))) return LPG_NO_MORE;
+  if (!split(&s->kind, problem->weights, s->m, device, log2, s->kind.warps >> halves, &s->frame)) return LPG_HOLE;
+  return halves && 2 * s->frame.clusters <= device->sms ? LPG_HOLE : LPG_CANDIDATE;
 }
 
 /* Phases of candidate i: 1, 2, 4 and so on up to one for each k block; 0: there is none. */
@@ -81,13 +88,10 @@ static void divide(lpg_gemv_plan *p, const lpg_gemv_kind *kind, int rounds, int 
   p->slot_bytes = kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4;
 }
 
-/* Where a CTA has half the warps, so half an SM, it starts while the kernel ahead of it still runs, if that has as few,
- * and its weights are on their way then: 1400 ns sooner. It reads more slowly, for fewer warps wait for memory; the
- * CTAs of large clusters find their places late (158 cases with each, H200, 2026-11-27). */
-static double half_ns(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const lpg_rates *rates) {
-  if (p->warps == kind->warps) return 0.0;
-  const double weights = (double)lpg_gemv_cluster_tiles(p) * lpg_gemv_part_blocks(p) * kind->block_bytes;
-  return weights / lpg_dram_rate(rates) * (p->split_k > 2 ? 0.6 : 0.17) - 1400.0;
+/* Nanoseconds that halves take less: each begins where one of the kernel ahead has ended, and its weights are on their
+ * way while others still run (token suites with and without other kernels between, H200, 2026-11-27). */
+static double half_gain(const lpg_gemv_plan *p, const lpg_gemv_kind *kind) {
+  return p->warps < kind->warps ? 800.0 : 0.0;
 }
 
 /* Nanoseconds that the plan may take: the slowest CTA reads its weights at its share of the memory, after it has loaded
@@ -98,11 +102,12 @@ static double cost_of(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const l
   const int phases = p->phase_blocks > 0 ? (blocks + p->phase_blocks - 1) / p->phase_blocks : 1;
   const int units = p->round_tiles * (p->phase_blocks + !p->phase_blocks), most = (units + p->warps - 1) / p->warps;
   const double uneven = (double)most * p->warps / units;
-  const double weights = (double)tiles * blocks * kind->block_bytes / lpg_dram_rate(rates) * (0.5 + 0.5 * uneven);
+  const double rate = lpg_dram_rate(rates) * p->warps / kind->warps; /* of a CTA */
+  const double weights = (double)tiles * blocks * kind->block_bytes / rate * (0.5 + 0.5 * uneven);
   const double sums = (double)tiles * p->slot_bytes * (0.15 / 4) / (p->split_k > 1 ? 1 : 2);
   const double row = 512.0 * p->x_rows / 40.0, later = row * blocks * (phases > 1 ? rounds : 1) * 0.3;
   return weights + row * p->phase_blocks * 0.7 + later + sums + rounds * (p->split_k > 1 ? 900.0 : 400.0) +
-         (rounds * phases - 1) * 700.0 + half_ns(p, kind, rates);
+         (rounds * phases - 1) * 700.0 - half_gain(p, kind);
 }
 
 /* The same for gathering the columns of X in the kernel: rows come to shared memory whole; there a thread reads two
@@ -284,10 +289,11 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->work_tiles = p->super_tiles;
   launch->passes = (int32_t)lpg_ceil_div(problem->m, self->tile_m);
   launch->threads = 32 * p->warps;
+  if (p->warps < kind.warps) launch->at_once = 2 * device->sms;
   launch->shared_bytes = p->shared_bytes;
   launch->gathers = p->raw_bytes > 0;
-  launch->us =
-      estimate(problem, device, self->tile_m) + 1e-3 * half_ns(p, &kind, lpgemm_i_rates_of(device)) * launch->passes;
+  launch->us = estimate(problem, device, self->tile_m);
+  if (problem->weights->bits > 2) launch->us -= 1e-3 * half_gain(p, &kind); /* fewer bits were not timed */
   if (launch->gathers) launch->us += 1e-3 * gather_cost(p, p->raw_bytes) * launch->passes;
 }
 

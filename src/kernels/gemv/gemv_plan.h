@@ -120,7 +120,7 @@ typedef struct lpg_gemv_plan {
   int32_t blocks;               /* of 256 columns */
   int32_t super_tiles;          /* of rows */
   int32_t split_k, clusters;    /* CTAs of a cluster, and clusters */
-  int32_t warps;                /* of a CTA: all that the kernel is made for, or half of them */
+  int32_t warps;                /* of a CTA: all that the kernel is made for; or half, and two CTAs an SM */
   lpg_partition k_part, n_part; /* k blocks of a CTA, super tiles of a cluster */
   int32_t x_rows;               /* rows of X */
   int32_t phase_blocks;         /* blocks of a phase, the most */

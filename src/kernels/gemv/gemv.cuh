@@ -30,7 +30,7 @@ __device__ inline void stage_x(const gemv_args &a, int first_block, int blocks, 
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
   const bool aligned = (uintptr_t)a.x % 16 == 0 && a.ldx % 8 == 0;
   const int shift = (unsigned)rotation % (unsigned)blocks;
-  for (int i = warp; i < blocks; i += a.plan.warps) {
+  for (int i = warp; i < blocks; i += T::warps) {
     const int block = i + shift < blocks ? i + shift : i + shift - blocks;
     const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
     const uint16_t *from = (const uint16_t *)a.x + k;
@@ -54,7 +54,7 @@ template <class T>
 __device__ inline void stage_x_8bit(const gemv_args &a, int first_block, int blocks, uint8_t *to) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
   const bool aligned = (uintptr_t)a.x % 8 == 0 && a.ldx % 8 == 0;
-  for (int block = warp; block < blocks; block += a.plan.warps) {
+  for (int block = warp; block < blocks; block += T::warps) {
     const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
     const uint8_t *from = (const uint8_t *)a.x + k;
     uint8_t *out = to + block * (block_k * 2) + lane * 16;
@@ -76,7 +76,7 @@ __device__ inline void stage_x_8bit(const gemv_args &a, int first_block, int blo
 template <class T>
 __device__ inline void sum_x(const gemv_args &a, int blocks, const uint8_t *x, float *sums) {
   const int rows = T::Codes == 0 ? T::TileM : a.plan.x_rows; /* two levels: what is beyond x_rows does not matter */
-  for (int i = threadIdx.x; i < blocks * T::scale_groups * rows; i += 32 * a.plan.warps) {
+  for (int i = threadIdx.x; i < blocks * T::scale_groups * rows; i += T::threads) {
     const int x_row = i % rows, scale_group = i / rows, row = min(x_row, a.plan.x_rows - 1);
     const uint4 *eight = (const uint4 *)(x + row * a.plan.x_stride) + scale_group * T::ScaleSteps * 2;
     float sum = 0.0f;
@@ -253,7 +253,7 @@ __device__ inline void multiply_run(int run, const gemv_args &a, const typename 
 /* ---- the kernel ---- */
 
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_constant__ gemv_args a) {
+__global__ void __launch_bounds__(T::threads, T::Half ? 2 : 1) gemv_kernel(const __grid_constant__ gemv_args a) {
   LPG_SHARED_MEMORY(uint8_t, 1024);
   const lpg_gemv_plan &p = a.plan;
   pdl_launch_next();
@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   float *const sums = (float *)(memory + p.sums);
 
   if (p.split_k > 1) cluster_arrive(); /* others may write to this CTA's shared memory from now on */
-  const work w(p, p.warps, warp, tiles, blocks);
+  const work w(p, T::warps, warp, tiles, blocks);
   cursor at = {};
   if (blocks > 0) at.start_turn(w, 0);
   weight_stream<T> weights(a, w, at, first_tile * T::row_tiles, first_block, lane);
@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemv_kernel(const __grid_consta
   }
   if (gathers) weights.fill(words);
   if constexpr (T::Codes != 0) scale_data.find_run(weights);
-  T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, 32 * p.warps);
+  T::Dequantiser::fill_table(a.dequantiser, memory, threadIdx.x, T::threads);
   const typename T::Dequantiser dequantiser(a.dequantiser, memory, lane);
   row_centers<T> centers;
 #pragma unroll

@@ -16,7 +16,7 @@ template <class T>
 __device__ inline void copy_order(const gemv_args &a, int first_block, int blocks, uint8_t *memory) {
   const int first = first_block * block_k, columns = min((int)a.k - first, blocks * block_k);
 #pragma unroll 1
-  for (int i = threadIdx.x * 4; i < columns; i += 32 * a.plan.warps * 4) {
+  for (int i = threadIdx.x * 4; i < columns; i += T::threads * 4) {
     copy_some_async(shared_address(memory + a.plan.order) + i * 4, a.order + first + i, min(columns - i, 4) * 4);
   }
 }
@@ -26,7 +26,7 @@ template <class T>
 __device__ inline void copy_raw_row(const gemv_args &a, int row, uint8_t *memory) {
   if (row < a.plan.x_rows) {
     uint16_t *to = (uint16_t *)(memory + a.plan.raw + row % 2 * a.plan.raw_bytes);
-    copy_row((const uint16_t *)a.x + row * a.ldx, a.x_k, to, 32 * a.plan.warps);
+    copy_row((const uint16_t *)a.x + row * a.ldx, a.x_k, to, T::threads);
   }
   commit_copies();
 }
@@ -46,7 +46,7 @@ __device__ inline void gather_x(const gemv_args &a, int first_block, int blocks,
     const uint16_t *const raw = (const uint16_t *)(memory + a.plan.raw + row % 2 * a.plan.raw_bytes);
     uint32_t *const out = (uint32_t *)(memory + a.plan.x + row * a.plan.x_stride);
 #pragma unroll 2
-    for (int i = threadIdx.x; i < blocks * (block_k / 2); i += 32 * a.plan.warps) {
+    for (int i = threadIdx.x; i < blocks * (block_k / 2); i += T::threads) {
       const int2 from = order[i]; /* beyond K it is anything */
       const uint32_t first = 2 * i < columns ? raw[from.x] : 0, second = 2 * i + 1 < columns ? raw[from.y] : 0;
       out[i] = first | second << 16;

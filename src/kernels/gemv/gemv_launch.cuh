@@ -50,15 +50,26 @@ constexpr lpgemm_dtype_t level_codes = Dequantiser<X, Bits>::centered || Dequant
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps, lpgemm_dtype_t Codes>
 using level_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, Codes != LPGEMM_I8, Codes>;
 
+/* The kernel with half the warps, if there is one: without sums of X. */
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM>
+constexpr bool may_halve = TileM == 8 && Dequantiser<X, Bits>::centered &&lpg_gemv_may_halve(Bits);
+
+template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
+using half_cta_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false, 0, true>;
+
 /* The instances of a kernel: for the weights' groups, and whether sums of X count. Only what counts from zero needs
  * them: integers, and codebooks of two. Functions of a class would be symbols of the library, `static` ones are not. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
-static const gemv_instance &instance_for(const lpg_packed *weights, bool has_shift) {
+static const gemv_instance &instance_for(const lpg_call &call, bool has_shift) {
   constexpr bool may_shift = Dequantiser<X, Bits>::centered;
   constexpr lpgemm_dtype_t codes = level_codes<X, Dequantiser, Bits, ScaleSteps>;
   if constexpr (codes != 0) {
-    if (lpg_gemv_codes_of(weights, has_shift))
+    if (lpg_gemv_codes_of(call.problem.weights, has_shift))
       return instance_of<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>;
+  }
+  if constexpr (may_halve<X, Dequantiser, Bits, TileM>) {
+    using half = half_cta_traits<X, Dequantiser, Bits, TileM, ScaleSteps>;
+    if (!has_shift && plan_of<lpg_gemv_plan>(call).warps == half::warps) return instance_of<half>;
   }
   return has_shift ? instance_of<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>
                    : instance_of<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>;
@@ -71,9 +82,9 @@ static lpgemm_status_t run_any(const lpg_call &call) {
   set_dequantiser(call, true, a.dequantiser, a.scale_data);
   const bool has_shift = a.scale_data.has_shift;
   switch (lpg_gemv_scale_steps(weights)) {
-    case 1: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 1>(weights, has_shift));
-    case 2: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 2>(weights, has_shift));
-    default: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 8>(weights, has_shift));
+    case 1: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 1>(call, has_shift));
+    case 2: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 2>(call, has_shift));
+    default: return run_gemv(call, a, instance_for<X, Dequantiser, Bits, TileM, 8>(call, has_shift));
   }
 }
 
@@ -84,6 +95,8 @@ static lpgemm_status_t load_groups(const lpg_device *device) {
   if constexpr (codes != 0) {
     LPG_TRY(load_kernels(device, gemv_kernel<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>));
   }
+  if constexpr (may_halve<X, Dequantiser, Bits, TileM>)
+    LPG_TRY(load_kernels(device, gemv_kernel<half_cta_traits<X, Dequantiser, Bits, TileM, ScaleSteps>>));
   return load_kernels(device, gemv_kernel<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>,
                       gemv_kernel<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>);
 }

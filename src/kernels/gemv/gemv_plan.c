@@ -63,8 +63,9 @@ static int split(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m
 /* Whether CTAs of half the warps, two on an SM, are worth a try: for one row of integers. With more rows X lies twice
  * in an SM, as do codebooks' tables, half of 16 warps is too few, and before 9.0 no kernel starts early. */
 static int may_halve(const lpg_problem *problem, const lpg_gemv_kind *kind, const lpg_device *device) {
-  const int is_integer = lpg_is_integer_kind(problem->weights->desc.type), starts_early = device->clusters[1] > 0;
-  return problem->m == 1 && kind->warps == MOST_WARPS && is_integer && starts_early;
+  const lpg_packed *w = problem->weights;
+  const int is_integer = lpg_is_integer_kind(w->desc.type) && lpg_gemv_may_halve(w->bits);
+  return problem->m == 1 && kind->warps == MOST_WARPS && is_integer && device->clusters[1] > 0;
 }
 
 /* Each split-K, then halves without it. Where half of the SMs are idle, the next call's CTAs have room already. */
@@ -292,8 +293,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   if (p->warps < kind.warps) launch->at_once = 2 * device->sms;
   launch->shared_bytes = p->shared_bytes;
   launch->gathers = p->raw_bytes > 0;
-  launch->us = estimate(problem, device, self->tile_m);
-  if (problem->weights->bits > 2) launch->us -= 1e-3 * half_gain(p, &kind); /* fewer bits were not timed */
+  launch->us = estimate(problem, device, self->tile_m) - 1e-3 * half_gain(p, &kind);
   if (launch->gathers) launch->us += 1e-3 * gather_cost(p, p->raw_bytes) * launch->passes;
 }
 

@@ -57,6 +57,10 @@ LPG_FN int lpg_gemv_warps(int bits, int columns, int shifted) {
   return bits <= 4 && columns == 8 && !shifted ? 32 : 16;
 }
 
+/* Whether there are kernels with half of them, for weights whose kernels have 32. One row of 1 and 2 bits goes to
+ * gemv1. */
+LPG_FN int lpg_gemv_may_halve(int bits) { return bits == 3 || bits == 4; }
+
 /* Row tiles of a super tile: with more, what is read of X is used more often, and more weights are under way, for which
  * there are registers while codes are narrow. */
 LPG_FN int lpg_gemv_row_tiles(int bits, int columns, int scale_group, int shifted) {
@@ -120,7 +124,7 @@ typedef struct lpg_gemv_plan {
   int32_t blocks;               /* of 256 columns */
   int32_t super_tiles;          /* of rows */
   int32_t split_k, clusters;    /* CTAs of a cluster, and clusters */
-  int32_t warps;                /* of a CTA: all that the kernel is made for; or half, and two CTAs an SM */
+  int32_t warps;                /* of a CTA; half as many as usual: an SM has two CTAs */
   lpg_partition k_part, n_part; /* k blocks of a CTA, super tiles of a cluster */
   int32_t x_rows;               /* rows of X */
   int32_t phase_blocks;         /* blocks of a phase, the most */

@@ -70,7 +70,7 @@ __device__ inline void send_sums(const lpg_gemv_plan &p, const work &w, int roun
   constexpr int pieces = T::row_tiles * T::x_tiles;
   const int lane = threadIdx.x % 32;
   const lpg_partition warp_blocks = w.warp_blocks(round);
-  for (int job = w.warp; job < w.round_tiles(round) * pieces; job += w.warps) {
+  for (int job = w.warp; job < w.round_tiles(round) * pieces; job += T::warps) {
     const unsigned tile = job / pieces, piece = job % pieces;
     if ((int)piece % T::x_tiles * 8 + lane % 4 * 2 >= p.x_rows) continue;
     const partial_span span(w, warp_blocks, tile);
@@ -90,7 +90,7 @@ __device__ inline void store_outputs(const gemv_args &a, const work &w, int roun
   const lpg_gemv_plan &p = a.plan;
   const int lane = threadIdx.x % 32, split_k = p.split_k, tiles = w.round_tiles(round);
   const lpg_partition warp_blocks = w.warp_blocks(round);
-  for (int job = w.warp; job / pieces * split_k + rank < tiles; job += w.warps) {
+  for (int job = w.warp; job / pieces * split_k + rank < tiles; job += T::warps) {
     const int at = job / pieces, piece = job % pieces, tile = at * split_k + rank;
     const int m = piece % T::x_tiles * 8 + lane % 4 * 2;
     if (m >= p.x_rows) continue;

@@ -34,14 +34,15 @@ struct gemv_args {
 
 /* What the template parameters mean together. X: the type that is multiplied; TileM: 8 or 16 rows of X; ScaleSteps:
  * MMA steps (16 k) of a scale group, 8 if groups are larger; Shifted: sums of X are needed, because zeros differ or
- * are not integers; Codes: the type of the codes, if scales of two levels are decoded by gemv_levels.cuh. */
+ * are not integers; Codes: the type of the codes, if scales of two levels are decoded by gemv_levels.cuh; Half: a CTA
+ * has half the warps, and an SM two CTAs. */
 template <class X_, template <class, int> class Dequantiser_, int Bits_, int TileM_, int ScaleSteps_, bool Shifted_,
-          lpgemm_dtype_t Codes_ = 0>
+          lpgemm_dtype_t Codes_ = 0, bool Half_ = false>
 struct gemv_traits {
   using X = X_;
   using Dequantiser = Dequantiser_<X_, Bits_>;
   static constexpr int Bits = Bits_, TileM = TileM_, ScaleSteps = ScaleSteps_;
-  static constexpr bool Shifted = Shifted_;
+  static constexpr bool Shifted = Shifted_, Half = Half_;
   static constexpr lpgemm_dtype_t Codes = Codes_;
   static constexpr bool gathers = lpg_gemv_may_gather(TileM);
   static constexpr int shifted = lpg_gemv_shifted(Bits, Shifted, Codes != 0);
@@ -50,7 +51,7 @@ struct gemv_traits {
   static constexpr int x_tiles = TileM / 8, scale_groups = steps / ScaleSteps;
   static constexpr int chunk = lpg_gemv_chunk(row_tiles, ScaleSteps); /* k blocks whose scales are converted at once */
   static constexpr int pairs = row_tiles * scale_groups * 8;          /* of scales, in a k block */
-  static constexpr int warps = lpg_gemv_warps(Bits, TileM, shifted), threads = 32 * warps;
+  static constexpr int warps = lpg_gemv_warps(Bits, TileM, shifted) / (Half ? 2 : 1), threads = 32 * warps;
   static constexpr int block_bytes = 512 * Bits; /* of a row tile */
   static constexpr int tile_vectors = lpg_tile_bytes(Bits) / 512;
   static constexpr int words = 4 * Bits; /* of a lane, in a row tile and k block */

@@ -52,7 +52,7 @@ using level_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, Codes 
 
 /* The kernel with half the warps, if there is one: without sums of X. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM>
-constexpr bool may_halve = TileM == 8 && Dequantiser<X, Bits>::centered &&lpg_gemv_may_halve(Bits);
+constexpr bool may_halve = lpg_gemv_may_halve(Bits) && TileM == 8 && Dequantiser<X, Bits>::centered;
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
 using half_cta_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false, 0, true>;

@@ -41,7 +41,7 @@ static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   int rounds = (tiles + p->round_tiles - 1) / p->round_tiles;
   CHECK(p->split_k == 1 || p->split_k == 2 || p->split_k == 4 || p->split_k == 8);
   const int half = p->warps < kind->warps; /* of the warps, and of an SM */
-  CHECK(p->warps == kind->warps || (kind->warps == 32 && p->warps == 16 && m == 1 && p->split_k == 1));
+  CHECK(p->warps == kind->warps || (kind->has_half && 2 * p->warps == kind->warps && m == 1 && p->split_k == 1));
   CHECK(p->clusters <= (half ? 2 : 1) * (p->split_k == 1 ? device->sms : device->clusters[p->split_k]));
   check_parts(p->k_part, p->split_k, p->blocks);
   check_parts(p->n_part, p->clusters, p->super_tiles);
@@ -632,6 +632,25 @@ static void check_llama(void) { /* what the H200 must not refuse */
   }
 }
 
+/* Half CTAs: one row of integers, but not of Q3_K, whose two levels of scales have kernels of their own. */
+static void check_halves(void) {
+  for (int i = 0; i < 2; i++) {
+    lpgemm_weight_desc_t desc = {.size = sizeof desc, .type = LPGEMM_UINT(3), .n = 4096, .k = 4096, .group_k = 16};
+    desc.scale_type = i ? LPGEMM_I8 : LPGEMM_F16;
+    if (i) desc.super_scale_type = LPGEMM_F16, desc.super_k = 256;
+    desc.zero = LPGEMM_ZERO_CONSTANT;
+    desc.zero_constant = 4;
+    lpg_packed w;
+    lpg_gemv_plan p;
+    CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
+    for (int64_t m = 1; m <= 2; m++) {
+      const lpg_problem problem = plan_problem(&w, LPGEMM_F16, m);
+      CHECK(plan_of(&lpgemm_i_gemv_8_planner, &problem, &sm90, &p));
+      CHECK_INT(p.warps, i == 0 && m == 1 ? 16 : 32);
+    }
+  }
+}
+
 /* The search keeps states and plans in arrays of this size. */
 static void check_sizes(void) {
   for (int i = 0; i < test_every_kernel_count; i++) {
@@ -687,5 +706,6 @@ void suite_plan(void) {
   if (test_case("plan/gathers")) check_gathers();
   if (test_case("plan/refused")) check_refused();
   if (test_case("plan/llama")) check_llama();
+  if (test_case("plan/halves")) check_halves();
   if (test_case("plan/sizes")) check_sizes();
 }

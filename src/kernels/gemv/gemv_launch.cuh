@@ -11,13 +11,15 @@ namespace { /* nothing here is a symbol of the library */
 /* An instance of the kernel, and what the host must know of it. */
 struct gemv_instance {
   void (*kernel)(gemv_args);
-  int row_tiles, chunk, x_rows;
+  int threads, row_tiles, chunk, x_rows;
 };
 template <class T>
-static constexpr gemv_instance instance_of = {gemv_kernel<T>, T::row_tiles, T::chunk, T::TileM};
+static constexpr gemv_instance instance_of = {gemv_kernel<T>, T::threads, T::row_tiles, T::chunk, T::TileM};
 
 static lpgemm_status_t run_gemv(const lpg_call &call, gemv_args &a, const gemv_instance &instance) {
   const lpg_packed &weights = *call.problem.weights;
+  LPG_CHECK(instance.threads == call.planned->launch.threads, LPGEMM_INTERNAL_ERROR,
+            "gemv has %d threads, and a plan for %d", instance.threads, call.planned->launch.threads);
   add_sections(call, instance.row_tiles, instance.chunk, a.scale_data);
   a.codes = call.section[LPG_SECTION_CODES];
   a.row_bytes = weights.k_tiles * lpg_tile_bytes(weights.bits);
@@ -52,7 +54,7 @@ using level_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, Codes 
 
 /* The kernel with half the warps, if there is one: without sums of X. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM>
-constexpr bool may_halve = lpg_gemv_may_halve(Bits) && TileM == 8 && Dequantiser<X, Bits>::centered;
+constexpr bool has_half = lpg_gemv_has_half(Bits, TileM) && Dequantiser<X, Bits>::centered;
 
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int ScaleSteps>
 using half_cta_traits = gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false, 0, true>;
@@ -67,7 +69,7 @@ static const gemv_instance &instance_for(const lpg_call &call, bool has_shift) {
     if (lpg_gemv_codes_of(call.problem.weights, has_shift))
       return instance_of<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>;
   }
-  if constexpr (may_halve<X, Dequantiser, Bits, TileM>) {
+  if constexpr (has_half<X, Dequantiser, Bits, TileM>) {
     using half = half_cta_traits<X, Dequantiser, Bits, TileM, ScaleSteps>;
     if (!has_shift && plan_of<lpg_gemv_plan>(call).warps == half::warps) return instance_of<half>;
   }
@@ -95,7 +97,7 @@ static lpgemm_status_t load_groups(const lpg_device *device) {
   if constexpr (codes != 0) {
     LPG_TRY(load_kernels(device, gemv_kernel<level_traits<X, Dequantiser, Bits, TileM, ScaleSteps, codes>>));
   }
-  if constexpr (may_halve<X, Dequantiser, Bits, TileM>)
+  if constexpr (has_half<X, Dequantiser, Bits, TileM>)
     LPG_TRY(load_kernels(device, gemv_kernel<half_cta_traits<X, Dequantiser, Bits, TileM, ScaleSteps>>));
   return load_kernels(device, gemv_kernel<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, false>>,
                       gemv_kernel<gemv_traits<X, Dequantiser, Bits, TileM, ScaleSteps, may_shift>>);

@@ -24,10 +24,7 @@ static lpg_gemv_kind kind_of(const lpg_planner *self, const lpg_problem *problem
 
 /* ---- candidates ---- */
 
-enum {
-  MOST_RAW = 1 << 20, /* columns of X of which one row can still be imagined in shared memory */
-  MOST_WARPS = 32
-};
+enum { MOST_RAW = 1 << 20 }; /* columns of X of which one row can still be imagined in shared memory */
 
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
   gemv_state *s = state;
@@ -60,12 +57,10 @@ static int split(const lpg_gemv_kind *kind, const lpg_packed *weights, int64_t m
   return 1;
 }
 
-/* Whether CTAs of half the warps, two on an SM, are worth a try: for one row of integers. With more rows X lies twice
- * in an SM, as do codebooks' tables, half of 16 warps is too few, and before 9.0 no kernel starts early. */
+/* Whether CTAs of half the warps, two on an SM, are worth a try. With more rows X lies twice in an SM, as do codebooks'
+ * tables, half of 16 warps is too few, and before 9.0 no kernel starts early. */
 static int may_halve(const lpg_problem *problem, const lpg_gemv_kind *kind, const lpg_device *device) {
-  const lpg_packed *w = problem->weights;
-  const int is_integer = lpg_is_integer_kind(w->desc.type) && lpg_gemv_may_halve(w->bits);
-  return problem->m == 1 && kind->warps == MOST_WARPS && is_integer && device->clusters[1] > 0;
+  return problem->m == 1 && kind->has_half && device->clusters[1] > 0;
 }
 
 /* Each split-K, then halves without it. Where half of the SMs are idle, the next call's CTAs have room already. */

@@ -57,9 +57,9 @@ LPG_FN int lpg_gemv_warps(int bits, int columns, int shifted) {
   return bits <= 4 && columns == 8 && !shifted ? 32 : 16;
 }
 
-/* Whether there are kernels with half of them, for weights whose kernels have 32. One row of 1 and 2 bits goes to
- * gemv1. */
-LPG_FN int lpg_gemv_may_halve(int bits) { return bits == 3 || bits == 4; }
+/* Whether there are kernels with half of them: for integers without sums of X and with one level of scales, whose
+ * kernels have 32. One row of 1 and 2 bits goes to gemv1. */
+LPG_FN int lpg_gemv_has_half(int bits, int columns) { return columns == 8 && (bits == 3 || bits == 4); }
 
 /* Row tiles of a super tile: with more, what is read of X is used more often, and more weights are under way, for which
  * there are registers while codes are narrow. */
@@ -82,6 +82,7 @@ typedef struct lpg_gemv_kind {
   int tile_m;            /* of X that fit: 8 or 16 */
   int row_tiles;         /* of a super tile */
   int warps;             /* of a CTA, the most */
+  int has_half;          /* there is a kernel with half of them */
   int scale_group_k;     /* columns that share a scale */
   int table_bytes;       /* the dequantiser's, in shared memory */
   int scale_table_bytes; /* a warp's table of scales and zeros */
@@ -99,6 +100,7 @@ static inline lpg_gemv_kind lpg_gemv_kind_of(const lpg_packed *weights, int colu
   kind.tile_m = columns;
   kind.row_tiles = lpg_gemv_row_tiles(bits, columns, scale_group, shifted);
   kind.warps = lpg_gemv_warps(bits, columns, shifted);
+  kind.has_half = lpg_gemv_has_half(bits, columns) && lpg_is_integer_kind(weights->desc.type) && !has_shift && !levels;
   kind.scale_group_k = scale_group * LPG_STEP_K;
   kind.table_bytes = is_codebook ? (1 << 2 * bits) * LPG_LANES * 4 : 0;
   const int chunk = lpg_gemv_chunk(kind.row_tiles, scale_group);

@@ -118,7 +118,7 @@ __device__ inline void convert_f16_zeros(const scales_args &a, const uint8_t *ra
     table.shift[lane + 32 * i] = make_float2(scale.x * (center.x - zero.x), scale.y * (center.y - zero.y));
     table.center[lane + 32 * i] = T::X::round_two(center.x, center.y);
   }
-  table.has_shift = __any_sync(~0u, beyond);
+  table.has_shift = __ballot_sync(0xffffffffu, beyond) != 0;
 }
 
 /* The same of any types. */

@@ -60,6 +60,7 @@ enum {
   SUITE(log, CPU)             \
   SUITE(supports, BOTH)       \
   SUITE(gemm, BOTH)           \
+  SUITE(one_row, CUDA)        \
   SUITE(k_quants, BOTH)       \
   SUITE(groups, BOTH)         \
   SUITE(invariant, BOTH)      \

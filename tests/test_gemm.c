@@ -4,7 +4,6 @@
  *   gemm/exact     every type against every kind of X on numbers whose sums are exact: equal to the bit
  *   gemm/pair      every pair of the levels below in some case, within the derived bound
  *   gemm/random    levels drawn by the seed
- *   gemm/one_row   one row by many rows of W, on the GPU
  *   gemm/few_rows  1 to 16 rows of fp16 and bf16, on the GPU; gemm/many_rows 17 to 300 rows of the same
  *   gemm/edge      the shapes of shapes/edge.txt, gemm/model some of shapes/model.txt
  *   gemm/cancel    weights of which next to nothing is left; gemm/one_code  weights that fp32 can lose on the way
@@ -418,36 +417,6 @@ static void suite_dequant(void) {
   }
   if (test_case("gemm/dense/chunks/f16")) check_chunks(LPGEMM_F16);
   if (test_case("gemm/dense/chunks/i8")) check_chunks(LPGEMM_I8);
-}
-
-/* One row by matrices of so many rows that gemv may have two CTAs an SM, in one round and several, a ragged end. */
-static void check_one_row(lpgemm_dtype_t type, lpgemm_dtype_t x) {
-  static const int64_t groups[] = {0, 16, 32, 64, 128};
-  for (int i = 0; i < 5; i++) {
-    problem_spec s = {.desc = {.size = sizeof s.desc}, .m = 1, .x_type = x, .y_type = x, .alpha = 1};
-    s.desc.type = type;
-    s.desc.scale_type = LPGEMM_F16;
-    s.desc.group_k = groups[i];
-    s.desc.n = 1100 + 517 * i;
-    s.desc.k = i % 2 ? 1296 : 256 * i + 512;
-    if (LPGEMM_DTYPE_KIND(type) == LPGEMM_KIND_UINT) {
-      s.desc.zero = LPGEMM_ZERO_CONSTANT;
-      s.desc.zero_constant = (float)(1 << (lpgemm_dtype_bits(type) - 1));
-    }
-    if (i == 2) s.desc.columns = LPGEMM_COLUMNS_ORDERED;
-    check_spec(&s);
-  }
-}
-
-static void suite_one_row(void) {
-  static const lpgemm_dtype_t types[] = {LPGEMM_UINT(3), LPGEMM_UINT(4), LPGEMM_INT(3), LPGEMM_INT(4)};
-  if (test_backend() != LPGEMM_BACKEND_CUDA) return;
-  for (int t = 0; t < 4; t++) {
-    for (int x = 0; x < 2; x++) {
-      if (!test_case("gemm/one_row/%s/%s", lpgemm_dtype_name(types[t]), lpgemm_dtype_name(x_types[x]))) continue;
-      check_one_row(types[t], x_types[x]);
-    }
-  }
 }
 
 static void suite_few_and_many_rows(void) {
@@ -991,7 +960,6 @@ void suite_gemm(void) {
   for (int i = 0; i < 200; i++) {
     if (test_case("gemm/random/%03d", i)) check_random(-1, 0, 0);
   }
-  suite_one_row();
   suite_few_and_many_rows();
   suite_dequant();
   suite_edge_shapes();

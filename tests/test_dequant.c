@@ -12,6 +12,7 @@
 
 #include "devices.h"
 #include "kernels/dequant/dequant_expand.h"
+#include "kernels/gemm/gemm_plan.h"
 #include "layouts/number.h"
 #include "plans.h"
 #include "problem.h"
@@ -134,11 +135,14 @@ static void check_takes(void) {
       const int bf16 = r % 2;
       lpg_problem problem = plan_problem(&w, bf16 ? LPGEMM_BF16 : LPGEMM_F16, rows[r / 2]);
       problem.scale_span = 255;
-      const lpg_planner *dense = bf16 ? &lpgemm_i_dequant_bf16_sm90a_planner : &lpgemm_i_dequant_f16_sm90a_planner;
-      lpg_dequant_plan p;
+      const lpg_planner *image = bf16 ? &lpgemm_i_dequant_image_bf16_planner : &lpgemm_i_dequant_image_f16_planner;
+      const lpg_planner *other = bf16 ? image : &lpgemm_i_dequant_f16_sm90a_planner;
+      const int by_image = !image->refuses(image, &problem, &sm90);
       const int by_gemv = !lpgemm_i_gemv_8_planner.refuses(&lpgemm_i_gemv_8_planner, &problem, &sm90);
-      CHECK(by_gemv || plan_of(dense, &problem, &sm90, &p));
-      CHECK(problem.m < 33 || plan_of(dense, &problem, &sm90, &p));
+      lpg_planned planned;
+      if (problem.m < 33 && by_gemv) continue;
+      CHECK(by_image + !other->refuses(other, &problem, &sm90) == (bf16 ? 2 : 1)); /* one form for each */
+      CHECK(lpgemm_i_plan(by_image ? image : other, &problem, &sm90, &planned) == NULL);
     }
   }
 }
@@ -152,17 +156,15 @@ static void check_plan(void) {
   lpg_packed w;
   CHECK_STATUS(lpgemm_i_make_packed(&desc, &w), LPGEMM_SUCCESS);
   for (int64_t m = 33; m <= 8192; m += m / 8) {
-    lpg_dequant_plan p = {0};
+    lpg_gemm_planned planned;
     lpg_problem problem = plan_problem(&w, LPGEMM_F16, m);
     problem.scale_span = 0;
     CHECK(lpgemm_i_expand_scaling(&problem, LPGEMM_F16).finds);
-    CHECK(plan_of(&lpgemm_i_dequant_f16_sm90a_planner, &problem, &sm90, &p));
-    /* numbers of rows do not keep the sixteenth tile of rows out */
-    CHECK(lpg_dequant_most_tiles(&p) == 16);
-    CHECK(m > 256 || p.split_k > 1);
+    CHECK(plan_of(&lpgemm_i_dequant_image_f16_planner, &problem, &sm90, &planned));
+    CHECK(lpg_gemm_chunk_rows(&w, LPG_GEMM_SCALES_IMAGE) == 2048); /* four chunks alike */
     /* at least half of the units work at once */
-    const int64_t tiles = (int64_t)p.chunk_tiles * p.m_tiles, at_once = tiles < p.clusters ? tiles : p.clusters;
-    CHECK(at_once * p.cluster * 2 >= sm90.sms);
+    const lpg_gemm_plan p = planned.plan;
+    CHECK(p.clusters * p.split_k * p.multicast * 2 >= sm90.sms);
   }
 }
 

@@ -104,7 +104,7 @@ static void check_chunks(void) {
     const int64_t rows = lpg_gemm_chunk_rows(&w, LPG_GEMM_SCALES_PREPARED);
     const size_t most = (size_t)64 << 20;
     CHECK(lpg_gemm_chunk_rows(&w, LPG_GEMM_SCALES_ROW) == d.n && rows <= d.n);
-    CHECK((size_t)lpg_gemm_prepared_bytes(&w) <= most);
+    CHECK((size_t)lpg_gemm_made_bytes(&w, LPG_GEMM_SCALES_PREPARED) <= most);
     if (rows == 0 || rows == d.n) continue;
     several++;
     CHECK(rows % LPG_GEMM_TILE_N == 0 && (d.group_n == 0 || d.group_n >= d.n || rows % d.group_n == 0));

@@ -160,7 +160,7 @@ static void check_stream_room(lpg_problem problem, const lpg_gemm_planned *unbou
   CHECK(more == 0 || memcmp(&p, unbound, sizeof p) == 0);
   problem.workspace = own + (size_t)test_between(0, (int64_t)device->sms * LPG_GEMM_STREAM_BYTES);
   CHECK(plan_of(planner, &problem, device, &p));
-  const size_t scratch = lpg_gemm_scratch_bytes(&problem, lpg_gemm_is_prepared(mode));
+  const size_t scratch = lpg_gemm_scratch_bytes(&problem, mode);
   const size_t ctas = (size_t)(p.plan.clusters * p.plan.multicast);
   CHECK(p.plan.streamed == 0 || scratch + ctas * LPG_GEMM_STREAM_BYTES <= problem.workspace);
 }
@@ -352,7 +352,7 @@ static void check_gemm_four_parts(const lpg_device *device) {
 
 static void check_dequant_drawn(const lpg_device *device) {
   static const lpg_planner *const planners[] = {
-      &lpgemm_i_dequant_f16_sm90a_planner,  &lpgemm_i_dequant_bf16_sm90a_planner, &lpgemm_i_dequant_i8_sm90a_planner,
+      &lpgemm_i_dequant_f16_sm90a_planner,  &lpgemm_i_dequant_bf16_sm80_planner, &lpgemm_i_dequant_i8_sm90a_planner,
       &lpgemm_i_dequant_e4m3_sm90a_planner, &lpgemm_i_dequant_f16_sm80_planner,   &lpgemm_i_dequant_i8_sm80_planner};
   for (int i = 0; i < 1200; i++) {
     const lpg_packed w = draw_packed();

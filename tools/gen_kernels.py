@@ -88,6 +88,8 @@ TILES = CPU._replace(tiles=["32x32"], archs=["amx"], y=REALS, planner="lpgemm_i_
                      launch="lpgemm_i_cpu_tiles_{arch}")
 DOT = CPU._replace(tiles=["16x8"], archs=["vbmi", "avxvnni", "avx2", "dotprod"], y=REALS, planner="lpgemm_i_dot_{arch}",
                    launch="lpgemm_i_cpu_dot_{arch}", x_form="&lpgemm_i_cpu_dot_{arch}_form")
+DENSE = Family(["any"], [], ["256x128"], flags="0", scales=TWO_LEVELS, planner="lpgemm_i_dequant_{activations}_{arch}",
+               header="kernels/dequant/dequant_launch.cuh", instance="LPG_DEQUANT({symbol}, {activations}, {wgmma})")
 
 # (family, row), in the order of the registry: of two equal estimates the first wins. A family may have several rows.
 FAMILIES = [
@@ -130,10 +132,12 @@ FAMILIES = [
                      scales=TWO_LEVELS, zeros=INTEGER_ZEROS, flags="LPG_K_OWN_ROWS | LPG_K_BATCH_INVARIANT",
                      header="kernels/gemm8/gemm8_launch.cuh",
                      instance="LPG_GEMM8({symbol}, {activations}, {dequantiser}, {width})")),
-    ("dequant", Family(["any"], ["f16", "bf16", "i8", "e4m3", "e5m2"], ["256x128"], needs=["wgmma", "mma.sync"],
-                       flags="0", scales=TWO_LEVELS, planner="lpgemm_i_dequant_{activations}_{arch}",
-                       header="kernels/dequant/dequant_launch.cuh",
-                       instance="LPG_DEQUANT({symbol}, {activations}, {wgmma})")),
+    ("dequant", Family(["any"], ["f16", "bf16"], ["128x256"], needs=["wgmma"], flags="0", scales=TWO_LEVELS,
+                       planner="lpgemm_i_dequant_image_{activations}", header="kernels/dequant/dequant_image.cuh",
+                       instance="LPG_DEQUANT_IMAGE({symbol}, {activations})",
+                       unit="{family}.{weights}.{activations}.{arch}")),
+    ("dequant", DENSE._replace(activations=["f16", "i8", "e4m3", "e5m2"], needs=["wgmma", "mma.sync"])),
+    ("dequant", DENSE._replace(activations=["bf16"], needs=["mma.sync"])),
     ("gemm1", Family(["int"], ["codes"], ["256x128"], needs=["wgmma"], flags="LPG_K_OWN_ROWS", scales=ONE_LEVEL,
                      zeros=INTEGER_ZEROS, header="bitserial/gemm1_launch.cuh", instance="LPG_GEMM1({symbol})")),
     ("skinny8", Family([f"u{b}" for b in range(1, 9)], ["codes"], ["64x8", "64x16", "64x32", "64x64"], needs=["wgmma"],

@@ -316,11 +316,22 @@ struct wgmma_16 : simt::wgmma<Type, Type, float> {
   using simt::wgmma<Type, Type, float>::multiply;
   template <int Count>
   static void start(float (&d)[Count], const uint32_t (&a)[4], uint64_t rows, int columns) {
-    const int whole = Count == 64     ? (columns > 96 ? 128 : 96)
-                      : columns > 192 ? (columns > 224 ? 256 : 224)
-                                      : (columns > 160 ? 192 : 160);
-    simt::wgmma<Type, Type, float>::from_registers(d, a, rows, true, whole);
+    simt::wgmma<Type, Type, float>::from_registers(d, a, rows, true, whole<Count>(columns));
     wgmma_commit();
+  }
+  template <int Count>
+  static void start_four(float (&d)[Count], uint64_t a, uint64_t rows, int columns) {
+    for (int i = 0; i < 4; i++)
+      simt::wgmma<Type, Type, float>::from_shared(d, a + 2 * i, rows + 2 * i, true, whole<Count>(columns));
+    wgmma_commit();
+  }
+
+ private:
+  template <int Count>
+  static int whole(int columns) {
+    return Count == 64     ? (columns > 96 ? 128 : 96)
+           : columns > 192 ? (columns > 224 ? 256 : 224)
+                           : (columns > 160 ? 192 : 160);
   }
 };
 struct wgmma_f16 : wgmma_16<simt::of_f16> {};
@@ -349,6 +360,13 @@ inline void store_transposed(uint32_t to, uint32_t a, uint32_t b, uint32_t c, ui
       store_to(column[(int)(8 * i + 2 * t + k)] + 2 * g, (uint16_t)(pair[i] >> 16 * k));
     }
   }
+  simt::exchange("stmatrix", to);
+}
+inline void store_matrices(uint32_t to, const uint32_t (&a)[4]) {
+  if (to % 16 != 0) simt::fail("stmatrix to %u", to);
+  const auto row = simt::exchange("stmatrix", to);
+  const uint32_t g = (uint32_t)simt::now->lane / 4, t = (uint32_t)simt::now->lane % 4;
+  for (uint32_t i = 0; i < 4; i++) store_to(row[(int)(8 * i + g)] + 4 * t, a[i]);
   simt::exchange("stmatrix", to);
 }
 inline void load_transposed(uint32_t from, uint32_t (&pair)[4]) {

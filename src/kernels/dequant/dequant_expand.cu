@@ -1,21 +1,24 @@
 /* Dequantises packed weights into images for the dense GEMM (dequant_plan.h): value, zero and scale in fp32, rounded
  * once to the image's type; to 8 bits without the scale, exactly.
  *
- *   a CTA has a row tile; its warps take k blocks in turn:
- *     scales and zeros of the k block's groups to shared memory
- *     for every stage (128 bytes of a row): dequantise in the order of the packed words, each pair to its place in
- *     shared memory, then copy to the image */
+ *   a CTA has a row tile, or a part of its columns; each of its warps has a run of them:
+ *     scales and zeros of up to 16 groups to shared memory
+ *     for every stage (128 bytes of a row) in these: dequantise in the order of the packed words, each pair to its
+ * place in shared memory, then copy to the image */
 #include "../../cuda/cuda.h"
 #include "../../layouts/unit.h"
+#include "../gemm/gemm_plan.h"
 #include "../operand/x_type.cuh"
 #include "../plan/scheduler.cuh"
 #include "../prim/async.cuh"
 #include "../prim/logic.cuh"
 #include "../prim/pdl.cuh"
+#include "../prim/wgmma.cuh"
 #include "dequant_expand.h"
 #include "dequant_scales.cuh"
 
 #include <cuda_fp8.h>
+#include <type_traits>
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -73,14 +76,15 @@ struct expand_args {
   int32_t row_vectors;     /* the same in vectors of 512 bytes */
   int32_t n, k, k_stages, first_row_tile;
   uint8_t *image;
-  float *scale_data; /* the factors of rows' sums that are found, or the table of scales */
+  int32_t in_pieces; /* the image is of pieces (gemm_plan.h), else of work tiles (dequant_plan.h) */
+  float *scale_data; /* the factors of rows' sums that are found, or the table of scales; of pieces all factors */
 };
 
 constexpr int warps = 4, resident = 6;                               /* of a CTA; CTAs an SM */
 constexpr int piece_bytes = LPG_TILE_ROWS * LPG_DEQUANT_STAGE_BYTES; /* a row tile's part of a stage */
 constexpr int tile_row_tiles = LPG_DEQUANT_TILE_N / LPG_TILE_ROWS;
 
-struct expand_area { /* a warp's own shared memory */
+struct __align__(LPG_DEQUANT_STAGE_BYTES) expand_area { /* a warp's own shared memory */
   uint8_t piece[piece_bytes];
   /* Of rows g and g + 8: scales and zeros, which set_centers() turns into scales and negated centers; and rests. A
    * group_walk reads one group more than there are. */
@@ -186,7 +190,7 @@ struct group_walk {
 
   __device__ group_walk(const expand_args &a, int k0, int lane, const expand_area &area)
       : scale_data(&area.scale_data[0][lane / 4]), rests(&area.rests[0][lane / 4]), group_k(a.groups.group_k) {
-    left = group_k - (int)((uint32_t)k0 % (uint32_t)group_k);
+    left = group_k - (int)((uint32_t)k0 % (uint32_t)group_k) + LPG_STEP_K;
     load();
   }
 
@@ -197,7 +201,7 @@ struct group_walk {
     rests += LPG_TILE_ROWS / 2;
   }
 
-  /* Before every step but the first. Behind the last group there is room for one more, so stepping past it does no
+  /* Before every step. Behind the last group there is room for one more, so stepping past it does no
    * harm. */
   __device__ void step() {
     left -= LPG_STEP_K;
@@ -212,45 +216,61 @@ struct group_walk {
   }
 };
 
-/* Writes the scales of a row tile to the table, for the stages of a k block; groups are whole stages. */
+/* Writes the scales of a row tile to the table, for stages first .. end - 1, whose groups `area` holds from first_group
+ * on; groups are whole stages. */
 template <class Image>
-__device__ inline void store_scales(const expand_args &a, int row_tile, int block, int lane, const expand_area &area) {
-  constexpr int stages = block_k / stage_k_of<Image>;
-  const int group_k = a.groups.group_k, first = (uint32_t)(block * block_k) / (uint32_t)group_k;
-#pragma unroll
-  for (int i = 0; i < stages * LPG_TILE_ROWS / 32; i++) {
-    const int r = lane % LPG_TILE_ROWS, stage = block * stages + 2 * i + lane / LPG_TILE_ROWS;
-    if (stage >= a.k_stages) return;
-    const float4 two = area.scale_data[(uint32_t)(stage * stage_k_of<Image>) / (uint32_t)group_k - first][r % 8];
-    const int64_t tile = blockIdx.x / tile_row_tiles;
-    a.scale_data[(tile * a.k_stages + stage) * LPG_DEQUANT_TILE_N + blockIdx.x % tile_row_tiles * LPG_TILE_ROWS + r] =
-        row_tile * LPG_TILE_ROWS + r >= a.n ? 0.0f
-        : r < 8                             ? two.x
-                                            : two.y;
+__device__ inline void store_scales(const expand_args &a, int row_tile, int first, int end, int first_group, int lane,
+                                    const expand_area &area) {
+  const int64_t tile = blockIdx.x / tile_row_tiles;
+  const int r = lane % LPG_TILE_ROWS, in_tile = blockIdx.x % tile_row_tiles * LPG_TILE_ROWS + r;
+  for (int stage = first + lane / LPG_TILE_ROWS; stage < end; stage += 2) {
+    const int group = (uint32_t)(stage * stage_k_of<Image>) / (uint32_t)a.groups.group_k;
+    const float4 two = area.scale_data[group - first_group][r % 8];
+    a.scale_data[(tile * a.k_stages + stage) * LPG_DEQUANT_TILE_N + in_tile] = row_tile * LPG_TILE_ROWS + r >= a.n
+                                                                                   ? 0.0f
+                                                                               : r < 8 ? two.x
+                                                                                       : two.y;
   }
 }
 
-/* Dequantises a stage of a k block: from the lane's words to their places in `area`. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+constexpr bool has_stmatrix = true;
+#else
+constexpr bool has_stmatrix = false;
+#endif
+
+/* Dequantises stage `piece` of a piece of K: from the lane's words to their places in `area`. */
 template <class Image, int Bits, bool Integers>
 __device__ inline void expand_piece(const values_of<Integers> &values, const uint32_t *word, int piece,
                                     group_walk<Image::scaled> &walk, expand_area &area) {
   constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
   constexpr int bytes = (int)sizeof(typename Image::pair);
+  constexpr bool by_matrices = std::is_same_v<typename Image::pair, uint32_t> && has_stmatrix;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  /* of matrix lane / 8 of a step: rows 0 and 8, then the same with the next 16 bytes */
+  const uint32_t row = shared_address(area.piece) + lane % 16 * LPG_DEQUANT_STAGE_BYTES + (lane / 16 ^ lane % 8) * 16;
 #pragma unroll
   for (int s = 0; s < stage_k_of<Image> / LPG_STEP_K; s++) {
     const int step = piece * (stage_k_of<Image> / LPG_STEP_K) + s;
-    if (step > 0) walk.step();
+    walk.step();
+    typename Image::pair pairs[4];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         const uint32_t *unit = word + step / unit_steps * unit_words * 2 + half;
         const float2 two = values.both_of(lpg_unit_pair(Bits, unit, 2, step % unit_steps * 2 + i));
-        const int in_row = (s * 8 + i * 4) * bytes, at = (in_row + t * bytes) / 16 ^ g;
-        *(typename Image::pair *)(area.piece + (g + 8 * half) * LPG_DEQUANT_STAGE_BYTES + at * 16 +
-                                  (in_row + t * bytes) % 16) =
-            Image::round(walk.weight(two.x, half), walk.weight(two.y, half));
+        pairs[half + 2 * i] = Image::round(walk.weight(two.x, half), walk.weight(two.y, half));
+      }
+    }
+    if constexpr (by_matrices) {
+      store_matrices(row ^ s * 32, pairs);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const int in_row = (s * 8 + j / 2 * 4 + t) * bytes, at = in_row / 16 ^ g;
+        *(typename Image::pair *)(area.piece + (g + j % 2 * 8) * LPG_DEQUANT_STAGE_BYTES + at * 16 + in_row % 16) =
+            pairs[j];
       }
     }
   }
@@ -273,12 +293,36 @@ __device__ inline int image_row(int row_tile_of) {
   return warp / 4 * 128 + row_tile_of % 2 * 64 + warp % 4 * LPG_TILE_ROWS;
 }
 
+/* Where a row tile's part of stage 0 begins in the image, and how far it is to the next stage. */
+struct image_place {
+  uint8_t *first;
+  int stage_bytes;
+
+  __device__ explicit image_place(const expand_args &a) {
+    const int each = a.in_pieces ? LPG_IMAGE_ROWS / LPG_TILE_ROWS : tile_row_tiles, in_tile = blockIdx.x % each;
+    const int row = a.in_pieces ? in_tile * LPG_TILE_ROWS : image_row(in_tile);
+    stage_bytes = a.in_pieces ? LPG_IMAGE_PIECE : LPG_DEQUANT_W_BYTES;
+    first = a.image + blockIdx.x / each * ((int64_t)a.k_stages * stage_bytes) + row * LPG_DEQUANT_STAGE_BYTES;
+  }
+};
+
+/* Writes the factors of a row tile's sums, of which area holds the first group's scales. */
+__device__ inline void store_factors(const expand_args &a, int row_tile, const int *power, int lane,
+                                     const expand_area &area) {
+  if (lane >= LPG_TILE_ROWS || row_tile * LPG_TILE_ROWS >= a.n) return;
+  const float4 two = area.scale_data[0][lane % 8];
+  const float factor = a.scaling.on_rows ? lane < 8 ? two.x : two.y : ldexpf(1.0f, -power[lane]);
+  a.scale_data[blockIdx.x * LPG_TILE_ROWS + lane] = a.scaling.halved ? 2.0f * factor : factor;
+}
+
 template <class Image, int Bits, bool Integers>
 __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __grid_constant__ expand_args a) {
   __shared__ __align__(16) expand_area areas[warps];
   __shared__ float table[Integers ? 1 : 1 << Bits];
   __shared__ int power[LPG_TILE_ROWS];
-  constexpr int stages = block_k / stage_k_of<Image>;
+  /* A warp expands a span at a time: whole stages and whole packed tiles. */
+  constexpr int span_k = stage_k_of < Image >> lpg_tile_k(Bits) ? stage_k_of<Image> : lpg_tile_k(Bits);
+  constexpr int stages = span_k / stage_k_of<Image>, vectors = span_k * Bits / block_k;
   const int row_tile = a.first_row_tile + blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int i = threadIdx.x; !Integers && i < 1 << Bits; i += warps * 32) {
     table[i] = lpg_code_value(a.type, (uint32_t)i ^ lpg_stored_flip(a.type), a.codebook) * lpg_exp2i(-a.value_exponent);
@@ -293,55 +337,65 @@ __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __gr
     const bool needs_power = !Image::wide_range && !a.scaling.on_rows && !a.scaling.in_table && row < a.n;
     const int e = needs_power ? power_of(a, row, power[threadIdx.x]) : 0;
     power[threadIdx.x] = e;
-    if (a.scaling.finds && blockIdx.y == 0) a.scale_data[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
+    if (a.scaling.finds && blockIdx.y == 0 && !a.in_pieces)
+      a.scale_data[blockIdx.x * LPG_TILE_ROWS + threadIdx.x] = ldexpf(1.0f, -e);
   }
   __syncthreads();
   const values_of<Integers> values = {table};
   expand_area &area = areas[warp];
-  uint8_t *const image = a.image + blockIdx.x / tile_row_tiles * ((int64_t)a.k_stages * LPG_DEQUANT_W_BYTES) +
-                         image_row(blockIdx.x % tile_row_tiles) * LPG_DEQUANT_STAGE_BYTES;
+  const image_place image(a);
   const uint8_t *const codes = a.codes + (int64_t)row_tile * a.row_bytes + lane * 16;
-  const auto vectors_of = [&](int block) { return inside ? min(Bits, a.row_vectors - block * Bits) : 0; };
-  const auto prefetch = [&](int block) {
-    for (int v = 0; v < vectors_of(block); v++) prefetch_to_l2(codes + (int64_t)(block * Bits + v) * 512);
-  };
-  const int first = blockIdx.y * warps + warp, step = gridDim.y * warps;
-  prefetch(first);
-#pragma unroll 1
-  for (int block = first; block * block_k < a.k; block += step) {
-    prefetch(block + step);
-    const int first_group = (uint32_t)(block * block_k) / (uint32_t)a.groups.group_k;
-    const int groups = (uint32_t)(min((block + 1) * block_k, a.k) - 1) / (uint32_t)a.groups.group_k - first_group + 1;
-    if (inside) load_scales(a.groups, row_tile, first_group, groups, area.scale_data);
-    uint32_t word[4 * Bits];
+  const auto load = [&](int span, uint32_t(&word)[4 * vectors]) {
 #pragma unroll
-    for (int v = 0; v < Bits; v++) {
+    for (int v = 0; v < vectors; v++) {
       uint4 vector = make_uint4(0, 0, 0, 0);
-      if (v < vectors_of(block)) vector = *(const uint4 *)(codes + (int64_t)(block * Bits + v) * 512);
+      const int at = span * vectors + v;
+      if (inside && at < a.row_vectors) vector = *(const uint4 *)(codes + (int64_t)at * 512);
       word[4 * v] = vector.x, word[4 * v + 1] = vector.y, word[4 * v + 2] = vector.z, word[4 * v + 3] = vector.w;
     }
+  };
+  const int all = (int)lpg_ceil_div(a.k_stages, stages), parts = gridDim.y * warps, part = blockIdx.y * warps + warp;
+  const int end = (int)((int64_t)all * (part + 1) / parts);
+  uint32_t word[4 * vectors];
+#pragma unroll 1
+  for (int span = (int)((int64_t)all * part / parts); span < end;) {
+    const int k0 = span * span_k, first_group = (uint32_t)min(k0, a.k - 1) / (uint32_t)a.groups.group_k;
+    const int64_t held = (int64_t)(first_group + most_groups) * a.groups.group_k / span_k;
+    const int held_end = (int)min((int64_t)end, max(held, (int64_t)span + 1)); /* whose groups there is room for */
+    const int last_group = (uint32_t)(min(held_end * span_k, a.k) - 1) / (uint32_t)a.groups.group_k;
+    load(span, word);
+    if (inside) load_scales(a.groups, row_tile, first_group, last_group - first_group + 1, area.scale_data);
     __syncwarp();
+    if (a.in_pieces && span == 0) store_factors(a, row_tile, power, lane, area);
     if (a.scaling.in_table) {
-      store_scales<Image>(a, row_tile, block, lane, area);
-      __syncwarp();
+      store_scales<Image>(a, row_tile, span * stages, min(held_end * stages, a.k_stages), first_group, lane, area);
     }
-    set_centers<Image::scaled, Integers>(a, power, groups, lane, area);
     __syncwarp();
-    group_walk<Image::scaled> walk(a, block * block_k, lane, area);
+    set_centers<Image::scaled, Integers>(a, power, last_group - first_group + 1, lane, area);
+    __syncwarp();
+    group_walk<Image::scaled> walk(a, k0, lane, area);
+#pragma unroll 1
+    for (; span < held_end; span++) {
+      uint32_t next[4 * vectors];
+      if (vectors <= 2) load(span + 1, next); /* more of them take too many registers */
 #pragma unroll
-    for (int piece = 0; piece < stages; piece++) {
-      const int stage = block * stages + piece;
-      if (stage >= a.k_stages) break;
-      expand_piece<Image, Bits, Integers>(values, word, piece, walk, area);
-      __syncwarp();
-      if ((stage + 1) * stage_k_of < Image >> a.k) {
-        clear_columns<Image>(a.k - stage * stage_k_of<Image>, lane, area);
+      for (int piece = 0; piece < stages; piece++) {
+        const int stage = span * stages + piece;
+        if (stage >= a.k_stages) break;
+        expand_piece<Image, Bits, Integers>(values, word, piece, walk, area);
+        __syncwarp();
+        if ((stage + 1) * stage_k_of < Image >> a.k) {
+          clear_columns<Image>(max(0, a.k - stage * stage_k_of<Image>), lane, area);
+          __syncwarp();
+        }
+        uint4 *const to = (uint4 *)(image.first + (int64_t)stage * image.stage_bytes) + lane;
+#pragma unroll
+        for (int i = 0; i < piece_bytes / 512; i++) to[i * 32] = ((const uint4 *)area.piece)[i * 32 + lane];
         __syncwarp();
       }
-      uint4 *const to = (uint4 *)(image + (int64_t)stage * LPG_DEQUANT_W_BYTES) + lane;
+      if (vectors > 2) load(span + 1, next);
 #pragma unroll
-      for (int i = 0; i < piece_bytes / 512; i++) to[i * 32] = ((const uint4 *)area.piece)[i * 32 + lane];
-      __syncwarp();
+      for (int i = 0; i < 4 * vectors; i++) word[i] = next[i];
     }
   }
 }
@@ -388,20 +442,24 @@ static void set_bound(const lpg_call &call, expand_args &a) {
 }  // namespace
 }  // namespace lpg
 
-lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
-                                     int32_t count, void *image, float *scale_data) {
+namespace lpg {
+namespace { /* nothing here is a symbol of the library */
+
+/* Of row tiles first .. first + count - 1. */
+static lpgemm_status_t expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int64_t first, int64_t count,
+                              int32_t in_pieces, void *image, float *scale_data) {
   const lpg_packed &weights = *call->problem.weights;
   const lpgemm_weight_desc_t &d = weights.desc;
   const bool integers = lpg_is_integer_kind(d.type) && lpg_integer_step(d.type) == 1;
-  lpg::expand_args a = {};
+  expand_args a = {};
   a.scaling = lpgemm_i_expand_scaling(&call->problem, type);
-  a.groups = lpg::make_sections(*call);
+  a.groups = make_sections(*call);
   a.minima = d.zero == LPGEMM_ZERO_MINIMUM;
   a.type = d.type;
   memcpy(a.codebook, d.codebook, sizeof a.codebook);
   a.offset = (float)lpg_integer_offset(d.type) - 8388608.0f;
   a.most = lpgemm_i_largest_value(d.type, d.codebook);
-  lpg::set_bound(*call, a);
+  set_bound(*call, a);
   if (type == LPGEMM_F16 && !integers && !a.scaling.on_rows && !a.scaling.in_table && a.most > 0.0) {
     const int e = ilogb(a.most); /* up to 100 all powers of two stay within fp32 */
     a.value_exponent = abs(e) <= 30 ? 0 : e < -100 ? -100 : e > 100 ? 100 : e;
@@ -414,15 +472,31 @@ lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, 
   a.n = (int32_t)d.n;
   a.k = (int32_t)d.k;
   a.k_stages = k_stages;
-  a.first_row_tile = first * lpg::tile_row_tiles;
+  a.first_row_tile = (int32_t)first;
+  a.in_pieces = in_pieces;
   a.image = (uint8_t *)image;
   a.scale_data = scale_data;
   /* As many CTAs a row tile as run at once: they all start together and have several k blocks each. */
-  const int64_t blocks = lpg_ceil_div(d.k, lpg::block_k * lpg::warps), tiles = (int64_t)count * lpg::tile_row_tiles;
-  const int64_t room = call->device->sms * lpg::resident / tiles, most = room > 1 ? room : 1;
-  return lpg::launch_cluster(lpg::kernel_for(type, integers, weights.bits),
-                             dim3((unsigned)tiles, (unsigned)(blocks < most ? blocks : most)), 1, lpg::warps * 32, 0,
-                             call->stream, a, call->device->clusters[1] > 0);
+  const int64_t blocks = lpg_ceil_div(d.k, block_k * warps), room = call->device->sms * resident / count,
+                most = room > 1 ? room : 1;
+  return launch_cluster(kernel_for(type, integers, weights.bits),
+                        dim3((unsigned)count, (unsigned)(blocks < most ? blocks : most)), 1, warps * 32, 0,
+                        call->stream, a, call->device->clusters[1] > 0);
+}
+
+}  // namespace
+}  // namespace lpg
+
+lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
+                                     int32_t count, void *image, float *scale_data) {
+  const int64_t each = lpg::tile_row_tiles;
+  return lpg::expand(call, type, k_stages, first * each, count * each, 0, image, scale_data);
+}
+
+lpgemm_status_t lpgemm_i_cuda_expand_pieces(const lpg_call *call, lpgemm_dtype_t type, void *image, float *factors) {
+  const lpg_packed &weights = *call->problem.weights;
+  const int64_t tiles = lpg_round_up(weights.row_tiles, LPG_IMAGE_ROWS / LPG_TILE_ROWS);
+  return lpg::expand(call, type, lpg_image_columns(weights.desc.k), 0, tiles, 1, image, factors);
 }
 
 lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type) {

@@ -23,6 +23,9 @@ lpgemm_dtype_t lpgemm_i_expand_image(const lpg_problem *problem, lpgemm_dtype_t 
 lpgemm_status_t lpgemm_i_cuda_expand(const lpg_call *call, lpgemm_dtype_t type, int32_t k_stages, int32_t first,
                                      int32_t count, void *image, float *scale_data);
 
+/* Expands all rows into pieces (gemm_plan.h), and finds the factor of each row's sums. */
+lpgemm_status_t lpgemm_i_cuda_expand_pieces(const lpg_call *call, lpgemm_dtype_t type, void *image, float *factors);
+
 /* Loads what it launches for images of that type on the current device. */
 lpgemm_status_t lpgemm_i_cuda_prepare_expand(lpgemm_dtype_t type);
 

@@ -24,7 +24,7 @@ static const void *dequant_kernel() {
 template <class Types>
 constexpr bool may_have_table = Types::image != LPGEMM_BF16 &&Types::image != LPGEMM_F32;
 template <class Types>
-constexpr bool promotes_all = Types::image == LPGEMM_E4M3;
+constexpr bool promotes_all = Types::image == LPGEMM_E4M3 || Types::image == LPGEMM_F16;
 
 /* Chunk after chunk: expands, multiplies. */
 static lpgemm_status_t run_chunks(const lpg_call &call, const void *kernel, lpgemm_dtype_t image, dequant_args &a) {

@@ -35,6 +35,8 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   (void)device;
   if (problem->m < LEAST_ROWS && !lpgemm_i_dequantisers_refuse(problem))
     return "it expands the weights, which takes 33 rows to pay";
+  if (self->wgmma && image == LPGEMM_F16 && !lpgemm_i_expand_scaling(problem, image).in_table)
+    return "the work tiles of gemm are for it";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
   if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type))
     return "the activations' codes are not the numbers as int8";
@@ -212,7 +214,6 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
       .type = image,                                                                                                   \
       .wgmma = is_wgmma};
 PLANNER(f16_sm90a, LPGEMM_F16, 1)
-PLANNER(bf16_sm90a, LPGEMM_BF16, 1)
 PLANNER(i8_sm90a, LPGEMM_I8, 1)
 PLANNER(e4m3_sm90a, LPGEMM_E4M3, 1)
 PLANNER(e5m2_sm90a, LPGEMM_E4M3, 1)

@@ -37,7 +37,8 @@ struct consumer_place {
   __device__ consumer_place(const gemm_args &a, uint32_t base, uint32_t scales_bytes)
       : full(barriers_of{base}.full(0), a.plan.x_stages, 16),
         x(gemm_product<T>::place(base + a.plan.x_ring), a.plan.x_stages, gemm_product<T>::stage_distance),
-        codes(base + a.plan.w_ring, a.plan.w_stages, T::w_stage_bytes),
+        codes(T::image ? gemm_product<T>::place(base + a.plan.w_ring) : base + a.plan.w_ring, a.plan.w_stages,
+              T::image ? T::w_stage_bytes / 16 : T::w_stage_bytes),
         scales(a.plan.scales, a.plan.slots, scales_bytes) {}
 
   /* Skips k blocks that belong to other teams. */
@@ -133,6 +134,26 @@ struct warp_weights {
   }
 };
 
+/* The same of an image: nothing of it is in registers. */
+template <class T>
+struct image_weights {
+  static constexpr int rows = T::tile_n / LPG_IMAGE_ROWS; /* pieces of a stage along N */
+  const uint32_t first;                                   /* the warpgroup's first piece in a stage, in 16 bytes */
+
+  __device__ image_weights(const gemm_args &, const uint8_t *, int warp, int)
+      : first(warp / 4 * (LPG_IMAGE_PIECE / 16)) {}
+
+  __device__ static uint32_t scales_bytes() { return 0; }
+  __device__ static void set_powers(const scales_args &, const uint8_t *) {}
+  __device__ static void load_codes(uint32_t, int) {}
+  __device__ static void load_scales(const uint8_t *, int) {}
+
+  /* The piece of a step of the stage at `stage`. */
+  __device__ uint32_t piece(uint32_t stage, int step) const {
+    return stage + first + step / T::batch * rows * (LPG_IMAGE_PIECE / 16);
+  }
+};
+
 /* The consumer warp has read a stage: it arrives on the stage's empty mbarrier (0: none). With multicast the
  * producers of every CTA write to this stage, so the warp arrives on the mbarrier of each CTA. */
 template <class T>
@@ -171,7 +192,7 @@ template <class T>
 struct consumer_warp {
   const int lane, warp, team; /* warp: in its team */
   const gemm_parts<T> parts;
-  warp_weights<T> weights;
+  std::conditional_t<T::image, image_weights<T>, warp_weights<T>> weights;
   consumer_place<T> place;
   uint32_t empty_before; /* empty mbarrier of the stage that a wgmma may still read; 0: none */
   const bool ahead;      /* no split-K: the warp waits for the next work tile's first stage while it multiplies */
@@ -201,7 +222,7 @@ struct consumer_warp {
 
 /* Whether rows' factors are found while the kernel before may still run (PDL): they come from weights alone. */
 template <class T>
-constexpr bool has_early_factors = !T::prepared && !T::takes_experts;
+constexpr bool has_early_factors = !T::prepared && !T::image && !T::takes_experts;
 
 /* Finds the factor of each of a warp's rows in a work tile. warp: in its team. */
 template <class T>
@@ -272,11 +293,20 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     constexpr bool whole = decltype(is_whole)::value;
 #pragma unroll
     for (int first = 0; first < steps - (whole ? 0 : T::x_steps); first += T::batch) {
-      auto &batch = operands[first / T::batch % gemm_product<T>::depth];
-      weights.dequantise_batch(batch, memory + place.scales.at, first);
       const int x_step = first % T::x_steps, next = first + T::batch;
       const uint32_t read = own.empty_before; /* the stage before: read when all earlier batches are done */
-      product.start(batch, place.x.at, x_step, x_rows);
+      const auto wait_for_batch_before = [&]() {
+        product.wait();
+        if (x_step == 0) release_stage<T>(w, read, own.lane);
+      };
+      if constexpr (T::image) {
+        product.start(weights.piece(place.codes.at, x_step), place.x.at, x_step, x_rows);
+        wait_for_batch_before(); /* there is nothing to do meanwhile */
+      } else {
+        auto &batch = operands[first / T::batch % gemm_product<T>::depth];
+        weights.dequantise_batch(batch, memory + place.scales.at, first);
+        product.start(batch, place.x.at, x_step, x_rows);
+      }
       if (next % T::w_steps == 0) place.codes.advance();
       if (next % T::scales_layout().steps == 0) place.scales.advance();
       if (next % T::x_steps == 0) {
@@ -291,8 +321,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
       }
       weights.load_codes(place.codes.at, next % T::w_steps);
       weights.load_scales(memory + place.scales.at, next % steps);
-      product.wait();
-      if (x_step == 0) release_stage<T>(w, read, own.lane);
+      if (!T::image) wait_for_batch_before();
       if (!whole && next % T::x_steps == 0 && next >= tail) {
         product.finish();
         return skip_stages<T>(w, own, next);

@@ -7,6 +7,7 @@
  * with more, where the loads of scales are hidden (H200, 2026-11-26). */
 static double slower_by_mode(lpg_gemm_scales mode, int is_wide) {
   switch (mode) {
+    case LPG_GEMM_SCALES_IMAGE: return 0.0;
     case LPG_GEMM_SCALES_ROW:
     case LPG_GEMM_SCALES_NEAR: return 0.8;
     case LPG_GEMM_SCALES_GROUP: return 1.0;
@@ -81,8 +82,12 @@ static const gemm_constants of_experts = {.dequantise = 830,
                                           .sustained = 1.1,
                                           .sustained_wide = 1.1};
 
-static const gemm_constants *constants_of(const lpg_problem *problem) {
-  return problem->experts > 0 ? &of_experts : &of_matrix;
+/* Of images: by 40 times of four shapes with 256 to 4096 rows, 4-bit integers and Q4_K by bf16 X (H200, 2026-11-27). */
+static const gemm_constants of_image = {
+    .multiply_wide = 11.3, .wide_tile = 2000, .large_tile = 2500, .start = 700, .sustained_wide = 1.1};
+
+static const gemm_constants *constants_of(const lpg_problem *problem, const lpg_gemm_kind *kind) {
+  return kind->mode == LPG_GEMM_SCALES_IMAGE ? &of_image : problem->experts > 0 ? &of_experts : &of_matrix;
 }
 
 static double dequantise_ns(const gemm_constants *c, const lpg_gemm_kind *kind) {
@@ -96,7 +101,8 @@ static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, doubl
   /* Of what a work tile reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23).
    */
   const double codes = kind->tile_n * 32.0 * kind->bits, x = tile_m * 512.0 / kind->multicast;
-  const double read = fmax(codes / lpg_dram_rate(speed->rates), (codes + x) / lpg_l2_rate(speed->rates));
+  const double dram = kind->mode == LPG_GEMM_SCALES_IMAGE ? 0.0 : codes / lpg_dram_rate(speed->rates);
+  const double read = fmax(dram, (codes + x) / lpg_l2_rate(speed->rates));
   /* Decoding and multiplying overlap, the better the more one of them takes; and less where power is the limit, as it
    * is from 65 rows on: by sustained times of u4 with scales near one another and split, 33 cases (H200, 2026-11-26).
    */
@@ -156,13 +162,15 @@ static double unused_blocks(const lpg_gemm_kind *kind, int64_t k) {
 lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double rows,
                                    const lpg_gemm_speed *speed) {
   const int tile_m = kind->tile.tile_m;
-  const gemm_constants *const c = constants_of(problem);
+  const gemm_constants *const c = constants_of(problem, kind);
   const lpg_gemm_costs costs = {
       block_ns(c, kind, x_rows, speed),
       lpg_gemm_has_halves(tile_m) ? block_ns(c, kind, 0.5 * tile_m, speed) : 0.0,
       tile_ns(c, problem, tile_m),
       c->start,
-      slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m) * slower_by_rows(c, problem, tile_m),
+      (kind->mode == LPG_GEMM_SCALES_IMAGE ? 1.0
+                                           : slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m)) *
+          slower_by_rows(c, problem, tile_m),
       unused_blocks(kind, problem->weights->desc.k)};
   return costs;
 }
@@ -190,9 +198,18 @@ double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, con
  * 4096 to 28672 x 8192; H200, 2026-11-23), or the rounds of CTAs after the first, three of which an SM has at once
  * (bipolar weights 91728 x 960 in groups of 64: seven; H200, 2026-11-26). The kernel for two levels takes as long by
  * bytes (8192 x 8192: Q4_K 11.6, Q6_K 14.1), and has fewer rounds. */
-double lpgemm_i_gemm_prepare_us(const lpg_packed *weights, const lpg_device *device) {
+static double prepare_us(const lpg_packed *weights, const lpg_device *device) {
   const double granules = (double)lpg_gemm_scale_groups(weights), sms = device->sms > 0 ? device->sms : 1;
   const double tiles = granules <= 8 ? 4 : granules <= 16 ? 2 : 1; /* of a CTA: gemm_prepare.cu */
-  const double rounds = (double)lpg_gemm_chunk_tiles(weights) / tiles / (3.0 * sms) - 1.0;
-  return 3.0 + fmax((double)lpg_gemm_prepared_bytes(weights) / 2.5e6, 2.3 * rounds);
+  const double rounds = (double)lpg_gemm_chunk_tiles(weights, LPG_GEMM_SCALES_PREPARED) / tiles / (3.0 * sms) - 1.0;
+  return 3.0 + fmax((double)lpg_gemm_made_bytes(weights, LPG_GEMM_SCALES_PREPARED) / 2.5e6, 2.3 * rounds);
+}
+
+/* Microseconds that expanding a chunk takes: what L2 takes of its bytes (4096 x 4096: 15; H200, 2026-11-27). */
+static double expand_us(const lpg_packed *weights) {
+  return 5.0 + (double)lpg_gemm_made_bytes(weights, LPG_GEMM_SCALES_IMAGE) / 2.4e6;
+}
+
+double lpgemm_i_gemm_make_us(const lpg_packed *weights, lpg_gemm_scales mode, const lpg_device *device) {
+  return mode == LPG_GEMM_SCALES_IMAGE ? expand_us(weights) : prepare_us(weights, device);
 }

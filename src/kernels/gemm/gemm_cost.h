@@ -25,7 +25,7 @@ lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_ki
 double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_expected_rows *rows,
                           const lpg_gemm_costs *costs);
 
-/* Microseconds that preparing the scales of a chunk takes. */
-double lpgemm_i_gemm_prepare_us(const lpg_packed *weights, const lpg_device *device);
+/* Microseconds that preparing the scales of a chunk, or expanding it, takes. */
+double lpgemm_i_gemm_make_us(const lpg_packed *weights, lpg_gemm_scales mode, const lpg_device *device);
 
 #endif

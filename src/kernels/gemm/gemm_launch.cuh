@@ -1,6 +1,7 @@
 /* gemm from the host: plan -> arguments -> launch. */
 #pragma once
 
+#include "../dequant/dequant_expand.h"
 #include "../launch/launch.cuh"
 #include "../launch/number.h"
 #include "../operand/operand_args.cuh"
@@ -12,14 +13,14 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* Stream-K: its place in the workspace, behind all else. */
-static void place_stream(const lpg_call &call, gemm_args &a) {
+static void place_stream(const lpg_call &call, lpg_gemm_scales mode, gemm_args &a) {
   const int32_t ctas = a.plan.clusters * a.plan.multicast;
-  a.stream_sums = (float4 *)((uint8_t *)call.workspace + lpg_gemm_scratch_bytes(&call.problem, a.prepared != nullptr));
+  a.stream_sums = (float4 *)((uint8_t *)call.workspace + lpg_gemm_scratch_bytes(&call.problem, mode));
   a.stream_flags = (uint64_t *)(a.stream_sums + (int64_t)ctas * (LPG_GEMM_STREAM_SUMS / 16));
   a.stream_number = lpgemm_i_launch_number();
 }
 
-/* In the workspace, behind the copy of X. */
+/* In the workspace, behind the copy of X, as are images. */
 static lpgemm_status_t prepare_scales(const lpg_call &call, gemm_args &a) {
   const lpg_packed &weights = *call.problem.weights;
   float *const factors = (float *)((uint8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2));
@@ -28,6 +29,17 @@ static lpgemm_status_t prepare_scales(const lpg_call &call, gemm_args &a) {
   a.line_groups = (int32_t)lpg_gemm_scale_groups(&weights);
   a.block_groups = lpg_block_groups(&weights.group);
   return lpgemm_i_cuda_gemm_prepare(&call, factors, factors + weights.n_padded);
+}
+
+static lpgemm_status_t make_image(const lpg_call &call, lpgemm_dtype_t type, gemm_args &a) {
+  const lpg_packed &weights = *call.problem.weights;
+  float *const factors = (float *)((uint8_t *)call.workspace + lpg_x_copy_bytes(&call.problem, 2));
+  uint8_t *const image = (uint8_t *)(factors + weights.n_padded);
+  a.line_factors = factors;
+  a.image = image;
+  a.image_rows = (int32_t)lpg_ceil_div(weights.desc.n, LPG_IMAGE_ROWS);
+  a.image_columns = lpg_image_columns(weights.desc.k);
+  return call.skip_product ? LPGEMM_SUCCESS : lpgemm_i_cuda_expand_pieces(&call, type, image, factors);
 }
 
 /* The weights that a dequantiser is for: one without a line here does not compile. */
@@ -89,14 +101,15 @@ static constexpr gemm_kernels kernels_of = {{LPG_GEMM_EACH_SCALES(LPG_MODE)}};
 #undef LPG_MODE
 
 /* All rows of W, or those of a chunk. */
-static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_kernels &kernels, lpg_gemm_scales mode,
-                                int tile) {
+static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_tile_kernels &kernels,
+                                lpg_gemm_scales mode, int tile) {
   const lpg_packed &weights = *call.problem.weights;
   const lpg_gemm_kind kind = lpg_gemm_kind_of(&weights, lpgemm_i_gemm_tiles[tile], mode, a.plan.multicast);
   const bool takes_experts = call.problem.experts > 0 || call.problem.paired;
-  const gemm_function kernel = kernels.of_mode[mode].of_tile[tile][takes_experts];
+  const gemm_function kernel = kernels.of_tile[tile][takes_experts];
   LPG_CHECK(kernel, LPGEMM_INTERNAL_ERROR, "the scale mode has no kernel for the work tile of the plan");
   if (lpg_gemm_is_prepared(mode)) LPG_TRY(prepare_scales(call, a));
+  if (mode == LPG_GEMM_SCALES_IMAGE) LPG_TRY(make_image(call, lpg_half_type(call.problem.x_type), a));
   add_sections(call, 1, 1, a.scale_data);
   const scale_role roles[] = {role_scale, role_zero};
   for (int i = 0; i < 2; i++) {
@@ -112,7 +125,7 @@ static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_k
   a.x = (const uint16_t *)call.x;
   a.stage_groups = lpg_gemm_stage_groups(&weights, kind.stage_k);
   a.epilogue = make_epilogue(call);
-  if (!lpg_gemm_is_prepared(mode) && !takes_experts && lpg_gemm_factors_take(&weights.desc)) {
+  if (!lpg_gemm_makes(mode) && !takes_experts && lpg_gemm_factors_take(&weights.desc)) {
     a.scale_data.factor *= a.epilogue.global_scale;
     a.epilogue.global_scale = 1.0f;
   }
@@ -125,13 +138,30 @@ static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_k
     if (a.x_has_map) {
       LPG_TRY(lpgemm_i_cuda_map_x(&call, LPG_GEMM_BOX_K, a.plan.x_rows / lpg_gemm_x_boxes(kind.tile.tile_m), &a.x_map));
     }
-    LPG_TRY(lpgemm_i_cuda_map_codes(&call, w_vectors, row_tiles, takes_experts, &a.codes_map));
+    if (mode != LPG_GEMM_SCALES_IMAGE)
+      LPG_TRY(lpgemm_i_cuda_map_codes(&call, w_vectors, row_tiles, takes_experts, &a.codes_map));
   }
-  if (a.plan.streamed > 0) place_stream(call, a);
+  if (a.plan.streamed > 0) place_stream(call, mode, a);
   return launch_planned(call, (const void *)kernel, a, true);
 }
 
-static lpgemm_status_t run_kernels(lpg_call call, const gemm_kernels &kernels) {
+static lpgemm_status_t run_chunks(lpg_call call, gemm_args &a, const gemm_tile_kernels &kernels, lpg_gemm_scales mode) {
+  LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
+  const lpg_gemm_planned planned = plan_of<lpg_gemm_planned>(call);
+  a.plan = planned.plan;
+  const int64_t n = call.problem.weights->desc.n, rows = lpg_gemm_chunk_rows(call.problem.weights, mode);
+  if (rows >= n) return run_rows(call, a, kernels, mode, planned.tile);
+  for (int64_t begin = 0; begin < n; begin += rows) {
+    lpg_call chunk = call;
+    gemm_args own = a;
+    lpg_packed part;
+    lpgemm_i_slice(&chunk, begin, begin + rows < n ? begin + rows : n, &part);
+    LPG_TRY(run_rows(chunk, own, kernels, mode, planned.tile));
+  }
+  return LPGEMM_SUCCESS;
+}
+
+static lpgemm_status_t run_kernels(const lpg_call &call, const gemm_kernels &kernels) {
   const lpg_gemm_scaling scaling =
       lpgemm_i_gemm_scaling(call.problem.weights, call.problem.x_type, call.problem.scale_span);
   gemm_args a = {};
@@ -139,29 +169,20 @@ static lpgemm_status_t run_kernels(lpg_call call, const gemm_kernels &kernels) {
   a.scale_data.scale_exponent = scaling.exponent;
   a.scale_data.scale_on_rows = scaling.on_rows;
   a.field_power = scaling.field_power;
-  LPG_TRY(lpgemm_i_cuda_copy_x(&call, 2, call.workspace));
-  const lpg_gemm_planned planned = plan_of<lpg_gemm_planned>(call);
-  a.plan = planned.plan;
-  const int64_t n = call.problem.weights->desc.n, rows = lpg_gemm_chunk_rows(call.problem.weights, scaling.mode);
-  if (rows >= n) return run_rows(call, a, kernels, scaling.mode, planned.tile);
-  for (int64_t begin = 0; begin < n; begin += rows) {
-    lpg_call chunk = call;
-    gemm_args own = a;
-    lpg_packed part;
-    lpgemm_i_slice(&chunk, begin, begin + rows < n ? begin + rows : n, &part);
-    LPG_TRY(run_rows(chunk, own, kernels, scaling.mode, planned.tile));
+  return run_chunks(call, a, kernels.of_mode[scaling.mode], scaling.mode);
+}
+
+static lpgemm_status_t load_kernels_of(const lpg_device *device, const gemm_tile_kernels &kernels) {
+  for (const auto &tile : kernels.of_tile) {
+    for (const gemm_function kernel : tile) {
+      if (kernel) LPG_TRY(load_kernels(device, kernel));
+    }
   }
   return LPGEMM_SUCCESS;
 }
 
 static lpgemm_status_t load_kernels_of(const lpg_device *device, const gemm_kernels &kernels) {
-  for (const gemm_tile_kernels &mode : kernels.of_mode) {
-    for (const auto &tile : mode.of_tile) {
-      for (const gemm_function kernel : tile) {
-        if (kernel) LPG_TRY(load_kernels(device, kernel));
-      }
-    }
-  }
+  for (const gemm_tile_kernels &mode : kernels.of_mode) LPG_TRY(load_kernels_of(device, mode));
   return LPGEMM_SUCCESS;
 }
 

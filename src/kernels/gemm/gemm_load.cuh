@@ -59,6 +59,26 @@ __device__ inline void load_x_box(const gemm_args &a, const gemm_work &w, uint32
   }
 }
 
+/* Pieces of an image along N that a work tile has. */
+template <class T>
+__device__ inline int image_rows_of(const gemm_args &a, int row_tile) {
+  const int left = a.image_rows - row_tile / (LPG_IMAGE_ROWS / LPG_TILE_ROWS);
+  return max(0, min(left, T::tile_n / LPG_IMAGE_ROWS));
+}
+
+/* Loads a stage of an image. */
+template <class T>
+__device__ inline void copy_image(const gemm_args &a, uint32_t to, int first_k, int row_tile, uint32_t full) {
+  const int first = row_tile / (LPG_IMAGE_ROWS / LPG_TILE_ROWS), rows = image_rows_of<T>(a, row_tile);
+#pragma unroll
+  for (int i = 0; i < T::stage_k / LPG_IMAGE_K * (T::tile_n / LPG_IMAGE_ROWS); i++) {
+    const int row = i % (T::tile_n / LPG_IMAGE_ROWS), column = first_k / LPG_IMAGE_K + i / (T::tile_n / LPG_IMAGE_ROWS);
+    if (row >= rows) continue;
+    const int64_t piece = (int64_t)(first + row) * a.image_columns + column;
+    copy_bulk(to + i * LPG_IMAGE_PIECE, a.image + piece * LPG_IMAGE_PIECE, LPG_IMAGE_PIECE, full);
+  }
+}
+
 /* Loads a stage of weights: boxes of vectors from `vector` on, of the work tile's row tiles. */
 template <class T>
 __device__ inline void copy_codes(const gemm_args &a, uint32_t to, int vector, int row_tile, int expert,
@@ -176,6 +196,8 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
   const int x_bytes = T::x_boxes * box_rows_of<T>(w) * T::stage_k * 2;
   const int x_row = tile.x_row, row_tile = tile.row_tile, expert = tile.expert, lane = own.lane;
   const int blocks = k.count;
+  const int w_bytes =
+      T::image ? image_rows_of<T>(a, row_tile) * (T::stage_k / LPG_IMAGE_K) * LPG_IMAGE_PIECE : T::w_stage_bytes;
   const bool loads_x = Kind == loads_x_by_tma || (Kind == loads_any && own.loads_x);
   const bool x_by_tma = Kind == loads_x_by_tma || (loads_x && a.x_has_map);
   const bool loads_scales = Kind != loads_x_by_tma && own.loads_scales;
@@ -191,8 +213,12 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
     if (is_elected()) {
       const bool codes = Kind != loads_x_by_tma && own.place.has_codes && own.early <= 0 && there;
       const bool tma = x_by_tma && there;
-      arrive_and_expect(full, (codes ? T::w_stage_bytes : 0) + (tma ? x_bytes : 0));
-      if (codes) copy_codes<T>(a, own.place.codes.at, block * T::Bits + own.vector, row_tile, expert, full);
+      arrive_and_expect(full, (codes ? w_bytes : 0) + (tma ? x_bytes : 0));
+      if constexpr (T::image) {
+        if (codes) copy_image<T>(a, own.place.codes.at, first_k, row_tile, full);
+      } else if (codes) {
+        copy_codes<T>(a, own.place.codes.at, block * T::Bits + own.vector, row_tile, expert, full);
+      }
       if (tma) load_x_box<T>(a, w, x, full, x_row, first_k);
     }
     if (loads_scales) own.load_scales(a, row_tile, expert, block, i < T::teams);
@@ -227,8 +253,8 @@ __device__ inline void load_turns(const gemm_args &a, const gemm_work &w, const 
   if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory); /* before the wait: all it takes is time */
   /* A warp that loads nothing but weights and scales as they are packed need not wait for the kernel before. */
   const bool loads_x = Kind == loads_x_by_tma || (Kind == loads_any && own.loads_x);
-  if (!has_experts<T>(a) && (T::prepared || loads_x)) {
-    if (turn.tile >= 0 && Kind != loads_x_by_tma && own.loads_weights)
+  if (!has_experts<T>(a) && (T::prepared || T::image || loads_x)) {
+    if (!T::image && turn.tile >= 0 && Kind != loads_x_by_tma && own.loads_weights)
       own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
     pdl_wait();
   }

@@ -208,7 +208,8 @@ static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_t
     if (lpgemm_i_gemm_lost_digits(packed) > 0 && d->k < LPG_BLOCK_K)
       return "so short rows need all digits of their scales";
   }
-  if (packed->row_tiles > 0 && lpg_gemm_chunk_tiles(packed) == 0) return "its scales and zeros take too much workspace";
+  if (packed->row_tiles > 0 && lpg_gemm_chunk_tiles(packed, LPG_GEMM_SCALES_PREPARED) == 0)
+    return "its scales and zeros take too much workspace";
   const lpg_values *v = &packed->values;
   int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
   if (d->super_scale_type &&

@@ -41,10 +41,9 @@ static inline int lpg_gemm_factors_take(const lpgemm_weight_desc_t *d) {
   return global == 1.0 || (few && global > 0x1p-32 && global < 0x1p32);
 }
 
-/* Bytes of the workspace that a call has in any case: a copy of X, and prepared scales. */
-static inline size_t lpg_gemm_scratch_bytes(const lpg_problem *problem, int prepared) {
-  const size_t bytes =
-      lpg_x_copy_bytes(problem, 2) + (prepared ? (size_t)lpg_gemm_prepared_bytes(problem->weights) : 0);
+/* Bytes of the workspace that a call has in any case: a copy of X, and what is made of the weights. */
+static inline size_t lpg_gemm_scratch_bytes(const lpg_problem *problem, lpg_gemm_scales mode) {
+  const size_t bytes = lpg_x_copy_bytes(problem, 2) + (size_t)lpg_gemm_made_bytes(problem->weights, mode);
   return (bytes + 15) / 16 * 16;
 }
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "../dequant/dequant_expand.h"
 #include "../operand/limits.h"
 #include "../operand/x_copy.h"
 #include "gemm_cost.h"
@@ -131,6 +132,11 @@ static int split(const lpg_gemm_kind *kind, const lpg_problem *problem, const lp
 /* Rows of X from which on work tiles that stream-K is for are no larger than they need be. */
 enum { LEAST_STREAMED = 65 };
 
+/* Clusters that share work tiles are at different columns at a time, so that each of them reads what others have read
+ * before: an image and X must stay in L2, as packed weights need not (2560 x 8192 by 2048 rows: 196 us where 154 were
+ * estimated; H200, 2026-11-27). */
+enum { MOST_STREAMED_BYTES = 32 << 20 };
+
 static int may_stream(const lpg_problem *problem) {
   return problem->m >= LEAST_STREAMED && !problem->experts && !problem->paired && !problem->batch_invariant;
 }
@@ -141,6 +147,10 @@ static int stream(const lpg_gemm_kind *kind, const lpg_problem *problem, const l
   const int32_t most = kind->multicast > 1 ? device->clusters[kind->multicast] : device->sms;
   const int32_t tiles = p->n_tiles * p->m_tiles;
   if (!lpg_gemm_streams(kind->tile.tile_m, kind->tile.teams) || !may_stream(problem)) return 0;
+  if (kind->mode == LPG_GEMM_SCALES_IMAGE &&
+      lpg_gemm_made_bytes(problem->weights, kind->mode) + 2 * problem->m * problem->weights->desc.k >
+          MOST_STREAMED_BYTES)
+    return 0;
   if (!split(kind, problem, device, 0, 0, p) || p->blocks < 1 || tiles % most == 0) return 0;
   p->whole = tiles > most ? (tiles / most - 1) * most : 0;
   p->streamed = tiles - p->whole;
@@ -148,7 +158,7 @@ static int stream(const lpg_gemm_kind *kind, const lpg_problem *problem, const l
   if (units > INT32_MAX) return 0;
   p->clusters = units < most ? (int32_t)units : most;
   p->stream = lpg_partition_of((int32_t)units, p->clusters);
-  const size_t scratch = lpg_gemm_scratch_bytes(problem, lpg_gemm_is_prepared(kind->mode));
+  const size_t scratch = lpg_gemm_scratch_bytes(problem, kind->mode);
   return scratch + (size_t)p->clusters * (size_t)kind->multicast * LPG_GEMM_STREAM_BYTES <= problem->workspace;
 }
 
@@ -174,15 +184,17 @@ typedef struct gemm_state {
   int32_t tile;
 } gemm_state;
 
-static lpg_gemm_kind kind_of(const lpg_problem *problem, const lpg_gemm_planned *p) {
-  const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
-  return lpg_gemm_kind_of(problem->weights, lpgemm_i_gemm_tiles[p->tile], mode, p->plan.multicast);
+/* How scales meet the weights: in an image, if that is what the planner is for. */
+static lpg_gemm_scales mode_for(const lpg_planner *self, const lpg_problem *problem) {
+  return self->type ? LPG_GEMM_SCALES_IMAGE
+                    : lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
 }
 
-static void begin_parts(const lpg_problem *problem, const lpg_device *device, int parts, gemm_state *s) {
+static void begin_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, int parts,
+                        gemm_state *s) {
   s->speed.rates = lpgemm_i_rates_of(device);
   s->speed.alu = lpgemm_i_alu_speed(device);
-  s->mode = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
+  s->mode = mode_for(self, problem);
   s->parts = parts;
   s->rows =
       lpg_expected_rows_of(problem->experts && problem->slots > 0 ? problem->slots : problem->m, problem->experts);
@@ -245,7 +257,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 
 static void begin_with_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
                              void *state) {
-  begin_parts(problem, device, self->tile_n, state);
+  begin_parts(self, problem, device, self->tile_n, state);
 }
 
 static void finish_with_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
@@ -292,8 +304,7 @@ static int invariant_parts(const lpg_problem *problem, const lpg_device *device)
 }
 
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
-  (void)self;
-  begin_parts(problem, device, problem->batch_invariant ? invariant_parts(problem, device) : 0, state);
+  begin_parts(self, problem, device, problem->batch_invariant ? invariant_parts(problem, device) : 0, state);
 }
 
 /* ---- refusals, the time of a call, the workspace ---- */
@@ -322,11 +333,30 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   return problem->m > INT32_MAX / 2 ? "it takes no matrix as large as this" : NULL;
 }
 
+/* Below 33 rows of X expanding first pays only where gemv and gemm do not take the weights; refusing here keeps
+ * lpgemm_workspace_size() small. */
+enum { LEAST_EXPANDED_ROWS = 33 };
+
+static const char *image_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
+  (void)device;
+  if (problem->m < LEAST_EXPANDED_ROWS && !lpgemm_i_dequantisers_refuse(problem))
+    return "it expands the weights, which takes 33 rows to pay";
+  if (problem->y_type == LPGEMM_I32) return "its sums are no integers";
+  if (problem->weights->desc.k == 0) return "there is nothing to expand";
+  const char *reason = lpgemm_i_expand_refuses(problem, self->type);
+  if (reason) return reason;
+  if (lpgemm_i_expand_scaling(problem, self->type).in_table) return "it puts no scales of groups on sums";
+  if (problem->weights->row_tiles > 0 && lpg_gemm_chunk_tiles(problem->weights, LPG_GEMM_SCALES_IMAGE) == 0)
+    return "the rows are too long for its workspace";
+  return NULL;
+}
+
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
   const lpg_gemm_plan *p = &((const lpg_gemm_planned *)plan)->plan;
-  const lpg_gemm_kind kind = kind_of(problem, plan);
-  (void)self;
+  const lpg_gemm_planned *planned = plan;
+  const lpg_gemm_kind kind =
+      lpg_gemm_kind_of(problem->weights, lpgemm_i_gemm_tiles[planned->tile], mode_for(self, problem), p->multicast);
   launch->tile_n = kind.tile_n;
   launch->tile_m = p->x_rows;
   launch->split_k = p->split_k;
@@ -343,14 +373,13 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   /* 1.5 us: the costs compare plans, and leave out what all of them take on small matrices. */
   launch->us =
       1.5 + lpg_x_copy_us(problem, 2) + lpg_loose_outputs_us(problem, device) +
-      launch->passes *
-          ((lpg_gemm_is_prepared(kind.mode) ? lpgemm_i_gemm_prepare_us(problem->weights, device) : 0.0) + ns / 1000.0);
+      launch->passes * ((lpg_gemm_makes(kind.mode) ? lpgemm_i_gemm_make_us(problem->weights, kind.mode, device) : 0.0) +
+                        ns / 1000.0);
 }
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
-  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span);
-  (void)self, (void)device;
-  return lpg_gemm_scratch_bytes(problem, lpg_gemm_is_prepared(scaling.mode));
+  (void)device;
+  return lpg_gemm_scratch_bytes(problem, mode_for(self, problem));
 }
 
 /* Of stream-K. */
@@ -361,19 +390,25 @@ static size_t more_workspace(const lpg_planner *self, const lpg_problem *problem
   return own + bytes <= LPG_GEMM_MOST_PREPARED ? bytes : 0; /* 64 MiB for all */
 }
 
-static const char *const modes[] = {"row",  "group", "near",  "zeros",    "small",
-                                    "e4m3", "e8m0",  "split", "prepared", "prepared split"};
-const lpg_planner lpgemm_i_gemm_planner = {.refuses = refuses,
-                                           .begin = begin,
-                                           .tile = tile,
-                                           .cut = cut,
-                                           .lay_out = lay_out,
-                                           .finish = finish,
-                                           .workspace = workspace,
-                                           .more_workspace = more_workspace,
-                                           .no_plan = "the GPU has too little shared memory for it",
-                                           .modes = modes,
-                                           .state_bytes = sizeof(gemm_state),
-                                           .plan_bytes = sizeof(lpg_gemm_planned),
-                                           .mma = LPG_WGMMA_F16,
-                                           .dequantises = LPG_DEQUANT_PER_TILE};
+static const char *const modes[] = {"row",  "group", "near",     "zeros",          "small", "e4m3",
+                                    "e8m0", "split", "prepared", "prepared split", "image"};
+#define PLANNER(name, refusals, image, how_often)               \
+  const lpg_planner lpgemm_i_##name##_planner = {               \
+      .refuses = refusals,                                      \
+      .begin = begin,                                           \
+      .tile = tile,                                             \
+      .cut = cut,                                               \
+      .lay_out = lay_out,                                       \
+      .finish = finish,                                         \
+      .workspace = workspace,                                   \
+      .more_workspace = more_workspace,                         \
+      .no_plan = "the GPU has too little shared memory for it", \
+      .modes = modes,                                           \
+      .state_bytes = sizeof(gemm_state),                        \
+      .plan_bytes = sizeof(lpg_gemm_planned),                   \
+      .mma = LPG_WGMMA_F16,                                     \
+      .dequantises = how_often,                                 \
+      .type = image}; /* of the image; 0: weights are dequantised in registers */
+PLANNER(gemm, refuses, 0, LPG_DEQUANT_PER_TILE)
+PLANNER(dequant_image_f16, image_refuses, LPGEMM_F16, LPG_DEQUANT_ONCE)
+PLANNER(dequant_image_bf16, image_refuses, LPGEMM_BF16, LPG_DEQUANT_ONCE)

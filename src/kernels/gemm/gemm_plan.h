@@ -58,7 +58,7 @@ LPG_FN int lpg_gemm_most_blocks(int tile_m) { return tile_m < 128 ? 8 : 4; }
 
 /* Steps of 16 columns of a stage of weights: whole tiles. */
 LPG_FN int lpg_gemm_stage_steps(int bits, int stage_k) {
-  return (lpg_tile_k(bits) < stage_k ? stage_k : lpg_tile_k(bits)) / LPG_STEP_K;
+  return (bits == 16 || lpg_tile_k(bits) < stage_k ? stage_k : lpg_tile_k(bits)) / LPG_STEP_K;
 }
 
 /* Whether so many CTAs of a cluster may have the same rows of X and different rows of weights: what one
@@ -97,18 +97,23 @@ typedef enum lpg_gemm_scales {
   LPG_GEMM_SCALES_E8M0,     /* groups of 32 to 256, scales that are powers of two */
   LPG_GEMM_SCALES_SPLIT,    /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
   LPG_GEMM_SCALES_PREPARED, /* all others, and groups of which k blocks have no whole ones */
-  LPG_GEMM_SCALES_PREPARED_SPLIT /* such for X of bf16, without rests: fewer instructions a weight */
+  LPG_GEMM_SCALES_PREPARED_SPLIT, /* such for X of bf16, without rests: fewer instructions a weight */
+  LPG_GEMM_SCALES_IMAGE /* weights are X's type, scaled, in an image in the workspace: family dequant (dequant_image.h)
+                         */
 } lpg_gemm_scales;
 #define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
       mode(LPG_GEMM_SCALES_SMALL) mode(LPG_GEMM_SCALES_E4M3) mode(LPG_GEMM_SCALES_E8M0) mode(LPG_GEMM_SCALES_SPLIT) \
-          mode(LPG_GEMM_SCALES_PREPARED) mode(LPG_GEMM_SCALES_PREPARED_SPLIT)
+          mode(LPG_GEMM_SCALES_PREPARED) mode(LPG_GEMM_SCALES_PREPARED_SPLIT) mode(LPG_GEMM_SCALES_IMAGE)
 enum { LPG_GEMM_SCALES_COUNT = LPG_GEMM_EACH_SCALES(LPG_ONE) };
 #undef LPG_ONE
 
 LPG_FN int lpg_gemm_is_prepared(lpg_gemm_scales mode) {
   return mode == LPG_GEMM_SCALES_PREPARED || mode == LPG_GEMM_SCALES_PREPARED_SPLIT;
 }
+
+/* Whether another kernel makes something of the weights first: scales and zeros, or an image; and rows' factors. */
+LPG_FN int lpg_gemm_makes(lpg_gemm_scales mode) { return lpg_gemm_is_prepared(mode) || mode == LPG_GEMM_SCALES_IMAGE; }
 
 /* Steps that share a scale. */
 LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales mode) {
@@ -170,6 +175,7 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
     case LPG_GEMM_SCALES_SPLIT: return common && bf16;
     case LPG_GEMM_SCALES_PREPARED: return weights != LPG_GEMM_HALVED_FLOATS && (is_integer || !bf16);
     case LPG_GEMM_SCALES_PREPARED_SPLIT: return bf16 && (bits > 1 || !is_integer);
+    case LPG_GEMM_SCALES_IMAGE: return 0;
     default: return weights != LPG_GEMM_HALVED_FLOATS;
   }
 }
@@ -186,6 +192,7 @@ LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponen
 /* Which work tiles a mode has: 16 warps only if the registers do; prepared scales have the best of each number of rows
  * of X. */
 LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int teams, int all_warps) {
+  if (mode == LPG_GEMM_SCALES_IMAGE) return tile_m >= 128;
   if (tile_m < 32) return 1;
   if (lpg_gemm_is_prepared(mode)) return tile_m >= 128 || teams == 2;
   if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR)
@@ -221,9 +228,10 @@ enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of
  * Where scales are prepared it belongs to a stage of X and holds those: for each row tile of the groups that
  * the stage's columns lie in, as 8 pieces of 16 bytes, piece g for rows g and g + 8. */
 enum {
-  LPG_GEMM_PREPARED_BYTES = 128,            /* of a row tile and granule */
-  LPG_GEMM_PREPARED_KEPT = 256,             /* granules of a row that are read once */
-  LPG_GEMM_MOST_PREPARED = 64 * 1024 * 1024 /* bytes of all that a call may make */
+  LPG_GEMM_PREPARED_BYTES = 128,             /* of a row tile and granule */
+  LPG_GEMM_PREPARED_KEPT = 256,              /* granules of a row that are read once */
+  LPG_GEMM_MOST_PREPARED = 64 * 1024 * 1024, /* bytes of all that a call may make */
+  LPG_GEMM_MOST_IMAGE = 44 * 1024 * 1024     /* of a chunk's image: beside stream-K's sums, and what L2 keeps */
 };
 typedef struct lpg_gemm_slot {
   int steps, scale_groups, scale_bytes, zero_bytes; /* of a row tile; bytes of a scale group */
@@ -238,7 +246,7 @@ LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales mode, int is_integer, int 
   s.scale_groups = s.steps / lpg_gemm_scale_steps(mode);
   s.scale_bytes = prepared ? (int)LPG_GEMM_PREPARED_BYTES : bytes * LPG_TILE_ROWS;
   s.zero_bytes = lpg_gemm_reads_zeros(mode, is_integer) ? LPG_TILE_ROWS : 0;
-  if (mode == LPG_GEMM_SCALES_ROW) return s;
+  if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_IMAGE) return s;
   s.zeros = row_tiles * s.scale_groups * s.scale_bytes;
   s.exponents = s.zeros + row_tiles * s.scale_groups * s.zero_bytes;
   s.bytes = s.exponents + (prepared ? 0 : row_tiles * LPG_TILE_ROWS);
@@ -256,15 +264,23 @@ static inline int64_t lpg_gemm_scale_groups(const lpg_packed *weights) {
   return weights->group.count <= 1 ? 1 : lpg_ceil_div(weights->k_padded, lpg_granule_k(&weights->group));
 }
 
-/* Bytes of a row tile's prepared scales in the workspace, one a granule, with a factor a row. */
-static inline int64_t lpg_gemm_prepared_each(const lpg_packed *weights) {
-  return lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES + LPG_TILE_ROWS * 4;
+/* An image has pieces of 64 rows by 64 columns, swizzled as wgmma reads them: for each 64 rows those of all columns, of
+ * which there are as many as the longest stage asks for. */
+enum { LPG_IMAGE_ROWS = 64, LPG_IMAGE_K = 64, LPG_IMAGE_PIECE = LPG_IMAGE_ROWS * LPG_IMAGE_K * 2 };
+LPG_FN int lpg_image_columns(int64_t k) { return (int)((k + 127) / 128 * 2); }
+
+/* Bytes of a row tile in the workspace, with a factor a row: of its image, or of its prepared scales, one a granule. */
+static inline int64_t lpg_gemm_made_each(const lpg_packed *weights, lpg_gemm_scales mode) {
+  return (mode == LPG_GEMM_SCALES_IMAGE ? lpg_image_columns(weights->desc.k) * (LPG_TILE_ROWS * LPG_IMAGE_K * 2)
+                                        : lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES) +
+         LPG_TILE_ROWS * 4;
 }
 
-/* Row tiles of W whose scales are prepared, and which are multiplied, at once: all, or chunks of multiples of 256 rows
- * and of row tiles that share scales, as few as there is room for, all but the last alike. 0: there is no room. */
-static inline int64_t lpg_gemm_chunk_tiles(const lpg_packed *weights) {
-  const int64_t all = weights->row_tiles, most = LPG_GEMM_MOST_PREPARED / lpg_gemm_prepared_each(weights);
+/* Row tiles of W whose scales or image are made, and which are multiplied, at once: all, or chunks of multiples of 256
+ * rows and of row tiles that share scales, as few as there is room for, all but the last alike. 0: there is no room. */
+static inline int64_t lpg_gemm_chunk_tiles(const lpg_packed *weights, lpg_gemm_scales mode) {
+  const int64_t room = mode == LPG_GEMM_SCALES_IMAGE ? LPG_GEMM_MOST_IMAGE : LPG_GEMM_MOST_PREPARED;
+  const int64_t all = weights->row_tiles, most = room / lpg_gemm_made_each(weights, mode);
   const int64_t shared = weights->tiles_a_scale < all ? weights->tiles_a_scale : 1; /* a power of two */
   const int64_t unit = shared > LPG_GEMM_TILE_N / LPG_TILE_ROWS ? shared : LPG_GEMM_TILE_N / LPG_TILE_ROWS;
   if (all <= most) return all;
@@ -274,11 +290,13 @@ static inline int64_t lpg_gemm_chunk_tiles(const lpg_packed *weights) {
 
 /* The same in rows, in any mode; and the bytes in the workspace, of a chunk. */
 static inline int64_t lpg_gemm_chunk_rows(const lpg_packed *weights, lpg_gemm_scales mode) {
-  const int64_t tiles = lpg_gemm_is_prepared(mode) ? lpg_gemm_chunk_tiles(weights) : weights->row_tiles;
+  const int64_t tiles = lpg_gemm_makes(mode) ? lpg_gemm_chunk_tiles(weights, mode) : weights->row_tiles;
   return tiles < weights->row_tiles ? tiles * LPG_TILE_ROWS : weights->desc.n;
 }
-static inline int64_t lpg_gemm_prepared_bytes(const lpg_packed *weights) {
-  return lpg_gemm_chunk_tiles(weights) * lpg_gemm_prepared_each(weights);
+static inline int64_t lpg_gemm_made_bytes(const lpg_packed *weights, lpg_gemm_scales mode) {
+  if (!lpg_gemm_makes(mode)) return 0;
+  const int64_t tiles = lpg_gemm_chunk_tiles(weights, mode), of_piece = LPG_IMAGE_ROWS / LPG_TILE_ROWS;
+  return (mode == LPG_GEMM_SCALES_IMAGE ? lpg_round_up(tiles, of_piece) : tiles) * lpg_gemm_made_each(weights, mode);
 }
 
 typedef struct lpg_gemm_kind {
@@ -292,8 +310,8 @@ typedef struct lpg_gemm_kind {
 
 static inline lpg_gemm_kind lpg_gemm_kind_of(const lpg_packed *weights, lpg_gemm_tile tile, lpg_gemm_scales mode,
                                              int multicast) {
-  const int bits = weights->bits;
-  const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK;
+  const int is_image = mode == LPG_GEMM_SCALES_IMAGE, bits = is_image ? 16 : weights->bits;
+  const int is_codebook = lpg_kind(weights->desc.type) == LPGEMM_KIND_CODEBOOK && !is_image;
   const int is_integer = lpg_is_integer_kind(weights->desc.type);
   lpg_gemm_kind kind;
   kind.tile = tile;

@@ -31,7 +31,7 @@ template <class T>
 __device__ inline float row_factor(const gemm_args &a, int row, int expert) {
   const scales_args &n = a.scale_data;
   if (row >= a.row_tiles * LPG_TILE_ROWS) return 0.0f;
-  if (T::prepared) return a.line_factors[row];
+  if (T::prepared || T::image) return a.line_factors[row];
   float own = n.factor;
   int64_t before = 0;
   if (T::takes_experts && (a.experts.count > 0 || a.epilogue.paired)) {

@@ -39,6 +39,8 @@ struct gemm_args {
   scale_section copied[2]; /* of these the scales and the zeros, if there are some: where they are soon found */
   const int8_t *exponents; /* of each row's power of two; NULL: all 0 */
   int32_t field_power;     /* what the scales take of the dequantiser: log2 */
+  const uint8_t *image;    /* pieces along N, and for each of them along K (gemm_plan.h) */
+  int32_t image_rows, image_columns;
   const uint8_t
       *prepared; /* prepared scales: LPG_GEMM_PREPARED_BYTES for each row tile and group; and each row's factor */
   const float *line_factors;
@@ -76,9 +78,10 @@ struct gemm_traits {
   using whole = gemm_traits;
   using X = X_;
   static constexpr bool prepared = lpg_gemm_is_prepared(Scales_), integer_sums = false;
+  static constexpr bool image = Scales_ == LPG_GEMM_SCALES_IMAGE; /* the tensor cores read weights as they are */
   static constexpr bool takes_experts = Experts_;
   static constexpr bool halves = lpg_gemm_has_halves(TileM_) && !Experts_; /* the last work tiles may be halves */
-  static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW;   /* before the MMA, not on the sums */
+  static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW && !image; /* before the MMA, not on the sums */
   static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
   using Codes = std::conditional_t<Scales_ == LPG_GEMM_SCALES_PREPARED && Dequantiser_<X_, Bits_>::centered, f16_x, X_>;
@@ -91,15 +94,18 @@ struct gemm_traits {
   static constexpr int threads = 32 * (warps + LPG_GEMM_PRODUCER_WARPS);
   /* The CTAs of a cluster may share X. */
   static constexpr bool may_multicast = lpg_gemm_has_multicast(TileM_, 2);
-  static constexpr bool runs = lpg_gemm_has_runs(TileM_, TeamWarps_); /* a team may have several parts of K */
-  static constexpr bool skips_end = warps < 16;                       /* stages beyond K: else registers are too few */
+  static constexpr bool runs = lpg_gemm_has_runs(TileM_, TeamWarps_) && !image; /* a team may have several parts of K */
+  static constexpr bool skips_end = warps < 16; /* stages beyond K: else registers are too few */
   static constexpr bool streams = lpg_gemm_streams(TileM_, Teams_) && !Experts_;
   static constexpr int producer_registers = 56, consumer_registers = warps == 8    ? 224
                                                                      : warps == 12 ? 152
                                                                                    : 104; /* a thread */
   static constexpr int many_words = Bits_ > 4 && Bits_ < 8; /* a lane holds many words of a stage of weights */
   /* MMA steps in one wgmma commit group: more steps mean fewer waits, and more registers. */
-  static constexpr int batch = TileM >= 128 ? 1 : warps == 8 ? 4 : (TileM > 32 ? 2 : 4) >> many_words;
+  static constexpr int batch = image          ? LPG_IMAGE_K / LPG_STEP_K
+                               : TileM >= 128 ? 1
+                               : warps == 8   ? 4
+                                              : (TileM > 32 ? 2 : 4) >> many_words;
   static constexpr int ScaleSteps = lpg_gemm_scale_steps(Scales);
   static constexpr bool reads_zeros = lpg_gemm_reads_zeros(Scales, Dequantiser::centered);
   __device__ static constexpr lpg_gemm_slot scales_layout() {

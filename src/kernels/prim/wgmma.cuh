@@ -64,6 +64,18 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
   ", %" #a3 "}, %" #b                                                                                               \
   ", 1, 1, 1, 0;\n\t"                                                                                               \
   "wgmma.commit_group.sync.aligned;\n\t"
+/* Four products as such a group, with A in shared memory: 64 k of rows that are swizzled like those of B.
+ * LPG_NEXT_OF_FOUR declares the operands of the three that follow the first. */
+#define LPG_WGMMA_OF_FOUR(type, columns, list, a, b)                                               \
+  "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type " {" list "}, " a ", " b \
+  ", 1, 1, 1, 0, 0;\n\t"
+#define LPG_WGMMA_FOUR(type, columns, list, a, b)                                                           \
+  "wgmma.fence.sync.aligned;\n\t" LPG_WGMMA_OF_FOUR(type, columns, list, "%" #a, "%" #b)                    \
+      LPG_WGMMA_OF_FOUR(type, columns, list, "a1", "b1") LPG_WGMMA_OF_FOUR(type, columns, list, "a2", "b2") \
+          LPG_WGMMA_OF_FOUR(type, columns, list, "a3", "b3") "wgmma.commit_group.sync.aligned;\n\t"
+#define LPG_NEXT_OF_FOUR(a, b)                                                                                  \
+  ".reg .b64 a1, a2, a3, b1, b2, b3;\n\tadd.s64 a1, %" #a ", 2;\n\tadd.s64 a2, %" #a ", 4;\n\tadd.s64 a3, %" #a \
+  ", 6;\n\tadd.s64 b1, %" #b ", 2;\n\tadd.s64 b2, %" #b ", 4;\n\tadd.s64 b3, %" #b ", 6;\n\t"
 #define LPG_IF_MORE(columns, least) "setp.gt.s32 p, %" #columns ", " #least ";\n\t@p bra.uni more_" #least ";\n\t"
 #define LPG_MORE(least) "bra.uni done;\nmore_" #least ":\n\t"
 
@@ -84,52 +96,72 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
 #define LPG_OPERANDS_TO_112 LPG_OPERANDS_TO_96 ", " LPG_OPERANDS_96
 #define LPG_OPERANDS_TO_128 LPG_OPERANDS_TO_112 ", " LPG_OPERANDS_112
 
-#define LPG_WGMMA_TYPE(name, type)                                                                                    \
-  struct name {                                                                                                       \
-    __device__ static void multiply(float (&d)[8], const uint32_t (&a)[4], uint64_t rows) {                           \
-      LPG_WGMMA(type, 16, LPG_OPERANDS_OF_8, 8, 9, 10, 11, 12, LPG_ARRAY_4(d, 0), LPG_ARRAY_4(d, 4));                 \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                          \
-      LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                                    \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[32], const uint32_t (&a)[4], uint64_t rows) {                          \
-      LPG_WGMMA(type, 64, LPG_OPERANDS_TO_32, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));                                \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                          \
-      LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
-                67, 68, LPG_ARRAY_64(d, 0));                                                                          \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[128], const uint32_t (&a)[4], uint64_t rows) {                         \
-      LPG_WGMMA(type, 256,                                                                                            \
-                LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48 ", " LPG_OPERANDS_64    \
-                               ", " LPG_OPERANDS_80 ", " LPG_OPERANDS_96 ", " LPG_OPERANDS_112,                       \
-                128, 129, 130, 131, 132, LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64));                                    \
-    }                                                                                                                 \
-    /* One group of products by the first `columns` columns, 65 to 128. */                                            \
-    __device__ static void start(float (&d)[64], const uint32_t (&a)[4], uint64_t rows, int columns) {                \
-      asm volatile("{\n\t.reg .pred p;\n\t" LPG_IF_MORE(69, 96)                                                       \
-                       LPG_WGMMA_GROUP(type, 96, LPG_OPERANDS_TO_48, 64, 65, 66, 67, 68) LPG_MORE(96)                 \
-                           LPG_WGMMA_GROUP(type, 128, LPG_OPERANDS_TO_64, 64, 65, 66, 67, 68) "done:\n\t}"            \
-                   : LPG_ARRAY_64(d, 0)                                                                               \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                              \
-                   : "memory");                                                                                       \
-    }                                                                                                                 \
-    /* 129 to 256 columns. */                                                                                         \
-    __device__ static void start(float (&d)[128], const uint32_t (&a)[4], uint64_t rows, int columns) {               \
-      asm volatile(                                                                                                   \
-          "{\n\t.reg .pred p;\n\t" LPG_IF_MORE(133, 192) LPG_IF_MORE(133, 160)                                        \
-              LPG_WGMMA_GROUP(type, 160, LPG_OPERANDS_TO_80, 128, 129, 130, 131, 132) LPG_MORE(160) LPG_WGMMA_GROUP(  \
-                  type, 192, LPG_OPERANDS_TO_96, 128, 129, 130, 131, 132) LPG_MORE(192) LPG_IF_MORE(133, 224)         \
-                  LPG_WGMMA_GROUP(type, 224, LPG_OPERANDS_TO_112, 128, 129, 130, 131, 132) LPG_MORE(224)              \
-                      LPG_WGMMA_GROUP(type, 256, LPG_OPERANDS_TO_128, 128, 129, 130, 131, 132) "done:\n\t}"           \
-          : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                                   \
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                                       \
-          : "memory");                                                                                                \
-    }                                                                                                                 \
-    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                           \
-      LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,  \
-                       65, 66, LPG_ARRAY_64(d, 0));                                                                   \
-    }                                                                                                                 \
+#define LPG_WGMMA_TYPE(name, type)                                                                                     \
+  struct name {                                                                                                        \
+    __device__ static void multiply(float (&d)[8], const uint32_t (&a)[4], uint64_t rows) {                            \
+      LPG_WGMMA(type, 16, LPG_OPERANDS_OF_8, 8, 9, 10, 11, 12, LPG_ARRAY_4(d, 0), LPG_ARRAY_4(d, 4));                  \
+    }                                                                                                                  \
+    __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                           \
+      LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                                     \
+    }                                                                                                                  \
+    __device__ static void multiply(float (&d)[32], const uint32_t (&a)[4], uint64_t rows) {                           \
+      LPG_WGMMA(type, 64, LPG_OPERANDS_TO_32, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));                                 \
+    }                                                                                                                  \
+    __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                           \
+      LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66,  \
+                67, 68, LPG_ARRAY_64(d, 0));                                                                           \
+    }                                                                                                                  \
+    __device__ static void multiply(float (&d)[128], const uint32_t (&a)[4], uint64_t rows) {                          \
+      LPG_WGMMA(type, 256,                                                                                             \
+                LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48 ", " LPG_OPERANDS_64     \
+                               ", " LPG_OPERANDS_80 ", " LPG_OPERANDS_96 ", " LPG_OPERANDS_112,                        \
+                128, 129, 130, 131, 132, LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64));                                     \
+    }                                                                                                                  \
+    /* One group of products by the first `columns` columns, 65 to 128. */                                             \
+    __device__ static void start(float (&d)[64], const uint32_t (&a)[4], uint64_t rows, int columns) {                 \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_IF_MORE(69, 96)                                                        \
+                       LPG_WGMMA_GROUP(type, 96, LPG_OPERANDS_TO_48, 64, 65, 66, 67, 68) LPG_MORE(96)                  \
+                           LPG_WGMMA_GROUP(type, 128, LPG_OPERANDS_TO_64, 64, 65, 66, 67, 68) "done:\n\t}"             \
+                   : LPG_ARRAY_64(d, 0)                                                                                \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                               \
+                   : "memory");                                                                                        \
+    }                                                                                                                  \
+    /* 129 to 256 columns. */                                                                                          \
+    __device__ static void start(float (&d)[128], const uint32_t (&a)[4], uint64_t rows, int columns) {                \
+      asm volatile(                                                                                                    \
+          "{\n\t.reg .pred p;\n\t" LPG_IF_MORE(133, 192) LPG_IF_MORE(133, 160)                                         \
+              LPG_WGMMA_GROUP(type, 160, LPG_OPERANDS_TO_80, 128, 129, 130, 131, 132) LPG_MORE(160) LPG_WGMMA_GROUP(   \
+                  type, 192, LPG_OPERANDS_TO_96, 128, 129, 130, 131, 132) LPG_MORE(192) LPG_IF_MORE(133, 224)          \
+                  LPG_WGMMA_GROUP(type, 224, LPG_OPERANDS_TO_112, 128, 129, 130, 131, 132) LPG_MORE(224)               \
+                      LPG_WGMMA_GROUP(type, 256, LPG_OPERANDS_TO_128, 128, 129, 130, 131, 132) "done:\n\t}"            \
+          : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                                    \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                                        \
+          : "memory");                                                                                                 \
+    }                                                                                                                  \
+    /* Four products with A in shared memory, 64 k, as one group; by 65 to 128 columns. */                             \
+    __device__ static void start_four(float (&d)[64], uint64_t a, uint64_t rows, int columns) {                        \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_NEXT_OF_FOUR(64, 65) LPG_IF_MORE(66, 96)                               \
+                       LPG_WGMMA_FOUR(type, 96, LPG_OPERANDS_TO_48, 64, 65) LPG_MORE(96)                               \
+                           LPG_WGMMA_FOUR(type, 128, LPG_OPERANDS_TO_64, 64, 65) "done:\n\t}"                          \
+                   : LPG_ARRAY_64(d, 0)                                                                                \
+                   : "l"(a), "l"(rows), "r"(columns)                                                                   \
+                   : "memory");                                                                                        \
+    }                                                                                                                  \
+    /* 129 to 256 columns. */                                                                                          \
+    __device__ static void start_four(float (&d)[128], uint64_t a, uint64_t rows, int columns) {                       \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_NEXT_OF_FOUR(128, 129) LPG_IF_MORE(130, 192) LPG_IF_MORE(130, 160)     \
+                       LPG_WGMMA_FOUR(type, 160, LPG_OPERANDS_TO_80, 128, 129) LPG_MORE(160)                           \
+                           LPG_WGMMA_FOUR(type, 192, LPG_OPERANDS_TO_96, 128, 129) LPG_MORE(192) LPG_IF_MORE(130, 224) \
+                               LPG_WGMMA_FOUR(type, 224, LPG_OPERANDS_TO_112, 128, 129) LPG_MORE(224)                  \
+                                   LPG_WGMMA_FOUR(type, 256, LPG_OPERANDS_TO_128, 128, 129) "done:\n\t}"               \
+                   : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                           \
+                   : "l"(a), "l"(rows), "r"(columns)                                                                   \
+                   : "memory");                                                                                        \
+    }                                                                                                                  \
+    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                            \
+      LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,   \
+                       65, 66, LPG_ARRAY_64(d, 0));                                                                    \
+    }                                                                                                                  \
   };
 
 LPG_WGMMA_TYPE(wgmma_f16, f16)
@@ -271,6 +303,14 @@ struct wgmma_e4m3_in<false> {
 __device__ inline void store_transposed(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b),
                "r"(c), "r"(d)
+               : "memory");
+}
+
+/* The same as they are: a lane holds operand A of mma.cuh, and passes the address of row lane % 8 of matrix lane / 8.
+ */
+__device__ inline void store_matrices(uint32_t to, const uint32_t (&a)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a[0]), "r"(a[1]),
+               "r"(a[2]), "r"(a[3])
                : "memory");
 }
 

@@ -9,8 +9,7 @@ extern const lpg_planner lpgemm_i_lut_gpu_planner, lpgemm_i_gemv_8_planner, lpge
     lpgemm_i_gemv1_planner, lpgemm_i_gemv1_i8_planner, lpgemm_i_gemm_planner, lpgemm_i_gemm8_planner,
     lpgemm_i_dequant_image_f16_planner, lpgemm_i_dequant_image_bf16_planner, lpgemm_i_dequant_f16_sm90a_planner,
     lpgemm_i_dequant_i8_sm90a_planner, lpgemm_i_dequant_e4m3_sm90a_planner, lpgemm_i_dequant_f16_sm80_planner,
-    lpgemm_i_dequant_bf16_sm80_planner, lpgemm_i_dequant_i8_sm80_planner,
-    lpgemm_i_stripe_planner;
+    lpgemm_i_dequant_bf16_sm80_planner, lpgemm_i_dequant_i8_sm80_planner, lpgemm_i_stripe_planner;
 
 /* X of a type and no rows yet; outputs as X where X has 16 bits, else fp16; scales far apart. */
 lpg_problem plan_problem(const lpg_packed *weights, lpgemm_dtype_t x_type, int64_t m);

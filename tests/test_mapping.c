@@ -280,6 +280,7 @@ static void test_every(void) {
     for (lpgemm_dtype_t bits = 3; bits <= 8; bits++) sweep_weights(LPGEMM_FLOAT(2, bits - 3), x, group);
     sweep_weights(LPGEMM_E4M3, x, group);
   }
+  sweep_weights(LPGEMM_E5M2, LPGEMM_F16, 128);
   for (lpgemm_dtype_t bits = 2; bits <= 8; bits *= 2) sweep_fans(LPGEMM_UINT(bits));
   sweep_fans(LPGEMM_FLOAT(2, 1));
   sweep_fans(LPGEMM_E4M3);

@@ -41,7 +41,8 @@ static const struct {
                {"gemm.f4.bf16.256x128.sm90a", LPGEMM_FLOAT(2, 1), LPGEMM_BF16},
                {"gemm8.u4.i8.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_INT(8)},
                {"gemm8.u4.e4m3.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_E4M3},
-               {"dequant.any.f16.256x128.sm90a", LPGEMM_UINT(4), LPGEMM_F16},
+               {"dequant.any.f16.128x256.sm90a", LPGEMM_UINT(4), LPGEMM_F16},
+               {"dequant.any.f16.256x128.sm90a", LPGEMM_FLOAT(6, 1), LPGEMM_F16}, /* tf32 */
                {"dequant.any.f16.256x128.sm80", LPGEMM_UINT(4), LPGEMM_F16}};
 
 static problem_spec spec_of(int kernel, int shape, const struct way *way) {

@@ -149,9 +149,8 @@ static void check_stream(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
 
 /* Stream-K has room for its flags and sums in whatever workspace is bound, and is planned with what the planner asks
  * for. */
-static void check_stream_room(lpg_problem problem, const lpg_gemm_planned *unbound, lpg_gemm_scales mode,
-                              const lpg_device *device) {
-  const lpg_planner *planner = &lpgemm_i_gemm_planner;
+static void check_stream_room(const lpg_planner *planner, lpg_problem problem, const lpg_gemm_planned *unbound,
+                              lpg_gemm_scales mode, const lpg_device *device) {
   const size_t own = planner->workspace(planner, &problem, device);
   const size_t more = planner->more_workspace(planner, &problem, device);
   lpg_gemm_planned p;
@@ -282,11 +281,62 @@ static void check_gemm_drawn(const lpg_device *device) {
     const lpg_gemm_kind kind = lpg_gemm_kind_of(&w, gemm_tiles[p.tile], mode, p.plan.multicast);
     CHECK(lpg_gemm_has_multicast(kind.tile.tile_m, p.plan.multicast));
     check_gemm(&p.plan, &kind, &w, problem.m, device);
-    if (p.plan.streamed > 0) check_stream_room(problem, &p, mode, device);
+    if (p.plan.streamed > 0) check_stream_room(&lpgemm_i_gemm_planner, problem, &p, mode, device);
     taken[p.tile] = 1;
   }
   for (int i = 0; i < COUNT(gemm_tiles); i++) { /* two teams that dequantise ask for all of an H200's shared memory */
     CHECK(taken[i] || device->shared_memory < 232448);
+  }
+}
+
+/* Images: a chunk is all rows, or whole work tiles and row tiles that share scales; it lies behind the copy of X, with
+ * its factors, and what stream-K needs behind that. */
+static void check_image_chunk(const lpg_planner *planner, const lpg_problem *problem, const lpg_device *device) {
+  const lpg_packed *w = problem->weights;
+  const int64_t n = w->desc.n, rows = lpg_gemm_chunk_rows(w, LPG_GEMM_SCALES_IMAGE), shared = w->tiles_a_scale;
+  CHECK(rows == n || (rows > 0 && rows < n && rows % LPG_GEMM_TILE_N == 0));
+  CHECK(rows == n || shared >= w->row_tiles || rows / LPG_TILE_ROWS % shared == 0);
+  const int64_t pieces = lpg_ceil_div(rows, LPG_IMAGE_ROWS) * lpg_image_columns(w->desc.k);
+  const size_t made = (size_t)lpg_gemm_made_bytes(w, LPG_GEMM_SCALES_IMAGE), x_bytes = lpg_x_copy_bytes(problem, 2);
+  CHECK(made >= (size_t)pieces * LPG_IMAGE_PIECE + (size_t)rows * 4 && made <= LPG_GEMM_MOST_PREPARED);
+  CHECK((int64_t)lpg_image_columns(w->desc.k) * LPG_IMAGE_K >= w->desc.k);
+  const size_t own = planner->workspace(planner, problem, device);
+  CHECK(own >= x_bytes + made && own % 16 == 0);
+  CHECK(own + planner->more_workspace(planner, problem, device) <= x_bytes + LPG_GEMM_MOST_PREPARED + 16);
+  lpg_planned planned;
+  CHECK(!lpgemm_i_plan(planner, problem, device, &planned));
+  CHECK(planned.launch.passes == (rows < n ? lpg_ceil_div(n, rows) : 1));
+  lpg_problem more = *problem;
+  more.m++;
+  CHECK(planner->workspace(planner, &more, device) >= own);
+}
+
+static void check_image_drawn(const lpg_device *device) {
+  char taken[COUNT(gemm_tiles)] = {0};
+  for (int i = 0; i < 1000; i++) {
+    const lpg_planner *planner = i % 2 ? &lpgemm_i_dequant_image_bf16_planner : &lpgemm_i_dequant_image_f16_planner;
+    const lpg_packed w = draw_packed();
+    lpg_problem problem = plan_problem(&w, planner->type, test_between(33, test_between(0, 1) ? 300 : 9000));
+    problem.scale_span = (uint32_t)test_between(0, 1) * 255;
+    problem.x_unaligned = (int)test_between(0, 1);
+    if (w.desc.n == 0 || refuses(planner, &problem, device)) continue;
+    lpg_gemm_planned p;
+    const int found = plan_of(planner, &problem, device, &p);
+    fitted += found;
+    CHECK(found || device->shared_memory < 232448);
+    if (!found) continue;
+    const lpg_gemm_kind kind = lpg_gemm_kind_of(&w, gemm_tiles[p.tile], LPG_GEMM_SCALES_IMAGE, p.plan.multicast);
+    CHECK(kind.slot_bytes == 0 && kind.table_bytes == 0 && p.plan.w_ring % 1024 == 0 && p.plan.runs == 1);
+    check_gemm(&p.plan, &kind, &w, problem.m, device);
+    check_image_chunk(planner, &problem, device);
+    if (p.plan.streamed > 0) check_stream_room(planner, problem, &p, LPG_GEMM_SCALES_IMAGE, device);
+    taken[p.tile] = 1;
+    split += p.plan.split_k > 1;
+  }
+  for (int i = 0; i < COUNT(gemm_tiles); i++) {
+    const lpg_gemm_tile t = gemm_tiles[i];
+    const int has = lpg_gemm_has(LPG_GEMM_SCALES_IMAGE, t.tile_m, t.teams, t.teams * t.warps);
+    CHECK(has ? taken[i] || device->shared_memory < 232448 : !taken[i]);
   }
 }
 
@@ -353,7 +403,7 @@ static void check_gemm_four_parts(const lpg_device *device) {
 static void check_dequant_drawn(const lpg_device *device) {
   static const lpg_planner *const planners[] = {
       &lpgemm_i_dequant_f16_sm90a_planner,  &lpgemm_i_dequant_bf16_sm80_planner, &lpgemm_i_dequant_i8_sm90a_planner,
-      &lpgemm_i_dequant_e4m3_sm90a_planner, &lpgemm_i_dequant_f16_sm80_planner,   &lpgemm_i_dequant_i8_sm80_planner};
+      &lpgemm_i_dequant_e4m3_sm90a_planner, &lpgemm_i_dequant_f16_sm80_planner,  &lpgemm_i_dequant_i8_sm80_planner};
   for (int i = 0; i < 1200; i++) {
     const lpg_packed w = draw_packed();
     const lpgemm_weight_desc_t desc = w.desc;
@@ -673,6 +723,11 @@ void suite_plan(void) {
       fitted = halved = streamed = 0;
       check_gemm_drawn(devices[d]);
       CHECK(fitted > 300 && ((halved > 3 && streamed > 100) || devices[d]->arch < 90));
+    }
+    if (test_case("plan/image/%s", names[d])) {
+      fitted = halved = streamed = split = 0;
+      check_image_drawn(devices[d]);
+      CHECK(fitted > 300 && ((split > 20 && halved > 3 && streamed > 20) || devices[d]->arch < 90));
     }
     if (test_case("plan/invariant/%s", names[d])) {
       fitted = 0;

@@ -26,7 +26,8 @@ static lpg_device cramped; /* little shared memory */
 #define WIDE "gemm.u4.f16.256x128.sm90a"
 #define DECODE "gemv.u4.f16.16x8.sm80"
 #define STRIPES "stripe.u4.f16.128x64.sm80"
-#define DENSE "dequant.any.f16.256x128.sm90a"
+#define DENSE "dequant.any.f16.128x256.sm90a"
+#define DENSE_256 "dequant.any.f16.256x128.sm90a"
 #define DENSE_80 "dequant.any.f16.256x128.sm80"
 #define DENSE_I8 "dequant.any.i8.256x128.sm90a"
 #define OCTETS "gemm8.u4.i8.256x128.sm90a"
@@ -121,8 +122,15 @@ static const row rows[] = {
     {DENSE, "it expands the weights, which takes 33 rows to pay", .m = 32},
     {DENSE, "its sums are no integers", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .y = LPGEMM_I32},
     {DENSE, "there is nothing to expand", .d.k = -1},
+    {DENSE, "it puts no scales of groups on sums", .d.type = LPGEMM_E5M2},
+    {DENSE, "the weights' values are too far apart for the type of X", .d.type = LPGEMM_FLOAT(6, 1)},
+    {DENSE_256, "it expands the weights, which takes 33 rows to pay", .d.type = LPGEMM_UINT(3), .m = 32},
+    {DENSE_256, "its sums are no integers", .d = INTEGERS(4, 1024), .x = LPGEMM_I8, .y = LPGEMM_I32},
+    {DENSE_256, "there is nothing to expand", .d.k = -1},
+    {DENSE_256, "the form with the work tiles of gemm takes it"},
     {"dequant.any.i8.256x128.sm80", "it puts no scales of groups on sums", &sm80, .x = LPGEMM_I8},
     {DENSE, "the rows are too long for its workspace", .d.k = 200000},
+    {DENSE_256, "the rows are too long for its workspace", .d = {.type = LPGEMM_E5M2, .k = 200000}},
     {DENSE_I8, "it takes no minima with activations of 8 bits",
      .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16}, .x = LPGEMM_I8},
     {DENSE_I8, "the weights less their zeros are not exact in the 8 bits of the activations",

@@ -164,15 +164,19 @@ struct wgmma {
 
   /* A in shared memory. */
   template <int Count>
-  static void multiply(D (&d)[Count], uint64_t a, uint64_t b, bool adds) {
+  static void from_shared(D (&d)[Count], uint64_t a, uint64_t b, bool adds, int columns) {
     exchange("wgmma", 0);
     D *const sums = d;
     start_product([=] {
       uint8_t rows[2][ROW_BYTES];
       const int warp = (int)now->index.x / LANES % 4;
       for (int half = 0; half < 2; half++) swizzled(a).read(16 * warp + now->lane / 4 + 8 * half, rows[half]);
-      multiply_rows(sums, rows, b, adds, Count * 2);
+      multiply_rows(sums, rows, b, adds, columns);
     });
+  }
+  template <int Count>
+  static void multiply(D (&d)[Count], uint64_t a, uint64_t b, bool adds) {
+    from_shared(d, a, b, adds, Count * 2);
   }
 };
 

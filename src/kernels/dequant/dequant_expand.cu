@@ -161,7 +161,7 @@ __device__ inline void store_factors(const expand_args &a, int row_tile, const i
 
 template <class Image, int Bits, bool Integers>
 __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __grid_constant__ expand_args a) {
-  __shared__ __align__(16) expand_area areas[warps];
+  __shared__ expand_area areas[warps];
   __shared__ float table[Integers ? 1 : 1 << Bits];
   __shared__ int power[LPG_TILE_ROWS];
   /* A warp expands a span at a time: whole stages and whole packed tiles. */

@@ -35,16 +35,15 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   (void)device;
   if (problem->m < LEAST_ROWS && !lpgemm_i_dequantisers_refuse(problem))
     return "it expands the weights, which takes 33 rows to pay";
-  if (self->wgmma && image == LPGEMM_F16 && !lpgemm_i_expand_scaling(problem, image).in_table)
-    return "the work tiles of gemm are for it";
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
   if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type))
     return "the activations' codes are not the numbers as int8";
   if (problem->weights->desc.k == 0) return "there is nothing to expand";
   const char *reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;
-  return !self->wgmma && lpgemm_i_expand_scaling(problem, image).in_table ? "it puts no scales of groups on sums"
-                                                                          : NULL;
+  const int in_table = lpgemm_i_expand_scaling(problem, image).in_table;
+  if (!self->wgmma) return in_table ? "it puts no scales of groups on sums" : NULL;
+  return image == LPGEMM_F16 && !in_table ? "the form with the work tiles of gemm takes it" : NULL;
 }
 
 /* The sm_80 form on a GPU of 9.0 was timed 211 times and best in none (bench/results/h200-regret.json). */

@@ -231,7 +231,7 @@ enum {
   LPG_GEMM_PREPARED_BYTES = 128,             /* of a row tile and granule */
   LPG_GEMM_PREPARED_KEPT = 256,              /* granules of a row that are read once */
   LPG_GEMM_MOST_PREPARED = 64 * 1024 * 1024, /* bytes of all that a call may make */
-  LPG_GEMM_MOST_IMAGE = 44 * 1024 * 1024     /* of a chunk's image: beside stream-K's sums, and what L2 keeps */
+  LPG_GEMM_MOST_IMAGE = 44 * 1024 * 1024 /* of an image, if there is a choice: L2 keeps it, beside stream-K's sums */
 };
 typedef struct lpg_gemm_slot {
   int steps, scale_groups, scale_bytes, zero_bytes; /* of a row tile; bytes of a scale group */
@@ -276,13 +276,22 @@ static inline int64_t lpg_gemm_made_each(const lpg_packed *weights, lpg_gemm_sca
          LPG_TILE_ROWS * 4;
 }
 
+/* Row tiles that so many bytes of workspace hold: of images whole pieces. */
+static inline int64_t lpg_gemm_room_tiles(const lpg_packed *weights, lpg_gemm_scales mode, int64_t bytes) {
+  const int64_t tiles = bytes / lpg_gemm_made_each(weights, mode);
+  return mode == LPG_GEMM_SCALES_IMAGE ? tiles - tiles % (LPG_IMAGE_ROWS / LPG_TILE_ROWS) : tiles;
+}
+
 /* Row tiles of W whose scales or image are made, and which are multiplied, at once: all, or chunks of multiples of 256
- * rows and of row tiles that share scales, as few as there is room for, all but the last alike. 0: there is no room. */
+ * rows and of row tiles that share scales, as few as there is room for, all but the last alike. 0: there is no room.
+ * Images of the longest rows have all the workspace. */
 static inline int64_t lpg_gemm_chunk_tiles(const lpg_packed *weights, lpg_gemm_scales mode) {
-  const int64_t room = mode == LPG_GEMM_SCALES_IMAGE ? LPG_GEMM_MOST_IMAGE : LPG_GEMM_MOST_PREPARED;
-  const int64_t all = weights->row_tiles, most = room / lpg_gemm_made_each(weights, mode);
+  const int64_t all = weights->row_tiles;
   const int64_t shared = weights->tiles_a_scale < all ? weights->tiles_a_scale : 1; /* a power of two */
   const int64_t unit = shared > LPG_GEMM_TILE_N / LPG_TILE_ROWS ? shared : LPG_GEMM_TILE_N / LPG_TILE_ROWS;
+  const int64_t large = lpg_gemm_room_tiles(weights, mode, LPG_GEMM_MOST_PREPARED);
+  const int64_t small = lpg_gemm_room_tiles(weights, mode, LPG_GEMM_MOST_IMAGE);
+  const int64_t most = mode == LPG_GEMM_SCALES_IMAGE && (all <= small || unit <= small) ? small : large;
   if (all <= most) return all;
   if (most < unit) return 0;
   return lpg_round_up(lpg_ceil_div(all, lpg_ceil_div(all, most / unit * unit)), unit);

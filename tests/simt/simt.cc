@@ -31,7 +31,7 @@ namespace {
 
 enum { STACK_BYTES = 256 << 10, SHARED_ALIGNMENT = 1024 };
 enum { SMS = 132, MOST_SHARED_BYTES = 227 << 10 };
-enum { VARIABLES = 4, VARIABLE_BYTES = 512 }; /* of LPG_SHARED_VARIABLE() */
+enum { VARIABLE_BYTES = 24 << 10, VARIABLE_ALIGNMENT = 128 }; /* of all LPG_SHARED_VARIABLE() of a kernel */
 
 uint64_t state = [] {
   const char *seed = getenv("LPGEMM_SIMT_SEED");
@@ -204,7 +204,7 @@ void start_cluster(int number) {
     own->rank = rank;
     own->live = running->threads;
     own->index = {index % running->grid.x, row % running->grid.y, row / running->grid.y};
-    own->bytes = running->shared_bytes > 0 ? running->shared_bytes : VARIABLES * VARIABLE_BYTES;
+    own->bytes = running->shared_bytes > 0 ? running->shared_bytes : (size_t)VARIABLE_BYTES;
     void *memory = nullptr;
     if (posix_memalign(&memory, SHARED_ALIGNMENT, own->bytes) != 0) fail("no shared memory");
     own->memory = (uint8_t *)memory;
@@ -412,12 +412,14 @@ void meet(const char *what, meeting &m, int count, bool waits) {
 
 void *variable(const char *name, size_t bytes) {
   cta &own = *now->own_cta;
-  size_t i = 0;
   if (running->shared_bytes > 0) fail("%s beside dynamic shared memory", name);
-  while (i < own.variables.size() && strcmp(own.variables[i], name) != 0) i++;
-  if (i == own.variables.size()) own.variables.push_back(name);
-  if (bytes > VARIABLE_BYTES || i >= VARIABLES) fail("no room for %s", name);
-  return own.memory + own.bytes - (i + 1) * VARIABLE_BYTES;
+  for (const auto &v : own.variables) {
+    if (strcmp(v.name, name) == 0) return own.memory + v.offset;
+  }
+  const size_t end = own.variables.empty() ? own.bytes : own.variables.back().offset;
+  if (bytes > end) fail("no room for %s", name);
+  own.variables.push_back({name, (end - bytes) / VARIABLE_ALIGNMENT * VARIABLE_ALIGNMENT});
+  return own.memory + own.variables.back().offset;
 }
 
 uint32_t address_of(const void *pointer) {

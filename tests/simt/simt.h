@@ -45,13 +45,18 @@ struct warp {
 
 struct cluster;
 
+struct shared_variable { /* of LPG_SHARED_VARIABLE() */
+  const char *name;
+  size_t offset;
+};
+
 struct cta {
   cluster *own_cluster;
   int rank, live;
   place index;
   uint8_t *memory; /* shared memory: the dynamic, or variables by name */
   size_t bytes;
-  std::vector<const char *> variables;
+  std::vector<shared_variable> variables;
   meeting all, numbered[16];
   std::vector<warp> warps;
 };

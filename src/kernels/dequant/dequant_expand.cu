@@ -10,6 +10,7 @@
 #include "../plan/scheduler.cuh"
 #include "../prim/async.cuh"
 #include "../prim/pdl.cuh"
+#include "../prim/shared.cuh"
 #include "../prim/wgmma.cuh"
 #include "dequant_expand.h"
 #include "dequant_weight.cuh"
@@ -159,9 +160,11 @@ __device__ inline void store_factors(const expand_args &a, int row_tile, const i
   a.scale_data[blockIdx.x * LPG_TILE_ROWS + lane] = a.scaling.halved ? 2.0f * factor : factor;
 }
 
+using expand_areas = expand_area[warps];
+
 template <class Image, int Bits, bool Integers>
 __global__ void __launch_bounds__(warps * 32, resident) expand_kernel(const __grid_constant__ expand_args a) {
-  __shared__ expand_area areas[warps];
+  LPG_SHARED_VARIABLE(expand_areas, areas);
   __shared__ float table[Integers ? 1 : 1 << Bits];
   __shared__ int power[LPG_TILE_ROWS];
   /* A warp expands a span at a time: whole stages and whole packed tiles. */

@@ -9,7 +9,7 @@
   extern __shared__ __align__(alignment)   \
   type memory[]
 
-/* Declares a variable in a kernel whose CTAs access each other's. */
+/* Declares a variable in a kernel whose CTAs access each other's, or which is accessed by its address. */
 #define LPG_SHARED_VARIABLE(type, name) __shared__ type name
 
 namespace lpg {

@@ -1,4 +1,4 @@
-/* Expanding weights and multiplying them, from the host: chunk after chunk of rows. */
+/* Expanding weights and multiplying them in work tiles of 256 x 128, from the host: chunk after chunk of rows. */
 #pragma once
 
 #include "../launch/launch.cuh"
@@ -20,7 +20,8 @@ static const void *dequant_kernel() {
   }
 }
 
-/* Whether there may be a table of groups' scales, and whether sums are promoted in any case. */
+/* Whether there may be a table of groups' scales, and whether by wgmma sums are promoted in any case: without a table
+ * dequant_image.cuh multiplies fp16. */
 template <class Types>
 constexpr bool may_have_table = Types::image != LPGEMM_BF16 &&Types::image != LPGEMM_F32;
 template <class Types>

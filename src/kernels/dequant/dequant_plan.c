@@ -1,4 +1,5 @@
-/* The planner of dequant: chunks of rows, split-K, multicast. */
+/* The planner of dequant, but for images that gemm's work tiles multiply (gemm_plan.c): chunks of rows, split-K,
+ * multicast. */
 #include "dequant_plan.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* How dequantised weights are multiplied: plain arithmetic, for C and CUDA.
+/* How dequantised weights are multiplied in work tiles of 256 x 128: plain arithmetic, for C and CUDA. (By gemm's work
+ * tiles: gemm_plan.h.)
  *
  * Weights are dequantised to X's type, a chunk of rows at a time, to an image in the workspace: for 256 rows (the rows
  * of a work tile) and every stage of 128 bytes of their columns, rows of 128 bytes of which 16-byte piece i is at

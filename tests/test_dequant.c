@@ -7,6 +7,8 @@
  *   dequant/spread    weights whose values or scales are too far apart to be scaled in fp16
  *   dequant/tiles     more work tiles than the GPU has clusters for
  *   dequant/halves    zeros between the codes, whose differences fp8 holds
+ *   dequant/chunks    rows so long that the workspace has not room for all of them at once
+ *   dequant/nothing   alpha = 0: Y is C, whatever the workspace holds
  *   dequant/turns     the same with split-K: a work tile that was done twice would add C in place twice */
 #include <string.h>
 
@@ -193,11 +195,11 @@ static int check_spec(const problem_spec *spec) {
 }
 
 static problem_spec draw(void) {
-  static const int64_t groups[] = {16, 32, 64, 128, 192, 0};
+  static const int64_t groups[] = {16, 32, 48, 64, 112, 128, 192, 0};
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8, LPGEMM_E4M3};
   problem_spec s = {.desc = {.size = sizeof s.desc}, .y_type = LPGEMM_F32, .alpha = 1};
   s.desc.type = problem_types()[test_between(0, PROBLEM_TYPES - 1)];
-  s.desc.group_k = groups[test_between(0, 5)];
+  s.desc.group_k = groups[test_between(0, COUNT(groups) - 1)];
   s.desc.scale_type = sample_scale[test_between(1, SAMPLE_SCALES - 1)];
   s.x_type = x_types[test_between(0, 3)];
   if (s.x_type == LPGEMM_I8 || s.x_type == LPGEMM_E4M3) s.desc.group_k = 128 * test_between(0, 2);
@@ -279,6 +281,35 @@ static void check_halves(void) {
   }
 }
 
+/* Two chunks, of 256 rows and of 4, each with factors of its own. */
+static void check_chunks(lpgemm_dtype_t x_type) {
+  problem_spec s = {.desc = {.size = sizeof s.desc, .type = LPGEMM_UINT(4), .n = 260, .k = 73000, .group_k = 128},
+                    .m = 33,
+                    .x_type = x_type,
+                    .y_type = LPGEMM_F32,
+                    .alpha = 1};
+  s.desc.scale_type = s.desc.zero_type = LPGEMM_F16;
+  s.desc.zero = LPGEMM_ZERO_PER_GROUP;
+  lpg_packed w;
+  CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
+  CHECK(lpg_gemm_chunk_rows(&w, LPG_GEMM_SCALES_IMAGE) == 256);
+  CHECK(check_spec(&s) > 0);
+}
+
+static void check_nothing(void) {
+  static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_E4M3};
+  for (int i = 0; i < 2 * COUNT(x_types); i++) {
+    problem_spec s = {.desc = {.size = sizeof s.desc, .type = LPGEMM_UINT(4), .n = 200, .k = 300, .group_k = 128},
+                      .m = 40,
+                      .x_type = x_types[i / 2],
+                      .y_type = LPGEMM_F32,
+                      .beta = 1};
+    s.desc.scale_type = LPGEMM_F16;
+    s.in_place = i % 2;
+    CHECK(check_spec(&s) > 0);
+  }
+}
+
 /* 80 work tiles with split-K 2, 30 clusters at once on the H200. All sums are exact, so any two kernels agree to the
  * bit. */
 static void check_turns(lpgemm_dtype_t x_type) {
@@ -332,6 +363,9 @@ void suite_dequant(void) {
     if (test_case("dequant/tiles/%03d", i)) check_tiles();
   }
   if (test_case("dequant/halves")) check_halves();
+  if (test_case("dequant/chunks/f16")) check_chunks(LPGEMM_F16);
+  if (test_case("dequant/chunks/bf16")) check_chunks(LPGEMM_BF16);
+  if (test_case("dequant/nothing")) check_nothing();
   if (test_case("dequant/turns/f16")) check_turns(LPGEMM_F16);
   if (test_case("dequant/turns/bf16")) check_turns(LPGEMM_BF16);
   CHECK_STATUS(lpgemm_destroy(all.handle), LPGEMM_SUCCESS);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "devices.h"
-#include "kernels/dequant/dequant_expand.h"
 #include "kernels/gemm/gemm_plan.h"
+#include "kernels/operand/expand.h"
 #include "layouts/number.h"
 #include "plans.h"
 #include "problem.h"

@@ -1,10 +1,11 @@
 /* Plans (src/kernels/plan/search.c, NAME_plan.c) on made-up GPUs: what is not refused has a plan, the pieces are the
  * whole, and everything lies in shared memory, aligned and apart. */
-#include "kernels/dequant/dequant_expand.h"
+#include "kernels/dequant/dequant_plan.h"
 #include "kernels/gemm/gemm_mode.h"
 #include "kernels/gemm8/gemm8_plan.h"
 #include "kernels/gemv/gemv_plan.h"
 #include "kernels/operand/center.h"
+#include "kernels/operand/expand.h"
 #include "kernels/plan/rates.h"
 #include "kernels/stripe/stripe_plan.h"
 #include "made_up.h"

@@ -133,7 +133,7 @@ FAMILIES = [
                      header="kernels/gemm8/gemm8_launch.cuh",
                      instance="LPG_GEMM8({symbol}, {activations}, {dequantiser}, {width})")),
     ("dequant", Family(["any"], ["f16", "bf16"], ["128x256"], needs=["wgmma"], flags="0", scales=TWO_LEVELS,
-                       planner="lpgemm_i_dequant_image_{activations}", header="kernels/dequant/dequant_image.cuh",
+                       planner="lpgemm_i_dequant_image_{activations}", header="kernels/gemm/gemm_image.cuh",
                        instance="LPG_DEQUANT_IMAGE({symbol}, {activations})",
                        unit="{family}.{weights}.{activations}.{arch}")),
     ("dequant", DENSE._replace(activations=["f16", "i8", "e4m3", "e5m2"], needs=["wgmma", "mma.sync"])),

@@ -1,8 +1,9 @@
 /* Which weights can be expanded, and how their scales meet them. */
 #include <math.h>
 
+#include "../operand/expand.h"
 #include "../operand/limits.h"
-#include "dequant_expand.h"
+#include "dequant_plan.h"
 
 /* Powers of two that bound what a scale multiplies: magnitudes of at most 2^top, and 0 or at least 2^low. */
 typedef struct magnitudes {

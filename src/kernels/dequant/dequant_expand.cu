@@ -1,4 +1,4 @@
-/* Dequantises packed weights into images for the dense GEMM, of work tiles (dequant_plan.h) or of pieces (gemm_plan.h):
+/* Dequantises packed weights into images for the dense GEMM, of work tiles (dequant_plan.h) or of pieces (expand.h):
  * value, zero and scale in fp32, rounded once to the image's type; to 8 bits without the scale, exactly.
  *
  *   a CTA has a row tile, or a part of its columns; each of its warps has a run of spans of them:
@@ -6,13 +6,12 @@
  *     for every span in these, and every stage (128 bytes of a row) of a span:
  *       dequantise in the order of the packed words, to the stage's places in shared memory; copy them to the image */
 #include "../../cuda/cuda.h"
-#include "../gemm/gemm_plan.h"
+#include "../operand/expand.h"
 #include "../plan/scheduler.cuh"
 #include "../prim/async.cuh"
 #include "../prim/pdl.cuh"
 #include "../prim/shared.cuh"
 #include "../prim/wgmma.cuh"
-#include "dequant_expand.h"
 #include "dequant_weight.cuh"
 
 #include <type_traits>

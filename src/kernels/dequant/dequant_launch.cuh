@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../launch/launch.cuh"
-#include "dequant_expand.h"
+#include "../operand/expand.h"
 #include "dequant_mma.cuh"
 #include "dequant_wgmma.cuh"
 
@@ -21,7 +21,7 @@ static const void *dequant_kernel() {
 }
 
 /* Whether there may be a table of groups' scales, and whether by wgmma sums are promoted in any case: without a table
- * dequant_image.cuh multiplies fp16. */
+ * gemm_image.cuh multiplies fp16. */
 template <class Types>
 constexpr bool may_have_table = Types::image != LPGEMM_BF16 &&Types::image != LPGEMM_F32;
 template <class Types>

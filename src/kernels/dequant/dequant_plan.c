@@ -4,9 +4,9 @@
 
 #include <math.h>
 
+#include "../operand/expand.h"
 #include "../operand/limits.h"
 #include "../plan/rates.h"
-#include "dequant_expand.h"
 
 /* Below 33 rows of X dequantising first pays only where gemv and gemm do not take the weights; refusing here keeps
  * lpgemm_workspace_size() small. */

@@ -31,19 +31,6 @@ enum {
   LPG_DEQUANT_WORKSPACE = 64 << 20 /* the most for images */
 };
 
-/* How scales meet weights when these become the type that they are multiplied in. */
-typedef struct lpg_expand_scaling {
-  int on_rows; /* one scale a row, or none: it goes on the row's sums, and the weights are as they are */
-  /* fp16, on_rows or in_table: the weights are halves (lpg_is_halved), and the rows' sums take the 2. */
-  int halved;
-  /* 8 bits, and fp16 where scaled weights would be too far apart for it: the groups' scales, which go on the sums of
-   * their stages, come in a table, 256 rows for every stage. */
-  int in_table;
-  /* Else every row is multiplied by a power of two that comes off its sums: 2^(top - exponent of its scales), or, if
-   * `finds`, one that the largest weight asks for. bf16 needs none. */
-  int top, finds;
-} lpg_expand_scaling;
-
 typedef struct lpg_dequant_plan {
   int32_t k_stages;                      /* of a row */
   int32_t scale_data;                    /* of a row, that are found while its weights are expanded */

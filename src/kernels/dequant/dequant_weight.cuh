@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../../layouts/unit.h"
+#include "../operand/expand.h"
 #include "../operand/x_type.cuh"
 #include "../prim/logic.cuh"
 #include "dequant_plan.h"
@@ -65,7 +66,7 @@ struct expand_args {
   int32_t row_vectors;     /* the same in vectors of 512 bytes */
   int32_t n, k, k_stages, first_row_tile;
   uint8_t *image;
-  int32_t in_pieces; /* the image is of pieces (gemm_plan.h), else of work tiles (dequant_plan.h) */
+  int32_t in_pieces; /* the image is of pieces (expand.h), else of work tiles (dequant_plan.h) */
   float *scale_data; /* the factors of rows' sums that are found, or the table of scales; of pieces all factors */
 };
 

@@ -1,5 +1,5 @@
 /* Dense GEMM by wgmma on images of dequantised weights (sm_90a), both operands in shared memory: 8 bits, tf32, and
- * fp16 with a table of scales. All other 16-bit images are multiplied by dequant_image.cuh.
+ * fp16 with a table of scales. All other 16-bit images are multiplied by gemm_image.cuh.
  *
  * Persistent and warp-specialised. Each of four producer warps fills one stage of a ring: X by cp.async, W by a bulk
  * copy. CTAs of a cluster with the same rows of W and the same part of K each multicast a part of W to all of them. Two

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "../epilogue/store.cuh"
+#include "../operand/expand.h"
 #include "../operand/scales_any.cuh"
 #include "../operand/x_rows.cuh"
 #include "../operand/x_type.cuh"
 #include "../plan/scheduler.cuh"
-#include "dequant_expand.h"
+#include "dequant_plan.h"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -1,9 +1,9 @@
 /* gemm from the host: plan -> arguments -> launch. */
 #pragma once
 
-#include "../dequant/dequant_expand.h"
 #include "../launch/launch.cuh"
 #include "../launch/number.h"
+#include "../operand/expand.h"
 #include "../operand/operand_args.cuh"
 #include "../operand/x_copy.h"
 #include "gemm.cuh"

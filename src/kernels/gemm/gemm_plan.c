@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "../dequant/dequant_expand.h"
+#include "../operand/expand.h"
 #include "../operand/limits.h"
 #include "../operand/x_copy.h"
 #include "gemm_cost.h"

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "../epilogue/sums.h"
+#include "../operand/expand.h"
 #include "../operand/limits.h"
 #include "../plan/divisor.h"
 
@@ -263,11 +264,6 @@ static inline int lpg_gemm_stage_groups(const lpg_packed *weights, int stage_k) 
 static inline int64_t lpg_gemm_scale_groups(const lpg_packed *weights) {
   return weights->group.count <= 1 ? 1 : lpg_ceil_div(weights->k_padded, lpg_granule_k(&weights->group));
 }
-
-/* An image has pieces of 64 rows by 64 columns, swizzled as wgmma reads them: for each 64 rows those of all columns, of
- * which there are as many as the longest stage asks for. */
-enum { LPG_IMAGE_ROWS = 64, LPG_IMAGE_K = 64, LPG_IMAGE_PIECE = LPG_IMAGE_ROWS * LPG_IMAGE_K * 2 };
-LPG_FN int lpg_image_columns(int64_t k) { return (int)((k + 127) / 128 * 2); }
 
 /* Bytes of a row tile in the workspace, with a factor a row: of its image, or of its prepared scales, one a granule. */
 static inline int64_t lpg_gemm_made_each(const lpg_packed *weights, lpg_gemm_scales mode) {

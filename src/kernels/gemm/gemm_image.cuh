@@ -2,8 +2,8 @@
  */
 #pragma once
 
-#include "../gemm/gemm_launch.cuh"
-#include "dequant_expand.h"
+#include "../operand/expand.h"
+#include "gemm_launch.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */

@@ -106,6 +106,12 @@ struct warp_weights {
       const uint32_t group = step % layout.steps * stage_groups / layout.steps;
       const uint8_t *const prepared = scale_data + row_tile * prepared_bytes + group * LPG_GEMM_PREPARED_BYTES;
       rows.load(((const float4 *)prepared)[lane / 4]);
+    } else if constexpr (T::levels) {
+      const int scale_group = row_tile * layout.scale_groups + step % layout.steps / T::ScaleSteps;
+      const uint8_t *const upper = scale_data + layout.upper + row_tile * (2 * LPG_TILE_ROWS);
+      if (step % layout.steps == 0) rows.load_upper(upper, upper + layout.upper_bytes, lane / 4);
+      rows.load_codes(scale_data + scale_group * LPG_TILE_ROWS, scale_data + layout.zeros + scale_group * LPG_TILE_ROWS,
+                      lane / 4);
     } else {
       const int scale_group = row_tile * layout.scale_groups + step % layout.steps / T::ScaleSteps;
       rows.load(scaled, scale_data + scale_group * layout.scale_bytes,
@@ -230,6 +236,7 @@ __device__ inline void fill_factors(const gemm_args &a, const gemm_work &w, cons
                                     int lane, float *factors) {
   if (lane >= LPG_TILE_ROWS) return;
   const int row = warp * LPG_TILE_ROWS + lane;
+  if (T::levels) return; /* find_level_powers() has them */
   factors[row] = w.reads && a.k > 0 ? row_factor<T>(a, at.n + row, expert) : 0.0f;
   static_assert(LPG_BIASES_BEHIND == 2 * LPG_GEMM_TILE_N, "biases lie behind both turns' factors");
   if (T::takes_experts && a.epilogue.paired && a.epilogue.bias) {
@@ -279,13 +286,18 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   const int x_rows = T::takes_experts ? agreed(at.m_end - at.m) : at.m_end - at.m;
   if (!has_early_factors<T>) pdl_wait();
   fill_factors<T>(a, w, at, expert, own.warp, own.lane, factors);
+  if constexpr (T::levels) {
+    const int row = own.warp * LPG_TILE_ROWS + own.lane % LPG_TILE_ROWS;
+    const float factor = find_level_powers<T>(a, at.n / LPG_TILE_ROWS + own.warp, own.lane, weights.rows.level_power);
+    factors[row] = w.reads ? a.scale_data.factor * factor : 0.0f;
+  }
   if (has_early_factors<T>) pdl_wait();
   if (own.ahead || blocks > 0) {
     place.wait();
     weights.load_codes(place.codes.at, 0);
   }
   if (T::runs) before.clear();
-  if (T::scales_weights && !T::prepared) weights.set_powers(a.scale_data, memory + place.scales.at);
+  if (T::scales_weights && !T::prepared && !T::levels) weights.set_powers(a.scale_data, memory + place.scales.at);
   weights.load_scales(memory + place.scales.at, 0);
   int left = blocks;
   /* A k block with all its stages, or with those that begin before K's end. */
@@ -416,7 +428,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
     __syncwarp();
   } else {
     take_registers<T::consumer_registers>();
-    if (T::scales_weights && !T::prepared) fill_scales<T>(a, memory + p.scales);
+    if (T::scales_weights && !T::prepared && !T::levels) fill_scales<T>(a, memory + p.scales);
     T::Dequantiser::fill_table(a.dequantiser, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(scales_are_filled, 32 * T::warps);
     if (is_multicast<T>(p)) cluster_wait();

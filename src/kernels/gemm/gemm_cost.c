@@ -17,6 +17,8 @@ static double slower_by_mode(lpg_gemm_scales mode, int is_wide) {
     case LPG_GEMM_SCALES_SPLIT: return is_wide ? 1.3 : 1.4;
     case LPG_GEMM_SCALES_E4M3: return is_wide ? 1.3 : 1.7;
     case LPG_GEMM_SCALES_PREPARED_SPLIT: return 1.6;
+    case LPG_GEMM_SCALES_LEVELS_32:
+    case LPG_GEMM_SCALES_LEVELS_16: return 2.4;
     default: return 2.2;
   }
 }

@@ -115,6 +115,12 @@ static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_t
   for (int i = 0; i < 2; i++) {
     const int which = a.scale_data.which[roles[i]];
     if (which >= 0) a.copied[i] = a.scale_data.section[which];
+    const int upper = a.scale_data.which[i ? role_super_zero : role_super_scale];
+    if (upper >= 0) a.upper[i] = a.scale_data.section[upper];
+  }
+  if (lpg_gemm_has_levels(mode)) {
+    a.level_most[0] = (float)(weights.values.most * lpgemm_i_largest_value(weights.desc.scale_type, NULL));
+    if (weights.desc.zero_type) a.level_most[1] = (float)lpgemm_i_largest_value(weights.desc.zero_type, NULL);
   }
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.row_tiles = (int32_t)weights.row_tiles;

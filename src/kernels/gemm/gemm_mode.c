@@ -91,6 +91,25 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
   return takes_zero_off(d) && center_of(d) < 256.0;
 }
 
+/* K-quants whose lower level is bytes, a k block a super-group: LEVELS_32 or LEVELS_16, or PREPARED. The kernel bounds
+ * rows by the upper level alone, so fp16 must have room for all codes of the lower one. */
+static lpg_gemm_scales levels_of(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const lpg_values *v = &weights->values;
+  const int minima = d->zero == LPGEMM_ZERO_MINIMUM;
+  const lpg_gemm_scales mode = minima ? LPG_GEMM_SCALES_LEVELS_32 : LPG_GEMM_SCALES_LEVELS_16;
+  const int fits = d->super_scale_type == LPGEMM_F16 && weights->super.k == LPG_BLOCK_K &&
+                   lpg_integer_step(d->type) == 1 && d->group_n == 0 && takes_zero_off(d) &&
+                   (minima ? d->scale_type == LPGEMM_UINT(6) && d->zero_type == LPGEMM_UINT(6) &&
+                                 d->super_zero_type == LPGEMM_F16 && weights->group.k == 32
+                           : d->zero != LPGEMM_ZERO_PER_GROUP && d->scale_type == LPGEMM_I8 && weights->group.k == 16);
+  if (!fits || !lpg_gemm_scales_exist(mode, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits))
+    return LPG_GEMM_SCALES_PREPARED;
+  const int room = x_type == LPGEMM_BF16 ? 126 : 28 - lpg_bits(d->scale_type);
+  return v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room ? LPG_GEMM_SCALES_PREPARED
+                                                                                          : mode;
+}
+
 static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type, int on_rows) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type, x_type);
@@ -155,6 +174,9 @@ lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t
   if (s.mode == LPG_GEMM_SCALES_GROUP && is_near(weights, x_type, scale_span)) {
     s.mode = LPG_GEMM_SCALES_NEAR;
     s.exponent = NEAR_EXPONENT;
+  }
+  if (s.mode == LPG_GEMM_SCALES_PREPARED && lpg_is_integer_kind(d->type)) {
+    s.mode = levels_of(weights, x_type, scale_span);
   }
   if (lpg_gemm_keeps_fields(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d->type, x_type))) {
     s.field_power = lpg_gemm_field_power(lpg_exponent_bits(d->type));
@@ -236,6 +258,7 @@ const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem) {
   if (lpg_gemm_is_prepared(scaling.mode)) {
     return refuses_prepared(weights, x_type, scaling.mode == LPG_GEMM_SCALES_PREPARED_SPLIT, problem->scale_span);
   }
+  if (lpg_gemm_has_levels(scaling.mode)) return NULL; /* levels_of() knows */
   if (!scaling.on_rows && (int)problem->scale_span > span_limit(&weights->desc, x_type, &scaling)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }

@@ -89,15 +89,17 @@ LPG_FN int lpg_gemm_tile_n(int warps) { return warps * LPG_TILE_ROWS; }
  * are of X's type but where said. For the last two a kernel prepares them first: weight = code * scale + rest, in fp32;
  * or, where bf16 holds the codes less their zeros, code * scale, and the scale is the sum of two bf16 numbers. */
 typedef enum lpg_gemm_scales {
-  LPG_GEMM_SCALES_ROW,      /* scales go on the rows' sums alone, or there are none; one zero for all */
-  LPG_GEMM_SCALES_GROUP,    /* groups of 128 and 256 columns, one zero for all */
-  LPG_GEMM_SCALES_NEAR,     /* the same, integers scaled as they are dequantised: a row's scales are near one another */
-  LPG_GEMM_SCALES_ZEROS,    /* the same with zeros of groups */
-  LPG_GEMM_SCALES_SMALL,    /* groups of 32 and 64 */
-  LPG_GEMM_SCALES_E4M3,     /* groups of 16 to 256, scales of e4m3 */
-  LPG_GEMM_SCALES_E8M0,     /* groups of 32 to 256, scales that are powers of two */
-  LPG_GEMM_SCALES_SPLIT,    /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
-  LPG_GEMM_SCALES_PREPARED, /* all others, and groups of which k blocks have no whole ones */
+  LPG_GEMM_SCALES_ROW,   /* scales go on the rows' sums alone, or there are none; one zero for all */
+  LPG_GEMM_SCALES_GROUP, /* groups of 128 and 256 columns, one zero for all */
+  LPG_GEMM_SCALES_NEAR,  /* the same, integers scaled as they are dequantised: a row's scales are near one another */
+  LPG_GEMM_SCALES_ZEROS, /* the same with zeros of groups */
+  LPG_GEMM_SCALES_SMALL, /* groups of 32 and 64 */
+  LPG_GEMM_SCALES_E4M3,  /* groups of 16 to 256, scales of e4m3 */
+  LPG_GEMM_SCALES_E8M0,  /* groups of 32 to 256, scales that are powers of two */
+  LPG_GEMM_SCALES_SPLIT, /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
+  LPG_GEMM_SCALES_LEVELS_32, /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
+  LPG_GEMM_SCALES_LEVELS_16, /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
+  LPG_GEMM_SCALES_PREPARED,  /* all others, and groups of which k blocks have no whole ones */
   LPG_GEMM_SCALES_PREPARED_SPLIT, /* such for X of bf16, without rests: fewer instructions a weight */
   LPG_GEMM_SCALES_IMAGE /* weights are X's type, scaled, in an image in the workspace: family dequant (dequant_image.h)
                          */
@@ -105,12 +107,18 @@ typedef enum lpg_gemm_scales {
 #define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
       mode(LPG_GEMM_SCALES_SMALL) mode(LPG_GEMM_SCALES_E4M3) mode(LPG_GEMM_SCALES_E8M0) mode(LPG_GEMM_SCALES_SPLIT) \
-          mode(LPG_GEMM_SCALES_PREPARED) mode(LPG_GEMM_SCALES_PREPARED_SPLIT) mode(LPG_GEMM_SCALES_IMAGE)
+          mode(LPG_GEMM_SCALES_LEVELS_32) mode(LPG_GEMM_SCALES_LEVELS_16) mode(LPG_GEMM_SCALES_PREPARED)            \
+              mode(LPG_GEMM_SCALES_PREPARED_SPLIT) mode(LPG_GEMM_SCALES_IMAGE)
 enum { LPG_GEMM_SCALES_COUNT = LPG_GEMM_EACH_SCALES(LPG_ONE) };
 #undef LPG_ONE
 
 LPG_FN int lpg_gemm_is_prepared(lpg_gemm_scales mode) {
   return mode == LPG_GEMM_SCALES_PREPARED || mode == LPG_GEMM_SCALES_PREPARED_SPLIT;
+}
+
+/* Whether scales have two levels, which meet in the kernel: weight = code * scale + rest in fp32, as prepared ones. */
+LPG_FN int lpg_gemm_has_levels(lpg_gemm_scales mode) {
+  return mode == LPG_GEMM_SCALES_LEVELS_32 || mode == LPG_GEMM_SCALES_LEVELS_16;
 }
 
 /* Whether another kernel makes something of the weights first: scales and zeros, or an image; and rows' factors. */
@@ -120,7 +128,9 @@ LPG_FN int lpg_gemm_makes(lpg_gemm_scales mode) { return lpg_gemm_is_prepared(mo
 LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales mode) {
   switch (mode) {
     case LPG_GEMM_SCALES_SMALL:
+    case LPG_GEMM_SCALES_LEVELS_32:
     case LPG_GEMM_SCALES_E8M0: return 2;
+    case LPG_GEMM_SCALES_LEVELS_16:
     case LPG_GEMM_SCALES_E4M3:
     case LPG_GEMM_SCALES_PREPARED:
     case LPG_GEMM_SCALES_PREPARED_SPLIT: return 1;
@@ -174,6 +184,8 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
     case LPG_GEMM_SCALES_E4M3: return is_float && bits == 4;
     case LPG_GEMM_SCALES_E8M0: return common && is_float;
     case LPG_GEMM_SCALES_SPLIT: return common && bf16;
+    case LPG_GEMM_SCALES_LEVELS_32: return is_integer && (bits == 4 || bits == 5);
+    case LPG_GEMM_SCALES_LEVELS_16: return is_integer && (bits == 3 || bits == 6);
     case LPG_GEMM_SCALES_PREPARED: return weights != LPG_GEMM_HALVED_FLOATS && (is_integer || !bf16);
     case LPG_GEMM_SCALES_PREPARED_SPLIT: return bf16 && (bits > 1 || !is_integer);
     case LPG_GEMM_SCALES_IMAGE: return 0;
@@ -195,7 +207,7 @@ LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponen
 LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int teams, int all_warps) {
   if (mode == LPG_GEMM_SCALES_IMAGE) return tile_m >= 128;
   if (tile_m < 32) return 1;
-  if (lpg_gemm_is_prepared(mode)) return tile_m >= 128 || teams == 2;
+  if (lpg_gemm_is_prepared(mode) || lpg_gemm_has_levels(mode)) return tile_m >= 128 || teams == 2;
   if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR)
     return all_warps == 16 || tile_m >= 128;
   return all_warps == 8 || tile_m >= 128;
@@ -226,6 +238,7 @@ enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of
 
 /* A slot of the ring of scales in shared memory. It belongs to a k block and holds the scales of a work tile's rows,
  * their zeros, and, for a team's first k block of a work tile, the rows' exponents: by row tile, then by scale group.
+ * Of two levels it holds the codes of scales and minima, and the upper ones by row tile.
  * Where scales are prepared it belongs to a stage of X and holds those: for each row tile of the groups that
  * the stage's columns lie in, as 8 pieces of 16 bytes, piece g for rows g and g + 8. */
 enum {
@@ -237,20 +250,23 @@ enum {
 typedef struct lpg_gemm_slot {
   int steps, scale_groups, scale_bytes, zero_bytes; /* of a row tile; bytes of a scale group */
   int zeros, exponents, bytes;                      /* where they begin, and the whole */
+  int upper, upper_bytes; /* of two levels, in place of exponents: the upper scales, and as many bytes of minima */
 } lpg_gemm_slot;
 
 LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales mode, int is_integer, int row_tiles, int stage_k) {
   lpg_gemm_slot s = LPG_ZERO;
-  const int prepared = lpg_gemm_is_prepared(mode),
-            bytes = mode == LPG_GEMM_SCALES_E4M3 || mode == LPG_GEMM_SCALES_E8M0 ? 1 : 2;
+  const int prepared = lpg_gemm_is_prepared(mode), levels = lpg_gemm_has_levels(mode);
+  const int bytes = mode == LPG_GEMM_SCALES_E4M3 || mode == LPG_GEMM_SCALES_E8M0 || levels ? 1 : 2;
   s.steps = (prepared ? stage_k : (int)LPG_BLOCK_K) / LPG_STEP_K;
   s.scale_groups = s.steps / lpg_gemm_scale_steps(mode);
   s.scale_bytes = prepared ? (int)LPG_GEMM_PREPARED_BYTES : bytes * LPG_TILE_ROWS;
-  s.zero_bytes = lpg_gemm_reads_zeros(mode, is_integer) ? LPG_TILE_ROWS : 0;
+  s.zero_bytes = lpg_gemm_reads_zeros(mode, is_integer) || mode == LPG_GEMM_SCALES_LEVELS_32 ? (int)LPG_TILE_ROWS : 0;
   if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_IMAGE) return s;
   s.zeros = row_tiles * s.scale_groups * s.scale_bytes;
   s.exponents = s.zeros + row_tiles * s.scale_groups * s.zero_bytes;
-  s.bytes = s.exponents + (prepared ? 0 : row_tiles * LPG_TILE_ROWS);
+  s.upper = s.exponents;
+  s.upper_bytes = row_tiles * LPG_TILE_ROWS * 2;
+  s.bytes = s.exponents + (prepared ? 0 : levels ? s.upper_bytes * (s.zero_bytes ? 2 : 1) : row_tiles * LPG_TILE_ROWS);
   return s;
 }
 

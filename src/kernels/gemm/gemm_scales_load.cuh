@@ -69,30 +69,39 @@ struct scales_copier {
   static constexpr lpg_gemm_slot layout = T::scales_layout();
   section_copier<row_tiles_of<T>, layout.scale_groups, layout.scale_bytes> scales;
   section_copier<row_tiles_of<T>, layout.scale_groups, 16> zeros;
+  section_copier<row_tiles_of<T>, 1, 32> upper[2]; /* of two levels */
   int row_tile;
 
   static_assert(layout.zero_bytes == 0 || layout.zero_bytes == 16, "a zero is a byte");
   __device__ static bool has_scales(const gemm_args &a) { return !a.scale_data.scale_on_rows; }
-  __device__ static bool has_zeros(const gemm_args &a) { return T::reads_zeros && a.scale_data.mode == zero_per_group; }
+  __device__ static bool has_zeros(const gemm_args &a) {
+    return T::minima || (T::reads_zeros && a.scale_data.mode == zero_per_group);
+  }
 
   __device__ void set_rows(const gemm_args &a, int row_tile_, int expert, int lane) {
     const int64_t before = T::takes_experts ? expert * a.experts.stride : 0;
     row_tile = row_tile_;
     if (has_scales(a)) scales.set_rows(a.copied[0], before, row_tile, a.row_tiles, lane);
     if (has_zeros(a)) zeros.set_rows(a.copied[1], before, row_tile, a.row_tiles, lane);
+    if constexpr (T::levels) {
+      for (int i = 0; i < 1 + T::minima; i++) upper[i].set_rows(a.upper[i], before, row_tile, a.row_tiles, lane);
+    }
   }
 
   /* first: a team's first block of the work tile; the consumers read the rows' exponents from there only. */
   __device__ void copy(const gemm_args &a, uint32_t to, int expert, int block, bool first, int lane) const {
     if (has_scales(a)) {
       scales.copy(to, block, lane);
-      if (first && lane < row_tiles_of<T>) {
+      if (!T::levels && first && lane < row_tiles_of<T>) {
         const int8_t *const exponents = a.exponents + (T::takes_experts ? expert * a.experts.stride : 0);
         copy16_async(to + layout.exponents + lane * LPG_TILE_ROWS,
                      exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
       }
     }
     if (has_zeros(a)) zeros.copy(to + layout.zeros, block, lane);
+    if constexpr (T::levels) {
+      for (int i = 0; i < 1 + T::minima; i++) upper[i].copy(to + layout.upper + i * layout.upper_bytes, block, lane);
+    }
   }
 };
 
@@ -134,7 +143,9 @@ struct row_scales_of {
   /* e4m3's scales of a row are so near one another that bf16 holds their power of two. */
   static constexpr bool one_power = T::Scales == LPG_GEMM_SCALES_E4M3 && T::X::exponent == 8;
   uint32_t scale[2], scale_low[2]; /* scale_low: where a scale is the sum of two numbers, the second */
-  float2 prepared[2];              /* prepared scales: weight = d * x + y */
+  float2 prepared[2];              /* prepared scales, and those of two levels: weight = d * x + y */
+  float upper[2][2];               /* two levels: upper scale and minimum, times the row's power of two */
+  float level_power[2];            /* that power */
   uint32_t power[2]; /* the power of two on scales, as one or two factors of X's type; halves: rows g, g + 8 */
   int exponent[2];   /* log2 of it */
   typename T::Dequantiser::rows rows[2];
@@ -198,6 +209,31 @@ struct row_scales_of {
     }
   }
 
+  /* From two levels: the upper one as it is for a k block, and the codes of a scale group. */
+  __device__ void load_upper(const uint8_t *scales, const uint8_t *minima, int g) {
+#pragma unroll
+    for (int i = 0; i < 1 + T::minima; i++) {
+      const float2 two = __half22float2(((const __half2 *)(i ? minima : scales))[g]);
+      upper[0][i] = two.x * level_power[0];
+      upper[1][i] = two.y * level_power[1];
+    }
+  }
+  __device__ void load_codes(const uint8_t *scales, const uint8_t *minima, int g) {
+    /* codes as the last bits of 2^23; int8 are 128 more first */
+    constexpr uint32_t flip = T::minima ? 0 : 0x8080;
+    constexpr float bias = T::minima ? 8388608.0f : 8388736.0f;
+    const auto value = [](uint32_t two, int half) {
+      return lpg_bits_f32(__byte_perm(two, 0x4b000000u, half ? 0x7651 : 0x7650));
+    };
+    const uint32_t scale = ((const uint16_t *)scales)[g] ^ flip,
+                   minimum = T::minima ? ((const uint16_t *)minima)[g] : 0;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      prepared[half].x = (value(scale, half) - bias) * upper[half][0];
+      prepared[half].y = T::minima ? (value(minimum, half) - bias) * upper[half][1] : 0.0f;
+    }
+  }
+
   /* From prepared scales. */
   __device__ void load(const float4 &four) {
     if constexpr (T::prepared_split) {
@@ -220,7 +256,7 @@ struct row_scales_of {
 
   /* d, as the dequantiser gives it, times the scale. */
   __device__ uint32_t scaled(uint32_t d, int half) const {
-    if constexpr (T::prepared && !T::prepared_split) {
+    if constexpr ((T::prepared && !T::prepared_split) || T::levels) {
       const float2 two = widen_two<typename T::Codes>(d);
       return T::X::round_two(fmaf(two.x, prepared[half].x, prepared[half].y),
                              fmaf(two.y, prepared[half].x, prepared[half].y));
@@ -230,6 +266,41 @@ struct row_scales_of {
     return T::X::fma(d, scale[half], T::X::multiply(d, scale_low[half]));
   }
 };
+
+/* Of two levels with X of fp16: the powers of two that bring the rows of a row tile near 2^14, by a bound of their
+ * weights from the upper level alone. power: of rows g and g + 8 (g = lane / 4). Returns the factor of row lane % 16
+ * that takes it off again. bf16 has room for all. */
+template <class T>
+__device__ inline float find_level_powers(const gemm_args &a, int row_tile, int lane, float (&power)[2]) {
+  power[0] = power[1] = 1.0f;
+  if (T::X::exponent == 8) return 1.0f;
+  const int g = lane % 8, tile = min(row_tile, a.row_tiles - 1);
+  float most[2] = {0.0f, 0.0f};
+#pragma unroll 4
+  for (int super = lane / 8; super < a.plan.blocks; super += 4) {
+    float bound[2] = {0.0f, 0.0f};
+#pragma unroll
+    for (int i = 0; i < 1 + T::minima; i++) {
+      const uint8_t *const row = a.upper[i].values + (int64_t)tile * a.upper[i].row_bytes;
+      const float2 two = __half22float2(((const __half2 *)(row + super * (2 * LPG_TILE_ROWS)))[g]);
+      bound[0] += fabsf(two.x) * a.level_most[i];
+      bound[1] += fabsf(two.y) * a.level_most[i];
+    }
+    most[0] = fmaxf(most[0], bound[0]);
+    most[1] = fmaxf(most[1], bound[1]);
+  }
+  int exponent[2];
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+#pragma unroll
+    for (int step = 8; step < 32; step *= 2)
+      most[half] = fmaxf(most[half], __shfl_xor_sync(0xffffffffu, most[half], step));
+    exponent[half] = most[half] > 0.0f ? 14 - (most[half] < INFINITY ? ilogbf(most[half]) : 127) : 0;
+  }
+#pragma unroll
+  for (int half = 0; half < 2; half++) power[half] = lpg_exp2i(__shfl_sync(0xffffffffu, exponent[half], lane / 4));
+  return lpg_exp2i(-(lane % LPG_TILE_ROWS < 8 ? exponent[0] : exponent[1]));
+}
 
 }  // namespace
 }  // namespace lpg

@@ -36,7 +36,9 @@ struct gemm_args {
   lpg_gemm_plan plan;
   dequantiser_args dequantiser;
   scales_args scale_data;
-  scale_section copied[2]; /* of these the scales and the zeros, if there are some: where they are soon found */
+  /* Of these the scales and the zeros, if there are some, and their upper levels: where they are soon found. */
+  scale_section copied[2], upper[2];
+  float level_most[2];     /* two levels: the largest codes, of scales times the largest weight's, and of minima */
   const int8_t *exponents; /* of each row's power of two; NULL: all 0 */
   int32_t field_power;     /* what the scales take of the dequantiser: log2 */
   const uint8_t *image;    /* pieces along N, and for each of them along K (gemm_plan.h) */
@@ -82,9 +84,12 @@ struct gemm_traits {
   static constexpr bool takes_experts = Experts_;
   static constexpr bool halves = lpg_gemm_has_halves(TileM_) && !Experts_; /* the last work tiles may be halves */
   static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW && !image; /* before the MMA, not on the sums */
+  static constexpr bool levels = lpg_gemm_has_levels(Scales_), minima = Scales_ == LPG_GEMM_SCALES_LEVELS_32;
   static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
-  using Codes = std::conditional_t<Scales_ == LPG_GEMM_SCALES_PREPARED && Dequantiser_<X_, Bits_>::centered, f16_x, X_>;
+  using Codes = std::conditional_t<(Scales_ == LPG_GEMM_SCALES_PREPARED && Dequantiser_<X_, Bits_>::centered) ||
+                                       lpg_gemm_has_levels(Scales_),
+                                   f16_x, X_>;
   using Dequantiser = gemm_dequantiser<Dequantiser_<Codes, Bits_>, Scales_>;
   static constexpr bool prepared_split = Scales_ == LPG_GEMM_SCALES_PREPARED_SPLIT;
   static constexpr int Bits = Bits_, TileM = TileM_;

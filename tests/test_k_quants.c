@@ -1,5 +1,6 @@
-/* Scales of two levels as GGUF's K-quants have them, for which gemv has kernels of their own (gemv_levels.cuh): few
- * rows of X by every kernel that can, on exact numbers, random ones, and weights that their minimum cancels. */
+/* Scales of two levels as GGUF's K-quants have them, for which gemv and gemm have kernels of their own
+ * (gemv_levels.cuh; LPG_GEMM_SCALES_LEVELS_32 and _16): few rows of X by every kernel of gemv that can, on exact
+ * numbers, random ones, and weights that their minimum cancels; more by those of gemm. */
 #include <math.h>
 #include <string.h>
 
@@ -66,6 +67,25 @@ static void check_drawn(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type,
   }
 }
 
+/* More rows of X, by every work tile of gemm: its kernels for two levels, or prepared scales. Rows of W and columns end
+ * anywhere, rows of more than 256 granules too. */
+static void check_rows(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type) {
+  static const struct {
+    int64_t m, n, k;
+  } shapes[] = {{17, 40, 256}, {40, 70, 5000}, {64, 515, 700}, {100, 130, 8448}, {200, 1000, 1111}, {300, 2100, 512}};
+  for (int i = 0; i < COUNT(shapes); i++) {
+    problem_spec s = spec_of(form, x_type);
+    s.m = shapes[i].m;
+    s.desc.n = shapes[i].n;
+    s.desc.k = shapes[i].k;
+    s.not_finite = i == 1;
+    problem p;
+    if (i % 2 ? problem_make_drawn(&p, handle, &s) : problem_make(&p, handle, &s))
+      CHECK(problem_check_by_all(&p, handle, "gemm", NULL) == 1);
+    problem_free(&p);
+  }
+}
+
 /* K in slices and phases, and enough rows that every warp goes from one row tile to another. */
 static void check_large(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type, int64_t m) {
   problem_spec s = spec_of(form, x_type);
@@ -116,6 +136,7 @@ void suite_k_quants(void) {
       if (test_backend() == LPGEMM_BACKEND_CUDA && x != LPGEMM_I8) {
         if (test_case("k_quants/large/%s/%s/1_row", name, lpgemm_dtype_name(x))) check_large(handle, form, x, 1);
         if (test_case("k_quants/large/%s/%s/16_rows", name, lpgemm_dtype_name(x))) check_large(handle, form, x, 16);
+        if (test_case("k_quants/rows/%s/%s", name, lpgemm_dtype_name(x))) check_rows(handle, form, x);
       }
       if (forms[form].zero == LPGEMM_ZERO_MINIMUM && x != LPGEMM_I8 &&
           test_case("k_quants/cancel/%s/%s", name, lpgemm_dtype_name(x))) {

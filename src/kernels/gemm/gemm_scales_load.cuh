@@ -295,7 +295,8 @@ __device__ inline float find_level_powers(const gemm_args &a, int row_tile, int 
 #pragma unroll
     for (int step = 8; step < 32; step *= 2)
       most[half] = fmaxf(most[half], __shfl_xor_sync(0xffffffffu, most[half], step));
-    exponent[half] = most[half] > 0.0f ? 14 - (most[half] < INFINITY ? ilogbf(most[half]) : 127) : 0;
+    const int e = most[half] > 0.0f ? 14 - (most[half] < INFINITY ? ilogbf(most[half]) : 127) : 0;
+    exponent[half] = max(min(e, 126), -126);
   }
 #pragma unroll
   for (int half = 0; half < 2; half++) power[half] = lpg_exp2i(__shfl_sync(0xffffffffu, exponent[half], lane / 4));

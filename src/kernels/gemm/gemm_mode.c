@@ -129,8 +129,8 @@ static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type,
     mode = LPG_GEMM_SCALES_E4M3;
   } else if (d->scale_type == LPGEMM_E8M0 && (large || weights->group.k >= 32)) {
     mode = LPG_GEMM_SCALES_E8M0;
-  } else if (d->scale_type == LPGEMM_F16 && large) {
-    mode = LPG_GEMM_SCALES_SPLIT;
+  } else if (d->scale_type == LPGEMM_F16 && (large || weights->group.k >= 32)) {
+    mode = large ? LPG_GEMM_SCALES_SPLIT : LPG_GEMM_SCALES_SPLIT_SMALL;
   }
   if (lpg_gemm_reads_zeros(mode, is_integer) && !small_zeros(d)) return LPG_GEMM_SCALES_PREPARED;
   const int rows = mode == LPG_GEMM_SCALES_GROUP && on_rows;

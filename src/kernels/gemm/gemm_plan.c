@@ -390,8 +390,8 @@ static size_t more_workspace(const lpg_planner *self, const lpg_problem *problem
   return own + bytes <= LPG_GEMM_MOST_PREPARED ? bytes : 0; /* 64 MiB for all */
 }
 
-static const char *const modes[] = {"row",   "group",  "near",   "zeros",    "small",          "e4m3", "e8m0",
-                                    "split", "levels", "levels", "prepared", "prepared split", "image"};
+static const char *const modes[] = {"row",   "group",    "near",           "zeros", "small",  "e4m3",   "e8m0",
+                                    "split", "prepared", "prepared split", "image", "levels", "levels", "split small"};
 #define PLANNER(name, refusals, image, how_often)               \
   const lpg_planner lpgemm_i_##name##_planner = {               \
       .refuses = refusals,                                      \

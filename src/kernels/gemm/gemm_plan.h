@@ -85,30 +85,30 @@ enum {
 
 LPG_FN int lpg_gemm_tile_n(int warps) { return warps * LPG_TILE_ROWS; }
 
-/* How weights get their scales and zeros. In all modes but the last two they are read as they are packed, and scales
- * are of X's type but where said. For the last two a kernel prepares them first: weight = code * scale + rest, in fp32;
- * or, where bf16 holds the codes less their zeros, code * scale, and the scale is the sum of two bf16 numbers. */
+/* How weights get their scales and zeros. They are read as they are packed, and scales are of X's type but where said.
+ * For PREPARED and PREPARED_SPLIT a kernel prepares them first: weight = code * scale + rest, in fp32; or, where bf16
+ * holds the codes less their zeros, code * scale, and the scale is the sum of two bf16 numbers. */
 typedef enum lpg_gemm_scales {
-  LPG_GEMM_SCALES_ROW,   /* scales go on the rows' sums alone, or there are none; one zero for all */
-  LPG_GEMM_SCALES_GROUP, /* groups of 128 and 256 columns, one zero for all */
-  LPG_GEMM_SCALES_NEAR,  /* the same, integers scaled as they are dequantised: a row's scales are near one another */
-  LPG_GEMM_SCALES_ZEROS, /* the same with zeros of groups */
-  LPG_GEMM_SCALES_SMALL, /* groups of 32 and 64 */
-  LPG_GEMM_SCALES_E4M3,  /* groups of 16 to 256, scales of e4m3 */
-  LPG_GEMM_SCALES_E8M0,  /* groups of 32 to 256, scales that are powers of two */
-  LPG_GEMM_SCALES_SPLIT, /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
-  LPG_GEMM_SCALES_LEVELS_32, /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
-  LPG_GEMM_SCALES_LEVELS_16, /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
-  LPG_GEMM_SCALES_PREPARED,  /* all others, and groups of which k blocks have no whole ones */
+  LPG_GEMM_SCALES_ROW,      /* scales go on the rows' sums alone, or there are none; one zero for all */
+  LPG_GEMM_SCALES_GROUP,    /* groups of 128 and 256 columns, one zero for all */
+  LPG_GEMM_SCALES_NEAR,     /* the same, integers scaled as they are dequantised: a row's scales are near one another */
+  LPG_GEMM_SCALES_ZEROS,    /* the same with zeros of groups */
+  LPG_GEMM_SCALES_SMALL,    /* groups of 32 and 64 */
+  LPG_GEMM_SCALES_E4M3,     /* groups of 16 to 256, scales of e4m3 */
+  LPG_GEMM_SCALES_E8M0,     /* groups of 32 to 256, scales that are powers of two */
+  LPG_GEMM_SCALES_SPLIT,    /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
+  LPG_GEMM_SCALES_PREPARED, /* all others, and groups of which k blocks have no whole ones */
   LPG_GEMM_SCALES_PREPARED_SPLIT, /* such for X of bf16, without rests: fewer instructions a weight */
-  LPG_GEMM_SCALES_IMAGE /* weights are X's type, scaled, in an image in the workspace: family dequant (dequant_image.h)
-                         */
+  LPG_GEMM_SCALES_IMAGE, /* weights are X's type, scaled, in an image in the workspace: dequant (dequant_image.cuh) */
+  LPG_GEMM_SCALES_LEVELS_32,  /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
+  LPG_GEMM_SCALES_LEVELS_16,  /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
+  LPG_GEMM_SCALES_SPLIT_SMALL /* as SPLIT, groups of 32 and 64 */
 } lpg_gemm_scales;
 #define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
       mode(LPG_GEMM_SCALES_SMALL) mode(LPG_GEMM_SCALES_E4M3) mode(LPG_GEMM_SCALES_E8M0) mode(LPG_GEMM_SCALES_SPLIT) \
-          mode(LPG_GEMM_SCALES_LEVELS_32) mode(LPG_GEMM_SCALES_LEVELS_16) mode(LPG_GEMM_SCALES_PREPARED)            \
-              mode(LPG_GEMM_SCALES_PREPARED_SPLIT) mode(LPG_GEMM_SCALES_IMAGE)
+          mode(LPG_GEMM_SCALES_PREPARED) mode(LPG_GEMM_SCALES_PREPARED_SPLIT) mode(LPG_GEMM_SCALES_IMAGE)           \
+              mode(LPG_GEMM_SCALES_LEVELS_32) mode(LPG_GEMM_SCALES_LEVELS_16) mode(LPG_GEMM_SCALES_SPLIT_SMALL)
 enum { LPG_GEMM_SCALES_COUNT = LPG_GEMM_EACH_SCALES(LPG_ONE) };
 #undef LPG_ONE
 
@@ -128,6 +128,7 @@ LPG_FN int lpg_gemm_makes(lpg_gemm_scales mode) { return lpg_gemm_is_prepared(mo
 LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales mode) {
   switch (mode) {
     case LPG_GEMM_SCALES_SMALL:
+    case LPG_GEMM_SCALES_SPLIT_SMALL:
     case LPG_GEMM_SCALES_LEVELS_32:
     case LPG_GEMM_SCALES_E8M0: return 2;
     case LPG_GEMM_SCALES_LEVELS_16:
@@ -138,10 +139,14 @@ LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales mode) {
   }
 }
 
+/* Whether a scale is the sum of two numbers, which the kernel finds. */
+LPG_FN int lpg_gemm_is_split(lpg_gemm_scales mode) {
+  return mode == LPG_GEMM_SCALES_SPLIT || mode == LPG_GEMM_SCALES_SPLIT_SMALL;
+}
+
 /* Whether zeros are read a group, be they the same or not. */
 LPG_FN int lpg_gemm_reads_zeros(lpg_gemm_scales mode, int is_integer) {
-  return is_integer &&
-         (mode == LPG_GEMM_SCALES_ZEROS || mode == LPG_GEMM_SCALES_SMALL || mode == LPG_GEMM_SCALES_SPLIT);
+  return is_integer && (mode == LPG_GEMM_SCALES_ZEROS || mode == LPG_GEMM_SCALES_SMALL || lpg_gemm_is_split(mode));
 }
 
 /* Weights as dequantisers tell them apart. */
@@ -184,6 +189,7 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
     case LPG_GEMM_SCALES_E4M3: return is_float && bits == 4;
     case LPG_GEMM_SCALES_E8M0: return common && is_float;
     case LPG_GEMM_SCALES_SPLIT: return common && bf16;
+    case LPG_GEMM_SCALES_SPLIT_SMALL: return common && bf16 && (is_integer ? bits != 3 : weights == LPG_GEMM_CODEBOOKS);
     case LPG_GEMM_SCALES_LEVELS_32: return is_integer && (bits == 4 || bits == 5);
     case LPG_GEMM_SCALES_LEVELS_16: return is_integer && (bits == 3 || bits == 6);
     case LPG_GEMM_SCALES_PREPARED: return weights != LPG_GEMM_HALVED_FLOATS && (is_integer || !bf16);

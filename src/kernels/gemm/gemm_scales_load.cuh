@@ -181,7 +181,7 @@ struct row_scales_of {
       const uint32_t two = ((const uint16_t *)scales)[g];
       scale[0] = power_of_code<typename T::X>(two & 255, exponent[0]);
       scale[1] = power_of_code<typename T::X>(two >> 8, exponent[1]);
-    } else if constexpr (T::Scales == LPG_GEMM_SCALES_SPLIT) {
+    } else if constexpr (T::split) {
       const float2 two = __half22float2(((const __half2 *)scales)[g]);
       const uint2 high_low = two_parts<typename T::X>(times_power(two.x, exponent[0]), times_power(two.y, exponent[1]));
       spread(high_low.x, scale);
@@ -262,7 +262,7 @@ struct row_scales_of {
                              fmaf(two.y, prepared[half].x, prepared[half].y));
     }
     if (T::Scales == LPG_GEMM_SCALES_ROW) return d;
-    if (T::Scales != LPG_GEMM_SCALES_SPLIT && !T::prepared_split) return T::X::multiply(d, scale[half]);
+    if (!T::split && !T::prepared_split) return T::X::multiply(d, scale[half]);
     return T::X::fma(d, scale[half], T::X::multiply(d, scale_low[half]));
   }
 };

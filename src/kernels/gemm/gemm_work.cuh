@@ -91,6 +91,7 @@ struct gemm_traits {
                                        lpg_gemm_has_levels(Scales_),
                                    f16_x, X_>;
   using Dequantiser = gemm_dequantiser<Dequantiser_<Codes, Bits_>, Scales_>;
+  static constexpr bool split = lpg_gemm_is_split(Scales_);
   static constexpr bool prepared_split = Scales_ == LPG_GEMM_SCALES_PREPARED_SPLIT;
   static constexpr int Bits = Bits_, TileM = TileM_;
   static constexpr lpg_gemm_scales Scales = Scales_;

@@ -189,7 +189,7 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
     case LPG_GEMM_SCALES_E4M3: return is_float && bits == 4;
     case LPG_GEMM_SCALES_E8M0: return common && is_float;
     case LPG_GEMM_SCALES_SPLIT: return common && bf16;
-    case LPG_GEMM_SCALES_SPLIT_SMALL: return common && bf16 && (is_integer ? bits != 3 : weights == LPG_GEMM_CODEBOOKS);
+    case LPG_GEMM_SCALES_SPLIT_SMALL: return common && bf16 && (is_integer ? bits >= 4 : weights == LPG_GEMM_CODEBOOKS);
     case LPG_GEMM_SCALES_LEVELS_32: return is_integer && (bits == 4 || bits == 5);
     case LPG_GEMM_SCALES_LEVELS_16: return is_integer && (bits == 3 || bits == 6);
     case LPG_GEMM_SCALES_PREPARED: return weights != LPG_GEMM_HALVED_FLOATS && (is_integer || !bf16);

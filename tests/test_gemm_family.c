@@ -41,8 +41,10 @@ static const struct mode_case {
     {"q6_k_by_bf16", LPGEMM_INT(6), LPGEMM_I8, 0, 16, LPGEMM_ZERO_NONE, 0, LPGEMM_F16, LPGEMM_BF16,
      LPG_GEMM_SCALES_PREPARED_SPLIT},
     {"q4_0_by_bf16", LPGEMM_UINT(4), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 8, 0, LPGEMM_BF16,
-     LPG_GEMM_SCALES_PREPARED_SPLIT},
+     LPG_GEMM_SCALES_SPLIT_SMALL},
     {"nf4_by_bf16", LPGEMM_CODEBOOK(4), LPGEMM_F16, 0, 64, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_SPLIT_SMALL},
+    {"odd_width_by_bf16", LPGEMM_UINT(3), LPGEMM_F16, 0, 64, LPGEMM_ZERO_CONSTANT, 4, 0, LPGEMM_BF16,
      LPG_GEMM_SCALES_PREPARED_SPLIT},
     {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_PREPARED},
     {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16,
@@ -148,6 +150,59 @@ static void check_section(const lpg_packed *w, lpg_section_id id, int granules, 
     const int64_t first = g * granule_k / axis->k, last = (g * granule_k + granule_k - 1) / axis->k;
     CHECK(first == last && first == g * groups / granules);
   }
+}
+
+/* ---- K-quants ---- */
+
+static const struct level_case {
+  const char *name;
+  lpgemm_dtype_t type, codes, upper;
+  int64_t group, super;
+  float constant; /* 0: minima, or no zero */
+  int minima;
+  lpg_gemm_scales mode; /* where a row's scales are near one another */
+} level_cases[] = {
+    {"q3_k", LPGEMM_INT(3), LPGEMM_I8, LPGEMM_F16, 16, 256, 0, 0, LPG_GEMM_SCALES_LEVELS_16},
+    {"q3_k_unsigned", LPGEMM_UINT(3), LPGEMM_I8, LPGEMM_F16, 16, 256, 4, 0, LPG_GEMM_SCALES_LEVELS_16},
+    {"q6_k", LPGEMM_INT(6), LPGEMM_I8, LPGEMM_F16, 16, 256, 0, 0, LPG_GEMM_SCALES_LEVELS_16},
+    {"q4_k", LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_F16, 32, 256, 0, 1, LPG_GEMM_SCALES_LEVELS_32},
+    {"q5_k", LPGEMM_UINT(5), LPGEMM_UINT(6), LPGEMM_F16, 32, 256, 0, 1, LPG_GEMM_SCALES_LEVELS_32},
+    {"q2_k", LPGEMM_UINT(2), LPGEMM_UINT(4), LPGEMM_F16, 16, 256, 0, 1, LPG_GEMM_SCALES_PREPARED},
+    {"between_codes", LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_F16, 16, 256, 31.5f, 0, LPG_GEMM_SCALES_PREPARED},
+    {"other_groups", LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_F16, 64, 256, 0, 1, LPG_GEMM_SCALES_PREPARED},
+    {"other_upper_groups", LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_F16, 32, 512, 0, 1, LPG_GEMM_SCALES_PREPARED},
+    {"other_upper_type", LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_F32, 32, 256, 0, 1, LPG_GEMM_SCALES_PREPARED},
+    {"other_width", LPGEMM_UINT(8), LPGEMM_UINT(6), LPGEMM_F16, 32, 256, 0, 1, LPG_GEMM_SCALES_PREPARED},
+};
+
+/* The mode, and that slots are as the sections lie. */
+static void check_levels(const struct level_case *c, lpgemm_dtype_t x_type) {
+  lpgemm_weight_desc_t d = {.size = sizeof d, .type = c->type, .n = 700, .k = 2600, .group_k = c->group};
+  d.scale_type = c->codes;
+  d.super_k = c->super;
+  d.super_scale_type = c->upper;
+  d.zero = c->minima ? LPGEMM_ZERO_MINIMUM : c->constant != 0 ? LPGEMM_ZERO_CONSTANT : LPGEMM_ZERO_NONE;
+  d.zero_constant = c->constant;
+  if (c->minima) {
+    d.zero_type = c->codes;
+    d.super_zero_type = c->upper;
+  }
+  lpg_packed w;
+  CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
+  CHECK(lpg_gemm_is_prepared(lpgemm_i_gemm_scaling(&w, x_type, 255).mode)); /* fp16 and bf16 have no room for all */
+  const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(&w, x_type, 10).mode;
+  CHECK(mode == c->mode || (lpg_gemm_is_prepared(mode) && lpg_gemm_is_prepared(c->mode)));
+  if (!lpg_gemm_has_levels(mode)) return;
+  const lpg_gemm_slot slot = lpg_gemm_slot_of(mode, 1, 8, 128);
+  check_section(&w, LPG_SECTION_SCALES, slot.scale_groups, slot.scale_bytes);
+  check_section(&w, LPG_SECTION_SUPER_SCALES, 1, 2 * LPG_TILE_ROWS);
+  if (c->minima) {
+    check_section(&w, LPG_SECTION_ZEROS, slot.scale_groups, slot.zero_bytes);
+    check_section(&w, LPG_SECTION_SUPER_ZEROS, 1, 2 * LPG_TILE_ROWS);
+  }
+  CHECK(slot.scale_groups * c->group == LPG_BLOCK_K && slot.zero_bytes == (c->minima ? (int)LPG_TILE_ROWS : 0));
+  CHECK(slot.zeros == 8 * slot.scale_groups * LPG_TILE_ROWS && slot.upper == slot.zeros * (1 + c->minima));
+  CHECK(slot.bytes == slot.upper + 8 * 2 * LPG_TILE_ROWS * (1 + c->minima));
 }
 
 static int check_drawn(lpgemm_dtype_t x_type) {
@@ -350,6 +405,11 @@ void suite_gemm_family(void) {
   }
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     if (test_case("gemm_family/mode/%s", cases[i].name)) check_case(&cases[i]);
+  }
+  for (int i = 0; i < COUNT(level_cases); i++) {
+    if (!test_case("gemm_family/levels/%s", level_cases[i].name)) continue;
+    check_levels(&level_cases[i], LPGEMM_F16);
+    check_levels(&level_cases[i], LPGEMM_BF16);
   }
   if (test_case("gemm_family/near")) check_near();
   if (test_case("gemm_family/plan/turns")) check_turns_plan();

@@ -192,6 +192,14 @@ static void check_levels(const struct level_case *c, lpgemm_dtype_t x_type) {
   CHECK(lpg_gemm_is_prepared(lpgemm_i_gemm_scaling(&w, x_type, 255).mode)); /* fp16 and bf16 have no room for all */
   const lpg_gemm_scales mode = lpgemm_i_gemm_scaling(&w, x_type, 10).mode;
   CHECK(mode == c->mode || (lpg_gemm_is_prepared(mode) && lpg_gemm_is_prepared(c->mode)));
+  for (int64_t k = 1; k < 300;
+       k += k < 40 ? 1 : 50) { /* one group, one super-group: scales are not on the rows' sums */
+    lpg_packed row;
+    d.k = k;
+    CHECK_STATUS(lpgemm_i_make_packed(&d, &row), LPGEMM_SUCCESS);
+    const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(&row, x_type, 10);
+    CHECK(!scaling.on_rows || !lpg_gemm_has_levels(scaling.mode));
+  }
   if (!lpg_gemm_has_levels(mode)) return;
   const lpg_gemm_slot slot = lpg_gemm_slot_of(mode, 1, 8, 128);
   check_section(&w, LPG_SECTION_SCALES, slot.scale_groups, slot.scale_bytes);

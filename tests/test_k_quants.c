@@ -22,11 +22,18 @@ static const struct {
     {"q4_k", 32, LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
     {"q5_k", 32, LPGEMM_UINT(5), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
     {"q6_k", 16, LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 32},
+    /* from OF_GEMM on: the same by other codes and constants, of gemm alone */
+    {"i5_minima", 32, LPGEMM_INT(5), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
+    {"u6", 16, LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_ZERO_NONE, 0},
+    {"u6_less_64", 16, LPGEMM_UINT(6), LPGEMM_I8, LPGEMM_ZERO_CONSTANT, 64},
+    {"i3_plus_4", 16, LPGEMM_INT(3), LPGEMM_I8, LPGEMM_ZERO_CONSTANT, -4},
     {"iq4_xs", 32, LPGEMM_CODEBOOK(4), LPGEMM_I8, LPGEMM_ZERO_NONE, 0},
     /* the same in groups that those kernels are not for */
     {"q4_k_of_64", 64, LPGEMM_UINT(4), LPGEMM_UINT(6), LPGEMM_ZERO_MINIMUM, 0},
     {"iq4_xs_of_64", 64, LPGEMM_CODEBOOK(4), LPGEMM_I8, LPGEMM_ZERO_NONE, 0},
 };
+
+enum { OF_GEMM = 8 };
 
 static problem_spec spec_of(int form, lpgemm_dtype_t x_type) {
   problem_spec s = {.desc = {.size = sizeof s.desc, .type = forms[form].type, .group_k = forms[form].group}};
@@ -86,6 +93,106 @@ static void check_rows(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type) 
   }
 }
 
+/* By the kernels of gemm alone. Returns how many took it. */
+static int check_by_gemm(problem *p, lpgemm_handle_t handle) {
+  const char *names[PROBLEM_KERNELS];
+  const int count = problem_kernels(names);
+  int runs = 0;
+  problem_expect(p);
+  for (int i = 0; i < count; i++) {
+    if (strncmp(names[i], "gemm.", 5) != 0) continue;
+    const lpgemm_status_t status = problem_run(p, handle, names[i]);
+    if (status == LPGEMM_NOT_SUPPORTED) continue;
+    CHECK_STATUS(status, LPGEMM_SUCCESS);
+    problem_check(p, names[i]);
+    runs++;
+  }
+  return runs;
+}
+
+/* Rows that end within their only super-group, or within their only group. */
+static void check_short(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type) {
+  static const int64_t columns[] = {1, 15, 16, 17, 31, 32, 33, 100, 255, 257};
+  for (int i = 0; i < COUNT(columns); i++) {
+    problem_spec s = spec_of(form, x_type);
+    s.m = 17;
+    s.desc.n = 40;
+    s.desc.k = columns[i];
+    problem p;
+    if (problem_make(&p, handle, &s)) CHECK(check_by_gemm(&p, handle) == 1);
+    problem_free(&p);
+  }
+}
+
+/* The first super-group has a large upper scale, or minimum, whose lower codes are all 0: it says nothing about the
+ * row's weights. */
+static void check_hidden(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type, int is_minimum) {
+  problem_spec s = spec_of(form, x_type);
+  s.m = 17;
+  s.desc.n = 40;
+  s.desc.k = 768;
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    const int64_t groups = s.desc.k / s.desc.group_k, each = 256 / s.desc.group_k;
+    uint8_t *codes = (uint8_t *)(uintptr_t)(is_minimum ? p.source.zeros : p.source.scales);
+    void *const upper[] = {(void *)(uintptr_t)p.source.super_scales, (void *)(uintptr_t)p.source.super_zeros};
+    for (int64_t i = 0; i < s.desc.n * 3; i++) {
+      for (int j = 0; j < 2 && upper[j]; j++)
+        ref_store(LPGEMM_F16, upper[j], i, ldexp(ref_load(LPGEMM_F16, upper[j], i), is_minimum ? -11 : -8));
+    }
+    for (int64_t n = 0; n < s.desc.n; n++) {
+      memset(codes + n * groups, 0, (size_t)each);
+      ref_store(LPGEMM_F16, upper[is_minimum], n * 3, 60000);
+    }
+    problem_repack(&p, handle);
+    check_by_gemm(&p, handle);
+  }
+  problem_free(&p);
+}
+
+/* alpha = 0 reads no weights: a read of the locked pages would end the program. */
+static void check_unread(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type) {
+  enum { PAGES = 1 << 20 };
+  problem_spec s = spec_of(form, x_type);
+  s.m = 17;
+  s.desc.n = 40;
+  s.desc.k = 512;
+  problem p;
+  void *memory = test_map(PAGES);
+  if (problem_make(&p, handle, &s)) {
+    CHECK_STATUS(lpgemm_weights_destroy(p.weights), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_pack_weights(handle, &s.desc, &p.source, memory, PAGES, &p.weights), LPGEMM_SUCCESS);
+    p.args.weights = p.weights;
+    p.spec.alpha = 0;
+    test_lock(memory, PAGES);
+    check_by_gemm(&p, handle);
+    test_unlock(memory, PAGES);
+  }
+  problem_free(&p);
+  test_unmap(memory, PAGES);
+}
+
+/* By the parts of K that batch invariance gives, and its work tile for few rows. */
+static void check_invariant(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type) {
+  static const int64_t rows[] = {3, 17, 70, 140};
+  const char *names[PROBLEM_KERNELS];
+  for (int i = 0; i < COUNT(rows); i++) {
+    problem_spec s = spec_of(form, x_type);
+    s.m = rows[i];
+    s.desc.n = 150;
+    s.desc.k = 300 + 1000 * i;
+    problem p;
+    if (problem_make(&p, handle, &s)) {
+      p.args.batch_invariant = 1;
+      check_by_gemm(&p, handle);
+      for (int j = problem_kernels(names) - 1; j >= 0; j--) {
+        if (strncmp(names[j], "gemm.", 5) == 0) problem_check_alone(&p, handle, names[j]);
+      }
+    }
+    problem_free(&p);
+  }
+}
+
 /* K in slices and phases, and enough rows that every warp goes from one row tile to another. */
 static void check_large(lpgemm_handle_t handle, int form, lpgemm_dtype_t x_type, int64_t m) {
   problem_spec s = spec_of(form, x_type);
@@ -131,15 +238,23 @@ void suite_k_quants(void) {
     const char *name = forms[form].name;
     for (int i = 0; i < COUNT(x_types); i++) {
       const lpgemm_dtype_t x = x_types[i];
-      if (test_case("k_quants/exact/%s/%s", name, lpgemm_dtype_name(x))) check_drawn(handle, form, x, 1);
-      if (test_case("k_quants/random/%s/%s", name, lpgemm_dtype_name(x))) check_drawn(handle, form, x, 0);
-      if (test_backend() == LPGEMM_BACKEND_CUDA && x != LPGEMM_I8) {
-        if (test_case("k_quants/large/%s/%s/1_row", name, lpgemm_dtype_name(x))) check_large(handle, form, x, 1);
-        if (test_case("k_quants/large/%s/%s/16_rows", name, lpgemm_dtype_name(x))) check_large(handle, form, x, 16);
-        if (test_case("k_quants/rows/%s/%s", name, lpgemm_dtype_name(x))) check_rows(handle, form, x);
+      const char *x_name = lpgemm_dtype_name(x);
+      const int is_minimum = forms[form].zero == LPGEMM_ZERO_MINIMUM, is_large = x != LPGEMM_I8;
+      const int on_gpu = test_backend() == LPGEMM_BACKEND_CUDA && is_large;
+      if (on_gpu && test_case("k_quants/rows/%s/%s", name, x_name)) check_rows(handle, form, x);
+      if (on_gpu && test_case("k_quants/short/%s/%s", name, x_name)) check_short(handle, form, x);
+      if (on_gpu && test_case("k_quants/invariant/%s/%s", name, x_name)) check_invariant(handle, form, x);
+      if (on_gpu && test_case("k_quants/unread/%s/%s", name, x_name)) check_unread(handle, form, x);
+      for (int of_minima = 0; of_minima <= is_minimum; of_minima++) {
+        if (on_gpu && test_case("k_quants/hidden/%s/%s/%s", name, x_name, of_minima ? "minima" : "scales"))
+          check_hidden(handle, form, x, of_minima);
       }
-      if (forms[form].zero == LPGEMM_ZERO_MINIMUM && x != LPGEMM_I8 &&
-          test_case("k_quants/cancel/%s/%s", name, lpgemm_dtype_name(x))) {
+      if (form >= OF_GEMM) continue;
+      if (test_case("k_quants/exact/%s/%s", name, x_name)) check_drawn(handle, form, x, 1);
+      if (test_case("k_quants/random/%s/%s", name, x_name)) check_drawn(handle, form, x, 0);
+      if (on_gpu && test_case("k_quants/large/%s/%s/1_row", name, x_name)) check_large(handle, form, x, 1);
+      if (on_gpu && test_case("k_quants/large/%s/%s/16_rows", name, x_name)) check_large(handle, form, x, 16);
+      if (is_minimum && is_large && test_case("k_quants/cancel/%s/%s", name, x_name)) {
         for (int code = 1; code < 4; code++) check_cancel(handle, form, x, code);
       }
     }

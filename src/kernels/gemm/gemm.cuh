@@ -288,8 +288,9 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   fill_factors<T>(a, w, at, expert, own.warp, own.lane, factors);
   if constexpr (T::levels) {
     const int row = own.warp * LPG_TILE_ROWS + own.lane % LPG_TILE_ROWS;
-    const float factor = find_level_powers<T>(a, at.n / LPG_TILE_ROWS + own.warp, own.lane, weights.rows.level_power);
-    factors[row] = w.reads ? a.scale_data.factor * factor : 0.0f;
+    float factor = 0.0f; /* alpha = 0: weights are not read */
+    if (w.reads) factor = find_level_powers<T>(a, at.n / LPG_TILE_ROWS + own.warp, own.lane, weights.rows.level_power);
+    factors[row] = a.scale_data.factor * factor;
   }
   if (has_early_factors<T>) pdl_wait();
   if (own.ahead || blocks > 0) {

@@ -119,7 +119,7 @@ static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_t
     if (upper >= 0) a.upper[i] = a.scale_data.section[upper];
   }
   if (lpg_gemm_has_levels(mode)) {
-    a.level_most[0] = (float)(weights.values.most * lpgemm_i_largest_value(weights.desc.scale_type, NULL));
+    a.level_most[0] = (float)weights.values.most;
     if (weights.desc.zero_type) a.level_most[1] = (float)lpgemm_i_largest_value(weights.desc.zero_type, NULL);
   }
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];

@@ -91,8 +91,8 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
   return takes_zero_off(d) && center_of(d) < 256.0;
 }
 
-/* K-quants whose lower level is bytes, a k block a super-group: LEVELS_32 or LEVELS_16, or PREPARED. The kernel bounds
- * rows by the upper level alone, so fp16 must have room for all codes of the lower one. */
+/* K-quants whose lower level is bytes, a k block a super-group: LEVELS_32 or LEVELS_16, or PREPARED. The kernel's bound
+ * of a row is up to four times what its weights reach, for which fp16 must have room. */
 static lpg_gemm_scales levels_of(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpg_values *v = &weights->values;
@@ -105,7 +105,7 @@ static lpg_gemm_scales levels_of(const lpg_packed *weights, lpgemm_dtype_t x_typ
                            : d->zero != LPGEMM_ZERO_PER_GROUP && d->scale_type == LPGEMM_I8 && weights->group.k == 16);
   if (!fits || !lpg_gemm_scales_exist(mode, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits))
     return LPG_GEMM_SCALES_PREPARED;
-  const int room = x_type == LPGEMM_BF16 ? 126 : 28 - lpg_bits(d->scale_type);
+  const int room = x_type == LPGEMM_BF16 ? 126 : 28 - 2;
   return v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room ? LPG_GEMM_SCALES_PREPARED
                                                                                           : mode;
 }
@@ -185,7 +185,7 @@ lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t
   if (s.mode == LPG_GEMM_SCALES_PREPARED && x_type == LPGEMM_BF16 && has_no_rests(weights)) {
     s.mode = LPG_GEMM_SCALES_PREPARED_SPLIT;
   }
-  if (lpg_gemm_is_prepared(s.mode)) s.on_rows = 0;
+  if (lpg_gemm_is_prepared(s.mode) || lpg_gemm_has_levels(s.mode)) s.on_rows = 0;
   return s;
 }
 

@@ -267,34 +267,58 @@ struct row_scales_of {
   }
 };
 
+/* A bound of the minima of rows g and g + 8 in a super-group: by the largest code that there is, or, where that is more
+ * than the other parts of the weights, by the codes themselves, which may all be small. */
+__device__ inline float2 bound_of_minima(const gemm_args &a, int row_tile, int super, int g, const float (&others)[2]) {
+  constexpr int groups = LPG_BLOCK_K / 32;
+  const uint8_t *const upper = a.upper[1].values + (int64_t)row_tile * a.upper[1].row_bytes;
+  const float2 minima = __half22float2(((const __half2 *)(upper + super * (2 * LPG_TILE_ROWS)))[g]);
+  const float2 largest = make_float2(fabsf(minima.x) * a.level_most[1], fabsf(minima.y) * a.level_most[1]);
+  if (largest.x <= others[0] && largest.y <= others[1]) return largest;
+  const uint8_t *const codes = a.copied[1].values + (int64_t)row_tile * a.copied[1].row_bytes;
+  uint32_t most[2] = {0, 0};
+#pragma unroll 1
+  for (int group = super * groups; group < (super + 1) * groups; group++) {
+    if (group * LPG_TILE_ROWS >= a.copied[1].row_bytes) break;
+    const uint32_t two = ((const uint16_t *)(codes + group * LPG_TILE_ROWS))[g];
+    most[0] = max(most[0], two & 255);
+    most[1] = max(most[1], two >> 8);
+  }
+  return make_float2(fabsf(minima.x) * (float)most[0], fabsf(minima.y) * (float)most[1]);
+}
+
 /* Of two levels with X of fp16: the powers of two that bring the rows of a row tile near 2^14, by a bound of their
- * weights from the upper level alone. power: of rows g and g + 8 (g = lane / 4). Returns the factor of row lane % 16
- * that takes it off again. bf16 has room for all. */
+ * weights from the rows' exponents and from the minima. power: of rows g and g + 8 (g = lane / 4). Returns the factor
+ * of row lane % 16 that takes it off again. bf16 has room for all. */
 template <class T>
 __device__ inline float find_level_powers(const gemm_args &a, int row_tile, int lane, float (&power)[2]) {
   power[0] = power[1] = 1.0f;
   if (T::X::exponent == 8) return 1.0f;
   const int g = lane % 8, tile = min(row_tile, a.row_tiles - 1);
-  float most[2] = {0.0f, 0.0f};
-#pragma unroll 4
-  for (int super = lane / 8; super < a.plan.blocks; super += 4) {
-    float bound[2] = {0.0f, 0.0f};
+  float most[2];
 #pragma unroll
-    for (int i = 0; i < 1 + T::minima; i++) {
-      const uint8_t *const row = a.upper[i].values + (int64_t)tile * a.upper[i].row_bytes;
-      const float2 two = __half22float2(((const __half2 *)(row + super * (2 * LPG_TILE_ROWS)))[g]);
-      bound[0] += fabsf(two.x) * a.level_most[i];
-      bound[1] += fabsf(two.y) * a.level_most[i];
+  for (int half = 0; half < 2; half++) {
+    most[half] = a.level_most[0] * lpg_exp2i(a.exponents[tile * LPG_TILE_ROWS + g + 8 * half] + 1);
+  }
+  if constexpr (T::minima) {
+    float minimum[2] = {0.0f, 0.0f};
+#pragma unroll 4
+    for (int super = lane / 8; super < a.plan.blocks; super += 4) {
+      const float2 bound = bound_of_minima(a, tile, super, g, most);
+      minimum[0] = fmaxf(minimum[0], bound.x);
+      minimum[1] = fmaxf(minimum[1], bound.y);
     }
-    most[0] = fmaxf(most[0], bound[0]);
-    most[1] = fmaxf(most[1], bound[1]);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+#pragma unroll
+      for (int step = 8; step < 32; step *= 2)
+        minimum[half] = fmaxf(minimum[half], __shfl_xor_sync(0xffffffffu, minimum[half], step));
+      most[half] += minimum[half];
+    }
   }
   int exponent[2];
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-#pragma unroll
-    for (int step = 8; step < 32; step *= 2)
-      most[half] = fmaxf(most[half], __shfl_xor_sync(0xffffffffu, most[half], step));
     const int e = most[half] > 0.0f ? 14 - (most[half] < INFINITY ? ilogbf(most[half]) : 127) : 0;
     exponent[half] = max(min(e, 126), -126);
   }

@@ -38,7 +38,7 @@ struct gemm_args {
   scales_args scale_data;
   /* Of these the scales and the zeros, if there are some, and their upper levels: where they are soon found. */
   scale_section copied[2], upper[2];
-  float level_most[2];     /* two levels: the largest codes, of scales times the largest weight's, and of minima */
+  float level_most[2];     /* two levels: the largest value of a code of weights, and of minima */
   const int8_t *exponents; /* of each row's power of two; NULL: all 0 */
   int32_t field_power;     /* what the scales take of the dequantiser: log2 */
   const uint8_t *image;    /* pieces along N, and for each of them along K (gemm_plan.h) */

@@ -94,6 +94,14 @@ const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t t
   return scaling.on_rows || scaling.in_table ? NULL : exceeds_fp16(problem);
 }
 
+enum { LEAST_ROWS = 33 };
+
+const char *lpgemm_i_expand_does_not_pay(const lpg_problem *problem) {
+  return problem->m < LEAST_ROWS && !lpgemm_i_dequantisers_refuse(problem)
+             ? "it expands the weights, which takes 33 rows to pay"
+             : NULL;
+}
+
 lpgemm_dtype_t lpgemm_i_expand_image(const lpg_problem *problem, lpgemm_dtype_t type, int wgmma) {
   return type == LPGEMM_F16 && wgmma && lpgemm_i_expand_refuses(problem, type) ? LPGEMM_F32 : type;
 }

@@ -8,10 +8,6 @@
 #include "../operand/limits.h"
 #include "../plan/rates.h"
 
-/* Below 33 rows of X dequantising first pays only where gemv and gemm do not take the weights; refusing here keeps
- * lpgemm_workspace_size() small. */
-enum { LEAST_ROWS = 33 };
-
 enum { MOST_SPLIT_K = 8, MOST_MULTICAST = 2 };
 
 typedef struct dequant_state {
@@ -34,13 +30,13 @@ static lpgemm_dtype_t image_of(const lpg_planner *self, const lpg_problem *probl
 static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpgemm_dtype_t image = image_of(self, problem);
   (void)device;
-  if (problem->m < LEAST_ROWS && !lpgemm_i_dequantisers_refuse(problem))
-    return "it expands the weights, which takes 33 rows to pay";
+  const char *reason = lpgemm_i_expand_does_not_pay(problem);
+  if (reason) return reason;
   if (problem->y_type == LPGEMM_I32 && image != LPGEMM_I8) return "its sums are no integers";
   if (image == LPGEMM_I8 && !lpg_x_is_int8(problem->x_type))
     return "the activations' codes are not the numbers as int8";
   if (problem->weights->desc.k == 0) return "there is nothing to expand";
-  const char *reason = lpgemm_i_expand_refuses(problem, image);
+  reason = lpgemm_i_expand_refuses(problem, image);
   if (reason) return reason;
   const int in_table = lpgemm_i_expand_scaling(problem, image).in_table;
   if (!self->wgmma) return in_table ? "it puts no scales of groups on sums" : NULL;

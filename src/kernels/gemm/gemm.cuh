@@ -236,12 +236,21 @@ __device__ inline void fill_factors(const gemm_args &a, const gemm_work &w, cons
                                     int lane, float *factors) {
   if (lane >= LPG_TILE_ROWS) return;
   const int row = warp * LPG_TILE_ROWS + lane;
-  if (T::levels) return; /* find_level_powers() has them */
   factors[row] = w.reads && a.k > 0 ? row_factor<T>(a, at.n + row, expert) : 0.0f;
   static_assert(LPG_BIASES_BEHIND == 2 * LPG_GEMM_TILE_N, "biases lie behind both turns' factors");
   if (T::takes_experts && a.epilogue.paired && a.epilogue.bias) {
     factors[LPG_BIASES_BEHIND + row] = pair_bias(a.epilogue, at.n + row, a.n / 2, at.bias);
   }
+}
+
+/* The same of two levels, where the rows' powers of two are found with them. By the whole warp. alpha = 0: weights are
+ * not read. */
+template <class T>
+__device__ inline void fill_level_factors(const gemm_args &a, const gemm_work &w, const tile_place &at, int warp,
+                                          int lane, row_scales_of<T> &rows, float *factors) {
+  float factor = 0.0f;
+  if (w.reads) factor = find_level_powers<T>(a, at.n / LPG_TILE_ROWS + warp, lane, rows.level_power);
+  factors[warp * LPG_TILE_ROWS + lane % LPG_TILE_ROWS] = a.scale_data.factor * factor;
 }
 
 /* Passes over the stages from MMA step `step` of a k block on, which hold nothing. */
@@ -285,12 +294,10 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   if constexpr (T::takes_experts) own.keep_place(at, memory);
   const int x_rows = T::takes_experts ? agreed(at.m_end - at.m) : at.m_end - at.m;
   if (!has_early_factors<T>) pdl_wait();
-  fill_factors<T>(a, w, at, expert, own.warp, own.lane, factors);
   if constexpr (T::levels) {
-    const int row = own.warp * LPG_TILE_ROWS + own.lane % LPG_TILE_ROWS;
-    float factor = 0.0f; /* alpha = 0: weights are not read */
-    if (w.reads) factor = find_level_powers<T>(a, at.n / LPG_TILE_ROWS + own.warp, own.lane, weights.rows.level_power);
-    factors[row] = a.scale_data.factor * factor;
+    fill_level_factors<typename T::whole>(a, w, at, own.warp, own.lane, weights.rows, factors);
+  } else {
+    fill_factors<T>(a, w, at, expert, own.warp, own.lane, factors);
   }
   if (has_early_factors<T>) pdl_wait();
   if (own.ahead || blocks > 0) {

@@ -91,11 +91,19 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
   return takes_zero_off(d) && center_of(d) < 256.0;
 }
 
+/* How far apart, as powers of two, the scaled weights of a row may be. */
+static int reach_of(const lpg_packed *weights, uint32_t scale_span) {
+  const lpg_values *v = &weights->values;
+  return v->most > 0.0 ? power_above(v->most) - ilogb(v->least) + (int)scale_span : 0;
+}
+
+/* Powers of two from near the bound of a row's weights to normal numbers of X's type. */
+static int room_of(lpgemm_dtype_t x_type) { return x_type == LPGEMM_BF16 ? 126 : 28; }
+
 /* K-quants whose lower level is bytes, a k block a super-group: LEVELS_32 or LEVELS_16, or PREPARED. The kernel's bound
  * of a row is up to four times what its weights reach, for which fp16 must have room. */
 static lpg_gemm_scales levels_of(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
-  const lpg_values *v = &weights->values;
   const int minima = d->zero == LPGEMM_ZERO_MINIMUM;
   const lpg_gemm_scales mode = minima ? LPG_GEMM_SCALES_LEVELS_32 : LPG_GEMM_SCALES_LEVELS_16;
   const int fits = d->super_scale_type == LPGEMM_F16 && weights->super.k == LPG_BLOCK_K &&
@@ -105,9 +113,8 @@ static lpg_gemm_scales levels_of(const lpg_packed *weights, lpgemm_dtype_t x_typ
                            : d->zero != LPGEMM_ZERO_PER_GROUP && d->scale_type == LPGEMM_I8 && weights->group.k == 16);
   if (!fits || !lpg_gemm_scales_exist(mode, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits))
     return LPG_GEMM_SCALES_PREPARED;
-  const int room = x_type == LPGEMM_BF16 ? 126 : 28 - 2;
-  return v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room ? LPG_GEMM_SCALES_PREPARED
-                                                                                          : mode;
+  const int room = room_of(x_type) - (x_type == LPGEMM_BF16 ? 0 : 2); /* bf16 needs no bound */
+  return reach_of(weights, scale_span) > room ? LPG_GEMM_SCALES_PREPARED : mode;
 }
 
 static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type, int on_rows) {
@@ -232,8 +239,7 @@ static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_t
   }
   if (packed->row_tiles > 0 && lpg_gemm_chunk_tiles(packed, LPG_GEMM_SCALES_PREPARED) == 0)
     return "its scales and zeros take too much workspace";
-  const lpg_values *v = &packed->values;
-  int room = x_type == LPGEMM_BF16 ? 126 : 28; /* from near the bound of a row's weights to normal numbers */
+  int room = room_of(x_type);
   if (d->super_scale_type &&
       lpg_gemm_scale_groups(packed) > LPG_GEMM_PREPARED_KEPT) { /* it takes the largest codes for granted */
     room -= d->scale_type == LPGEMM_E4M3 ? 17 : lpg_bits(d->scale_type);
@@ -241,7 +247,7 @@ static const char *refuses_prepared(const lpg_packed *packed, lpgemm_dtype_t x_t
   if (is_split && (d->scale_type == LPGEMM_F32 || d->super_scale_type)) {
     room -= 16; /* the low part of a scale is a normal number too */
   }
-  if (v->most > 0.0 && power_above(v->most) - ilogb(v->least) + (int)scale_span > room) {
+  if (reach_of(packed, scale_span) > room) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   return NULL;

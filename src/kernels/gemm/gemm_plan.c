@@ -333,17 +333,13 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   return problem->m > INT32_MAX / 2 ? "it takes no matrix as large as this" : NULL;
 }
 
-/* Below 33 rows of X expanding first pays only where gemv and gemm do not take the weights; refusing here keeps
- * lpgemm_workspace_size() small. */
-enum { LEAST_EXPANDED_ROWS = 33 };
-
 static const char *image_refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   (void)device;
-  if (problem->m < LEAST_EXPANDED_ROWS && !lpgemm_i_dequantisers_refuse(problem))
-    return "it expands the weights, which takes 33 rows to pay";
+  const char *reason = lpgemm_i_expand_does_not_pay(problem);
+  if (reason) return reason;
   if (problem->y_type == LPGEMM_I32) return "its sums are no integers";
   if (problem->weights->desc.k == 0) return "there is nothing to expand";
-  const char *reason = lpgemm_i_expand_refuses(problem, self->type);
+  reason = lpgemm_i_expand_refuses(problem, self->type);
   if (reason) return reason;
   if (lpgemm_i_expand_scaling(problem, self->type).in_table) return "it puts no scales of groups on sums";
   if (problem->weights->row_tiles > 0 && lpg_gemm_chunk_tiles(problem->weights, LPG_GEMM_SCALES_IMAGE) == 0)

@@ -57,7 +57,7 @@ LPG_FN int lpg_gemm_stage_k(int tile_m) { return tile_m == LPG_GEMM_TILE_M ? 64 
 /* Blocks of 256 columns that stages have room for, the most. */
 LPG_FN int lpg_gemm_most_blocks(int tile_m) { return tile_m < 128 ? 8 : 4; }
 
-/* Steps of 16 columns of a stage of weights: whole tiles. */
+/* Steps of 16 columns of a stage of weights: whole tiles, of which an image (16 bits) has none. */
 LPG_FN int lpg_gemm_stage_steps(int bits, int stage_k) {
   return (bits == 16 || lpg_tile_k(bits) < stage_k ? stage_k : lpg_tile_k(bits)) / LPG_STEP_K;
 }
@@ -99,7 +99,7 @@ typedef enum lpg_gemm_scales {
   LPG_GEMM_SCALES_SPLIT,    /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
   LPG_GEMM_SCALES_PREPARED, /* all others, and groups of which k blocks have no whole ones */
   LPG_GEMM_SCALES_PREPARED_SPLIT, /* such for X of bf16, without rests: fewer instructions a weight */
-  LPG_GEMM_SCALES_IMAGE, /* weights are X's type, scaled, in an image in the workspace: dequant (dequant_image.cuh) */
+  LPG_GEMM_SCALES_IMAGE,      /* weights are X's type, scaled, in an image in the workspace: dequant (gemm_image.cuh) */
   LPG_GEMM_SCALES_LEVELS_32,  /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
   LPG_GEMM_SCALES_LEVELS_16,  /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
   LPG_GEMM_SCALES_SPLIT_SMALL /* as SPLIT, groups of 32 and 64 */
@@ -289,8 +289,9 @@ static inline int64_t lpg_gemm_scale_groups(const lpg_packed *weights) {
 
 /* Bytes of a row tile in the workspace, with a factor a row: of its image, or of its prepared scales, one a granule. */
 static inline int64_t lpg_gemm_made_each(const lpg_packed *weights, lpg_gemm_scales mode) {
-  return (mode == LPG_GEMM_SCALES_IMAGE ? lpg_image_columns(weights->desc.k) * (LPG_TILE_ROWS * LPG_IMAGE_K * 2)
-                                        : lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES) +
+  return (mode == LPG_GEMM_SCALES_IMAGE
+              ? (int64_t)lpg_image_columns(weights->desc.k) * (LPG_TILE_ROWS * LPG_IMAGE_K * 2)
+              : lpg_gemm_scale_groups(weights) * LPG_GEMM_PREPARED_BYTES) +
          LPG_TILE_ROWS * 4;
 }
 

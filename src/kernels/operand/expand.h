@@ -31,6 +31,10 @@ extern "C" {
 
 lpg_expand_scaling lpgemm_i_expand_scaling(const lpg_problem *problem, lpgemm_dtype_t type);
 
+/* NULL, or that X has too few rows to expand the weights first, where gemv takes them: refusing keeps
+ * lpgemm_workspace_size() small. */
+const char *lpgemm_i_expand_does_not_pay(const lpg_problem *problem);
+
 /* NULL, or why the weights cannot be loaded to that type. */
 const char *lpgemm_i_expand_refuses(const lpg_problem *problem, lpgemm_dtype_t type);
 

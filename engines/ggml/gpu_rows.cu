@@ -7,11 +7,11 @@ namespace {
 
 enum { THREADS = 256, VECTOR = 8 };
 
-/* The kernel before has ended then. The next one may start, and waits for this one as a whole. */
+/* The next kernel may start, and waits for this one as a whole. The kernel before has ended after it. */
 static __device__ inline void follow() {
 #if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
 #endif
 }
 

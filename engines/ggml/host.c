@@ -1,17 +1,30 @@
 /* The CPU: two devices of type ACCEL. llama.cpp asks such devices first where weights on the CPU shall lie, and gives
  * each a backend in every context. LPGEMM is where weights lie packed. LPGEMM-HOST is asked before it and takes all
  * products: its own tensors lie in the memory of ggml's CPU backend, so that no Y has to be copied there. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* madvise */
+#endif
 #include <ggml-impl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "module.h"
 
 /* ---- memory ---- */
 
+/* Large buffers on large pages where the system has them, as lpgemm's own memory for weights: a token reads all of it
+ * from end to end. */
 static void *allocate(const lpgemm_ggml_place *self, size_t bytes) {
+  enum { ALIGNMENT = 256, LARGE_PAGE = 2 << 20 };
   (void)self;
-  return aligned_alloc(256, bytes);
+  if (bytes < LARGE_PAGE) return aligned_alloc(ALIGNMENT, bytes);
+  const size_t whole = (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+  void *memory = aligned_alloc(LARGE_PAGE, whole);
+#ifdef MADV_HUGEPAGE
+  if (memory) (void)madvise(memory, whole, MADV_HUGEPAGE);
+#endif
+  return memory;
 }
 
 static void release(const lpgemm_ggml_place *self, void *memory) {

@@ -22,11 +22,11 @@ from torch import nn
 from llama import SIZES, Config, Llama
 
 
-def random_packed(n, k, group, device):
+def random_packed(n, k, group, device, paired):
     """u4 weights with a spread of about 1 / sqrt(k)."""
     codes = torch.randint(0, 16, (n, k), dtype=torch.uint8, device=device)
     scales = (torch.rand(n, -(-k // group), device=device) + 0.5) * (0.22 / k ** 0.5)
-    return torch.ops.lpgemm.pack(codes, "u4", scales.half(), None, 8.0, group)
+    return torch.ops.lpgemm.pack(codes, "u4", scales.half(), None, 8.0, group, paired)
 
 
 def random_models(config, group, dtype, device, fast):
@@ -38,8 +38,10 @@ def random_models(config, group, dtype, device, fast):
         if isinstance(module, nn.Linear) and not name.endswith("lm_head"):
             holder, _, last = name.rpartition(".")
             bias = torch.randn(module.out_features, device=device, dtype=dtype) * 0.02 if "bias" in own else None
-            weight = random_packed(module.out_features, module.in_features, group, device)
-            setattr(packed.get_submodule(holder), last, LpgemmLinear(weight, bias, fast=fast))
+            paired = last == "gate_up_proj"
+            weight = random_packed(module.out_features, module.in_features, group, device, paired)
+            linear = LpgemmLinear(weight, bias, fast, "silu" if paired else "none")
+            setattr(packed.get_submodule(holder), last, linear)
             continue
         for key, value in own.items():
             shape = value.shape
@@ -66,9 +68,10 @@ def dense_of(packed, dtype):
     for name, module in list(dense.named_modules()):
         if isinstance(module, LpgemmLinear):
             holder, _, last = name.rpartition(".")
+            weight = nn.Parameter(module.dequantize(dtype), requires_grad=False)
             with torch.device("meta"):
-                linear = nn.Linear(module.in_features, module.out_features, module.bias is not None)
-            linear.weight = nn.Parameter(module.dequantize(dtype), requires_grad=False)
+                linear = nn.Linear(module.in_features, weight.shape[0], module.bias is not None)
+            linear.weight = weight
             linear.bias = module.bias
             setattr(dense.get_submodule(holder), last, linear)
     return dense
@@ -157,7 +160,8 @@ def parse(arguments):
     parser.add_argument("--size", default="llama3-8b", choices=sorted(SIZES))
     parser.add_argument("--folder", help="a model in GPTQ, AWQ, compressed-tensors or another form that lpgemm reads")
     parser.add_argument("--layers", type=int, help="of a random model: so many")
-    parser.add_argument("--joined", action="store_true", help="of a random model: q, k and v are one matrix, gate and up too")
+    parser.add_argument("--joined", action="store_true", help="of a random model: q, k and v are one matrix, gate and up "
+                        "too, and packed they are pairs: silu(gate) * up is what their product gives")
     parser.add_argument("--group", type=int, default=128)
     parser.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
     parser.add_argument("--fast", action="store_true", help="lpgemm's level FAST")

@@ -49,6 +49,8 @@ SIZES = {
     "llama2-7b": Config(4096, 11008, 32, 32, 32, 32000),
     "llama3-8b": Config(4096, 14336, 32, 32, 8, 128256, rope_theta=500000.0),
     "qwen2.5-7b": Config(3584, 18944, 28, 28, 4, 152064, rope_theta=1e6, attention_bias=True),
+    "qwen2.5-14b": Config(5120, 13824, 48, 40, 8, 152064, rope_theta=1e6, attention_bias=True),
+    "qwen2.5-32b": Config(5120, 27648, 64, 40, 8, 152064, rope_theta=1e6, attention_bias=True),
     "llama3-70b": Config(8192, 28672, 80, 64, 8, 128256, rope_theta=500000.0),
 }
 
@@ -112,8 +114,13 @@ class MLP(nn.Module):
         self.down_proj = nn.Linear(c.intermediate_size, c.hidden_size, False)
 
     def forward(self, x):
-        gate, up = self.gate_up_proj(x).chunk(2, -1) if self.joined else (self.gate_proj(x), self.up_proj(x))
-        return self.down_proj(F.silu(gate) * up)
+        if not self.joined:
+            return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        h = self.gate_up_proj(x)
+        if h.shape[-1] != self.down_proj.in_features:  # not if the layer multiplies pairs by itself
+            gate, up = h.chunk(2, -1)
+            h = F.silu(gate) * up
+        return self.down_proj(h)
 
 
 class Layer(nn.Module):

@@ -133,7 +133,7 @@ void on_torch_threads(void *, lpgemm_task_t task, void *work, int64_t count) {
 // What is known of a header on a device.
 struct described {
   uint8_t header[LPGEMM_HEADER_BYTES] = {};
-  int64_t outputs = 0, columns = 0;                  // of Y and of X
+  int64_t outputs = 0, columns = 0, biases = 0;      // of Y and of X; one a row of W
   std::map<std::vector<int64_t>, size_t> workspace;  // bytes by rows, a power of two, and options
 };
 
@@ -243,6 +243,7 @@ described &device_handle::describe(const std::string &text, const Tensor &weight
   check(lpgemm_prepare(handle_, w, INT32_MAX));
   made.outputs = info.desc.rows == LPGEMM_ROWS_PAIRED ? info.desc.n / 2 : info.desc.n;
   made.columns = info.desc.x_k ? info.desc.x_k : info.desc.k;
+  made.biases = info.desc.n;
   if (known_.size() >= MOST) known_.clear();
   return known_.emplace(text, std::move(made)).first->second;
 }
@@ -255,7 +256,7 @@ Tensor bind_workspace(device_handle &handle, described &d, const weights &w, con
                       const Tensor &beside) {
   int64_t rows = 1;
   while (rows < args.m) rows *= 2;
-  const std::vector<int64_t> key = {rows, args.x_type, args.level, args.bias != nullptr};
+  const std::vector<int64_t> key = {rows, args.x_type, args.level, args.bias != nullptr, args.activation};
   auto found = d.workspace.find(key);
   if (found == d.workspace.end()) {
     size_t bytes = 0;
@@ -274,7 +275,17 @@ Tensor bind_workspace(device_handle &handle, described &d, const weights &w, con
   return memory;
 }
 
-Tensor matmul(Tensor x, Tensor weight, std::string header, std::optional<Tensor> bias, bool fast) {
+lpgemm_activation_t parse_activation(const std::string &text) {
+  if (text == "none") return LPGEMM_ACTIVATION_NONE;
+  if (text == "relu") return LPGEMM_ACTIVATION_RELU;
+  if (text == "gelu") return LPGEMM_ACTIVATION_GELU_ERF;
+  if (text == "gelu_tanh") return LPGEMM_ACTIVATION_GELU_TANH;
+  if (text == "silu") return LPGEMM_ACTIVATION_SILU;
+  refuse("activation is \"" + text + "\"; it must be none, relu, gelu, gelu_tanh or silu");
+}
+
+Tensor matmul(Tensor x, Tensor weight, std::string header, std::optional<Tensor> bias, bool fast,
+              std::string activation) {
   check_beside("weight", weight, x);
   const lpgemm_dtype_t type = real_type_of("x", x);
   device_handle &handle = handle_for(x);
@@ -295,11 +306,12 @@ Tensor matmul(Tensor x, Tensor weight, std::string header, std::optional<Tensor>
   args.y = y.mutable_data_ptr();
   args.x_type = args.y_type = type;
   args.level = fast ? LPGEMM_LEVEL_FAST : LPGEMM_LEVEL_EXACT;
+  args.activation = parse_activation(activation);
   std::optional<Tensor> b;
   if (bias) {
     b = dense("bias", *bias, x);
-    if (b->dim() != 1 || b->size(0) < d.outputs) {
-      refuse("bias must have one dimension of " + std::to_string(d.outputs) + " numbers");
+    if (b->dim() != 1 || b->size(0) < d.biases) {
+      refuse("bias must have one dimension of " + std::to_string(d.biases) + " numbers");
     }
     args.bias = b->const_data_ptr();
     args.bias_type = real_type_of("bias", *b);
@@ -330,7 +342,7 @@ Tensor room_for(const lpgemm_weight_desc_t &desc, const Tensor &beside) {
 }
 
 Tensor pack(Tensor codes, std::string type, std::optional<Tensor> scales, std::optional<Tensor> zeros,
-            std::optional<double> zero, int64_t group_k) {
+            std::optional<double> zero, int64_t group_k, bool paired) {
   if (codes.scalar_type() != ScalarType::Byte || codes.dim() != 2) {
     refuse("codes must be a matrix of uint8, one code a byte");
   }
@@ -343,6 +355,7 @@ Tensor pack(Tensor codes, std::string type, std::optional<Tensor> scales, std::o
   desc.k = kept.size(1);
   desc.type = parse_type(type);
   desc.group_k = group_k;
+  desc.rows = paired ? LPGEMM_ROWS_PAIRED : LPGEMM_ROWS_PLAIN;
   source.codes = kept.const_data_ptr();
   source.codes_bytes = bytes_of(kept);
   std::optional<Tensor> s, z;
@@ -408,11 +421,13 @@ Tensor quantize(Tensor w, std::string type, int64_t group_k, std::string scale_t
 }  // namespace
 
 STABLE_TORCH_LIBRARY(lpgemm, m) {
-  m.def("matmul(Tensor x, Tensor weight, str header, Tensor? bias=None, bool fast=False) -> Tensor");
+  m.def(
+      "matmul(Tensor x, Tensor weight, str header, Tensor? bias=None, bool fast=False, str activation='none') -> "
+      "Tensor");
   m.def("dequantize(Tensor weight, str header, ScalarType dtype) -> Tensor");
   m.def(
-      "pack(Tensor codes, str type, Tensor? scales=None, Tensor? zeros=None, float? zero=None, int group_k=0) -> "
-      "Tensor");
+      "pack(Tensor codes, str type, Tensor? scales=None, Tensor? zeros=None, float? zero=None, int group_k=0, "
+      "bool paired=False) -> Tensor");
   m.def(
       "quantize(Tensor w, str type, int group_k=0, str scale_type='f16', str method='absmax', float? zero=None, "
       "str? zero_type=None) -> Tensor");

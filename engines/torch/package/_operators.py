@@ -10,7 +10,7 @@ QUANTISED = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
 
 
 @torch.library.register_fake("lpgemm::matmul")
-def _matmul(x, weight, header, bias=None, fast=False):
+def _matmul(x, weight, header, bias=None, fast=False, activation="none"):
     desc = describe(header)
     torch._check(x.shape[-1] == desc["columns"],
                  lambda: f"x has {x.shape[-1]} columns, and weight {desc['columns']}")
@@ -24,9 +24,9 @@ def _dequantize(weight, header, dtype):
 
 
 @torch.library.register_fake("lpgemm::pack")
-def _pack(codes, type, scales=None, zeros=None, zero=None, group_k=0):
+def _pack(codes, type, scales=None, zeros=None, zero=None, group_k=0, paired=False):
     n, k = codes.shape
-    desc = {"n": n, "k": k, "type": type, "group_k": group_k}
+    desc = {"n": n, "k": k, "type": type, "group_k": group_k, "rows": "paired" if paired else "plain"}
     if scales is not None:
         desc["scale_type"] = QUANTISED[scales.dtype]
     if zeros is not None:

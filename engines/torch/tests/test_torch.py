@@ -20,6 +20,7 @@ import lpgemm
 import torch
 from lpgemm.torch import LpgemmLinear, describe, header_of
 from torch import nn
+from torch.nn import functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
@@ -111,6 +112,35 @@ def test_scales_zeros_and_bias():
                     near(weights(x, bias=bias), x, weights.real, bias)
 
 
+def test_activations():
+    weights = Weights(48, 256, 64)
+    x, bias = random(3, 256, dtype=torch.float32), random(48, seed=9)
+    plain = weights(x, bias=bias)
+    for name, of in (("none", lambda y: y), ("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu),
+                     ("gelu_tanh", lambda y: F.gelu(y, approximate="tanh"))):
+        torch.testing.assert_close(weights(x, bias=bias, activation=name), of(plain), rtol=1e-5, atol=1e-6)
+        layer = LpgemmLinear(weights.packed, bias, activation=name)
+        same(layer(x), weights(x, bias=bias, activation=name))
+
+
+def test_pairs():
+    """Rows i and n / 2 + i are gate and up of output i, so the product gives silu(gate) * up."""
+    weights, bias = Weights(96, 256, 64), random(96, seed=9)
+    packed = ops.pack(weights.codes, "u4", weights.scales, None, 8.0, 64, paired=True)
+    for dtype in REAL:
+        layer = LpgemmLinear(packed, bias.to(dtype), activation="silu")
+        check((layer.in_features, layer.out_features) == (256, 48) and layer.extra_repr().endswith("silu gates"))
+        same(layer.dequantize(), weights.real.float())
+        for m in (1, 3, 20):
+            x = random(m, 256, dtype=dtype, seed=m)
+            gate, up = (x.double() @ weights.real.T + layer.bias.double()).chunk(2, -1)
+            y, eps = layer(x), torch.finfo(dtype).eps
+            check(y.shape == (m, 48) and y.dtype == dtype)
+            error = (F.silu(gate) * up - y.double()).abs()
+            check(bool((error <= 16 * eps * (1 + gate.abs()) * (1 + up.abs())).all()), f"{dtype}, {m} rows")
+    refused("bias is (48,), and the weights have 96 rows", LpgemmLinear, packed, random(48), error=ValueError)
+
+
 def test_places_of_rows():
     weights = Weights(40, 128)
     x = random(6, 4, 3, 128)
@@ -182,6 +212,8 @@ def test_sentences():
     refused("code", ops.pack, weights.codes, "u2", weights.scales, None, 1.0, 32)
     refused("scales", ops.pack, weights.codes, "u4", weights.scales[:, :1], None, 8.0, 32)
     refused("zeros and zero", ops.pack, weights.codes, "u4", weights.scales, weights.codes, 8.0, 32)
+    refused("activation is \"tanh\"", weights, x, activation="tanh")
+    refused("desc.n", ops.pack, weights.codes[:39], "u4", weights.scales[:39], None, 8.0, 32, True)
     refused("method", ops.quantize, x, "u4", 32, "f16", "best")
     refused("checksum", header_of, torch.zeros(1024, dtype=torch.uint8), error=ValueError)
     refused("512 bytes", header_of, torch.zeros(100, dtype=torch.uint8), error=ValueError)
@@ -237,10 +269,11 @@ def test_number_of_threads():
 
 def test_opcheck():
     weights, x = Weights(40, 128), random(3, 5, 128)
-    for arguments in ((x, weights.packed, weights.header), (x[:, 1], weights.packed, weights.header, random(40), True)):
+    for arguments in ((x, weights.packed, weights.header), (x[:, 1], weights.packed, weights.header, random(40), True, "gelu")):
         torch.library.opcheck(ops.matmul.default, arguments)
     torch.library.opcheck(ops.dequantize.default, (weights.packed, weights.header, torch.float16))
     torch.library.opcheck(ops.pack.default, (weights.codes, "u4", weights.scales, None, 8.0, 32))
+    torch.library.opcheck(ops.pack.default, (weights.codes, "u4", weights.scales, None, 8.0, 32, True))
     torch.library.opcheck(ops.pack.default, (weights.codes, "u4", weights.scales, weights.codes[:, ::32].contiguous(),
                                              None, 32))
     torch.library.opcheck(ops.quantize.default, (random(40, 128), "u4", 32, "bf16", "absmax", 8.0))

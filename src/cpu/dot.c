@@ -25,8 +25,7 @@
 enum {
   MOST_ROWS = 256, /* of X at a time */
   BLOCK_TILES = 4,
-  TASKS_A_THREAD = 8, /* so that others do not wait long for the last one */
-  FEWER_TASKS = 4,    /* the same for a row of X: reading W is all then, and each task begins anew with it */
+  ROUNDS = 5,         /* of tasks, one for each thread: ever smaller, so that nobody waits long for the last one */
   FEW_LINES = 16,     /* of X: so few are read again for every tile */
   MOST_UNITS = LPG_DOT_K / LPG_STEP_K
 };
@@ -202,37 +201,40 @@ static int takes_row(const job *j) {
 /* Behind the bytes of X; the memory has room for both. */
 static void make_lanes(job *j, void *memory) {
   j->lanes = memory;
-  j->strips = find_strips(j->from.packed->bits, j->unit, &j->from.packed->group);
+  j->strips = find_strips(j->from.packed->bits, j->unit, &j->from.packed->group,
+                          lpg_slot_bytes(j->from.packed->desc.scale_type));
   j->are_plain = are_plain(&j->groups, j->unit);
   for (int64_t chunk = 0; chunk < j->x.columns / LPG_DOT_K; chunk++) {
-    fill_lanes(&j->strips, j->x.bytes + chunk * LPG_DOT_K, &j->lanes[chunk]);
+    fill_lanes(&j->strips, j->x.bytes + chunk * LPG_DOT_K, j->x.step + chunk * (LPG_DOT_K / LPG_DOT_BLOCK),
+               unit_of_digits(j->groups.bytes.digits), &j->lanes[chunk]);
     fill_starts(&j->strips, &j->x, &j->lanes[chunk]);
   }
 }
 
 /* Scales and zeros of a whole chunk of a tile for the row, and what minima leave; 0: fp32 may not hold them. */
-static int load_row_groups(const job *j, int64_t row_tile, int64_t k, float *sums, scratch *s) {
+static int load_row_groups(const job *j, const dot_sections *from, int64_t row_tile, int64_t k, float *sums,
+                           scratch *s) {
   enum { UNITS = LPG_DOT_K / LPG_STEP_K };
-  const float *step = j->x.step + k / LPG_DOT_BLOCK;
+  const dot_lanes *lanes = &j->lanes[k / LPG_DOT_K];
   const int units = j->unit == LPG_STEP_K ? UNITS : UNITS / 2;
   const operands o = {.group = s->of_unit, .sum = j->x.sum + k / j->unit, .all = j->x.all + k / j->unit};
   if (j->groups.folds || j->are_plain) {
-    const dot_scales n = dot_scales_of(&j->groups, row_tile, k);
-    const float value = j->groups.bytes.step, last = unit_of_digits(j->groups.bytes.digits);
+    const dot_scales n = dot_scales_of(&j->groups, from, k);
+    const float value = j->groups.bytes.step;
     const lpgemm_dtype_t type = j->from.packed->desc.scale_type;
     if (j->groups.folds) {
-      fill_row_nibbles(&j->strips, &n, o.sum, step, &s->met, sums);
+      fill_row_nibbles(&j->strips, &n, o.sum, j->x.step + k / LPG_DOT_BLOCK, lanes, &s->met, sums);
     } else if (type == LPGEMM_F16) {
-      fill_row_scales(LPGEMM_F16, &j->strips, &n, units, o.all, step, value, last, &s->met, sums);
+      fill_row_scales(LPGEMM_F16, &j->strips, &n, units, o.all, lanes, value, &s->met, sums);
     } else if (type == LPGEMM_I8) {
-      fill_row_scales(LPGEMM_I8, &j->strips, &n, units, o.all, step, value, last, &s->met, sums);
+      fill_row_scales(LPGEMM_I8, &j->strips, &n, units, o.all, lanes, value, &s->met, sums);
     } else {
-      fill_row_scales(LPGEMM_UINT(6), &j->strips, &n, units, o.all, step, value, last, &s->met, sums);
+      fill_row_scales(LPGEMM_UINT(6), &j->strips, &n, units, o.all, lanes, value, &s->met, sums);
     }
     return 1;
   }
   if (!load_chunk_groups(j, row_tile, k, units, s)) return 0;
-  fill_row_groups(&j->strips, &j->x, s->of_unit, step, j->groups.bytes.digits, &s->met);
+  fill_row_groups(&j->strips, &j->x, lanes, s->of_unit, &s->met);
   if (!j->groups.has_rest) return 1;
   vfloat total[LPG_DOT_PARTS];
   memcpy(total, sums, sizeof total);
@@ -242,9 +244,10 @@ static int load_row_groups(const job *j, int64_t row_tile, int64_t k, float *sum
 }
 
 /* The row of X by a whole chunk of a tile. */
-static void multiply_row_chunk(const job *j, int64_t row_tile, int64_t chunk, int tile, scratch *s) {
+static void multiply_row_chunk(const job *j, const dot_sections *from, int64_t row_tile, int64_t chunk, int tile,
+                               scratch *s) {
   const int64_t k = chunk * LPG_DOT_K;
-  if (j->x.kept[chunk] == KEPT_ALL || !load_row_groups(j, row_tile, k, s->sums[tile][0], s)) {
+  if (j->x.kept[chunk] == KEPT_ALL || !load_row_groups(j, from, row_tile, k, s->sums[tile][0], s)) {
     multiply_fp64(j, 0, row_tile, k, s->kept[tile][0], s);
     return;
   }
@@ -306,14 +309,15 @@ static void finish_tile(const job *j, int64_t row_tile, int tile, const scratch 
 /* Some tiles, so many that their sums are in scratch. */
 static void multiply_tiles(const job *j, int64_t first, int tiles, scratch *s) {
   const int64_t chunks = j->call.skip_product ? 0 : j->x.chunks;
-  for (int i = 0; i < tiles; i++) {
-    memset(s->sums[i], 0, (size_t)j->rows * sizeof s->sums[0][0]);
-    memset(s->kept[i], 0, (size_t)j->rows * sizeof s->kept[0][0]);
+  for (int64_t i = 0; i < tiles * j->rows; i++) { /* a row at a time: its size is known */
+    memset(s->sums[i / j->rows][i % j->rows], 0, sizeof s->sums[0][0]);
+    memset(s->kept[i / j->rows][i % j->rows], 0, sizeof s->kept[0][0]);
   }
   const int64_t whole = j->lanes && chunks > 0 ? j->x.columns / LPG_DOT_K : 0, left_chunks = chunks - whole;
   for (int i = 0; i < tiles && whole > 0; i++) {
+    const dot_sections from = dot_sections_of(&j->groups, first + i);
     memset(s->met.sums, 0, sizeof s->met.sums);
-    for (int64_t chunk = 0; chunk < whole; chunk++) multiply_row_chunk(j, first + i, chunk, i, s);
+    for (int64_t chunk = 0; chunk < whole; chunk++) multiply_row_chunk(j, &from, first + i, chunk, i, s);
     add_row_sums(&s->met, s->sums[i][0]);
   }
   const int is_few = j->rows * j->x.lines <= FEW_LINES; /* then W is read as it lies; of many X stays in the cache */
@@ -324,11 +328,24 @@ static void multiply_tiles(const job *j, int64_t first, int tiles, scratch *s) {
   for (int i = 0; i < tiles; i++) finish_tile(j, first + i, i, s);
 }
 
+/* The first tile of a task: those of a round share half of what is left, those of the last one all of it. */
+static int64_t first_of_task(int64_t row_tiles, int threads, int64_t task) {
+  if (threads == 1) return task == 0 ? 0 : row_tiles;
+  int64_t first = 0;
+  for (int round = 1; first < row_tiles; round++) {
+    const int64_t tiles = lpg_ceil_div(row_tiles - first, round < ROUNDS ? 2 * threads : threads);
+    if (task < threads) return first + task * tiles < row_tiles ? first + task * tiles : row_tiles;
+    first += threads * tiles;
+    task -= threads;
+  }
+  return row_tiles;
+}
+
 static void run_task(void *context, int64_t index, void *memory) {
   const job *j = context;
   scratch *s = memory;
-  const int64_t first = index * j->task_tiles, row_tiles = j->from.packed->row_tiles;
-  const int64_t end = first + j->task_tiles < row_tiles ? first + j->task_tiles : row_tiles;
+  const int64_t first = first_of_task(j->from.packed->row_tiles, j->threads, index);
+  const int64_t end = first_of_task(j->from.packed->row_tiles, j->threads, index + 1);
   s->end = j->call.section[LPG_SECTION_CODES] + lpg_tile_offset(j->from.packed->bits, j->from.packed->k_tiles, end, 0);
   for (int64_t tile = first; tile < end; tile += BLOCK_TILES) {
     multiply_tiles(j, tile, end - tile < BLOCK_TILES ? (int)(end - tile) : BLOCK_TILES, s);
@@ -342,11 +359,6 @@ static void bytes_task(void *context, int64_t index, void *unused) {
   (void)unused;
   if (!j->call.made_x) make_bytes(&j->from, j->first + index, &j->x, index);
   if (j->x.sum) make_sums(&j->x, index);
-}
-
-static int64_t choose_task_tiles(int64_t row_tiles, int threads, int64_t m) {
-  const int64_t tiles = row_tiles / ((m == 1 ? FEWER_TASKS : TASKS_A_THREAD) * (int64_t)threads);
-  return tiles > 1 ? tiles : 1;
 }
 
 #define NAME_(isa, part) lpgemm_i_cpu_dot_##isa##part
@@ -368,7 +380,7 @@ lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
   j.x.sums = j.groups.folds ? PAIRS_OF_SUMS : j.groups.one_zero || j.groups.leaves_minimum ? SUMS_TIMES_ZERO : SUMS;
   j.has_pattern = has_pattern(&packed->group) && has_pattern(&packed->super);
   if (j.has_pattern) j.pattern = find_pattern(packed, 0, LPG_DOT_K);
-  j.task_tiles = choose_task_tiles(packed->row_tiles, lpgemm_i_pool_threads(call->pool), m);
+  j.threads = lpgemm_i_pool_threads(call->pool);
   j.x.less = j.groups.center - (int32_t)j.groups.near;
   uint8_t *memory = lpgemm_i_pool_shared(call->pool);
   const int64_t made = call->made_x ? 0 : dot_made_bytes(&j.x);
@@ -386,7 +398,7 @@ lpgemm_status_t NAME(LPG_DOT, )(const lpg_call *call) {
     if (!call->skip_product && takes_row(&j)) {
       make_lanes(&j, memory + lpg_round_up(dot_row_bytes(&j.x), 64));
     }
-    LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(packed->row_tiles, j.task_tiles), run_task, &j));
+    LPG_TRY(lpgemm_i_parallel(call->pool, j.threads == 1 ? 1 : j.threads * ROUNDS, run_task, &j));
   }
   return LPGEMM_SUCCESS;
 }

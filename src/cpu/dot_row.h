@@ -25,7 +25,8 @@ enum {
 /* The row of X in a chunk. A span is one or two fields of a strip, whose sums are scaled together. */
 typedef struct dot_lanes {
   _Alignas(64) int8_t x[LPG_DOT_VECTORS][4 * LPG_TILE_ROWS]; /* of each field [t][w][2][4] */
-  uint32_t start[LPG_DOT_VECTORS][LPG_TILE_ROWS];            /* of each span: what its sums begin with */
+  uint32_t start[LPG_DOT_VECTORS][LPG_TILE_ROWS];            /* of each span: what its sums begin with, */
+  float step[LPG_DOT_VECTORS][2];                            /* and the step of X, for each w */
 } dot_lanes;
 
 /* What a tile has for it. */
@@ -50,9 +51,10 @@ typedef struct dot_strips {
   int fields_a_span, spans;
   int units_a_group; /* as a power of two; for are_plain() */
   uint8_t step[LPG_DOT_VECTORS][2], unit[LPG_DOT_VECTORS][2], block[LPG_DOT_VECTORS][2];
+  uint16_t scale[LPG_DOT_VECTORS][2]; /* where their scales are in a chunk's, for are_plain() */
 } dot_strips;
 
-static dot_strips find_strips(int bits, int unit, const lpg_axis *group) {
+static dot_strips find_strips(int bits, int unit, const lpg_axis *group, int scale_bytes) {
   dot_strips of = {.fields_a_span = unit == LPG_STEP_K || fields_of(bits) == 1 ? 1 : 2};
   of.spans = LPG_DOT_VECTORS / of.fields_a_span;
   const int64_t group_k = group->count == 1 || group->k > LPG_DOT_K ? LPG_DOT_K : group->k;
@@ -62,14 +64,20 @@ static dot_strips find_strips(int bits, int unit, const lpg_axis *group) {
     const int column = of.step[i / 2 * of.fields_a_span][i % 2] * LPG_STEP_K;
     of.unit[i / 2][i % 2] = (uint8_t)(column / unit);
     of.block[i / 2][i % 2] = (uint8_t)(column / LPG_DOT_BLOCK);
+    of.scale[i / 2][i % 2] = (uint16_t)((column / unit >> of.units_a_group) * scale_bytes);
   }
   return of;
 }
 
-INLINE void fill_lanes(const dot_strips *of, const int8_t *x, dot_lanes *to) {
+/* Scales are those of the first digit; sums are in units of the last one. */
+INLINE float unit_of_digits(int digits) { return digits == 1 ? 1.0f : digits == 2 ? 0x1p-8f : 0x1p-16f; }
+
+/* step: of the blocks of X; last: unit_of_digits(). */
+INLINE void fill_lanes(const dot_strips *of, const int8_t *x, const float *step, float last, dot_lanes *to) {
   for (int i = 0; i < LPG_DOT_VECTORS; i++) {
     spread_quads(x + of->step[i][0] * LPG_STEP_K, x + of->step[i][1] * LPG_STEP_K, to->x[i]);
   }
+  for (int i = 0; i < 2 * of->spans; i++) to->step[i / 2][i % 2] = step[of->block[i / 2][i % 2]] * last;
 }
 
 /* What the sums of a span begin with: the sums of its bytes of X, lane by lane, times the negative of the one zero, or
@@ -107,17 +115,12 @@ INLINE void fill_pairs(const uint32_t *low, const uint32_t *high, const float *f
   mix_pairs(a, b, out);
 }
 
-/* Scales are those of the first digit; sums are in units of the last one. */
-INLINE float unit_of_digits(int digits) { return digits == 1 ? 1.0f : digits == 2 ? 0x1p-8f : 0x1p-16f; }
-
-/* Scales and zeros; step: of the blocks of X. */
-INLINE void fill_row_groups(const dot_strips *of, const dot_x *x, const dot_group *const *of_unit, const float *step,
-                            int digits, dot_row *r) {
-  const float last = unit_of_digits(digits);
+/* Scales and zeros. */
+INLINE void fill_row_groups(const dot_strips *of, const dot_x *x, const dot_lanes *lanes,
+                            const dot_group *const *of_unit, dot_row *r) {
   for (int i = 0; i < of->spans; i++) {
     const dot_group *low = of_unit[of->unit[i][0]], *high = of_unit[of->unit[i][1]];
-    const float factor[2] = {step[of->block[i][0]] * last, step[of->block[i][1]] * last};
-    fill_pairs((const uint32_t *)(const void *)low->scale, (const uint32_t *)(const void *)high->scale, factor,
+    fill_pairs((const uint32_t *)(const void *)low->scale, (const uint32_t *)(const void *)high->scale, lanes->step[i],
                r->scale[i]);
     if (x->sums != SUMS) continue;
     fill_pairs((const uint32_t *)(const void *)low->less, (const uint32_t *)(const void *)high->less, NULL, r->less[i]);
@@ -132,14 +135,13 @@ typedef struct dot_scales {
   const uint8_t *scales, *minima, *super_scales, *super_minima;
 } dot_scales;
 
-static dot_scales dot_scales_of(const dot_groups *all, int64_t row_tile, int64_t k) {
+static dot_scales dot_scales_of(const dot_groups *all, const dot_sections *tile, int64_t k) {
   const lpg_packed *packed = all->from->packed;
-  const dot_sections from = dot_sections_of(all, row_tile);
   const int64_t group = index_on(&packed->group, k), super = index_on(&packed->super, k);
-  dot_scales n = {.scales = from.scales + group * all->slot_bytes[LPG_SECTION_SCALES]};
-  if (from.supers) n.super_scales = from.supers + super * all->slot_bytes[LPG_SECTION_SUPER_SCALES];
-  if (from.zeros) n.minima = from.zeros + group * all->slot_bytes[LPG_SECTION_ZEROS];
-  if (from.super_zeros) n.super_minima = from.super_zeros + super * all->slot_bytes[LPG_SECTION_SUPER_ZEROS];
+  dot_scales n = {.scales = tile->scales + group * all->slot_bytes[LPG_SECTION_SCALES]};
+  if (tile->supers) n.super_scales = tile->supers + super * all->slot_bytes[LPG_SECTION_SUPER_SCALES];
+  if (tile->zeros) n.minima = tile->zeros + group * all->slot_bytes[LPG_SECTION_ZEROS];
+  if (tile->super_zeros) n.super_minima = tile->super_zeros + super * all->slot_bytes[LPG_SECTION_SUPER_ZEROS];
   return n;
 }
 
@@ -160,15 +162,18 @@ static int are_plain(const dot_groups *all, int unit) {
          d->super_zero_type == d->super_scale_type;
 }
 
-/* all: the sums of X by unit; step: of the blocks of X; value: of a byte of W; last: unit_of_digits(). The scale is
- * multiplied by the value first: in another order it may leave the range of fp32 on the way. */
+/* all: the sums of X by unit; value: of a byte of W. The scale is multiplied by the value first: in another order it
+ * may leave the range of fp32 on the way. */
 INLINE void fill_row_scales(lpgemm_dtype_t type, const dot_strips *of, const dot_scales *n, int units, const float *all,
-                            const float *step, float value, float last, dot_row *r, float *total) {
+                            const dot_lanes *lanes, float value, dot_row *r, float *total) {
   const int bytes = lpg_slot_bytes(type), chunk_bytes = (((units - 1) >> of->units_a_group) + 1) * bytes;
   for (int i = 0; i < chunk_bytes; i += 64) {
     __builtin_prefetch(n->scales + LPG_DOT_CHUNKS_AHEAD * chunk_bytes + i, 0, 2);
     if (n->minima) __builtin_prefetch(n->minima + LPG_DOT_CHUNKS_AHEAD * chunk_bytes + i, 0, 2);
   }
+  const int super_ahead = LPG_DOT_CHUNKS_AHEAD * LPG_TILE_ROWS * 2;
+  if (n->super_scales) __builtin_prefetch(n->super_scales + super_ahead, 0, 2);
+  if (n->super_minima) __builtin_prefetch(n->super_minima + super_ahead, 0, 2);
   vfloat super[LPG_DOT_PARTS];
 #pragma GCC unroll 4
   for (int p = 0; p < LPG_DOT_PARTS; p++) {
@@ -179,11 +184,10 @@ INLINE void fill_row_scales(lpgemm_dtype_t type, const dot_strips *of, const dot
     vuint scale[2][LPG_DOT_PARTS];
 #pragma GCC unroll 2
     for (int w = 0; w < 2; w++) {
-      const uint8_t *at = n->scales + (of->unit[i][w] >> of->units_a_group) * bytes;
-      const float factor = step[of->block[i][w]] * last;
+      const uint8_t *at = n->scales + of->scale[i][w];
 #pragma GCC unroll 4
       for (int p = 0; p < LPG_DOT_PARTS; p++) {
-        scale[w][p] = (vuint)(load_slots(type, at, p * V, NULL) * super[p] * factor);
+        scale[w][p] = (vuint)(load_slots(type, at, p * V, NULL) * super[p] * lanes->step[i][w]);
       }
     }
     mix_pairs(scale[0], scale[1], r->scale[i]);
@@ -252,9 +256,9 @@ INLINE void pair_minima(const uint8_t *a, const uint8_t *b, vint out[LPG_DOT_PAR
 }
 #endif
 
-/* sums: of X, a pair of each block. */
+/* sums: of X, a pair of each block; step: of the blocks. */
 INLINE void fill_row_nibbles(const dot_strips *of, const dot_scales *n, const int32_t *sums, const float *step,
-                             dot_row *r, float *total) {
+                             const dot_lanes *lanes, dot_row *r, float *total) {
   enum { NIBBLES = LPG_TILE_ROWS / 2 }; /* bytes of a group */
 #pragma GCC unroll 8
   for (int i = 0; i < LPG_DOT_VECTORS; i++) {
@@ -266,10 +270,7 @@ INLINE void fill_row_nibbles(const dot_strips *of, const dot_scales *n, const in
     const vfloat scale = load_slots(LPGEMM_F16, n->super_scales, slot, NULL);
     memcpy(super + slot, &scale, sizeof scale);
   }
-  for (int i = 0; i < of->spans; i++) {
-    const float factor[2] = {step[of->block[i][0]], step[of->block[i][1]]};
-    fill_pairs(super, super, factor, r->scale[i]);
-  }
+  for (int i = 0; i < of->spans; i++) fill_pairs(super, super, lanes->step[i], r->scale[i]);
   if (!n->minima) return;
   vfloat left[LPG_DOT_PARTS] = {{0}};
 #pragma GCC unroll 8
@@ -418,7 +419,9 @@ static void multiply_row(int bits, const lpg_dot_bytes *bytes, const dot_strips 
 /* The sums of the 16 rows, in slot order. */
 static void add_row_sums(const dot_row *r, float *sums) {
   for (int slot = 0; slot < LPG_TILE_ROWS; slot++) {
-    for (int lane = slot % 2; lane < LPG_TILE_ROWS; lane += 2) sums[slot] += r->sums[slot / 2][lane];
+    float sum = sums[slot];
+    for (int lane = slot % 2; lane < LPG_TILE_ROWS; lane += 2) sum += r->sums[slot / 2][lane];
+    sums[slot] = sum;
   }
 }
 

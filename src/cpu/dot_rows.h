@@ -17,7 +17,7 @@ typedef struct job {
   dot_lanes *lanes; /* of whole chunks: X is a row that meets codes as they lie; or NULL */
   dot_strips strips;
   int are_plain;       /* its scales */
-  int64_t task_tiles;  /* of W */
+  int threads;
   int64_t first, rows; /* of X, that are in bytes */
 } job;
 

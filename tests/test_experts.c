@@ -436,11 +436,12 @@ static lpgemm_status_t run(const lpgemm_run_args_t *a) {
 }
 
 /* Y of pairs against the sums that the same kernel gives for all rows, as plain ones in fp32. */
-static void check_pairs(const char *kernel) {
+static void check_pairs(const char *kernel, int64_t m_wanted, lpgemm_dtype_t row_scales) {
   enum { N = 88, OUTPUTS = N / 2, MOST = 64 };
-  problem_spec spec = {.desc = sample_desc(N, 256, LPGEMM_UINT(4), 128, LPGEMM_F16), .m = 5, .alpha = 1};
+  problem_spec spec = {.desc = sample_desc(N, 256, LPGEMM_UINT(4), 128, LPGEMM_F16), .m = m_wanted, .alpha = 1};
   spec.x_type = LPGEMM_F16;
   problem_suit(&spec, kernel);
+  spec.desc.row_scales = row_scales;
   const int64_t m = spec.m < MOST ? spec.m : MOST;
   sample s;
   spec.desc.n = N;
@@ -495,7 +496,9 @@ static void pairs_by_kernel(void) {
   static const char *names[PROBLEM_KERNELS];
   const int count = problem_kernels(names);
   for (int i = 0; i < count; i++) {
-    if (test_case("experts/pairs/%s", names[i])) check_pairs(names[i]);
+    if (!test_case("experts/pairs/%s", names[i])) continue;
+    check_pairs(names[i], 5, 0);
+    check_pairs(names[i], 19, LPGEMM_F32);
   }
 }
 

@@ -103,7 +103,7 @@ FAMILIES = [
                          y=REALS, flags="LPG_K_TABLES | " + INVARIANT + STACKS, launch="lpgemm_i_lut_{arch}", x_form="&lpgemm_i_lut_{arch}_form",
                          planner="lpgemm_i_lut_{weights}_{arch}", header="lut/lut.h")),
     ("gemv", Family(EVERY_WIDTH, ["f16", "bf16"], ["16x8", "16x16"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
-                    flags="0", planner="lpgemm_i_gemv_{tile_m}", header="kernels/gemv/gemv_launch.cuh",
+                    flags="LPG_K_PAIRED", planner="lpgemm_i_gemv_{tile_m}", header="kernels/gemv/gemv_launch.cuh",
                     instance="LPG_GEMV({symbol}, {activations}, {dequantiser}, {width}, {tile_m})")),
     ("stripe", Family(STRIPES, ["f16", "bf16"], ["128x64"], needs=["mma.sync"], y=REALS, scales=TWO_LEVELS,
                       groups=SMALL_GROUPS, flags="0",

@@ -19,7 +19,7 @@ import torch
 from lpgemm.torch import LpgemmLinear
 from torch import nn
 
-from llama import SIZES, Config, Llama
+from llama import SIZES, Config, Llama, most_likely
 
 
 def random_packed(n, k, group, device, paired):
@@ -89,6 +89,7 @@ class Decoder:
         self.forward = torch.compile(model, fullgraph=True, dynamic=False) if options.compile == "model" else model
         for layer in model.model.layers if options.compile == "layers" else ():
             layer.compile(fullgraph=True, dynamic=False)  # one graph for all of them
+        self.choose = most_likely if options.compile == "none" else torch.compile(most_likely, dynamic=False)
         self.graph = None
         self.start()
         for _ in range(3):
@@ -115,13 +116,13 @@ class Decoder:
                 piece = self.prompt[:, first:first + 64]
                 positions = torch.arange(first, first + piece.shape[1], device=piece.device)
                 self.logits = self.model(piece, positions, self.cache)
-        self.tokens.copy_(self.logits.argmax(-1, keepdim=True))
+        self.tokens.copy_(most_likely(self.logits))
         self.position.fill_(self.prompt.shape[1])
 
     def step(self):
         with torch.no_grad():
             logits = self.forward(self.tokens, self.position, self.cache)
-            self.tokens.copy_(logits.argmax(-1, keepdim=True))
+            self.tokens.copy_(self.choose(logits))
             self.position.add_(1)
 
     def run(self, steps):

@@ -5,6 +5,7 @@
  * runs the epilogue. Without split-K the CTA adds its warps' partials and stores. */
 #pragma once
 
+#include "../epilogue/store_pairs.cuh"
 #include "../prim/cluster.cuh"
 #include "gemv_work.cuh"
 
@@ -81,6 +82,19 @@ __device__ inline void send_sums(const lpg_gemv_plan &p, const work &w, int roun
   }
 }
 
+/* Stores the outputs of a lane's sums where rows g and g + 8 of a row tile are gate and up. */
+__device__ inline void store_lane_pairs(const gemv_args &a, int m, int row_tile, int g, const float4 &sum) {
+  const epilogue_args &e = a.epilogue;
+  const int column = row_tile * 8 + g, outputs = a.n / 2;
+  if (column >= outputs) return;
+  const float *const scales = e.row_scales ? e.row_scales + row_tile * LPG_TILE_ROWS + g : NULL;
+  const float gate = e.global_scale * (scales ? scales[0] : 1.0f), up = e.global_scale * (scales ? scales[8] : 1.0f);
+#pragma unroll 1
+  for (int i = 0; i < 2 && m + i < a.plan.x_rows; i++) {
+    store_pair(e, m + i, column, outputs, 0, (i == 0 ? sum.x : sum.y) * gate, (i == 0 ? sum.z : sum.w) * up);
+  }
+}
+
 /* Adds the partials of the warps (no split-K) or of the CTAs for the super tiles of this CTA, and stores the
  * outputs. */
 template <class T>
@@ -100,6 +114,10 @@ __device__ inline void store_outputs(const gemv_args &a, const work &w, int roun
                                     split_k > 1 ? p.peer_bytes : p.slot_bytes);
     const int super_tile = first_super_tile + round * p.round_tiles + tile;
     const int n = super_tile * T::tile_n + piece / T::x_tiles * LPG_TILE_ROWS + lane / 4;
+    if (a.epilogue.paired) {
+      store_lane_pairs(a, m, n / LPG_TILE_ROWS, lane / 4, sum);
+      continue;
+    }
 #pragma unroll 1
     for (int i = 0; i < 4; i++) {
       const int x_row = m + i % 2, row = n + i / 2 * 8;

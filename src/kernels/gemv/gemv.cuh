@@ -49,25 +49,33 @@ __device__ inline void stage_x(const gemv_args &a, int first_block, int blocks, 
   }
 }
 
-/* The same for 8-bit X, which is widened in registers; the loads of all rows of a block are in flight together. */
+/* The same for 8-bit X, which is widened in registers; the loads of four rows of a block are in flight together. The
+ * code is short, since kernels that skip it are faster the less they skip. */
 template <class T>
 __device__ inline void stage_x_8bit(const gemv_args &a, int first_block, int blocks, uint8_t *to) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
-  const bool aligned = (uintptr_t)a.x % 8 == 0 && a.ldx % 8 == 0;
+#pragma unroll 1
   for (int block = warp; block < blocks; block += T::warps) {
     const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
     const uint8_t *from = (const uint8_t *)a.x + k;
     uint8_t *out = to + block * (block_k * 2) + lane * 16;
-#pragma unroll 4
-    for (int row = 0; row < rows; row++, from += a.ldx, out += a.plan.x_stride) {
-      uint2 bytes = make_uint2(0, 0);
-      if (aligned && k + 8 <= a.k) {
-        bytes = *(const uint2 *)from;
-      } else {
-        const auto at = [&](int j) { return k + j < a.k ? (uint32_t)from[j] << 8 * (j % 4) : 0u; };
-        bytes = make_uint2(at(0) | at(1) | at(2) | at(3), at(4) | at(5) | at(6) | at(7));
+    const bool whole = (uintptr_t)a.x % 8 == 0 && a.ldx % 8 == 0 && k + 8 <= a.k;
+#pragma unroll 1
+    for (int row = 0; row < rows; row += 4) {
+      uint2 four[4] = {};
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        if (whole && row + i < rows) four[i] = *(const uint2 *)(from + i * a.ldx);
       }
-      *(uint4 *)out = widen_eight(a.x_type, bytes, a.k - k);
+#pragma unroll 1
+      for (int i = 0; i < 4 && row + i < rows; i++, from += a.ldx, out += a.plan.x_stride) {
+        uint2 bytes = i < 2 ? (i == 0 ? four[0] : four[1]) : (i == 2 ? four[2] : four[3]);
+        if (!whole) {
+          const auto at = [&](int j) { return k + j < a.k ? (uint32_t)from[j] << 8 * (j % 4) : 0u; };
+          bytes = make_uint2(at(0) | at(1) | at(2) | at(3), at(4) | at(5) | at(6) | at(7));
+        }
+        *(uint4 *)out = widen_eight(a.x_type, bytes, a.k - k);
+      }
     }
   }
 }

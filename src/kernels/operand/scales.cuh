@@ -64,6 +64,7 @@ __device__ inline void copy_all(const scales_args &a, int lane, int row_tile, in
     const scale_section &s = a.section[i];
     const int size = s.slot_bytes < 16 ? 8 : 16, each = Chunk * s.block_bytes / size;
     int piece = -begin;
+#pragma unroll 1
     for (; piece < RowTiles * each; piece += 32) {
       int r = 0;
 #pragma unroll

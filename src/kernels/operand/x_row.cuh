@@ -14,10 +14,12 @@ __device__ inline void copy_row(const T *row, int k, T *to, int threads) {
   int first = 0;
   if ((uintptr_t)row % 16 == 0) {
     first = k / each * each;
+#pragma unroll 1
     for (int i = threadIdx.x; i < k / each; i += threads) {
       copy16_async(shared_address(to) + i * 16, (const uint8_t *)row + i * 16);
     }
   }
+#pragma unroll 1
   for (int i = first + threadIdx.x; i < k; i += threads) to[i] = row[i];
 }
 

@@ -22,15 +22,16 @@ from torch import nn
 from llama import SIZES, Config, Llama, most_likely
 
 
-def random_packed(n, k, group, device, paired):
-    """u4 weights with a spread of about 1 / sqrt(k)."""
+def random_packed(n, k, group, device, paired, gain):
+    """u4 weights with a spread of about gain / sqrt(k)."""
     codes = torch.randint(0, 16, (n, k), dtype=torch.uint8, device=device)
-    scales = (torch.rand(n, -(-k // group), device=device) + 0.5) * (0.22 / k ** 0.5)
+    scales = (torch.rand(n, -(-k // group), device=device) + 0.5) * (0.22 * gain / k ** 0.5)
     return torch.ops.lpgemm.pack(codes, "u4", scales.half(), None, 8.0, group, paired)
 
 
 def random_models(config, group, dtype, device, fast):
-    """The model with dense and with packed linear layers; all but lm_head are packed. What both need they share."""
+    """The model with dense and with packed linear layers; all but lm_head are packed. What both need they share. What is
+    added to the residual is small where many layers add to it, so that fp16 holds the sum."""
     with torch.device("meta"):
         packed = Llama(config)
     for name, module in list(packed.named_modules()):
@@ -39,7 +40,8 @@ def random_models(config, group, dtype, device, fast):
             holder, _, last = name.rpartition(".")
             bias = torch.randn(module.out_features, device=device, dtype=dtype) * 0.02 if "bias" in own else None
             paired = last == "gate_up_proj"
-            weight = random_packed(module.out_features, module.in_features, group, device, paired)
+            gain = (2 * config.num_hidden_layers) ** -0.5 if last in ("o_proj", "down_proj") else 1.0
+            weight = random_packed(module.out_features, module.in_features, group, device, paired, gain)
             linear = LpgemmLinear(weight, bias, fast, "silu" if paired else "none")
             setattr(packed.get_submodule(holder), last, linear)
             continue

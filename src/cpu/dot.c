@@ -25,8 +25,8 @@
 enum {
   MOST_ROWS = 256, /* of X at a time */
   BLOCK_TILES = 4,
-  ROUNDS = 5,         /* of tasks, one for each thread: ever smaller, so that nobody waits long for the last one */
-  FEW_LINES = 16,     /* of X: so few are read again for every tile */
+  ROUNDS = 5,     /* of tasks, one for each thread: ever smaller, so that nobody waits long for the last one */
+  FEW_LINES = 16, /* of X: so few are read again for every tile */
   MOST_UNITS = LPG_DOT_K / LPG_STEP_K
 };
 

@@ -16,7 +16,7 @@ typedef struct job {
   int unit;         /* columns */
   dot_lanes *lanes; /* of whole chunks: X is a row that meets codes as they lie; or NULL */
   dot_strips strips;
-  int are_plain;       /* its scales */
+  int are_plain; /* its scales */
   int threads;
   int64_t first, rows; /* of X, that are in bytes */
 } job;

@@ -14,6 +14,8 @@ class LpgemmLinear(nn.Module):
     activation: none, relu, gelu, gelu_tanh or silu. Weights whose rows are pairs of a gate and an up (packed with
     paired=True, the gates first) give activation(gate) * up, half as many outputs as they have rows."""
 
+    activation = "none"  # of a module that was pickled before there was one
+
     def __init__(self, weight=None, bias=None, fast=False, activation="none"):
         super().__init__()
         self.fast, self.activation = bool(fast), activation

@@ -52,6 +52,10 @@ inline epilogue_args make_epilogue(const lpg_call &call) {
   e.device_beta = call.device_beta;
   e.paired = call.problem.paired;
   e.gate = call.gate;
+  if (e.alpha == 0.0f && !e.device_alpha) { /* no product, so nothing that it is multiplied by counts, NaN or not */
+    e.row_scales = e.x_scale = NULL;
+    e.global_scale = 1.0f;
+  }
   if (call.problem.experts > 0) { /* each has its own: kernels of stacks put it on the rows' factors */
     e.global_scale = 1.0f;
     e.row_scales = NULL;

@@ -49,8 +49,8 @@ __device__ inline void stage_x(const gemv_args &a, int first_block, int blocks, 
   }
 }
 
-/* The same for 8-bit X, which is widened in registers; the loads of four rows of a block are in flight together. The
- * code is short, since kernels that skip it are faster the less they skip. */
+/* The same for 8-bit X, which is widened in registers; the loads of four rows of a block are in flight together. Its
+ * loops are not unrolled: code that other calls skip makes them slower. */
 template <class T>
 __device__ inline void stage_x_8bit(const gemv_args &a, int first_block, int blocks, uint8_t *to) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;

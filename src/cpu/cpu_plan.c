@@ -49,7 +49,8 @@ void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, co
   const lpg_axis *group = &problem->weights->group;
   const double more = group->count > 1 ? fmax(0.0, (double)group->count - k / 128.0) : 0.0;
   const rates r = rates_of(cost, problem);
-  launch->us = cost->start + n * (k * (1.0 / r.dequantise + m / r.multiply) + 1e-3 * cost->group * more) / threads;
+  const double of_weights = n * (k * (1.0 / r.dequantise + m / r.multiply) + 1e-3 * cost->group * more);
+  launch->us = cost->start + (of_weights + 1e-3 * cost->column * k * (double)problem->m) / threads;
 }
 
 /* Measured 2026-11-23 on one thread of an AMD EPYC (family 26), a shared virtual machine, gcc 12; fp16 by u4 (lut: by
@@ -59,30 +60,28 @@ void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, co
 LPG_CPU_PLANNER(blocked_avx512, LPG_CPU_COST(0.5, 6300.0, 107000.0, .group = 1.5), .refuses = NULL)
 LPG_CPU_PLANNER(blocked_avx2, LPG_CPU_COST(0.5, 3100.0, 69000.0, .group = 1.5), .refuses = NULL)
 LPG_CPU_PLANNER(blocked_base, LPG_CPU_COST(0.5, 1900.0, 23000.0), .refuses = NULL)
-/* The same on one thread of the Xeon beside an H200, 4096 x 4096, m = 1 to 1024; there blocked.avx512 has 3900 and
- * 70000, and lut.u4.vbmi 42000 products. */
-LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 8000.0, 200000.0, 32, 32), .refuses = lpgemm_i_cpu_tiles_refuses)
+/* The same on one thread of the Xeon beside an H200, 4096 x 4096, m = 1 to 1024: 8000 and 200000, where blocked.avx512
+ * has 3900 and 70000; in proportion to its row above. */
+LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 12900.0, 306000.0, 32, 32), .refuses = lpgemm_i_cpu_tiles_refuses)
 LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm_i_cpu_tiles_refuses)
-/* AVX2: measured 2026-11-25 on one thread of an AMD EPYC (Zen 3), a shared virtual machine; Q4_0, Q4_K, Q2_K, Q6_K and
- * Q8_0, 4096 x 4096, m = 1 to 64. There blocked.avx2 has 1900 and 30000, dot 48000 and with 8 bits 24000 products:
- * these are in proportion to its row above. VBMI: the same day on one thread of the Xeon beside an H100, i2, i4 and i8
- * in groups of 32 and 128, 4096 x 4096, m = 1 to 256: 32000 and 117000, where lut.u4 has 47000 products and
- * blocked.avx512 58000; between that and its proportion to rows above, which are of a faster machine. Digits, groups of
- * blocked and narrow groups of lut: 2026-11-25 on one thread of a shared Xeon (Ice Lake), 4096 x 4096, m = 1 to 64,
- * Q4_0, Q8_0, Q4_K and Q2_K at EXACT, so that dot takes as long as blocked where it does there: at about 9 rows with
- * AVX-512 and groups of 32, with AVX2 at 9 rows of 4 bits and 3 of 8. One row, and several digits of codebooks: the
- * same Xeon and day, beside lut of 1 to 4 bits in groups of 128 (equal or slower from 2 bits on, with AVX-512 as with
- * AVX2) and blocked of NF4 (slower up to 5 rows by FAST, with one by EXACT). */
-LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 40000.0, 130000.0, .group = 1.0, .exact = 40000.0, .row = 66000.0),
+/* In proportion to the rows of blocked, on one thread of a Xeon that has all three (2026-11-27, Q4_0, Q8_0, u4 in
+ * groups of 32 with minima and of 128, 2048 x 4096, m = 1 to 256): VBMI 34500 and 127700, where blocked.avx512 has
+ * 60000 products; AVX-VNNI 32000 and 84700, AVX2 30000 and 56500, where blocked.avx2 has 35700. With these numbers the
+ * choice among all kernels was 1.002 to 1.009 of the best in the mean there, in 240 random products for each of VBMI,
+ * AVX-VNNI and AVX2 as the highest. EXACT, digits, groups of blocked and narrow groups of lut: 2026-11-25 on one thread
+ * of a shared Xeon (Ice Lake), 4096 x 4096, m = 1 to 64, Q4_0, Q8_0, Q4_K and Q2_K at EXACT, so that dot takes as long
+ * as blocked where it does there: at about 10 rows with AVX-512 and groups of 32, with AVX2 at 9 rows of 4 bits and 3
+ * of
+ * 8. One row, and several digits of codebooks: the same Xeon and day, beside lut of 1 to 4 bits in groups of 128 (equal
+ * or slower from 2 bits on, with AVX-512 as with AVX2) and blocked of NF4 (slower up to 5 rows by FAST, with one by
+ * EXACT). AVX2 in codebooks by digits and at EXACT beside lut (lut_plan.c): 2026-11-26 on the Xeon beside an H100. */
+LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 60000.0, 220000.0, .group = 1.0, .exact = 45000.0, .row = 66000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(dot_avx2,
-                LPG_CPU_COST(1.0, 20000.0, 110000.0, .group = 2.0, .exact = 23000.0, .bytes = 0.45, .rounded = 0.58,
+                LPG_CPU_COST(1.0, 45000.0, 110000.0, .group = 2.0, .exact = 23000.0, .bytes = 0.45, .rounded = 0.58,
                              .digit = 0.85, .row = 30000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
-/* Guessed, then timed beside the others on 2026-11-26 on one thread of the Xeon beside an H100, which has it, 2048 x
- * 4096, seven types with 1 to 64 rows: no case beyond 1.13 of the best. AVX2 in codebooks by digits and at EXACT beside
- * lut (lut_plan.c): the same machine and day. */
-LPG_CPU_PLANNER(dot_avxvnni, LPG_CPU_COST(1.0, 20000.0, 140000.0, .group = 2.0, .exact = 45000.0, .row = 35000.0),
+LPG_CPU_PLANNER(dot_avxvnni, LPG_CPU_COST(1.0, 50000.0, 150000.0, .group = 2.0, .exact = 45000.0, .row = 35000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 /* A guess, half of AVX2 for half of the vector: SDOT was never timed, only run under qemu. */
 LPG_CPU_PLANNER(dot_dotprod, LPG_CPU_COST(1.0, 10000.0, 55000.0, .group = 2.0, .exact = 12000.0),

@@ -31,6 +31,15 @@ static inline uint16_t lpg_odd_to_f16(uint32_t bits) {
   return (uint16_t)(half | (bits >> 16 & 0x8000u));
 }
 
+/* Stores the first `count` of 16 outputs; nearly always all, of a size that the compiler knows. */
+static inline void lpg_store_outputs(char *y, const void *outputs, int count, size_t each) {
+  if (count == LPG_TILE_ROWS) {
+    memcpy(y, outputs, LPG_TILE_ROWS * each);
+  } else {
+    memcpy(y, outputs, (size_t)count * each);
+  }
+}
+
 /* As lpgemm_i_epilogue() for the outputs n .. n + count - 1, at most 16, of which there are 16 sums. */
 static inline void lpg_epilogue_tile(const lpg_call *call, int64_t m, int64_t n, int count, const double *sums) {
   if (call->problem.paired) {
@@ -58,7 +67,7 @@ static inline void lpg_epilogue_tile(const lpg_call *call, int64_t m, int64_t n,
       float v = (float)(factor * sums[i]);
       bits[i] = v == v ? lpg_f32_bits(v) : 0x7fc00000u;
     }
-    memcpy(y, bits, (size_t)count * sizeof bits[0]);
+    lpg_store_outputs(y, bits, count, sizeof bits[0]);
     return;
   }
   for (int i = 0; i < LPG_TILE_ROWS; i++) bits[i] = lpg_odd_f32_bits(factor * sums[i]);
@@ -67,7 +76,7 @@ static inline void lpg_epilogue_tile(const lpg_call *call, int64_t m, int64_t n,
   } else {
     for (int i = 0; i < LPG_TILE_ROWS; i++) half[i] = lpg_f32_to_bf16(lpg_bits_f32(bits[i]));
   }
-  memcpy(y, half, (size_t)count * sizeof half[0]);
+  lpg_store_outputs(y, half, count, sizeof half[0]);
 }
 
 #endif

@@ -15,12 +15,13 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
 /* Narrow groups, and the products of EXACT: measured as cpu_plan.c says; the latter on 1024 and 2048 x 4096 in groups
  * of 128, by VBMI on the Xeon (Ice Lake) of 2026-11-25 and the one beside an H100 of 2026-11-26, where from 2 bits on
  * dot is faster from 3 rows on and blocked from 16 (u1: 32); by AVX2 on the latter, where dot is with any number. On
- * the first machine lut was taken up to 30 rows; dot was never timed there. */
-LUT(u1_vbmi, 1.0, 450000.0, 95000.0, .exact = 69000.0, .narrow = 24000.0, .narrow_k = 64)
+ * the first machine lut was taken up to 30 rows; dot was never timed there. Columns: 256 to 1024 rows of W with few of
+ * X, and EXACT of u3 (2026-11-27, as cpu_plan.c has it of that day). */
+LUT(u1_vbmi, 1.0, 450000.0, 95000.0, .exact = 69000.0, .narrow = 24000.0, .narrow_k = 64, .column = 7.0)
 LUT(u2_vbmi, 1.0, 600000.0, 72000.0, .exact = 30000.0, .narrow = 24000.0, .narrow_k = 128)
-LUT(u3_vbmi, 1.0, 70000.0, 68000.0, .exact = 30000.0, .narrow = 24000.0, .narrow_k = 64)
+LUT(u3_vbmi, 1.0, 70000.0, 68000.0, .exact = 75000.0, .narrow = 24000.0, .narrow_k = 64, .column = 4.7)
 LUT(u4_vbmi, 1.0, 300000.0, 68000.0, .exact = 30000.0, .narrow = 24000.0, .narrow_k = 64)
-LUT(u1_avx2, 2.0, 156000.0, 38500.0, .narrow = 12000.0, .narrow_k = 64)
+LUT(u1_avx2, 2.0, 156000.0, 38500.0, .narrow = 12000.0, .narrow_k = 64, .column = 7.0)
 LUT(u2_avx2, 2.0, 78000.0, 29000.0, .exact = 12000.0)
 LUT(u3_avx2, 2.0, 27500.0, 22700.0, .exact = 14500.0)
 LUT(u4_avx2, 2.0, 39000.0, 19200.0, .exact = 9000.0)

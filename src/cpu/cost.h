@@ -11,9 +11,11 @@
  * dot_x.h; finer tables, lut). bytes: what values that need all 8 bits of a byte (dot_bytes.h) leave of these numbers;
  * rounded: of them where X is rounded. digit: how much longer a digit of codebooks takes to dequantise than a code,
  * where it is not twice. row: weights a microsecond where a row of X meets codes as they lie (dot_row.h). narrow: as
- * multiply, in groups of fewer than narrow_k columns. column: nanoseconds in which a column of a row of X is made ready. */
+ * multiply, in groups of fewer than narrow_k columns. column: nanoseconds in which a column of a row of X is made
+ * ready. */
 typedef struct lpg_cpu_cost {
-  double start, dequantise, multiply, tile_n, tile_m, group, exact, bytes, rounded, digit, row, narrow, narrow_k, column;
+  double start, dequantise, multiply, tile_n, tile_m, group, exact, bytes, rounded, digit, row, narrow, narrow_k,
+      column;
 } lpg_cpu_cost;
 
 int lpgemm_i_cpu_cut(const lpg_problem *problem, const lpg_device *device, int i, double least, void *state, void *plan,

@@ -60,9 +60,11 @@ void lpgemm_i_cpu_finish(const lpg_planner *self, const lpg_problem *problem, co
 LPG_CPU_PLANNER(blocked_avx512, LPG_CPU_COST(0.5, 6300.0, 107000.0, .group = 1.5), .refuses = NULL)
 LPG_CPU_PLANNER(blocked_avx2, LPG_CPU_COST(0.5, 3100.0, 69000.0, .group = 1.5), .refuses = NULL)
 LPG_CPU_PLANNER(blocked_base, LPG_CPU_COST(0.5, 1900.0, 23000.0), .refuses = NULL)
-/* The same on one thread of the Xeon beside an H200, 4096 x 4096, m = 1 to 1024: 8000 and 200000, where blocked.avx512
- * has 3900 and 70000; in proportion to its row above. */
-LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 12900.0, 306000.0, 32, 32), .refuses = lpgemm_i_cpu_tiles_refuses)
+/* The same on one thread of the Xeon beside an H200, 4096 x 4096, m = 1 to 1024; there blocked.avx512 has 3900 and
+ * 70000. Not in proportion to its row above, which would be half as much again: beside dot.vbmi, FAST, a whole model
+ * with prompts of 64 to 256 tokens took as long by Q4_0 and 1.4 times as long by Q4_K with one thread, and 1.7 and 2.3
+ * times as long with 16 (llama-bench there, 2026-11-27). */
+LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 8000.0, 200000.0, 32, 32), .refuses = lpgemm_i_cpu_tiles_refuses)
 LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm_i_cpu_tiles_refuses)
 /* In proportion to the rows of blocked, on one thread of a Xeon that has all three (2026-11-27, Q4_0, Q8_0, u4 in
  * groups of 32 with minima and of 128, 2048 x 4096, m = 1 to 256): VBMI 34500 and 127700, where blocked.avx512 has

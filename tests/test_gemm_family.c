@@ -45,7 +45,19 @@ static const struct mode_case {
     {"nf4_by_bf16", LPGEMM_CODEBOOK(4), LPGEMM_F16, 0, 64, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16,
      LPG_GEMM_SCALES_SPLIT_SMALL},
     {"odd_width_by_bf16", LPGEMM_UINT(3), LPGEMM_F16, 0, 64, LPGEMM_ZERO_CONSTANT, 4, 0, LPGEMM_BF16,
-     LPG_GEMM_SCALES_PREPARED_SPLIT},
+     LPG_GEMM_SCALES_RESTS},
+    {"q4_1_by_bf16", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 32, LPGEMM_ZERO_MINIMUM, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_RESTS},
+    {"hqq_by_bf16", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 64, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_RESTS},
+    {"half_zero_by_bf16", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_RESTS},
+    {"bipolar_by_bf16", LPGEMM_BIPOLAR(3), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_RESTS},
+    {"minima_in_small_groups", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 16, LPGEMM_ZERO_MINIMUM, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_PREPARED},
+    {"minima_in_odd_groups", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 96, LPGEMM_ZERO_MINIMUM, 0, 0, LPGEMM_BF16,
+     LPG_GEMM_SCALES_PREPARED},
     {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_PREPARED},
     {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16,
      LPG_GEMM_SCALES_PREPARED},
@@ -133,6 +145,9 @@ static lpgemm_weight_desc_t draw_desc(void) {
   } else if (lpg_kind(d.type) == LPGEMM_KIND_UINT && test_between(0, 1)) {
     d.zero = LPGEMM_ZERO_PER_GROUP;
     d.zero_type = test_between(0, 3) ? LPGEMM_U8 : LPGEMM_U16;
+  } else if (integer && d.scale_type && test_between(0, 1)) {
+    d.zero = test_between(0, 1) ? LPGEMM_ZERO_MINIMUM : LPGEMM_ZERO_PER_GROUP;
+    d.zero_type = LPGEMM_F16;
   }
   return d;
 }
@@ -230,10 +245,12 @@ static int check_drawn(lpgemm_dtype_t x_type) {
   const lpg_gemm_slot slot = lpg_gemm_slot_of(s.mode, is_integer, 8, 128);
   if (!s.on_rows) check_section(&w, LPG_SECTION_SCALES, slot.scale_groups, slot.scale_bytes);
   if (d.zero == LPGEMM_ZERO_PER_GROUP) {
-    CHECK(lpg_gemm_reads_zeros(s.mode, is_integer));
+    CHECK(lpg_gemm_reads_zeros(s.mode, is_integer) || s.mode == LPG_GEMM_SCALES_RESTS);
     check_section(&w, LPG_SECTION_ZEROS, slot.scale_groups, slot.zero_bytes);
   }
-  CHECK(slot.zeros % 16 == 0 && slot.exponents % 16 == 0 && slot.bytes == slot.exponents + 8 * LPG_TILE_ROWS);
+  if (d.zero == LPGEMM_ZERO_MINIMUM) check_section(&w, LPG_SECTION_ZEROS, slot.scale_groups, slot.zero_bytes);
+  const int exponents = s.mode == LPG_GEMM_SCALES_RESTS ? 0 : 8 * LPG_TILE_ROWS;
+  CHECK(slot.zeros % 16 == 0 && slot.exponents % 16 == 0 && slot.bytes == slot.exponents + exponents);
   return 1;
 }
 

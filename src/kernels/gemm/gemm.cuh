@@ -65,6 +65,7 @@ struct warp_weights {
   static constexpr lpg_gemm_slot layout = T::scales_layout();
   const typename T::Dequantiser dequantiser;
   const scaled_dequantiser<T::Bits> scaled;
+  const scales_args &numbers;
   const int row_tile, lane;  /* the warp's, in the work tile */
   const uint32_t lane_codes; /* offset of the lane's words in a stage */
   const uint32_t stage_groups,
@@ -75,6 +76,7 @@ struct warp_weights {
   __device__ warp_weights(const gemm_args &a, const uint8_t *table, int warp, int lane)
       : dequantiser(a.dequantiser, table, lane),
         scaled(a.dequantiser),
+        numbers(a.scale_data),
         row_tile(warp),
         lane(lane),
         lane_codes(row_tile * T::w_vectors * 512 + lane * 16),
@@ -112,6 +114,10 @@ struct warp_weights {
       if (step % layout.steps == 0) rows.load_upper(upper, upper + layout.upper_bytes, lane / 4);
       rows.load_codes(scale_data + scale_group * LPG_TILE_ROWS, scale_data + layout.zeros + scale_group * LPG_TILE_ROWS,
                       lane / 4);
+    } else if constexpr (T::rests) {
+      const int scale_group = row_tile * layout.scale_groups + step % layout.steps / T::ScaleSteps;
+      rows.load_rests(numbers, scale_data + scale_group * layout.scale_bytes,
+                      scale_data + layout.zeros + scale_group * layout.zero_bytes, lane / 4);
     } else {
       const int scale_group = row_tile * layout.scale_groups + step % layout.steps / T::ScaleSteps;
       rows.load(scaled, scale_data + scale_group * layout.scale_bytes,
@@ -305,7 +311,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     weights.load_codes(place.codes.at, 0);
   }
   if (T::runs) before.clear();
-  if (T::scales_weights && !T::prepared && !T::levels) weights.set_powers(a.scale_data, memory + place.scales.at);
+  if (T::has_powers) weights.set_powers(a.scale_data, memory + place.scales.at);
   weights.load_scales(memory + place.scales.at, 0);
   int left = blocks;
   /* A k block with all its stages, or with those that begin before K's end. */
@@ -436,7 +442,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
     __syncwarp();
   } else {
     take_registers<T::consumer_registers>();
-    if (T::scales_weights && !T::prepared && !T::levels) fill_scales<T>(a, memory + p.scales);
+    if (T::has_powers) fill_scales<T>(a, memory + p.scales);
     T::Dequantiser::fill_table(a.dequantiser, memory + p.table, threadIdx.x, 32 * T::warps);
     threads_meet(scales_are_filled, 32 * T::warps);
     if (is_multicast<T>(p)) cluster_wait();

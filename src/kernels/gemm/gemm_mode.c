@@ -117,6 +117,18 @@ static lpg_gemm_scales levels_of(const lpg_packed *weights, lpgemm_dtype_t x_typ
   return reach_of(weights, scale_span) > room ? LPG_GEMM_SCALES_PREPARED : mode;
 }
 
+/* RESTS, or PREPARED. With fp16 scales no weight leaves the range of bf16. */
+static lpg_gemm_scales rests_of(const lpg_packed *weights, lpgemm_dtype_t x_type) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  const int has_zeros = d->zero == LPGEMM_ZERO_PER_GROUP || d->zero == LPGEMM_ZERO_MINIMUM;
+  const int is_whole = weights->group.count <= 1 || (weights->group.k >= 32 && LPG_BLOCK_K % weights->group.k == 0);
+  const int fits = d->scale_type == LPGEMM_F16 && d->super_scale_type == 0 && d->group_n == 0 && is_whole &&
+                   (!has_zeros || (d->zero_type == LPGEMM_F16 && lpg_kind(d->type) != LPGEMM_KIND_BIPOLAR));
+  return fits && lpg_gemm_scales_exist(LPG_GEMM_SCALES_RESTS, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits)
+             ? LPG_GEMM_SCALES_RESTS
+             : LPG_GEMM_SCALES_PREPARED;
+}
+
 static lpg_gemm_scales mode_of(const lpg_packed *weights, lpgemm_dtype_t x_type, int on_rows) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const lpg_gemm_weights kind = lpg_gemm_weights_of(d->type, x_type);
@@ -183,7 +195,7 @@ lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t
     s.exponent = NEAR_EXPONENT;
   }
   if (s.mode == LPG_GEMM_SCALES_PREPARED && lpg_is_integer_kind(d->type)) {
-    s.mode = levels_of(weights, x_type, scale_span);
+    s.mode = d->super_scale_type ? levels_of(weights, x_type, scale_span) : rests_of(weights, x_type);
   }
   if (lpg_gemm_keeps_fields(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d->type, x_type))) {
     s.field_power = lpg_gemm_field_power(lpg_exponent_bits(d->type));
@@ -192,7 +204,7 @@ lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t
   if (s.mode == LPG_GEMM_SCALES_PREPARED && x_type == LPGEMM_BF16 && has_no_rests(weights)) {
     s.mode = LPG_GEMM_SCALES_PREPARED_SPLIT;
   }
-  if (lpg_gemm_is_prepared(s.mode) || lpg_gemm_has_levels(s.mode)) s.on_rows = 0;
+  if (lpg_gemm_is_prepared(s.mode) || lpg_gemm_has_rests(s.mode)) s.on_rows = 0;
   return s;
 }
 
@@ -264,7 +276,7 @@ const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem) {
   if (lpg_gemm_is_prepared(scaling.mode)) {
     return refuses_prepared(weights, x_type, scaling.mode == LPG_GEMM_SCALES_PREPARED_SPLIT, problem->scale_span);
   }
-  if (lpg_gemm_has_levels(scaling.mode)) return NULL; /* levels_of() knows */
+  if (lpg_gemm_has_rests(scaling.mode)) return NULL; /* levels_of() and rests_of() know */
   if (!scaling.on_rows && (int)problem->scale_span > span_limit(&weights->desc, x_type, &scaling)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }

@@ -99,16 +99,18 @@ typedef enum lpg_gemm_scales {
   LPG_GEMM_SCALES_SPLIT,    /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
   LPG_GEMM_SCALES_PREPARED, /* all others, and groups of which k blocks have no whole ones */
   LPG_GEMM_SCALES_PREPARED_SPLIT, /* such for X of bf16, without rests: fewer instructions a weight */
-  LPG_GEMM_SCALES_IMAGE,      /* weights are X's type, scaled, in an image in the workspace: dequant (gemm_image.cuh) */
-  LPG_GEMM_SCALES_LEVELS_32,  /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
-  LPG_GEMM_SCALES_LEVELS_16,  /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
-  LPG_GEMM_SCALES_SPLIT_SMALL /* as SPLIT, groups of 32 and 64 */
+  LPG_GEMM_SCALES_IMAGE,     /* weights are X's type, scaled, in an image in the workspace: dequant (gemm_image.cuh) */
+  LPG_GEMM_SCALES_LEVELS_32, /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
+  LPG_GEMM_SCALES_LEVELS_16, /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
+  LPG_GEMM_SCALES_SPLIT_SMALL, /* as SPLIT, groups of 32 and 64 */
+  LPG_GEMM_SCALES_RESTS /* X of bf16, groups of 32 to 256, fp16 scales and minima or zeros, or a zero between codes */
 } lpg_gemm_scales;
 #define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
       mode(LPG_GEMM_SCALES_SMALL) mode(LPG_GEMM_SCALES_E4M3) mode(LPG_GEMM_SCALES_E8M0) mode(LPG_GEMM_SCALES_SPLIT) \
           mode(LPG_GEMM_SCALES_PREPARED) mode(LPG_GEMM_SCALES_PREPARED_SPLIT) mode(LPG_GEMM_SCALES_IMAGE)           \
-              mode(LPG_GEMM_SCALES_LEVELS_32) mode(LPG_GEMM_SCALES_LEVELS_16) mode(LPG_GEMM_SCALES_SPLIT_SMALL)
+              mode(LPG_GEMM_SCALES_LEVELS_32) mode(LPG_GEMM_SCALES_LEVELS_16) mode(LPG_GEMM_SCALES_SPLIT_SMALL)     \
+                  mode(LPG_GEMM_SCALES_RESTS)
 enum { LPG_GEMM_SCALES_COUNT = LPG_GEMM_EACH_SCALES(LPG_ONE) };
 #undef LPG_ONE
 
@@ -121,6 +123,11 @@ LPG_FN int lpg_gemm_has_levels(lpg_gemm_scales mode) {
   return mode == LPG_GEMM_SCALES_LEVELS_32 || mode == LPG_GEMM_SCALES_LEVELS_16;
 }
 
+/* Whether the kernel makes fp32 scales and rests of what is packed: so, or of one level. */
+LPG_FN int lpg_gemm_has_rests(lpg_gemm_scales mode) {
+  return lpg_gemm_has_levels(mode) || mode == LPG_GEMM_SCALES_RESTS;
+}
+
 /* Whether another kernel makes something of the weights first: scales and zeros, or an image; and rows' factors. */
 LPG_FN int lpg_gemm_makes(lpg_gemm_scales mode) { return lpg_gemm_is_prepared(mode) || mode == LPG_GEMM_SCALES_IMAGE; }
 
@@ -130,6 +137,7 @@ LPG_FN int lpg_gemm_scale_steps(lpg_gemm_scales mode) {
     case LPG_GEMM_SCALES_SMALL:
     case LPG_GEMM_SCALES_SPLIT_SMALL:
     case LPG_GEMM_SCALES_LEVELS_32:
+    case LPG_GEMM_SCALES_RESTS:
     case LPG_GEMM_SCALES_E8M0: return 2;
     case LPG_GEMM_SCALES_LEVELS_16:
     case LPG_GEMM_SCALES_E4M3:
@@ -192,6 +200,7 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
     case LPG_GEMM_SCALES_SPLIT_SMALL: return common && bf16 && (is_integer ? bits >= 4 : weights == LPG_GEMM_CODEBOOKS);
     case LPG_GEMM_SCALES_LEVELS_32: return is_integer && (bits == 4 || bits == 5);
     case LPG_GEMM_SCALES_LEVELS_16: return is_integer && (bits == 3 || bits == 6);
+    case LPG_GEMM_SCALES_RESTS: return is_integer && bf16 && (common || bits == 5);
     case LPG_GEMM_SCALES_PREPARED: return weights != LPG_GEMM_HALVED_FLOATS && (is_integer || !bf16);
     case LPG_GEMM_SCALES_PREPARED_SPLIT: return bf16 && (bits > 1 || !is_integer);
     case LPG_GEMM_SCALES_IMAGE: return 0;
@@ -213,7 +222,7 @@ LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponen
 LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int teams, int all_warps) {
   if (mode == LPG_GEMM_SCALES_IMAGE) return tile_m >= 128;
   if (tile_m < 32) return 1;
-  if (lpg_gemm_is_prepared(mode) || lpg_gemm_has_levels(mode)) return tile_m >= 128 || teams == 2;
+  if (lpg_gemm_is_prepared(mode) || lpg_gemm_has_rests(mode)) return tile_m >= 128 || teams == 2;
   if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR)
     return all_warps == 16 || tile_m >= 128;
   return all_warps == 8 || tile_m >= 128;
@@ -266,13 +275,17 @@ LPG_FN lpg_gemm_slot lpg_gemm_slot_of(lpg_gemm_scales mode, int is_integer, int 
   s.steps = (prepared ? stage_k : (int)LPG_BLOCK_K) / LPG_STEP_K;
   s.scale_groups = s.steps / lpg_gemm_scale_steps(mode);
   s.scale_bytes = prepared ? (int)LPG_GEMM_PREPARED_BYTES : bytes * LPG_TILE_ROWS;
-  s.zero_bytes = lpg_gemm_reads_zeros(mode, is_integer) || mode == LPG_GEMM_SCALES_LEVELS_32 ? (int)LPG_TILE_ROWS : 0;
+  s.zero_bytes = mode == LPG_GEMM_SCALES_RESTS                                                 ? 2 * LPG_TILE_ROWS
+                 : lpg_gemm_reads_zeros(mode, is_integer) || mode == LPG_GEMM_SCALES_LEVELS_32 ? (int)LPG_TILE_ROWS
+                                                                                               : 0;
   if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_IMAGE) return s;
   s.zeros = row_tiles * s.scale_groups * s.scale_bytes;
   s.exponents = s.zeros + row_tiles * s.scale_groups * s.zero_bytes;
   s.upper = s.exponents;
   s.upper_bytes = row_tiles * LPG_TILE_ROWS * 2;
-  s.bytes = s.exponents + (prepared ? 0 : levels ? s.upper_bytes * (s.zero_bytes ? 2 : 1) : row_tiles * LPG_TILE_ROWS);
+  s.bytes = s.exponents + (prepared || mode == LPG_GEMM_SCALES_RESTS ? 0
+                           : levels                                  ? s.upper_bytes * (s.zero_bytes ? 2 : 1)
+                                                                     : row_tiles * LPG_TILE_ROWS);
   return s;
 }
 

@@ -40,7 +40,7 @@ __device__ inline float row_factor(const gemm_args &a, int row, int expert) {
     if (a.experts.row_scales) own *= *(const float *)((const uint8_t *)(a.experts.row_scales + row) + before);
   }
   if (!n.scale_on_rows) {
-    const int power = a.exponents ? taken_power<T>(n, a.exponents[before + row]) : 0;
+    const int power = T::has_powers && a.exponents ? taken_power<T>(n, a.exponents[before + row]) : 0;
     return ldexpf(own, (T::near ? LPG_SCALED_POWER : 0) + a.field_power - power);
   }
   float scale = 1.0f;

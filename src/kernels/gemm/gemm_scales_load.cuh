@@ -68,13 +68,14 @@ template <class T>
 struct scales_copier {
   static constexpr lpg_gemm_slot layout = T::scales_layout();
   section_copier<row_tiles_of<T>, layout.scale_groups, layout.scale_bytes> scales;
-  section_copier<row_tiles_of<T>, layout.scale_groups, 16> zeros;
+  static constexpr int zero_bytes = layout.zero_bytes > 0 ? layout.zero_bytes : 16;
+  section_copier<row_tiles_of<T>, layout.scale_groups, zero_bytes> zeros;
   section_copier<row_tiles_of<T>, 1, 32> upper[2]; /* of two levels */
   int row_tile;
 
-  static_assert(layout.zero_bytes == 0 || layout.zero_bytes == 16, "a zero is a byte");
   __device__ static bool has_scales(const gemm_args &a) { return !a.scale_data.scale_on_rows; }
   __device__ static bool has_zeros(const gemm_args &a) {
+    if (T::rests) return a.scale_data.mode != zero_fixed;
     return T::minima || (T::reads_zeros && a.scale_data.mode == zero_per_group);
   }
 
@@ -92,7 +93,7 @@ struct scales_copier {
   __device__ void copy(const gemm_args &a, uint32_t to, int expert, int block, bool first, int lane) const {
     if (has_scales(a)) {
       scales.copy(to, block, lane);
-      if (!T::levels && first && lane < row_tiles_of<T>) {
+      if (T::has_powers && first && lane < row_tiles_of<T>) {
         const int8_t *const exponents = a.exponents + (T::takes_experts ? expert * a.experts.stride : 0);
         copy16_async(to + layout.exponents + lane * LPG_TILE_ROWS,
                      exponents + min(row_tile + lane, a.row_tiles - 1) * LPG_TILE_ROWS);
@@ -143,7 +144,7 @@ struct row_scales_of {
   /* e4m3's scales of a row are so near one another that bf16 holds their power of two. */
   static constexpr bool one_power = T::Scales == LPG_GEMM_SCALES_E4M3 && T::X::exponent == 8;
   uint32_t scale[2], scale_low[2]; /* scale_low: where a scale is the sum of two numbers, the second */
-  float2 prepared[2];              /* prepared scales, and those of two levels: weight = d * x + y */
+  float2 prepared[2];              /* prepared scales, and those with rests: weight = d * x + y */
   float upper[2][2];               /* two levels: upper scale and minimum, times the row's power of two */
   float level_power[2];            /* that power */
   uint32_t power[2]; /* the power of two on scales, as one or two factors of X's type; halves: rows g, g + 8 */
@@ -234,6 +235,21 @@ struct row_scales_of {
     }
   }
 
+  /* From fp16 scales and minima or zeros of one level, for X of bf16. Less the step between two values, which the rows'
+   * factors have. */
+  __device__ void load_rests(const scales_args &a, const uint8_t *scales, const uint8_t *zeros, int g) {
+    const float2 scale = __half22float2(((const __half2 *)scales)[g]);
+    float2 zero = a.mode == zero_fixed ? make_float2(0.0f, 0.0f) : __half22float2(((const __half2 *)zeros)[g]);
+    const float fixed = a.fixed_shift * a.inverse_step;
+    const auto rest = [&](float scale, float zero) {
+      return a.mode == zero_minimum ? fmaf(fixed, scale, zero) : (fixed - zero) * scale;
+    };
+    zero.x *= a.inverse_step;
+    zero.y *= a.inverse_step;
+    prepared[0] = make_float2(scale.x, rest(scale.x, zero.x));
+    prepared[1] = make_float2(scale.y, rest(scale.y, zero.y));
+  }
+
   /* From prepared scales. */
   __device__ void load(const float4 &four) {
     if constexpr (T::prepared_split) {
@@ -256,7 +272,7 @@ struct row_scales_of {
 
   /* d, as the dequantiser gives it, times the scale. */
   __device__ uint32_t scaled(uint32_t d, int half) const {
-    if constexpr ((T::prepared && !T::prepared_split) || T::levels) {
+    if constexpr ((T::prepared && !T::prepared_split) || T::levels || T::rests) {
       const float2 two = widen_two<typename T::Codes>(d);
       return T::X::round_two(fmaf(two.x, prepared[half].x, prepared[half].y),
                              fmaf(two.y, prepared[half].x, prepared[half].y));

@@ -85,10 +85,12 @@ struct gemm_traits {
   static constexpr bool halves = lpg_gemm_has_halves(TileM_) && !Experts_; /* the last work tiles may be halves */
   static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW && !image; /* before the MMA, not on the sums */
   static constexpr bool levels = lpg_gemm_has_levels(Scales_), minima = Scales_ == LPG_GEMM_SCALES_LEVELS_32;
+  static constexpr bool rests = Scales_ == LPG_GEMM_SCALES_RESTS;                      /* of one level */
+  static constexpr bool has_powers = scales_weights && !prepared && !levels && !rests; /* of rows, in the slots */
   static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
   using Codes = std::conditional_t<(Scales_ == LPG_GEMM_SCALES_PREPARED && Dequantiser_<X_, Bits_>::centered) ||
-                                       lpg_gemm_has_levels(Scales_),
+                                       lpg_gemm_has_rests(Scales_),
                                    f16_x, X_>;
   using Dequantiser = gemm_dequantiser<Dequantiser_<Codes, Bits_>, Scales_>;
   static constexpr bool split = lpg_gemm_is_split(Scales_);

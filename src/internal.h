@@ -211,6 +211,8 @@ typedef struct lpg_backend {
    * for the desc.k columns of the weights and an X of x_k, rows of out ldo apart. Elements of 1, 2 or 4 bytes. */
   lpgemm_status_t (*gather)(lpgemm_handle_t handle, const lpg_packed *packed, int64_t m, const void *x,
                             lpgemm_dtype_t x_type, int64_t ldx, const int32_t *order, void *out, int64_t ldo);
+  /* Copies X of a call to rows of desc.k columns without gaps. NULL: no kernel is the faster for it. */
+  lpgemm_status_t (*align)(lpgemm_handle_t handle, const lpg_call *call, void *copy);
   /* Mixtures of experts, in stream order: src/experts/routing.h says what each must do. A product with a stack is not
    * among them: a kernel whose record has LPG_K_GROUPED is launched with lpg_call.offsets. by_expert: the host can read
    * those, and each expert's rows are a run of their own. */

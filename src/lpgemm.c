@@ -9,7 +9,14 @@ static lpgemm_status_t choose(lpgemm_handle_t handle, const lpg_request *r, lpg_
 
 /* What stands in front of the kernel's part of the workspace. */
 static size_t own_bytes(const lpg_request *r) {
-  return r->quantized_bytes + r->scale_bytes + (r->in_handle ? 0 : r->ordered_bytes);
+  return r->quantized_bytes + r->scale_bytes + (r->in_handle ? 0 : r->ordered_bytes) + r->aligned_bytes;
+}
+
+static void align_if_room(lpgemm_handle_t handle, lpg_request *r, size_t room) {
+  const size_t aligned = lpgemm_i_aligned_bytes(handle, r);
+  if (aligned == 0 || aligned > room) return;
+  r->aligned_bytes = aligned;
+  r->call.problem.x_unaligned = 0;
 }
 
 void lpgemm_i_set_workspace(lpgemm_handle_t handle, lpg_request *r) {
@@ -19,6 +26,7 @@ void lpgemm_i_set_workspace(lpgemm_handle_t handle, lpg_request *r) {
     const size_t row = (size_t)r->ordered_ld * (size_t)lpg_bytes(r->call.problem.x_type);
     r->rows_at_once = (int64_t)(LPG_ORDERED_BYTES / row);
   }
+  align_if_room(handle, r, all);
   const size_t own = own_bytes(r);
   r->call.problem.workspace = all > own ? all - own : 0;
 }
@@ -74,12 +82,21 @@ static lpgemm_status_t multiply_ordered(lpgemm_handle_t handle, const lpg_reques
   return LPGEMM_SUCCESS;
 }
 
+static lpgemm_status_t align_rows(lpgemm_handle_t handle, lpg_request *r) {
+  uint8_t *aligned = (uint8_t *)handle->workspace + own_bytes(r) - r->aligned_bytes;
+  LPG_TRY(handle->backend->align(handle, &r->call, aligned));
+  r->call.x = aligned;
+  r->call.ldx = r->call.problem.weights->desc.k;
+  return LPGEMM_SUCCESS;
+}
+
 static lpgemm_status_t launch(lpgemm_handle_t handle, lpg_request *r, const lpg_kernel *kernel) {
   int32_t before;
   double start = 0;
   LPG_TRY(lpgemm_i_enter(handle, &before));
   lpgemm_status_t status = lpgemm_i_profile_start(handle, &start);
   if (status == LPGEMM_SUCCESS && r->args.quantize_x && !r->call.skip_product) status = quantize_inside(handle, r);
+  if (status == LPGEMM_SUCCESS && r->aligned_bytes > 0 && !r->call.skip_product) status = align_rows(handle, r);
   if (status == LPGEMM_SUCCESS) {
     const int is_ordered = r->ordered_bytes > 0 && !r->call.skip_product;
     status = is_ordered ? multiply_ordered(handle, r, kernel) : kernel->launch(&r->call);
@@ -164,7 +181,8 @@ lpgemm_status_t lpgemm_i_describe(lpgemm_handle_t handle, const lpgemm_run_args_
   return LPGEMM_SUCCESS;
 }
 
-/* Types and options of a caller who gives no data: the handle's defaults if args is NULL. */
+/* Types and options of a caller who gives no data: the handle's defaults if args is NULL. Of ldx counts whether rows
+ * begin at multiples of 16 bytes. */
 static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_run_args_t *args, lpgemm_weights_t weights,
                                     int64_t m, lpg_request *r) {
   lpgemm_run_args_t options = {.size = sizeof options};
@@ -173,8 +191,14 @@ static lpgemm_status_t read_options(lpgemm_handle_t handle, const lpgemm_run_arg
   LPG_TRY(lpgemm_i_check_m_max(m));
   r->args.weights = weights;
   r->args.m = m;
+  const int64_t ldx = r->args.ldx;
+  r->args.x = NULL;
   r->args.ldx = r->args.ldy = r->args.ldc = 0;
-  return lpgemm_i_make_problem(handle, r, &weights->packed, weights->content.scale_span);
+  LPG_TRY(lpgemm_i_make_problem(handle, r, &weights->packed, weights->content.scale_span));
+  if (!r->args.quantize_x && !r->ordered_bytes && ldx % (16 / lpg_bytes(r->args.x_type)) != 0) {
+    r->call.problem.x_unaligned = 1;
+  }
+  return LPGEMM_SUCCESS;
 }
 
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
@@ -187,6 +211,7 @@ lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t w
   if (r.forced && *r.forced) {
     LPG_TRY(lpgemm_i_name_kernel(lpgemm_i_registry, lpgemm_i_registry_count, "kernel", r.forced, &forced));
   }
+  align_if_room(handle, &r, SIZE_MAX);
   *bytes = own_bytes(&r) +
            lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, r.forced);
   return LPGEMM_SUCCESS;

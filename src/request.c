@@ -214,6 +214,16 @@ static int x_is_unaligned(const lpg_request *r) {
   return (uintptr_t)a->x % 16 != 0 || a->ldx * lpg_bytes(a->x_type) % 16 != 0 || a->ldx >= INT64_C(1) << 39;
 }
 
+size_t lpgemm_i_aligned_bytes(lpgemm_handle_t handle, const lpg_request *r) {
+  enum { FEW_ROWS = 16 }; /* which kernels read once for many rows of W */
+  const lpg_problem *p = &r->call.problem;
+  const int64_t bytes = lpg_bytes(p->x_type), row_bytes = p->weights->desc.k * bytes;
+  if (!handle->backend->align || !p->x_unaligned || p->m <= FEW_ROWS) return 0;
+  if (bytes > 2) return 0;           /* fp32 has slow kernels alone, which read it anywhere */
+  if (row_bytes % 16 != 0) return 0; /* kernels copy it themselves */
+  return lpg_align256((size_t)p->m * (size_t)row_bytes);
+}
+
 /* Resolves defaults, checks everything but pointers and scalars, and fills the problem. */
 lpgemm_status_t lpgemm_i_make_problem(lpgemm_handle_t handle, lpg_request *r, const lpg_packed *packed,
                                       uint32_t scale_span) {

@@ -10,7 +10,10 @@
  * Weights with an order of columns multiply a copy of X in that order: one step in front of any kernel, so that no
  * kernel knows of it, and X is read in disorder once and not once for every tile of W. The copy lies in the workspace.
  * Where that has no room for it, the CPU backend, which often gets no workspace at all, multiplies some rows after the
- * others, with their copy in memory that the handle has had from the start. */
+ * others, with their copy in memory that the handle has had from the start.
+ *
+ * Rows of X that do not begin at multiples of 16 bytes, which kernels for many rows read several times as slowly, are
+ * copied so that they do, if the workspace has room for that. */
 typedef struct lpg_request {
   lpgemm_run_args_t args;
   lpg_call call;
@@ -20,6 +23,7 @@ typedef struct lpg_request {
   size_t ordered_bytes;                /* of X in the order of columns; 0: it stays where it is */
   int64_t ordered_ld;                  /* whole vectors of 16 bytes */
   int in_handle;                       /* 1: that is memory of the handle */
+  size_t aligned_bytes;                /* of X with rows at multiples of 16 bytes; 0: it stays where it is */
   int64_t rows_at_once;                /* of X; 0: there is no room for the copy of one */
   /* In args.prepared_x; NULL: not there, or not for this call. */
   const void *prepared_codes, *prepared_order; /* X quantised; X in the order of columns */
@@ -43,7 +47,10 @@ lpgemm_status_t lpgemm_i_read_gate(lpg_request *r);
 lpgemm_status_t lpgemm_i_check_pointers(lpg_request *r, const lpg_packed *packed);
 lpgemm_status_t lpgemm_i_check_pointer(const char *name, const void *pointer, lpgemm_dtype_t type);
 
-/* Where X in the order of columns goes, and what the handle's workspace leaves for a kernel. */
+/* Bytes of a copy of X whose rows begin at multiples of 16 bytes; 0: none would help. */
+size_t lpgemm_i_aligned_bytes(lpgemm_handle_t handle, const lpg_request *r);
+
+/* Where X in the order of columns or aligned goes, and what the handle's workspace leaves for a kernel. */
 void lpgemm_i_set_workspace(lpgemm_handle_t handle, lpg_request *r);
 
 /* What of args.prepared_x the call by this kernel may take (src/prepare_x.c). After lpgemm_i_fill_call(). */

@@ -539,25 +539,30 @@ void problem_expect(problem *p) {
   }
 }
 
-lpgemm_status_t problem_run(problem *p, lpgemm_handle_t handle, const char *kernel) {
-  lpgemm_run_args_t args = p->args;
-  size_t needed = 0;
-  args.kernel = kernel;
-  CHECK_STATUS(lpgemm_workspace_size(handle, p->weights, args.m, &args, &needed), LPGEMM_SUCCESS);
-  void *workspace = needed ? test_alloc(needed) : NULL;
-  if (needed) memset(workspace, 0xff, needed);
-  CHECK_STATUS(lpgemm_set_workspace(handle, workspace, needed), LPGEMM_SUCCESS);
+static lpgemm_status_t run_with(problem *p, lpgemm_handle_t handle, const lpgemm_run_args_t *args, size_t bytes) {
+  void *workspace = bytes ? test_alloc(bytes) : NULL;
+  if (bytes) memset(workspace, 0xff, bytes);
+  CHECK_STATUS(lpgemm_set_workspace(handle, workspace, bytes), LPGEMM_SUCCESS);
   if (p->spec.in_place) {
     memcpy(p->y, p->c, problem_y_bytes(p));
-    args.c = args.y;
   } else {
     memset(p->y, 0xff, problem_y_bytes(p));
   }
-  lpgemm_status_t status = lpgemm_run(handle, &args);
+  lpgemm_status_t status = lpgemm_run(handle, args);
   test_wait();
   CHECK_STATUS(lpgemm_set_workspace(handle, NULL, 0), LPGEMM_SUCCESS);
   test_free(workspace);
   return status;
+}
+
+lpgemm_status_t problem_run(problem *p, lpgemm_handle_t handle, const char *kernel) {
+  lpgemm_run_args_t args = p->args;
+  size_t needed = 0;
+  args.kernel = kernel;
+  if (p->spec.in_place) args.c = args.y;
+  CHECK_STATUS(lpgemm_workspace_size(handle, p->weights, args.m, &args, &needed), LPGEMM_SUCCESS);
+  const lpgemm_status_t status = p->spec.no_workspace ? run_with(p, handle, &args, 0) : LPGEMM_WORKSPACE_TOO_SMALL;
+  return status == LPGEMM_WORKSPACE_TOO_SMALL ? run_with(p, handle, &args, needed) : status;
 }
 
 const char *problem_title(const problem *p, const char *what) {

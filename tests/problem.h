@@ -18,6 +18,7 @@ typedef struct problem_spec {
   int misaligned;                     /* every buffer starts one element past an alignment */
   int in_place;                       /* C is Y */
   int not_finite;                     /* one row of X gets a NaN, one an Inf, one a -Inf, as far as there are rows */
+  int no_workspace;                   /* none, where the kernel does without: X that is not aligned lies as it is */
   int exact;                          /* small integers and powers of two: every partial sum is exact in fp32 */
   lpgemm_order_t order;
   lpgemm_code_layout_t code_layout;
@@ -48,8 +49,8 @@ void problem_put(lpgemm_dtype_t type, void *array, int64_t at, double not_finite
 /* Fills want and bound from args by the reference. */
 void problem_expect(problem *p);
 
-/* Runs args into a poisoned Y with a poisoned workspace of just the size that the library asks for. kernel may be
- * NULL. */
+/* Runs args into a poisoned Y with a poisoned workspace of just the size that the library asks for, or without one.
+ * kernel may be NULL. */
 lpgemm_status_t problem_run(problem *p, lpgemm_handle_t handle, const char *kernel);
 
 /* "what: u4 g128 f16 ... x f16 ...": the name of a kernel and of the problem, for messages. */

@@ -209,6 +209,7 @@ static problem_spec make_spec(const int *at) {
   s.not_finite = at[NOT_FINITE];
   s.order = (lpgemm_order_t)at[ORDER];
   s.code_layout = (lpgemm_code_layout_t)at[CODES];
+  s.no_workspace = (int)test_between(0, 1);
   if (at[PADS]) {
     s.pad_x = (int)test_between(0, 20);
     s.pad_y = (int)test_between(1, 20);

@@ -9,13 +9,13 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-/* Few rows of X; split-K; work tiles of 128 and of 256 rows of X, the last ones with fewer; where TMA cannot read X, of
- * 256 and of 128 rows of X, and of 192 rows of W by 128 of X. Rows of W in whole work tiles and not. */
+/* Few rows of X; split-K; work tiles of 128 and of 256 rows of X, the last ones with fewer, and of 192 rows of W by 128
+ * of X; where TMA cannot read X, of 256 and of 32 rows of X. Rows of W in whole work tiles and not. */
 static const struct {
   int64_t m, n, k;
   int pad_x;
-} shapes[] = {{40, 256, 264, 0},  {150, 1024, 2056, 0}, {450, 4096, 72, 0}, {4300, 512, 40, 0},
-              {4300, 392, 72, 0}, {450, 5120, 72, 3},   {450, 4096, 72, 3}, {120, 24000, 136, 3}};
+} shapes[] = {{40, 256, 264, 0},  {150, 1024, 2056, 0}, {450, 4096, 72, 0},   {4300, 512, 40, 0},
+              {4300, 392, 72, 0}, {450, 5120, 72, 3},   {120, 24000, 136, 3}, {120, 24000, 136, 0}};
 
 static const struct way {
   const char *name;
@@ -53,6 +53,7 @@ static problem_spec spec_of(int kernel, int shape, const struct way *way) {
   s.desc.scale_type = LPGEMM_F16;
   s.x_type = kernels[kernel].x;
   s.pad_x = shapes[shape].pad_x;
+  s.no_workspace = s.pad_x != 0;
   s.y_type = way->y;
   s.bias_type = way->bias;
   s.x_scale_mode = lpgemm_dtype_bits(s.x_type) == 8 ? LPGEMM_X_SCALE_ROW : LPGEMM_X_SCALE_NONE;
@@ -108,10 +109,48 @@ static void check_tiles(void) {
   CHECK(sliced > 0 && whole > 0 && shared > 1 && tall > 0);
 }
 
+/* Rows of X at odd places: who asks for a workspace with such an ldx gets room for an aligned copy, where kernels make
+ * none themselves and X has more than 16 rows; and the product is right with that and without. */
+static void check_aligned(lpgemm_handle_t handle, lpgemm_dtype_t x_type, int64_t m, int64_t k) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}, .m = m};
+  s.desc.type = LPGEMM_UINT(4);
+  s.desc.n = 264;
+  s.desc.k = k;
+  s.desc.scale_type = LPGEMM_F16;
+  s.x_type = x_type;
+  s.y_type = LPGEMM_F16;
+  s.pad_x = 1;
+  s.alpha = 1;
+  const size_t bytes = (size_t)(m * k) * (size_t)lpgemm_dtype_bits(x_type) / 8;
+  const int is_copied = m > 16 && k % (128 / (int)lpgemm_dtype_bits(x_type)) == 0;
+  size_t with = 0, without = 0;
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    lpgemm_run_args_t args = p.args;
+    CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, m, &args, &with), LPGEMM_SUCCESS);
+    args.ldx = 0;
+    CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, m, &args, &without), LPGEMM_SUCCESS);
+    CHECK(with == without + (is_copied ? (bytes + 255) / 256 * 256 : 0));
+    problem_expect(&p);
+    for (p.spec.no_workspace = 0; p.spec.no_workspace < 2; p.spec.no_workspace++) {
+      CHECK_STATUS(problem_run(&p, handle, NULL), LPGEMM_SUCCESS);
+      problem_check(&p, "rows at odd places");
+    }
+  }
+  problem_free(&p);
+}
+
 void suite_outputs(void) {
   if (test_case("outputs/tiles")) check_tiles();
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(1);
+  for (int i = 0; i < 12; i++) {
+    static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_INT(8)};
+    const int64_t rows[] = {16, 17, 40, 300};
+    if (!test_case("outputs/aligned/%s/%lld", lpgemm_dtype_name(x_types[i % 3]), (long long)rows[i / 3])) continue;
+    check_aligned(handle, x_types[i % 3], rows[i / 3], 528);
+    check_aligned(handle, x_types[i % 3], rows[i / 3], 523);
+  }
   for (int k = 0; k < COUNT(kernels); k++) {
     for (int w = 0; w < COUNT(ways); w++) {
       if (!test_case("outputs/%s/%s", kernels[k].name, ways[w].name)) continue;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "../kernels/operand/x_copy.h"
 #include "../kernels/operand/x_gather.h"
 #include "../pack/pack.h"
 
@@ -301,6 +302,11 @@ static lpgemm_status_t gather(lpgemm_handle_t handle, const lpg_packed *packed, 
   return lpgemm_i_cuda_gather_x(&handle->device, packed, m, x, x_type, ldx, order, out, ldo, handle->stream);
 }
 
+static lpgemm_status_t align(lpgemm_handle_t handle, const lpg_call *call, void *copy) {
+  (void)handle; /* its stream is the call's */
+  return lpgemm_i_cuda_align_x(call, copy);
+}
+
 /* ---- mixtures of experts ---- */
 
 static lpgemm_status_t pair_rows(lpgemm_handle_t handle, const lpg_packed *own, const uint8_t *rows,
@@ -328,6 +334,7 @@ static lpgemm_status_t prepare(void) {
   LPG_TRY(lpgemm_i_cuda_load_route(shared_memory));
   LPG_TRY(lpgemm_i_cuda_load_gather_rows());
   LPG_TRY(lpgemm_i_cuda_load_combine());
+  LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
   return lpgemm_i_cuda_load_gather_x();
 }
 
@@ -354,6 +361,7 @@ const lpg_backend lpgemm_i_cuda_backend = {
     .unpack_part = unpack_part,
     .quantize_activations = quantize_activations,
     .gather = gather,
+    .align = align,
     .route = route,
     .gather_rows = gather_rows,
     .combine = combine,

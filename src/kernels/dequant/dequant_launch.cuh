@@ -88,7 +88,6 @@ static lpgemm_status_t load_dequant(const lpg_device *device) {
   constexpr bool promotes = promotes_all<Types> && Wgmma, has_table = may_have_table<Types> && Wgmma;
   LPG_TRY(load_kernels(device, dequant_kernel<Types, Wgmma, promotes>()));
   if (has_table) LPG_TRY(load_kernels(device, dequant_kernel<Types, Wgmma, has_table>()));
-  LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
   return lpgemm_i_cuda_prepare_expand(Types::image);
 }
 

@@ -5,10 +5,12 @@
 #include "../plan/rates.h"
 #include "gemm_plan.h"
 
-/* The GPU's rates, and the clock of its SMs against the one of the GPU that costs were fitted to. */
+/* The GPU's rates, and the clock of its SMs against the one of the GPU that costs were fitted to; and whether threads
+ * load X, which TMA cannot read. */
 typedef struct lpg_gemm_speed {
   const lpg_rates *rates;
   double alu;
+  int loads_x;
 } lpg_gemm_speed;
 
 /* Nanoseconds of a k block, of a work tile and of a call, and how many times as long as that all takes. unused: k

@@ -38,7 +38,6 @@ static lpgemm_status_t run_image(const lpg_call &call) {
 template <class X>
 static lpgemm_status_t load_image(const lpg_device *device) {
   LPG_TRY(load_kernels_of(device, image_kernels<X>));
-  LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
   return lpgemm_i_cuda_prepare_expand(X::exponent == 5 ? LPGEMM_F16 : LPGEMM_BF16);
 }
 

@@ -217,8 +217,7 @@ static lpgemm_status_t load_gemm_any(const lpg_device *device) {
     LPG_TRY(load_kernels_of(device, kernels_of<X, halved_dequantiser, Bits>));
   }
   LPG_TRY(load_kernels_of(device, kernels_of<X, Dequantiser, Bits>));
-  LPG_TRY(lpgemm_i_cuda_load_gemm_prepare());
-  return lpgemm_i_cuda_prepare_copy_x();
+  return lpgemm_i_cuda_load_gemm_prepare();
 }
 
 }  // namespace

@@ -174,8 +174,7 @@ typedef struct gemm_state {
   lpg_gemm_scales mode;
   int parts; /* of K; 0: any number */
   int paired;
-  int x_is_mapped; /* TMA can read X */
-  int sends;       /* outputs are as split_k_exchange.cuh needs, as far as is known without the call */
+  int sends; /* outputs are as split_k_exchange.cuh needs, as far as is known without the call */
   lpg_expected_rows rows;
   lpg_gemm_speed speed;
   lpg_gemm_kind kind; /* of the work tile at hand */
@@ -200,7 +199,7 @@ static void begin_parts(const lpg_planner *self, const lpg_problem *problem, con
       lpg_expected_rows_of(problem->experts && problem->slots > 0 ? problem->slots : problem->m, problem->experts);
   s->paired = problem->paired;
   s->sends = lpg_bytes(problem->y_type) == 2 && problem->weights->desc.n % 8 == 0 && !problem->paired;
-  s->x_is_mapped = !problem->x_unaligned || lpg_x_copy_bytes(problem, 2) > 0;
+  s->speed.loads_x = problem->x_unaligned && lpg_x_copy_bytes(problem, 2) == 0;
 }
 
 /* CTAs that share X come first: of equals they read less. */
@@ -216,7 +215,7 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   if (width >= lpg_gemm_widths(t.tile_m)) return LPG_HOLE;
   if (x_rows < t.tile_m && (problem->experts || problem->paired)) return LPG_HOLE; /* each takes as many as it has */
   if (!lpg_gemm_has(s->mode, t.tile_m, t.teams, t.teams * t.warps)) return LPG_HOLE;
-  if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && !s->x_is_mapped)) return LPG_HOLE;
+  if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && s->speed.loads_x)) return LPG_HOLE;
   if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
   if ((problem->experts || problem->paired) && !lpg_gemm_has_for_experts(weights->bits, t.tile_m, t.warps)) {
     return LPG_HOLE;

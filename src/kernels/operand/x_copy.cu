@@ -91,8 +91,24 @@ static const void *copy_kernel(int from, int to) {
   return from != to ? (const void *)x_copy_kernel<true> : (const void *)x_copy_kernel<false>;
 }
 
+/* To rows of `pitch` elements of so many bytes. */
+static lpgemm_status_t launch_copy(const lpg_call *call, int bytes, int64_t pitch, void *copy) {
+  const lpg_problem &problem = call->problem;
+  const int x_bytes = (int)lpg_bytes(problem.x_type);
+  const int64_t m = problem.m, k_bytes = problem.weights->desc.k * x_bytes;
+  const x_copy_args args = {(const uint8_t *)call->x, call->ldx * x_bytes, pitch * bytes, k_bytes, (int)m,
+                            problem.x_type,           (uint8_t *)copy};
+  const int each = bytes == 4 ? 32 : 16; /* bytes of a thread */
+  const dim3 grid((unsigned)lpg_ceil_div(pitch * bytes, 256 * each), (unsigned)(m < 65535 ? m : 65535));
+  return launch(copy_kernel(x_bytes, bytes), grid, 256, 0, call->stream, args);
+}
+
 }  // namespace
 }  // namespace lpg
+
+lpgemm_status_t lpgemm_i_cuda_align_x(const lpg_call *call, void *copy) {
+  return lpg::launch_copy(call, (int)lpg_bytes(call->problem.x_type), call->problem.weights->desc.k, copy);
+}
 
 lpgemm_status_t lpgemm_i_cuda_copy_x(lpg_call *call, int bytes, void *copy) {
   const lpg_problem &problem = call->problem;
@@ -100,19 +116,15 @@ lpgemm_status_t lpgemm_i_cuda_copy_x(lpg_call *call, int bytes, void *copy) {
   const bool widens = x_bytes != bytes;
   const bool aligned = (uintptr_t)call->x % 16 == 0 && call->ldx * x_bytes % 16 == 0;
   if (lpg_x_copy_bytes(&problem, bytes) == 0 || (!widens && aligned)) return LPGEMM_SUCCESS;
-  const int64_t pitch = lpg_x_copy_pitch(&problem, bytes), m = problem.m;
-  const lpg::x_copy_args args = {
-      (const uint8_t *)call->x, call->ldx * x_bytes, pitch * bytes, problem.weights->desc.k * x_bytes, (int)m,
-      problem.x_type,           (uint8_t *)copy};
+  const int64_t pitch = lpg_x_copy_pitch(&problem, bytes);
+  if (!call->skip_product) LPG_TRY(lpg::launch_copy(call, bytes, pitch, copy));
   call->x = copy;
   call->ldx = pitch;
-  if (call->skip_product) return LPGEMM_SUCCESS;
-  const int each = bytes == 4 ? 32 : 16; /* bytes of a thread */
-  const dim3 grid((unsigned)lpg_ceil_div(pitch * bytes, 256 * each), (unsigned)(m < 65535 ? m : 65535));
-  return lpg::launch(lpg::copy_kernel(x_bytes, bytes), grid, 256, 0, call->stream, args);
+  return LPGEMM_SUCCESS;
 }
 
 lpgemm_status_t lpgemm_i_cuda_prepare_copy_x(void) {
+  LPG_TRY(lpg::allow_shared(lpg::copy_kernel(1, 1), 0));
   LPG_TRY(lpg::allow_shared(lpg::copy_kernel(1, 2), 0));
   LPG_TRY(lpg::allow_shared(lpg::copy_kernel(2, 2), 0));
   LPG_TRY(lpg::allow_shared(lpg::copy_kernel(1, 4), 0));

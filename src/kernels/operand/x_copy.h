@@ -23,8 +23,8 @@ static inline int64_t lpg_x_copy_pitch(const lpg_problem *problem, int bytes) {
   return (problem->weights->desc.k + each - 1) / each * each;
 }
 
-/* Bytes of the copy; 0 where X needs none. Rows of whole pieces need no copy whatever ldx is: if ldx is no multiple of
- * a piece, kernels read X slowly, since no workspace was reserved for a copy. */
+/* Bytes of the copy; 0 where X needs none. Rows of whole pieces need no copy here: where ldx is no multiple of a
+ * piece, one was made in front of the kernel if the workspace had room (request.h); else kernels read X slowly. */
 static inline size_t lpg_x_copy_bytes(const lpg_problem *problem, int bytes) {
   const int64_t pitch = lpg_x_copy_pitch(problem, bytes);
   if (lpg_bytes(problem->x_type) == bytes && pitch == problem->weights->desc.k) return 0;
@@ -39,6 +39,10 @@ static inline double lpg_x_copy_us(const lpg_problem *problem, int bytes) {
 
 /* Makes the copy if X needs it, and points the call's X at it. */
 lpgemm_status_t lpgemm_i_cuda_copy_x(lpg_call *call, int bytes, void *copy);
+
+/* Makes a copy of X as it is, row after row of the k columns, which are whole pieces of 16 bytes. */
+lpgemm_status_t lpgemm_i_cuda_align_x(const lpg_call *call, void *copy);
+
 lpgemm_status_t lpgemm_i_cuda_prepare_copy_x(void);
 
 #ifdef __cplusplus

@@ -118,7 +118,6 @@ template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_stripe_any(const lpg_device *device) {
   if constexpr (has_halved<Dequantiser<X, Bits>>) LPG_TRY((load_instances<X, halved_dequantiser, Bits>(device)));
   LPG_TRY((load_instances<X, Dequantiser, Bits>(device)));
-  LPG_TRY(lpgemm_i_cuda_prepare_copy_x());
   return lpgemm_i_cuda_prepare_stripe();
 }
 

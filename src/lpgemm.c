@@ -12,18 +12,23 @@ static size_t own_bytes(const lpg_request *r) {
   return r->quantized_bytes + r->scale_bytes + (r->in_handle ? 0 : r->ordered_bytes) + r->aligned_bytes;
 }
 
-/* What a forced kernel cannot do without. */
-static size_t forced_bytes(lpgemm_handle_t handle, const lpg_request *r) {
+/* What the copy of X must leave: to a forced kernel what it cannot do without, and where the kernel must not depend on
+ * the number of rows what any may want. */
+static size_t kept_bytes(lpgemm_handle_t handle, const lpg_request *r) {
   const lpg_kernel *forced;
+  const lpg_problem *p = &r->call.problem;
+  if (p->batch_invariant) {
+    return lpgemm_i_workspace(lpgemm_i_registry, lpgemm_i_registry_count, p, &handle->device, r->forced);
+  }
   if (!r->forced || !*r->forced ||
       lpgemm_i_name_kernel(lpgemm_i_registry, lpgemm_i_registry_count, "kernel", r->forced, &forced) != LPGEMM_SUCCESS)
     return 0; /* choosing refuses the name */
-  return lpgemm_i_workspace_of(forced, &r->call.problem, &handle->device);
+  return lpgemm_i_workspace_of(forced, p, &handle->device);
 }
 
 static void align_if_room(lpgemm_handle_t handle, lpg_request *r, size_t room) {
   const size_t aligned = lpgemm_i_aligned_bytes(handle, r);
-  if (aligned == 0 || aligned > room || forced_bytes(handle, r) > room - aligned) return;
+  if (aligned == 0 || aligned > room || kept_bytes(handle, r) > room - aligned) return;
   r->aligned_bytes = aligned;
   r->call.problem.x_unaligned = 0;
 }

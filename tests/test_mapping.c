@@ -298,6 +298,24 @@ static void test_every(void) {
   CHECK(left * 20 <= test_every_kernel_count);
 }
 
+/* A batch invariant call has one kernel, wherever X lies: more rows than 16 are copied to aligned places, fewer not. */
+static void test_anywhere(void) {
+  static const int64_t sizes[][2] = {{4096, 4096}, {4096, 1024}, {64, 8192}, {28672, 8192}};
+  if (!test_case("dispatch/mapping/invariant-anywhere")) return;
+  for (int i = 0; i < COUNT(kinds) * COUNT(sizes); i++) {
+    const int64_t *size = sizes[i % COUNT(sizes)];
+    kind invariant = kinds[i / COUNT(sizes)];
+    problem few, many;
+    invariant.invariant = 1;
+    make_kind(&few, &invariant, size[0], size[1], 16);
+    make_kind(&many, &invariant, size[0], size[1], 17);
+    few.p.x_unaligned = 1;
+    const lpg_kernel *kernel = choice(&many, &sm90).kernel;
+    CHECK(choice(&few, &sm90).kernel == kernel);
+    CHECK(lpgemm_i_estimate(kernel, &few.p, &sm90) == lpgemm_i_estimate(kernel, &many.p, &sm90));
+  }
+}
+
 /* ---- instruction sets of the CPU ---- */
 
 static int runs(const char *name, const lpg_device *device) {
@@ -362,6 +380,7 @@ void dispatch_mapping(void) {
   test_golden("plans", "tests/golden/plans.txt", write_plans);
   test_rates();
   test_every();
+  test_anywhere();
   test_sets();
   test_variable();
 }

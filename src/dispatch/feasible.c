@@ -108,7 +108,8 @@ const char *lpgemm_i_not_automatic(const lpg_kernel *kernel, const lpg_problem *
   return planner->automatic ? planner->automatic(planner, problem, device) : NULL;
 }
 
-/* Batch invariance asks for one kernel whatever the number of rows, so its estimate must not see it. */
+/* Batch invariance asks for one kernel whatever the number of rows, so its estimate must not see it, nor where X lies:
+ * with more rows it is copied to aligned places. */
 enum { INVARIANT_ROWS = 32 };
 
 double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, const lpg_device *device) {
@@ -116,6 +117,7 @@ double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, c
   lpg_planned planned;
   if (p.batch_invariant) {
     p.m = INVARIANT_ROWS;
+    p.x_unaligned = 0;
     p.batch_invariant = 0;
   }
   return lpgemm_i_plan(kernel->planner, &p, device, &planned) ? HUGE_VAL : planned.launch.us;

@@ -385,8 +385,10 @@ static size_t more_workspace(const lpg_planner *self, const lpg_problem *problem
   return own + bytes <= LPG_GEMM_MOST_PREPARED ? bytes : 0; /* 64 MiB for all */
 }
 
-static const char *const modes[] = {"row",   "group",    "near",           "zeros", "small",  "e4m3",   "e8m0",
-                                    "split", "prepared", "prepared split", "image", "levels", "levels", "split small"};
+static const char *const modes[] = {"row",   "group",  "near",   "zeros",       "small",
+                                    "e4m3",  "e8m0",   "split",  "prepared",    "prepared split",
+                                    "image", "levels", "levels", "split small", "rests"};
+_Static_assert(sizeof modes / sizeof modes[0] == LPG_GEMM_SCALES_COUNT, "a scale mode has no name");
 #define PLANNER(name, refusals, image, how_often)               \
   const lpg_planner lpgemm_i_##name##_planner = {               \
       .refuses = refusals,                                      \

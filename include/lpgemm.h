@@ -765,9 +765,8 @@ lpgemm_status_t lpgemm_matmul(lpgemm_handle_t handle, lpgemm_weights_t weights, 
  * monotone in m_max, and beyond copies of X at most 64 MiB. With less it takes kernels that need less and may be
  * several times as slow (LPGEMM_LOG=dispatch says where); only quantize_x, a forced kernel and, on the CUDA backend or
  * with more than 2^19 columns, ORDERED weights cannot do without and fail with LPGEMM_WORKSPACE_TOO_SMALL. args gives
- * types and options, a forced kernel among them (weights, m and data pointers in it are ignored); NULL means the
- * handle's defaults. On a GPU more than 16 rows of X that do not begin at multiples of 16 bytes are copied if there is
- * room: an ldx in args that is no such multiple asks for that. Often 0 for up to 16 rows, and on the CPU backend. */
+ * types and options, a forced kernel among them (weights, m and data pointers are ignored); NULL: the handle's
+ * defaults. An ldx of no whole 16 bytes asks for room to align X (GPU). Often 0 up to 16 rows, and on the CPU backend. */
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
                                       const lpgemm_run_args_t *args, size_t *bytes);
 

@@ -765,8 +765,8 @@ lpgemm_status_t lpgemm_matmul(lpgemm_handle_t handle, lpgemm_weights_t weights, 
  * monotone in m_max, and beyond copies of X at most 64 MiB. With less it takes kernels that need less and may be
  * several times as slow (LPGEMM_LOG=dispatch says where); only quantize_x, a forced kernel and, on the CUDA backend or
  * with more than 2^19 columns, ORDERED weights cannot do without and fail with LPGEMM_WORKSPACE_TOO_SMALL. args gives
- * types and options, a forced kernel among them (weights, m and data pointers are ignored); NULL: the handle's
- * defaults. An ldx of no whole 16 bytes asks for room to align X. Often 0 up to 16 rows and on the CPU backend. */
+ * types and options, such as a forced kernel (weights, m and data pointers are ignored); NULL: the handle's defaults.
+ * An ldx that is no multiple of 16 bytes adds room for a copy of X. Often 0 for up to 16 rows, and on the CPU. */
 lpgemm_status_t lpgemm_workspace_size(lpgemm_handle_t handle, lpgemm_weights_t weights, int64_t m_max,
                                       const lpgemm_run_args_t *args, size_t *bytes);
 

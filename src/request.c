@@ -215,7 +215,7 @@ static int x_is_unaligned(const lpg_request *r) {
 }
 
 size_t lpgemm_i_aligned_bytes(lpgemm_handle_t handle, const lpg_request *r) {
-  enum { FEW_ROWS = 16 }; /* which kernels read once for many rows of W */
+  enum { FEW_ROWS = 16 }; /* for them kernels were chosen that read X anywhere */
   const lpg_problem *p = &r->call.problem;
   const int64_t bytes = lpg_bytes(p->x_type), row_bytes = p->weights->desc.k * bytes;
   if (!handle->backend->align || !p->x_unaligned || p->m <= FEW_ROWS) return 0;

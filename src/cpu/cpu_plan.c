@@ -62,21 +62,22 @@ LPG_CPU_PLANNER(blocked_avx2, LPG_CPU_COST(0.5, 3100.0, 69000.0, .group = 1.5), 
 LPG_CPU_PLANNER(blocked_base, LPG_CPU_COST(0.5, 1900.0, 23000.0), .refuses = NULL)
 /* The same on one thread of the Xeon beside an H200, 4096 x 4096, m = 1 to 1024; there blocked.avx512 has 3900 and
  * 70000. Not in proportion to its row above, which would be half as much again: beside dot.vbmi, FAST, a whole model
- * with prompts of 64 to 256 tokens took as long by Q4_0 and 1.4 times as long by Q4_K with one thread, and 1.7 and 2.3
- * times as long with 16 (llama-bench there, 2026-11-27). */
+ * with prompts of 64 to 256 tokens took as long by Q4_0 and 1.4 times as long by Q4_K with one thread, and 1.8 and
+ * 2.2 to 2.8 times as long with 16 (llama-bench there, 2026-11-27). */
 LPG_CPU_PLANNER(tiles_amx, LPG_CPU_COST(2.0, 8000.0, 200000.0, 32, 32), .refuses = lpgemm_i_cpu_tiles_refuses)
 LPG_CPU_PLANNER(tiles_base, LPG_CPU_COST(20.0, 1000.0, 500.0), .refuses = lpgemm_i_cpu_tiles_refuses)
 /* In proportion to the rows of blocked, on one thread of a Xeon that has all three (2026-11-27, Q4_0, Q8_0, u4 in
  * groups of 32 with minima and of 128, 2048 x 4096, m = 1 to 256): VBMI 34500 and 127700, where blocked.avx512 has
  * 60000 products; AVX-VNNI 32000 and 84700, AVX2 30000 and 56500, where blocked.avx2 has 35700. With these numbers the
- * choice among all kernels was 1.002 to 1.009 of the best in the mean there, in 240 random products for each of VBMI,
- * AVX-VNNI and AVX2 as the highest. EXACT, digits, groups of blocked and narrow groups of lut: 2026-11-25 on one thread
- * of a shared Xeon (Ice Lake), 4096 x 4096, m = 1 to 64, Q4_0, Q8_0, Q4_K and Q2_K at EXACT, so that dot takes as long
- * as blocked where it does there: at about 10 rows with AVX-512 and groups of 32, with AVX2 at 9 rows of 4 bits and 3
- * of
- * 8. One row, and several digits of codebooks: the same Xeon and day, beside lut of 1 to 4 bits in groups of 128 (equal
- * or slower from 2 bits on, with AVX-512 as with AVX2) and blocked of NF4 (slower up to 5 rows by FAST, with one by
- * EXACT). AVX2 in codebooks by digits and at EXACT beside lut (lut_plan.c): 2026-11-26 on the Xeon beside an H100. */
+ * chosen kernel took 1.002 to 1.004 times the best in the mean, 1.5 at worst, in 240 random products for each of VBMI,
+ * AVX-VNNI and AVX2 as the highest set there.
+ *
+ * EXACT, digits, groups of blocked and narrow groups of lut: 2026-11-25, one thread of a shared Xeon (Ice Lake), 4096 x
+ * 4096, m = 1 to 64, Q4_0, Q8_0, Q4_K and Q2_K at EXACT. dot takes as long as blocked at about 10 rows with AVX-512 and
+ * groups of 32, and with AVX2 at 9 rows of 4 bits and at 3 of 8. One row, and several digits of codebooks: the same
+ * Xeon and day, beside lut of 1 to 4 bits in groups of 128 (equal or slower from 2 bits on, with AVX-512 as with AVX2)
+ * and blocked of NF4 (slower up to 5 rows by FAST, with one by EXACT). AVX2 in codebooks by digits and at EXACT beside
+ * lut (lut_plan.c): 2026-11-26 on the Xeon beside an H100. */
 LPG_CPU_PLANNER(dot_vbmi, LPG_CPU_COST(1.0, 60000.0, 220000.0, .group = 1.0, .exact = 45000.0, .row = 66000.0),
                 .refuses = lpgemm_i_cpu_dot_refuses)
 LPG_CPU_PLANNER(dot_avx2,

@@ -65,7 +65,7 @@ struct warp_weights {
   static constexpr lpg_gemm_slot layout = T::scales_layout();
   const typename T::Dequantiser dequantiser;
   const scaled_dequantiser<T::Bits> scaled;
-  const scales_args &numbers;
+  const scales_args &scales;
   const int row_tile, lane;  /* the warp's, in the work tile */
   const uint32_t lane_codes; /* offset of the lane's words in a stage */
   const uint32_t stage_groups,
@@ -76,7 +76,7 @@ struct warp_weights {
   __device__ warp_weights(const gemm_args &a, const uint8_t *table, int warp, int lane)
       : dequantiser(a.dequantiser, table, lane),
         scaled(a.dequantiser),
-        numbers(a.scale_data),
+        scales(a.scale_data),
         row_tile(warp),
         lane(lane),
         lane_codes(row_tile * T::w_vectors * 512 + lane * 16),
@@ -116,7 +116,7 @@ struct warp_weights {
                       lane / 4);
     } else if constexpr (T::rests) {
       const int scale_group = row_tile * layout.scale_groups + step % layout.steps / T::ScaleSteps;
-      rows.load_rests(numbers, scale_data + scale_group * layout.scale_bytes,
+      rows.load_rests(scales, scale_data + scale_group * layout.scale_bytes,
                       scale_data + layout.zeros + scale_group * layout.zero_bytes, lane / 4);
     } else {
       const int scale_group = row_tile * layout.scale_groups + step % layout.steps / T::ScaleSteps;

@@ -18,7 +18,7 @@ static double slower_by_mode(lpg_gemm_scales mode, int is_wide) {
     case LPG_GEMM_SCALES_SPLIT_SMALL: return is_wide ? 1.5 : 1.7; /* between others, not fitted */
     case LPG_GEMM_SCALES_E4M3: return is_wide ? 1.3 : 1.7;
     case LPG_GEMM_SCALES_PREPARED_SPLIT: return 1.6;
-    case LPG_GEMM_SCALES_RESTS:
+    case LPG_GEMM_SCALES_RESTS: /* as levels, not fitted */
     case LPG_GEMM_SCALES_LEVELS_32:
     case LPG_GEMM_SCALES_LEVELS_16: return is_wide ? 1.7 : 1.75;
     default: return 2.2;

@@ -62,6 +62,7 @@ enum {
   SUITE(gemm, BOTH)           \
   SUITE(one_row, CUDA)        \
   SUITE(k_quants, BOTH)       \
+  SUITE(rests, CUDA)          \
   SUITE(groups, BOTH)         \
   SUITE(invariant, BOTH)      \
   SUITE(experts, BOTH)        \

@@ -58,17 +58,14 @@ static const struct mode_case {
      LPG_GEMM_SCALES_PREPARED},
     {"minima_in_odd_groups", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 96, LPGEMM_ZERO_MINIMUM, 0, 0, LPGEMM_BF16,
      LPG_GEMM_SCALES_PREPARED},
-    {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_PREPARED},
-    {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16,
-     LPG_GEMM_SCALES_PREPARED},
+    {"bipolar", LPGEMM_BIPOLAR(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_NONE, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_RESTS},
+    {"half_zero", LPGEMM_UINT(2), LPGEMM_F16, 0, 128, LPGEMM_ZERO_CONSTANT, 1.5f, 0, LPGEMM_F16, LPG_GEMM_SCALES_RESTS},
     {"wide_zeros", LPGEMM_UINT(8), LPGEMM_F16, LPGEMM_U16, 128, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16,
      LPG_GEMM_SCALES_PREPARED},
     {"minima", LPGEMM_UINT(4), LPGEMM_BF16, LPGEMM_BF16, 64, LPGEMM_ZERO_MINIMUM, 0, 0, LPGEMM_BF16,
      LPG_GEMM_SCALES_PREPARED},
-    {"hqq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 64, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16,
-     LPG_GEMM_SCALES_PREPARED},
-    {"rare_width", LPGEMM_UINT(5), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 16, 0, LPGEMM_F16,
-     LPG_GEMM_SCALES_PREPARED},
+    {"hqq", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, 64, LPGEMM_ZERO_PER_GROUP, 0, 0, LPGEMM_F16, LPG_GEMM_SCALES_RESTS},
+    {"rare_width", LPGEMM_UINT(5), LPGEMM_F16, 0, 32, LPGEMM_ZERO_CONSTANT, 16, 0, LPGEMM_F16, LPG_GEMM_SCALES_RESTS},
 };
 
 static void check_case(const struct mode_case *c) {
@@ -81,8 +78,11 @@ static void check_case(const struct mode_case *c) {
   d.zero_constant = c->constant;
   lpg_packed w;
   CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
-  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(&w, c->x, 255);
+  const int rests = c->mode == LPG_GEMM_SCALES_RESTS;
+  const lpg_gemm_scaling scaling = lpgemm_i_gemm_scaling(&w, c->x, rests ? 20 : 255);
   CHECK(scaling.mode == c->mode);
+  /* fp16 has no room for scales that are farther apart */
+  CHECK(!rests || c->x == LPGEMM_BF16 || lpgemm_i_gemm_scaling(&w, c->x, 27).mode == LPG_GEMM_SCALES_PREPARED);
   /* Floats in bf16's fields: the largest scale, of 2^127 or 2^8, leaves a factor of the row's sums in fp32, and the
    * least one of e4m3, 2^-9, a power of two in bf16. */
   const int largest = c->scale == LPGEMM_E8M0 ? 127 : 8, least = c->scale == LPGEMM_E4M3 ? -9 : 0;

@@ -100,7 +100,7 @@ static const row rows[] = {
     {WIDE, "so short rows need all digits of their scales",
      .d = {.scale_type = LPGEMM_F32, .zero = LPGEMM_ZERO_PER_GROUP, .zero_type = LPGEMM_U8, .k = 200}},
     {WIDE, "its scales and zeros take too much workspace",
-     .d = {.zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_F16, .k = 4200000}},
+     .d = {.scale_type = LPGEMM_BF16, .zero = LPGEMM_ZERO_MINIMUM, .zero_type = LPGEMM_BF16, .k = 4200000}},
     {WIDE, "the scales of a row are too far apart to be multiplied in the type of X", .span = 255},
     {"gemm.f4.bf16.256x128.sm90a", "the scales of a row are too far apart to be multiplied in the type of X",
      .x = LPGEMM_BF16, .d = {.type = LPGEMM_FLOAT(2, 1), .scale_type = LPGEMM_F32, .group_k = 64}, .span = 112},

@@ -59,8 +59,8 @@ typedef struct gemm_constants {
 } gemm_constants;
 
 /* Of a matrix: by 92 times of 26 drawn shapes with 20 to 3308 rows of X, up to four work tiles and parts of K forced in
- * each (H200, 2026-11-26: docs/log/2026-11.md). Of experts: as four shapes took with 32 to 2048 rows (H200,
- * 2026-11-23); their layers were not timed since with work tiles forced. */
+ * each (H200, 2026-11-26: docs/log/2026-11.md). Of experts: by 240 times of eight products of four models with 8 to
+ * 1024 rows an expert, each work tile forced (H200, 2026-11-27). */
 static const gemm_constants of_matrix = {.dequantise = 550,
                                          .dequantise_16 = 580,
                                          .dequantise_wide = 720,
@@ -73,17 +73,17 @@ static const gemm_constants of_matrix = {.dequantise = 550,
                                          .start = 700,
                                          .sustained = 1.2,
                                          .sustained_wide = 1.1};
-static const gemm_constants of_experts = {.dequantise = 830,
-                                          .dequantise_16 = 830,
-                                          .dequantise_wide = 830,
-                                          .multiply = 11,
-                                          .multiply_wide = 11,
+static const gemm_constants of_experts = {.dequantise = 680,
+                                          .dequantise_16 = 680,
+                                          .dequantise_wide = 570,
+                                          .multiply = 12,
+                                          .multiply_wide = 10,
                                           .tile = 1800,
                                           .one_of_tiles = 1800,
                                           .wide_tile = 1300,
-                                          .large_tile = 900,
+                                          .large_tile = 1300,
                                           .start = 1500,
-                                          .sustained = 1.1,
+                                          .sustained = 1.0,
                                           .sustained_wide = 1.1};
 
 /* Of images: by 40 times of four shapes with 256 to 4096 rows, 4-bit integers and Q4_K by bf16 X (H200, 2026-11-27). */
@@ -103,8 +103,10 @@ static double dequantise_ns(const gemm_constants *c, const lpg_gemm_kind *kind) 
  * 512 rows; H200, 2026-11-27). */
 static double load_row_ns(const lpg_gemm_kind *kind) { return kind->tile.tile_m == LPG_GEMM_TILE_M ? 60.0 : 160.0; }
 
-/* A k block, at the speed of dequantising and multiplying or of its share of the memory. */
-static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_speed *speed) {
+/* A k block, at the speed of dequantising and multiplying or of its share of the memory. multiplied: of the rows of X
+ * that are copied. */
+static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, double tile_m, double multiplied,
+                       const lpg_gemm_speed *speed) {
   const double share = kind->tile_n / 128.0;
   /* Of what a work tile reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23).
    */
@@ -118,7 +120,7 @@ static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, doubl
   const double slower = slower_by_mode(kind->mode, is_wide);
   const double by_warps = kind->tile.warps == 12 ? 0.93 : 1.0; /* 36 cases with each work tile forced, 2026-11-26 */
   const double dequantise = dequantise_ns(c, kind) * share * by_warps * slower;
-  const double multiply = (is_wide ? c->multiply_wide : c->multiply) * share * by_warps * tile_m;
+  const double multiply = (is_wide ? c->multiply_wide : c->multiply) * share * by_warps * multiplied;
   const double power = is_wide ? 1.5 : 3.0, both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
@@ -167,18 +169,35 @@ static double unused_blocks(const lpg_gemm_kind *kind, int64_t k) {
   return (double)(beyond - beyond % kind->stage_k) / LPG_BLOCK_K;
 }
 
-lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double rows,
-                                   const lpg_gemm_speed *speed) {
+/* Rows of X that a work tile multiplies, in the mean: an expert's last one takes the narrowest product that has its
+ * own.
+ */
+static double multiplied_rows(const lpg_gemm_kind *kind, int x_rows, const lpg_expected_rows *rows) {
+  const int step = LPG_GEMM_WIDTH_STEP, least = kind->tile.tile_m / 2 + step;
+  double multiplied = 0.0, tiles = 0.0;
+  if (rows->experts == 0 || lpg_gemm_widths(kind->tile.tile_m) == 1) return x_rows;
+  for (int i = 0; i < LPG_ROW_EXAMPLES; i++) {
+    const double own = lpg_example_rows(rows, i), whole = ceil(own / x_rows) - 1.0, left = own - whole * x_rows;
+    tiles += whole + 1.0;
+    multiplied += whole * x_rows + fmax(least, ceil(left / step) * step);
+  }
+  return multiplied / tiles;
+}
+
+lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows,
+                                   const lpg_expected_rows *rows, const lpg_gemm_speed *speed) {
   const int tile_m = kind->tile.tile_m;
+  const double multiplied = multiplied_rows(kind, x_rows, rows);
   const gemm_constants *const c = constants_of(problem, kind);
-  const double loads = speed->loads_x ? load_row_ns(kind) * fmin(x_rows, rows) : 0.0;
+  const double loads = speed->loads_x ? load_row_ns(kind) * fmin(x_rows, rows->each) : 0.0;
   const lpg_gemm_costs costs = {
-      fmax(loads, block_ns(c, kind, x_rows, speed)),
-      lpg_gemm_has_halves(tile_m) ? fmax(0.5 * loads, block_ns(c, kind, 0.5 * tile_m, speed)) : 0.0,
+      fmax(loads, block_ns(c, kind, x_rows, multiplied, speed)),
+      lpg_gemm_has_halves(tile_m) ? fmax(0.5 * loads, block_ns(c, kind, 0.5 * tile_m, 0.5 * tile_m, speed)) : 0.0,
       tile_ns(c, problem, tile_m),
       c->start,
-      (kind->mode == LPG_GEMM_SCALES_IMAGE ? 1.0
-                                           : slower_by_dequantiser(&problem->weights->desc, (int64_t)rows, tile_m)) *
+      (kind->mode == LPG_GEMM_SCALES_IMAGE
+           ? 1.0
+           : slower_by_dequantiser(&problem->weights->desc, (int64_t)rows->each, tile_m)) *
           slower_by_rows(c, problem, tile_m),
       unused_blocks(kind, problem->weights->desc.k)};
   return costs;
@@ -186,7 +205,7 @@ lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_ki
 
 double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_expected_rows *rows,
                           const lpg_gemm_costs *costs) {
-  const double whole = rows->experts > 0 ? p->n_tiles * lpg_expected_tiles(rows, kind->tile.tile_m) : p->whole;
+  const double whole = rows->experts > 0 ? p->n_tiles * lpg_expected_tiles(rows, p->x_rows) : p->whole;
   const double rounds = ceil(whole / p->clusters);
   if (p->streamed > 0) {
     const double each = p->stream.each + (p->stream.more > 0);

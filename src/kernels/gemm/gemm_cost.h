@@ -19,9 +19,9 @@ typedef struct lpg_gemm_costs {
   double block, half_block, tile, start, slower, unused;
 } lpg_gemm_costs;
 
-/* Of work tiles of a kind with so many rows of X. rows: of X, or of an expert. */
-lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows, double rows,
-                                   const lpg_gemm_speed *speed);
+/* Of work tiles of a kind with so many rows of X. */
+lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_kind *kind, int x_rows,
+                                   const lpg_expected_rows *rows, const lpg_gemm_speed *speed);
 
 /* Nanoseconds that the plan may take: work tiles in turn. */
 double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const lpg_expected_rows *rows,

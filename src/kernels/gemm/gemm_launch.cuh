@@ -63,7 +63,8 @@ constexpr bool gemm_exists() {
   constexpr lpg_gemm_weights weights = weights_of<Dequantiser<X, Bits>>;
   return lpg_gemm_has(Form, TileM, Teams, Teams * Warps) &&
          lpg_gemm_scales_exist(Form, X::mantissa == 7, weights, Bits) &&
-         (!Experts || (lpg_gemm_takes_experts(Form, weights, Bits) && lpg_gemm_has_for_experts(Bits, TileM, Warps)));
+         (!Experts ||
+          (lpg_gemm_takes_experts(Form, weights, Bits) && lpg_gemm_has_for_experts(Bits, TileM, Teams, Warps)));
 }
 
 /* The kernels for a type of X and a dequantiser: of a scale mode, of a work tile, without and with experts (or paired
@@ -118,8 +119,8 @@ static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_t
     const int upper = a.scale_data.which[i ? role_super_zero : role_super_scale];
     if (upper >= 0) a.upper[i] = a.scale_data.section[upper];
   }
-  if (lpg_gemm_has_levels(mode)) {
-    a.level_most[0] = (float)weights.values.most;
+  if (lpg_gemm_has_rests(mode)) {
+    a.level_most[0] = (float)weights.values.most * a.scale_data.inverse_step;
     if (weights.desc.zero_type) a.level_most[1] = (float)lpgemm_i_largest_value(weights.desc.zero_type, NULL);
   }
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];

@@ -37,7 +37,7 @@ struct gemm_product {
 
   /* Starts a batch with the first x_rows rows of X of the stage, or a few more. */
   __device__ void start(const uint32_t (&weights)[T::batch][4], uint32_t x, int step, int x_rows) {
-    if constexpr (lpg_gemm_widths(T::TileM) > 1) {
+    if constexpr (T::widths > 1) {
       static_assert(T::batch == 1, "a batch is a group");
       T::X::wgmma::start(sum[0], weights[0], x_at(x, step), x_rows);
       return;

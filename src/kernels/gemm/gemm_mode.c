@@ -100,8 +100,13 @@ static int reach_of(const lpg_packed *weights, uint32_t scale_span) {
 /* Powers of two from near the bound of a row's weights to normal numbers of X's type. */
 static int room_of(lpgemm_dtype_t x_type) { return x_type == LPGEMM_BF16 ? 126 : 28; }
 
-/* K-quants whose lower level is bytes, a k block a super-group: LEVELS_32 or LEVELS_16, or PREPARED. The kernel's bound
- * of a row is up to four times what its weights reach, for which fp16 must have room. */
+/* Whether weights with rests that the kernel makes keep the digits of X's type. Its bound of a row is up to four times
+ * what the weights reach, for which fp16 must have room; bf16 needs no bound. */
+static int has_room_for_rests(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
+  return reach_of(weights, scale_span) <= room_of(x_type) - (x_type == LPGEMM_BF16 ? 0 : 2);
+}
+
+/* K-quants whose lower level is bytes, a k block a super-group: LEVELS_32 or LEVELS_16, or PREPARED. */
 static lpg_gemm_scales levels_of(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int minima = d->zero == LPGEMM_ZERO_MINIMUM;
@@ -111,20 +116,21 @@ static lpg_gemm_scales levels_of(const lpg_packed *weights, lpgemm_dtype_t x_typ
                    (minima ? d->scale_type == LPGEMM_UINT(6) && d->zero_type == LPGEMM_UINT(6) &&
                                  d->super_zero_type == LPGEMM_F16 && weights->group.k == 32
                            : d->zero != LPGEMM_ZERO_PER_GROUP && d->scale_type == LPGEMM_I8 && weights->group.k == 16);
-  if (!fits || !lpg_gemm_scales_exist(mode, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits))
-    return LPG_GEMM_SCALES_PREPARED;
-  const int room = room_of(x_type) - (x_type == LPGEMM_BF16 ? 0 : 2); /* bf16 needs no bound */
-  return reach_of(weights, scale_span) > room ? LPG_GEMM_SCALES_PREPARED : mode;
+  return fits && lpg_gemm_scales_exist(mode, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits) &&
+                 has_room_for_rests(weights, x_type, scale_span)
+             ? mode
+             : LPG_GEMM_SCALES_PREPARED;
 }
 
 /* RESTS, or PREPARED. With fp16 scales no weight leaves the range of bf16. */
-static lpg_gemm_scales rests_of(const lpg_packed *weights, lpgemm_dtype_t x_type) {
+static lpg_gemm_scales rests_of(const lpg_packed *weights, lpgemm_dtype_t x_type, uint32_t scale_span) {
   const lpgemm_weight_desc_t *d = &weights->desc;
   const int has_zeros = d->zero == LPGEMM_ZERO_PER_GROUP || d->zero == LPGEMM_ZERO_MINIMUM;
   const int is_whole = weights->group.count <= 1 || (weights->group.k >= 32 && LPG_BLOCK_K % weights->group.k == 0);
   const int fits = d->scale_type == LPGEMM_F16 && d->super_scale_type == 0 && d->group_n == 0 && is_whole &&
                    (!has_zeros || (d->zero_type == LPGEMM_F16 && lpg_kind(d->type) != LPGEMM_KIND_BIPOLAR));
-  return fits && lpg_gemm_scales_exist(LPG_GEMM_SCALES_RESTS, x_type == LPGEMM_BF16, LPG_GEMM_INTEGERS, weights->bits)
+  const int bf16 = x_type == LPGEMM_BF16, has_room = bf16 || has_room_for_rests(weights, x_type, scale_span);
+  return fits && has_room && lpg_gemm_scales_exist(LPG_GEMM_SCALES_RESTS, bf16, LPG_GEMM_INTEGERS, weights->bits)
              ? LPG_GEMM_SCALES_RESTS
              : LPG_GEMM_SCALES_PREPARED;
 }
@@ -195,7 +201,7 @@ lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t
     s.exponent = NEAR_EXPONENT;
   }
   if (s.mode == LPG_GEMM_SCALES_PREPARED && lpg_is_integer_kind(d->type)) {
-    s.mode = d->super_scale_type ? levels_of(weights, x_type, scale_span) : rests_of(weights, x_type);
+    s.mode = d->super_scale_type ? levels_of(weights, x_type, scale_span) : rests_of(weights, x_type, scale_span);
   }
   if (lpg_gemm_keeps_fields(s.mode, x_type == LPGEMM_BF16, lpg_gemm_weights_of(d->type, x_type))) {
     s.field_power = lpg_gemm_field_power(lpg_exponent_bits(d->type));

@@ -99,6 +99,7 @@ static int make_frame(const lpg_gemm_kind *kind, int x_rows, const lpg_packed *w
   p->n_tiles = (int32_t)lpg_ceil_div(lpg_gemm_chunk_rows(weights, kind->mode), kind->tile_n * kind->multicast);
   const int64_t m_tiles = lpg_most_tiles(rows, x_rows);
   p->x_rows = x_rows;
+  p->by_x_rows = lpg_divisor_of(x_rows);
   p->m_tiles = (int32_t)m_tiles;
   p->by_band = lpg_divisor_of(m_tiles > 0 ? LPG_GEMM_BAND * p->m_tiles : 1);
   p->by_last_band = lpg_divisor_of(p->n_tiles > 0 ? (p->n_tiles - 1) % LPG_GEMM_BAND + 1 : 1);
@@ -213,18 +214,17 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   const lpg_gemm_tile t = lpgemm_i_gemm_tiles[at];
   const int width = i % EACH / LPG_GEMM_MOST_MULTICAST, x_rows = t.tile_m - width * LPG_GEMM_WIDTH_STEP;
   if (width >= lpg_gemm_widths(t.tile_m)) return LPG_HOLE;
-  if (x_rows < t.tile_m && (problem->experts || problem->paired)) return LPG_HOLE; /* each takes as many as it has */
   if (!lpg_gemm_has(s->mode, t.tile_m, t.teams, t.teams * t.warps)) return LPG_HOLE;
   if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && s->speed.loads_x)) return LPG_HOLE;
   if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
-  if ((problem->experts || problem->paired) && !lpg_gemm_has_for_experts(weights->bits, t.tile_m, t.warps)) {
+  if ((problem->experts || problem->paired) && !lpg_gemm_has_for_experts(weights->bits, t.tile_m, t.teams, t.warps)) {
     return LPG_HOLE;
   }
   /* all rows of a work tile are multiplied, there or not */
   if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
   if (t.warps == 12 && s->rows.each <= 64.0) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
-  s->costs = lpgemm_i_gemm_costs(problem, &s->kind, x_rows, s->rows.each, &s->speed);
+  s->costs = lpgemm_i_gemm_costs(problem, &s->kind, x_rows, &s->rows, &s->speed);
   s->tile = at;
   return make_frame(&s->kind, x_rows, weights, &s->rows, &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }

@@ -103,7 +103,7 @@ typedef enum lpg_gemm_scales {
   LPG_GEMM_SCALES_LEVELS_32, /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
   LPG_GEMM_SCALES_LEVELS_16, /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
   LPG_GEMM_SCALES_SPLIT_SMALL, /* as SPLIT, groups of 32 and 64 */
-  LPG_GEMM_SCALES_RESTS /* X of bf16, groups of 32 to 256, fp16 scales and minima or zeros, or a zero between codes */
+  LPG_GEMM_SCALES_RESTS        /* groups of 32 to 256, fp16 scales and minima or zeros, or a zero between codes */
 } lpg_gemm_scales;
 #define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
@@ -200,7 +200,7 @@ LPG_FN int lpg_gemm_scales_exist(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
     case LPG_GEMM_SCALES_SPLIT_SMALL: return common && bf16 && (is_integer ? bits >= 4 : weights == LPG_GEMM_CODEBOOKS);
     case LPG_GEMM_SCALES_LEVELS_32: return is_integer && (bits == 4 || bits == 5);
     case LPG_GEMM_SCALES_LEVELS_16: return is_integer && (bits == 3 || bits == 6);
-    case LPG_GEMM_SCALES_RESTS: return is_integer && bf16 && (common || bits == 5);
+    case LPG_GEMM_SCALES_RESTS: return is_integer && (common || bits == 5);
     case LPG_GEMM_SCALES_PREPARED: return weights != LPG_GEMM_HALVED_FLOATS && (is_integer || !bf16);
     case LPG_GEMM_SCALES_PREPARED_SPLIT: return bf16 && (bits > 1 || !is_integer);
     case LPG_GEMM_SCALES_IMAGE: return 0;
@@ -242,11 +242,16 @@ LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights
   }
 }
 
-/* Their work tiles: 128 rows of W by 32, 64, 128 and, of 4 bits, 256 rows of X, and 256 rows of W by 32; teams as the
- * mode has them. */
-LPG_FN int lpg_gemm_has_for_experts(int bits, int tile_m, int warps) {
-  if (tile_m < 32) return 0;
-  return warps == 8 ? tile_m < LPG_GEMM_TILE_M || bits == 4 : tile_m == 32;
+/* Their work tiles: 32 rows of X by what the mode has, 64 by one team, 128 by 192 rows of W and, of 4 bits, 256 by 128:
+ * the fastest of all for 8 to 1024 rows an expert (H200, 2026-11-27: docs/log/2026-11.md). */
+LPG_FN int lpg_gemm_has_for_experts(int bits, int tile_m, int teams, int warps) {
+  switch (tile_m) {
+    case 32: return 1;
+    case 64: return teams == 1;
+    case 128: return warps == 12;
+    case LPG_GEMM_TILE_M: return bits == 4;
+    default: return 0;
+  }
 }
 
 enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of X of so many */
@@ -377,7 +382,8 @@ typedef struct lpg_gemm_plan {
   int32_t blocks;                       /* of 256 columns */
   int32_t n_tiles, m_tiles;             /* work tiles along N (of all CTAs with the same rows of X) and along M */
   lpg_divisor by_band, by_last_band;    /* work tiles of a band, and along N of the last band: see gemm_work */
-  int32_t x_rows;                       /* of a whole work tile */
+  int32_t x_rows;                       /* of a whole work tile, */
+  lpg_divisor by_x_rows;                /* which experts' rows are cut by */
   int32_t whole;                        /* whole work tiles; the others come last, as halves. With experts the kernel
                                            counts both, since only the device knows their rows of X */
   int32_t split_k, multicast, clusters; /* CTAs of a cluster: parts of K, or with the same X; clusters */

@@ -146,7 +146,7 @@ struct row_scales_of {
   uint32_t scale[2], scale_low[2]; /* scale_low: where a scale is the sum of two numbers, the second */
   float2 prepared[2];              /* prepared scales, and those with rests: weight = d * x + y */
   float upper[2][2];               /* two levels: upper scale and minimum, times the row's power of two */
-  float level_power[2];            /* that power */
+  float found_power[2];            /* that power, where it is found with the rests */
   uint32_t power[2]; /* the power of two on scales, as one or two factors of X's type; halves: rows g, g + 8 */
   int exponent[2];   /* log2 of it */
   typename T::Dequantiser::rows rows[2];
@@ -215,8 +215,8 @@ struct row_scales_of {
 #pragma unroll
     for (int i = 0; i < 1 + T::minima; i++) {
       const float2 two = __half22float2(((const __half2 *)(i ? minima : scales))[g]);
-      upper[0][i] = two.x * level_power[0];
-      upper[1][i] = two.y * level_power[1];
+      upper[0][i] = two.x * found_power[0];
+      upper[1][i] = two.y * found_power[1];
     }
   }
   __device__ void load_codes(const uint8_t *scales, const uint8_t *minima, int g) {
@@ -235,12 +235,18 @@ struct row_scales_of {
     }
   }
 
-  /* From fp16 scales and minima or zeros of one level, for X of bf16. Less the step between two values, which the rows'
-   * factors have. */
+  /* From fp16 scales and minima or zeros of one level. Less the step between two values, which the rows' factors have.
+   */
   __device__ void load_rests(const scales_args &a, const uint8_t *scales, const uint8_t *zeros, int g) {
-    const float2 scale = __half22float2(((const __half2 *)scales)[g]);
+    float2 scale = __half22float2(((const __half2 *)scales)[g]);
     float2 zero = a.mode == zero_fixed ? make_float2(0.0f, 0.0f) : __half22float2(((const __half2 *)zeros)[g]);
     const float fixed = a.fixed_shift * a.inverse_step;
+    if (T::finds_powers) { /* of a zero its scale takes it */
+      scale.x *= found_power[0];
+      scale.y *= found_power[1];
+      zero.x *= a.mode == zero_minimum ? found_power[0] : 1.0f;
+      zero.y *= a.mode == zero_minimum ? found_power[1] : 1.0f;
+    }
     const auto rest = [&](float scale, float zero) {
       return a.mode == zero_minimum ? fmaf(fixed, scale, zero) : (fixed - zero) * scale;
     };
@@ -303,11 +309,48 @@ __device__ inline float2 bound_of_minima(const gemm_args &a, int row_tile, int s
   return make_float2(fabsf(minima.x) * (float)most[0], fabsf(minima.y) * (float)most[1]);
 }
 
-/* Of two levels with X of fp16: the powers of two that bring the rows of a row tile near 2^14, by a bound of their
- * weights from the rows' exponents and from the minima. power: of rows g and g + 8 (g = lane / 4). Returns the factor
- * of row lane % 16 that takes it off again. bf16 has room for all. */
+/* A bound of the rests of rows g and g + 8 of a row tile (g = lane % 8), of one level: zeros times their scales, or
+ * minima. By the whole warp: two lanes have the 32 bytes of a group. */
+__device__ inline float2 bound_of_rests(const gemm_args &a, int row_tile, int lane) {
+  const scales_args &s = a.scale_data;
+  if (s.mode == zero_fixed) return make_float2(0.0f, 0.0f);
+  const uint8_t *const scales = a.copied[0].values + (int64_t)row_tile * a.copied[0].row_bytes;
+  const uint8_t *const zeros = a.copied[1].values + (int64_t)row_tile * a.copied[1].row_bytes;
+  const uint4 ones = {0x3c003c00u, 0x3c003c00u, 0x3c003c00u, 0x3c003c00u};
+  float2 most[4] = {};
+#pragma unroll 4
+  for (int at = lane * 16; at < a.copied[1].row_bytes; at += 32 * 16) {
+    const uint4 zero = *(const uint4 *)(zeros + at),
+                scale = s.mode == zero_minimum ? ones : *(const uint4 *)(scales + at);
+    const uint32_t of_zero[4] = {zero.x, zero.y, zero.z, zero.w}, of_scale[4] = {scale.x, scale.y, scale.z, scale.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const float2 z = __half22float2(*(const __half2 *)&of_zero[i]),
+                   by = __half22float2(*(const __half2 *)&of_scale[i]);
+      most[i].x = fmaxf(most[i].x, fabsf(z.x * by.x));
+      most[i].y = fmaxf(most[i].y, fabsf(z.y * by.y));
+    }
+  }
+  float2 own = {};
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+#pragma unroll
+    for (int step = 2; step < 32; step *= 2) {
+      most[i].x = fmaxf(most[i].x, __shfl_xor_sync(0xffffffffu, most[i].x, step));
+      most[i].y = fmaxf(most[i].y, __shfl_xor_sync(0xffffffffu, most[i].y, step));
+    }
+    const float2 there = {__shfl_sync(0xffffffffu, most[i].x, lane % 8 / 4),
+                          __shfl_sync(0xffffffffu, most[i].y, lane % 8 / 4)};
+    if (lane % 4 == i) own = there;
+  }
+  return make_float2(own.x * s.inverse_step, own.y * s.inverse_step);
+}
+
+/* With rests and X of fp16: the powers of two that bring the rows of a row tile near 2^14, by a bound of their weights
+ * from the rows' exponents and from the rests. power: of rows g and g + 8 (g = lane / 4). Returns the factor of row
+ * lane % 16 that takes it off again. bf16 has room for all. */
 template <class T>
-__device__ inline float find_level_powers(const gemm_args &a, int row_tile, int lane, float (&power)[2]) {
+__device__ inline float find_powers(const gemm_args &a, int row_tile, int lane, float (&power)[2]) {
   power[0] = power[1] = 1.0f;
   if (T::X::exponent == 8) return 1.0f;
   const int g = lane % 8, tile = min(row_tile, a.row_tiles - 1);
@@ -331,6 +374,11 @@ __device__ inline float find_level_powers(const gemm_args &a, int row_tile, int 
         minimum[half] = fmaxf(minimum[half], __shfl_xor_sync(0xffffffffu, minimum[half], step));
       most[half] += minimum[half];
     }
+  }
+  if constexpr (T::rests) {
+    const float2 rests = bound_of_rests(a, tile, lane);
+    most[0] += rests.x;
+    most[1] += rests.y;
   }
   int exponent[2];
 #pragma unroll

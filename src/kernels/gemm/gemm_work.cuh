@@ -38,7 +38,7 @@ struct gemm_args {
   scales_args scale_data;
   /* Of these the scales and the zeros, if there are some, and their upper levels: where they are soon found. */
   scale_section copied[2], upper[2];
-  float level_most[2];     /* two levels: the largest value of a code of weights, and of minima */
+  float level_most[2];     /* rests: the largest value of a code of weights, and of two levels one of minima */
   const int8_t *exponents; /* of each row's power of two; NULL: all 0 */
   int32_t field_power;     /* what the scales take of the dequantiser: log2 */
   const uint8_t *image;    /* pieces along N, and for each of them along K (gemm_plan.h) */
@@ -85,7 +85,9 @@ struct gemm_traits {
   static constexpr bool halves = lpg_gemm_has_halves(TileM_) && !Experts_; /* the last work tiles may be halves */
   static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW && !image; /* before the MMA, not on the sums */
   static constexpr bool levels = lpg_gemm_has_levels(Scales_), minima = Scales_ == LPG_GEMM_SCALES_LEVELS_32;
-  static constexpr bool rests = Scales_ == LPG_GEMM_SCALES_RESTS;                      /* of one level */
+  static constexpr bool rests = Scales_ == LPG_GEMM_SCALES_RESTS; /* of one level */
+  /* Rows' powers of two are found with the rests, as far as they need one. */
+  static constexpr bool finds_powers = levels || (rests && X_::exponent == 5);
   static constexpr bool has_powers = scales_weights && !prepared && !levels && !rests; /* of rows, in the slots */
   static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
@@ -95,7 +97,7 @@ struct gemm_traits {
   using Dequantiser = gemm_dequantiser<Dequantiser_<Codes, Bits_>, Scales_>;
   static constexpr bool split = lpg_gemm_is_split(Scales_);
   static constexpr bool prepared_split = Scales_ == LPG_GEMM_SCALES_PREPARED_SPLIT;
-  static constexpr int Bits = Bits_, TileM = TileM_;
+  static constexpr int Bits = Bits_, TileM = TileM_, widths = lpg_gemm_widths(TileM);
   static constexpr lpg_gemm_scales Scales = Scales_;
   static constexpr int teams = Teams_, team_warps = TeamWarps_, warps = teams * team_warps;
   static constexpr int row_tiles = 1, tile_n = lpg_gemm_tile_n(team_warps); /* row_tiles: of a warp */
@@ -212,7 +214,10 @@ __device__ inline void read_experts(const gemm_args &a, uint8_t *memory) {
   if (!has_experts<T>(a)) return;
   pdl_wait();
   if (threadIdx.x < 32) {
-    fill_expert_rows<T::TileM>(a.experts.offsets, a.experts.count, a.m, memory + a.plan.experts);
+    fill_expert_rows(a.experts.offsets, a.experts.count, a.m, memory + a.plan.experts, [&](int rows) {
+      return T::widths > 1 ? lpg_quotient(rows + a.plan.x_rows - 1, a.plan.by_x_rows)
+                           : (rows + T::TileM - 1) / T::TileM;
+    });
   }
   __syncthreads();
 }
@@ -234,7 +239,9 @@ __device__ inline tile_place find_place(const gemm_args &a, const Work &w, int t
   expert = rows.expert_of((unsigned)tile / (unsigned)w.n_tiles);
   const int first = rows.first_tile[expert], in_expert = tile - first * w.n_tiles;
   const tile_bands<LPG_GEMM_BAND> own = {w.n_tiles, rows.first_tile[expert + 1] - first};
-  return {rows.first_row[expert] + own.m_tile(in_expert) * T::TileM, rows.first_row[expert + 1],
+  const int x_rows = T::widths > 1 ? w.x_rows : T::TileM;
+  const int m = rows.first_row[expert] + own.m_tile(in_expert) * x_rows;
+  return {m, min(m + x_rows, rows.first_row[expert + 1]),
           (own.n_tile(in_expert) * w.multicast + w.multicast_rank) * T::tile_n, expert * a.experts.bias_stride};
 }
 

@@ -311,7 +311,8 @@ __global__ void __launch_bounds__(256, RowTiles == 1 ? 4 : 3)
   const expert_rows rows((uint8_t *)memory + shape::shared_bytes, stack.experts);
   fill_values<Bits, shape>(a, memory);
   if (stack.experts > 0 && threadIdx.x < 32) {
-    fill_expert_rows<TileM>(stack.offsets, stack.experts, (int)a.m, (uint8_t *)memory + shape::shared_bytes);
+    fill_expert_rows(stack.offsets, stack.experts, (int)a.m, (uint8_t *)memory + shape::shared_bytes,
+                     [](int rows) { return (rows + TileM - 1) / TileM; });
   }
   if (threadIdx.x == 0) own = a;
   __syncthreads();

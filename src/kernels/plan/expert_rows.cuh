@@ -29,10 +29,10 @@ struct expert_rows {
   }
 };
 
-/* Fills them for tiles of TileM rows: work of one warp. offsets: [count + 1], believed as lpg_offset() says; m: rows
- * that X has. */
-template <int TileM>
-__device__ inline void fill_expert_rows(const int32_t *offsets, int count, int m, uint8_t *memory) {
+/* Fills them: work of one warp. offsets: [count + 1], believed as lpg_offset() says; m: rows that X has;
+ * tiles_of(rows): work tiles of an expert with so many. */
+template <class TilesOf>
+__device__ inline void fill_expert_rows(const int32_t *offsets, int count, int m, uint8_t *memory, TilesOf tiles_of) {
   constexpr int each = 8; /* neighbouring experts of a lane at once */
   int *const first_tile = (int *)memory, *const first_row = first_tile + lpg_expert_rows_pitch(count);
   const int lane = threadIdx.x % 32;
@@ -57,7 +57,7 @@ __device__ inline void fill_expert_rows(const int32_t *offsets, int count, int m
     for (int i = 0; i <= each; i++) row[i] = max(row[i], least);
 #pragma unroll
     for (int i = 0; i < each; i++) {
-      tiles[i] = (row[i + 1] - row[i] + TileM - 1) / TileM;
+      tiles[i] = tiles_of(row[i + 1] - row[i]);
       all += tiles[i];
     }
     const int own = all;

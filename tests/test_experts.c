@@ -419,6 +419,37 @@ static void grouped_offsets(void) {
   }
 }
 
+/* As many rows an expert as each of gemm's work tiles is for, on a GPU: some of their multiples, others one more or
+ * less, none, one. Rows of W end in a work tile of 192, and of 256. */
+static void grouped_tiles(void) {
+  static const int means[] = {12, 40, 70, 100, 150, 220, 300};
+  const lpgemm_weight_desc_t kinds[] = {sample_desc(200, 300, LPGEMM_UINT(4), 128, LPGEMM_F16),
+                                        sample_desc(400, 200, LPGEMM_FLOAT(2, 1), 32, LPGEMM_E8M0),
+                                        sample_desc(216, 300, LPGEMM_UINT(8), 128, LPGEMM_F16),
+                                        sample_desc(600, 100, LPGEMM_E4M3, 0, LPGEMM_F32)};
+  enum { EXPERTS = 6 };
+  for (int kind = 0; kind < 4; kind++) {
+    for (int i = 0; i < 7; i++) {
+      const int mean = means[i], whole = mean / 32 * 32 + 32, rows[EXPERTS] = {mean, whole, 0, whole + 1, whole - 1, 1};
+      if (!test_case("experts/grouped/tiles/%s/%d", lpgemm_dtype_name(kinds[kind].type), mean)) continue;
+      grouped_spec s = grouped_of(kinds[kind], EXPERTS, 0);
+      s.x_type = s.y_type = (kind + i) % 2 ? LPGEMM_F16 : LPGEMM_BF16;
+      s.own_scales = 1;
+      if (i % 3 == 1) {
+        s.desc.rows = LPGEMM_ROWS_PAIRED;
+        s.activation = LPGEMM_ACTIVATION_SILU;
+      }
+      for (int e = 0; e < EXPERTS; e++) s.m += rows[e];
+      grouped g;
+      grouped_make(&g, &s);
+      for (int e = 0; e < EXPERTS; e++) g.offsets[e + 1] = g.offsets[e] + rows[e];
+      CHECK_STATUS(grouped_run(&g), LPGEMM_SUCCESS);
+      grouped_check(&g, "tiles");
+      grouped_free(&g);
+    }
+  }
+}
+
 /* ---- pairs of one matrix, by every kernel ---- */
 
 /* Runs with a poisoned workspace of just what is asked for. */
@@ -531,6 +562,7 @@ void suite_experts(void) {
   grouped_pairs();
   grouped_one();
   grouped_offsets();
+  if (test_backend() == LPGEMM_BACKEND_CUDA) grouped_tiles();
   pairs_by_kernel();
   CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
 }

@@ -365,6 +365,42 @@ static void check_by_gemm(lpgemm_handle_t handle, const problem_spec *s) {
   problem_free(&p);
 }
 
+/* ---- stacks of experts ---- */
+
+/* An H200's work tiles for so many rows an expert, as they were the fastest there. */
+static void check_experts_plan(void) {
+  static const struct {
+    int64_t n, k, slots;
+    int experts, rows, tile_n, least_m, most_m;
+  } cases[] = {{28672, 4096, 128, 8, LPGEMM_ROWS_PAIRED, 256, 32, 32},
+               {28672, 4096, 512, 8, LPGEMM_ROWS_PAIRED, 192, 96, 128},
+               {3072, 4096, 4096, 128, LPGEMM_ROWS_PAIRED, 256, 64, 64},
+               {3072, 4096, 8192, 128, LPGEMM_ROWS_PAIRED, 192, 96, 128},
+               {2048, 768, 32768, 128, LPGEMM_ROWS_PLAIN, 192, 96, 128},
+               {7168, 2048, 2048, 256, LPGEMM_ROWS_PLAIN, 256, 32, 32},
+               {28672, 4096, 65536, 8, LPGEMM_ROWS_PAIRED, 128, 160, 256}};
+  for (int i = 0; i < COUNT(cases); i++) {
+    lpgemm_weight_desc_t d = {.size = sizeof d, .type = LPGEMM_UINT(4), .n = cases[i].n, .k = cases[i].k};
+    d.group_k = 128;
+    d.scale_type = LPGEMM_F16;
+    d.zero = LPGEMM_ZERO_CONSTANT;
+    d.zero_constant = 8;
+    d.experts = cases[i].experts;
+    d.rows = (lpgemm_rows_t)cases[i].rows;
+    lpg_packed w;
+    lpg_gemm_planned planned;
+    CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
+    lpg_problem problem = plan_problem(&w, LPGEMM_F16, cases[i].slots);
+    problem.experts = cases[i].experts;
+    problem.slots = cases[i].slots;
+    problem.paired = d.rows == LPGEMM_ROWS_PAIRED;
+    if (problem.paired) problem.activation = LPGEMM_ACTIVATION_SILU;
+    CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
+    CHECK_INT(lpg_gemm_tile_n(lpgemm_i_gemm_tiles[planned.tile].warps), cases[i].tile_n);
+    CHECK(planned.plan.x_rows >= cases[i].least_m && planned.plan.x_rows <= cases[i].most_m);
+  }
+}
+
 /* ---- where K ends, and what follows the sums ---- */
 
 /* K ends anywhere in a k block, with parts of K and without; the sums get nothing, scales, C and a bias, or go to an Y
@@ -438,6 +474,7 @@ void suite_gemm_family(void) {
   }
   if (test_case("gemm_family/near")) check_near();
   if (test_case("gemm_family/plan/turns")) check_turns_plan();
+  if (test_case("gemm_family/plan/experts")) check_experts_plan();
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
   for (int x = 0; x < 2; x++) {
     if (!test_case("gemm_family/slots/%s", lpgemm_dtype_name(x_types[x]))) continue;

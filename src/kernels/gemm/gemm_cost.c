@@ -73,7 +73,7 @@ static const gemm_constants of_matrix = {.dequantise = 550,
                                          .start = 700,
                                          .sustained = 1.2,
                                          .sustained_wide = 1.1};
-static const gemm_constants of_experts = {.dequantise = 680,
+static const gemm_constants of_experts = {.dequantise = 740,
                                           .dequantise_16 = 680,
                                           .dequantise_wide = 570,
                                           .multiply = 12,

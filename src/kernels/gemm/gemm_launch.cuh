@@ -61,10 +61,10 @@ template <class X, template <class, int> class Dequantiser, int Bits, int TileM,
           lpg_gemm_scales Form, bool Experts>
 constexpr bool gemm_exists() {
   constexpr lpg_gemm_weights weights = weights_of<Dequantiser<X, Bits>>;
-  return lpg_gemm_has(Form, TileM, Teams, Teams * Warps) &&
-         lpg_gemm_scales_exist(Form, X::mantissa == 7, weights, Bits) &&
-         (!Experts ||
-          (lpg_gemm_takes_experts(Form, weights, Bits) && lpg_gemm_has_for_experts(Bits, TileM, Teams, Warps)));
+  if (!lpg_gemm_scales_exist(Form, X::mantissa == 7, weights, Bits)) return false;
+  if (!Experts) return lpg_gemm_has(Form, TileM, Teams, Teams * Warps);
+  return lpg_gemm_takes_experts(Form, weights, Bits) &&
+         lpg_gemm_has_for_experts(Form, Bits, TileM, Teams, Teams * Warps);
 }
 
 /* The kernels for a type of X and a dequantiser: of a scale mode, of a work tile, without and with experts (or paired

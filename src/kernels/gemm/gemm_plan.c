@@ -214,15 +214,16 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   const lpg_gemm_tile t = lpgemm_i_gemm_tiles[at];
   const int width = i % EACH / LPG_GEMM_MOST_MULTICAST, x_rows = t.tile_m - width * LPG_GEMM_WIDTH_STEP;
   if (width >= lpg_gemm_widths(t.tile_m)) return LPG_HOLE;
-  if (!lpg_gemm_has(s->mode, t.tile_m, t.teams, t.teams * t.warps)) return LPG_HOLE;
-  if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && s->speed.loads_x)) return LPG_HOLE;
-  if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
-  if ((problem->experts || problem->paired) && !lpg_gemm_has_for_experts(weights->bits, t.tile_m, t.teams, t.warps)) {
+  const int warps = t.teams * t.warps;
+  if (problem->experts || problem->paired ? !lpg_gemm_has_for_experts(s->mode, weights->bits, t.tile_m, t.teams, warps)
+                                          : !lpg_gemm_has(s->mode, t.tile_m, t.teams, warps)) {
     return LPG_HOLE;
   }
+  if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && s->speed.loads_x)) return LPG_HOLE;
+  if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
   /* all rows of a work tile are multiplied, there or not */
   if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
-  if (t.warps == 12 && s->rows.each <= 64.0) return LPG_HOLE;
+  if (t.warps == 12 && s->rows.each <= (problem->experts ? 32.0 : 64.0)) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
   s->costs = lpgemm_i_gemm_costs(problem, &s->kind, x_rows, &s->rows, &s->speed);
   s->tile = at;

@@ -242,16 +242,11 @@ LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights
   }
 }
 
-/* Their work tiles: 32 rows of X by what the mode has, 64 by one team, 128 by 192 rows of W and, of 4 bits, 256 by 128:
- * the fastest of all for 8 to 1024 rows an expert (H200, 2026-11-27: docs/log/2026-11.md). */
-LPG_FN int lpg_gemm_has_for_experts(int bits, int tile_m, int teams, int warps) {
-  switch (tile_m) {
-    case 32: return 1;
-    case 64: return teams == 1;
-    case 128: return warps == 12;
-    case LPG_GEMM_TILE_M: return bits == 4;
-    default: return 0;
-  }
+/* Their work tiles: those of the mode from 32 rows of X on, with 256 of 4 bits only; and 256 rows of W by 32 and 64 of
+ * X, which in stacks are the fastest of so few rows, as work tiles are many (H200, 2026-11-27: docs/log/2026-11.md). */
+LPG_FN int lpg_gemm_has_for_experts(lpg_gemm_scales mode, int bits, int tile_m, int teams, int all_warps) {
+  if (tile_m < 32 || (tile_m == LPG_GEMM_TILE_M && bits != 4)) return 0;
+  return lpg_gemm_has(mode, tile_m, teams, all_warps) || (teams == 1 && all_warps == 16);
 }
 
 enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of X of so many */

@@ -64,11 +64,12 @@ static inline int64_t lpg_most_tiles(const lpg_expected_rows *r, int tile_m) {
 }
 
 /* Rows of an expert, eight examples that are as likely as one another: where tokens choose freely they are nearly
- * normal, with the deviation of Poisson's distribution. */
+ * normal, with the deviation of a binomial distribution. */
 enum { LPG_ROW_EXAMPLES = 8 };
 static inline double lpg_example_rows(const lpg_expected_rows *r, int i) {
   static const double deviations[LPG_ROW_EXAMPLES / 2] = {0.157, 0.489, 0.887, 1.534};
-  const double off = deviations[i / 2] * sqrt(r->each), rows = round(i % 2 ? r->each + off : r->each - off);
+  const double off = deviations[i / 2] * sqrt(r->each * (1.0 - 1.0 / r->experts)),
+               rows = round(i % 2 ? r->each + off : r->each - off);
   return rows > 1.0 ? rows : 1.0;
 }
 

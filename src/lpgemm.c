@@ -1,4 +1,7 @@
 /* Running: arguments -> problem -> choice -> launch. */
+#include <stdio.h>
+#include <string.h>
+
 #include "dispatch/dispatch.h"
 #include "request.h"
 
@@ -258,6 +261,13 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
   lpgemm_i_set_workspace(handle, &r);
   const lpg_scalars scalars = {r.args.alpha, r.args.beta, LPGEMM_F32};
   LPG_TRY(lpgemm_i_read_scalars(&r, handle, &scalars));
+  size_t used = 0;
+  *text = 0;
+  if (r.aligned_bytes > 0) {
+    snprintf(text, text_bytes, "X, whose rows do not begin at multiples of 16 bytes, is copied first: %zu bytes\n",
+             r.aligned_bytes);
+    used = strlen(text);
+  }
   return lpgemm_i_explain(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, handle->tuning,
-                          r.forced, text, text_bytes);
+                          r.forced, text + used, text_bytes - used);
 }

@@ -1,6 +1,8 @@
 /* From sums to outputs by the kernels of many rows, which have short ways for outputs that lie in whole pieces of 16
  * bytes, or 8, with nothing but scales, C and a bias, and a long one for all else. The problems of other tests are
  * mostly too small for whole work tiles. */
+#include <string.h>
+
 #include "devices.h"
 #include "kernels/gemm/gemm_plan.h"
 #include "plans.h"
@@ -131,6 +133,13 @@ static void check_aligned(lpgemm_handle_t handle, lpgemm_dtype_t x_type, int64_t
     args.ldx = 0;
     CHECK_STATUS(lpgemm_workspace_size(handle, p.weights, m, &args, &without), LPGEMM_SUCCESS);
     CHECK(with == without + (is_copied ? (bytes + 255) / 256 * 256 : 0));
+    char text[4096];
+    void *workspace = test_alloc(with);
+    CHECK_STATUS(lpgemm_set_workspace(handle, with ? workspace : NULL, with), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_explain(handle, &p.args, text, sizeof text), LPGEMM_SUCCESS);
+    CHECK((strncmp(text, "X, whose rows", 13) == 0) == is_copied);
+    CHECK_STATUS(lpgemm_set_workspace(handle, NULL, 0), LPGEMM_SUCCESS);
+    test_free(workspace);
     problem_expect(&p);
     for (p.spec.no_workspace = 0; p.spec.no_workspace < 2; p.spec.no_workspace++) {
       CHECK_STATUS(problem_run(&p, handle, NULL), LPGEMM_SUCCESS);

@@ -958,9 +958,9 @@ typedef struct lpgemm_kernel_info {
  * Set list[i].size first. */
 lpgemm_status_t lpgemm_list_kernels(lpgemm_kernel_info_t *list, size_t capacity, size_t *count);
 
-/* Writes the chosen kernel, and why each other one was not chosen, as lines of text, one of which says the runner-up;
- * cuts at text_bytes, always ends with 0. If no kernel can do it, or not the forced one, the first line says why and
- * the status is that of the run. Pointers in args other than weights need not be real. */
+/* Writes the chosen kernel, after a line that says so if X is copied first, and why each other one was not chosen, as
+ * lines of text, one of which says the runner-up; cuts at text_bytes, always ends with 0. If no kernel can do it, or
+ * not the forced one, the first line says why, with the run's status. Pointers other than weights need not be real. */
 lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *args, char *text, size_t text_bytes);
 
 /* LPGEMM_SUCCESS if some kernel of this handle's device multiplies such weights by x_type to y_type; otherwise the

@@ -268,6 +268,9 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
              r.aligned_bytes);
     used = strlen(text);
   }
-  return lpgemm_i_explain(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, handle->tuning,
-                          r.forced, text + used, text_bytes - used);
+  const lpgemm_status_t status =
+      lpgemm_i_explain(lpgemm_i_registry, lpgemm_i_registry_count, &r.call.problem, &handle->device, handle->tuning,
+                       r.forced, text + used, text_bytes - used);
+  if (status != LPGEMM_SUCCESS) memmove(text, text + used, strlen(text + used) + 1); /* the first line says why */
+  return status;
 }

@@ -419,30 +419,33 @@ static void grouped_offsets(void) {
   }
 }
 
-/* As many rows an expert as each of gemm's work tiles is for, on a GPU: some of their multiples, others one more or
- * less, none, one. Rows of W end in a work tile of 192, and of 256. */
+/* Matrices so large, and as many rows an expert, that the automatic choice takes each of gemm's work tiles on an H200
+ * (gemm_family/plan/experts says which): experts with as many rows as a work tile has, with one more or less, with one
+ * and with none. Rows of W end inside a work tile. */
 static void grouped_tiles(void) {
-  static const int means[] = {12, 40, 70, 100, 150, 220, 300};
-  const lpgemm_weight_desc_t kinds[] = {sample_desc(200, 300, LPGEMM_UINT(4), 128, LPGEMM_F16),
-                                        sample_desc(400, 200, LPGEMM_FLOAT(2, 1), 32, LPGEMM_E8M0),
-                                        sample_desc(216, 300, LPGEMM_UINT(8), 128, LPGEMM_F16),
-                                        sample_desc(600, 100, LPGEMM_E4M3, 0, LPGEMM_F32)};
   enum { EXPERTS = 6 };
+  static const int rows[][EXPERTS] = {{12, 32, 0, 33, 31, 1},     {40, 64, 30, 65, 33, 1},
+                                      {70, 96, 0, 97, 95, 1},     {128, 129, 96, 97, 127, 0},
+                                      {150, 192, 0, 193, 191, 1}, {400, 256, 257, 255, 1, 224}};
+  const lpgemm_weight_desc_t kinds[] = {sample_desc(5624, 200, LPGEMM_UINT(4), 128, LPGEMM_F16),
+                                        sample_desc(5624, 200, LPGEMM_FLOAT(2, 1), 32, LPGEMM_E8M0),
+                                        sample_desc(5624, 200, LPGEMM_UINT(8), 128, LPGEMM_F16),
+                                        sample_desc(5624, 100, LPGEMM_E4M3, 0, LPGEMM_F32)};
   for (int kind = 0; kind < 4; kind++) {
-    for (int i = 0; i < 7; i++) {
-      const int mean = means[i], whole = mean / 32 * 32 + 32, rows[EXPERTS] = {mean, whole, 0, whole + 1, whole - 1, 1};
-      if (!test_case("experts/grouped/tiles/%s/%d", lpgemm_dtype_name(kinds[kind].type), mean)) continue;
+    for (int i = 0; i < 6; i++) {
+      if (!test_case("experts/grouped/tiles/%s/%d", lpgemm_dtype_name(kinds[kind].type), i)) continue;
       grouped_spec s = grouped_of(kinds[kind], EXPERTS, 0);
       s.x_type = s.y_type = (kind + i) % 2 ? LPGEMM_F16 : LPGEMM_BF16;
       s.own_scales = 1;
       if (i % 3 == 1) {
+        s.desc.n = 5616;
         s.desc.rows = LPGEMM_ROWS_PAIRED;
         s.activation = LPGEMM_ACTIVATION_SILU;
       }
-      for (int e = 0; e < EXPERTS; e++) s.m += rows[e];
+      for (int e = 0; e < EXPERTS; e++) s.m += rows[i][e];
       grouped g;
       grouped_make(&g, &s);
-      for (int e = 0; e < EXPERTS; e++) g.offsets[e + 1] = g.offsets[e] + rows[e];
+      for (int e = 0; e < EXPERTS; e++) g.offsets[e + 1] = g.offsets[e] + rows[i][e];
       CHECK_STATUS(grouped_run(&g), LPGEMM_SUCCESS);
       grouped_check(&g, "tiles");
       grouped_free(&g);

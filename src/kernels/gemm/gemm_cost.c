@@ -59,8 +59,8 @@ typedef struct gemm_constants {
 } gemm_constants;
 
 /* Of a matrix: by 92 times of 26 drawn shapes with 20 to 3308 rows of X, up to four work tiles and parts of K forced in
- * each (H200, 2026-11-26: docs/log/2026-11.md). Of experts: by 240 times of eight products of four models with 8 to
- * 1024 rows an expert, each work tile forced (H200, 2026-11-27). */
+ * each (H200, 2026-11-26: docs/log/2026-11.md). Of experts: by 240 of the recorded times of eight products of four
+ * models with 8 to 1024 rows an expert, each work tile forced (H200, 2026-11-27). */
 static const gemm_constants of_matrix = {.dequantise = 550,
                                          .dequantise_16 = 580,
                                          .dequantise_wide = 720,
@@ -170,8 +170,7 @@ static double unused_blocks(const lpg_gemm_kind *kind, int64_t k) {
 }
 
 /* Rows of X that a work tile multiplies, in the mean: an expert's last one takes the narrowest product that has its
- * own.
- */
+ * own, of more than half of the rows that there is room for. */
 static double multiplied_rows(const lpg_gemm_kind *kind, int x_rows, const lpg_expected_rows *rows) {
   const int step = LPG_GEMM_WIDTH_STEP, least = kind->tile.tile_m / 2 + step;
   double multiplied = 0.0, tiles = 0.0;

@@ -120,8 +120,8 @@ static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_t
     if (upper >= 0) a.upper[i] = a.scale_data.section[upper];
   }
   if (lpg_gemm_has_rests(mode)) {
-    a.level_most[0] = (float)weights.values.most * a.scale_data.inverse_step;
-    if (weights.desc.zero_type) a.level_most[1] = (float)lpgemm_i_largest_value(weights.desc.zero_type, NULL);
+    a.largest_value[0] = (float)weights.values.most * a.scale_data.inverse_step;
+    if (weights.desc.zero_type) a.largest_value[1] = (float)lpgemm_i_largest_value(weights.desc.zero_type, NULL);
   }
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
   a.row_tiles = (int32_t)weights.row_tiles;

@@ -103,7 +103,7 @@ typedef enum lpg_gemm_scales {
   LPG_GEMM_SCALES_LEVELS_32, /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
   LPG_GEMM_SCALES_LEVELS_16, /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
   LPG_GEMM_SCALES_SPLIT_SMALL, /* as SPLIT, groups of 32 and 64 */
-  LPG_GEMM_SCALES_RESTS        /* groups of 32 to 256, fp16 scales and minima or zeros, or a zero between codes */
+  LPG_GEMM_SCALES_RESTS        /* groups of 32 to 256 or a row, fp16 scales and minima or zeros, a zero between codes */
 } lpg_gemm_scales;
 #define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
   mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
@@ -228,8 +228,8 @@ LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int teams, int all_war
   return all_warps == 8 || tile_m >= 128;
 }
 
-/* Stacks of experts, and rows in pairs, have instances of their own: of what checkpoints of experts hold, by few work
- * tiles. Prepared scales would be those of all experts. */
+/* Stacks of experts, and rows in pairs, have instances of their own: of what checkpoints of experts hold. Prepared
+ * scales would be those of all experts. */
 LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights, int bits) {
   const int near = mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR || mode == LPG_GEMM_SCALES_SPLIT;
   switch (weights) {
@@ -377,8 +377,8 @@ typedef struct lpg_gemm_plan {
   int32_t blocks;                       /* of 256 columns */
   int32_t n_tiles, m_tiles;             /* work tiles along N (of all CTAs with the same rows of X) and along M */
   lpg_divisor by_band, by_last_band;    /* work tiles of a band, and along N of the last band: see gemm_work */
-  int32_t x_rows;                       /* of a whole work tile, */
-  lpg_divisor by_x_rows;                /* which experts' rows are cut by */
+  int32_t x_rows;                       /* of a whole work tile */
+  lpg_divisor by_x_rows;                /* cuts the rows of experts into work tiles */
   int32_t whole;                        /* whole work tiles; the others come last, as halves. With experts the kernel
                                            counts both, since only the device knows their rows of X */
   int32_t split_k, multicast, clusters; /* CTAs of a cluster: parts of K, or with the same X; clusters */

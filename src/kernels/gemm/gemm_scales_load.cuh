@@ -146,7 +146,7 @@ struct row_scales_of {
   uint32_t scale[2], scale_low[2]; /* scale_low: where a scale is the sum of two numbers, the second */
   float2 prepared[2];              /* prepared scales, and those with rests: weight = d * x + y */
   float upper[2][2];               /* two levels: upper scale and minimum, times the row's power of two */
-  float found_power[2];            /* that power, where it is found with the rests */
+  float row_power[2];              /* that power, where it is found with the rests */
   uint32_t power[2]; /* the power of two on scales, as one or two factors of X's type; halves: rows g, g + 8 */
   int exponent[2];   /* log2 of it */
   typename T::Dequantiser::rows rows[2];
@@ -215,8 +215,8 @@ struct row_scales_of {
 #pragma unroll
     for (int i = 0; i < 1 + T::minima; i++) {
       const float2 two = __half22float2(((const __half2 *)(i ? minima : scales))[g]);
-      upper[0][i] = two.x * found_power[0];
-      upper[1][i] = two.y * found_power[1];
+      upper[0][i] = two.x * row_power[0];
+      upper[1][i] = two.y * row_power[1];
     }
   }
   __device__ void load_codes(const uint8_t *scales, const uint8_t *minima, int g) {
@@ -241,11 +241,11 @@ struct row_scales_of {
     float2 scale = __half22float2(((const __half2 *)scales)[g]);
     float2 zero = a.mode == zero_fixed ? make_float2(0.0f, 0.0f) : __half22float2(((const __half2 *)zeros)[g]);
     const float fixed = a.fixed_shift * a.inverse_step;
-    if (T::finds_powers) { /* of a zero its scale takes it */
-      scale.x *= found_power[0];
-      scale.y *= found_power[1];
-      zero.x *= a.mode == zero_minimum ? found_power[0] : 1.0f;
-      zero.y *= a.mode == zero_minimum ? found_power[1] : 1.0f;
+    if (T::finds_row_powers) { /* a zero needs none: it is multiplied by its scale, which has it */
+      scale.x *= row_power[0];
+      scale.y *= row_power[1];
+      zero.x *= a.mode == zero_minimum ? row_power[0] : 1.0f;
+      zero.y *= a.mode == zero_minimum ? row_power[1] : 1.0f;
     }
     const auto rest = [&](float scale, float zero) {
       return a.mode == zero_minimum ? fmaf(fixed, scale, zero) : (fixed - zero) * scale;
@@ -295,7 +295,7 @@ __device__ inline float2 bound_of_minima(const gemm_args &a, int row_tile, int s
   constexpr int groups = LPG_BLOCK_K / 32;
   const uint8_t *const upper = a.upper[1].values + (int64_t)row_tile * a.upper[1].row_bytes;
   const float2 minima = __half22float2(((const __half2 *)(upper + super * (2 * LPG_TILE_ROWS)))[g]);
-  const float2 largest = make_float2(fabsf(minima.x) * a.level_most[1], fabsf(minima.y) * a.level_most[1]);
+  const float2 largest = make_float2(fabsf(minima.x) * a.largest_value[1], fabsf(minima.y) * a.largest_value[1]);
   if (largest.x <= others[0] && largest.y <= others[1]) return largest;
   const uint8_t *const codes = a.copied[1].values + (int64_t)row_tile * a.copied[1].row_bytes;
   uint32_t most[2] = {0, 0};
@@ -350,14 +350,14 @@ __device__ inline float2 bound_of_rests(const gemm_args &a, int row_tile, int la
  * from the rows' exponents and from the rests. power: of rows g and g + 8 (g = lane / 4). Returns the factor of row
  * lane % 16 that takes it off again. bf16 has room for all. */
 template <class T>
-__device__ inline float find_powers(const gemm_args &a, int row_tile, int lane, float (&power)[2]) {
+__device__ inline float find_row_powers(const gemm_args &a, int row_tile, int lane, float (&power)[2]) {
   power[0] = power[1] = 1.0f;
   if (T::X::exponent == 8) return 1.0f;
   const int g = lane % 8, tile = min(row_tile, a.row_tiles - 1);
   float most[2];
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-    most[half] = a.level_most[0] * lpg_exp2i(a.exponents[tile * LPG_TILE_ROWS + g + 8 * half] + 1);
+    most[half] = a.largest_value[0] * lpg_exp2i(a.exponents[tile * LPG_TILE_ROWS + g + 8 * half] + 1);
   }
   if constexpr (T::minima) {
     float minimum[2] = {0.0f, 0.0f};

@@ -38,7 +38,7 @@ struct gemm_args {
   scales_args scale_data;
   /* Of these the scales and the zeros, if there are some, and their upper levels: where they are soon found. */
   scale_section copied[2], upper[2];
-  float level_most[2];     /* rests: the largest value of a code of weights, and of two levels one of minima */
+  float largest_value[2];  /* rests: the largest value of a code of weights, and of two levels one of minima */
   const int8_t *exponents; /* of each row's power of two; NULL: all 0 */
   int32_t field_power;     /* what the scales take of the dequantiser: log2 */
   const uint8_t *image;    /* pieces along N, and for each of them along K (gemm_plan.h) */
@@ -87,7 +87,7 @@ struct gemm_traits {
   static constexpr bool levels = lpg_gemm_has_levels(Scales_), minima = Scales_ == LPG_GEMM_SCALES_LEVELS_32;
   static constexpr bool rests = Scales_ == LPG_GEMM_SCALES_RESTS; /* of one level */
   /* Rows' powers of two are found with the rests, as far as they need one. */
-  static constexpr bool finds_powers = levels || (rests && X_::exponent == 5);
+  static constexpr bool finds_row_powers = levels || (rests && X_::exponent == 5);
   static constexpr bool has_powers = scales_weights && !prepared && !levels && !rests; /* of rows, in the slots */
   static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */

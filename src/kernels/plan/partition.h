@@ -40,8 +40,8 @@ static inline int32_t lpg_whole_tiles(int32_t tiles, int32_t clusters, int64_t m
 
 /* ---- rows of X that only the device can count: those of the experts of a stack ---- */
 
-/* What is expected of m rows that are dealt out evenly: experts that have some, and rows of such an expert. Without a
- * stack (experts 0) one has all. */
+/* What is expected of m rows that are dealt out at random, to all experts alike: experts that have some, and rows of
+ * such an expert. Without a stack (experts 0) one has all. */
 typedef struct lpg_expected_rows {
   int64_t m;
   int32_t experts;
@@ -63,8 +63,9 @@ static inline int64_t lpg_most_tiles(const lpg_expected_rows *r, int tile_m) {
   return full + (r->experts < r->m ? r->experts : r->m);
 }
 
-/* Rows of an expert, eight examples that are as likely as one another: where tokens choose freely they are nearly
- * normal, with the deviation of a binomial distribution. */
+/* Rows of an expert, eight examples that are as likely as one another: where tokens choose each expert alike, and each
+ * for itself, they are binomial. The middles of eight equally likely parts of a normal distribution, in deviations from
+ * its mean. */
 enum { LPG_ROW_EXAMPLES = 8 };
 static inline double lpg_example_rows(const lpg_expected_rows *r, int i) {
   static const double deviations[LPG_ROW_EXAMPLES / 2] = {0.157, 0.489, 0.887, 1.534};

@@ -599,9 +599,10 @@ static void check_tails(const problem *p, const char *what) {
   }
 }
 
-/* The wide and the dense kernels scale weights in the type of X; automatic choice may take them. */
+/* These families scale weights in the type of X; on a GPU automatic choice may take them. */
 static int rounds_weights(const char *kernel) {
-  return !kernel || strncmp(kernel, "gemm.", 5) == 0 || strncmp(kernel, "dequant.", 8) == 0;
+  if (!kernel) return test_backend() == LPGEMM_BACKEND_CUDA;
+  return strncmp(kernel, "gemm.", 5) == 0 || strncmp(kernel, "dequant.", 8) == 0;
 }
 
 /* Sums of fp8 on the tensor cores, whose accumulators are short: eps(X) is 2^-8 there (docs/numerics.md), eight times
@@ -612,12 +613,13 @@ static int adds_fp8(const problem *p, const char *kernel) {
 }
 
 void problem_check(const problem *p, const char *what) {
+  const char *const kernel = what && strchr(what, '.') ? what : NULL; /* other words: what automatic choice took */
   const int64_t outputs = p->args.m * p->spec.desc.n;
   double *bound = malloc(((size_t)outputs + 1) * sizeof *bound);
   if (!bound) abort();
   for (int64_t i = 0; i < outputs; i++) {
-    bound[i] = (rounds_weights(what) ? p->rounded : p->bound)[i] + fixed_term(p, what, i);
-    if (adds_fp8(p, what)) bound[i] += 7 * (p->rounded[i] - p->bound[i]);
+    bound[i] = (rounds_weights(kernel) ? p->rounded : p->bound)[i] + fixed_term(p, kernel, i);
+    if (adds_fp8(p, kernel)) bound[i] += 7 * (p->rounded[i] - p->bound[i]);
   }
   CHECK_MATRIX(
       compare_matrix(p->args.y_type, p->y, p->args.ldy, p->args.m, p->spec.desc.n, p->want, bound, !p->spec.not_finite),

@@ -56,7 +56,8 @@ lpgemm_status_t problem_run(problem *p, lpgemm_handle_t handle, const char *kern
 /* "what: u4 g128 f16 ... x f16 ...": the name of a kernel and of the problem, for messages. */
 const char *problem_title(const problem *p, const char *what);
 
-/* Fails the case unless Y is as expected and the columns between n and ldy are untouched. */
+/* Fails the case unless Y is as expected and the columns between n and ldy are untouched. what: a kernel, whose bound
+ * counts; of NULL, and of words, which have no dot, that of automatic choice. */
 void problem_check(const problem *p, const char *what);
 
 /* Fails the case unless a second run gives the same bits. */

@@ -334,8 +334,8 @@ static void check_chained_alpha(const char *kernel) {
     cudaGraphExec_t exec = capture_both(&a, &b);
     for (int i = 0; i < 3 && exec; i++) {
       poison(&a);
-      replay_and_check(&a, exec, NULL); /* by any kernel */
-      problem_expect(&b.p);             /* by the alpha that is there now */
+      replay_and_check(&a, exec, "what writes alpha");
+      problem_expect(&b.p); /* by the alpha that is there now */
       poison(&b);
       poison(&a);
       memset(a.p.y, 0, sizeof(float));

@@ -262,7 +262,6 @@ lpgemm_status_t lpgemm_explain(lpgemm_handle_t handle, const lpgemm_run_args_t *
   const lpg_scalars scalars = {r.args.alpha, r.args.beta, LPGEMM_F32};
   LPG_TRY(lpgemm_i_read_scalars(&r, handle, &scalars));
   size_t used = 0;
-  *text = 0;
   if (r.aligned_bytes > 0) {
     snprintf(text, text_bytes, "X, whose rows do not begin at multiples of 16 bytes, is copied first: %zu bytes\n",
              r.aligned_bytes);

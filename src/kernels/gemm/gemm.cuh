@@ -252,8 +252,8 @@ __device__ inline void fill_factors(const gemm_args &a, const gemm_work &w, cons
 /* The same with rests, where the rows' powers of two are found with them. By the whole warp. alpha = 0: weights are not
  * read. */
 template <class T>
-__device__ inline void fill_row_factors(const gemm_args &a, const gemm_work &w, const tile_place &at, int warp,
-                                        int lane, row_scales_of<T> &rows, float *factors) {
+__device__ inline void fill_factors_and_powers(const gemm_args &a, const gemm_work &w, const tile_place &at, int warp,
+                                               int lane, row_scales_of<T> &rows, float *factors) {
   float factor = 0.0f;
   if (w.reads) factor = find_row_powers<T>(a, at.n / LPG_TILE_ROWS + warp, lane, rows.row_power);
   factors[warp * LPG_TILE_ROWS + lane % LPG_TILE_ROWS] = a.scale_data.factor * factor;
@@ -301,7 +301,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   const int x_rows = T::takes_experts ? agreed(at.m_end - at.m) : at.m_end - at.m;
   if (!has_early_factors<T>) pdl_wait();
   if constexpr (T::finds_row_powers) {
-    fill_row_factors<typename T::whole>(a, w, at, own.warp, own.lane, weights.rows, factors);
+    fill_factors_and_powers<typename T::whole>(a, w, at, own.warp, own.lane, weights.rows, factors);
   } else {
     fill_factors<T>(a, w, at, expert, own.warp, own.lane, factors);
   }

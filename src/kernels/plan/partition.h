@@ -63,13 +63,12 @@ static inline int64_t lpg_most_tiles(const lpg_expected_rows *r, int tile_m) {
   return full + (r->experts < r->m ? r->experts : r->m);
 }
 
-/* Rows of an expert, eight examples that are as likely as one another: where tokens choose each expert alike, and each
- * for itself, they are binomial. The middles of eight equally likely parts of a normal distribution, in deviations from
- * its mean. */
+/* Eight equally likely numbers of rows of an expert. Tokens that choose independently make them binomial; the
+ * deviations are the middles of eight equally likely parts of a normal distribution. Without a stack all are m. */
 enum { LPG_ROW_EXAMPLES = 8 };
 static inline double lpg_example_rows(const lpg_expected_rows *r, int i) {
   static const double deviations[LPG_ROW_EXAMPLES / 2] = {0.157, 0.489, 0.887, 1.534};
-  const double off = deviations[i / 2] * sqrt(r->each * (1.0 - 1.0 / r->experts)),
+  const double off = deviations[i / 2] * sqrt(r->each * (1.0 - 1.0 / fmax(1.0, r->experts))),
                rows = round(i % 2 ? r->each + off : r->each - off);
   return rows > 1.0 ? rows : 1.0;
 }

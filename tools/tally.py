@@ -5,8 +5,9 @@ usage: tally.py [--jobs N] COMMAND...
 
 Each COMMAND is one shell command. One whose last line is 'N passed, N failed, N skipped' counts as it says, and as one
 failure more if it exits with an error without having counted one. Any other command is one check: passed if it exits
-with 0. Commands run one after the other, or up to N at a time: then the output of each is shown when it ends. The last
-line printed is the sum; the exit code is 0 only if nothing failed."""
+with 0. Commands run one after the other, or up to N at a time: then the output of each is shown when it ends, and that
+of those that failed at the end, where a log that is cut still has it. The last line printed is the sum; the exit code
+is 0 only if nothing failed."""
 
 import re
 import subprocess
@@ -43,24 +44,33 @@ def write(text):
     sys.stdout.flush()
 
 
-def run_beside_others(command):
-    """The same, with the output in one piece when the command has ended."""
-    write(f"== starts: {command}\n")
-    output = []
-    counts = run(command, output.append)
-    write("".join(output))
-    return counts
+def run_beside_others(commands, jobs):
+    """The counts of commands that run up to `jobs` at a time, each with its output in one piece."""
+    failed = []
+
+    def one(command):
+        write(f"== starts: {command}\n")
+        output = []
+        counts = run(command, output.append)
+        if counts[1]:
+            write(output[-1])
+            failed.append(output)
+        else:
+            write("".join(output))
+        return counts
+
+    with ThreadPoolExecutor(jobs) as pool:
+        results = list(pool.map(one, commands))
+    for output in failed:
+        write("".join(output))
+    return results
 
 
 def main(arguments):
     jobs = 1
     if arguments[:1] == ["--jobs"]:
         jobs, arguments = int(arguments[1]), arguments[2:]
-    if jobs > 1:
-        with ThreadPoolExecutor(jobs) as pool:
-            results = list(pool.map(run_beside_others, arguments))
-    else:
-        results = [run(command, write) for command in arguments]
+    results = run_beside_others(arguments, jobs) if jobs > 1 else [run(command, write) for command in arguments]
     passed, failed, skipped = (sum(column) for column in zip((0, 0, 0), *results))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return int(failed > 0)

@@ -43,24 +43,28 @@ static lpgemm_status_t make_image(const lpg_call &call, lpgemm_dtype_t type, gem
 }
 
 /* The weights that a dequantiser is for: one without a line here does not compile. */
+template <lpg_gemm_weights Weights>
+struct for_weights {
+  static constexpr lpg_gemm_weights weights = Weights;
+};
 template <class Dequantiser>
-extern const lpg_gemm_weights weights_of;
+struct dequantises;
 template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<codebook_dequantiser<X, Bits>> = LPG_GEMM_CODEBOOKS;
+struct dequantises<codebook_dequantiser<X, Bits>> : for_weights<LPG_GEMM_CODEBOOKS> {};
 template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<integer_dequantiser<X, Bits>> = LPG_GEMM_INTEGERS;
+struct dequantises<integer_dequantiser<X, Bits>> : for_weights<LPG_GEMM_INTEGERS> {};
 template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<float_dequantiser<X, Bits>> = LPG_GEMM_FLOATS;
+struct dequantises<float_dequantiser<X, Bits>> : for_weights<LPG_GEMM_FLOATS> {};
 template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<e4m3_dequantiser<X, Bits>> = LPG_GEMM_E4M3_WEIGHTS;
+struct dequantises<e4m3_dequantiser<X, Bits>> : for_weights<LPG_GEMM_E4M3_WEIGHTS> {};
 template <class X, int Bits>
-constexpr lpg_gemm_weights weights_of<halved_dequantiser<X, Bits>> = LPG_GEMM_HALVED_FLOATS;
+struct dequantises<halved_dequantiser<X, Bits>> : for_weights<LPG_GEMM_HALVED_FLOATS> {};
 
 /* Whether there is a kernel. */
 template <class X, template <class, int> class Dequantiser, int Bits, int TileM, int Teams, int Warps,
           lpg_gemm_scales Form, bool Experts>
 constexpr bool gemm_exists() {
-  constexpr lpg_gemm_weights weights = weights_of<Dequantiser<X, Bits>>;
+  constexpr lpg_gemm_weights weights = dequantises<Dequantiser<X, Bits>>::weights;
   if (!lpg_gemm_scales_exist(Form, X::mantissa == 7, weights, Bits)) return false;
   if (!Experts) return lpg_gemm_has(Form, TileM, Teams, Teams * Warps);
   return lpg_gemm_takes_experts(Form, weights, Bits) &&
@@ -195,7 +199,7 @@ static lpgemm_status_t load_kernels_of(const lpg_device *device, const gemm_kern
 
 /* Of floats of 8 bits e4m3 has a dequantiser of its own. */
 template <class X, template <class, int> class Dequantiser, int Bits>
-constexpr bool has_e4m3 = Bits == 8 && weights_of<Dequantiser<X, Bits>> == LPG_GEMM_FLOATS;
+constexpr bool has_e4m3 = Bits == 8 && dequantises<Dequantiser<X, Bits>>::weights == LPG_GEMM_FLOATS;
 
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t run_gemm_any(const lpg_call &call) {

@@ -385,6 +385,29 @@ static void long_row(void) {
   problem_free(&p);
 }
 
+/* A workspace that is bound for other layers and too small for the tables: nothing is written behind it. */
+static void small_workspace(void) {
+  if (!test_case("lut/%s/pieces/workspace", isa)) return;
+  enum { BOUND = 512, BEHIND = 128 * 1024 };
+  problem_spec s = make_spec(LPGEMM_UINT(2), 3, 20, 700);
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    problem_expect(&p);
+    p.args.kernel = kernel_for(s.desc.type);
+    uint8_t *workspace = test_alloc(BOUND + BEHIND);
+    memset(workspace, 0xcd, BOUND + BEHIND);
+    CHECK_STATUS(lpgemm_set_workspace(handle, workspace, BOUND), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_run(handle, &p.args), LPGEMM_SUCCESS);
+    CHECK_STATUS(lpgemm_set_workspace(handle, NULL, 0), LPGEMM_SUCCESS);
+    problem_check(&p, kernel_for(s.desc.type));
+    int written = 0;
+    for (int i = 0; i < BEHIND; i++) written += workspace[BOUND + i] != 0xcd;
+    CHECK_INT(written, 0);
+    test_free(workspace);
+  }
+  problem_free(&p);
+}
+
 /* ---- cancellation ---- */
 
 /* Weights that are exactly zero but for a few columns, as a zero point or as scale and minimum that cancel. */
@@ -679,6 +702,7 @@ static void suite_of_isa(void) {
   shared_tables();
   pieces();
   long_row();
+  small_workspace();
   for (int form = 0; form < COUNT(cancelling); form++) {
     cancel(form, LPGEMM_F16, 60000, 0x1p-20);
     cancel(form, LPGEMM_BF16, 1e4, 0x1p-20);

@@ -422,16 +422,18 @@ lpgemm_status_t NAME(LPG_LUT, )(const lpg_call *call) {
   j.ahead = lpgemm_i_pool_threads(call->pool) * TASK_TILES;
   j.blocks = call->skip_product ? 0 : lpg_lut_blocks(problem->weights->desc.k);
   int64_t most = MAX_ROWS;
+  void *tables = lpgemm_i_pool_shared(call->pool);
   if (j.blocks > 0 && !call->made_x) {
     most = LPG_SHARED_BYTES / (j.blocks * ((int64_t)sizeof(lpg_lut_block) + bytes));
-    most = most == 0 ? 1 : most < MAX_ROWS ? most : MAX_ROWS; /* one: in the workspace */
+    if (most == 0) tables = call->workspace; /* of one row: the planner asked for it */
+    most = most == 0 ? 1 : most < MAX_ROWS ? most : MAX_ROWS;
   }
   for (; j.first < problem->m; j.first += j.rows) {
     j.rows = problem->m - j.first < most ? problem->m - j.first : most;
     if (call->made_x) {
       place_x(&j, kind, problem->m, j.first, (void *)call->made_x); /* which is not written */
     } else {
-      place_x(&j, kind, j.rows, 0, call->workspace ? call->workspace : lpgemm_i_pool_shared(call->pool));
+      place_x(&j, kind, j.rows, 0, tables);
       if (j.blocks > 0) LPG_TRY(lpgemm_i_parallel(call->pool, j.rows * j.blocks, build_task, &j));
     }
     LPG_TRY(lpgemm_i_parallel(call->pool, lpg_ceil_div(problem->weights->row_tiles, TASK_TILES), run_task, &j));

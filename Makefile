@@ -517,7 +517,8 @@ torch-check: torch $(CONVERT) ## run the tests of the PyTorch extension: perhaps
 
 $(BUILD)/%: tools/%.in include/lpgemm.h FORCE
 	@mkdir -p $(@D)
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
+	  -e 's|@INCLUDEDIR@|$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)|' \
 	  -e 's|@VERSION@|$(VERSION)|' -e 's|@SONAME@|$(SONAME)|' -e 's|@CUDA_LIBS@|$(if $(HAVE_CUDA),$(CUDA_LIBS))|' \
 	  -e 's|@LIB_TO_INCLUDE@|$(shell realpath -ms --relative-to=$(LIBDIR) $(INCLUDEDIR))|' $< >$@
 

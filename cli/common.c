@@ -85,7 +85,7 @@ const char *cli_backend_name(lpgemm_backend_t backend) { return backend == LPGEM
 lpgemm_handle_t cli_open(lpgemm_backend_t backend) {
   lpgemm_config_t config = {.size = sizeof config, .backend = backend};
   lpgemm_handle_t handle;
-  cli_check(lpgemm_create(&handle, &config));
+  if (lpgemm_create(&handle, &config) != LPGEMM_SUCCESS) cli_fail("%s", lpgemm_last_error()); /* of the environment */
   return handle;
 }
 

@@ -15,7 +15,7 @@ static const char help[] =
     "Packs every quantised matrix of MODEL and writes them, with all other tensors as they are, into the container\n"
     "OUT.lpg, which lpgemm_file_open() maps. MODEL is a model folder, a .safetensors file, or a .gguf file (of split\n"
     "ones the first).\n"
-    "  --list              what each layer is and becomes, or why it cannot be read; writes nothing\n"
+    "  --list              what each layer is and becomes, or why it cannot be converted; writes nothing\n"
     "  --check             reads OUT.lpg again and compares every number with those of MODEL; give it the options\n"
     "                      that OUT.lpg was made with\n"
     "  --layer GLOB        only layers and tensors whose names fit, such as '*.layers.0.*'\n"

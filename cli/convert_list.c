@@ -27,7 +27,7 @@ static void show_text(const convert_plan *plan, const convert_job *job, const co
                       int width) {
   char format[CONVERT_WORDS], becomes[CONVERT_WORDS], shape[48];
   if (!readable) {
-    printf("%-*s  cannot be read: %s\n", width, job->name, parts->why);
+    printf("%-*s  cannot be converted: %s\n", width, job->name, parts->why);
     return;
   }
   lpgemm_weight_desc_t whole;
@@ -94,7 +94,7 @@ static void show_end(const convert_plan *plan, const totals *t) {
   for (size_t i = 0; i < plan->note_count; i++) printf("note: %s\n", plan->notes[i]);
   printf("%zu matrices of %s, and %zu other tensors of %s, which are copied", t->matrices,
          convert_size_words(t->packed, packed), t->tensors, convert_size_words(t->copied, copied));
-  if (t->refused) printf("; %zu layers cannot be read", t->refused);
+  if (t->refused) printf("; %zu layers cannot be converted", t->refused);
   putchar('\n');
 }
 

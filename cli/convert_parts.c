@@ -79,8 +79,9 @@ static int cut_rows(const convert_options *o, const lpgemm_import_t *import, int
 static int are_heads_even(const convert_options *o, const char *what, int64_t count, convert_parts *parts) {
   char text[200];
   if (count % o->ranks == 0) return 1;
-  snprintf(text, sizeof text, "the model's %lld %s cannot be shared evenly among %d ranks", (long long)count, what,
-           o->ranks);
+  snprintf(text, sizeof text,
+           "the model's %lld %s cannot be shared evenly among %d ranks: take a number of ranks that divides it",
+           (long long)count, what, o->ranks);
   return refuse(parts, text);
 }
 

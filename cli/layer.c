@@ -48,8 +48,11 @@ static lpgemm_dtype_t read_type(const char *option, const char *text, const type
 }
 
 static void read_group(cli_layer *layer, const char *text) {
-  layer->desc.group_k = strcmp(text, "row") == 0 ? 0 : cli_number("--group", text, 0, CLI_MAX_SIZE);
-  if (layer->desc.group_k % 16) cli_usage("--group is '%s'; it must be a multiple of 16, or row", text);
+  const int is_number = *text && text[strspn(text, "0123456789")] == 0;
+  layer->desc.group_k = is_number ? cli_number("--group", text, 0, CLI_MAX_SIZE) : 0;
+  if (layer->desc.group_k % 16 || (!is_number && strcmp(text, "row") != 0)) {
+    cli_usage("--group is '%s'; it must be a multiple of 16, or row", text);
+  }
 }
 
 static void read_zero(cli_layer *layer, const char *text) {

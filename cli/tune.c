@@ -25,7 +25,7 @@ static const char help[] =
     "  --seconds S         for everything together; default 10 a matrix. Each number of rows gets its share of what "
     "is\n"
     "                      left, and at least one kernel is timed for it\n"
-    "  --output FILE       the tuning file, which is written after every matrix\n"
+    "  --output FILE       the tuning file, which is written after every matrix; without it the table is all there is\n"
     "  --load FILE         lines of this file go to the output too, where nothing newer was measured\n"
     "  --backend cpu|cuda  default: CUDA where there is a GPU\n"
     "  --json              the table as JSON\n"

@@ -60,6 +60,7 @@ int main(int argc, char **argv) {
   if (argc == 2) list(handle, file);
   if (argc > 2) {
     check(lpgemm_file_find(file, argv[2], &tensor));
+    if (tensor.type != LPGEMM_BLOB) return fprintf(stderr, "%s is no packed matrix\n", argv[2]), 1;
     multiply(handle, &tensor);
   }
   check(lpgemm_destroy(handle));

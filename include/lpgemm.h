@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  *
- * This header is the manual: read it from top to bottom.
+ * This header is the manual: read it from top to bottom. The files that it names are in the source tree.
  *
  * INTRODUCTION
  *
@@ -444,9 +444,9 @@ typedef enum lpgemm_quantize_method {
   LPGEMM_QUANTIZE_MSE = 2     /* the clip of either that minimises the squared error */
 } lpgemm_quantize_method_t;
 
-/* Quantises real weights w[n][ldw] (F32, F16 or BF16) to the types of desc and packs them. desc.global_scale is used
- * as given; experts, rows, columns, row_scales and group_n must be 0. Weights must be finite. ldw = 0 means k.
- * Otherwise as lpgemm_pack_weights(). */
+/* Quantises finite real weights w[n][ldw] (F32, F16 or BF16; ldw = 0 means k) to the types of desc and packs them, as
+ * lpgemm_pack_weights(). UINT without a zero or minima makes negative weights 0. desc.global_scale is used as given;
+ * experts, rows, columns, row_scales and group_n must be 0. */
 lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_weight_desc_t *desc,
                                         lpgemm_quantize_method_t method, const void *w, lpgemm_dtype_t w_type,
                                         int64_t ldw, void *memory, size_t memory_bytes, lpgemm_weights_t *weights);
@@ -866,7 +866,7 @@ typedef struct lpgemm_experts_args {
   lpgemm_weights_t up;   /* a stack; PAIRED: h = activation(gate) * up; PLAIN: h = activation(up) */
   lpgemm_weights_t down; /* a stack of as many experts, PLAIN rows; its k (x_k) is the number of outputs of up */
   const lpgemm_route_args_t *route;
-  const void *routing; /* what lpgemm_route() made of *route; NULL: it is made inside */
+  const void *routing; /* what lpgemm_route() made of *route (unchecked: another makes Y wrong); NULL: made inside */
   size_t routing_bytes;
   const void *x; /* [m][ldx]; x, y, routing and the workspace may not overlap */
   int64_t ldx;   /* 0 = k (x_k) of up */

@@ -76,6 +76,18 @@ lpgemm_status_t lpgemm_i_check_pieces(lpgemm_handle_t handle, lpgemm_weights_t w
   return lpgemm_i_check_device(handle, weights);
 }
 
+/* The description of weights that are to be made: a query may leave the codebook open, they may not. */
+static lpgemm_status_t read_whole_desc(const lpgemm_weight_desc_t *desc, lpg_packed *packed) {
+  LPG_TRY(lpgemm_i_read_desc(desc, packed));
+  const int entries = lpg_kind(packed->desc.type) == LPGEMM_KIND_CODEBOOK ? 1 << packed->bits : 0;
+  int nonzero = 0;
+  for (int i = 0; i < entries; i++) nonzero += packed->desc.codebook[i] != 0.0f;
+  LPG_CHECK(entries == 0 || nonzero > 0, LPGEMM_INVALID_ARGUMENT,
+            "desc.codebook has only zeros; put the %d values of the codes there: lpgemm_codebook_preset() has some",
+            entries);
+  return LPGEMM_SUCCESS;
+}
+
 static lpgemm_status_t check_expert(lpgemm_weights_t weights, int64_t expert) {
   const int64_t experts = weights->packed.experts;
   LPG_CHECK(expert == 0 || experts > 1, LPGEMM_INVALID_ARGUMENT, "expert is %lld; one matrix has expert 0 only",
@@ -311,7 +323,7 @@ lpgemm_status_t lpgemm_weights_create(lpgemm_handle_t handle, const lpgemm_weigh
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
   lpg_packed packed;
-  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
+  LPG_TRY(read_whole_desc(desc, &packed));
   LPG_TRY(check_memory(handle, &packed, memory, memory_bytes));
   int32_t before;
   lpgemm_weights_t w = NULL;
@@ -406,7 +418,7 @@ lpgemm_status_t lpgemm_pack_weights(lpgemm_handle_t handle, const lpgemm_weight_
   lpg_packed packed;
   lpg_source checked;
   LPG_CHECK(source, LPGEMM_NULL_POINTER, "source is NULL");
-  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
+  LPG_TRY(read_whole_desc(desc, &packed));
   LPG_CHECK(packed.experts == 1, LPGEMM_INVALID_ARGUMENT,
             "desc.experts is %lld; a stack is packed expert by expert: lpgemm_weights_create(), lpgemm_pack_rows(), "
             "lpgemm_weights_finish()",
@@ -433,7 +445,7 @@ lpgemm_status_t lpgemm_quantize_weights(lpgemm_handle_t handle, const lpgemm_wei
   LPG_TRY(lpgemm_i_check_handle(handle));
   LPG_CHECK(weights, LPGEMM_NULL_POINTER, "weights is NULL; pass the address of an lpgemm_weights_t");
   lpg_packed packed;
-  LPG_TRY(lpgemm_i_read_desc(desc, &packed));
+  LPG_TRY(read_whole_desc(desc, &packed));
   LPG_CHECK(
       lpg_format_version(&packed.desc) == LPG_FORMAT_PLAIN && packed.experts == 1, LPGEMM_NOT_SUPPORTED,
       "desc has experts %d, rows %d, columns %d, row_scales %s and group_n %lld; quantising makes plain matrices: "

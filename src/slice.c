@@ -14,10 +14,10 @@ lpgemm_status_t lpgemm_i_check_slice(lpgemm_handle_t handle, const lpg_packed *p
   LPG_CHECK(begin >= 0 && begin <= end && end <= n, LPGEMM_INVALID_SIZE,
             "n_begin is %lld and n_end %lld; they must be a range within 0 .. n = %lld", begin, end, (long long)n);
   LPG_CHECK(begin % unit == 0 || begin == n, LPGEMM_INVALID_SIZE,
-            "n_begin is %lld; it must be a multiple of %lld rows that are packed together, or n = %lld", begin,
+            "n_begin is %lld; it must be a multiple of %lld (16, or group_n if that is more), or n = %lld", begin,
             (long long)unit, (long long)n);
   LPG_CHECK(end % unit == 0 || end == n, LPGEMM_INVALID_SIZE,
-            "n_end is %lld; it must be a multiple of %lld rows that are packed together, or n = %lld", end,
+            "n_end is %lld; it must be a multiple of %lld (16, or group_n if that is more), or n = %lld", end,
             (long long)unit, (long long)n);
   LPG_CHECK(handle->device.backend == LPGEMM_BACKEND_CPU || end - begin == n, LPGEMM_NOT_SUPPORTED,
             "n_begin is %lld and n_end %lld of n = %lld; only the CPU backend computes some of the rows", begin, end,

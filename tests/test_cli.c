@@ -61,6 +61,7 @@ static void check_info(void) {
   if (test_case("cli/info/explain")) {
     program_check("info --backend cpu --explain 64 128 u4 3 --group 64 --scale f16 --zero 8", 0, ": chosen, ");
     CHECK(strstr(program_output, "\n  plan: "));
+    program_check("info --backend cpu --explain 64 128 u4 3 --group rows --scale f16", 2, "a multiple of 16, or row");
     program_check("info --backend cpu --explain 64 128 u4 3 --scale f16 --x i8 --y i32", 1, "none: y_type is i32");
     program_check("info --backend cpu --explain 64 128 u4 3 --scale f16 --x i8 --y i32 --all", 1,
                   "none: y_type is i32");

@@ -482,6 +482,11 @@ static void packing(void) {
   REFUSED(lpgemm_pack_weights(w.handle, desc, source, memory, bytes, NULL), LPGEMM_NULL_POINTER, "weights");
   REFUSED(lpgemm_pack_weights(w.handle, desc, source, NULL, bytes, made), LPGEMM_NULL_POINTER, "memory");
   REFUSED(lpgemm_pack_weights(w.handle, desc, source, memory, bytes - 1, made), LPGEMM_BUFFER_TOO_SMALL, "memory");
+  const lpgemm_weight_desc_t no_book = {.size = sizeof no_book, .type = LPGEMM_CODEBOOK(4), .n = 16, .k = 64};
+  REFUSED(lpgemm_pack_weights(w.handle, &no_book, source, NULL, 0, made), LPGEMM_INVALID_ARGUMENT, "codebook");
+  REFUSED(lpgemm_weights_create(w.handle, &no_book, NULL, 0, made), LPGEMM_INVALID_ARGUMENT, "codebook");
+  REFUSED(lpgemm_quantize_weights(w.handle, &no_book, LPGEMM_QUANTIZE_ABSMAX, w.in, LPGEMM_F16, 0, NULL, 0, made),
+          LPGEMM_INVALID_ARGUMENT, "codebook");
   REFUSED(lpgemm_pack_weights(w.handle, desc, source, memory + 32, bytes, made), LPGEMM_MISALIGNED, "memory");
   lpgemm_weight_source_t wrong = *source;
   wrong.size = 8;

@@ -57,7 +57,11 @@ static problem_spec spec_for(const char *kernel, int i) {
   s.desc.scale_type = LPGEMM_F16;
   s.x_type = x_types[i / 2 % COUNT(x_types)];
   s.pad_x = i % 2;
-  if (kernel) problem_suit(&s, kernel);
+  if (kernel) {
+    problem_suit(&s, kernel);
+  } else if (s.desc.type == LPGEMM_CODEBOOK(4)) {
+    lpgemm_codebook_preset("nf4", s.desc.codebook);
+  }
   if (i % 4 == 3) s.desc.columns = LPGEMM_COLUMNS_ORDERED;
   if (i % 4 >= 2 && lpgemm_dtype_bits(s.x_type) > 8) s.quantize_x = LPGEMM_I8;
   return s;

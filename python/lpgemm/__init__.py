@@ -131,10 +131,20 @@ def import_desc(*parts):
     return _record(desc)
 
 
+def _typed(type):
+    """The fields of a description for a type of weights, or for a codebook that the library knows."""
+    if type not in ("nf4", "fp4", "iq4_nl"):
+        return {"type": type}
+    values = (ctypes.c_float * 16)()
+    call("lpgemm_codebook_preset", type.encode(), values)
+    return {"type": "c4", "codebook": list(values)}
+
+
 def _matrix(name, array, type, rows, columns):
     """The elements from one row to the next of a matrix of this type and size."""
     if type is None:
-        raise TypeError(f"{name} has numbers of a type that lpgemm does not know: give {name}_type")
+        raise TypeError(f"{name} has numbers of a type that lpgemm does not know: convert it (to float32, say), or give "
+                        f"{name}_type if its bytes are of one that the array cannot name")
     if array.itemsize not in (None, itemsize(type)):
         raise TypeError(f"{name} has numbers of {array.itemsize} bytes, but {type} has {itemsize(type)}")
     its_rows, its_columns, ld = array.matrix()
@@ -241,7 +251,7 @@ class Handle:
         return Weights(pointer.value, array)
 
     def pack(self, codes, type, memory=None, **fields):
-        """codes: [n][k], one a byte. zero: a number for all, or with `zeros` "per_group" (as if left out) or "minimum".
+        """codes: [n][k], one a byte. type: "u4", "e2m1", ...; "nf4", "fp4", "iq4_nl"; "c4" with codebook. zero: a number for all, or with `zeros` "per_group" (as if left out) or "minimum".
         Types are those of the arrays, unless they are given (scale_type). Other keywords are fields of
         lpgemm_weight_desc_t and lpgemm_weight_source_t."""
         keep, source = [], {}
@@ -251,7 +261,7 @@ class Handle:
             raise TypeError(f"codes are bytes, but these have {codes.itemsize} bytes each")
         codes.nbytes = ((n - 1) * source["codes_ld"] + k) if n else 0  # strided rows
         source["codes"] = codes
-        desc = {"n": n, "k": k, "type": type}
+        desc = {"n": n, "k": k, **_typed(type)}
         for array, its_type in (("scales", "scale_type"), ("zeros", "zero_type"), ("super_scales", "super_scale_type"),
                                 ("super_zeros", "super_zero_type"), ("row_scales", "row_scales")):
             if fields.get(array) is not None:
@@ -270,12 +280,12 @@ class Handle:
                           memory=memory)
 
     def quantize(self, w, type, method="absmax", memory=None, **desc):
-        """Quantises w[n][k] of f32, f16 or bf16 and packs it. zero: a number for all."""
+        """Quantises w[n][k] of f32, f16 or bf16 and packs it. type as pack(). zero: a number for all."""
         a = view(w)
         n, k, ld = a.matrix()
         if isinstance(desc.get("zero"), (int, float)):
             desc["zero"], desc["zero_constant"] = "constant", desc["zero"]
-        return self._made("lpgemm_quantize_weights", ctypes.byref(fill(DESC, [], n=n, k=k, type=type, **desc)),
+        return self._made("lpgemm_quantize_weights", ctypes.byref(fill(DESC, [], n=n, k=k, **_typed(type), **desc)),
                           header.value("lpgemm_quantize_method_t", method), a.pointer, dtype(a.type), ld, memory=memory)
 
     def import_weights(self, *parts, memory=None):

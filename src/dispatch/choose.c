@@ -31,9 +31,10 @@ static int edit_distance(const char *name, const char *other) {
   return row[length];
 }
 
+/* NULL: none is near. */
 static const char *closest_name(const lpg_kernel *kernels, int count, const char *name) {
-  const char *closest = "none";
-  int least = INT32_MAX;
+  const char *closest = NULL;
+  int least = (int)strlen(name) / 2 + 1;     /* half of the name may be wrong */
   for (int i = 0; *name && i < count; i++) { /* a family, or the start of a name */
     if (strncmp(kernels[i].name, name, strlen(name)) == 0) return kernels[i].name;
   }
@@ -50,10 +51,12 @@ static const char *closest_name(const lpg_kernel *kernels, int count, const char
 lpgemm_status_t lpgemm_i_name_kernel(const lpg_kernel *kernels, int count, const char *what, const char *name,
                                      const lpg_kernel **kernel) {
   *kernel = lpgemm_i_find_kernel(kernels, count, name);
-  LPG_CHECK(*kernel, LPGEMM_INVALID_ARGUMENT,
-            "%s is \"%.80s\", which this build does not have; the closest name is \"%s\", and lpgemm-info --kernels "
-            "and lpgemm_list_kernels() have all",
-            what, name, closest_name(kernels, count, name));
+  if (*kernel) return LPGEMM_SUCCESS;
+  const char *closest = closest_name(kernels, count, name);
+  LPG_CHECK(0, LPGEMM_INVALID_ARGUMENT,
+            "%s is \"%.80s\", which this build does not have%s%s%s; lpgemm-info --kernels and lpgemm_list_kernels() "
+            "have all names",
+            what, name, closest ? "; the closest name is \"" : "", closest ? closest : "", closest ? "\"" : "");
   return LPGEMM_SUCCESS;
 }
 

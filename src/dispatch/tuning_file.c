@@ -338,7 +338,14 @@ lpgemm_status_t lpgemm_i_tuning_load(lpg_tuning *tuning, const lpg_device *devic
         lpgemm_i_fail(LPGEMM_IO_ERROR, __FILE__, __LINE__, "path \"%.200s\" cannot be read: %s", path, strerror(errno));
   }
   fclose(file);
-  if (status == LPGEMM_SUCCESS) status = lpgemm_i_tuning_parse(tuning, device, text, bytes, used, refused);
+  if (status == LPGEMM_SUCCESS) {
+    status = lpgemm_i_tuning_parse(tuning, device, text, bytes, used, refused);
+    if (status != LPGEMM_SUCCESS) {
+      char why[512];
+      snprintf(why, sizeof why, "%s", lpgemm_last_error());
+      lpgemm_i_fail(status, __FILE__, __LINE__, "path \"%.200s\": %s", path, why);
+    }
+  }
   free(text);
   return status;
 }

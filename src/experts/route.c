@@ -14,7 +14,8 @@ lpgemm_status_t lpgemm_i_check_route(int64_t m, int32_t top_k, int32_t experts, 
 }
 
 lpgemm_status_t lpgemm_i_read_route(const lpgemm_route_args_t *from, lpgemm_route_args_t *args) {
-  LPG_CHECK(from, LPGEMM_NULL_POINTER, "the arguments of routing are NULL");
+  LPG_CHECK(from, LPGEMM_NULL_POINTER,
+            "the routing's arguments are NULL: args of lpgemm_route(), args.route of a layer");
   LPG_TRY(lpgemm_i_copy_struct(args, sizeof *args, sizeof *args, from, "route"));
   return lpgemm_i_check_reserved(&args->reserved, 1, "route");
 }

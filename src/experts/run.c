@@ -175,7 +175,7 @@ lpgemm_status_t lpgemm_explain_experts(lpgemm_handle_t handle, const lpgemm_expe
   snprintf(
       line, sizeof line,
       "%lld tokens, %d of %d experts each: %lld slots, expected about %.1f rows an expert; %lld tokens at once, in "
-      "%zu bytes of workspace without the kernels' part\n",
+      "%zu bytes of workspace beside what the kernels need\n",
       (long long)m, l.route.top_k, l.route.experts, (long long)l.routing.slots,
       (double)l.routing.slots / l.route.experts, (long long)l.m, memory.bytes);
   say(&w, line);

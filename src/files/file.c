@@ -199,7 +199,8 @@ lpgemm_status_t lpgemm_file_layer(lpgemm_file_t file, const char *name, lpgemm_i
   LPG_TRY(lpgemm_i_copy_struct(&found, sizeof found, sizeof found, import, "import"));
   const lpg_layer *layer = lpgemm_i_look_up(file->layer_index, file->layer_count, name);
   LPG_CHECK(layer, LPGEMM_INVALID_ARGUMENT, "%.300s has no quantised layer \"%.200s\"%s", file->name, name,
-            file->kind == LPG_FILE_CONTAINER ? ": a container has packed matrices, for lpgemm_deserialize()" : "");
+            file->kind == LPG_FILE_CONTAINER ? ": a container has packed matrices, for lpgemm_deserialize()"
+                                             : "; lpgemm_file_layer_name() has the names, which end without .weight");
   LPG_CHECK(!layer->refusal, LPGEMM_NOT_SUPPORTED, "%.200s: layer \"%.150s\": %s", file->name, name, layer->refusal);
   const size_t size = found.size;
   found = (lpgemm_import_t){.size = size, .format = layer->format, .tensors = layer->tensors, .count = layer->count};

@@ -70,8 +70,7 @@ check 'the soname is that of the version' so_names
 flags() {
   package=$1
   shift
-  PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=prefix="$stage$prefix" \
-    --define-variable=libdir="$lib" --define-variable=includedir="$include" "$@" "$package"
+  PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=prefix="$stage$prefix" "$@" "$package"
 }
 
 header_version() { awk '/define LPGEMM_VERSION_(MAJOR|MINOR|PATCH) / {printf "%s%s", d, $3; d = "."}' "$include/lpgemm.h"; }

@@ -210,6 +210,10 @@ def test_quantize():
     equal(handle.unpack(weights, floats([[0.0] * K] * N)).tolist(), w)
     codes = handle.unpack(weights, octets([[0] * K] * N))
     equal(codes.tolist(), [[int(v) & 15 for v in row] for row in w])
+    weights = handle.quantize(floats([[(k % 3 - 1.0) for k in range(K)] for n in range(N)]), "nf4", group_k=GROUP,
+                              scale_type="f32")
+    equal(weights.info()["desc"]["type"], "c4")
+    equal(handle.unpack(weights, floats([[0.0] * K] * N)).tolist(), [[k % 3 - 1.0 for k in range(K)]] * N)
 
 
 def test_files():

@@ -75,6 +75,7 @@ struct lpg_planner {
   int32_t tile_n, tile_m;
   lpgemm_dtype_t type; /* of the operands that are multiplied */
   int32_t wgmma;
+  int32_t parts;    /* gemm: of K, which every plan must have; 0: any number */
   const void *cost; /* CPU: a row of src/cpu/cost.h */
 };
 

@@ -5,7 +5,7 @@
 
 #include "tile.h"
 
-enum { LPG_MAX_UNIT_WORDS = 7, LPG_MAX_UNIT_PAIRS = 16 };
+enum { LPG_MAX_UNIT_WORDS = 7 };
 
 /* `bits` ones at the bottom of each half of a word. */
 LPG_FN uint32_t lpg_half_masks(int bits) { return ((1u << bits) - 1u) * 0x00010001u; }

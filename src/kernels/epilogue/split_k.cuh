@@ -14,8 +14,6 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-enum { parts_are_multiplied = 1 }; /* numbered barrier of the CTA's consumer warps: all have multiplied */
-
 /* The producer warps take part in both cluster barriers. */
 __device__ inline void wait_for_parts() {
   __syncwarp();

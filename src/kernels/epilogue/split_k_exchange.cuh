@@ -18,8 +18,6 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-enum { sums_are_added = 3 }; /* numbered barrier of the CTA: its receive buffers have been read */
-
 /* The producer warps' share in a work tile's exchange. threads: of the CTA. */
 template <class Args>
 __device__ inline void wait_for_exchange(const Args &a, int threads) {

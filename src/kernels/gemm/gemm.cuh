@@ -1,5 +1,5 @@
-/* gemm: mixed-input GEMM for 17 or more rows of X, with the weights dequantised in registers and multiplied by wgmma
- * (sm_90a).
+/* gemm: mixed-input GEMM for some 16 rows of X and more, for any number where the batch is invariant; the weights are
+ * dequantised in registers and multiplied by wgmma (sm_90a).
  *
  *   4 producer warps fill a ring of stages in shared memory: X by TMA (plain loads where TMA cannot read X), packed
  *   weights by TMA, scales by cp.async. Each stage has a full and an empty mbarrier.
@@ -19,15 +19,17 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Waits until the stage is full. Of two teams one may ask while what the other one waits for there is still on its way.
- * Parity would take the turn before that for the one to come, so the other team must have read its own first. */
+/* Waits until the stage is full. With two teams a warp may ask for a stage while the k block that the other team waits
+ * for there is still on its way. Parity cannot tell the turn before that from the one to come, so it waits first until
+ * the other team has released the stage. */
 template <class T>
 __device__ inline void wait_stage(uint32_t full, uint32_t parity) {
   if (T::teams > 1) wait_barrier(barriers_of::empty_of(full), parity ^ 1);
   wait_barrier(full, parity);
 }
 
-/* Where a consumer warp is in the rings. full, x, codes: shared memory addresses; scales: offset in shared memory. */
+/* Where a consumer warp is in the rings. full and codes: addresses in shared memory; x, and codes of an image: the low
+ * words of descriptors of wgmma (swizzled_place()); scales: offset in shared memory. */
 template <class T>
 struct consumer_place {
   static constexpr lpg_gemm_slot layout = T::scales_layout();
@@ -418,8 +420,6 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, const gemm_wo
       multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, number, 0, false, own, memory);
   }
 }
-
-enum { scales_are_filled = 2 }; /* named barrier of the consumer warps */
 
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_constant__ gemm_args a) {

@@ -125,8 +125,8 @@ static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, doubl
   return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
 }
 
-/* Up to 16 rows nothing was timed with the constants of a matrix: there they stay as careful as those before, with
- * which gemv and gemm shared the rows well. */
+/* Up to 16 rows nothing was timed with the constants of a matrix: the factor keeps the border to gemv where it was
+ * measured with the constants before these. */
 static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem, int tile_m) {
   if (problem->m <= 16 && problem->experts == 0) return 1.25;
   if (problem->m <= 64) return 1.0;

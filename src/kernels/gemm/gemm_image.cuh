@@ -11,8 +11,7 @@ namespace { /* nothing here is a symbol of the library */
 /* In place of a dequantiser: there is nothing to do. */
 template <class X, int Bits>
 struct no_dequantiser {
-  static constexpr int table_bytes = 0;
-  static constexpr bool centered = false, has_nan = false;
+  static constexpr bool centered = false;
   __device__ static void fill_table(const dequantiser_args &, uint8_t *, int, int) {}
 };
 

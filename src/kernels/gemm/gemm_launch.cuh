@@ -100,7 +100,7 @@ constexpr gemm_tile_kernels kernels_of_mode() {
 #undef LPG_TILE
 }
 
-#define LPG_MODE(mode) kernels_of_mode<X, Dequantiser, Bits, mode>(),
+#define LPG_MODE(name, word) kernels_of_mode<X, Dequantiser, Bits, LPG_GEMM_SCALES_##name>(),
 template <class X, template <class, int> class Dequantiser, int Bits>
 static constexpr gemm_kernels kernels_of = {{LPG_GEMM_EACH_SCALES(LPG_MODE)}};
 #undef LPG_MODE

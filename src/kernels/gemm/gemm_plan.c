@@ -190,8 +190,8 @@ static lpg_gemm_scales mode_for(const lpg_planner *self, const lpg_problem *prob
                     : lpgemm_i_gemm_scaling(problem->weights, problem->x_type, problem->scale_span).mode;
 }
 
-static void begin_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, int parts,
-                        gemm_state *s) {
+static void begin_with(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, int parts,
+                       gemm_state *s) {
   s->speed.rates = lpgemm_i_rates_of(device);
   s->speed.alu = lpgemm_i_alu_speed(device);
   s->mode = mode_for(self, problem);
@@ -221,7 +221,7 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   }
   if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && s->speed.loads_x)) return LPG_HOLE;
   if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
-  /* of work tiles of many rows of X more than half are multiplied, there or not */
+  /* 256 rows of X multiply at least 160, there or not: up to 128 a smaller work tile does less */
   if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
   if (t.warps == 12 && s->rows.each <= (problem->experts ? 32.0 : 64.0)) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
@@ -257,7 +257,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 
 static void begin_with_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
                              void *state) {
-  begin_parts(self, problem, device, self->tile_n, state);
+  begin_with(self, problem, device, self->parts, state);
 }
 
 static void finish_with_parts(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device,
@@ -275,7 +275,7 @@ static double cost_with_parts(const lpg_problem *problem, const lpg_device *devi
                                   .finish = finish_with_parts,
                                   .no_plan = "",
                                   .plan_bytes = sizeof(lpg_gemm_planned),
-                                  .tile_n = parts};
+                                  .parts = parts};
   lpg_planned planned;
   return lpgemm_i_plan(&with_parts, problem, device, &planned) ? HUGE_VAL : planned.launch.us * 1000.0;
 }
@@ -304,7 +304,7 @@ static int invariant_parts(const lpg_problem *problem, const lpg_device *device)
 }
 
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
-  begin_parts(self, problem, device, problem->batch_invariant ? invariant_parts(problem, device) : 0, state);
+  begin_with(self, problem, device, problem->batch_invariant ? invariant_parts(problem, device) : 0, state);
 }
 
 /* ---- refusals, the time of a call, the workspace ---- */
@@ -349,8 +349,8 @@ static const char *image_refuses(const lpg_planner *self, const lpg_problem *pro
 
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
-  const lpg_gemm_plan *p = &((const lpg_gemm_planned *)plan)->plan;
   const lpg_gemm_planned *planned = plan;
+  const lpg_gemm_plan *p = &planned->plan;
   const lpg_gemm_kind kind =
       lpg_gemm_kind_of(problem->weights, lpgemm_i_gemm_tiles[planned->tile], mode_for(self, problem), p->multicast);
   launch->tile_n = kind.tile_n;
@@ -386,10 +386,9 @@ static size_t more_workspace(const lpg_planner *self, const lpg_problem *problem
   return own + bytes <= LPG_GEMM_MOST_PREPARED ? bytes : 0; /* 64 MiB for all */
 }
 
-static const char *const modes[] = {"row",   "group",  "near",   "zeros",       "small",
-                                    "e4m3",  "e8m0",   "split",  "prepared",    "prepared split",
-                                    "image", "levels", "levels", "split small", "rests"};
-_Static_assert(sizeof modes / sizeof modes[0] == LPG_GEMM_SCALES_COUNT, "a scale mode has no name");
+#define MODE(name, word) word,
+static const char *const modes[] = {LPG_GEMM_EACH_SCALES(MODE)};
+#undef MODE
 #define PLANNER(name, refusals, image, how_often)               \
   const lpg_planner lpgemm_i_##name##_planner = {               \
       .refuses = refusals,                                      \

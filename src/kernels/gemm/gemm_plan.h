@@ -32,13 +32,15 @@ enum {
 /* ---- what a kernel's template and the weights fix ---- */
 
 /* The work tiles that there are kernels for: rows of X, teams, and warps of a team, each with 16 rows of W. All teams
- * have the same rows: more warps hide more of what each waits for. The first is for calls whose parts are given. */
+ * have the same rows: more warps hide more of what each waits for. The first is for batch invariance alone, where few
+ * rows of X have the parts of K of many. */
 #define LPG_GEMM_TILES(tile)                                                                                 \
   tile(16, 2, 4) tile(32, 1, 8) tile(32, 2, 8) tile(32, 1, 16) tile(64, 1, 8) tile(64, 2, 8) tile(64, 1, 16) \
       tile(128, 1, 8) tile(128, 1, 12) tile(256, 1, 8)
 
 #define LPG_ONE(...) +1
 enum { LPG_GEMM_TILE_COUNT = LPG_GEMM_TILES(LPG_ONE) };
+#undef LPG_ONE
 
 typedef struct lpg_gemm_tile {
   int tile_m, teams, warps;
@@ -88,31 +90,27 @@ LPG_FN int lpg_gemm_tile_n(int warps) { return warps * LPG_TILE_ROWS; }
 /* How weights get their scales and zeros. They are read as they are packed, and scales are of X's type but where said.
  * For PREPARED and PREPARED_SPLIT a kernel prepares them first: weight = code * scale + rest, in fp32; or, where bf16
  * holds the codes less their zeros, code * scale, and the scale is the sum of two bf16 numbers. */
-typedef enum lpg_gemm_scales {
-  LPG_GEMM_SCALES_ROW,      /* scales go on the rows' sums alone, or there are none; one zero for all */
-  LPG_GEMM_SCALES_GROUP,    /* groups of 128 and 256 columns, one zero for all */
-  LPG_GEMM_SCALES_NEAR,     /* the same, integers scaled as they are dequantised: a row's scales are near one another */
-  LPG_GEMM_SCALES_ZEROS,    /* the same with zeros of groups */
-  LPG_GEMM_SCALES_SMALL,    /* groups of 32 and 64 */
-  LPG_GEMM_SCALES_E4M3,     /* groups of 16 to 256, scales of e4m3 */
-  LPG_GEMM_SCALES_E8M0,     /* groups of 32 to 256, scales that are powers of two */
-  LPG_GEMM_SCALES_SPLIT,    /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */
-  LPG_GEMM_SCALES_PREPARED, /* all others, and groups of which k blocks have no whole ones */
-  LPG_GEMM_SCALES_PREPARED_SPLIT, /* such for X of bf16, without rests: fewer instructions a weight */
-  LPG_GEMM_SCALES_IMAGE,     /* weights are X's type, scaled, in an image in the workspace: dequant (gemm_image.cuh) */
-  LPG_GEMM_SCALES_LEVELS_32, /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 for 256 columns each */
-  LPG_GEMM_SCALES_LEVELS_16, /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 for 256 columns */
-  LPG_GEMM_SCALES_SPLIT_SMALL, /* as SPLIT, groups of 32 and 64 */
-  LPG_GEMM_SCALES_RESTS        /* groups of 32 to 256 or a row, fp16 scales and minima or zeros, a zero between codes */
-} lpg_gemm_scales;
-#define LPG_GEMM_EACH_SCALES(mode)                                                                                  \
-  mode(LPG_GEMM_SCALES_ROW) mode(LPG_GEMM_SCALES_GROUP) mode(LPG_GEMM_SCALES_NEAR) mode(LPG_GEMM_SCALES_ZEROS)      \
-      mode(LPG_GEMM_SCALES_SMALL) mode(LPG_GEMM_SCALES_E4M3) mode(LPG_GEMM_SCALES_E8M0) mode(LPG_GEMM_SCALES_SPLIT) \
-          mode(LPG_GEMM_SCALES_PREPARED) mode(LPG_GEMM_SCALES_PREPARED_SPLIT) mode(LPG_GEMM_SCALES_IMAGE)           \
-              mode(LPG_GEMM_SCALES_LEVELS_32) mode(LPG_GEMM_SCALES_LEVELS_16) mode(LPG_GEMM_SCALES_SPLIT_SMALL)     \
-                  mode(LPG_GEMM_SCALES_RESTS)
-enum { LPG_GEMM_SCALES_COUNT = LPG_GEMM_EACH_SCALES(LPG_ONE) };
-#undef LPG_ONE
+/* clang-format off */
+#define LPG_GEMM_EACH_SCALES(mode) \
+  mode(ROW, "row")                  /* scales go on the rows' sums alone, or there are none; one zero for all */ \
+  mode(GROUP, "group")              /* groups of 128 and 256 columns, one zero for all */ \
+  mode(NEAR, "near")                /* the same, integers scaled as they are dequantised: a row's scales are near */ \
+  mode(ZEROS, "zeros")              /* the same with zeros of groups */ \
+  mode(SMALL, "small")              /* groups of 32 and 64 */ \
+  mode(E4M3, "e4m3")                /* groups of 16 to 256, scales of e4m3 */ \
+  mode(E8M0, "e8m0")                /* groups of 32 to 256, scales that are powers of two */ \
+  mode(SPLIT, "split")              /* groups of 128 and 256, scales of fp16 for X of bf16: the sum of two numbers */ \
+  mode(PREPARED, "prepared")        /* all others, and groups of which k blocks have no whole ones */ \
+  mode(PREPARED_SPLIT, "prepared split") /* such for X of bf16, without rests: fewer instructions a weight */ \
+  mode(IMAGE, "image")              /* weights are X's type, scaled, in an image in the workspace: dequant */ \
+  mode(LEVELS_32, "levels")         /* Q4_K, Q5_K: groups of 32, scales and minima of 6 bits by fp16 */ \
+  mode(LEVELS_16, "levels")         /* Q3_K, Q6_K: groups of 16, scales of int8 by fp16 */ \
+  mode(SPLIT_SMALL, "split small")  /* as SPLIT, groups of 32 and 64 */ \
+  mode(RESTS, "rests")              /* groups of 32 to 256 or a row: fp16 scales, minima, zeros, a zero between codes */
+/* clang-format on */
+#define LPG_MODE(name, word) LPG_GEMM_SCALES_##name,
+typedef enum lpg_gemm_scales { LPG_GEMM_EACH_SCALES(LPG_MODE) LPG_GEMM_SCALES_COUNT } lpg_gemm_scales;
+#undef LPG_MODE
 
 LPG_FN int lpg_gemm_is_prepared(lpg_gemm_scales mode) {
   return mode == LPG_GEMM_SCALES_PREPARED || mode == LPG_GEMM_SCALES_PREPARED_SPLIT;
@@ -251,17 +249,19 @@ LPG_FN int lpg_gemm_has_for_experts(lpg_gemm_scales mode, int bits, int tile_m, 
 
 enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of X of so many */
 
-/* A slot of the ring of scales in shared memory. It belongs to a k block and holds the scales of a work tile's rows,
- * their zeros, and, for a team's first k block of a work tile, the rows' exponents: by row tile, then by scale group.
- * Of two levels it holds the codes of scales and minima, and the upper ones by row tile.
- * Where scales are prepared it belongs to a stage of X and holds those: for each row tile of the groups that
- * the stage's columns lie in, as 8 pieces of 16 bytes, piece g for rows g and g + 8. */
+/* Prepared scales and images, which are made in the workspace. */
 enum {
   LPG_GEMM_PREPARED_BYTES = 128,             /* of a row tile and granule */
   LPG_GEMM_PREPARED_KEPT = 256,              /* granules of a row that are read once */
   LPG_GEMM_MOST_PREPARED = 64 * 1024 * 1024, /* bytes of all that a call may make */
   LPG_GEMM_MOST_IMAGE = 44 * 1024 * 1024 /* of an image, if there is a choice: L2 keeps it, beside stream-K's sums */
 };
+
+/* A slot of the ring of scales in shared memory. It belongs to a k block and holds the scales of a work tile's rows,
+ * their zeros, and, for a team's first k block of a work tile, the rows' exponents: by row tile, then by scale group.
+ * Of two levels it holds the codes of scales and minima, and the upper ones by row tile.
+ * Where scales are prepared it belongs to a stage of X and holds those: for each row tile of the groups that
+ * the stage's columns lie in, as 8 pieces of 16 bytes, piece g for rows g and g + 8. */
 typedef struct lpg_gemm_slot {
   int steps, scale_groups, scale_bytes, zero_bytes; /* of a row tile; bytes of a scale group */
   int zeros, exponents, bytes;                      /* where they begin, and the whole */
@@ -379,8 +379,8 @@ typedef struct lpg_gemm_plan {
   lpg_divisor by_band, by_last_band;    /* work tiles of a band, and along N of the last band: see gemm_work */
   int32_t x_rows;                       /* of a whole work tile */
   lpg_divisor by_x_rows;                /* cuts the rows of experts into work tiles */
-  int32_t whole;                        /* whole work tiles; the others come last, as halves. With experts the kernel
-                                           counts both, since only the device knows their rows of X */
+  int32_t whole;                        /* work tiles that one cluster takes whole; the others come last, as halves or
+                                           by k blocks. With experts the kernel counts, since only the device knows */
   int32_t split_k, multicast, clusters; /* CTAs of a cluster: parts of K, or with the same X; clusters */
   int32_t at_once, runs; /* parts of K that have their own teams, and that a team does one after the other */
   int32_t parts;         /* of K: both together */

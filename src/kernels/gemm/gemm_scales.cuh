@@ -1,8 +1,9 @@
 /* gemm: the power of two on each row's scales, and the factor that takes it off the row's sums again.
  *
- * Scales are rounded to X's type before they meet a weight. To keep them in its range, a row's scales are multiplied
- * by a power of two that brings the largest near 2^scale_exponent. With one scale a row, the scale itself goes on
- * the sums. */
+ * In most modes scales are rounded to X's type before they meet a weight. To keep them in its range, a row's scales are
+ * multiplied by a power of two that brings the largest near 2^scale_exponent. Where scales and rests are fp32, the
+ * power comes of a bound of the row's weights (find_row_powers()), or the kernel that prepared them found it. With one
+ * scale a row, the scale itself goes on the sums. */
 #pragma once
 
 #include "gemm_work.cuh"

@@ -8,7 +8,7 @@ static const lpg_rates table[] = {
     /* Measured, 2026-11-22: what lpgemm-bench reads; mma.sync from the published 989 of wgmma, by the two forms of
      * dequant; wgmma of 8 and of 1 bit, and what is dequantised, by kernels that do nothing else. */
     {"NVIDIA H200",       90, 132, 4610, 6336, 8712, 550,  900, 1700, 15000, 62.0, 45.0, 47.0, 1980},
-    /* Never run, 2026-11-22: peaks of NVIDIA's data sheets and white papers (a kernel reads about 0.96 of them).
+    /* Not measured, 2026-11-22 (of these only the H100 with HBM3 was run): peaks of NVIDIA's data sheets and white papers (a kernel reads about 0.96 of them).
      * mma.sync of 9.0, 10.0 and 12.0 is not published: an SM's as on the H200, by its clock. All else, too. */
     {"H100 PCIe",         90, 114, 2039, 4850, 6669, 421,  689, 1301, 11482, 55.0, 39.9, 41.7, 1755},
     {"H100 NVL",          90, 132, 3938, 5712, 7854, 496,  811, 1533, 13523, 55.9, 40.6, 42.4, 1785},

@@ -1,4 +1,4 @@
-/* Barriers: mbarriers in shared memory (sm_90 and later), the CTA's numbered barriers, fences, register counts.
+/* Barriers: mbarriers in shared memory (sm_90 and later), the CTA's named barriers, fences, register counts.
  *
  * An mbarrier counts arrivals of threads and bytes of copies; when all are there its phase ends and the next begins. A
  * waiter names the phase by its parity: the first phase has parity 0, and waiting for parity 1 on a fresh mbarrier
@@ -10,6 +10,13 @@
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
+
+/* The named barriers of a CTA (0 is that of __syncthreads()), for threads_meet() and threads_arrive(). */
+enum named_barrier {
+  parts_are_multiplied = 1, /* split_k.cuh: all consumer warps have multiplied */
+  scales_are_filled = 2,    /* gemm.cuh: the consumer warps have filled tables of theirs */
+  sums_are_added = 3        /* split_k_exchange.cuh: the CTA's receive buffers have been read */
+};
 
 __device__ inline void init_barrier(uint32_t barrier, int arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");

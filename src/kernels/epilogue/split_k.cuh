@@ -9,6 +9,7 @@
 #include "../prim/async.cuh"
 #include "../prim/barrier.cuh"
 #include "../prim/cluster.cuh"
+#include "../prim/named_barriers.h"
 #include "store.cuh"
 
 namespace lpg {

@@ -11,13 +11,6 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* The named barriers of a CTA (0 is that of __syncthreads()), for threads_meet() and threads_arrive(). */
-enum named_barrier {
-  parts_are_multiplied = 1, /* split_k.cuh: all consumer warps have multiplied */
-  scales_are_filled = 2,    /* gemm.cuh: the consumer warps have filled tables of theirs */
-  sums_are_added = 3        /* split_k_exchange.cuh: the CTA's receive buffers have been read */
-};
-
 __device__ inline void init_barrier(uint32_t barrier, int arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }

@@ -116,7 +116,7 @@ struct warp_weights {
       if (step % layout.steps == 0) rows.load_upper(upper, upper + layout.upper_bytes, lane / 4);
       rows.load_codes(scale_data + scale_group * LPG_TILE_ROWS, scale_data + layout.zeros + scale_group * LPG_TILE_ROWS,
                       lane / 4);
-    } else if constexpr (T::rests) {
+    } else if constexpr (T::one_level_rests) {
       const int scale_group = row_tile * layout.scale_groups + step % layout.steps / T::ScaleSteps;
       rows.load_rests(scales, scale_data + scale_group * layout.scale_bytes,
                       scale_data + layout.zeros + scale_group * layout.zero_bytes, lane / 4);
@@ -382,8 +382,8 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   if constexpr (T::streams && !is_half<T>) {
     if (a.plan.streamed > 0 && tile >= w.tiles) {
       const gemm_turn own_turn = turn_of(a, w, turn); /* again: registers are few */
-      if (own_turn.is_rest()) return send_rest<T>(a, product, x_rows);
-      add_rests<T>(a, w, tile, own_turn.blocks, x_rows, product);
+      if (own_turn.is_partial()) return store_partials<T>(a, product, x_rows);
+      add_partials<T>(a, w, tile, own_turn.blocks, x_rows, product);
     }
   }
   if constexpr (T::takes_experts) {

@@ -41,9 +41,9 @@ static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
 }
 
 enum {
-  LPG_GEMM_LOAD_NS = 440,    /* of a k block, by the warps that load it: as long as work tiles of few rows of X take */
-  LPG_GEMM_STREAM_NS = 1900, /* of stream-K: sending sums, */
-  LPG_GEMM_REST_BYTES = 64   /* and adding so many of another part's a nanosecond (H200, 2026-11-26) */
+  LPG_GEMM_LOAD_NS = 440,     /* of a k block, by the warps that load it: as long as work tiles of few rows of X take */
+  LPG_GEMM_STREAM_NS = 1900,  /* of stream-K: sending sums, */
+  LPG_GEMM_PARTIAL_BYTES = 64 /* and adding so many of another part's a nanosecond (H200, 2026-11-26) */
 };
 
 /* Nanoseconds with 4-bit integers in the plain mode. */
@@ -208,9 +208,9 @@ double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, con
   const double rounds = ceil(whole / p->clusters);
   if (p->streamed > 0) {
     const double each = p->stream.each + (p->stream.more > 0);
-    const double rest = kind->tile_n * p->x_rows * 4.0 / LPG_GEMM_REST_BYTES;
+    const double partials = kind->tile_n * p->x_rows * 4.0 / LPG_GEMM_PARTIAL_BYTES;
     return (rounds * ((p->blocks - costs->unused) * costs->block + costs->tile) + each * costs->block +
-            2.0 * costs->tile + LPG_GEMM_STREAM_NS + rest * fmin(p->blocks / each, p->clusters) + costs->start) *
+            2.0 * costs->tile + LPG_GEMM_STREAM_NS + partials * fmin(p->blocks / each, p->clusters) + costs->start) *
            costs->slower;
   }
   const int halves = p->whole < p->n_tiles * p->m_tiles;

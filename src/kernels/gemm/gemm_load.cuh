@@ -43,8 +43,8 @@ struct producer_place {
  * is safe: the empty mbarrier that was waited for counts the consumer warps of all these CTAs, and the bytes of each
  * box count on the full mbarrier of the CTA that gets it. */
 template <class T>
-__device__ inline void load_x_box(const gemm_args &a, const gemm_work &w, uint32_t to, uint32_t full, int x_row,
-                                  int first_k) {
+__device__ inline void load_x_stage(const gemm_args &a, const gemm_work &w, uint32_t to, uint32_t full, int x_row,
+                                    int first_k) {
 #pragma unroll
   for (int box = 0; box < T::stage_k / LPG_GEMM_BOX_K * T::x_boxes; box++) {
     if (T::may_multicast && box % w.multicast != w.multicast_rank) continue;
@@ -187,7 +187,7 @@ __device__ inline loaded_tile find_loaded(const gemm_args &a, const Work &w, int
 }
 
 /* What a producer warp loads, where the compiler is to know it: code that runs for the first time is slow to come. */
-enum load_kind { loads_any, loads_weights, loads_x_by_tma };
+enum class load_kind { any, weights, x_by_tma };
 
 /* Fills the stages of a work tile. */
 template <class T, load_kind Kind, class Work>
@@ -198,9 +198,9 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
   const int blocks = k.count;
   const int w_bytes =
       T::image ? image_rows_of<T>(a, row_tile) * (T::stage_k / LPG_IMAGE_K) * LPG_IMAGE_PIECE : T::w_stage_bytes;
-  const bool loads_x = Kind == loads_x_by_tma || (Kind == loads_any && own.loads_x);
-  const bool x_by_tma = Kind == loads_x_by_tma || (loads_x && a.x_has_map);
-  const bool loads_scales = Kind != loads_x_by_tma && own.loads_scales;
+  const bool loads_x = Kind == load_kind::x_by_tma || (Kind == load_kind::any && own.loads_x);
+  const bool x_by_tma = Kind == load_kind::x_by_tma || (loads_x && a.x_has_map);
+  const bool loads_scales = Kind != load_kind::x_by_tma && own.loads_scales;
   if constexpr (!T::prepared) {
     if (loads_scales && blocks > 0) own.copier.set_rows(a, row_tile, expert, lane);
   }
@@ -211,7 +211,7 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
     wait_barrier(barriers_of::empty_of(full), own.place.parity);
     const bool there = block < a.plan.blocks - 1 || own.stage * T::x_steps < last_steps<T>(a); /* else beyond K */
     if (is_elected()) {
-      const bool codes = Kind != loads_x_by_tma && own.place.has_codes && own.early <= 0 && there;
+      const bool codes = Kind != load_kind::x_by_tma && own.place.has_codes && own.early <= 0 && there;
       const bool tma = x_by_tma && there;
       arrive_and_expect(full, (codes ? w_bytes : 0) + (tma ? x_bytes : 0));
       if constexpr (T::image) {
@@ -219,7 +219,7 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
       } else if (codes) {
         copy_codes<T>(a, own.place.codes.at, block * T::Bits + own.vector, row_tile, expert, full);
       }
-      if (tma) load_x_box<T>(a, w, x, full, x_row, first_k);
+      if (tma) load_x_stage<T>(a, w, x, full, x_row, first_k);
     }
     if (loads_scales) own.load_scales(a, row_tile, expert, block, i < T::teams);
     if (!loads_x || x_by_tma) {
@@ -252,9 +252,9 @@ __device__ inline void load_turns(const gemm_args &a, const gemm_work &w, const 
   loaded_tile at = {0, 0, 0};
   if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory); /* before the wait: all it takes is time */
   /* A warp that loads nothing but weights and scales as they are packed need not wait for the kernel before. */
-  const bool loads_x = Kind == loads_x_by_tma || (Kind == loads_any && own.loads_x);
+  const bool loads_x = Kind == load_kind::x_by_tma || (Kind == load_kind::any && own.loads_x);
   if (!has_experts<T>(a) && (T::prepared || T::image || loads_x)) {
-    if (!T::image && turn.tile >= 0 && Kind != loads_x_by_tma && own.loads_weights)
+    if (!T::image && turn.tile >= 0 && Kind != load_kind::x_by_tma && own.loads_weights)
       own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
     pdl_wait();
   }
@@ -284,11 +284,11 @@ __device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barrie
   producer_warp<T> own(a, barriers, warp, lane);
   if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
   if (T::stage_warps == 2 && !own.loads_x) {
-    load_turns<T, T::stage_warps == 2 ? loads_weights : loads_any>(a, w, parts, own, memory);
+    load_turns<T, T::stage_warps == 2 ? load_kind::weights : load_kind::any>(a, w, parts, own, memory);
   } else if (T::stage_warps == 2 && a.x_has_map) {
-    load_turns<T, T::stage_warps == 2 ? loads_x_by_tma : loads_any>(a, w, parts, own, memory);
+    load_turns<T, T::stage_warps == 2 ? load_kind::x_by_tma : load_kind::any>(a, w, parts, own, memory);
   } else {
-    load_turns<T, loads_any>(a, w, parts, own, memory);
+    load_turns<T, load_kind::any>(a, w, parts, own, memory);
   }
   if (own.stage > 0 || a.plan.at_once > 1) return;
   /* One more stage, empty: the consumers wait for a stage ahead, past the last work tile too. */

@@ -69,8 +69,8 @@ static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type, cons
   const int exponent = s->exponent, product = magnitudes_of(d, x_type).low + exponent - s->field_power;
   const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;
   if (d->scale_type == x_type) return product - least;
-  const int products = product - least - 4, rests = exponent - least - digits + 8;
-  return products < rests ? products : rests;
+  const int products = product - least - 4, low_parts = exponent - least - digits + 8;
+  return products < low_parts ? products : low_parts;
 }
 
 /* The stored integer that stands for zero. */

@@ -75,7 +75,7 @@ struct scales_copier {
 
   __device__ static bool has_scales(const gemm_args &a) { return !a.scale_data.scale_on_rows; }
   __device__ static bool has_zeros(const gemm_args &a) {
-    if (T::rests) return a.scale_data.mode != zero_fixed;
+    if (T::one_level_rests) return a.scale_data.mode != zero_fixed;
     return T::minima || (T::reads_zeros && a.scale_data.mode == zero_per_group);
   }
 
@@ -278,7 +278,7 @@ struct row_scales_of {
 
   /* d, as the dequantiser gives it, times the scale. */
   __device__ uint32_t scaled(uint32_t d, int half) const {
-    if constexpr ((T::prepared && !T::prepared_split) || T::levels || T::rests) {
+    if constexpr ((T::prepared && !T::prepared_split) || T::levels || T::one_level_rests) {
       const float2 two = widen_two<typename T::Codes>(d);
       return T::X::round_two(fmaf(two.x, prepared[half].x, prepared[half].y),
                              fmaf(two.y, prepared[half].x, prepared[half].y));
@@ -375,7 +375,7 @@ __device__ inline float find_row_powers(const gemm_args &a, int row_tile, int la
       most[half] += minimum[half];
     }
   }
-  if constexpr (T::rests) {
+  if constexpr (T::one_level_rests) {
     const float2 rests = bound_of_rests(a, tile, lane);
     most[0] += rests.x;
     most[1] += rests.y;

@@ -31,7 +31,7 @@ struct stream_slot {
 };
 
 template <class T>
-__device__ inline void send_rest(const gemm_args &a, const gemm_product<T> &product, int x_rows) {
+__device__ inline void store_partials(const gemm_args &a, const gemm_product<T> &product, int x_rows) {
   const stream_slot<T> own(a, blockIdx.x);
 #pragma unroll
   for (int j = 0; j < T::TileM / 8; j++) {
@@ -45,38 +45,38 @@ __device__ inline void send_rest(const gemm_args &a, const gemm_product<T> &prod
 
 /* Adds another CTA's sums, some rows of X at a time: their loads are under way together. */
 template <class T>
-__device__ inline void add_rest(const stream_slot<T> &other, int x_rows, gemm_product<T> &product) {
-  constexpr int at_once = 4; /* eights of rows of X */
+__device__ inline void add_partials_of(const stream_slot<T> &other, int x_rows, gemm_product<T> &product) {
+  constexpr int batch = 4; /* eights of rows of X */
 #pragma unroll
-  for (int first = 0; first < T::TileM / 8; first += at_once) {
-    float4 rest[at_once];
+  for (int first = 0; first < T::TileM / 8; first += batch) {
+    float4 part[batch];
     if (8 * first >= x_rows) break;
 #pragma unroll
-    for (int j = 0; j < at_once; j++) {
-      rest[j] = 8 * (first + j) < x_rows ? __ldcg(other.at(first + j)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int j = 0; j < batch; j++) {
+      part[j] = 8 * (first + j) < x_rows ? __ldcg(other.at(first + j)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
 #pragma unroll
-    for (int j = 0; j < at_once; j++) {
+    for (int j = 0; j < batch; j++) {
       float *const sum = &product.sum[0][4 * (first + j)];
-      sum[0] += rest[j].x;
-      sum[1] += rest[j].y;
-      sum[2] += rest[j].z;
-      sum[3] += rest[j].w;
+      sum[0] += part[j].x;
+      sum[1] += part[j].y;
+      sum[2] += part[j].z;
+      sum[3] += part[j].w;
     }
   }
 }
 
 /* Adds the sums of the work tile's k blocks from `block` on. */
 template <class T>
-__device__ inline void add_rests(const gemm_args &a, const gemm_work &w, int tile, int block, int x_rows,
-                                 gemm_product<T> &product) {
+__device__ inline void add_partials(const gemm_args &a, const gemm_work &w, int tile, int block, int x_rows,
+                                    gemm_product<T> &product) {
   const int first = (tile - w.tiles) * a.plan.blocks, end = first + a.plan.blocks;
   int unit = first + block;
 #pragma unroll 1
   for (int cluster = w.first_tile + 1; unit < end; cluster++) {
     const stream_slot<T> other(a, cluster * w.multicast + w.multicast_rank);
     wait_flag(other.flag, a.stream_number);
-    add_rest<T>(other, x_rows, product);
+    add_partials_of<T>(other, x_rows, product);
     __syncwarp();
     if (threadIdx.x % 32 == 0) *other.flag = 0; /* a graph raises it to the same number again */
     unit = first_of(a.plan.stream, cluster + 1);

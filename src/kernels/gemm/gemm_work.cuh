@@ -85,11 +85,12 @@ struct gemm_traits {
   static constexpr bool halves = lpg_gemm_has_halves(TileM_) && !Experts_; /* the last work tiles may be halves */
   static constexpr bool scales_weights = Scales_ != LPG_GEMM_SCALES_ROW && !image; /* before the MMA, not on the sums */
   static constexpr bool levels = lpg_gemm_has_levels(Scales_), minima = Scales_ == LPG_GEMM_SCALES_LEVELS_32;
-  static constexpr bool rests = Scales_ == LPG_GEMM_SCALES_RESTS; /* of one level */
+  static constexpr bool one_level_rests = Scales_ == LPG_GEMM_SCALES_RESTS;
   /* Rows' powers of two are found with the rests, as far as they need one. */
-  static constexpr bool finds_row_powers = levels || (rests && X_::exponent == 5);
-  static constexpr bool has_powers = scales_weights && !prepared && !levels && !rests; /* of rows, in the slots */
-  static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
+  static constexpr bool finds_row_powers = levels || (one_level_rests && X_::exponent == 5);
+  static constexpr bool has_powers =
+      scales_weights && !prepared && !levels && !one_level_rests; /* of rows, in the slots */
+  static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR;   /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
   using Codes = std::conditional_t<(Scales_ == LPG_GEMM_SCALES_PREPARED && Dequantiser_<X_, Bits_>::centered) ||
                                        lpg_gemm_has_rests(Scales_),
@@ -282,7 +283,7 @@ struct gemm_turn {
   int tile, first, blocks; /* tile less than 0: there is none */
 
   /* Whoever has a work tile's first block stores it. */
-  __device__ bool is_rest() const { return first > 0; }
+  __device__ bool is_partial() const { return first > 0; }
 };
 
 /* The turn of that number: the cluster's whole work tiles come first, then its share of the others. */

@@ -1,9 +1,11 @@
-/* Codebooks as tensor cores read them: as near as X's type allows, whatever was asked before. */
+/* Codebooks as tensor cores read them: as near as X's type allows, whatever was asked before; and products of weights
+ * with codebooks by all kernels, with zeros. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "kernels/operand/codebook.h"
+#include "problem.h"
 #include "test.h"
 
 typedef struct question {
@@ -54,7 +56,64 @@ static void check_error(const question *q) {
   }
 }
 
+/* ---- products ---- */
+
+/* Books whose values are whole units of a byte, from zero on or not, and one whose are not. */
+static const struct {
+  const char *name;
+  int bits;
+  float value[16];
+} books[] = {{"high", 1, {7, 6}},
+             {"halves", 1, {0.5f, 1.5f}},
+             {"signs", 1, {-1, 1}},
+             {"far", 2, {-3, 1, 600, 4}},
+             {"above", 2, {100, 103, 101, 107}},
+             {"any", 2, {-0.3f, 0.11f, 0.7f, 1.9f}},
+             {"ramp", 4, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}};
+
+/* Every kernel with zeros of every type: an integer zero may lie beside all values of a book. */
+static void check_zeros(lpgemm_handle_t handle, int book, lpgemm_dtype_t zero, lpgemm_dtype_t x) {
+  problem_spec s = {.desc = {.size = sizeof s.desc, .n = 37, .k = 330, .group_k = 64, .scale_type = LPGEMM_F16}};
+  s.desc.type = LPGEMM_CODEBOOK((unsigned)books[book].bits);
+  memcpy(s.desc.codebook, books[book].value, sizeof s.desc.codebook);
+  s.desc.zero = zero ? LPGEMM_ZERO_PER_GROUP : LPGEMM_ZERO_CONSTANT;
+  s.desc.zero_type = zero;
+  if (!zero) s.desc.zero_constant = 2;
+  s.m = 5, s.x_type = x, s.y_type = LPGEMM_F32, s.alpha = 1;
+  const char *kernels[PROBLEM_KERNELS];
+  const int count = problem_kernels(kernels);
+  problem p;
+  if (problem_make(&p, handle, &s)) {
+    problem_expect(&p);
+    for (int i = 0; i < count; i++) {
+      const lpgemm_status_t status = problem_run(&p, handle, kernels[i]);
+      if (status == LPGEMM_NOT_SUPPORTED) continue;
+      CHECK_STATUS(status, LPGEMM_SUCCESS);
+      problem_check(&p, kernels[i]);
+    }
+  }
+  problem_free(&p);
+}
+
+static void products(void) {
+  static const lpgemm_dtype_t zeros[] = {0, LPGEMM_U8, LPGEMM_U16, LPGEMM_F16, LPGEMM_F32};
+  static const lpgemm_dtype_t x[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8};
+  lpgemm_handle_t handle = problem_handle(1);
+  for (int b = 0; b < (int)(sizeof books / sizeof books[0]); b++) {
+    for (int z = 0; z < 5; z++) {
+      for (int i = 0; i < 3; i++) {
+        if (!test_case("codebook/zeros/%s/%s/%s", books[b].name, zeros[z] ? lpgemm_dtype_name(zeros[z]) : "constant",
+                       lpgemm_dtype_name(x[i])))
+          continue;
+        check_zeros(handle, b, zeros[z], x[i]);
+      }
+    }
+  }
+  CHECK_STATUS(lpgemm_destroy(handle), LPGEMM_SUCCESS);
+}
+
 void suite_codebook(void) {
+  products();
   for (int i = 0; i < 8; i++) {
     const int bits = 1 + i / 2, bf16 = i % 2;
     if (!test_case("codebook/u%d/%s", bits, bf16 ? "bf16" : "f16")) continue;

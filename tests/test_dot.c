@@ -78,8 +78,7 @@ static void check(const problem_spec *s, const char *kernel) {
 }
 
 static void set_zero(lpgemm_weight_desc_t *d, int form) {
-  const int is_integer = LPGEMM_DTYPE_KIND(d->type) <= LPGEMM_KIND_BIPOLAR;
-  if (!is_integer || form == 0) return;
+  if (form == 0) return;
   const lpgemm_zero_t zeros[] = {LPGEMM_ZERO_NONE,      LPGEMM_ZERO_CONSTANT, LPGEMM_ZERO_PER_GROUP,
                                  LPGEMM_ZERO_PER_GROUP, LPGEMM_ZERO_MINIMUM,  LPGEMM_ZERO_MINIMUM};
   const lpgemm_dtype_t types[] = {0, 0, LPGEMM_UINT(8), LPGEMM_F16, LPGEMM_F16, LPGEMM_UINT(6)};
@@ -98,13 +97,14 @@ static void types(const char *kernel) {
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F32, LPGEMM_F16, LPGEMM_BF16, LPGEMM_E4M3, LPGEMM_UINT(8)};
   for (int i = 0; i < PROBLEM_TYPES; i++) {
     const lpgemm_dtype_t type = problem_types()[i];
-    const int is_integer = LPGEMM_DTYPE_KIND(type) <= LPGEMM_KIND_BIPOLAR;
-    if (!is_integer && type != LPGEMM_FLOAT(2, 1) && type != LPGEMM_FLOAT(1, 1)) continue;
+    const int is_integer = LPGEMM_DTYPE_KIND(type) <= LPGEMM_KIND_BIPOLAR, is_book = type == LPGEMM_CODEBOOK(2);
+    if (!is_integer && !is_book && type != LPGEMM_FLOAT(2, 1) && type != LPGEMM_FLOAT(1, 1)) continue;
     if (!test_case("dot/%s/%s", kernel, lpgemm_dtype_name(type))) continue;
     for (int form = 0; form < 6; form++) {
       problem_spec s = make_spec(type, rows[(i + form) % 5], 37, 300 + 16 * form);
       s.desc.group_k = groups[(i + 2 * form) % 5];
       s.x_type = x_types[(i + form) % COUNT(x_types)];
+      for (int c = 0; is_book && c < 4; c++) s.desc.codebook[c] = 7.0f - (float)c; /* zeros of 0 to 3 lie beside them */
       set_zero(&s.desc, form);
       check(&s, kernel);
     }
@@ -184,7 +184,8 @@ static void row(const char *kernel) {
     set_row_type(&s.desc, i % 10);
     s.desc.group_k = groups[(i / 10 + i / 60) % 6];
     s.x_type = x_types[i % 7 % 3];
-    set_zero(&s.desc, i / 10 % 6);
+    /* Codebooks of several digits have none. */
+    if (LPGEMM_DTYPE_KIND(s.desc.type) != LPGEMM_KIND_CODEBOOK) set_zero(&s.desc, i / 10 % 6);
     check(&s, kernel);
   }
 }

@@ -55,7 +55,7 @@ enum {
   EXPERIMENTS                 \
   SUITE(dequantisers, NVCC)   \
   SUITE(remember, CPU)        \
-  SUITE(codebook, CPU)        \
+  SUITE(codebook, BOTH)       \
   SUITE(misuse, BOTH)         \
   SUITE(log, CPU)             \
   SUITE(supports, BOTH)       \

@@ -114,6 +114,7 @@ static void products(void) {
 
 void suite_codebook(void) {
   products();
+  if (test_backend() != LPGEMM_BACKEND_CPU) return;
   for (int i = 0; i < 8; i++) {
     const int bits = 1 + i / 2, bf16 = i % 2;
     if (!test_case("codebook/u%d/%s", bits, bf16 ? "bf16" : "f16")) continue;

@@ -346,7 +346,7 @@ typedef struct lpgemm_weight_desc {
   lpgemm_dtype_t super_zero_type; /* F16, BF16, F32; two-level minima only */
   float zero_constant;
   float global_scale; /* 0 = 1 */
-  float codebook[16]; /* LPGEMM_CODEBOOK(b): the first 2^b entries, the others 0 */
+  float codebook[16]; /* LPGEMM_CODEBOOK(b): the first 2^b entries, the others 0; all 0 only in queries */
   int32_t experts; /* 0 and 1: one matrix; up to 4096: a stack of so many matrices, each n x k, for lpgemm_run_grouped()
                       and lpgemm_run_experts(). Its experts may differ in global_scale and in nothing else of this */
   lpgemm_rows_t rows; /* PAIRED: n / 2 is a multiple of group_n */

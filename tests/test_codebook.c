@@ -58,7 +58,7 @@ static void check_error(const question *q) {
 
 /* ---- products ---- */
 
-/* Books whose values are whole units of a byte, from zero on or not, and one whose are not. */
+/* Books whose values are one byte each, with an offset of 0 or another; "far" and "any" need several bytes. */
 static const struct {
   const char *name;
   int bits;

@@ -185,6 +185,9 @@ static void test_forced(void) {
   CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, "gemv", &chosen), LPGEMM_INVALID_ARGUMENT);
   CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, "foo", &chosen), LPGEMM_INVALID_ARGUMENT);
   CHECK(!strstr(lpgemm_last_error(), "closest"));
+  CHECK_STATUS(lpgemm_i_select(made_up, COUNT(made_up), &q.p, &sm80, NULL, "generik", &chosen),
+               LPGEMM_INVALID_ARGUMENT);
+  CHECK_HAS(lpgemm_last_error(), "closest name is \"generic.");
   char *endless = malloc(100001);
   memset(endless, 'x', 100000);
   endless[100000] = 0;

@@ -6,7 +6,7 @@ usage: tally.py [--jobs N] COMMAND...
 Each COMMAND is one shell command. One whose last line is 'N passed, N failed, N skipped' counts as it says, and as one
 failure more if it exits with an error without having counted one. Any other command is one check: passed if it exits
 with 0. Commands run one after the other, or up to N at a time: then the output of each is shown when it ends, and that
-of those that failed at the end, where a log that is cut still has it. The last line printed is the sum; the exit code
+of those that failed once more at the end, where a log that is cut still has it. The last line printed is the sum; the exit code
 is 0 only if nothing failed."""
 
 import re
@@ -52,17 +52,15 @@ def run_beside_others(commands, jobs):
         write(f"== starts: {command}\n")
         output = []
         counts = run(command, output.append)
+        write("".join(output))
         if counts[1]:
-            write(output[-1])
             failed.append(output)
-        else:
-            write("".join(output))
         return counts
 
     with ThreadPoolExecutor(jobs) as pool:
         results = list(pool.map(one, commands))
     for output in failed:
-        write("".join(output))
+        write("== again, since it failed:\n" + "".join(output))
     return results
 
 

@@ -251,7 +251,8 @@ class Handle:
         return Weights(pointer.value, array)
 
     def pack(self, codes, type, memory=None, **fields):
-        """codes: [n][k], one a byte. type: "u4", "e2m1", ...; "nf4", "fp4", "iq4_nl"; "c4" with codebook. zero: a number for all, or with `zeros` "per_group" (as if left out) or "minimum".
+        """codes: [n][k], one a byte. type: "u4", "e2m1", ...; "nf4", "fp4", "iq4_nl"; "c4" with codebook.
+        zero: a number for all, or with `zeros` "per_group" (as if left out) or "minimum".
         Types are those of the arrays, unless they are given (scale_type). Other keywords are fields of
         lpgemm_weight_desc_t and lpgemm_weight_source_t."""
         keep, source = [], {}

@@ -38,8 +38,10 @@ static const char *closest_name(const lpg_kernel *kernels, int count, const char
   for (int i = 0; *name && i < count; i++) { /* a family, or the start of a name */
     if (strncmp(kernels[i].name, name, strlen(name)) == 0) return kernels[i].name;
   }
-  for (int i = 0; i < count; i++) {
-    int distance = edit_distance(kernels[i].name, name);
+  for (int i = 0; i < count; i++) { /* as much of each name as was given */
+    char start[LPG_KERNEL_NAME_BYTES];
+    snprintf(start, sizeof start, "%.*s", (int)strlen(name), kernels[i].name);
+    int distance = edit_distance(start, name);
     if (distance < least) {
       least = distance;
       closest = kernels[i].name;

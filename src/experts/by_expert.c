@@ -44,7 +44,7 @@ lpgemm_status_t lpgemm_i_run_by_expert(lpgemm_handle_t handle, const lpg_grouped
         lpgemm_i_choose_for_run(handle, p->r.args.weights, &call.problem, p->r.forced, &own, &kernel, &call.planned));
     const size_t needed = lpgemm_i_workspace_of(kernel, &call.problem, &handle->device);
     LPG_TRY(lpgemm_i_check_left(kernel, needed, all->problem.workspace));
-    call.workspace = needed > 0 ? workspace : NULL; /* NULL: it may use memory of its own */
+    call.workspace = needed > 0 ? workspace : NULL;
     LPG_TRY(kernel->launch(&call));
   }
   return LPGEMM_SUCCESS;

@@ -69,10 +69,9 @@ static lpgemm_status_t check_aligned(const char *name, const void *data, lpgemm_
 static lpgemm_status_t check_part(const lpg_packed *packed, const lpg_source *source, lpg_section_id id,
                                   lpgemm_dtype_t type) {
   const part p = source_part(&source->arrays, id);
-  LPG_CHECK(
-      type != 0 || (p.data == NULL && p.bytes == 0), LPGEMM_INVALID_ARGUMENT,
-      "source.%s is given, but desc has none; set their type in desc, or leave source.%s NULL and source.%s_bytes 0",
-      p.name, p.name, p.name);
+  LPG_CHECK(type != 0 || (p.data == NULL && p.bytes == 0), LPGEMM_INVALID_ARGUMENT,
+            "source.%s is given, but desc has none; set it in desc, or leave source.%s NULL and source.%s_bytes 0",
+            p.name, p.name, p.name);
   if (type == 0) return LPGEMM_SUCCESS;
   LPG_TRY(check_bytes(p.name, p.data, p.bytes, lpgemm_i_array_bytes(packed, source, id)));
   return p.data ? check_aligned(p.name, p.data, type) : LPGEMM_SUCCESS;

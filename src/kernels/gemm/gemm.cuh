@@ -444,7 +444,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
     take_registers<T::consumer_registers>();
     if (T::has_powers) fill_scales<T>(a, memory + p.scales);
     T::Dequantiser::fill_table(a.dequantiser, memory + p.table, threadIdx.x, 32 * T::warps);
-    threads_meet(scales_are_filled, 32 * T::warps);
+    threads_meet(tables_are_filled, 32 * T::warps);
     if (is_multicast<T>(p)) cluster_wait();
     multiply_tiles<T>(a, w, barriers, memory, warp);
   }

@@ -6,8 +6,8 @@ usage: tally.py [--jobs N] COMMAND...
 Each COMMAND is one shell command. One whose last line is 'N passed, N failed, N skipped' counts as it says, and as one
 failure more if it exits with an error without having counted one. Any other command is one check: passed if it exits
 with 0. Commands run one after the other, or up to N at a time: then the output of each is shown when it ends, and that
-of those that failed once more at the end, where a log that is cut still has it. The last line printed is the sum; the exit code
-is 0 only if nothing failed."""
+of those that failed once more at the end, where a log that is cut still has it. The last line printed is the sum; the
+exit code is 0 only if nothing failed."""
 
 import re
 import subprocess

@@ -101,7 +101,7 @@ static dot_groups describe_dot_groups(const unpacker *u, const lpg_dot_bytes *by
   const lpgemm_weight_desc_t *d = &u->packed->desc;
   dot_groups all = {.from = u, .bytes = *bytes};
   const int has_integers = d->zero == LPGEMM_ZERO_PER_GROUP && !lpg_is_real(d->zero_type) &&
-                           lpg_is_integer_kind(d->type) && bytes->step == 1.0f; /* bytes of zeros, with no rest */
+                           lpg_is_integer_kind(d->type) && bytes->step == 1.0f; /* each is a byte: no rest */
   const int is_minimum = d->zero == LPGEMM_ZERO_MINIMUM;
   all.one_zero = d->zero == LPGEMM_ZERO_NONE || d->zero == LPGEMM_ZERO_CONSTANT;
   all.leaves_minimum = is_minimum && u->call->problem.level == LPGEMM_LEVEL_FAST;

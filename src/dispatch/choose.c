@@ -34,11 +34,8 @@ static int edit_distance(const char *name, const char *other) {
 /* NULL: none is near. */
 static const char *closest_name(const lpg_kernel *kernels, int count, const char *name) {
   const char *closest = NULL;
-  int least = (int)strlen(name) / 2 + 1;     /* half of the name may be wrong */
-  for (int i = 0; *name && i < count; i++) { /* a family, or the start of a name */
-    if (strncmp(kernels[i].name, name, strlen(name)) == 0) return kernels[i].name;
-  }
-  for (int i = 0; i < count; i++) { /* as much of each name as was given */
+  int least = ((int)strlen(name) + 1) / 2; /* half of the name may be wrong */
+  for (int i = 0; i < count; i++) {        /* as much of each name as was given */
     char start[LPG_KERNEL_NAME_BYTES];
     snprintf(start, sizeof start, "%.*s", (int)strlen(name), kernels[i].name);
     int distance = edit_distance(start, name);

@@ -39,19 +39,22 @@ int problem_kernels(const char *names[PROBLEM_KERNELS]) {
   int count = 0;
   CHECK_STATUS(lpgemm_list_kernels(list, PROBLEM_KERNELS, &total), LPGEMM_SUCCESS);
   for (size_t i = 0; i < total && i < PROBLEM_KERNELS; i++) {
-    const int layers_only = strncmp(list[i].name, "fan", 3) == 0;
-    if (list[i].available && list[i].backend == test_backend() && !layers_only) names[count++] = list[i].name;
+    const int stacks_only = strncmp(list[i].name, "fan", 3) == 0 || strncmp(list[i].name, "segment", 7) == 0;
+    if (list[i].available && list[i].backend == test_backend() && !stacks_only) names[count++] = list[i].name;
   }
   CHECK(count > 0);
   return count;
 }
 
 int problem_has_kernel(const char *kernel) {
-  const char *names[PROBLEM_KERNELS];
-  const int count = problem_kernels(names);
-  int found = 0;
-  for (int i = 0; i < count; i++) found |= strcmp(names[i], kernel) == 0;
-  return found;
+  static lpgemm_kernel_info_t list[PROBLEM_KERNELS];
+  size_t count = 0;
+  for (int i = 0; i < PROBLEM_KERNELS; i++) list[i].size = sizeof list[i];
+  CHECK_STATUS(lpgemm_list_kernels(list, PROBLEM_KERNELS, &count), LPGEMM_SUCCESS);
+  for (size_t i = 0; i < count && i < PROBLEM_KERNELS; i++) {
+    if (list[i].available && list[i].backend == test_backend() && strcmp(list[i].name, kernel) == 0) return 1;
+  }
+  return 0;
 }
 
 static int is_of(const char *kernel, const char *family) {

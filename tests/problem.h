@@ -75,12 +75,12 @@ void problem_free(problem *p);
 enum { PROBLEM_TYPES = 54 };
 const lpgemm_dtype_t *problem_types(void);
 
-/* The kernels that the backend under test runs on this machine, without those for layers of experts alone; returns how
+/* The kernels that the backend under test runs on this machine, without those for stacks of experts alone; returns how
  * many. */
 enum { PROBLEM_KERNELS = 512 };
 int problem_kernels(const char *names[PROBLEM_KERNELS]);
 
-/* 1 if it is one of them. */
+/* 1 if the backend under test runs it on this machine, those for stacks too. */
 int problem_has_kernel(const char *kernel);
 
 /* Runs and checks the problem, twice, by all of them that can; returns how many of those are of a family, or of another

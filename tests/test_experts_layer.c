@@ -518,24 +518,13 @@ static layer_spec fan_spec(const fan_type *t, int experts, int top_k, int64_t m,
   return s;
 }
 
-static int has_kernel(const char *name) {
-  static lpgemm_kernel_info_t list[PROBLEM_KERNELS];
-  size_t count = 0;
-  for (int i = 0; i < PROBLEM_KERNELS; i++) list[i].size = sizeof list[i];
-  CHECK_STATUS(lpgemm_list_kernels(list, PROBLEM_KERNELS, &count), LPGEMM_SUCCESS);
-  for (size_t i = 0; i < count && i < PROBLEM_KERNELS; i++) {
-    if (list[i].available && list[i].backend == test_backend() && strcmp(list[i].name, name) == 0) return 1;
-  }
-  return 0;
-}
-
 /* Forces the kernels of the token form, if they are there. */
 static int fan_force(layer *l, const fan_type *t) {
   static char names[2][LPG_KERNEL_NAME_BYTES];
   const char *x = l->spec.x_type == LPGEMM_BF16 ? "bf16" : "f16";
   snprintf(names[0], sizeof names[0], "fanout.%s.%s.16x8.sm80", t->words, x);
   snprintf(names[1], sizeof names[1], "fanin.%s.%s.16x8.sm80", t->words, x);
-  if (!has_kernel(names[0]) || !has_kernel(names[1])) return 0;
+  if (!problem_has_kernel(names[0]) || !problem_has_kernel(names[1])) return 0;
   l->args.up_kernel = names[0];
   l->args.down_kernel = names[1];
   return 1;

@@ -253,15 +253,16 @@ static void sweep_weights(lpgemm_dtype_t type, lpgemm_dtype_t x, int64_t group) 
   }
 }
 
-/* Both products of a layer of few tokens. */
-static void sweep_fans(lpgemm_dtype_t type) {
+/* Both products of a layer of few tokens, in the token form, and a product whose experts have a row or two. */
+static void sweep_experts(lpgemm_dtype_t type) {
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
-  for (int i = 0; i < 4; i++) {
-    const kind k = {"", type, LPGEMM_F16, .group = 128, .x = x_types[i / 2]};
+  for (int i = 0; i < 6; i++) {
+    const kind k = {"", type, LPGEMM_F16, .group = 128, .x = x_types[i / 3]};
     problem q;
     make_kind(&q, &k, 1024, 1024, 4);
     q.p.experts = 8;
-    lpg_set_fan(&q.p, i % 2 ? LPG_FAN_IN : LPG_FAN_OUT, 4, 2);
+    q.p.slots = q.p.m;
+    if (i % 3 < 2) lpg_set_fan(&q.p, i % 3 ? LPG_FAN_IN : LPG_FAN_OUT, 4, 2);
     sweep_problem(&q, &sm90);
   }
 }
@@ -281,9 +282,9 @@ static void test_every(void) {
     sweep_weights(LPGEMM_E4M3, x, group);
   }
   sweep_weights(LPGEMM_E5M2, LPGEMM_F16, 128);
-  for (lpgemm_dtype_t bits = 2; bits <= 8; bits *= 2) sweep_fans(LPGEMM_UINT(bits));
-  sweep_fans(LPGEMM_FLOAT(2, 1));
-  sweep_fans(LPGEMM_E4M3);
+  for (lpgemm_dtype_t bits = 2; bits <= 8; bits *= 2) sweep_experts(LPGEMM_UINT(bits));
+  sweep_experts(LPGEMM_FLOAT(2, 1));
+  sweep_experts(LPGEMM_E4M3);
   int left = 0;
   for (int i = 0; i < test_every_kernel_count; i++) {
     const lpg_kernel *kernel = &test_every_kernel[i];

@@ -39,6 +39,7 @@ static lpg_device cramped; /* little shared memory */
 #define LOOKUP "lut.u2.f16.64x1.sm90a"
 #define FAN_OUT "fanout.u4.f16.16x8.sm80"
 #define FAN_IN "fanin.u4.f16.16x8.sm80"
+#define SEGMENT "segment.u4.f16.16x8.sm80"
 #define TILES "tilesim.any.any.32x32.base"
 #define BYTES "dotsim.any.any.16x8.base"
 #define CODEBOOK(...)                                       \
@@ -239,7 +240,7 @@ static const row rows[] = {
      .d = CODEBOOK(1e-9f, 1.0f), .x = LPGEMM_I8},
     {BYTES, "it takes no more than 2^20 columns", &cpu_base, .d.k = (1 << 20) + 1, .x = LPGEMM_I8},
 
-    /* gemv_fan_plan.c */
+    /* gemv_fan_plan.c, gemv_stack_plan.c */
     {FAN_OUT, "it does not take this many slots", .experts = 8, .fan = LPG_FAN_OUT, .m = 129},
     {FAN_OUT, "it does not take activations of this type", .experts = 8, .fan = LPG_FAN_OUT, .m = 4, .x = LPGEMM_I8},
     {FAN_IN, "it does not take an order of columns", .experts = 8, .fan = LPG_FAN_IN, .m = 4,
@@ -251,6 +252,14 @@ static const row rows[] = {
     {FAN_IN, "it takes no scales of rows", .experts = 8, .fan = LPG_FAN_IN, .m = 4, .d.row_scales = LPGEMM_F32},
     {FAN_OUT, "there is nothing to multiply", .experts = 8, .fan = LPG_FAN_OUT, .m = 4, .d.k = -1},
     {FAN_IN, "the GPU has too little shared memory for it", &cramped, .experts = 8, .fan = LPG_FAN_IN, .m = 4},
+
+    /* gemv_segment_plan.c */
+    {SEGMENT, "it takes stacks of experts alone", .m = 4},
+    {SEGMENT, "it does not take zeros that are no code", .experts = 8, .m = 4,
+     .d = {.zero = LPGEMM_ZERO_CONSTANT, .zero_constant = 7.5f}},
+    {SEGMENT, "its results may depend on the number of rows, and the call asks for batch invariance", .experts = 8,
+     .m = 4, .invariant = 1},
+    {SEGMENT, "the GPU has too little shared memory for it", &cramped, .experts = 8, .m = 4},
 
     /* operand/limits.c, gemm1_plan.c */
     {PLANES, "there is nothing to multiply", .d.k = -1, .x = LPGEMM_UINT(4)},

@@ -10,55 +10,17 @@
  * it waits for h */
 #pragma once
 
-#include "gemv.cuh"
 #include "gemv_fan_reduce.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Starts to copy the CTA's k blocks of X, a row and block a warp. Beyond the matrix X is zero. Slots that are left out
- * have no row. */
+/* Starts to copy the CTA's k blocks of X. Slots that are left out have no row. */
 template <class T, bool In>
 __device__ inline void stage_fan(const fan_args &a, int first_block, int blocks, int rotation, const int *first_of_slot,
                                  uint8_t *to) {
-  const gemv_args &product = a.product;
-  const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32), rows = a.plan.x_rows;
-  const bool aligned = (uintptr_t)product.x % 16 == 0 && product.ldx % 8 == 0;
-  const int shift = (unsigned)rotation % (unsigned)blocks;
-  for (int i = warp; i < rows * blocks; i += T::warps) {
-    const int row = (unsigned)i / (unsigned)blocks, turned = i - row * blocks + shift;
-    const int block = turned < blocks ? turned : turned - blocks;
-    if (In && first_of_slot[row] < 0) continue;
-    const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
-    const uint16_t *from = (const uint16_t *)product.x + row * product.ldx + k;
-    uint8_t *out = to + row * a.plan.x_stride + block * (block_k * 2) + lane * 16;
-    if (aligned && k + 8 <= product.k) {
-      copy16_async(shared_address(out), from);
-      continue;
-    }
-    const auto at = [&](int j) { return k + j < product.k ? (uint32_t)from[j] : 0u; };
-    *(uint4 *)out = make_uint4(at(0) | at(1) << 16, at(2) | at(3) << 16, at(4) | at(5) << 16, at(6) | at(7) << 16);
-  }
-}
-
-/* Brings the biases of the CTA's rows to L2: they are read where nothing else is left to do. */
-template <class T, bool In>
-__device__ inline void prefetch_biases(const fan_args &a, const fan_work<T, In> &w) {
-  const epilogue_args &e = a.product.epilogue;
-  if (!e.bias) return;
-  const int bytes = lpg_bytes(e.bias_type);
-  for (int i = threadIdx.x; i < w.tiles * w.each; i += T::threads) {
-    const fan_place at = w.place(0, i);
-    const int row = at.super_tile * T::tile_n, n = a.product.n;
-    const int64_t first = (int64_t)w.items.item[at.item].expert * a.bias_stride;
-    const uint8_t *const biases = (const uint8_t *)e.bias + first * bytes;
-    if (e.paired && row / 2 < n / 2) {
-      prefetch_to_l2(biases + row / 2 * bytes);
-      prefetch_to_l2(biases + (n / 2 + row / 2) * bytes);
-    } else if (!e.paired && row < n) {
-      prefetch_to_l2(biases + row * bytes);
-    }
-  }
+  stage_rows<T>(a.product, (const uint16_t *)a.product.x, a.plan.x_rows, first_block, blocks, rotation, a.plan.x_stride,
+                to, [&](int row) { return !In || first_of_slot[row] >= 0; });
 }
 
 template <class T, bool In>
@@ -80,15 +42,19 @@ __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constan
   items.find(a);
   const fan_work<T, In> w(p, items, cluster, rank, warp);
   const work none(lpg_gemv_plan{}, 1, 0, 0, 0);
-  fan_cursor at = {};
+  strip_cursor at = {};
   if (w.tiles > 0) at.start(w, 0);
-  fan_stream<T, In> weights(a, none, w, at, lane);
-  fan_scales<T, In> scale_data(a, w, at, lane, memory + p.warp + warp * p.warp_bytes);
+  strip_stream<T, fan_work<T, In>> weights(a, none, w, at, lane);
+  strip_scales<T, fan_work<T, In>> scale_data(a, w, at, lane, memory + p.warp + warp * p.warp_bytes,
+                                              p.scale_table_bytes);
   scale_data.copy_next();
   block_words<T> words = {};
   weights.fill(words);
   items.add_scales(a);
-  prefetch_biases<T, In>(a, w);
+  for (int i = threadIdx.x; a.product.epilogue.bias && i < w.tiles * w.each; i += T::threads) {
+    const strip_place place = w.place(0, i);
+    prefetch_biases<T>(a, w.expert_of(place), place.super_tile);
+  }
   T::Dequantiser::fill_table(a.product.dequantiser, memory, threadIdx.x, T::threads);
   const typename T::Dequantiser dequantiser(a.product.dequantiser, memory, lane);
   row_centers<T> centers;
@@ -116,29 +82,17 @@ __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constan
     if (round > 0) at.start(w, round);
     for (; at.run > 0; at.next(w)) {
       const fan_item &item = items.item[w.place(round, at.strip).item];
-      const uint32_t block_x[1] = {shared_address(x) + item.template row<In>(lane % 8) * p.x_stride + lane / 8 * 16 +
-                                   at.block * (block_k * 2)};
-      uint32_t next_x[1] = {keep(block_x[0])};
+      const uint32_t block_x =
+          shared_address(x) + item.template row<In>(lane % 8) * p.x_stride + lane / 8 * 16 + at.block * (block_k * 2);
       accumulators<T> totals;
       totals.clear();
-      for (int left = at.run; left > 0; left -= T::chunk) {
-        scale_data.take();
-        scale_table table = scale_data.table;
-#pragma unroll 1
-        for (int i = min(left, T::chunk); i > 0; i--) {
-          multiply_block<T>(a.product.scale_data, dequantiser, weights, words, next_x, nullptr, table, g, centers,
-                            totals);
-          weights.end_block();
-          table.to_next_block(T::pairs);
-          next_x[0] += block_k * 2;
-        }
-      }
+      multiply_strip<T>(at.run, block_x, dequantiser, weights, scale_data, words, g, centers, totals);
       uint8_t *const partial = partials + (w.tile_of(at.strip) + warp) * p.partial_bytes;
       const float factor = a.product.scale_data.factor;
       if constexpr (In) {
         add_to_tokens<T>(item, p.tokens, factor, lane, (float *)partial, totals);
       } else {
-        store_partial<T>((float4 *)partial, lane, LPG_FAN_COLUMNS, factor, false, totals);
+        store_partial<T>((float4 *)partial, lane, LPG_STACK_COLUMNS, factor, false, totals);
       }
     }
     /* Peer partials have two areas in turn: other CTAs may still read those of the round before. */

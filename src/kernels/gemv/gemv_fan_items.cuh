@@ -6,27 +6,22 @@
 
 #include "../prim/pdl.cuh"
 #include "gemv_fan_plan.h"
-#include "gemv_work.cuh"
+#include "gemv_stack.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-struct fan_args {
-  gemv_args product; /* its plan is not used */
+struct fan_args : stack_args {
   lpg_fan_plan plan;
-  const uint8_t *blob; /* of the first expert */
-  int64_t stride;      /* of experts, in bytes */
-  const float *row_scales;
-  int32_t bias_stride;
   const int32_t *expert; /* of a slot */
   const float *weight;
   int32_t experts, first_expert, top_k;
 };
 
 struct fan_item {
-  int16_t slot[LPG_FAN_COLUMNS]; /* -1: none */
-  int16_t token[LPG_FAN_COLUMNS];
-  float weight[LPG_FAN_COLUMNS];
+  int16_t slot[LPG_STACK_COLUMNS]; /* -1: none */
+  int16_t token[LPG_STACK_COLUMNS];
+  float weight[LPG_STACK_COLUMNS];
   int expert;
   float scale; /* the expert's global one */
   float unused[2];
@@ -109,7 +104,7 @@ struct fan_items {
     const uint32_t same = __match_any_sync(0xffffffffu, own);
     if (own >= 0 && (same & before) >> begin) own = -1; /* of the token, which has the slots from `begin` on */
     const uint32_t mine = same & __ballot_sync(0xffffffffu, own >= 0);
-    const int rank = __popc(mine & before), column = rank % LPG_FAN_COLUMNS;
+    const int rank = __popc(mine & before), column = rank % LPG_STACK_COLUMNS;
     const uint32_t lead = __ballot_sync(0xffffffffu, own >= 0 && column == 0);
     if (slot < a.plan.slots) first[slot] = own;
     if (slot == 0) leads[LPG_FAN_MOST_SLOTS / 32] = __popc(lead);
@@ -142,14 +137,14 @@ struct fan_items {
 #pragma unroll 4
       for (int j = 0; j <= slot; j++) {
         if (first[j] != own) continue;
-        if (rank % LPG_FAN_COLUMNS == 0) lead = j;
+        if (rank % LPG_STACK_COLUMNS == 0) lead = j;
         rank++;
       }
     }
     const uint32_t word = __ballot_sync(0xffffffffu, own >= 0 && lead == slot);
     if (slot < slots && slot % 32 == 0) leads[slot / 32] = word;
     __syncthreads();
-    if (own >= 0) put(items_before(lead), (rank - 1) % LPG_FAN_COLUMNS, slot, token, sum, own);
+    if (own >= 0) put(items_before(lead), (rank - 1) % LPG_STACK_COLUMNS, slot, token, sum, own);
     if (slot == 0) {
       leads[LPG_FAN_MOST_SLOTS / 32] = items_before(slots - 1) + (leads[(slots - 1) / 32] >> (slots - 1) % 32 & 1);
     }

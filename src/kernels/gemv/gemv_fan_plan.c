@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "../operand/center.h"
-#include "../operand/limits.h"
 #include "../plan/rates.h"
 
 enum { MOST_UNITS = 1 << 20 }; /* (strip, k block) pairs of a CTA that kernels can divide */
@@ -29,15 +27,15 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   const lpg_packed *w = problem->weights;
   (void)self;
   s->rates = lpgemm_i_rates_of(device);
-  s->kind = lpg_gemv_kind_of(w, LPG_FAN_COLUMNS, 0, 0);
+  s->kind = lpg_gemv_kind_of(w, LPG_STACK_COLUMNS, 0, 0);
   s->fan = problem->fan;
   s->blocks = (int32_t)((w->k_padded + LPG_BLOCK_K - 1) / LPG_BLOCK_K);
   s->super_tiles = (int32_t)((w->row_tiles + s->kind.row_tiles - 1) / s->kind.row_tiles);
   s->tokens = (int32_t)problem->m;
   s->slots = (int32_t)problem->slots;
-  s->most_items = less(s->slots, problem->experts + s->slots / LPG_FAN_COLUMNS);
+  s->most_items = less(s->slots, problem->experts + s->slots / LPG_STACK_COLUMNS);
   const lpg_expected_rows rows = lpg_expected_rows_of(s->slots, problem->experts);
-  s->items = rows.used * fmax(1.0, rows.each / LPG_FAN_COLUMNS + 0.25);
+  s->items = rows.used * fmax(1.0, rows.each / LPG_STACK_COLUMNS + 0.25);
   s->items = fmin(s->items, (double)s->most_items);
 }
 
@@ -96,7 +94,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   if (i >= (int)(sizeof rounds / sizeof rounds[0]) || rounds[i] > tiles) return LPG_NO_MORE;
   *p = s->frame;
   p->round_tiles = up_by(tiles, rounds[i]);
-  p->partial_bytes = s->kind.row_tiles * LPG_TILE_ROWS * 4 * (s->fan == LPG_FAN_OUT ? LPG_FAN_COLUMNS : s->tokens);
+  p->partial_bytes = s->kind.row_tiles * LPG_TILE_ROWS * 4 * (s->fan == LPG_FAN_OUT ? LPG_STACK_COLUMNS : s->tokens);
   const double each = s->fan == LPG_FAN_OUT ? 1.0 : (double)s->most_items;
   if (p->round_tiles * each * s->blocks >= MOST_UNITS) return LPG_HOLE;
   if ((double)s->most_items * s->super_tiles >= MOST_UNITS) return LPG_HOLE;
@@ -134,36 +132,17 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 
 /* ---- refusals ---- */
 
-/* A lane copies at most 16 bytes of a chunk's scales: copy_one(). */
-static int scales_are_one_copy(const lpg_packed *w) {
-  const lpgemm_weight_desc_t *d = &w->desc;
-  if (!d->scale_type) return 1;
-  const lpg_gemv_kind kind = lpg_gemv_kind_of(w, LPG_FAN_COLUMNS, 0, 0);
-  const int chunk = lpg_gemv_chunk(kind.row_tiles, lpg_gemv_scale_steps(w)), slot = lpg_slot_bytes(d->scale_type);
-  const int shared = w->group.count > 1 && w->group.k > LPG_BLOCK_K;
-  return !shared && slot >= 16 && kind.row_tiles * chunk * lpg_block_groups(&w->group) * slot <= 512;
-}
-
 static const char *refuses(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   const lpg_packed *w = problem->weights;
-  const lpgemm_weight_desc_t *d = &w->desc;
-  const lpg_center center = lpg_center_of(d);
-  const char *reason = lpgemm_i_dequantisers_refuse(problem);
+  const char *reason = lpgemm_i_gemv_stack_refuses(problem);
   (void)self;
   (void)device;
   if (reason) return reason;
-  if (d->k == 0 || d->n == 0 || problem->m == 0) return "there is nothing to multiply";
   if (problem->slots > LPG_FAN_MOST_SLOTS) {
     return "it does not take this many slots";
   }
-  if (lpg_bytes(problem->x_type) != 2 || problem->x_scale_mode != LPGEMM_X_SCALE_NONE) {
-    return "it does not take activations of this type";
-  }
-  if (d->columns) return "it does not take an order of columns";
-  if (lpg_has_shift(&center)) return "it does not take zeros that are no code";
-  if (!lpg_fan_has_steps(w->bits, lpg_gemv_scale_steps(w)) || !scales_are_one_copy(w)) {
-    return "it does not take scales of this type in groups of this size";
-  }
+  if (problem->x_scale_mode != LPGEMM_X_SCALE_NONE) return "it does not take activations of this type";
+  if (w->desc.columns) return "it does not take an order of columns";
   if (problem->fan == LPG_FAN_IN && w->section[LPG_SECTION_ROW_SCALES].bytes) return "it takes no scales of rows";
   return NULL;
 }
@@ -172,22 +151,20 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
 
 static const double START = 5.5; /* microseconds of a launch: until items are found and their weights come */
 
-static double slower_by_groups(const lpg_packed *weights) { return lpg_gemv_scale_steps(weights) == 8 ? 1.1 : 1.5; }
-
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
-  const lpg_gemv_kind kind = lpg_gemv_kind_of(problem->weights, LPG_FAN_COLUMNS, 0, 0);
+  const lpg_gemv_kind kind = lpg_gemv_kind_of(problem->weights, LPG_STACK_COLUMNS, 0, 0);
   const lpg_fan_plan *p = plan;
   (void)self;
   (void)device;
   launch->tile_n = kind.row_tiles * LPG_TILE_ROWS;
-  launch->tile_m = LPG_FAN_COLUMNS;
+  launch->tile_m = LPG_STACK_COLUMNS;
   launch->split_k = p->split_k;
   launch->clusters = p->clusters;
   launch->work_tiles = p->super_tiles;
   launch->threads = 32 * kind.warps;
   launch->shared_bytes = p->shared_bytes;
-  launch->us = START + slower_by_groups(problem->weights) * ns / 1000.0;
+  launch->us = START + lpgemm_i_gemv_stack_slower(problem->weights) * ns / 1000.0;
 }
 
 const lpg_planner lpgemm_i_fan_planner = {.refuses = refuses,
@@ -201,4 +178,4 @@ const lpg_planner lpgemm_i_fan_planner = {.refuses = refuses,
                                           .plan_bytes = sizeof(lpg_fan_plan),
                                           .mma = LPG_MMA_SYNC_F16,
                                           .dequantises = LPG_DEQUANT_PER_TILE,
-                                          .tile_m = LPG_FAN_COLUMNS};
+                                          .tile_m = LPG_STACK_COLUMNS};

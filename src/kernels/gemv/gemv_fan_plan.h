@@ -7,7 +7,7 @@
 #define LPG_KERNELS_GEMV_FAN_PLAN_H
 
 #include "../plan/fan.h"
-#include "gemv_plan.h"
+#include "gemv_stack_plan.h"
 
 typedef struct lpg_fan_plan {
   int32_t super_tiles;           /* of an expert */
@@ -19,8 +19,5 @@ typedef struct lpg_fan_plan {
   int32_t x, x_stride, items, experts, partials, partial_bytes, peers, peer_bytes, warp, warp_bytes, scale_table_bytes,
       shared_bytes;
 } lpg_fan_plan;
-
-/* Groups of 16 columns are a way of fp4. */
-LPG_FN int lpg_fan_has_steps(int bits, int steps) { return steps != 1 || bits == 4; }
 
 #endif

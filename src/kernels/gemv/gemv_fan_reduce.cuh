@@ -4,7 +4,6 @@
  * columns of all items meet; 512 bytes of it are 8 tokens. */
 #pragma once
 
-#include "../epilogue/store_pairs.cuh"
 #include "../prim/cluster.cuh"
 #include "gemv_fan_work.cuh"
 #include "gemv_reduce.cuh"
@@ -54,13 +53,6 @@ struct fan_piece {
   }
 };
 
-/* The warps' partials of a tile of a round. */
-template <class T, bool In>
-__device__ inline partial_span fan_span(const fan_work<T, In> &w, const lpg_partition &shares, int tile, work none) {
-  none.blocks = none.most_blocks = w.each * w.blocks;
-  return partial_span(none, shares, tile);
-}
-
 /* A token's sums of four neighbouring rows of down, from n on. */
 __device__ inline void store_token(const fan_args &a, const fan_items &items, int token, int n, float4 sum) {
   const epilogue_args &e = a.product.epilogue;
@@ -87,27 +79,6 @@ __device__ inline void store_token(const fan_args &a, const fan_items &items, in
   if (rows > 0) store_outputs(e, token, n, n + rows, v);
 }
 
-/* One slot's sum of a row of up; of a row of gates also that of the up that belongs to it. */
-__device__ inline void store_slot(const fan_args &a, const fan_item &item, int slot, int row_tile, int g, float sum,
-                                  float sum8) {
-  const epilogue_args &e = a.product.epilogue;
-  const int64_t bias = (int64_t)item.expert * a.bias_stride;
-  const int row = row_tile * LPG_TILE_ROWS + g;
-  float first = item.scale, second = item.scale;
-  if (a.row_scales && row < a.product.row_tiles * LPG_TILE_ROWS) {
-    const float *const own = (const float *)((const uint8_t *)a.row_scales + item.expert * a.stride) + row;
-    first *= own[0];
-    second *= own[8];
-  }
-  if (e.paired) {
-    const int column = row_tile * 8 + g, outputs = a.product.n / 2;
-    if (column < outputs) store_pair(e, slot, column, outputs, bias, sum * first, sum8 * second);
-    return;
-  }
-  if (row < a.product.n) column_epilogue(e, row, bias + row).store(slot, sum * first);
-  if (row + 8 < a.product.n) column_epilogue(e, row + 8, bias + row + 8).store(slot, sum8 * second);
-}
-
 template <class T, bool In>
 __device__ inline void store_fan(const fan_args &a, const fan_work<T, In> &w, int round, int tile, int piece, int lane,
                                  float4 sum) {
@@ -117,11 +88,12 @@ __device__ inline void store_fan(const fan_args &a, const fan_work<T, In> &w, in
     const int n = (super_tile * T::row_tiles + of.row_tile) * LPG_TILE_ROWS + lane % 4 * 4;
     if (of.at >= 0) store_token(a, w.items, of.token, n, sum);
   } else {
-    const fan_place place = w.place(round, tile);
+    const strip_place place = w.place(round, tile);
     const fan_item &item = w.items.item[place.item];
     const int row_tile = place.super_tile * T::row_tiles + piece, g = lane / 4, column = lane % 4 * 2;
-    if (item.slot[column] >= 0) store_slot(a, item, item.slot[column], row_tile, g, sum.x, sum.z);
-    if (item.slot[column + 1] >= 0) store_slot(a, item, item.slot[column + 1], row_tile, g, sum.y, sum.w);
+    const int first = item.slot[column], second = item.slot[column + 1];
+    if (first >= 0) store_two(a, item.expert, item.scale, first, row_tile, g, sum.x, sum.z);
+    if (second >= 0) store_two(a, item.expert, item.scale, second, row_tile, g, sum.y, sum.w);
   }
 }
 
@@ -135,7 +107,7 @@ __device__ inline void send_fan(const lpg_fan_plan &p, const fan_work<T, In> &w,
     const int tile = quotient(job, pieces);
     const fan_piece<T, In> of(p, job - tile * pieces, lane);
     if (of.at < 0) continue;
-    const partial_span span = fan_span(w, shares, tile, none);
+    const partial_span span = span_of(shares, tile, w.each * w.blocks, none);
     const uint8_t *to = peers + rank * p.peer_bytes + tile / (unsigned)p.split_k * p.partial_bytes + of.at;
     store_to_block(shared_address(to), tile % (unsigned)p.split_k,
                    add_partials(partials + span.first * p.partial_bytes + of.at, span.count, p.partial_bytes));
@@ -152,7 +124,7 @@ __device__ inline void store_round(const fan_args &a, const fan_work<T, In> &w, 
     const int at = quotient(job, pieces), piece = job - at * pieces, tile = at * split_k + rank;
     const fan_piece<T, In> of(p, piece, lane);
     if (of.at < 0) continue;
-    const partial_span span = fan_span(w, shares, tile, none);
+    const partial_span span = span_of(shares, tile, w.each * w.blocks, none);
     const uint8_t *from = split_k > 1 ? peers + at * p.partial_bytes : partials + span.first * p.partial_bytes;
     store_fan<T, In>(
         a, w, round, tile, piece, lane,

@@ -16,7 +16,6 @@ extern "C" {
 #endif
 
 enum {
-  LPG_FAN_COLUMNS = 8,      /* slots of an expert that are multiplied at once */
   LPG_FAN_MOST_SLOTS = 256, /* a thread each while items are found */
   LPG_FAN_ITEM_BYTES = 80   /* of an item in shared memory */
 };

@@ -129,6 +129,11 @@ typedef struct lpg_call {
   lpgemm_stream_t stream; /* CUDA */
   lpg_pool *pool;         /* CPU */
   const lpg_planned *planned;
+  /* Of problem.experts, for kernels with LPG_K_BY_ROW: row i of X is row x_row[i] of x, which has x_rows; a number
+   * beyond these counts as a row of zeros. NULL: rows come in order. */
+  const int32_t *x_row;
+  int64_t x_rows;
+  int offsets_final; /* 1: the kernel ahead in the stream, which may still run, has not written offsets */
 } lpg_call;
 
 /* What a kernel makes of X alone before it multiplies: bytes, tables. Several products with one X may share it

@@ -453,60 +453,65 @@ static void grouped_tiles(void) {
   }
 }
 
-/* The segment form by its name: experts with none, one, few and more than eight rows; widths and groups that it has
- * kernels for; K in several parts, and rows of W so many that a CTA has strips of several experts, or several rounds of
- * one. Twice: the same bits. */
+/* The segment form by its name: experts with none, one, few rows, and more than are multiplied at once; widths and
+ * groups that it has kernels for; K in several parts, and rows of W so many that a CTA has strips of several experts,
+ * or several rounds of one. Twice: the same bits. */
+typedef struct segment_kind {
+  const char *words;
+  lpgemm_dtype_t type, scale;
+  int64_t group, n, k;
+} segment_kind;
+
+static void run_segments(const segment_kind *kind, const int *rows, int experts, int option, const char *kernel) {
+  grouped_spec s = grouped_of(sample_desc(kind->n, kind->k, kind->type, kind->group, kind->scale), experts, 3);
+  if (kind->type == LPGEMM_UINT(4)) s.desc.zero = LPGEMM_ZERO_CONSTANT, s.desc.zero_constant = 8;
+  s.x_type = strstr(kernel, "bf16") ? LPGEMM_BF16 : LPGEMM_F16;
+  s.y_type = option == 4 ? LPGEMM_F32 : s.x_type;
+  s.own_scales = 1;
+  s.pad = option;
+  if (option % 3 == 0) s.desc.row_scales = LPGEMM_F32;
+  if (option % 2) s.desc.rows = LPGEMM_ROWS_PAIRED, s.activation = LPGEMM_ACTIVATION_SILU, s.gate = &gpt_oss;
+  if (option % 2 == 0) s.beta = 0.5f, s.alpha = 0.75f, s.activation = LPGEMM_ACTIVATION_GELU_ERF;
+  s.bias_type = option > 1 ? LPGEMM_F16 : 0;
+  for (int e = 0; e < experts; e++) s.m += rows[e]; /* three rows are nobody's */
+  grouped g;
+  grouped_make(&g, &s);
+  g.args.kernel = kernel;
+  for (int e = 0; e < experts; e++) g.offsets[e + 1] = g.offsets[e] + rows[e];
+  CHECK_STATUS(grouped_run(&g), LPGEMM_SUCCESS);
+  grouped_check(&g, kernel);
+  const size_t bytes = (size_t)(((s.m - 1) * g.args.ldy + outputs_of(&g.stack.desc)) * ref_bytes(s.y_type));
+  void *first = test_alloc(bytes);
+  memcpy(first, g.y, bytes);
+  CHECK_STATUS(grouped_run(&g), LPGEMM_SUCCESS);
+  CHECK(memcmp(first, g.y, bytes) == 0);
+  test_free(first);
+  grouped_free(&g);
+}
+
 static void grouped_segments(void) {
-  enum { EXPERTS = 7 };
-  static const struct {
-    const char *words;
-    lpgemm_dtype_t type, scale;
-    int64_t group, n, k;
-  } kinds[] = {
+  enum { EXPERTS = 7, OPTIONS = 5 };
+  static const segment_kind kinds[] = {
       {"u4", LPGEMM_UINT(4), LPGEMM_F16, 128, 40, 300},    {"u4", LPGEMM_INT(4), LPGEMM_BF16, 64, 4112, 520},
       {"u4", LPGEMM_UINT(4), LPGEMM_F16, 0, 200, 18000},   {"u8", LPGEMM_INT(8), LPGEMM_F16, 32, 376, 1030},
       {"u2", LPGEMM_UINT(2), LPGEMM_F16, 64, 1000, 257},   {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32, 720, 2880},
-      {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 16, 64, 48}, {"f8", LPGEMM_E4M3, LPGEMM_F32, 0, 336, 7000}};
-  static const int rows[][EXPERTS] = {{1, 0, 8, 3, 0, 9, 2},
-                                      {0, 17, 0, 0, 1, 0, 0},
-                                      {0, 0, 0, 0, 0, 0, 0},
-                                      {1, 1, 1, 1, 1, 1, 1},
-                                      {5, 0, 24, 7, 16, 1, 4}};
+      {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 16, 64, 48}, {"f4", LPGEMM_FLOAT(3, 0), LPGEMM_F16, 32, 64, 64},
+      {"f8", LPGEMM_E4M3, LPGEMM_F32, 0, 336, 7000}};
+  static const int rows[OPTIONS][EXPERTS] = {{1, 0, 8, 3, 0, 9, 2},
+                                             {0, 17, 0, 0, 1, 0, 0},
+                                             {0, 0, 0, 0, 0, 0, 0},
+                                             {1, 1, 1, 1, 1, 1, 1},
+                                             {5, 0, 24, 7, 16, 1, 33}};
   for (int i = 0; i < (int)(sizeof kinds / sizeof kinds[0]); i++) {
-    for (int j = 0; j < (int)(sizeof rows / sizeof rows[0]); j++) {
+    for (int j = 0; j < OPTIONS; j++) {
       if (!test_case("experts/grouped/segments/%d/%d", i, j)) continue;
       char kernel[64];
-      const int bf16 = (i + j) % 2;
-      snprintf(kernel, sizeof kernel, "segment.%s.%s.16x8.sm80", kinds[i].words, bf16 ? "bf16" : "f16");
-      if (!problem_has_kernel(kernel)) {
+      snprintf(kernel, sizeof kernel, "segment.%s.%s.16x8.sm80", kinds[i].words, (i + j) % 2 ? "bf16" : "f16");
+      if (problem_has_kernel(kernel)) {
+        run_segments(&kinds[i], rows[j], EXPERTS, j, kernel);
+      } else {
         test_skip("there is no %s", kernel);
-        continue;
       }
-      grouped_spec s =
-          grouped_of(sample_desc(kinds[i].n, kinds[i].k, kinds[i].type, kinds[i].group, kinds[i].scale), EXPERTS, 3);
-      if (kinds[i].type == LPGEMM_UINT(4)) s.desc.zero = LPGEMM_ZERO_CONSTANT, s.desc.zero_constant = 8;
-      s.x_type = bf16 ? LPGEMM_BF16 : LPGEMM_F16;
-      s.y_type = j == 4 ? LPGEMM_F32 : s.x_type;
-      s.own_scales = 1;
-      s.pad = j;
-      if (j % 3 == 0) s.desc.row_scales = LPGEMM_F32;
-      if (j % 2) s.desc.rows = LPGEMM_ROWS_PAIRED, s.activation = LPGEMM_ACTIVATION_SILU, s.gate = &gpt_oss;
-      if (j % 2 == 0) s.beta = 0.5f, s.alpha = 0.75f, s.activation = LPGEMM_ACTIVATION_GELU_ERF;
-      s.bias_type = j > 1 ? LPGEMM_F16 : 0;
-      for (int e = 0; e < EXPERTS; e++) s.m += rows[j][e]; /* three rows are nobody's */
-      grouped g;
-      grouped_make(&g, &s);
-      g.args.kernel = kernel;
-      for (int e = 0; e < EXPERTS; e++) g.offsets[e + 1] = g.offsets[e] + rows[j][e];
-      CHECK_STATUS(grouped_run(&g), LPGEMM_SUCCESS);
-      grouped_check(&g, kernel);
-      const size_t bytes = (size_t)(((s.m - 1) * g.args.ldy + outputs_of(&g.stack.desc)) * ref_bytes(s.y_type));
-      void *first = test_alloc(bytes);
-      memcpy(first, g.y, bytes);
-      CHECK_STATUS(grouped_run(&g), LPGEMM_SUCCESS);
-      CHECK(memcmp(first, g.y, bytes) == 0);
-      test_free(first);
-      grouped_free(&g);
     }
   }
 }

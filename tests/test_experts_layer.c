@@ -490,9 +490,7 @@ static void exact_numbers(void) {
   layer_free(&l);
 }
 
-/* ---- the token form: few tokens, by the kernels for it where the backend has them, and in any case the same meaning
- * ----
- */
+/* ---- few tokens, by the kernels for them where the backend has them, and in any case the same meaning ---- */
 
 typedef struct fan_type {
   const char *words; /* of a kernel's name */
@@ -518,27 +516,33 @@ static layer_spec fan_spec(const fan_type *t, int experts, int top_k, int64_t m,
   return s;
 }
 
-/* Forces the kernels of the token form, if they are there. */
-static int fan_force(layer *l, const fan_type *t) {
+/* Forces kernels of these families, if they are there. */
+static int fan_force(layer *l, const fan_type *t, const char *const families[2]) {
   static char names[2][LPG_KERNEL_NAME_BYTES];
   const char *x = l->spec.x_type == LPGEMM_BF16 ? "bf16" : "f16";
-  snprintf(names[0], sizeof names[0], "fanout.%s.%s.16x8.sm80", t->words, x);
-  snprintf(names[1], sizeof names[1], "fanin.%s.%s.16x8.sm80", t->words, x);
-  if (!problem_has_kernel(names[0]) || !problem_has_kernel(names[1])) return 0;
+  l->args.up_kernel = l->args.down_kernel = NULL;
+  for (int i = 0; i < 2; i++) {
+    snprintf(names[i], sizeof names[i], "%s.%s.%s.16x8.sm80", families[i], t->words, x);
+    if (!problem_has_kernel(names[i])) return 0;
+  }
   l->args.up_kernel = names[0];
   l->args.down_kernel = names[1];
   return 1;
 }
 
-/* Twice: the same bits. */
+/* By the token form and by the segment form, each twice: the same bits. Then up by the automatic choice. */
 static void fan_run(const layer_spec *s, const fan_type *t, const char *what) {
+  static const char *const forms[][2] = {{"fanout", "fanin"}, {"segment", "segment"}};
   layer l;
   layer_make(&l, s);
-  const int forced = fan_force(&l, t);
   const size_t y_bytes = (size_t)(((s->m - 1) * l.args.ldy + s->outputs) * ref_bytes(s->y_type));
-  CHECK_STATUS(layer_run(&l, 0), LPGEMM_SUCCESS);
-  layer_check(&l, what);
-  if (forced) {
+  for (int i = 0; i < 3; i++) {
+    const int forced = i < 2 && fan_force(&l, t, forms[i]);
+    if (i == 1 && !forced) break;
+    if (i == 2) l.args.up_kernel = NULL;
+    CHECK_STATUS(layer_run(&l, 0), LPGEMM_SUCCESS);
+    layer_check(&l, what);
+    if (!forced) continue;
     void *first = test_alloc(y_bytes);
     memcpy(first, l.y, y_bytes);
     CHECK_STATUS(layer_run(&l, 0), LPGEMM_SUCCESS);

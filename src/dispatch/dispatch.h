@@ -61,7 +61,8 @@ enum {                            /* flags */
        LPG_K_GROUPED = 32,        /* takes stacks, with rows of X dealt out by lpg_call.offsets */
        LPG_K_PAIRED = 64,         /* takes pairs of gate and up */
        LPG_K_FAN_OUT = 128,       /* takes the first product of the token form (kernels/plan/fan.h), and nothing else */
-       LPG_K_FAN_IN = 256         /* the same for the second */
+       LPG_K_FAN_IN = 256,        /* the same for the second */
+       LPG_K_BY_ROW = 512         /* takes rows of X by number: lpg_call.x_row */
 };
 
 enum { LPG_KERNEL_NAME_BYTES = 64 }; /* room for any name, with its final 0 */

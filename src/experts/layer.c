@@ -213,6 +213,15 @@ static lpgemm_status_t route_chunk(lpgemm_handle_t handle, const lpg_layer *l, c
   return LPGEMM_SUCCESS;
 }
 
+/* Whether up reads X by number of row itself: as it is, in rows that vector loads can read. */
+static int is_by_row(const lpg_layer *l, const void *x) {
+  const lpgemm_experts_args_t *a = &l->args;
+  const lpg_problem *problem = &l->up.r.call.problem;
+  return l->up.kernel && l->up.kernel->flags & LPG_K_BY_ROW && !a->quantize_x && !problem->weights->desc.columns &&
+         problem->x_scale_mode != LPGEMM_X_SCALE_ROW && (uintptr_t)x % 16 == 0 &&
+         a->ldx * lpg_bytes(a->x_type) % 16 == 0;
+}
+
 static lpgemm_status_t gather_x(lpgemm_handle_t handle, lpg_layer *l, const lpg_layer_memory *m, int64_t first,
                                 const parts *p) {
   const lpgemm_experts_args_t *a = &l->args;
@@ -227,6 +236,14 @@ static lpgemm_status_t gather_x(lpgemm_handle_t handle, lpg_layer *l, const lpg_
   g.x_rows = l->m;
   g.x = row_of(a->x, first, a->ldx, a->x_type);
   g.ldx = a->ldx;
+  call->x_row = is_by_row(l, g.x) ? p->token : NULL;
+  call->x_rows = l->m;
+  if (call->x_row) {
+    call->x = g.x;
+    call->ldx = g.ldx;
+    call->x_scale = a->x_scale;
+    return LPGEMM_SUCCESS;
+  }
   g.out = own + m->rows;
   g.ldo = m->rows_ld;
   if (a->quantize_x) {
@@ -316,6 +333,8 @@ lpgemm_status_t lpgemm_i_run_chunk(lpgemm_handle_t handle, lpg_layer *l, const l
   up->ldy = m->h_ld;
   LPG_TRY(lpgemm_i_run_product(handle, &l->up, rest));
   LPG_TRY(prepare_h(handle, l, m, &p));
+  /* such a kernel lets the next one start when it is past its own wait, and then whoever wrote the offsets is done */
+  down->offsets_final = l->up.kernel && l->up.kernel->flags & LPG_K_BY_ROW && down->x == own + m->h;
   down->y = own + m->rows;
   down->ldy = m->partial_ld;
   LPG_TRY(lpgemm_i_run_product(handle, &l->down, rest));

@@ -19,8 +19,9 @@ namespace { /* nothing here is a symbol of the library */
 template <class T, bool In>
 __device__ inline void stage_fan(const fan_args &a, int first_block, int blocks, int rotation, const int *first_of_slot,
                                  uint8_t *to) {
-  stage_rows<T>(a.product, (const uint16_t *)a.product.x, a.plan.x_rows, first_block, blocks, rotation, a.plan.x_stride,
-                to, [&](int row) { return !In || first_of_slot[row] >= 0; });
+  const uint16_t *const x = (const uint16_t *)a.product.x;
+  stage_rows<T>(a.product, a.plan.x_rows, first_block, blocks, rotation, a.plan.x_stride, to, false,
+                [&](int row) { return In && first_of_slot[row] < 0 ? nullptr : x + row * a.product.ldx; });
 }
 
 template <class T, bool In>
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constan
     if (round > 0) at.start(w, round);
     for (; at.run > 0; at.next(w)) {
       const fan_item &item = items.item[w.place(round, at.strip).item];
-      const uint32_t block_x =
-          shared_address(x) + item.template row<In>(lane % 8) * p.x_stride + lane / 8 * 16 + at.block * (block_k * 2);
+      uint32_t block_x[1] = {keep(shared_address(x) + item.template row<In>(lane % 8) * p.x_stride + lane / 8 * 16 +
+                                  at.block * (block_k * 2))};
       accumulators<T> totals;
       totals.clear();
       multiply_strip<T>(at.run, block_x, dequantiser, weights, scale_data, words, g, centers, totals);

@@ -30,11 +30,8 @@ static lpgemm_status_t run_fan_any(const lpg_call &call) {
 
 template <class X, template <class, int> class Dequantiser, int Bits, bool In>
 static lpgemm_status_t load_fan_any(const lpg_device *device) {
-  if constexpr (lpg_stack_has_steps(Bits, 1)) {
-    LPG_TRY(load_kernels(device, fan_kernel<gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 1, false>, In>));
-  }
-  return load_kernels(device, fan_kernel<gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 2, false>, In>,
-                      fan_kernel<gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 8, false>, In>);
+  return with_each_stack_traits<X, Dequantiser, Bits>(
+      [&](auto traits) { return load_kernels(device, fan_kernel<decltype(traits), In>); });
 }
 
 }  // namespace

@@ -12,10 +12,15 @@ namespace { /* nothing here is a symbol of the library */
 template <class T>
 __device__ inline void stage_item(const segment_args &a, const segment_work<T> &w, const segment_round &of,
                                   int rotation, uint8_t *x) {
-  const uint16_t *const rows = (const uint16_t *)a.product.x + of.first_row * a.product.ldx;
+  const int lane = threadIdx.x % 32;
+  const int mine = a.x_row && lane < of.rows ? __ldcg(a.x_row + of.first_row + lane) : of.first_row + lane;
+  const uint16_t *const rows = (const uint16_t *)a.product.x;
   if (w.blocks > 0) {
-    stage_rows<T>(a.product, rows, of.rows, w.first_block, w.blocks, rotation, a.plan.x_stride,
-                  x + of.x_place * a.plan.x_bytes, [](int) { return true; });
+    stage_rows<T>(a.product, of.rows, w.first_block, w.blocks, rotation, a.plan.x_stride,
+                  x + of.x_place * a.plan.x_bytes, true, [&](int i) {
+                    const int row = __shfl_sync(0xffffffffu, mine, i);
+                    return (unsigned)row < (unsigned)a.x_rows ? rows + row * a.product.ldx : nullptr;
+                  });
   }
   commit_copies();
 }
@@ -26,9 +31,10 @@ __device__ inline void send_strips(const lpg_segment_plan &p, const segment_work
                                    int rank, const uint8_t *partials, uint8_t *peers) {
   const int lane = threadIdx.x % 32;
   const lpg_partition shares = w.shares(which);
-  for (int job = w.warp; job < w.round[which].tiles * T::row_tiles; job += T::warps) {
-    const unsigned strip = job / T::row_tiles;
-    const int at = job % T::row_tiles * 512 + lane * 16;
+  for (int job = w.warp; job < w.round[which].tiles * T::pieces; job += T::warps) {
+    const unsigned strip = job / T::pieces;
+    const int piece = job % T::pieces, at = piece * 512 + lane * 16;
+    if (piece % T::x_tiles * 8 + lane % 4 * 2 >= w.round[which].rows) continue;
     const partial_span span = span_of(shares, strip, w.blocks, none);
     const uint8_t *to = peers + rank * p.peer_bytes + strip / (unsigned)p.split_k * p.partial_bytes + at;
     store_to_block(shared_address(to), strip % (unsigned)p.split_k,
@@ -41,16 +47,17 @@ __device__ inline void store_strips(const segment_args &a, const segment_work<T>
                                     int rank, const uint8_t *partials, const uint8_t *peers) {
   const lpg_segment_plan &p = a.plan;
   const segment_round &now = w.round[which];
-  const int lane = threadIdx.x % 32, column = lane % 4 * 2, split_k = p.split_k;
+  const int lane = threadIdx.x % 32, split_k = p.split_k;
   const lpg_partition shares = w.shares(which);
-  for (int job = w.warp; job / T::row_tiles * split_k + rank < now.tiles; job += T::warps) {
-    const int at = job / T::row_tiles, piece = job % T::row_tiles, strip = at * split_k + rank;
+  for (int job = w.warp; job / T::pieces * split_k + rank < now.tiles; job += T::warps) {
+    const int at = job / T::pieces, piece = job % T::pieces, strip = at * split_k + rank;
+    const int column = piece % T::x_tiles * 8 + lane % 4 * 2;
     if (column >= now.rows) continue;
     const partial_span span = span_of(shares, strip, w.blocks, none);
     const uint8_t *from = split_k > 1 ? peers + at * p.partial_bytes : partials + span.first * p.partial_bytes;
     const float4 sum = add_partials(from + piece * 512 + lane * 16, split_k > 1 ? split_k : span.count,
                                     split_k > 1 ? p.peer_bytes : p.partial_bytes);
-    const int row_tile = (now.super_tile + strip) * T::row_tiles + piece, m = now.first_row + column;
+    const int row_tile = (now.super_tile + strip) * T::row_tiles + piece / T::x_tiles, m = now.first_row + column;
     store_two(a, now.expert, now.scale, m, row_tile, lane / 4, sum.x, sum.z);
     if (column + 1 < now.rows) store_two(a, now.expert, now.scale, m + 1, row_tile, lane / 4, sum.y, sum.w);
   }
@@ -65,11 +72,13 @@ __global__ void __launch_bounds__(T::threads, 1) segment_kernel(const __grid_con
             cluster = p.split_k > 1 ? blockIdx.x / p.split_k : blockIdx.x;
   uint8_t *const partials = memory + p.partials, *const x = memory + p.x;
   if (p.split_k > 1) cluster_arrive(); /* others may write to this CTA's shared memory from now on */
-  pdl_wait();
-  pdl_launch_next();
+  if (!a.offsets_final) {
+    pdl_wait();
+    pdl_launch_next();
+  }
   const segment_work<T> w(a, cluster, rank, warp, memory);
   const work none(lpg_gemv_plan{}, 1, 0, 0, 0);
-  if (w.rounds > 0) stage_item<T>(a, w, w.round[0], cluster, x);
+  if (!a.offsets_final && w.rounds > 0) stage_item<T>(a, w, w.round[0], cluster, x);
   strip_cursor at = {}, first = {};
   if (w.rounds > 0) {
     at.start(w, 0);
@@ -82,6 +91,11 @@ __global__ void __launch_bounds__(T::threads, 1) segment_kernel(const __grid_con
   block_words<T> words = {};
   weights.fill(words);
   w.add_scales(a);
+  if (a.offsets_final) {
+    pdl_wait();
+    pdl_launch_next();
+    if (w.rounds > 0) stage_item<T>(a, w, w.round[0], cluster, x);
+  }
   T::Dequantiser::fill_table(a.product.dequantiser, memory, threadIdx.x, T::threads);
   const typename T::Dequantiser dequantiser(a.product.dequantiser, memory, lane);
   row_centers<T> centers;
@@ -101,13 +115,19 @@ __global__ void __launch_bounds__(T::threads, 1) segment_kernel(const __grid_con
       prefetch_biases<T>(a, now.expert, now.super_tile + i);
     }
     if (which > 0) at.start(w, which);
-    const uint32_t lane_x =
-        shared_address(x) + now.x_place * p.x_bytes + min(lane % 8, now.rows - 1) * p.x_stride + lane / 8 * 16;
+    uint32_t lane_x[T::x_tiles];
+#pragma unroll
+    for (int j = 0; j < T::x_tiles; j++) {
+      lane_x[j] = keep(shared_address(x) + now.x_place * p.x_bytes + min(j * 8 + lane % 8, now.rows - 1) * p.x_stride +
+                       lane / 8 * 16);
+    }
     for (; at.run > 0; at.next(w)) {
       accumulators<T> totals;
       totals.clear();
-      multiply_strip<T>(at.run, lane_x + at.block * (block_k * 2), dequantiser, weights, scale_data, words, g, centers,
-                        totals);
+      uint32_t block_x[T::x_tiles];
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) block_x[j] = lane_x[j] + at.block * (block_k * 2);
+      multiply_strip<T>(at.run, block_x, dequantiser, weights, scale_data, words, g, centers, totals);
       store_partial<T>((float4 *)(partials + (at.strip + warp) * p.partial_bytes), lane, now.rows,
                        a.product.scale_data.factor, false, totals);
     }

@@ -14,6 +14,9 @@ static lpgemm_status_t run_segments(const lpg_call &call, segment_args &a) {
   a.offsets = call.offsets;
   a.experts = call.problem.experts;
   a.m = (int32_t)call.problem.m;
+  a.x_row = call.x_row;
+  a.x_rows = (int32_t)(call.x_row ? call.x_rows : call.problem.m);
+  a.offsets_final = call.offsets_final;
   return launch_planned(call, (const void *)segment_kernel<T>, a, call.device->clusters[1] > 0);
 }
 
@@ -27,11 +30,8 @@ static lpgemm_status_t run_segments_any(const lpg_call &call) {
 
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_segments(const lpg_device *device) {
-  if constexpr (lpg_stack_has_steps(Bits, 1)) {
-    LPG_TRY(load_kernels(device, segment_kernel<gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 1, false>>));
-  }
-  return load_kernels(device, segment_kernel<gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 2, false>>,
-                      segment_kernel<gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 8, false>>);
+  return with_each_stack_traits<X, Dequantiser, Bits>(
+      [&](auto traits) { return load_kernels(device, segment_kernel<decltype(traits)>); });
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   if (i >= (int)(sizeof rounds / sizeof rounds[0]) || rounds[i] > tiles) return LPG_NO_MORE;
   *p = s->frame;
   p->round_tiles = up_by(tiles, rounds[i]);
-  p->partial_bytes = s->kind.row_tiles * LPG_TILE_ROWS * 4 * LPG_STACK_COLUMNS;
+  p->partial_bytes = s->kind.row_tiles * LPG_TILE_ROWS * 4 * s->kind.tile_m;
   if ((double)p->round_tiles * s->blocks >= MOST_UNITS) return LPG_HOLE;
   *ns = cost_of(s, p);
   return LPG_CANDIDATE;
@@ -105,7 +105,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
   p->scale_table_bytes = kind->scale_table_bytes;
   p->warp_bytes = kind->scale_table_bytes + kind->raw_bytes;
   p->x_stride = part_blocks(p) * LPG_BLOCK_K * 2 + 16; /* 16: rows begin in different banks */
-  p->x_bytes = LPG_STACK_COLUMNS * p->x_stride;
+  p->x_bytes = kind->tile_m * p->x_stride;
   p->peer_bytes = up_by(p->round_tiles, p->split_k) * p->partial_bytes;
   const int64_t partials = (int64_t)(p->round_tiles + kind->warps - 1) * p->partial_bytes;
   const int64_t at_x = kind->table_bytes, at_experts = at_x + 2 * (int64_t)p->x_bytes;

@@ -1,9 +1,9 @@
 /* How a product with a stack is cut where experts have few rows of X each: the segment form, a gemv whose rows of X are
  * dealt out by offsets.
  *
- * An item is an expert with up to 8 of its rows, a strip a super tile of an item. Strips of all items, in their order,
- * are dealt out evenly to clusters. A round has strips of one item. How many items there are only the device knows:
- * memory is for the most there can be. */
+ * An item is an expert with up to 8 of its rows, a strip a super tile of an item. Strips of all items, in their
+ * order, are dealt out evenly to clusters. A round has strips of one item. How many items there are only the device
+ * knows: memory is for the most there can be. */
 #ifndef LPG_KERNELS_GEMV_SEGMENT_PLAN_H
 #define LPG_KERNELS_GEMV_SEGMENT_PLAN_H
 

@@ -10,8 +10,15 @@ namespace { /* nothing here is a symbol of the library */
 
 struct segment_args : stack_args {
   lpg_segment_plan plan;
-  const int32_t *offsets;
-  int32_t experts, m;
+  const int32_t *offsets, *x_row; /* x_row: by which X has its rows; NULL: in order */
+  int32_t experts, m, x_rows;
+  int offsets_final; /* 1: they may be read before the kernel ahead is done */
+};
+
+/* Offsets past L1, which may hold what a layer before has left there: they may be read before pdl_wait(). */
+struct fresh_offsets {
+  const int32_t *at;
+  __device__ int32_t operator[](int i) const { return __ldcg(at + i); }
 };
 
 /* Strips of an item that follow one another. */
@@ -27,7 +34,7 @@ static_assert(sizeof(segment_round) == LPG_SEGMENT_ROUND_BYTES, "a round has its
 /* Fills the cluster's rounds and returns how many they are: work of one warp. */
 __device__ inline int find_rounds(const segment_args &a, int cluster, uint8_t *memory, segment_round *rounds) {
   const lpg_segment_plan &p = a.plan;
-  fill_expert_rows(a.offsets, a.experts, a.m, memory + p.experts,
+  fill_expert_rows(fresh_offsets{a.offsets}, a.experts, a.m, memory + p.experts,
                    [](int rows) { return (rows + LPG_STACK_COLUMNS - 1) / LPG_STACK_COLUMNS; });
   __syncwarp();
   const expert_rows rows(memory + p.experts, a.experts);

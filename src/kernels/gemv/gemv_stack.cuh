@@ -1,8 +1,8 @@
 /* gemv with stacks of experts: what the token form (gemv_fan.cuh) and the segment form (gemv_segment.cuh) share.
  *
- * A strip is a super tile of one expert by up to 8 rows of X. Strips are taken in rounds; in a round a warp has a run
- * of (strip, k block) pairs. `Work` says which: warp, first_block and blocks (of the CTA), shares(round),
- * has_round(round), place(round, strip) and expert_of(place). */
+ * A strip is a super tile of one expert by as many rows of X as are multiplied at once. Strips are taken in rounds; in
+ * a round a warp has a run of (strip, k block) pairs. `Work` says which: warp, first_block and blocks (of the CTA),
+ * shares(round), has_round(round), place(round, strip) and expert_of(place). */
 #pragma once
 
 #include "gemv.cuh"
@@ -152,27 +152,27 @@ struct strip_scales {
   }
 };
 
-/* Starts to copy k blocks of rows of X from x on, a row and block a warp. Beyond the matrix X is zero. has(row):
- * whether it is wanted. Each CTA begins with another block (rotation), so that they do not all read the same part of
- * L2. */
-template <class T, class Has>
-__device__ inline void stage_rows(const gemv_args &a, const uint16_t *x, int rows, int first_block, int blocks,
-                                  int rotation, int stride, uint8_t *to, Has has) {
+/* Starts to copy k blocks of rows of X, a row and block a warp. Beyond the matrix X is zero. source(i): where row i
+ * begins; NULL: nowhere, and it is zero if `clears`, else nobody reads it. The whole warp calls it, all lanes with the
+ * same i. Each CTA begins with another block (rotation), so that they do not all read the same part of L2. */
+template <class T, class Source>
+__device__ inline void stage_rows(const gemv_args &a, int rows, int first_block, int blocks, int rotation, int stride,
+                                  uint8_t *to, bool clears, Source source) {
   const int lane = threadIdx.x % 32, warp = same_in_warp(threadIdx.x / 32);
   const bool aligned = (uintptr_t)a.x % 16 == 0 && a.ldx % 8 == 0;
   const int shift = (unsigned)rotation % (unsigned)blocks;
   for (int i = warp; i < rows * blocks; i += T::warps) {
     const int row = (unsigned)i / (unsigned)blocks, turned = i - row * blocks + shift;
     const int block = turned < blocks ? turned : turned - blocks;
-    if (!has(row)) continue;
+    const uint16_t *const from = source(row);
+    if (!from && !clears) continue;
     const int64_t k = (int64_t)(first_block + block) * block_k + lane * 8;
-    const uint16_t *from = x + row * a.ldx + k;
     uint8_t *out = to + row * stride + block * (block_k * 2) + lane * 16;
     if (aligned && k + 8 <= a.k) {
-      copy16_async(shared_address(out), from);
+      copy16_async(shared_address(out), from ? from + k : (const uint16_t *)a.x, from != nullptr);
       continue;
     }
-    const auto at = [&](int j) { return k + j < a.k ? (uint32_t)from[j] : 0u; };
+    const auto at = [&](int j) { return from && k + j < a.k ? (uint32_t)from[k + j] : 0u; };
     *(uint4 *)out = make_uint4(at(0) | at(1) << 16, at(2) | at(3) << 16, at(4) | at(5) << 16, at(6) | at(7) << 16);
   }
 }
@@ -213,21 +213,21 @@ __device__ inline void prefetch_biases(const stack_args &a, int expert, int supe
   }
 }
 
-/* Multiplies a run of k blocks of a strip. x: the lane's row of X at the first of them. */
+/* Multiplies a run of k blocks of a strip. x: the lane's rows of X at the first of them. */
 template <class T, class Work>
-__device__ inline void multiply_strip(int run, uint32_t x, const typename T::Dequantiser &dequantiser,
+__device__ inline void multiply_strip(int run, uint32_t (&x)[T::x_tiles], const typename T::Dequantiser &dequantiser,
                                       strip_stream<T, Work> &weights, strip_scales<T, Work> &scale_data,
                                       block_words<T> &words, int g, row_centers<T> &centers, accumulators<T> &totals) {
-  uint32_t next_x[1] = {keep(x)};
   for (int left = run; left > 0; left -= T::chunk) {
     scale_data.take();
     scale_table table = scale_data.table;
 #pragma unroll 1
     for (int i = min(left, T::chunk); i > 0; i--) {
-      multiply_block<T>(weights.a.scale_data, dequantiser, weights, words, next_x, nullptr, table, g, centers, totals);
+      multiply_block<T>(weights.a.scale_data, dequantiser, weights, words, x, nullptr, table, g, centers, totals);
       weights.end_block();
       table.to_next_block(T::pairs);
-      next_x[0] += block_k * 2;
+#pragma unroll
+      for (int j = 0; j < T::x_tiles; j++) x[j] += block_k * 2;
     }
   }
 }

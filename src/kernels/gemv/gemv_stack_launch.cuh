@@ -29,18 +29,38 @@ static void set_stack(const lpg_call &call, stack_args &a) {
   a.bias_stride = (int32_t)call.bias_stride;
 }
 
-/* Calls use(traits{}) with the traits of the weights' groups. Groups of 16 columns are a way of fp4. */
+/* Calls use(traits{}) for groups of so many steps. */
+template <class X, template <class, int> class Dequantiser, int Bits, class Use>
+static lpgemm_status_t with_groups(int steps, Use use) {
+  if constexpr (lpg_stack_has_steps(Bits, 1)) {
+    if (steps == 1) return use(gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 1, false>{});
+  }
+  if (steps == 2) return use(gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 2, false>{});
+  return use(gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 8, false>{});
+}
+
+/* The same with the traits of the call's weights. */
 template <class X, template <class, int> class Dequantiser, int Bits, class Use>
 static lpgemm_status_t with_stack_traits(const lpg_call &call, Use use) {
-  switch (lpg_gemv_scale_steps(call.problem.weights)) {
-    case 1:
-      if constexpr (lpg_stack_has_steps(Bits, 1)) {
-        return use(gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 1, false>{});
-      }
-      return LPGEMM_NOT_SUPPORTED; /* the planner refuses it */
-    case 2: return use(gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 2, false>{});
-    default: return use(gemv_traits<X, Dequantiser, Bits, LPG_STACK_COLUMNS, 8, false>{});
+  const lpg_packed *weights = call.problem.weights;
+  const int steps = lpg_gemv_scale_steps(weights);
+  if constexpr (has_e2m1<Dequantiser<X, Bits>>) {
+    if (weights->desc.type == LPGEMM_FLOAT(2, 1)) return with_groups<X, e2m1_dequantiser, Bits>(steps, use);
   }
+  return with_groups<X, Dequantiser, Bits>(steps, use);
+}
+
+/* The same with those of all kernels, one after the other. */
+template <class X, template <class, int> class Dequantiser, int Bits, class Use>
+static lpgemm_status_t with_each_stack_traits(Use use) {
+  for (const int steps : {1, 2, 8}) {
+    if (!lpg_stack_has_steps(Bits, steps)) continue;
+    if constexpr (has_e2m1<Dequantiser<X, Bits>>) {
+      LPG_TRY((with_groups<X, e2m1_dequantiser, Bits>(steps, use)));
+    }
+    LPG_TRY((with_groups<X, Dequantiser, Bits>(steps, use)));
+  }
+  return LPGEMM_SUCCESS;
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ struct expert_rows {
   }
 };
 
-/* Fills them: work of one warp. offsets: [count + 1], believed as lpg_offset() says; m: rows that X has;
- * tiles_of(rows): work tiles of an expert with so many. */
-template <class TilesOf>
-__device__ inline void fill_expert_rows(const int32_t *offsets, int count, int m, uint8_t *memory, TilesOf tiles_of) {
+/* Fills them: work of one warp. offsets: [count + 1], an array or what has elements as one, believed as lpg_offset()
+ * says; m: rows that X has; tiles_of(rows): work tiles of an expert with so many. */
+template <class Offsets, class TilesOf>
+__device__ inline void fill_expert_rows(Offsets offsets, int count, int m, uint8_t *memory, TilesOf tiles_of) {
   constexpr int each = 8; /* neighbouring experts of a lane at once */
   int *const first_tile = (int *)memory, *const first_row = first_tile + lpg_expert_rows_pitch(count);
   const int lane = threadIdx.x % 32;

@@ -8,9 +8,13 @@
 
 #include "layer.h"
 
-/* Microseconds of what the other form launches besides its products: route, gather and combine (H100, 2026-11-25: what
- * layers of one token take beyond their products). */
-static const double OTHER_LAUNCHES = 9.0;
+/* Microseconds of what the other form launches besides its products: route and combine, and gather where up does not
+ * take rows by number (layers of 1 to 16 tokens, H200, 2026-11-28). */
+static const double ROUTE_AND_COMBINE = 7.0, GATHER = 3.0;
+
+static double other_launches(const lpg_layer *l) {
+  return ROUTE_AND_COMBINE + (l->up.kernel && l->up.kernel->flags & LPG_K_BY_ROW ? 0.0 : GATHER);
+}
 
 static int is_of(const char *forced, uint32_t flag) {
   const lpg_kernel *kernel = lpgemm_i_find_kernel(lpgemm_i_registry, lpgemm_i_registry_count, forced);
@@ -75,7 +79,7 @@ lpgemm_status_t lpgemm_i_choose_form(lpgemm_handle_t handle, lpg_layer *l, size_
   if (!l->is_fan) {
     LPG_TRY(lpgemm_i_choose_product(handle, &l->up, workspace_bytes));
     LPG_TRY(lpgemm_i_choose_product(handle, &l->down, workspace_bytes));
-    l->is_fan = may && us_of(&up, &down) < us_of(&l->up, &l->down) + OTHER_LAUNCHES;
+    l->is_fan = may && us_of(&up, &down) < us_of(&l->up, &l->down) + other_launches(l);
   }
   if (l->is_fan) {
     take(&l->up, &up);

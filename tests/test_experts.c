@@ -492,11 +492,11 @@ static void run_segments(const segment_kind *kind, const int *rows, int experts,
 static void grouped_segments(void) {
   enum { EXPERTS = 7, OPTIONS = 5 };
   static const segment_kind kinds[] = {
-      {"u4", LPGEMM_UINT(4), LPGEMM_F16, 128, 40, 300},    {"u4", LPGEMM_INT(4), LPGEMM_BF16, 64, 4112, 520},
-      {"u4", LPGEMM_UINT(4), LPGEMM_F16, 0, 200, 18000},   {"u8", LPGEMM_INT(8), LPGEMM_F16, 32, 376, 1030},
-      {"u2", LPGEMM_UINT(2), LPGEMM_F16, 64, 1000, 257},   {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32, 720, 2880},
+      {"u4", LPGEMM_UINT(4), LPGEMM_F16, 128, 40, 300},    {"u4", LPGEMM_INT(4), LPGEMM_BF16, 64, 4112, 130},
+      {"u4", LPGEMM_UINT(4), LPGEMM_F16, 0, 24, 18000},    {"u8", LPGEMM_INT(8), LPGEMM_F16, 32, 152, 1030},
+      {"u2", LPGEMM_UINT(2), LPGEMM_F16, 64, 1000, 257},   {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32, 80, 2880},
       {"f4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, 16, 64, 48}, {"f4", LPGEMM_FLOAT(3, 0), LPGEMM_F16, 32, 64, 64},
-      {"f8", LPGEMM_E4M3, LPGEMM_F32, 0, 336, 7000}};
+      {"f8", LPGEMM_E4M3, LPGEMM_F32, 0, 40, 7000}};
   static const int rows[OPTIONS][EXPERTS] = {{1, 0, 8, 3, 0, 9, 2},
                                              {0, 17, 0, 0, 1, 0, 0},
                                              {0, 0, 0, 0, 0, 0, 0},

@@ -25,16 +25,32 @@ __device__ inline void stage_item(const segment_args &a, const segment_work<T> &
   commit_copies();
 }
 
+/* The sums that a lane adds up: of two columns and rows g and g + 8 of a row tile. Where an item has few columns a warp
+ * has several row tiles at once. */
+struct lane_share {
+  int tiles, tile, column; /* row tiles of a warp at once, and the lane's of them */
+
+  __device__ explicit lane_share(int rows) {
+    const int pairs = rows <= 2 ? 1 : rows <= 4 ? 2 : 4, lane = threadIdx.x % 4;
+    tiles = 4 / pairs;
+    tile = lane / pairs;
+    column = lane % pairs * 2;
+  }
+
+  /* Where they lie in a partial. */
+  __device__ int at(int row_tile) const { return row_tile * 512 + threadIdx.x % 32 / 4 * 64 + column * 8; }
+};
+
 /* With split-K: adds the warps' partials and writes the sums to the CTA that stores the strip: rank strip % split_k. */
 template <class T>
 __device__ inline void send_strips(const lpg_segment_plan &p, const segment_work<T> &w, const work &none, int which,
                                    int rank, const uint8_t *partials, uint8_t *peers) {
-  const int lane = threadIdx.x % 32;
+  const segment_round &now = w.round[which];
+  const lane_share share(now.rows);
   const lpg_partition shares = w.shares(which);
-  for (int job = w.warp; job < w.round[which].tiles * T::pieces; job += T::warps) {
-    const unsigned strip = job / T::pieces;
-    const int piece = job % T::pieces, at = piece * 512 + lane * 16;
-    if (piece % T::x_tiles * 8 + lane % 4 * 2 >= w.round[which].rows) continue;
+  for (int job = w.warp; job * share.tiles < now.tiles * T::row_tiles; job += T::warps) {
+    const int of = job * share.tiles + share.tile, strip = of / T::row_tiles, at = share.at(of % T::row_tiles);
+    if (strip >= now.tiles || share.column >= now.rows) continue;
     const partial_span span = span_of(shares, strip, w.blocks, none);
     const uint8_t *to = peers + rank * p.peer_bytes + strip / (unsigned)p.split_k * p.partial_bytes + at;
     store_to_block(shared_address(to), strip % (unsigned)p.split_k,
@@ -47,19 +63,19 @@ __device__ inline void store_strips(const segment_args &a, const segment_work<T>
                                     int rank, const uint8_t *partials, const uint8_t *peers) {
   const lpg_segment_plan &p = a.plan;
   const segment_round &now = w.round[which];
-  const int lane = threadIdx.x % 32, split_k = p.split_k;
+  const int g = threadIdx.x % 32 / 4, split_k = p.split_k;
+  const lane_share share(now.rows);
   const lpg_partition shares = w.shares(which);
-  for (int job = w.warp; job / T::pieces * split_k + rank < now.tiles; job += T::warps) {
-    const int at = job / T::pieces, piece = job % T::pieces, strip = at * split_k + rank;
-    const int column = piece % T::x_tiles * 8 + lane % 4 * 2;
-    if (column >= now.rows) continue;
+  for (int job = w.warp; job * share.tiles / T::row_tiles * split_k + rank < now.tiles; job += T::warps) {
+    const int of = job * share.tiles + share.tile, nth = of / T::row_tiles, strip = nth * split_k + rank;
+    if (strip >= now.tiles || share.column >= now.rows) continue;
     const partial_span span = span_of(shares, strip, w.blocks, none);
-    const uint8_t *from = split_k > 1 ? peers + at * p.partial_bytes : partials + span.first * p.partial_bytes;
-    const float4 sum = add_partials(from + piece * 512 + lane * 16, split_k > 1 ? split_k : span.count,
+    const uint8_t *from = split_k > 1 ? peers + nth * p.partial_bytes : partials + span.first * p.partial_bytes;
+    const float4 sum = add_partials(from + share.at(of % T::row_tiles), split_k > 1 ? split_k : span.count,
                                     split_k > 1 ? p.peer_bytes : p.partial_bytes);
-    const int row_tile = (now.super_tile + strip) * T::row_tiles + piece / T::x_tiles, m = now.first_row + column;
-    store_two(a, now.expert, now.scale, m, row_tile, lane / 4, sum.x, sum.z);
-    if (column + 1 < now.rows) store_two(a, now.expert, now.scale, m + 1, row_tile, lane / 4, sum.y, sum.w);
+    const int row_tile = (now.super_tile + strip) * T::row_tiles + of % T::row_tiles, m = now.first_row + share.column;
+    store_two(a, now.expert, now.scale, m, row_tile, g, sum.x, sum.z);
+    if (share.column + 1 < now.rows) store_two(a, now.expert, now.scale, m + 1, row_tile, g, sum.y, sum.w);
   }
 }
 

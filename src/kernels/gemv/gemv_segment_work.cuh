@@ -82,6 +82,7 @@ struct segment_work {
   /* The global scales, which are not needed before sums are: some threads. */
   __device__ void add_scales(const segment_args &a) const {
     if (blocks == 0) return; /* no product, so its scale does not count, NaN or not */
+#pragma unroll 1
     for (int i = threadIdx.x; i < rounds; i += T::threads) {
       round[i].scale = lpg_expert_scale(a.blob + round[i].expert * a.stride);
     }

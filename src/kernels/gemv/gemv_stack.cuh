@@ -195,6 +195,13 @@ __device__ inline void store_two(const stack_args &a, int expert, float scale, i
     if (column < outputs) store_pair(e, m, column, outputs, bias, sum * first, sum8 * second);
     return;
   }
+  if (e.only_scales) { /* the common case of down */
+    const float x_scale = x_scale_of(e, m);
+    const int64_t at = m * e.ldy + row;
+    if (row < a.product.n) store_rounded(e.y_type, e.y, at, e.alpha * (sum * first) * x_scale);
+    if (row + 8 < a.product.n) store_rounded(e.y_type, e.y, at + 8, e.alpha * (sum8 * second) * x_scale);
+    return;
+  }
   if (row < a.product.n) column_epilogue(e, row, bias + row).store(m, sum * first);
   if (row + 8 < a.product.n) column_epilogue(e, row + 8, bias + row + 8).store(m, sum8 * second);
 }

@@ -460,8 +460,8 @@ fuzz: ## fuzz blobs, tuning files and checkpoint files, FUZZ_SECONDS each (needs
 	tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZERS)
 
 # A kernel of each family, and suites that have them all in a few minutes.
-SIMT_KERNELS ?= gemm.u4.bf16.* gemm8.u4.i8.* gemv.u4.bf16.* stripe.u4.f16.* dequant.any.bf16.* fan*.u4.bf16.* gemv1.u1.i8.* skinny8.u2.*
-SIMT_TESTS ?= simt/ epilogue/ gemm_family/ends k_quants/exact/q4_k/bf16 gemm8/shape gemm/edge one_row/u4/bf16 experts_layer/ quantize/ pieces/ import_device/
+SIMT_KERNELS ?= gemm.u4.bf16.* gemm8.u4.i8.* gemv.u4.bf16.* stripe.u4.f16.* dequant.any.bf16.* fan*.u4.bf16.* segment.u4.bf16.* gemv1.u1.i8.* skinny8.u2.*
+SIMT_TESTS ?= simt/ epilogue/ gemm_family/ends k_quants/exact/q4_k/bf16 gemm8/shape gemm/edge one_row/u4/bf16 experts/grouped/segments experts_layer/ quantize/ pieces/ import_device/
 simt: ## run CUDA kernels on the CPU, by an emulator (needs nvcc's headers): SAN=address; or SIMT_KERNELS='gemm.u8.*' with SIMT_TESTS='gemm/exact'
 ifneq ($(and $(HAVE_CUDA),$(filter x86_64%,$(MACHINE))),)
 	$(SUBMAKE) SIMT=1 ARCHS=90a ONLY='$(SIMT_KERNELS)' BUILD=$(BUILD)/simt CFLAGS=-O1 $(BUILD)/simt/lpgemm-tests

@@ -468,7 +468,8 @@ static void run_segments(const segment_kind *kind, const int *rows, int experts,
   s.x_type = strstr(kernel, "bf16") ? LPGEMM_BF16 : LPGEMM_F16;
   s.y_type = option == 4 ? LPGEMM_F32 : s.x_type;
   s.own_scales = 1;
-  s.pad = option;
+  s.pad = option == 4 ? 8 : option;
+  if (option == 0 || option == 4) s.x_rows = 11; /* by number */
   if (option % 3 == 0) s.desc.row_scales = LPGEMM_F32;
   if (option % 2) s.desc.rows = LPGEMM_ROWS_PAIRED, s.activation = LPGEMM_ACTIVATION_SILU, s.gate = &gpt_oss;
   if (option % 2 == 0) s.beta = 0.5f, s.alpha = 0.75f, s.activation = LPGEMM_ACTIVATION_GELU_ERF;

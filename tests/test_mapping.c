@@ -259,8 +259,8 @@ static void sweep_experts(lpgemm_dtype_t type) {
   for (int i = 0; i < 6; i++) {
     const kind k = {"", type, LPGEMM_F16, .group = 128, .x = x_types[i / 3]};
     problem q;
-    make_kind(&q, &k, 1024, 1024, 4);
-    q.p.experts = 8;
+    make_kind(&q, &k, 4096, 4096, 16);
+    q.p.experts = 16;
     q.p.slots = q.p.m;
     if (i % 3 < 2) lpg_set_fan(&q.p, i % 3 ? LPG_FAN_IN : LPG_FAN_OUT, 4, 2);
     sweep_problem(&q, &sm90);

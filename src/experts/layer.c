@@ -213,15 +213,6 @@ static lpgemm_status_t route_chunk(lpgemm_handle_t handle, const lpg_layer *l, c
   return LPGEMM_SUCCESS;
 }
 
-/* Whether up reads X by number of row itself: as it is, in rows that vector loads can read. */
-static int is_by_row(const lpg_layer *l, const void *x) {
-  const lpgemm_experts_args_t *a = &l->args;
-  const lpg_problem *problem = &l->up.r.call.problem;
-  return l->up.kernel && l->up.kernel->flags & LPG_K_BY_ROW && !a->quantize_x && !problem->weights->desc.columns &&
-         problem->x_scale_mode != LPGEMM_X_SCALE_ROW && (uintptr_t)x % 16 == 0 &&
-         a->ldx * lpg_bytes(a->x_type) % 16 == 0;
-}
-
 static lpgemm_status_t gather_x(lpgemm_handle_t handle, lpg_layer *l, const lpg_layer_memory *m, int64_t first,
                                 const parts *p) {
   const lpgemm_experts_args_t *a = &l->args;
@@ -236,16 +227,10 @@ static lpgemm_status_t gather_x(lpgemm_handle_t handle, lpg_layer *l, const lpg_
   g.x_rows = l->m;
   g.x = row_of(a->x, first, a->ldx, a->x_type);
   g.ldx = a->ldx;
-  call->x_row = is_by_row(l, g.x) ? p->token : NULL;
-  call->x_rows = l->m;
-  if (call->x_row) {
-    call->x = g.x;
-    call->ldx = g.ldx;
-    call->x_scale = a->x_scale;
-    return LPGEMM_SUCCESS;
-  }
   g.out = own + m->rows;
   g.ldo = m->rows_ld;
+  call->x_scale = a->x_scale;
+  if (!a->quantize_x && lpgemm_i_takes_rows(&l->up, g.x, g.ldx, p->token, l->m)) return LPGEMM_SUCCESS;
   if (a->quantize_x) {
     float *scales = (float *)(void *)(own + m->code_scales);
     LPG_TRY(handle->backend->quantize_activations(handle, l->m, packed->x_k, g.x, a->x_type, a->ldx, a->quantize_x,

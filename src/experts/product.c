@@ -56,6 +56,20 @@ lpgemm_status_t lpgemm_i_product_workspace(lpgemm_handle_t handle, const lpg_gro
   return LPGEMM_SUCCESS;
 }
 
+int lpgemm_i_takes_rows(lpg_grouped *p, const void *x, int64_t ldx, const int32_t *row, int64_t x_rows) {
+  lpg_call *call = &p->r.call;
+  const lpg_problem *problem = &call->problem;
+  const int aligned = (uintptr_t)x % 16 == 0 && ldx * lpg_bytes(problem->x_type) % 16 == 0;
+  call->x_row = NULL;
+  if (!p->kernel || !(p->kernel->flags & LPG_K_BY_ROW) || !aligned) return 0;
+  if (problem->weights->desc.columns || problem->x_scale_mode == LPGEMM_X_SCALE_ROW) return 0;
+  call->x = x;
+  call->ldx = ldx;
+  call->x_row = row;
+  call->x_rows = x_rows;
+  return 1;
+}
+
 lpgemm_status_t lpgemm_i_run_product(lpgemm_handle_t handle, lpg_grouped *p, void *workspace) {
   lpg_call *call = &p->r.call;
   double start = 0;

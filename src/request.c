@@ -289,6 +289,7 @@ void lpgemm_i_fill_call(lpgemm_handle_t handle, lpg_request *r) {
   call->stride = w->packed.total_bytes;
   call->bias_stride = w->packed.desc.n;
   if (w->packed.desc.k == 0) call->skip_product = 1;
+  if (call->skip_product) call->row_scales = NULL; /* what no product is multiplied by has no effect, NaN or not */
 }
 
 lpgemm_status_t lpgemm_i_refuse_stack(const lpg_packed *packed, const char *name) {

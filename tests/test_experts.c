@@ -357,6 +357,34 @@ static void grouped_options(void) {
   }
 }
 
+/* With alpha = 0 scales of rows have no effect, NaN or not. */
+static void grouped_no_product(void) {
+  if (!test_case("experts/grouped/no-product")) return;
+  for (int paired = 0; paired < 2; paired++) {
+    grouped_spec s = grouped_of(sample_desc(32, 96, LPGEMM_UINT(4), 32, LPGEMM_F16), 2, 6);
+    s.desc.row_scales = LPGEMM_F32;
+    s.alpha = 0;
+    s.bias_type = LPGEMM_F16;
+    if (paired) s.desc.rows = LPGEMM_ROWS_PAIRED, s.activation = LPGEMM_ACTIVATION_SILU;
+    grouped g;
+    grouped_make(&g, &s);
+    for (int e = 0; e < 2; e++) {
+      for (int row = 0; row < 32; row++) ((float *)g.stack.expert[e].part[LPGEMM_PART_ROW_SCALES])[row] = NAN;
+      sample_lay_out(&g.stack.expert[e], LPGEMM_CODES_BYTES, 0, LPGEMM_ROW_MAJOR);
+    }
+    stack_pack(&g.stack, handle);
+    g.args.weights = g.stack.weights;
+    g.offsets[1] = 3;
+    g.offsets[2] = 6;
+    CHECK_STATUS(grouped_run(&g), LPGEMM_SUCCESS);
+    const int64_t outputs = outputs_of(&g.stack.desc);
+    for (int64_t i = 0; i < 6 * outputs; i++) {
+      CHECK(isfinite(ref_load(LPGEMM_F16, g.y, i / outputs * g.args.ldy + i % outputs)));
+    }
+    grouped_free(&g);
+  }
+}
+
 static void grouped_pairs(void) {
   static const int64_t outputs[] = {1, 7, 8, 9, 24, 65};
   for (int i = 0; i < 6; i++) {
@@ -626,6 +654,7 @@ void suite_experts(void) {
   routings();
   grouped_types();
   grouped_options();
+  grouped_no_product();
   grouped_pairs();
   grouped_one();
   grouped_offsets();

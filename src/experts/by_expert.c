@@ -20,7 +20,7 @@ static lpg_call call_of_expert(const lpg_grouped *p, int64_t expert, int64_t fir
   for (int i = 0; i < LPG_SECTIONS; i++) {
     if (call.section[i]) call.section[i] += further;
   }
-  call.row_scales = (const float *)(const void *)call.section[LPG_SECTION_ROW_SCALES];
+  if (all->row_scales) call.row_scales = (const float *)(const void *)call.section[LPG_SECTION_ROW_SCALES];
   call.x = (const uint8_t *)all->x + first * all->ldx * lpg_bytes(problem->x_type);
   if (problem->x_scale_mode == LPGEMM_X_SCALE_ROW && all->x_scale) call.x_scale = all->x_scale + first;
   call.y = (uint8_t *)all->y + first * all->ldy * y_bytes;

@@ -238,35 +238,52 @@ static int64_t clamp(int64_t offset, int64_t before, int64_t m) {
   return offset < before ? before : offset > m ? m : offset;
 }
 
+/* Rows first .. end - 1, of one expert, against the reference, which decodes its weights once for all of them. */
+static void grouped_check_expert(const grouped *g, int expert, int64_t first, int64_t end, const char *what) {
+  const lpgemm_run_args_t *a = &g->args;
+  const int64_t outputs = outputs_of(&g->stack.desc), k = sample_x_k(&g->stack.desc), m = end - first;
+  const int64_t y_bytes = ref_bytes(a->y_type), x_bytes = ref_bytes(a->x_type);
+  const int64_t x_rows = g->spec.x_rows ? g->spec.x_rows : g->spec.m;
+  double *want = test_alloc((size_t)(m * outputs) * sizeof *want);
+  double *bound = test_alloc((size_t)(m * outputs) * sizeof *bound);
+  uint8_t *x = test_alloc((size_t)(m * k * x_bytes));
+  float *scale = test_alloc((size_t)m * sizeof *scale);
+  lpgemm_run_args_t one = *a;
+  memset(x, 0, (size_t)(m * k * x_bytes));
+  for (int64_t i = 0; i < m; i++) {
+    const int64_t row = g->row ? g->row[first + i] : first + i;
+    const int is_there = row >= 0 && row < x_rows;
+    if (is_there) memcpy(x + i * k * x_bytes, (const uint8_t *)a->x + row * a->ldx * x_bytes, (size_t)(k * x_bytes));
+    if (a->x_scale_mode == LPGEMM_X_SCALE_ROW) scale[i] = a->x_scale[is_there ? row : 0];
+  }
+  one.m = m;
+  one.x = x;
+  one.ldx = k;
+  if (a->x_scale_mode == LPGEMM_X_SCALE_ROW) one.x_scale = scale;
+  if (a->c) one.c = (const uint8_t *)a->c + first * a->ldc * y_bytes;
+  if (a->bias) one.bias = (const uint8_t *)a->bias + expert * g->stack.desc.n * ref_bytes(a->bias_type);
+  ref_product(&g->stack.expert[expert].desc, &g->stack.expert[expert].source, &one,
+              test_backend() == LPGEMM_BACKEND_CUDA, want, bound);
+  CHECK_MATRIX(
+      compare_matrix(a->y_type, (const uint8_t *)a->y + first * a->ldy * y_bytes, a->ldy, m, outputs, want, bound, 1),
+      what);
+  test_free(want);
+  test_free(bound);
+  test_free(x);
+  test_free(scale);
+}
+
 /* Each expert's rows against the reference; all other bytes of Y are as they were. */
 static void grouped_check(const grouped *g, const char *what) {
   const lpgemm_run_args_t *a = &g->args;
-  const int64_t outputs = outputs_of(&g->stack.desc), k = sample_x_k(&g->stack.desc), m = g->spec.m;
-  const int64_t y_bytes = ref_bytes(a->y_type), x_bytes = ref_bytes(a->x_type);
-  double *want = test_alloc((size_t)outputs * sizeof *want), *bound = test_alloc((size_t)outputs * sizeof *bound);
-  uint8_t *written = test_alloc((size_t)m + 1), *x = test_alloc((size_t)(k * x_bytes));
+  const int64_t outputs = outputs_of(&g->stack.desc), m = g->spec.m, y_bytes = ref_bytes(a->y_type);
+  uint8_t *written = test_alloc((size_t)m + 1);
   memset(written, 0, (size_t)m + 1);
   int64_t first = clamp(g->offsets[0], 0, m);
   for (int e = 0; e < g->stack.experts; e++) {
     const int64_t end = clamp(g->offsets[e + 1], first, m);
-    for (int64_t i = first; i < end; i++) {
-      const int64_t rows = g->spec.x_rows ? g->spec.x_rows : m, row = g->row ? g->row[i] : i;
-      const int is_there = row >= 0 && row < rows;
-      lpgemm_run_args_t one = *a;
-      one.m = 1;
-      written[i] = 1;
-      memset(x, 0, (size_t)(k * x_bytes));
-      if (is_there) memcpy(x, (const uint8_t *)a->x + row * a->ldx * x_bytes, (size_t)(k * x_bytes));
-      one.x = x;
-      if (a->x_scale_mode == LPGEMM_X_SCALE_ROW) one.x_scale = a->x_scale + (is_there ? row : 0);
-      if (a->c) one.c = (const uint8_t *)a->c + i * a->ldc * y_bytes;
-      if (a->bias) one.bias = (const uint8_t *)a->bias + e * g->stack.desc.n * ref_bytes(a->bias_type);
-      ref_product(&g->stack.expert[e].desc, &g->stack.expert[e].source, &one, test_backend() == LPGEMM_BACKEND_CUDA,
-                  want, bound);
-      CHECK_MATRIX(
-          compare_matrix(a->y_type, (const uint8_t *)a->y + i * a->ldy * y_bytes, a->ldy, 1, outputs, want, bound, 1),
-          what);
-    }
+    memset(written + first, 1, (size_t)(end - first));
+    if (end > first) grouped_check_expert(g, e, first, end, what);
     first = end;
   }
   for (int64_t i = 0; i < m; i++) {
@@ -276,10 +293,7 @@ static void grouped_check(const grouped *g, const char *what) {
     for (int64_t j = from; j < to; j++) touched += y[j] != 0xcd;
     CHECK_INT(touched, 0);
   }
-  test_free(want);
-  test_free(bound);
   test_free(written);
-  test_free(x);
 }
 
 static void grouped_free(grouped *g) {

@@ -116,7 +116,7 @@ FAMILIES = [
                    instance="LPG_FAN({symbol}, {activations}, {dequantiser}, {width}, " + word + ")"))
       for way, flag, word in (("fanout", "FAN_OUT", "false"), ("fanin", "FAN_IN", "true"))),
     ("segment", Family(["u2", "u4", "u8", "f4", "f8"], ["f16", "bf16"], ["16x8"], needs=["mma.sync"], y=REALS, scales=ONE_LEVEL,
-                       zeros="LPG_Z_NONE | LPG_Z_CONSTANT", groups=SMALL_GROUPS, flags="LPG_K_GROUPED | LPG_K_PAIRED | LPG_K_BY_ROW",
+                       zeros="LPG_Z_NONE | LPG_Z_CONSTANT", groups=SMALL_GROUPS, flags="LPG_K_GROUPED | LPG_K_PAIRED | LPG_K_BY_ROW | LPG_K_WAITS_FIRST",
                        header="kernels/gemv/gemv_segment_launch.cuh",
                        instance="LPG_SEGMENT({symbol}, {activations}, {dequantiser}, {width})")),
     ("gemv1", Family(["u1", "u2"], ["f16", "bf16"], ["32x2"], needs=["wgmma"], widths=range(1, 3), y=REALS,

@@ -62,7 +62,8 @@ enum {                            /* flags */
        LPG_K_PAIRED = 64,         /* takes pairs of gate and up */
        LPG_K_FAN_OUT = 128,       /* takes the first product of the token form (kernels/plan/fan.h), and nothing else */
        LPG_K_FAN_IN = 256,        /* the same for the second */
-       LPG_K_BY_ROW = 512         /* takes rows of X by number: lpg_call.x_row */
+       LPG_K_BY_ROW = 512,        /* takes rows of X by number: lpg_call.x_row */
+       LPG_K_WAITS_FIRST = 1024   /* the kernel behind it may start (PDL) when it is past its own wait, no earlier */
 };
 
 enum { LPG_KERNEL_NAME_BYTES = 64 }; /* room for any name, with its final 0 */

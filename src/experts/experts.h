@@ -40,9 +40,9 @@ lpgemm_status_t lpgemm_i_choose_product(lpgemm_handle_t handle, lpg_grouped *p, 
 /* The most workspace that a kernel for it may ask for; a forced one that is not there is refused. */
 lpgemm_status_t lpgemm_i_product_workspace(lpgemm_handle_t handle, const lpg_grouped *p, size_t *bytes);
 
-/* 1 if the kernel that was chosen takes row row[i] of x as row i, so that nothing needs to gather them: then the call
- * has them. Rows must be aligned, and X as it is, in order and without scales of rows. */
-int lpgemm_i_takes_rows(lpg_grouped *p, const void *x, int64_t ldx, const int32_t *row, int64_t x_rows);
+/* Has the kernel that was chosen take row row[i] of x as row i, if it can: then the call says so, nothing needs to
+ * gather them, and 1 is returned. Rows must be aligned, and X as it is, in order and without scales of rows. */
+int lpgemm_i_try_by_row(lpg_grouped *p, const void *x, int64_t ldx, const int32_t *row, int64_t x_rows);
 
 /* Multiplies: r.call is filled, r.args.m rows. */
 lpgemm_status_t lpgemm_i_run_product(lpgemm_handle_t handle, lpg_grouped *p, void *workspace);

@@ -81,7 +81,7 @@ static lpgemm_status_t prepare_x(lpgemm_handle_t handle, lpg_grouped *p, const l
     call->x_scale = scale;
   }
   if (!groups->row && !packed->desc.columns) return LPGEMM_SUCCESS;
-  if (groups->row && lpgemm_i_takes_rows(p, call->x, call->ldx, groups->row, r->x_rows)) return LPGEMM_SUCCESS;
+  if (groups->row && lpgemm_i_try_by_row(p, call->x, call->ldx, groups->row, r->x_rows)) return LPGEMM_SUCCESS;
   const int has_scales = groups->row && call->problem.x_scale_mode == LPGEMM_X_SCALE_ROW;
   lpg_gather gather = lpg_gather_of(call);
   gather.rows = r->args.m;

@@ -229,8 +229,6 @@ static lpgemm_status_t gather_x(lpgemm_handle_t handle, lpg_layer *l, const lpg_
   g.ldx = a->ldx;
   g.out = own + m->rows;
   g.ldo = m->rows_ld;
-  call->x_scale = a->x_scale;
-  if (!a->quantize_x && lpgemm_i_takes_rows(&l->up, g.x, g.ldx, p->token, l->m)) return LPGEMM_SUCCESS;
   if (a->quantize_x) {
     float *scales = (float *)(void *)(own + m->code_scales);
     LPG_TRY(handle->backend->quantize_activations(handle, l->m, packed->x_k, g.x, a->x_type, a->ldx, a->quantize_x,
@@ -241,8 +239,10 @@ static lpgemm_status_t gather_x(lpgemm_handle_t handle, lpg_layer *l, const lpg_
   } else if (has_row_scales) {
     g.x_scale = a->x_scale + first;
   }
+  call->x_scale = a->x_scale;
+  if (lpgemm_i_try_by_row(&l->up, g.x, g.ldx, p->token, l->m)) return LPGEMM_SUCCESS;
   if (has_row_scales) g.out_scale = (float *)(void *)(own + m->row_scales);
-  call->x_scale = has_row_scales ? g.out_scale : a->x_scale;
+  if (has_row_scales) call->x_scale = g.out_scale;
   call->x = g.out;
   call->ldx = g.ldo;
   return packed->desc.k > 0 ? handle->backend->gather_rows(handle, &g) : LPGEMM_SUCCESS;
@@ -318,8 +318,8 @@ lpgemm_status_t lpgemm_i_run_chunk(lpgemm_handle_t handle, lpg_layer *l, const l
   up->ldy = m->h_ld;
   LPG_TRY(lpgemm_i_run_product(handle, &l->up, rest));
   LPG_TRY(prepare_h(handle, l, m, &p));
-  /* such a kernel lets the next one start when it is past its own wait, and then whoever wrote the offsets is done */
-  down->offsets_final = l->up.kernel && l->up.kernel->flags & LPG_K_BY_ROW && down->x == own + m->h;
+  /* up alone is between down and whoever wrote the offsets, which is done when up is past its own wait */
+  down->offsets_final = l->up.kernel && l->up.kernel->flags & LPG_K_WAITS_FIRST && down->x == own + m->h;
   down->y = own + m->rows;
   down->ldy = m->partial_ld;
   LPG_TRY(lpgemm_i_run_product(handle, &l->down, rest));

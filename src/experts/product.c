@@ -56,7 +56,7 @@ lpgemm_status_t lpgemm_i_product_workspace(lpgemm_handle_t handle, const lpg_gro
   return LPGEMM_SUCCESS;
 }
 
-int lpgemm_i_takes_rows(lpg_grouped *p, const void *x, int64_t ldx, const int32_t *row, int64_t x_rows) {
+int lpgemm_i_try_by_row(lpg_grouped *p, const void *x, int64_t ldx, const int32_t *row, int64_t x_rows) {
   lpg_call *call = &p->r.call;
   const lpg_problem *problem = &call->problem;
   const int aligned = (uintptr_t)x % 16 == 0 && ldx * lpg_bytes(problem->x_type) % 16 == 0;

@@ -147,24 +147,13 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   return NULL;
 }
 
-/* ---- the time of a call: layers of 1 to 16 tokens, H200, 2026-11-26 ---- */
-
-static const double START = 5.5; /* microseconds of a launch: until items are found and their weights come */
-
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
-  const lpg_gemv_kind kind = lpg_gemv_kind_of(problem->weights, LPG_STACK_COLUMNS, 0, 0);
   const lpg_fan_plan *p = plan;
   (void)self;
   (void)device;
-  launch->tile_n = kind.row_tiles * LPG_TILE_ROWS;
-  launch->tile_m = LPG_STACK_COLUMNS;
-  launch->split_k = p->split_k;
-  launch->clusters = p->clusters;
+  lpgemm_i_gemv_stack_finish(problem->weights, p->split_k, p->clusters, p->shared_bytes, ns, launch);
   launch->work_tiles = p->super_tiles;
-  launch->threads = 32 * kind.warps;
-  launch->shared_bytes = p->shared_bytes;
-  launch->us = START + lpgemm_i_gemv_stack_slower(problem->weights) * ns / 1000.0;
 }
 
 const lpg_planner lpgemm_i_fan_planner = {.refuses = refuses,

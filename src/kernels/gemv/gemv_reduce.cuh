@@ -68,7 +68,7 @@ __device__ inline float4 add_partials(const uint8_t *from, int count, int stride
 template <class T>
 __device__ inline void send_sums(const lpg_gemv_plan &p, const work &w, int round, int rank, const uint8_t *partials,
                                  uint8_t *peers) {
-  constexpr int pieces = T::pieces;
+  constexpr int pieces = T::row_tiles * T::x_tiles;
   const int lane = threadIdx.x % 32;
   const lpg_partition warp_blocks = w.warp_blocks(round);
   for (int job = w.warp; job < w.round_tiles(round) * pieces; job += T::warps) {
@@ -100,7 +100,7 @@ __device__ inline void store_lane_pairs(const gemv_args &a, int m, int row_tile,
 template <class T>
 __device__ inline void store_outputs(const gemv_args &a, const work &w, int round, int first_super_tile, int rank,
                                      const uint8_t *partials, const uint8_t *peers) {
-  constexpr int pieces = T::pieces;
+  constexpr int pieces = T::row_tiles * T::x_tiles;
   const lpg_gemv_plan &p = a.plan;
   const int lane = threadIdx.x % 32, split_k = p.split_k, tiles = w.round_tiles(round);
   const lpg_partition warp_blocks = w.warp_blocks(round);

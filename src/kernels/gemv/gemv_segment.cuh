@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(T::threads, 1) segment_kernel(const __grid_con
     wait_copies<0>();
     scale_data.waited = true;
     __syncthreads(); /* X is there, and the partials of the round before are read */
-    if (now.begins && now.next_item > 0) stage_item<T>(a, w, w.round[now.next_item], cluster, x);
+    if (now.next_item > 0) stage_item<T>(a, w, w.round[now.next_item], cluster, x);
     for (int i = threadIdx.x; a.product.epilogue.bias && i < now.tiles; i += T::threads) {
       prefetch_biases<T>(a, now.expert, now.super_tile + i);
     }

@@ -131,25 +131,14 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
   return problem->experts ? lpgemm_i_gemv_stack_refuses(problem) : "it takes stacks of experts alone";
 }
 
-/* ---- the time of a call ---- */
-
-static const double START = 5.5; /* microseconds of a launch: until rounds are found and their weights come */
-
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,
                    double ns, lpg_launch *launch) {
-  const lpg_gemv_kind kind = lpg_gemv_kind_of(problem->weights, LPG_STACK_COLUMNS, 0, 0);
   const lpg_segment_plan *p = plan;
   const lpg_expected_rows rows = lpg_expected_rows_of(problem->m, problem->experts);
   (void)self;
   (void)device;
-  launch->tile_n = kind.row_tiles * LPG_TILE_ROWS;
-  launch->tile_m = LPG_STACK_COLUMNS;
-  launch->split_k = p->split_k;
-  launch->clusters = p->clusters;
+  lpgemm_i_gemv_stack_finish(problem->weights, p->split_k, p->clusters, p->shared_bytes, ns, launch);
   launch->work_tiles = (int64_t)(lpg_expected_tiles(&rows, LPG_STACK_COLUMNS) * p->super_tiles);
-  launch->threads = 32 * kind.warps;
-  launch->shared_bytes = p->shared_bytes;
-  launch->us = START + lpgemm_i_gemv_stack_slower(problem->weights) * ns / 1000.0;
 }
 
 const lpg_planner lpgemm_i_segment_planner = {.refuses = refuses,

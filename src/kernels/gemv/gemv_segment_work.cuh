@@ -25,9 +25,9 @@ struct fresh_offsets {
 struct segment_round {
   int expert, first_row, rows; /* of X and Y */
   int super_tile, tiles;
-  int16_t x_place, begins; /* begins: 1 for the first of an item */
-  int next_item;           /* then: the round that begins the next item; 0: none */
-  float scale;             /* the expert's global one */
+  int x_place;   /* of the item's rows of X: one of two */
+  int next_item; /* of an item's first round: the round that begins the next item; else 0, and where there is none */
+  float scale;   /* the expert's global one */
 };
 static_assert(sizeof(segment_round) == LPG_SEGMENT_ROUND_BYTES, "a round has its place in the plan");
 
@@ -43,14 +43,14 @@ __device__ inline int find_rounds(const segment_args &a, int cluster, uint8_t *m
   int count = 0, item_round = 0;
   for (int strip = first; strip < end; count++) {
     const int item = (unsigned)strip / (unsigned)p.super_tiles, super_tile = strip - item * p.super_tiles;
-    const int expert = rows.expert_of(item), begins = count == 0 || super_tile == 0;
+    const int expert = rows.expert_of(item);
+    const bool begins = count == 0 || super_tile == 0;
     const int row = rows.first_row[expert] + (item - rows.first_tile[expert]) * LPG_STACK_COLUMNS;
     const int tiles = min(min(p.super_tiles - super_tile, p.round_tiles), end - strip);
     if (threadIdx.x % 32 == 0) {
       if (begins && count > 0) rounds[item_round].next_item = count;
-      rounds[count] = {expert,          row,   min(rows.first_row[expert + 1] - row, (int)LPG_STACK_COLUMNS),
-                       super_tile,      tiles, (int16_t)(item % 2),
-                       (int16_t)begins, 0,     1.0f};
+      const int columns = min(rows.first_row[expert + 1] - row, (int)LPG_STACK_COLUMNS);
+      rounds[count] = {expert, row, columns, super_tile, tiles, item % 2, 0, 1.0f};
     }
     if (begins) item_round = count;
     strip += tiles;

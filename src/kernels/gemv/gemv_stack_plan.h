@@ -12,8 +12,8 @@ LPG_FN int lpg_stack_has_steps(int bits, int steps) { return steps != 1 || bits 
 /* NULL, or why there is no kernel for such weights and X. */
 const char *lpgemm_i_gemv_stack_refuses(const lpg_problem *problem);
 
-/* How many times as long weights take as they take to be read: groups of fewer than 128 columns more, since a warp
- * scales their products more often. Layers of 1 to 128 tokens, H200, 2026-11-28. */
-double lpgemm_i_gemv_stack_slower(const lpg_packed *weights);
+/* The launch of a plan with such a split-K, clusters and shared memory, and the time of the call. ns: of the plan. */
+void lpgemm_i_gemv_stack_finish(const lpg_packed *weights, int32_t split_k, int32_t clusters, int32_t shared_bytes,
+                                double ns, lpg_launch *launch);
 
 #endif

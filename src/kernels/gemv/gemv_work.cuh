@@ -54,8 +54,7 @@ struct gemv_traits {
   static constexpr int warps = lpg_gemv_warps(Bits, TileM, shifted) / (Half ? 2 : 1), threads = 32 * warps;
   static constexpr int block_bytes = 512 * Bits; /* of a row tile */
   static constexpr int tile_vectors = lpg_tile_bytes(Bits) / 512;
-  static constexpr int words = 4 * Bits;             /* of a lane, in a row tile and k block */
-  static constexpr int pieces = row_tiles * x_tiles; /* of a super tile's sums: the accumulators of an mma each */
+  static constexpr int words = 4 * Bits; /* of a lane, in a row tile and k block */
   static constexpr int unit_words = lpg_unit_words(Bits), unit_steps = lpg_unit_codes(Bits) / 4;
 
   /* The MMA step of a k block after which the lane's vector v of 4 words is used up. */

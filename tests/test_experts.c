@@ -371,15 +371,24 @@ static void grouped_options(void) {
   }
 }
 
-/* With alpha = 0 scales of rows have no effect, NaN or not. */
+/* With alpha = 0 scales of rows have no effect, NaN or not: by the automatic choice, and by name where there is such a
+ * kernel. */
 static void grouped_no_product(void) {
-  if (!test_case("experts/grouped/no-product")) return;
-  for (int paired = 0; paired < 2; paired++) {
+  static const char *const kernels[] = {NULL, "segment.u4.f16.16x8.sm80", "gemm.u4.f16.256x128.sm90a",
+                                        "generic.w4.any.16x8.sm80", "generic.w4.any.64x64.sm80"};
+  for (int i = 0; i < 10; i++) {
+    const char *const kernel = kernels[i / 2];
+    if (!test_case("experts/grouped/no-product/%s/%s", i % 2 ? "pairs" : "plain", kernel ? kernel : "any")) continue;
+    if (kernel && !problem_has_kernel(kernel)) {
+      test_skip("there is no %s", kernel);
+      continue;
+    }
     grouped_spec s = grouped_of(sample_desc(32, 96, LPGEMM_UINT(4), 32, LPGEMM_F16), 2, 6);
+    s.desc.zero = LPGEMM_ZERO_CONSTANT, s.desc.zero_constant = 8;
     s.desc.row_scales = LPGEMM_F32;
     s.alpha = 0;
     s.bias_type = LPGEMM_F16;
-    if (paired) s.desc.rows = LPGEMM_ROWS_PAIRED, s.activation = LPGEMM_ACTIVATION_SILU;
+    if (i % 2) s.desc.rows = LPGEMM_ROWS_PAIRED, s.activation = LPGEMM_ACTIVATION_SILU;
     grouped g;
     grouped_make(&g, &s);
     for (int e = 0; e < 2; e++) {
@@ -388,12 +397,13 @@ static void grouped_no_product(void) {
     }
     stack_pack(&g.stack, handle);
     g.args.weights = g.stack.weights;
+    g.args.kernel = kernel;
     g.offsets[1] = 3;
     g.offsets[2] = 6;
     CHECK_STATUS(grouped_run(&g), LPGEMM_SUCCESS);
     const int64_t outputs = outputs_of(&g.stack.desc);
-    for (int64_t i = 0; i < 6 * outputs; i++) {
-      CHECK(isfinite(ref_load(LPGEMM_F16, g.y, i / outputs * g.args.ldy + i % outputs)));
+    for (int64_t j = 0; j < 6 * outputs; j++) {
+      CHECK(isfinite(ref_load(LPGEMM_F16, g.y, j / outputs * g.args.ldy + j % outputs)));
     }
     grouped_free(&g);
   }

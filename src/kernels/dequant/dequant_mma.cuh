@@ -101,9 +101,7 @@ __global__ void __launch_bounds__(dequant_mma_threads, 1) dequant_mma_kernel(con
   }
   wait_copies<0>();
   __syncthreads(); /* the sums take the place of the ring */
-  dequant_sums<T, float> totals;
-  convert_sums(a, sums, totals);
-  store_tile<T>(a, w, tile, totals, factors, memory);
+  store_tile<T>(a, w, tile, sums, factors, memory);
 }
 
 }  // namespace

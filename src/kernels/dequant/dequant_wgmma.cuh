@@ -146,7 +146,7 @@ __device__ inline void start_stage(const stage_places &at, dequant_sums<T, Sum> 
 template <class T>
 __device__ inline void multiply_stages(const dequant_args &a, const dequant_work &w, dequant_barriers barriers,
                                        uint8_t *memory, int warp, int lane) {
-  using sums_type = dequant_sums<T, typename T::Types::sum>;
+  using sums_type = dequant_sums<T, std::conditional_t<T::Promotes, float, typename T::Types::sum>>;
   const lpg_dequant_plan &p = a.plan;
   float *const factors = (float *)(memory + p.factors);
   typename T::Types::sum of_stage[T::TileM / 2] = {}; /* the same registers for all stages */
@@ -157,10 +157,8 @@ __device__ inline void multiply_stages(const dequant_args &a, const dequant_work
   };
   for (int tile = blockIdx.x / (unsigned)p.cluster; tile < w.tiles; tile += w.stride) {
     load_factors<T>(a, w, tile, warp, lane, factors);
-    dequant_sums<T, float> totals;
     sums_type sums;
-    if (T::Promotes) totals.clear();
-    if (!T::Promotes) sums.clear();
+    sums.clear();
 #pragma unroll 1
     for (int stage = 0; stage < w.k_stages; stage++) {
       stage_scales<T> scales;
@@ -169,7 +167,7 @@ __device__ inline void multiply_stages(const dequant_args &a, const dequant_work
       fence_for_tensor_cores();
       const stage_places at(p, barriers.base, warp, ring);
       if constexpr (T::Promotes) {
-        promote_stage<T>(at, scales, of_stage, totals);
+        promote_stage<T>(at, scales, of_stage, sums);
         release(ring);
       } else {
         start_stage<T>(at, sums);
@@ -186,13 +184,10 @@ __device__ inline void multiply_stages(const dequant_args &a, const dequant_work
       wgmma_wait<0>();
       release(before);
       before = -1;
-      convert_sums(a, sums, totals);
     }
-    if (p.split_k > 1) {
-      store_parts<T>(a, w, tile, totals, factors, memory);
-    } else if (!store_scaled<T>(a, w, tile, totals, factors, memory)) {
-      store_tile<T>(a, w, tile, totals, factors, memory);
-    }
+    const int parts = p.split_k > 1;
+    if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
+      store_tile<T, 1>(a, w, tile, sums, sums, parts, factors, memory);
   }
 }
 

@@ -82,7 +82,7 @@ struct dequant_traits {
   static constexpr int stage_k = LPG_DEQUANT_STAGE_BYTES / x_bytes, steps = 4; /* of a stage; a step is 32 bytes */
 };
 
-/* A warp's sums; if they are fp32, as store.cuh takes them. */
+/* A warp's sums, as store.cuh takes them. */
 template <class T, class Sum>
 struct dequant_sums {
   Sum sum[T::row_tiles][T::TileM / 2];
@@ -95,25 +95,6 @@ struct dequant_sums {
     }
   }
 };
-
-/* The sums as they are stored: integers become fp32, or stay the same bits where Y is int32. */
-template <class T>
-__device__ inline void convert_sums(const dequant_args &a, const dequant_sums<T, int> &from,
-                                    dequant_sums<T, float> &to) {
-  const bool keeps = a.epilogue.y_type == LPGEMM_I32;
-#pragma unroll
-  for (int r = 0; r < T::row_tiles; r++) {
-#pragma unroll
-    for (int i = 0; i < T::TileM / 2; i++) {
-      to.sum[r][i] = keeps ? __int_as_float(from.sum[r][i]) : (float)from.sum[r][i];
-    }
-  }
-}
-template <class T>
-__device__ inline void convert_sums(const dequant_args &, const dequant_sums<T, float> &from,
-                                    dequant_sums<T, float> &to) {
-  to = from;
-}
 
 /* The work tiles of a cluster. Its CTAs: split_k for the first rows of X, then split_k for the next rows of X. */
 struct dequant_work {
@@ -143,8 +124,7 @@ struct dequant_work {
 
   __device__ int n_tile(int tile) const { return first_n_tile + bands.n_tile(tile); }
   __device__ int m_tile(int tile) const { return bands.m_tile(tile) * multicast + m_rank; }
-  __device__ int first_x_row(int m_tile, int tile_m) const { return bands.first_x_row(m_tile, tile_m); }
-  __device__ int x_rows_end(int m_tile, int tile_m, int m) const { return bands.x_rows_end(m_tile, tile_m, m); }
+  __device__ int2 x_rows_of(int tile, int tile_m, int m) const { return {m_tile(tile) * tile_m, m}; }
 
   /* The CTAs of the cluster with the same rows of W and the same part of K: as bits; and the rank in the cluster of the
    * one with rows of X number i. */

@@ -31,27 +31,6 @@ __device__ inline void wait_for_exchange(const Args &a, int threads) {
   }
 }
 
-/* Sums of 32 rows of X, as store_pieces() takes them. */
-template <class T>
-struct added_sums {
-  float sum[T::row_tiles][16];
-
-  __device__ void clear() { clear_sums(sum); }
-
-  __device__ static float add(float a, float b) {
-    return T::integer_sums ? __int_as_float(__float_as_int(a) + __float_as_int(b)) : a + b;
-  }
-
-  /* Adds a block of eight rows of X. */
-  __device__ void add(int r, int block, float4 v) {
-    float *const to = &sum[r][4 * block];
-    to[0] = add(to[0], v.x);
-    to[1] = add(to[1], v.y);
-    to[2] = add(to[2], v.z);
-    to[3] = add(to[3], v.w);
-  }
-};
-
 /* The receive buffers of a CTA's teams: [team][part][block of eight rows of X][row tile][thread of the team]. */
 template <class T>
 struct receive_buffers {
@@ -94,52 +73,61 @@ __device__ inline void send_parts(const Args &a, const Work &w, const team_share
   if (threadIdx.x % 32 < a.plan.split_k) arrive_written(received, w.first_rank + threadIdx.x % 32);
 }
 
-/* Adds up the team's share of the sums, and stores it. */
-template <class T, class Args>
-__device__ inline void add_received(const Args &a, const tile_place &at, const team_shares &shares, int team, int part,
-                                    const receive_buffers<T> &from, const float *factors, uint8_t *memory) {
-  const int first = part * shares.each, own = min(shares.each, shares.blocks - first);
-#pragma unroll 1
-  for (int b = 0; b < own; b += 4) {
-    added_sums<T> sums;
-    sums.clear();
+/* Adds up 32 rows of X of the team's share of the sums, from its block `first` of eight on. */
+template <class T>
+__device__ inline void add_received(const team_shares &shares, int team, int own, int first,
+                                    const receive_buffers<T> &from, piece_sums<T> &sums) {
+  sums.clear();
 #pragma unroll 2
-    for (int p = 0; p < shares.parts; p++) {
+  for (int p = 0; p < shares.parts; p++) {
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < piece_sums<T>::x_rows / 8; i++) {
 #pragma unroll
-        for (int r = 0; r < T::row_tiles; r++) {
-          if (b + i < own) sums.add(r, i, load_four(from.place(team, p, b + i, r)));
-        }
+      for (int r = 0; r < T::row_tiles; r++) {
+        if (first + i < own) sums.add(r, i, load_four(from.place(team, p, first + i, r)));
       }
     }
-    const int m = at.m + (first + b) * 8;
-    store_pieces<T, 32, true>(a, {m, min(at.m_end, at.m + (first + own) * 8), at.n, at.bias}, sums, factors, memory);
   }
 }
 
-/* turn: of the CTA's work tiles. Apart: the kernel has let all threads arrive once at the cluster's barrier. */
+/* Stores a work tile in the common case, whether K is split or not. turn: of the CTA's work tiles. Apart: the kernel
+ * has let all threads arrive once at the cluster's barrier. */
 template <class T, class Args, class Work, class Product>
-__device__ inline void exchange_parts(const Args &a, const Work &w, int tile, int turn, const Product &product,
-                                      const float *factors, uint8_t *memory) {
+__device__ inline void store_common(const Args &a, const Work &w, int tile, int turn, const Product &product,
+                                    const float *factors, uint8_t *memory) {
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, team_threads = receive_buffers<T>::team_threads;
-  const tile_place at = place_of<T>(a, w, tile);
+  const bool exchanges = a.plan.at_once > 1;
+  tile_place at = place_of<T>(a, w, tile);
+  at.m_end = min(at.m_end, at.m + T::TileM);
   const team_shares shares(at, T::TileM, a.plan.split_k * T::teams);
-  const int team = threadIdx.x / team_threads, part = w.rank * T::teams + team;
+  const int team = agreed(threadIdx.x / team_threads), part = w.rank * T::teams + team;
   const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
   const receive_buffers<T> buffers = {base + threadIdx.x % team_threads * 16, shares.parts, shares.each};
-  const uint32_t received = shared_address(memory + a.plan.received);
-  __syncwarp();
-  if (!a.plan.apart) cluster_arrive_only();
-  cluster_wait();
-  send_parts<T>(a, w, shares, part, buffers, product, received);
-  wait_for_written(received, turn % 2);
-  add_received<T>(a, at, shares, team, part, buffers, factors, memory);
-  __syncwarp();
-  if (a.plan.apart) {
-    cluster_arrive_only();
-  } else {
-    threads_arrive(sums_are_added, T::threads);
+  const int first_block = part * shares.each, own = min(shares.each, shares.blocks - first_block);
+  if (exchanges) {
+    const uint32_t received = shared_address(memory + a.plan.received);
+    __syncwarp();
+    if (!a.plan.apart) cluster_arrive_only();
+    cluster_wait();
+    send_parts<T>(a, w, shares, part, buffers, product, received);
+    wait_for_written(received, turn % 2);
+    at.m += first_block * 8;
+    at.m_end = min(at.m_end, at.m + own * 8);
+  }
+  store_pieces<T, true>(a, at, factors, memory, [&](piece_sums<T> &sums, int first) {
+    if (exchanges) {
+      add_received<T>(shares, team, own, first / 8, buffers, sums);
+    } else if constexpr (T::TileM >= piece_sums<T>::x_rows) {
+      sums.take(product, first);
+    }
+  });
+  if (exchanges) {
+    __syncwarp();
+    if (a.plan.apart) {
+      cluster_arrive_only();
+    } else {
+      threads_arrive(sums_are_added, T::threads);
+    }
   }
 }
 

@@ -1,9 +1,12 @@
-/* From the sums of a work tile, which warps hold in registers, through shared memory to the outputs. */
+/* From the sums of a work tile, which warps hold in registers, through shared memory to the outputs: all cases but the
+ * common one, which is store_fast.cuh's. Code that runs once a work tile is slow to come, and there is much of it, so a
+ * kernel has each piece once: split-K or not, whatever the type, in vectors or not. */
 #pragma once
 
 #include "../operand/x_type.cuh"
 #include "../plan/scheduler.cuh"
-#include "epilogue.cuh"
+#include "outputs.cuh"
+#include "split_k.cuh"
 #include "store_pairs.cuh"
 #include "sums.h"
 
@@ -19,8 +22,6 @@ __device__ inline void clear_sums(float (&sum)[RowTiles][Count]) {
     for (int i = 0; i < Count; i++) sum[r][i] = 0.0f;
   }
 }
-
-/* ---- outputs ---- */
 
 /* Stands for a missing C: adding -0 changes no value. */
 constexpr uint32_t no_pair = 0x80008000u;
@@ -53,234 +54,116 @@ __device__ inline void store_four(const epilogue_args &e, uint16_t *y, float4 v,
   *(uint2 *)y = make_uint2(scaled_two(e, v.x, v.y, x_scale), scaled_two(e, v.z, v.w, x_scale));
 }
 
-/* One element of Y or C, or four that are aligned, as bits. */
-template <class Element, int Columns>
-__device__ inline void load_elements(const Element *from, uint32_t (&bits)[Columns]) {
-  static_assert(Columns == 1 || Columns == 4, "vectors of four");
-  if constexpr (Columns == 1) {
-    bits[0] = *from;
-  } else if constexpr (sizeof(Element) == 4) {
-    const uint4 four = *(const uint4 *)from;
-    bits[0] = four.x, bits[1] = four.y, bits[2] = four.z, bits[3] = four.w;
-  } else {
-    const uint2 four = *(const uint2 *)from;
-    bits[0] = four.x & 0xffffu, bits[1] = four.x >> 16, bits[2] = four.y & 0xffffu, bits[3] = four.y >> 16;
-  }
+/* ---- from shared memory to Y ---- */
+
+/* A thread's share of the outputs of Rows rows of W, of Threads threads: its first row of W and of X, and how many rows
+ * of X lie between two of its outputs. All threads together take all_rows rows of X at once. */
+struct output_share {
+  int row, x_row, step, all_rows;
+};
+
+template <int Rows, int Threads>
+__device__ inline output_share share_of(int thread, bool wide) {
+  static_assert(Threads % Rows == 0, "a thread has rows of W of its own");
+  constexpr int step = Threads / Rows, all = output_block<1>::size * step;
+  if (wide) return {thread % (Rows / 4) * 4, thread / (Rows / 4), 4 * step, all};
+  return {thread % Rows, thread / Rows, step, all};
 }
 
-template <class Element, int Columns>
-__device__ inline void store_elements(Element *to, const uint32_t (&bits)[Columns]) {
-  if constexpr (Columns == 1) {
-    *to = (Element)bits[0];
-  } else if constexpr (sizeof(Element) == 4) {
-    *(uint4 *)to = make_uint4(bits[0], bits[1], bits[2], bits[3]);
-  } else {
-    *(uint2 *)to = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
-  }
+/* The same of pairs: a thread has four outputs of a row of X, whose gates are four rows of W from `row` on and whose
+ * ups lie eight rows behind. */
+template <int Rows, int Threads>
+__device__ inline output_share share_of_pairs(int thread) {
+  constexpr int units = Rows / 8, step = Threads / units;
+  const int unit = thread % units;
+  return {unit / 2 * LPG_TILE_ROWS + unit % 2 * 4, thread / units, step, step};
 }
 
-/* The outputs of Rows rows of X by Columns neighbouring rows of W, `step` rows of X from one to the next; only the
- * first `count` rows of X are there. The arithmetic is that of column_epilogue, but a type or an activation costs one
- * branch for all of them, and what is added to them is loaded when it is due, since registers are few. */
-template <int Rows, int Columns>
-struct output_block {
-  static constexpr int size = Rows * Columns;
-  int64_t m, n;
-  int step, count;
-  float v[Rows][Columns];
+/* Whether outputs of Rows rows of W, from row n on, are stored in vectors of four. */
+template <int Rows, class Args>
+__device__ inline bool stores_wide(const Args &a, int n) {
+  return a.epilogue.vector >= 4 && (n + Rows <= a.n || a.n % 4 == 0);
+}
 
-  __device__ int64_t row(int i) const { return m + min(i * step, count - 1); }
-  __device__ float &at(int i) { return v[i / Columns][i % Columns]; }
+/* The outputs that threads store together, through shared memory: of rows of W from place.n on, and of some rows of X
+ * at a time. */
+template <class Sums>
+struct output_pass {
+  Sums sums;
+  tile_place place;
+  const float *factors; /* of the rows of W */
+  int x_rows;           /* at a time, the most */
+  bool wide;
+  output_share share; /* of this thread */
 
-  /* factors: of the rows of W. */
-  __device__ void scale(const epilogue_args &e, float alpha, const float *factors) {
-    if (e.skip_product || alpha == 0.0f) { /* whatever the sums are */
-#pragma unroll
-      for (int i = 0; i < size; i++) at(i) = 0.0f;
-      return;
-    }
-#pragma unroll
-    for (int j = 0; j < Columns; j++) {
-      const float scale = e.row_scales ? e.global_scale * e.row_scales[n + j] : e.global_scale;
-#pragma unroll
-      for (int i = 0; i < Rows; i++) v[i][j] = __fmul_rn(alpha, v[i][j] * factors[j] * scale);
-    }
-    if (!e.x_scale) return;
-#pragma unroll
-    for (int i = 0; i < Rows; i++) {
-      const float scale = x_scale_of(e, row(i));
-#pragma unroll
-      for (int j = 0; j < Columns; j++) v[i][j] = __fmul_rn(v[i][j], scale);
-    }
-  }
-
-  __device__ void add_c(const epilogue_args &e, float beta) {
-    uint32_t c[Rows][Columns];
-    if (e.y_type == LPGEMM_F32) {
-      load_rows((const uint32_t *)e.c, e.ldc, c);
-    } else {
-      load_rows((const uint16_t *)e.c, e.ldc, c);
-    }
-#pragma unroll
-    for (int i = 0; i < size; i++) at(i) = fmaf(beta, widened(e.y_type, c[i / Columns][i % Columns]), at(i));
-  }
-
-  /* bias_row: where the first column's bias lies. */
-  __device__ void add_bias(const epilogue_args &e, int64_t bias_row) {
-#pragma unroll
-    for (int j = 0; j < Columns; j++) {
-      const float bias = widened(e.bias_type, e.bias_type == LPGEMM_F32 ? ((const uint32_t *)e.bias)[bias_row + j]
-                                                                        : ((const uint16_t *)e.bias)[bias_row + j]);
-#pragma unroll
-      for (int i = 0; i < Rows; i++) v[i][j] += bias;
-    }
-  }
-
-  /* With one piece of code for all values, since it is long: they turn through the first place, once around. */
-  __device__ void activate(lpgemm_activation_t activation) {
-    if (activation == LPGEMM_ACTIVATION_NONE) return;
-#pragma unroll 1
-    for (int turn = 0; turn < size; turn++) {
-      const float one = lpg::activate(at(0), activation);
-#pragma unroll
-      for (int i = 1; i < size; i++) at(i - 1) = at(i);
-      at(size - 1) = one;
-    }
-  }
-
-  __device__ void store(const epilogue_args &e) {
-    uint32_t bits[Rows][Columns];
-    if (e.y_type == LPGEMM_F32) {
-#pragma unroll
-      for (int i = 0; i < size; i++) bits[i / Columns][i % Columns] = __float_as_uint(at(i));
-      store_rows((uint32_t *)e.y, e.ldy, bits);
-      return;
-    }
-#pragma unroll
-    for (int i = 0; i < size; i += 2) {
-      const uint32_t two = round_two(e, make_float2(at(i), at(i + 1)));
-      bits[i / Columns][i % Columns] = two & 0xffffu;
-      bits[(i + 1) / Columns][(i + 1) % Columns] = two >> 16;
-    }
-    store_rows((uint16_t *)e.y, e.ldy, bits);
-  }
-
-  /* Integer outputs of integer sums, which are held as bits: alpha and beta are 0 or 1. */
-  __device__ void store_integers(const epilogue_args &e, float alpha, float beta) {
-    uint32_t y[Rows][Columns];
-#pragma unroll
-    for (int i = 0; i < size; i++) {
-      y[i / Columns][i % Columns] = e.skip_product || alpha == 0.0f ? 0u : __float_as_uint(at(i));
-    }
-    if (e.c && beta != 0.0f) {
-      uint32_t c[Rows][Columns];
-      load_rows((const uint32_t *)e.c, e.ldc, c);
-#pragma unroll
-      for (int i = 0; i < size; i++) y[i / Columns][i % Columns] += c[i / Columns][i % Columns];
-    }
-    store_rows((uint32_t *)e.y, e.ldy, y);
-  }
-
- private:
-  __device__ static float widened(lpgemm_dtype_t type, uint32_t bits) {
-    return type == LPGEMM_F32   ? __uint_as_float(bits)
-           : type == LPGEMM_F16 ? f16_x::widen((uint16_t)bits)
-                                : bf16_x::widen((uint16_t)bits);
-  }
-
-  template <class Element>
-  __device__ void load_rows(const Element *c, int64_t ldc, uint32_t (&bits)[Rows][Columns]) const {
-#pragma unroll
-    for (int i = 0; i < Rows; i++) load_elements(c + row(i) * ldc + n, bits[i]);
-  }
-
-  template <class Element>
-  __device__ void store_rows(Element *y, int64_t ldy, const uint32_t (&bits)[Rows][Columns]) const {
-    y += m * ldy + n;
-#pragma unroll
-    for (int i = 0; i < Rows; i++, y += step * ldy) {
-      if (i * step < count) store_elements(y, bits[i]);
-    }
+  /* Threads threads have Rows rows of W; this is number `thread`. Pairs: rows of W may come in pairs. */
+  template <int Rows, int Threads, bool Pairs, class Args>
+  __device__ void deal_out(const Args &a, int thread) {
+    wide = !Pairs && stores_wide<Rows>(a, place.n);
+    share = Pairs && a.epilogue.paired ? share_of_pairs<Rows, Threads>(thread) : share_of<Rows, Threads>(thread, wide);
   }
 };
 
-/* ---- sums ---- */
+/* Those of a warp's Rows rows of W, whose sums are in its own shared memory. */
+template <int Rows, class Args>
+__device__ inline output_pass<own_sums> own_pass(const Args &a, const float *sums, const float *factors,
+                                                 const tile_place &place) {
+  output_pass<own_sums> pass = {{sums, lpg_sums_stride(Rows)}, place, factors, LPG_PASS_ROWS, false, {}};
+  pass.deal_out<Rows, 32, false>(a, threadIdx.x % 32);
+  return pass;
+}
 
-/* Sums of a warp in its own shared memory, sums[row of X][row]. */
-template <int Rows>
-struct own_sums {
-  const float *sums;
-
-  /* Count sums of each of Columns neighbouring rows: of rows of X x_row, x_row + step and so on. Those from x_rows on
-   * mean nothing, but there is room for LPG_PASS_ROWS. */
-  template <int Count, int Columns>
-  __device__ void take(float (&sum)[Count][Columns], int x_row, int step, int x_rows, int row) const {
-    (void)x_rows;
-#pragma unroll
-    for (int i = 0; i < Count; i++) {
-      const float *const from = sums + (x_row + i * step) * lpg_sums_stride(Rows) + row;
-      if constexpr (Columns == 4) {
-        const float4 four = *(const float4 *)from;
-        sum[i][0] = four.x, sum[i][1] = four.y, sum[i][2] = four.z, sum[i][3] = four.w;
-      } else {
-        sum[i][0] = *from;
-      }
-    }
-  }
-};
-
-/* store_sums() where a thread has Columns neighbouring rows of W. */
-template <class T, int Columns, int Rows, int Threads, class Sums>
-__device__ inline void store_columns(const epilogue_args &e, const Sums &sums, int n_end, int x_rows, int thread,
-                                     const float *factors, const tile_place &place) {
-  static_assert(Threads % (Rows / Columns) == 0, "a thread has columns of its own");
-  constexpr int threads = Rows / Columns, step = Threads / threads; /* threads: of a row of X; step: its rows at once */
-  constexpr int values = Threads == 32 || Columns == 4 ? 8 : 4, each = values / Columns; /* as registers allow */
-  static_assert(Threads != 32 || LPG_PASS_ROWS % (each * step) == 0, "own sums have room for LPG_PASS_ROWS rows of X");
-  const int row = thread % threads * Columns, n = place.n + row;
-  if (n >= n_end) return;
+/* Stores a thread's share of the outputs of rows of X from row m on, whose sums are there. */
+template <class T, int Columns, class Pass, class Args>
+__device__ inline void store_columns(const Args &a, const Pass &pass, int m) {
+  const epilogue_args &e = a.epilogue;
+  const output_share &share = pass.share;
+  const int n = pass.place.n + share.row, x_rows = n < a.n ? min(pass.x_rows, pass.place.m_end - m) : 0;
   const float alpha = alpha_of(e), beta = beta_of(e);
 #pragma unroll 1
-  for (int x_row = thread / threads; x_row < x_rows; x_row += each * step) {
-    output_block<each, Columns> block = {place.m + x_row, n, step, x_rows - x_row, {}};
-    sums.take(block.v, x_row, step, x_rows, row);
+  for (int x_row = share.x_row; x_row < x_rows; x_row += share.all_rows) {
+    output_block<Columns> block = {m + x_row, n, share.step, x_rows - x_row, {}};
+    block.take(pass.sums, x_row, share.row);
     if constexpr (T::integer_sums) {
       if (e.y_type == LPGEMM_I32) {
         block.store_integers(e, alpha, beta);
         continue;
       }
+      block.convert_integers();
     }
-    block.scale(e, alpha, factors + row);
+    block.scale(e, alpha, pass.factors + share.row);
     if (e.c && beta != 0.0f) block.add_c(e, beta);
-    if (e.bias) block.add_bias(e, place.bias + n);
+    if (e.bias) block.add_bias(e, pass.place.bias + n);
     block.activate(e.activation);
     block.store(e);
   }
 }
 
-/* Stores the outputs of x_rows rows of X by Rows rows of W, from `place` on. Threads threads share the work, this is
- * number `thread`. factors: of the Rows rows. */
-template <class T, int Rows, int Threads, class Sums, class Args>
-__device__ inline void store_sums(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors,
-                                  const tile_place &place) {
-  const epilogue_args &e = a.epilogue;
-  x_rows = min(x_rows, place.m_end - place.m);
-  if (e.vector >= 4 && (place.n + Rows <= a.n || a.n % 4 == 0)) {
-    store_columns<T, 4, Rows, Threads>(e, sums, a.n, x_rows, thread, factors, place);
+template <class T, class Pass, class Args>
+__device__ inline void store_pass(const Args &a, const Pass &pass, int m) {
+  if (pass.wide) {
+    store_columns<T, 4>(a, pass, m);
   } else {
-    store_columns<T, 1, Rows, Threads>(e, sums, a.n, x_rows, thread, factors, place);
+    store_columns<T, 1>(a, pass, m);
   }
 }
 
 /* The same for work tiles whose rows of W may come in pairs. */
-template <class T, int Rows, int Threads, class Work, class Sums, class Args>
-__device__ inline void store_rows(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors,
-                                  const tile_place &place) {
-  if constexpr (Work::is_placed) {
-    if (a.epilogue.paired) return store_pairs<Rows, Threads>(a, sums, x_rows, thread, factors, place);
+template <class T, class Work, class Pass, class Args>
+__device__ inline void store_rows(const Args &a, const Pass &pass, int m) {
+  if constexpr (Work::is_placed) { /* others that are not the common case are rare in stacks */
+    if (a.epilogue.paired) return store_pairs(a, pass, m);
+    store_columns<T, 1>(a, pass, m);
+  } else {
+    store_pass<T>(a, pass, m);
   }
-  store_sums<T, Rows, Threads>(a, sums, x_rows, thread, factors, place);
 }
+
+/* ---- from registers to shared memory ---- */
+
+/* Integer sums go as bits. */
+__device__ inline float as_float(float sum) { return sum; }
+__device__ inline float as_float(int sum) { return __int_as_float(sum); }
 
 /* Writes a warp's sums of 16 rows of X, from `first` on, to `own`. Registers cannot be indexed: `first` is First
  * plus a multiple of 16, below First + Count, and is looked for by halves. Else all sums would be written, each under a
@@ -301,37 +184,114 @@ __device__ inline void put_own_sums(const Product &product, float *own, int stri
       for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-          own[(8 * j + i % 2) * stride + r * LPG_TILE_ROWS + i / 2 * 8] = product.sum[r][(First / 8 + j) * 4 + i];
+          own[(8 * j + i % 2) * stride + r * LPG_TILE_ROWS + i / 2 * 8] =
+              as_float(product.sum[r][(First / 8 + j) * 4 + i]);
         }
       }
     }
   }
 }
 
-/* The same to `sums`; `row`: where the warp's first row goes. */
+/* The same to `sums`, for the first of the warp's rows of W. */
 template <class T, class Product>
-__device__ inline void put_sums(const Product &product, float *sums, int stride, int row, int first) {
+__device__ inline void put_sums(const Product &product, float *sums, int stride, int first) {
   const int lane = threadIdx.x % 32;
-  put_own_sums<T, 0, T::TileM>(product, sums + 2 * (lane % 4) * stride + row + lane / 4, stride, first);
+  put_own_sums<T, 0, T::TileM>(product, sums + 2 * (lane % 4) * stride + lane / 4, stride, first);
 }
 
-/* Stores a warp's rows of a work tile, 16 rows of X a pass, through the warp's own shared memory. factors: of all rows
- * of the work tile. */
+/* ---- work tiles ---- */
+
+/* Sums as a kernel reads them that may split K, or never does. */
+template <class T, bool Splits>
+using sums_of_parts = std::conditional_t<Splits, cluster_sums<T::integer_sums>, own_sums>;
+
+/* K is not split: each warp stores its own rows of W, 16 rows of X at a time, through its own shared memory.
+ * Returns where its sums go, as set_split_pass() does. */
+template <class T, class Work, class Pass, class Args>
+__device__ inline float *set_own_pass(const Args &a, const tile_place &tile, const float *factors, uint8_t *memory,
+                                      Pass &pass) {
+  constexpr int rows = T::row_tiles * LPG_TILE_ROWS;
+  const int warp = threadIdx.x / 32;
+  float *const own = (float *)(memory + a.plan.sums + warp * lpg_sums_bytes(LPG_PASS_ROWS, rows));
+  pass.place = {tile.m, tile.m_end, tile.n + warp * rows, tile.bias};
+  pass.factors = factors + warp * rows;
+  pass.x_rows = LPG_PASS_ROWS;
+  pass.template deal_out<rows, 32, Work::is_placed>(a, threadIdx.x % 32);
+  pass.sums = {own, lpg_sums_stride(rows)};
+  return own;
+}
+
+/* K is split: each CTA stores some of the work tile's rows of X, at once. parts: of a CTA. */
+template <class T, class Work, class Args>
+__device__ inline float *set_split_pass(const Args &a, const Work &w, const tile_place &tile, int x_rows, int parts,
+                                        const float *factors, uint8_t *memory,
+                                        output_pass<cluster_sums<T::integer_sums>> &pass) {
+  constexpr int stride = lpg_sums_stride(T::tile_n), part_floats = T::TileM * stride;
+  const int warp = threadIdx.x / 32, team = warp / T::team_warps;
+  const int each = (int)((unsigned)(x_rows + a.plan.split_k - 1) / (unsigned)a.plan.split_k), from = w.rank * each;
+  float *const sums = (float *)(memory + a.plan.sums);
+  pass.place = {tile.m + from, tile.m_end, tile.n, tile.bias};
+  pass.factors = factors;
+  pass.x_rows = min(each, x_rows - from);
+  pass.template deal_out<T::tile_n, 32 * T::warps, Work::is_placed>(a, threadIdx.x);
+  pass.sums = {sums + from * stride, stride, parts, part_floats * 4, a.plan.split_k, w.first_rank};
+  return sums + team * part_floats + warp % T::team_warps * (T::row_tiles * LPG_TILE_ROWS);
+}
+
+/* Stores a work tile. parts: of K, whose sums each CTA has, MostParts at most; 0 where K is not split. Of two parts
+ * that one team has, `before` has the sums of the first. factors: of all rows of the work tile. */
+template <class T, int MostParts, class Args, class Work, class Product>
+__device__ inline void store_tile(const Args &a, const Work &w, int tile, const Product &product, const Product &before,
+                                  int parts, const float *factors, uint8_t *memory) {
+  constexpr bool Splits = MostParts > 0;
+  const tile_place whole = place_of<T>(a, w, tile);
+  const int x_rows = max(min(T::TileM, whole.m_end - whole.m), 0);
+  const bool split = Splits && parts > 0;
+  output_pass<sums_of_parts<T, Splits>> pass;
+  float *own;
+  int stride = lpg_sums_stride(T::row_tiles * LPG_TILE_ROWS), at_once = LPG_PASS_ROWS;
+  if (!split) {
+    own = set_own_pass<T, Work>(a, whole, factors, memory, pass);
+  } else if constexpr (Splits) {
+    own = set_split_pass<T>(a, w, whole, x_rows, parts, factors, memory, pass);
+    stride = lpg_sums_stride(T::tile_n), at_once = T::TileM;
+    threads_meet(parts_are_multiplied, 32 * T::warps); /* all warps have read the last stages */
+  }
+  int first = 0;
+#pragma unroll 1
+  do {
+#pragma unroll 1
+    for (int x_row = 0; x_row < min(at_once, x_rows - first); x_row += LPG_PASS_ROWS) {
+      float *const to = own + x_row * stride;
+      if constexpr (Splits && MostParts > T::teams) {
+        if (parts > T::teams) {
+          put_sums<T>(before, to, stride, first + x_row);
+          put_sums<T>(product, to + T::TileM * stride, stride, first + x_row);
+          continue;
+        }
+      }
+      put_sums<T>(product, to, stride, first + x_row);
+    }
+    __syncwarp();
+    if (split) {
+      cluster_arrive();
+      cluster_wait();
+    }
+    store_rows<T, Work>(a, pass, pass.place.m + first);
+    __syncwarp();
+    first += at_once;
+  } while (first < x_rows);
+  if (split) {
+    cluster_arrive_only();
+    cluster_wait();
+  }
+}
+
+/* Where K is never split. */
 template <class T, class Args, class Work, class Product>
 __device__ inline void store_tile(const Args &a, const Work &w, int tile, const Product &product, const float *factors,
                                   uint8_t *memory) {
-  constexpr int x_rows = LPG_PASS_ROWS, rows = T::row_tiles * LPG_TILE_ROWS;
-  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * rows;
-  tile_place place = place_of<T>(a, w, tile);
-  place.n += first_row;
-  float *const sums = (float *)(memory + a.plan.sums + threadIdx.x / 32 * lpg_sums_bytes(x_rows, rows));
-#pragma unroll 1
-  for (int first = 0; first < T::TileM && place.m < place.m_end; first += x_rows, place.m += x_rows) {
-    put_sums<T>(product, sums, lpg_sums_stride(rows), 0, first);
-    __syncwarp();
-    store_rows<T, rows, 32, Work>(a, own_sums<rows>{sums}, x_rows, lane, factors + first_row, place);
-    __syncwarp();
-  }
+  store_tile<T, 0>(a, w, tile, product, product, 0, factors, memory);
 }
 
 }  // namespace

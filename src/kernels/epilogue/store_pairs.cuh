@@ -65,37 +65,33 @@ __device__ inline void store_outputs(const epilogue_args &e, int64_t m, int colu
   }
 }
 
-/* Stores the outputs of x_rows rows of X by Rows rows of W, from `place` on: store_sums() for pairs. A thread has four
- * outputs of a row of X. factors: of the Rows rows, with their biases behind them. Activations: SILU and GELU_TANH. */
-template <int Rows, int Threads, class Sums, class Args>
-__device__ inline void store_pairs(const Args &a, const Sums &sums, int x_rows, int thread, const float *factors,
-                                   const tile_place &place) {
-  constexpr int units = Rows / 8;
+/* Stores a thread's share of the outputs of rows of X from row m on: store_pass() in store.cuh for pairs. Behind the
+ * factors of the rows of W lie their biases. Activations: SILU and GELU_TANH. */
+template <class Args, class Pass>
+__device__ inline void store_pairs(const Args &a, const Pass &pass, int m) {
   const epilogue_args &e = a.epilogue;
-  const int outputs = a.n / 2, unit = thread % units, row = unit / 2 * LPG_TILE_ROWS + unit % 2 * 4;
-  const int column = place.n / 2 + unit * 4;
-  if (column >= outputs) return;
-  x_rows = min(x_rows, place.m_end - place.m);
-  const float alpha = alpha_of(e);
+  const int outputs = a.n / 2, row = pass.share.row;
+  const int column = pass.place.n / 2 + row / LPG_TILE_ROWS * 8 + row % LPG_TILE_ROWS;
+  const int x_rows = column < outputs ? min(pass.x_rows, pass.place.m_end - m) : 0;
+  const float alpha = alpha_of(e), *const factors = pass.factors + row;
   const bool is_silu = e.activation == LPGEMM_ACTIVATION_SILU;
 #pragma unroll 1
-  for (int x_row = thread / units; x_row < x_rows; x_row += Threads / units) {
-    float gates[1][4], ups[1][4];
-    sums.take(gates, x_row, 1, x_rows, row);
-    sums.take(ups, x_row, 1, x_rows, row + 8);
-    const int64_t m = place.m + x_row;
-    const float scale = x_scale_of(e, m);
-    float(&gate)[4] = gates[0], (&up)[4] = ups[0];
+  for (int x_row = pass.share.x_row; x_row < x_rows; x_row += pass.share.all_rows) {
+    const int places[2] = {pass.sums.place(x_row, row), pass.sums.place(x_row, row + 8)};
+    float4 sums[2];
+    pass.sums.take(sums, places);
+    const float scale = x_scale_of(e, m + x_row);
+    float gate[4] = {sums[0].x, sums[0].y, sums[0].z, sums[0].w}, up[4] = {sums[1].x, sums[1].y, sums[1].z, sums[1].w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      gate[i] = scaled_sum(alpha, gate[i] * factors[row + i], scale);
-      up[i] = scaled_sum(alpha, up[i] * factors[row + 8 + i], scale);
+      gate[i] = scaled_sum(alpha, gate[i] * factors[i], scale);
+      up[i] = scaled_sum(alpha, up[i] * factors[8 + i], scale);
     }
     if (e.bias) {
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        gate[i] += factors[LPG_BIASES_BEHIND + row + i];
-        up[i] += factors[LPG_BIASES_BEHIND + row + 8 + i];
+        gate[i] += factors[LPG_BIASES_BEHIND + i];
+        up[i] += factors[LPG_BIASES_BEHIND + 8 + i];
       }
     }
 #pragma unroll
@@ -103,7 +99,7 @@ __device__ inline void store_pairs(const Args &a, const Sums &sums, int x_rows, 
       const float g = limited_gate(e, gate[i]), power = is_silu ? -e.gate.alpha * g : tanh_power(g);
       gate[i] = quick_gate(g, power) * limited_up(e, up[i]);
     }
-    store_outputs(e, m, column, outputs, gate);
+    store_outputs(e, m + x_row, column, outputs, gate);
   }
 }
 

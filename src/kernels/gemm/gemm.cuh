@@ -180,25 +180,16 @@ __device__ inline void release_stage(const gemm_work &w, uint32_t empty, int lan
   }
 }
 
-/* Stores a work tile: partial sums go to the split-K reduction, others to Y. before: the sum of the team's earlier
- * parts of K. */
+/* Stores a work tile. before: the sum of the team's earlier parts of K. */
 template <class T, class Work>
 __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, int turn, gemm_product<T> &product,
                                   const gemm_product<T> &before, int runs, float *factors, uint8_t *memory) {
-  if constexpr (!is_half<T>) {
-    if (a.plan.at_once > 1) {
-      if constexpr (T::runs) {
-        if (runs > 1) return store_two_parts<T>(a, w, tile, before, product, factors, memory);
-      }
-      if (a.plan.exchanges) return exchange_parts<T>(a, w, tile, turn, product, factors, memory);
-      return store_parts<T>(a, w, tile, product, factors, memory);
-    }
-  }
-  if (T::runs && runs > 1) product.add(before);
-  if constexpr (T::TileM >= 32) {
-    if (store_scaled<T, true>(a, w, tile, product, factors, memory)) return;
-  }
-  store_tile<T>(a, w, tile, product, factors, memory);
+  const bool split = a.plan.at_once > 1, two_parts = T::runs && runs > 1;
+  if (T::runs && two_parts && !split) product.add(before);
+  if (split ? a.plan.exchanges && !two_parts : T::TileM >= 32 && stores_pieces(a.epilogue, a.n))
+    return store_common<T>(a, w, tile, turn, product, factors, memory);
+  const int parts = !split ? 0 : two_parts ? 2 : T::teams;
+  store_tile<T, T::runs ? 2 : T::teams>(a, w, tile, product, before, parts, factors, memory);
 }
 
 /* The state of a consumer warp, kept from one work tile to the next. */
@@ -263,7 +254,7 @@ __device__ inline void fill_factors_and_powers(const gemm_args &a, const gemm_wo
 
 /* Passes over the stages from MMA step `step` of a k block on, which hold nothing. */
 template <class T>
-__device__ inline void skip_stages(const gemm_work &w, consumer_warp<typename T::whole> &own, int step) {
+__device__ inline void skip_stages(const gemm_work &w, consumer_warp<T> &own, int step) {
   auto &place = own.place;
 #pragma unroll 1
   for (; step < steps; step += T::x_steps) {
@@ -283,9 +274,9 @@ __device__ inline void skip_stages(const gemm_work &w, consumer_warp<typename T:
 /* Multiplies one work tile. While the tensor cores run a batch, the warp dequantises the next one. Before it waits
  * for the last batch of a stage it waits for the next stage and loads its first words, so the tensor cores do not
  * fall idle between stages. */
-template <class T, class Work>
-__device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile, int turn, int streamed_blocks,
-                                     bool ends, consumer_warp<typename T::whole> &own, uint8_t *memory) {
+template <class T>
+__device__ inline void multiply_tile(const gemm_args &a, const work_of<T> &w, int tile, int turn, int streamed_blocks,
+                                     bool ends, consumer_warp<T> &own, uint8_t *memory) {
   const auto &parts = own.parts;
   auto &weights = own.weights;
   auto &place = own.place;
@@ -303,7 +294,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
   const int x_rows = T::takes_experts ? agreed(at.m_end - at.m) : at.m_end - at.m;
   if (!has_early_factors<T>) pdl_wait();
   if constexpr (T::finds_row_powers) {
-    fill_factors_and_powers<typename T::whole>(a, w, at, own.warp, own.lane, weights.rows, factors);
+    fill_factors_and_powers<T>(a, w, at, own.warp, own.lane, weights.rows, factors);
   } else {
     fill_factors<T>(a, w, at, expert, own.warp, own.lane, factors);
   }
@@ -379,7 +370,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
     own.empty_before = 0;
     for (int i = own.team + T::teams * (blocks - 1) + 1; T::teams > 1 && i < parts.blocks(); i++) place.skip_blocks(1);
   }
-  if constexpr (T::streams && !is_half<T>) {
+  if constexpr (T::streams) {
     if (a.plan.streamed > 0 && tile >= w.tiles) {
       const gemm_turn own_turn = turn_of(a, w, turn); /* again: registers are few */
       if (own_turn.is_partial()) return store_partials<T>(a, product, x_rows);
@@ -396,7 +387,7 @@ __device__ inline void multiply_tile(const gemm_args &a, const Work &w, int tile
 
 /* Inlined: else the compiler waits for each product. */
 template <class T>
-__device__ __forceinline__ void multiply_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers,
+__device__ __forceinline__ void multiply_tiles(const gemm_args &a, const work_of<T> &w, barriers_of barriers,
                                                uint8_t *memory, int warp) {
   consumer_warp<T> own(a, w, barriers, memory, warp);
   int number = 0; /* of the turn */
@@ -414,11 +405,6 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, const gemm_wo
     for (int tile = w.first_tile; tile < tiles; tile += w.stride)
       multiply_tile<T>(a, w, tile, number++, 0, false, own, memory);
   }
-  if constexpr (T::halves) {
-    const halves_of<gemm_work> halves(w);
-    if (w.first_tile < halves.tiles && a.plan.streamed == 0)
-      multiply_tile<gemm_half_traits<T>>(a, halves, w.first_tile, number, 0, false, own, memory);
-  }
 }
 
 template <class T>
@@ -433,7 +419,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   if (p.apart && p.exchanges) cluster_arrive_only(); /* see exchange_parts() */
   if (is_multicast<T>(p)) cluster_arrive_only();     /* mbarriers are ready before other CTAs copy or arrive */
   if (a.epilogue.device_alpha) pdl_wait();           /* reads_product() reads it */
-  const gemm_work w(p, reads_product(a.epilogue));
+  const work_of<T> w(p, reads_product(a.epilogue));
   read_experts<T>(a, memory);
   const int warp = same_in_warp(threadIdx.x / 32), lane = threadIdx.x % 32;
   if (warp >= T::warps) {

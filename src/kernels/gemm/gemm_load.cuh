@@ -44,10 +44,11 @@ struct producer_place {
  * box count on the full mbarrier of the CTA that gets it. */
 template <class T>
 __device__ inline void load_x_stage(const gemm_args &a, const gemm_work &w, uint32_t to, uint32_t full, int x_row,
-                                    int first_k) {
+                                    int first_k, bool is_half) {
 #pragma unroll
   for (int box = 0; box < T::stage_k / LPG_GEMM_BOX_K * T::x_boxes; box++) {
     if (T::may_multicast && box % w.multicast != w.multicast_rank) continue;
+    if (is_half && box % T::x_boxes > 0) continue;
     const int box_k = box / T::x_boxes, box_row = box % T::x_boxes * box_rows_of<T>(w);
     const int k = first_k + box_k * LPG_GEMM_BOX_K, row = x_row + box_row;
     const uint32_t at = to + box_k * T::x_k64_bytes + box_row * LPG_GEMM_BOX_K * 2;
@@ -173,27 +174,29 @@ struct producer_warp {
   }
 };
 
-/* What a producer warp must know of a work tile: its first row of X and row tile of W, and its expert. */
+/* What a producer warp must know of a work tile: its first row of X and row tile of W, its expert, and whether it is a
+ * half. */
 struct loaded_tile {
   int x_row, row_tile, expert;
+  bool is_half;
 };
 
-template <class T, class Work>
-__device__ inline loaded_tile find_loaded(const gemm_args &a, const Work &w, int tile, uint8_t *memory) {
+template <class T>
+__device__ inline loaded_tile find_loaded(const gemm_args &a, const work_of<T> &w, int tile, uint8_t *memory) {
   int expert;
   const tile_place at = find_place<T>(a, w, tile, memory, expert);
   const auto same = [](int x) { return T::takes_experts ? agreed(x) : x; };
-  return {same(at.m), same(at.n) / LPG_TILE_ROWS, same(expert)};
+  return {same(at.m), same(at.n) / LPG_TILE_ROWS, same(expert), w.is_half(tile)};
 }
 
 /* What a producer warp loads, where the compiler is to know it: code that runs for the first time is slow to come. */
 enum class load_kind { any, weights, x_by_tma };
 
 /* Fills the stages of a work tile. */
-template <class T, load_kind Kind, class Work>
-__device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded_tile &tile,
-                                 const k_blocks<typename T::whole> &k, producer_warp<typename T::whole> &own) {
-  const int x_bytes = T::x_boxes * box_rows_of<T>(w) * T::stage_k * 2;
+template <class T, load_kind Kind>
+__device__ inline void load_tile(const gemm_args &a, const gemm_work &w, const loaded_tile &tile, const k_blocks<T> &k,
+                                 producer_warp<T> &own) {
+  const int x_bytes = (tile.is_half ? 1 : T::x_boxes) * box_rows_of<T>(w) * T::stage_k * 2;
   const int x_row = tile.x_row, row_tile = tile.row_tile, expert = tile.expert, lane = own.lane;
   const int blocks = k.count;
   const int w_bytes =
@@ -219,7 +222,7 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
       } else if (codes) {
         copy_codes<T>(a, own.place.codes.at, block * T::Bits + own.vector, row_tile, expert, full);
       }
-      if (tma) load_x_stage<T>(a, w, x, full, x_row, first_k);
+      if (tma) load_x_stage<T>(a, w, x, full, x_row, first_k, tile.is_half);
     }
     if (loads_scales) own.load_scales(a, row_tile, expert, block, i < T::teams);
     if (!loads_x || x_by_tma) {
@@ -233,7 +236,7 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
       arrive(full);
     }
   }
-  if (!is_half<T> && a.plan.at_once > 1) {
+  if (a.plan.at_once > 1) {
     if (a.plan.exchanges) {
       wait_for_exchange(a, T::threads);
     } else {
@@ -245,40 +248,32 @@ __device__ inline void load_tile(const gemm_args &a, const Work &w, const loaded
 
 /* Fills the stages of all the CTA's work tiles. */
 template <class T, load_kind Kind>
-__device__ inline void load_turns(const gemm_args &a, const gemm_work &w, const gemm_parts<T> &parts,
+__device__ inline void load_turns(const gemm_args &a, const work_of<T> &w, const gemm_parts<T> &parts,
                                   producer_warp<T> &own, uint8_t *memory) {
   const int tiles = tiles_of<T>(a, w, memory);
-  gemm_turn turn = turn_at<T>(a, w, tiles, 0);
-  loaded_tile at = {0, 0, 0};
-  if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory); /* before the wait: all it takes is time */
   /* A warp that loads nothing but weights and scales as they are packed need not wait for the kernel before. */
   const bool loads_x = Kind == load_kind::x_by_tma || (Kind == load_kind::any && own.loads_x);
-  if (!has_experts<T>(a) && (T::prepared || T::image || loads_x)) {
-    if (!T::image && turn.tile >= 0 && Kind != load_kind::x_by_tma && own.loads_weights)
-      own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
-    pdl_wait();
-  }
-  __syncwarp();
-  if (is_multicast<T>(a.plan) && loads_x) cluster_wait(); /* the other CTAs have started */
-  for (int number = 1; turn.tile >= 0; number++) {
-    load_tile<T, Kind>(a, w, at, k_blocks<T>(parts, turn), own);
-    turn = turn_at<T>(a, w, tiles, number);
-    if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory);
-  }
-  if constexpr (T::halves) {
-    const halves_of<gemm_work> halves(w);
-    if (w.first_tile < halves.tiles && a.plan.streamed == 0) {
-      using half = gemm_half_traits<T>;
-      load_tile<half, Kind>(a, halves, find_loaded<half>(a, halves, w.first_tile, memory),
-                            k_blocks<T>(parts, {0, 0, 0}), own);
+  const bool waits = !has_experts<T>(a) && (T::prepared || T::image || loads_x);
+  for (int number = 0;; number++) {
+    const gemm_turn turn = turn_at<T>(a, w, tiles, number);
+    loaded_tile at = {0, 0, 0, false};
+    if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory); /* before the wait: all it takes is time */
+    if (number == 0) {
+      if (waits && !T::image && turn.tile >= 0 && Kind != load_kind::x_by_tma && own.loads_weights)
+        own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
+      if (waits) pdl_wait();
+      __syncwarp();
+      if (is_multicast<T>(a.plan) && loads_x) cluster_wait(); /* the other CTAs have started */
     }
+    if (turn.tile < 0) break;
+    load_tile<T, Kind>(a, w, at, k_blocks<T>(parts, turn), own);
   }
   __syncwarp();
   if (is_multicast<T>(a.plan) && !loads_x) cluster_wait();
 }
 
 template <class T>
-__device__ inline void load_tiles(const gemm_args &a, const gemm_work &w, barriers_of barriers, uint8_t *memory,
+__device__ inline void load_tiles(const gemm_args &a, const work_of<T> &w, barriers_of barriers, uint8_t *memory,
                                   int warp, int lane) {
   const gemm_parts<T> parts(a, w);
   producer_warp<T> own(a, barriers, warp, lane);

@@ -77,7 +77,6 @@ using gemm_dequantiser = typename dequantiser_of<Dequantiser, Scales>::type;
 template <class X_, template <class, int> class Dequantiser_, int Bits_, int TileM_, int Teams_, int TeamWarps_,
           lpg_gemm_scales Scales_, bool Experts_ = false>
 struct gemm_traits {
-  using whole = gemm_traits;
   using X = X_;
   static constexpr bool prepared = lpg_gemm_is_prepared(Scales_), integer_sums = false;
   static constexpr bool image = Scales_ == LPG_GEMM_SCALES_IMAGE; /* the tensor cores read weights as they are */
@@ -138,13 +137,6 @@ struct gemm_traits {
   __device__ static constexpr int first_step(int v) { return 4 * v / (2 * unit_words) * unit_steps; }
 };
 
-/* Work tiles of half the rows of X: one TMA box for every 64 k in place of two. */
-template <class Whole>
-struct gemm_half_traits : half_traits<Whole> {
-  static_assert(Whole::x_boxes == 2, "one TMA box brings the rows of a half");
-  static constexpr int x_boxes = 1;
-};
-
 template <class T>
 constexpr int row_tiles_of = T::tile_n / LPG_TILE_ROWS; /* in a work tile */
 
@@ -171,6 +163,10 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
     first_tile = cluster_number();
   }
 
+  /* Numbers of work tiles end here, but those that come by k blocks (stream-K). */
+  __device__ int end_of_tiles() const { return tiles; }
+  __device__ static bool is_half(int) { return false; }
+
   /* As tile_bands has them, without its divisions. */
   __device__ int2 place(int tile) const { /* along N and M */
     const int band = lpg_quotient(tile, plan.by_band), in_band = tile - band * LPG_GEMM_BAND * m_tiles;
@@ -179,11 +175,35 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
     return {band * LPG_GEMM_BAND + in_band - m * rows, m};
   }
   __device__ int n_tile(int tile) const { return place(tile).x * multicast + multicast_rank; }
-  __device__ int m_tile(int tile) const { return place(tile).y; }
-  /* Rows of X of the m_tile-th work tile along M. */
-  __device__ int first_x_row(int m_tile, int tile_m) const { return m_tile * min(x_rows, tile_m); }
-  __device__ int x_rows_end(int m_tile, int tile_m, int m) const { return min(first_x_row(m_tile + 1, tile_m), m); }
+  __device__ int2 x_rows_of(int tile, int, int m) const {
+    const int first = place(tile).y * x_rows;
+    return {first, min(first + x_rows, m)};
+  }
 };
+
+/* The same where the last work tiles may come as halves, unless they come by k blocks: two numbers each, behind those
+ * of the whole ones. A type of its own, since kernels that have no halves are 1 to 2 % slower with it in small calls.
+ */
+struct halved_work : gemm_work {
+  using gemm_work::gemm_work;
+
+  __device__ int end_of_tiles() const { return tiles + 2 * (n_tiles * m_tiles - tiles); }
+  __device__ bool is_half(int tile) const { return tile >= tiles && plan.streamed == 0; }
+  __device__ int whole_of(int tile) const { return is_half(tile) ? (tile + tiles) / 2 : tile; }
+
+  __device__ int n_tile(int tile) const { return gemm_work::n_tile(whole_of(tile)); }
+  __device__ int2 x_rows_of(int tile, int tile_m, int m) const {
+    int2 rows = gemm_work::x_rows_of(whole_of(tile), tile_m, m);
+    if (is_half(tile)) {
+      rows.x += (tile - tiles) % 2 * (x_rows / 2);
+      rows.y = min(rows.x + x_rows / 2, m);
+    }
+    return rows;
+  }
+};
+
+template <class T>
+using work_of = std::conditional_t<T::halves, halved_work, gemm_work>;
 
 /* Whether the CTAs of a cluster share X. */
 template <class T>
@@ -194,7 +214,7 @@ __device__ inline bool is_multicast(const lpg_gemm_plan &p) {
 /* Rows of X that a copy of TMA brings. */
 template <class T>
 __device__ inline int box_rows_of(const gemm_work &w) {
-  return w.x_rows / T::whole::x_boxes;
+  return w.x_rows / T::x_boxes;
 }
 
 /* ---- stacks: of each expert the work tiles of its rows of X, in bands of its own. Nothing of this is kept in
@@ -235,7 +255,7 @@ __device__ inline int tiles_of(const gemm_args &a, const gemm_work &w, uint8_t *
 template <class T, class Work>
 __device__ inline tile_place find_place(const gemm_args &a, const Work &w, int tile, uint8_t *memory, int &expert) {
   expert = 0;
-  if (is_half<T> || !has_experts<T>(a)) return place_of<T>(a, w, tile);
+  if (!has_experts<T>(a)) return place_of<T>(a, w, tile);
   const expert_rows rows = rows_of_experts(a, memory);
   expert = rows.expert_of((unsigned)tile / (unsigned)w.n_tiles);
   const int first = rows.first_tile[expert], in_expert = tile - first * w.n_tiles;
@@ -273,7 +293,7 @@ struct gemm_parts {
 /* MMA steps of K's last k block. */
 template <class T>
 __device__ inline int last_steps(const gemm_args &a) {
-  if (!T::whole::skips_end) return steps;
+  if (!T::skips_end) return steps;
   return (unsigned)(a.k - (a.plan.blocks - 1) * block_k + LPG_STEP_K - 1) / LPG_STEP_K;
 }
 
@@ -286,12 +306,14 @@ struct gemm_turn {
   __device__ bool is_partial() const { return first > 0; }
 };
 
-/* The turn of that number: the cluster's whole work tiles come first, then its share of the others. */
-__device__ inline gemm_turn turn_of(const gemm_args &a, const gemm_work &w, int number) {
+/* The turn of that number: the cluster's whole work tiles come first, then its share of the others: perhaps a half, or
+ * some k blocks. */
+template <class Work>
+__device__ inline gemm_turn turn_of(const gemm_args &a, const Work &w, int number) {
   const lpg_gemm_plan &p = a.plan;
   const int tile = w.first_tile + number * w.stride;
   if (tile < w.tiles) return {tile, 0, 0};
-  if (p.streamed == 0) return {-1, 0, 0};
+  if (p.streamed == 0) return {tile < w.end_of_tiles() ? tile : -1, 0, 0};
   /* k blocks are counted through all of these work tiles */
   const int start = first_of(p.stream, w.first_tile), end = first_of(p.stream, w.first_tile + 1);
   const int own = number - (unsigned)w.tiles / (unsigned)w.stride,
@@ -303,7 +325,7 @@ __device__ inline gemm_turn turn_of(const gemm_args &a, const gemm_work &w, int 
 
 /* The same; tiles: the work tiles of all clusters, which of experts are known to the kernel alone. */
 template <class T>
-__device__ inline gemm_turn turn_at(const gemm_args &a, const gemm_work &w, int tiles, int number) {
+__device__ inline gemm_turn turn_at(const gemm_args &a, const work_of<T> &w, int tiles, int number) {
   if (T::streams) return turn_of(a, w, number);
   const int tile = w.first_tile + number * w.stride;
   return {tile < tiles ? tile : -1, 0, 0};

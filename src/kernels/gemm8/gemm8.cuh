@@ -70,22 +70,6 @@ struct gemm8_sums {
   }
 };
 
-/* The sums as epilogue/store.cuh takes them: as fp32, or the integers' bits. */
-template <class T>
-struct stored_sums {
-  float sum[T::row_tiles][T::TileM / 2];
-
-  __device__ stored_sums(const gemm8_sums<T> &sums, bool as_bits) {
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-#pragma unroll
-      for (int i = 0; i < T::TileM / 2; i++) {
-        sum[r][i] = as_bits ? __int_as_float(sums.sum[r][i]) : (float)sums.sum[r][i];
-      }
-    }
-  }
-};
-
 template <class T, class Work>
 __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                       int lane) {
@@ -140,11 +124,9 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0 && before != 0) arrive(before);
-    if (!is_half<T> && a.plan.split_k > 1) {
-      store_parts<T>(a, w, tile, stored_sums<T>(sums, true), factors, memory);
-    } else if (!store_scaled<T>(a, w, tile, sums, factors, memory)) {
-      store_tile<T>(a, w, tile, stored_sums<T>(sums, a.epilogue.y_type == LPGEMM_I32), factors, memory);
-    }
+    const int parts = a.plan.split_k > 1;
+    if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
+      store_tile<T, !is_half<T>>(a, w, tile, sums, sums, parts, factors, memory);
   }
 }
 

@@ -183,11 +183,9 @@ __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_
       }
     }
     __syncwarp();
-    if (!is_half<T> && a.plan.split_k > 1) {
-      store_parts<T>(a, w, tile, sums, factors, memory);
-    } else if (!store_scaled<T>(a, w, tile, sums, factors, memory)) {
-      store_tile<T>(a, w, tile, sums, factors, memory);
-    }
+    const int parts = a.plan.split_k > 1;
+    if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
+      store_tile<T, !is_half<T>>(a, w, tile, sums, sums, parts, factors, memory);
   }
 }
 

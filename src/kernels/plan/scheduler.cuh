@@ -31,9 +31,8 @@ struct tile_bands {
     const int b = band(tile), in_band = tile - b * Band * m_tiles;
     return (unsigned)in_band / (unsigned)band_rows(b);
   }
-  /* Rows of X of the m_tile-th work tile along M, which may reach past the last. */
-  __device__ static int first_x_row(int m_tile, int tile_m) { return m_tile * tile_m; }
-  __device__ static int x_rows_end(int m_tile, int tile_m, int m) { return m; }
+  /* A work tile's first row of X, and from which on it has none: it may reach past the last. */
+  __device__ int2 x_rows_of(int tile, int tile_m, int m) const { return {m_tile(tile) * tile_m, m}; }
 };
 
 /* Where the outputs of a work tile lie: from row m of X on, none from m_end on, and from row n of W on. bias: of its
@@ -60,8 +59,8 @@ __device__ inline tile_place place_of(const Args &a, const Work &w, int tile) {
     const tile_place at = *w.at;
     return {agreed(at.m), agreed(at.m_end), agreed(at.n), agreed(at.bias)};
   } else {
-    const int m_tile = w.m_tile(tile);
-    return {w.first_x_row(m_tile, T::TileM), w.x_rows_end(m_tile, T::TileM, a.m), w.n_tile(tile) * T::tile_n, 0};
+    const int2 x_rows = w.x_rows_of(tile, T::TileM, a.m);
+    return {x_rows.x, x_rows.y, w.n_tile(tile) * T::tile_n, 0};
   }
 }
 
@@ -75,6 +74,7 @@ struct halves_of : Work {
   }
   __device__ int n_tile(int half) const { return Work::n_tile(whole + half / 2); }
   __device__ int m_tile(int half) const { return 2 * Work::m_tile(whole + half / 2) + half % 2; }
+  __device__ int2 x_rows_of(int half, int half_m, int m) const { return {m_tile(half) * half_m, m}; }
 };
 
 /* The template parameters of a kernel for halves: half the TileM, in stages that have room for whole work tiles. */

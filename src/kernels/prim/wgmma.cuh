@@ -96,72 +96,73 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
 #define LPG_OPERANDS_TO_112 LPG_OPERANDS_TO_96 ", " LPG_OPERANDS_96
 #define LPG_OPERANDS_TO_128 LPG_OPERANDS_TO_112 ", " LPG_OPERANDS_112
 
-#define LPG_WGMMA_TYPE(name, type)                                                                                     \
-  struct name {                                                                                                        \
-    __device__ static void multiply(float (&d)[8], const uint32_t (&a)[4], uint64_t rows) {                            \
-      LPG_WGMMA(type, 16, LPG_OPERANDS_OF_8, 8, 9, 10, 11, 12, LPG_ARRAY_4(d, 0), LPG_ARRAY_4(d, 4));                  \
-    }                                                                                                                  \
-    __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                           \
-      LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                                     \
-    }                                                                                                                  \
-    __device__ static void multiply(float (&d)[32], const uint32_t (&a)[4], uint64_t rows) {                           \
-      LPG_WGMMA(type, 64, LPG_OPERANDS_TO_32, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));                                 \
-    }                                                                                                                  \
-    __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                           \
-      LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66,  \
-                67, 68, LPG_ARRAY_64(d, 0));                                                                           \
-    }                                                                                                                  \
-    __device__ static void multiply(float (&d)[128], const uint32_t (&a)[4], uint64_t rows) {                          \
-      LPG_WGMMA(type, 256,                                                                                             \
-                LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48 ", " LPG_OPERANDS_64     \
-                               ", " LPG_OPERANDS_80 ", " LPG_OPERANDS_96 ", " LPG_OPERANDS_112,                        \
-                128, 129, 130, 131, 132, LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64));                                     \
-    }                                                                                                                  \
-    /* One group of products by the first `columns` columns, 65 to 128. */                                             \
-    __device__ static void start(float (&d)[64], const uint32_t (&a)[4], uint64_t rows, int columns) {                 \
-      asm volatile("{\n\t.reg .pred p;\n\t" LPG_IF_MORE(69, 96)                                                        \
-                       LPG_WGMMA_GROUP(type, 96, LPG_OPERANDS_TO_48, 64, 65, 66, 67, 68) LPG_MORE(96)                  \
-                           LPG_WGMMA_GROUP(type, 128, LPG_OPERANDS_TO_64, 64, 65, 66, 67, 68) "done:\n\t}"             \
-                   : LPG_ARRAY_64(d, 0)                                                                                \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                               \
-                   : "memory");                                                                                        \
-    }                                                                                                                  \
-    /* 129 to 256 columns. */                                                                                          \
-    __device__ static void start(float (&d)[128], const uint32_t (&a)[4], uint64_t rows, int columns) {                \
-      asm volatile(                                                                                                    \
-          "{\n\t.reg .pred p;\n\t" LPG_IF_MORE(133, 192) LPG_IF_MORE(133, 160)                                         \
-              LPG_WGMMA_GROUP(type, 160, LPG_OPERANDS_TO_80, 128, 129, 130, 131, 132) LPG_MORE(160) LPG_WGMMA_GROUP(   \
-                  type, 192, LPG_OPERANDS_TO_96, 128, 129, 130, 131, 132) LPG_MORE(192) LPG_IF_MORE(133, 224)          \
-                  LPG_WGMMA_GROUP(type, 224, LPG_OPERANDS_TO_112, 128, 129, 130, 131, 132) LPG_MORE(224)               \
-                      LPG_WGMMA_GROUP(type, 256, LPG_OPERANDS_TO_128, 128, 129, 130, 131, 132) "done:\n\t}"            \
-          : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                                    \
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                                        \
-          : "memory");                                                                                                 \
-    }                                                                                                                  \
-    /* Four products with A in shared memory, 64 k, as one group; by 65 to 128 columns. */                             \
-    __device__ static void start_four(float (&d)[64], uint64_t a, uint64_t rows, int columns) {                        \
-      asm volatile("{\n\t.reg .pred p;\n\t" LPG_NEXT_OF_FOUR(64, 65) LPG_IF_MORE(66, 96)                               \
-                       LPG_WGMMA_FOUR(type, 96, LPG_OPERANDS_TO_48, 64, 65) LPG_MORE(96)                               \
-                           LPG_WGMMA_FOUR(type, 128, LPG_OPERANDS_TO_64, 64, 65) "done:\n\t}"                          \
-                   : LPG_ARRAY_64(d, 0)                                                                                \
-                   : "l"(a), "l"(rows), "r"(columns)                                                                   \
-                   : "memory");                                                                                        \
-    }                                                                                                                  \
-    /* 129 to 256 columns. */                                                                                          \
-    __device__ static void start_four(float (&d)[128], uint64_t a, uint64_t rows, int columns) {                       \
-      asm volatile("{\n\t.reg .pred p;\n\t" LPG_NEXT_OF_FOUR(128, 129) LPG_IF_MORE(130, 192) LPG_IF_MORE(130, 160)     \
-                       LPG_WGMMA_FOUR(type, 160, LPG_OPERANDS_TO_80, 128, 129) LPG_MORE(160)                           \
-                           LPG_WGMMA_FOUR(type, 192, LPG_OPERANDS_TO_96, 128, 129) LPG_MORE(192) LPG_IF_MORE(130, 224) \
-                               LPG_WGMMA_FOUR(type, 224, LPG_OPERANDS_TO_112, 128, 129) LPG_MORE(224)                  \
-                                   LPG_WGMMA_FOUR(type, 256, LPG_OPERANDS_TO_128, 128, 129) "done:\n\t}"               \
-                   : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                           \
-                   : "l"(a), "l"(rows), "r"(columns)                                                                   \
-                   : "memory");                                                                                        \
-    }                                                                                                                  \
-    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                            \
-      LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,   \
-                       65, 66, LPG_ARRAY_64(d, 0));                                                                    \
-    }                                                                                                                  \
+#define LPG_WGMMA_TYPE(name, type)                                                                                    \
+  struct name {                                                                                                       \
+    __device__ static void multiply(float (&d)[8], const uint32_t (&a)[4], uint64_t rows) {                           \
+      LPG_WGMMA(type, 16, LPG_OPERANDS_OF_8, 8, 9, 10, 11, 12, LPG_ARRAY_4(d, 0), LPG_ARRAY_4(d, 4));                 \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[16], const uint32_t (&a)[4], uint64_t rows) {                          \
+      LPG_WGMMA(type, 32, LPG_OPERANDS_0, 16, 17, 18, 19, 20, LPG_ARRAY_16(d, 0));                                    \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[32], const uint32_t (&a)[4], uint64_t rows) {                          \
+      LPG_WGMMA(type, 64, LPG_OPERANDS_TO_32, 32, 33, 34, 35, 36, LPG_ARRAY_32(d, 0));                                \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t rows) {                          \
+      LPG_WGMMA(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64, 65, 66, \
+                67, 68, LPG_ARRAY_64(d, 0));                                                                          \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[128], const uint32_t (&a)[4], uint64_t rows) {                         \
+      LPG_WGMMA(type, 256,                                                                                            \
+                LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48 ", " LPG_OPERANDS_64    \
+                               ", " LPG_OPERANDS_80 ", " LPG_OPERANDS_96 ", " LPG_OPERANDS_112,                       \
+                128, 129, 130, 131, 132, LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64));                                    \
+    }                                                                                                                 \
+    /* One group of products by the first `columns` columns, 65 to 128. */                                            \
+    __device__ static void start(float (&d)[64], const uint32_t (&a)[4], uint64_t rows, int columns) {                \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_IF_MORE(69, 96)                                                       \
+                       LPG_WGMMA_GROUP(type, 96, LPG_OPERANDS_TO_48, 64, 65, 66, 67, 68) LPG_MORE(96)                 \
+                           LPG_WGMMA_GROUP(type, 128, LPG_OPERANDS_TO_64, 64, 65, 66, 67, 68) "done:\n\t}"            \
+                   : LPG_ARRAY_64(d, 0)                                                                               \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                              \
+                   : "memory");                                                                                       \
+    }                                                                                                                 \
+    /* Up to 128, or 129 to 256 columns. */                                                                           \
+    __device__ static void start(float (&d)[128], const uint32_t (&a)[4], uint64_t rows, int columns) {               \
+      asm volatile(                                                                                                   \
+          "{\n\t.reg .pred p;\n\t" LPG_IF_MORE(133, 192) LPG_IF_MORE(133, 160)                                        \
+              LPG_WGMMA_GROUP(type, 160, LPG_OPERANDS_TO_80, 128, 129, 130, 131, 132) LPG_MORE(160) LPG_WGMMA_GROUP(  \
+                  type, 192, LPG_OPERANDS_TO_96, 128, 129, 130, 131, 132) LPG_MORE(192) LPG_IF_MORE(133, 224)         \
+                  LPG_WGMMA_GROUP(type, 224, LPG_OPERANDS_TO_112, 128, 129, 130, 131, 132) LPG_MORE(224)              \
+                      LPG_WGMMA_GROUP(type, 256, LPG_OPERANDS_TO_128, 128, 129, 130, 131, 132) "done:\n\t}"           \
+          : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                                   \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                                       \
+          : "memory");                                                                                                \
+    }                                                                                                                 \
+    /* Four products with A in shared memory, 64 k, as one group; by 65 to 128 columns. */                            \
+    __device__ static void start_four(float (&d)[64], uint64_t a, uint64_t rows, int columns) {                       \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_NEXT_OF_FOUR(64, 65) LPG_IF_MORE(66, 96)                              \
+                       LPG_WGMMA_FOUR(type, 96, LPG_OPERANDS_TO_48, 64, 65) LPG_MORE(96)                              \
+                           LPG_WGMMA_FOUR(type, 128, LPG_OPERANDS_TO_64, 64, 65) "done:\n\t}"                         \
+                   : LPG_ARRAY_64(d, 0)                                                                               \
+                   : "l"(a), "l"(rows), "r"(columns)                                                                  \
+                   : "memory");                                                                                       \
+    }                                                                                                                 \
+    /* Up to 128, or 129 to 256 columns. */                                                                           \
+    __device__ static void start_four(float (&d)[128], uint64_t a, uint64_t rows, int columns) {                      \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_NEXT_OF_FOUR(128, 129) LPG_IF_MORE(130, 192) LPG_IF_MORE(130, 160)    \
+                       LPG_IF_MORE(130, 128) LPG_WGMMA_FOUR(type, 128, LPG_OPERANDS_TO_64, 128, 129) LPG_MORE(128)    \
+                           LPG_WGMMA_FOUR(type, 160, LPG_OPERANDS_TO_80, 128, 129) LPG_MORE(160) LPG_WGMMA_FOUR(      \
+                               type, 192, LPG_OPERANDS_TO_96, 128, 129) LPG_MORE(192) LPG_IF_MORE(130, 224)           \
+                               LPG_WGMMA_FOUR(type, 224, LPG_OPERANDS_TO_112, 128, 129) LPG_MORE(224)                 \
+                                   LPG_WGMMA_FOUR(type, 256, LPG_OPERANDS_TO_128, 128, 129) "done:\n\t}"              \
+                   : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                          \
+                   : "l"(a), "l"(rows), "r"(columns)                                                                  \
+                   : "memory");                                                                                       \
+    }                                                                                                                 \
+    __device__ static void multiply(float (&d)[64], uint64_t a, uint64_t rows, bool adds) {                           \
+      LPG_WGMMA_SHARED(type, 128, LPG_OPERANDS_0 ", " LPG_OPERANDS_16 ", " LPG_OPERANDS_32 ", " LPG_OPERANDS_48, 64,  \
+                       65, 66, LPG_ARRAY_64(d, 0));                                                                   \
+    }                                                                                                                 \
   };
 
 LPG_WGMMA_TYPE(wgmma_f16, f16)

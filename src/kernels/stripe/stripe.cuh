@@ -255,14 +255,14 @@ __device__ inline void multiply_unit(const stripe_args &a, const typename T::Deq
 template <class T>
 __device__ inline void store_whole(const stripe_args &a, int tile, const stripe_sums<T> &totals, uint8_t *stage,
                                    const float *factors, int warp) {
-  constexpr int x_rows = LPG_PASS_ROWS;
-  tile_place place = stripe_place(a, tile, warp, T::rows);
-  float *const sums = (float *)(stage + warp * lpg_sums_bytes(x_rows, T::rows));
+  float *const sums = (float *)(stage + warp * lpg_sums_bytes(LPG_PASS_ROWS, T::rows));
+  const tile_place place = stripe_place(a, tile, warp, T::rows);
+  const output_pass<own_sums> pass = own_pass<T::rows>(a, sums, factors, place);
 #pragma unroll 1
-  for (int first = 0; first < T::TileM && place.m < place.m_end; first += x_rows, place.m += x_rows) {
-    put_sums<T>(totals, sums, lpg_sums_stride(T::rows), 0, first);
+  for (int first = 0; first < min(T::TileM, place.m_end - place.m); first += LPG_PASS_ROWS) {
+    put_sums<T>(totals, sums, lpg_sums_stride(T::rows), first);
     __syncwarp();
-    stripe_store_rows<T>(a, sums, factors, x_rows, place);
+    store_pass<T>(a, pass, place.m + first);
     __syncwarp();
   }
 }

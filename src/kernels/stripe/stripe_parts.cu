@@ -102,9 +102,9 @@ static __global__ void __launch_bounds__(32 * adding_warps) add_kernel(const __g
     to[2] = four[i].z;
     to[3] = four[i].w;
   }
-  put_sums<added>(sums, all_sums[warp], lpg_sums_stride(added::rows), 0, 0);
+  put_sums<added>(sums, all_sums[warp], lpg_sums_stride(added::rows), 0);
   __syncwarp();
-  store_sums<added, added::rows, 32>(a, own_sums<added::rows>{all_sums[warp]}, LPG_PASS_ROWS, lane, factors, place);
+  store_pass<added>(a, own_pass<added::rows>(a, all_sums[warp], factors, place), place.m);
 }
 
 }  // namespace

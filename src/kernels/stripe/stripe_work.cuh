@@ -105,14 +105,5 @@ struct stripe_sums {
   __device__ void clear() { clear_sums(sum); }
 };
 
-/* ---- outputs ---- */
-
-/* Stores `count` rows of X of a warp's sums, which lie in shared memory. */
-template <class T>
-__device__ inline void stripe_store_rows(const stripe_args &a, const float *sums, const float *factors, int count,
-                                         const tile_place &place) {
-  store_sums<T, T::rows, 32>(a, own_sums<T::rows>{sums}, count, threadIdx.x % 32, factors, place);
-}
-
 }  // namespace
 }  // namespace lpg

@@ -199,6 +199,8 @@ static problem_spec draw(void) {
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8, LPGEMM_E4M3};
   problem_spec s = {.desc = {.size = sizeof s.desc}, .y_type = LPGEMM_F32, .alpha = 1};
   s.desc.type = problem_types()[test_between(0, PROBLEM_TYPES - 1)];
+  const int values = lpg_kind(s.desc.type) == LPGEMM_KIND_CODEBOOK ? 1 << lpgemm_dtype_bits(s.desc.type) : 0;
+  for (int i = 0; i < values; i++) s.desc.codebook[i] = (float)i / 4 - 1.5f;
   s.desc.group_k = groups[test_between(0, COUNT(groups) - 1)];
   s.desc.scale_type = sample_scale[test_between(1, SAMPLE_SCALES - 1)];
   s.x_type = x_types[test_between(0, 3)];

@@ -185,7 +185,7 @@ __device__ inline void multiply_stages(const dequant_args &a, const dequant_work
       release(before);
       before = -1;
     }
-    const int parts = p.split_k > 1;
+    const int parts = p.split_k > 1 ? 1 : 0;
     if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
       store_tile<T, 1>(a, w, tile, sums, sums, parts, factors, memory);
   }

@@ -1,4 +1,4 @@
-/* Split-K reduction of a work tile in the common case, which store_fast.cuh stores: 16-bit Y in whole vectors.
+/* A work tile in the common case, which store_fast.cuh stores: 16-bit Y in whole vectors; with split-K its reduction.
  *
  * A part of K belongs to a team of consumer warps. Each team adds up some of the tile's rows of X, in blocks of eight:
  * every team sends it its sums of these rows, as its threads hold them, to a receive buffer in the shared memory of its
@@ -47,8 +47,7 @@ struct receive_buffers {
 struct team_shares {
   int parts, blocks, each; /* teams; eights of rows of X, and how many of them a team adds up */
 
-  __device__ team_shares(const tile_place &at, int tile_m, int parts)
-      : parts(parts), blocks((max(min(tile_m, at.m_end - at.m), 0) + 7) / 8) {
+  __device__ team_shares(const tile_place &at, int parts) : parts(parts), blocks((max(at.m_end - at.m, 0) + 7) / 8) {
     each = (int)((unsigned)(blocks + parts - 1) / (unsigned)parts);
   }
 };
@@ -99,7 +98,7 @@ __device__ inline void store_common(const Args &a, const Work &w, int tile, int 
   const bool exchanges = a.plan.at_once > 1;
   tile_place at = place_of<T>(a, w, tile);
   at.m_end = min(at.m_end, at.m + T::TileM);
-  const team_shares shares(at, T::TileM, a.plan.split_k * T::teams);
+  const team_shares shares(at, a.plan.split_k * T::teams);
   const int team = agreed(threadIdx.x / team_threads), part = w.rank * T::teams + team;
   const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
   const receive_buffers<T> buffers = {base + threadIdx.x % team_threads * 16, shares.parts, shares.each};

@@ -259,7 +259,7 @@ __device__ inline void store_tile(const Args &a, const Work &w, int tile, const 
   }
   int first = 0;
 #pragma unroll 1
-  do {
+  do { /* once without rows of X too: the other CTAs wait at the cluster's barrier */
 #pragma unroll 1
     for (int x_row = 0; x_row < min(at_once, x_rows - first); x_row += LPG_PASS_ROWS) {
       float *const to = own + x_row * stride;

@@ -104,19 +104,19 @@ struct piece_places {
 template <class T, store_form Form, class Args>
 __device__ inline void store_piece(const Args &a, piece_places<T> &places, const piece_sums<T> &sums,
                                    const float (&factor)[T::row_tiles][2], int m, int m_end) {
-  using at = piece_places<T>;
+  using lanes = piece_places<T>;
   constexpr bool Adds = Form == stores_all;
-  constexpr int each = at::each, blocks = at::x_rows / 8, at_once = 4 / each; /* a block is 8 rows of X */
+  constexpr int each = lanes::each, blocks = lanes::x_rows / 8, at_once = 4 / each; /* a block is 8 rows of X */
   const epilogue_args &e = a.epilogue;
   if (Adds && e.c) { /* C comes the same way as the outputs go, in reverse */
     uint4 piece[each];
 #pragma unroll
     for (int i = 0; i < each; i++) {
-      const int64_t x_row = min(m + places.x_row + i * at::step, m_end - 1);
+      const int64_t x_row = min(m + places.x_row + i * lanes::step, m_end - 1);
       piece[i] = *(const uint4 *)((const uint16_t *)e.c + x_row * e.ldc + min(places.row, a.n - 8));
     }
 #pragma unroll
-    for (int i = 0; i < each; i++) *(uint4 *)(places.from + i * at::step * at::row_bytes) = piece[i];
+    for (int i = 0; i < each; i++) *(uint4 *)(places.from + i * lanes::step * lanes::row_bytes) = piece[i];
     __syncwarp();
   }
   float scale[blocks][2];
@@ -131,7 +131,7 @@ __device__ inline void store_piece(const Args &a, piece_places<T> &places, const
       v[i] = {sum[0] * factor[r][half], sum[1] * factor[r][half]};
       if (Form != stores_plain) v[i] = {scaled(e, v[i].x, scale[j][0]), scaled(e, v[i].y, scale[j][1])};
     }
-    const uint32_t to = places.to + block * 8 * at::row_bytes;
+    const uint32_t to = places.to + block * 8 * lanes::row_bytes;
     if (Adds) {
       uint32_t c[4] = {no_pair, no_pair, no_pair, no_pair};
       if (e.c) load_transposed(to, c);
@@ -146,9 +146,9 @@ __device__ inline void store_piece(const Args &a, piece_places<T> &places, const
   }
   __syncwarp();
 #pragma unroll
-  for (int i = 0; i < each; i++, places.y += at::step * e.ldy) {
-    if (places.row >= a.n || m + places.x_row + i * at::step >= m_end) continue;
-    *(uint4 *)places.y = *(const uint4 *)(places.from + i * at::step * at::row_bytes);
+  for (int i = 0; i < each; i++, places.y += lanes::step * e.ldy) {
+    if (places.row >= a.n || m + places.x_row + i * lanes::step >= m_end) continue;
+    *(uint4 *)places.y = *(const uint4 *)(places.from + i * lanes::step * lanes::row_bytes);
   }
   __syncwarp();
 }

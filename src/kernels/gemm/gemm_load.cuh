@@ -39,7 +39,8 @@ struct producer_place {
   }
 };
 
-/* Loads X of a stage. With multicast the CTAs of the cluster take boxes in turn, and each box goes to all of them. This
+/* Loads X of a stage, of a half the first box of rows. With multicast the CTAs of the cluster take boxes in turn, and
+ * each box goes to all of them. This
  * is safe: the empty mbarrier that was waited for counts the consumer warps of all these CTAs, and the bytes of each
  * box count on the full mbarrier of the CTA that gets it. */
 template <class T>
@@ -190,7 +191,7 @@ __device__ inline loaded_tile find_loaded(const gemm_args &a, const work_of<T> &
 }
 
 /* What a producer warp loads, where the compiler is to know it: code that runs for the first time is slow to come. */
-enum class load_kind { any, weights, x_by_tma };
+enum class load_kind { all, weights, x };
 
 /* Fills the stages of a work tile. */
 template <class T, load_kind Kind>
@@ -201,9 +202,8 @@ __device__ inline void load_tile(const gemm_args &a, const gemm_work &w, const l
   const int blocks = k.count;
   const int w_bytes =
       T::image ? image_rows_of<T>(a, row_tile) * (T::stage_k / LPG_IMAGE_K) * LPG_IMAGE_PIECE : T::w_stage_bytes;
-  const bool loads_x = Kind == load_kind::x_by_tma || (Kind == load_kind::any && own.loads_x);
-  const bool x_by_tma = Kind == load_kind::x_by_tma || (loads_x && a.x_has_map);
-  const bool loads_scales = Kind != load_kind::x_by_tma && own.loads_scales;
+  constexpr bool loads_x = Kind != load_kind::weights, loads_weights = Kind != load_kind::x;
+  const bool x_by_tma = loads_x && a.x_has_map, loads_scales = loads_weights && own.loads_scales;
   if constexpr (!T::prepared) {
     if (loads_scales && blocks > 0) own.copier.set_rows(a, row_tile, expert, lane);
   }
@@ -214,7 +214,7 @@ __device__ inline void load_tile(const gemm_args &a, const gemm_work &w, const l
     wait_barrier(barriers_of::empty_of(full), own.place.parity);
     const bool there = block < a.plan.blocks - 1 || own.stage * T::x_steps < last_steps<T>(a); /* else beyond K */
     if (is_elected()) {
-      const bool codes = Kind != load_kind::x_by_tma && own.place.has_codes && own.early <= 0 && there;
+      const bool codes = loads_weights && own.place.has_codes && own.early <= 0 && there;
       const bool tma = x_by_tma && there;
       arrive_and_expect(full, (codes ? w_bytes : 0) + (tma ? x_bytes : 0));
       if constexpr (T::image) {
@@ -252,14 +252,14 @@ __device__ inline void load_turns(const gemm_args &a, const work_of<T> &w, const
                                   producer_warp<T> &own, uint8_t *memory) {
   const int tiles = tiles_of<T>(a, w, memory);
   /* A warp that loads nothing but weights and scales as they are packed need not wait for the kernel before. */
-  const bool loads_x = Kind == load_kind::x_by_tma || (Kind == load_kind::any && own.loads_x);
+  constexpr bool loads_x = Kind != load_kind::weights, loads_weights = Kind != load_kind::x;
   const bool waits = !has_experts<T>(a) && (T::prepared || T::image || loads_x);
   for (int number = 0;; number++) {
     const gemm_turn turn = turn_at<T>(a, w, tiles, number);
     loaded_tile at = {0, 0, 0, false};
     if (turn.tile >= 0) at = find_loaded<T>(a, w, turn.tile, memory); /* before the wait: all it takes is time */
     if (number == 0) {
-      if (waits && !T::image && turn.tile >= 0 && Kind != load_kind::x_by_tma && own.loads_weights)
+      if (waits && !T::image && turn.tile >= 0 && loads_weights)
         own.load_early(a, at.row_tile, k_blocks<T>(parts, turn));
       if (waits) pdl_wait();
       __syncwarp();
@@ -278,12 +278,12 @@ __device__ inline void load_tiles(const gemm_args &a, const work_of<T> &w, barri
   const gemm_parts<T> parts(a, w);
   producer_warp<T> own(a, barriers, warp, lane);
   if (own.loads_x && a.x_has_map && is_elected()) prefetch_map(&a.x_map);
-  if (T::stage_warps == 2 && !own.loads_x) {
-    load_turns<T, T::stage_warps == 2 ? load_kind::weights : load_kind::any>(a, w, parts, own, memory);
-  } else if (T::stage_warps == 2 && a.x_has_map) {
-    load_turns<T, T::stage_warps == 2 ? load_kind::x_by_tma : load_kind::any>(a, w, parts, own, memory);
+  if constexpr (T::stage_warps == 1) {
+    load_turns<T, load_kind::all>(a, w, parts, own, memory);
+  } else if (own.loads_x) {
+    load_turns<T, load_kind::x>(a, w, parts, own, memory);
   } else {
-    load_turns<T, load_kind::any>(a, w, parts, own, memory);
+    load_turns<T, load_kind::weights>(a, w, parts, own, memory);
   }
   if (own.stage > 0 || a.plan.at_once > 1) return;
   /* One more stage, empty: the consumers wait for a stage ahead, past the last work tile too. */

@@ -107,6 +107,7 @@ struct gemm_traits {
   static constexpr bool runs = lpg_gemm_has_runs(TileM_, TeamWarps_) && !image; /* a team may have several parts of K */
   static constexpr bool skips_end = warps < 16; /* stages beyond K: else registers are too few */
   static constexpr bool streams = lpg_gemm_streams(TileM_, Teams_) && !Experts_;
+  static_assert(!halves || streams, "turn_of() deals out halves");
   static constexpr int producer_registers = 56, consumer_registers = warps == 8    ? 224
                                                                      : warps == 12 ? 152
                                                                                    : 104; /* a thread */
@@ -128,6 +129,7 @@ struct gemm_traits {
   /* A stage of X is split at every 64 k (a swizzled row of 128 bytes); one or two TMA boxes copy the rows of 64 k. */
   static constexpr int x_k64_bytes = TileM * LPG_GEMM_BOX_K * 2;
   static constexpr int x_boxes = lpg_gemm_x_boxes(TileM);
+  static_assert(!halves || x_boxes == 2, "one TMA box brings the rows of a half");
   static constexpr int w_steps = lpg_gemm_stage_steps(Bits, stage_k);
   static constexpr int w_vectors = w_steps * Bits / 16; /* 512-byte vectors of a row tile in a stage */
   static constexpr int w_stage_bytes = tile_n / LPG_TILE_ROWS * w_vectors * 512;
@@ -163,7 +165,7 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
     first_tile = cluster_number();
   }
 
-  /* Numbers of work tiles end here, but those that come by k blocks (stream-K). */
+  /* The number behind the last work tile, where none comes by k blocks (stream-K). */
   __device__ int end_of_tiles() const { return tiles; }
   __device__ static bool is_half(int) { return false; }
 
@@ -182,8 +184,7 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
 };
 
 /* The same where the last work tiles may come as halves, unless they come by k blocks: two numbers each, behind those
- * of the whole ones. A type of its own, since kernels that have no halves are 1 to 2 % slower with it in small calls.
- */
+ * of the whole ones. A type of its own: kernels that have no halves were slower with it (log, 2026-11-28). */
 struct halved_work : gemm_work {
   using gemm_work::gemm_work;
 
@@ -243,7 +244,7 @@ __device__ inline void read_experts(const gemm_args &a, uint8_t *memory) {
   __syncthreads();
 }
 
-/* The work tiles of all clusters. */
+/* The work tiles of all clusters, where turns are not dealt out by turn_of(). */
 template <class T>
 __device__ inline int tiles_of(const gemm_args &a, const gemm_work &w, uint8_t *memory) {
   int tiles = w.tiles;

@@ -124,9 +124,9 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0 && before != 0) arrive(before);
-    const int parts = a.plan.split_k > 1;
+    const int parts = a.plan.split_k > 1 ? 1 : 0;
     if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
-      store_tile<T, !is_half<T>>(a, w, tile, sums, sums, parts, factors, memory);
+      store_tile<T, is_half<T> ? 0 : 1>(a, w, tile, sums, sums, parts, factors, memory);
   }
 }
 

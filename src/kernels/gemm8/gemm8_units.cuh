@@ -183,9 +183,9 @@ __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_
       }
     }
     __syncwarp();
-    const int parts = a.plan.split_k > 1;
+    const int parts = a.plan.split_k > 1 ? 1 : 0;
     if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
-      store_tile<T, !is_half<T>>(a, w, tile, sums, sums, parts, factors, memory);
+      store_tile<T, is_half<T> ? 0 : 1>(a, w, tile, sums, sums, parts, factors, memory);
   }
 }
 

@@ -128,15 +128,17 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
     }                                                                                                                 \
     /* Up to 128, or 129 to 256 columns. */                                                                           \
     __device__ static void start(float (&d)[128], const uint32_t (&a)[4], uint64_t rows, int columns) {               \
-      asm volatile(                                                                                                   \
-          "{\n\t.reg .pred p;\n\t" LPG_IF_MORE(133, 192) LPG_IF_MORE(133, 160)                                        \
-              LPG_WGMMA_GROUP(type, 160, LPG_OPERANDS_TO_80, 128, 129, 130, 131, 132) LPG_MORE(160) LPG_WGMMA_GROUP(  \
-                  type, 192, LPG_OPERANDS_TO_96, 128, 129, 130, 131, 132) LPG_MORE(192) LPG_IF_MORE(133, 224)         \
-                  LPG_WGMMA_GROUP(type, 224, LPG_OPERANDS_TO_112, 128, 129, 130, 131, 132) LPG_MORE(224)              \
-                      LPG_WGMMA_GROUP(type, 256, LPG_OPERANDS_TO_128, 128, 129, 130, 131, 132) "done:\n\t}"           \
-          : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                                   \
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                                       \
-          : "memory");                                                                                                \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_IF_MORE(133, 192) LPG_IF_MORE(133, 160) LPG_IF_MORE(133, 128)         \
+                       LPG_WGMMA_GROUP(type, 128, LPG_OPERANDS_TO_64, 128, 129, 130, 131, 132) LPG_MORE(128)          \
+                           LPG_WGMMA_GROUP(type, 160, LPG_OPERANDS_TO_80, 128, 129, 130, 131, 132) LPG_MORE(160)      \
+                               LPG_WGMMA_GROUP(type, 192, LPG_OPERANDS_TO_96, 128, 129, 130, 131, 132) LPG_MORE(192)  \
+                                   LPG_IF_MORE(133, 224)                                                              \
+                                       LPG_WGMMA_GROUP(type, 224, LPG_OPERANDS_TO_112, 128, 129, 130, 131, 132)       \
+                                           LPG_MORE(224) LPG_WGMMA_GROUP(type, 256, LPG_OPERANDS_TO_128, 128, 129,    \
+                                                                         130, 131, 132) "done:\n\t}"                  \
+                   : LPG_ARRAY_64(d, 0), LPG_ARRAY_64(d, 64)                                                          \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                              \
+                   : "memory");                                                                                       \
     }                                                                                                                 \
     /* Four products with A in shared memory, 64 k, as one group; by 65 to 128 columns. */                            \
     __device__ static void start_four(float (&d)[64], uint64_t a, uint64_t rows, int columns) {                       \

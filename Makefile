@@ -20,6 +20,7 @@ PYTHON ?= python3
 TORCH_PYTHON ?= $(PYTHON)#       the Python that has torch, for make torch and make torch-check
 CUDA_HOME ?= /usr/local/cuda
 PREFIX ?= /usr/local
+override PREFIX := $(PREFIX:%/=%)# a slash at its end would be in the way of pkg-config's ${prefix}
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin

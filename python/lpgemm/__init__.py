@@ -70,7 +70,7 @@ def kernels():
 
 def packed_size(**desc):
     size = ctypes.c_size_t()
-    call("lpgemm_packed_size", ctypes.byref(fill(DESC, [], **desc)), ctypes.byref(size))
+    call("lpgemm_packed_size", ctypes.byref(_description([], desc)), ctypes.byref(size))
     return size.value
 
 
@@ -78,7 +78,7 @@ def device_supports(desc, x_type=None, y_type=None, m=1, **config):
     """None if the device of a config does such products, else the sentence why not."""
     keep = []
     status = c.lpgemm_device_supports(ctypes.byref(fill("lpgemm_config_t", keep, **config)),
-                                      ctypes.byref(fill(DESC, keep, **desc)), dtype(x_type), dtype(y_type), m)
+                                      ctypes.byref(_description(keep, desc)), dtype(x_type), dtype(y_type), m)
     return c.lpgemm_last_error().decode() if status else None
 
 
@@ -131,13 +131,18 @@ def import_desc(*parts):
     return _record(desc)
 
 
-def _typed(type):
-    """The fields of a description for a type of weights, or for a codebook that the library knows."""
-    if type not in ("nf4", "fp4", "iq4_nl"):
-        return {"type": type}
-    values = (ctypes.c_float * 16)()
-    call("lpgemm_codebook_preset", type.encode(), values)
-    return {"type": "c4", "codebook": list(values)}
+def _description(keep, fields):
+    """A lpgemm_weight_desc_t. type may name a codebook that the library knows, and zero be a number for all."""
+    fields = dict(fields)
+    if fields.get("type") in ("nf4", "fp4", "iq4_nl"):
+        if "codebook" in fields:
+            raise TypeError(f"{fields['type']} is a codebook: leave out codebook, or give \"c4\" as the type")
+        values = (ctypes.c_float * 16)()
+        call("lpgemm_codebook_preset", fields["type"].encode(), values)
+        fields.update(type="c4", codebook=list(values))
+    if isinstance(fields.get("zero"), (int, float)):
+        fields.update(zero="constant", zero_constant=fields["zero"])
+    return fill(DESC, keep, **fields)
 
 
 def _matrix(name, array, type, rows, columns):
@@ -262,7 +267,7 @@ class Handle:
             raise TypeError(f"codes are bytes, but these have {codes.itemsize} bytes each")
         codes.nbytes = ((n - 1) * source["codes_ld"] + k) if n else 0  # strided rows
         source["codes"] = codes
-        desc = {"n": n, "k": k, **_typed(type)}
+        desc = {"n": n, "k": k, "type": type}
         for array, its_type in (("scales", "scale_type"), ("zeros", "zero_type"), ("super_scales", "super_scale_type"),
                                 ("super_zeros", "super_zero_type"), ("row_scales", "row_scales")):
             if fields.get(array) is not None:
@@ -272,21 +277,18 @@ class Handle:
                 desc[its_type], source[array] = a.type, fields.pop(array)
         if "zeros" in source:
             desc["zero"] = "per_group"
-        if isinstance(fields.get("zero"), (int, float)):
-            desc["zero"], desc["zero_constant"] = "constant", fields.pop("zero")
         for field, value in fields.items():
             (source if field in header.structs[SOURCE].c_types else desc)[field] = value
         source = fill(SOURCE, keep, **source)
-        return self._made("lpgemm_pack_weights", ctypes.byref(fill(DESC, keep, **desc)), ctypes.byref(source),
+        return self._made("lpgemm_pack_weights", ctypes.byref(_description(keep, desc)), ctypes.byref(source),
                           memory=memory)
 
     def quantize(self, w, type, method="absmax", memory=None, **desc):
         """Quantises w[n][k] of f32, f16 or bf16 and packs it. type as pack(). zero: a number for all."""
         a = view(w)
         n, k, ld = a.matrix()
-        if isinstance(desc.get("zero"), (int, float)):
-            desc["zero"], desc["zero_constant"] = "constant", desc["zero"]
-        return self._made("lpgemm_quantize_weights", ctypes.byref(fill(DESC, [], n=n, k=k, **_typed(type), **desc)),
+        desc = _description([], {"n": n, "k": k, "type": type, **desc})
+        return self._made("lpgemm_quantize_weights", ctypes.byref(desc),
                           header.value("lpgemm_quantize_method_t", method), a.pointer, dtype(a.type), ld, memory=memory)
 
     def import_weights(self, *parts, memory=None):
@@ -362,7 +364,7 @@ class Handle:
     def supports(self, desc, x_type=None, y_type=None, m=1):
         """None if it does such products, else the sentence why not."""
         keep = []
-        desc = fill(DESC, keep, **desc)
+        desc = _description(keep, desc)
         status = c.lpgemm_supports(self.pointer, ctypes.byref(desc), dtype(x_type), dtype(y_type), m)
         return c.lpgemm_last_error().decode() if status else None
 

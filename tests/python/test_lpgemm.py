@@ -214,6 +214,10 @@ def test_quantize():
                               scale_type="f32")
     equal(weights.info()["desc"]["type"], "c4")
     equal(handle.unpack(weights, floats([[0.0] * K] * N)).tolist(), [[k % 3 - 1.0 for k in range(K)]] * N)
+    named = {"n": N, "k": K, "type": "nf4", "group_k": GROUP, "scale_type": "f32"}
+    equal(lpgemm.packed_size(**named), len(handle.serialize(weights)))
+    equal(handle.supports(named, x_type="f32", y_type="f32"), None)
+    refused(TypeError, "leave out codebook", lpgemm.packed_size, **named, codebook=[1.0] * 16)
 
 
 def test_files():

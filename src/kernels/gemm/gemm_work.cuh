@@ -171,7 +171,6 @@ struct gemm_work : tile_bands<LPG_GEMM_BAND> {
 
   /* As tile_bands has them, without its divisions. */
   __device__ int2 place(int tile) const { /* along N and M */
-    if (m_tiles == 1) return {tile, 0};   /* the first copies wait for this */
     const int band = lpg_quotient(tile, plan.by_band), in_band = tile - band * LPG_GEMM_BAND * m_tiles;
     const int rows = band_rows(band);
     const int m = rows < LPG_GEMM_BAND ? lpg_quotient(in_band, plan.by_last_band) : (unsigned)in_band / LPG_GEMM_BAND;

@@ -1,4 +1,4 @@
-/* A work tile in the common case, which store_fast.cuh stores: 16-bit Y in whole vectors; with split-K its reduction.
+/* Split-K reduction of a work tile in the common case, which store_fast.cuh stores: 16-bit Y in whole vectors.
  *
  * A part of K belongs to a team of consumer warps. Each team adds up some of the tile's rows of X, in blocks of eight:
  * every team sends it its sums of these rows, as its threads hold them, to a receive buffer in the shared memory of its
@@ -89,44 +89,41 @@ __device__ inline void add_received(const team_shares &shares, int team, int own
   }
 }
 
-/* Stores a work tile in the common case, whether K is split or not. turn: of the CTA's work tiles. Apart: the kernel
- * has let all threads arrive once at the cluster's barrier. */
+/* Stores a work tile whose K is split in the common case. turn: of the CTA's work tiles. Apart: the kernel has let all
+ * threads arrive once at the cluster's barrier. */
 template <class T, class Args, class Work, class Product>
-__device__ inline void store_common(const Args &a, const Work &w, int tile, int turn, const Product &product,
-                                    const float *factors, uint8_t *memory) {
+__device__ inline void exchange_parts(const Args &a, const Work &w, int tile, int turn, const Product &product,
+                                      const float *factors, uint8_t *memory) {
   constexpr int rows = T::row_tiles * LPG_TILE_ROWS, team_threads = receive_buffers<T>::team_threads;
-  const bool exchanges = a.plan.at_once > 1;
   tile_place at = place_of<T>(a, w, tile);
   at.m_end = min(at.m_end, at.m + T::TileM);
   const team_shares shares(at, a.plan.split_k * T::teams);
+  /* agreed(): else the compiler takes lanes to be apart in what follows, the main loop of the next work tile too */
   const int team = agreed(threadIdx.x / team_threads), part = w.rank * T::teams + team;
   const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
   const receive_buffers<T> buffers = {base + threadIdx.x % team_threads * 16, shares.parts, shares.each};
   const int first_block = part * shares.each, own = min(shares.each, shares.blocks - first_block);
-  if (exchanges) {
-    const uint32_t received = shared_address(memory + a.plan.received);
-    __syncwarp();
-    if (!a.plan.apart) cluster_arrive_only();
-    cluster_wait();
-    send_parts<T>(a, w, shares, part, buffers, product, received);
-    wait_for_written(received, turn % 2);
-    at.m += first_block * 8;
-    at.m_end = min(at.m_end, at.m + own * 8);
+  const uint32_t received = shared_address(memory + a.plan.received);
+  __syncwarp();
+  if (!a.plan.apart) cluster_arrive_only();
+  cluster_wait();
+  send_parts<T>(a, w, shares, part, buffers, product, received);
+  wait_for_written(received, turn % 2);
+  at.m += first_block * 8;
+  at.m_end = min(at.m_end, at.m + own * 8);
+  const auto add = [&](piece_sums<T> &sums, int first) {
+    add_received<T>(shares, team, own, first / 8, buffers, sums);
+  };
+  if (is_plain(a.epilogue)) {
+    store_pieces<T, stores_plain>(a, at, factors, memory, add);
+  } else {
+    store_pieces<T, stores_all>(a, at, factors, memory, add);
   }
-  store_pieces<T, true>(a, at, factors, memory, [&](piece_sums<T> &sums, int first) {
-    if (exchanges) {
-      add_received<T>(shares, team, own, first / 8, buffers, sums);
-    } else if constexpr (T::TileM >= piece_sums<T>::x_rows) {
-      sums.take(product, first);
-    }
-  });
-  if (exchanges) {
-    __syncwarp();
-    if (a.plan.apart) {
-      cluster_arrive_only();
-    } else {
-      threads_arrive(sums_are_added, T::threads);
-    }
+  __syncwarp();
+  if (a.plan.apart) {
+    cluster_arrive_only();
+  } else {
+    threads_arrive(sums_are_added, T::threads);
   }
 }
 

@@ -34,7 +34,8 @@ __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_ro
   }
 }
 
-/* What is done to sums beside the rows' factors: nothing, the other scales, or scales, C and a bias. */
+/* What is done to sums beside the rows' factors: nothing, the other scales, or scales, C and a bias. Code that runs
+ * once a work tile is slow to come, so a kernel has two of these forms, not three. */
 enum store_form { stores_plain, stores_scaled, stores_all };
 
 /* A warp's sums of 32 rows of X. */
@@ -153,34 +154,62 @@ __device__ inline void store_piece(const Args &a, piece_places<T> &places, const
   __syncwarp();
 }
 
+/* Whether the rows' factors are all that sums are multiplied by, and nothing is added: mostly it is so. */
+__device__ inline bool is_plain(const epilogue_args &e) {
+  return e.only_scales && e.alpha == 1.0f && e.global_scale == 1.0f && !e.x_scale;
+}
+
+/* The factors of a lane's rows, of those of all rows of the work tile. */
+template <class T>
+struct lane_factors {
+  float factor[T::row_tiles][2];
+
+  __device__ lane_factors(const float *factors, int first_row) {
+#pragma unroll
+    for (int i = 0; i < 2 * T::row_tiles; i++) factor[i / 2][i % 2] = factors[first_row + threadIdx.x % 32 / 4 + 8 * i];
+  }
+};
+
+/* A warp's first row of W in its work tile. */
+template <class T>
+__device__ inline int warp_row() {
+  return threadIdx.x / 32 % T::team_warps * piece_places<T>::rows;
+}
+
 /* Stores the rows of X of a work tile from `at` on: each warp its own rows of W, 32 rows of X at a time, whose sums
- * fill(sums, first) brings, `first` counted from there. factors: of all rows of the work tile. Plain: mostly there are
- * no other scales. Code that runs once a work tile is slow to come, so there are two forms of it, not three. */
-template <class T, bool Plain, class Args, class Fill>
+ * fill(sums, first) brings, `first` counted from there. factors: of all rows of the work tile. */
+template <class T, store_form Form, class Args, class Fill>
 __device__ inline void store_pieces(const Args &a, const tile_place &at, const float *factors, uint8_t *memory,
                                     const Fill &fill) {
-  constexpr int rows = piece_places<T>::rows;
-  const epilogue_args &e = a.epilogue;
-  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 % T::team_warps * rows;
+  const int first_row = warp_row<T>(), lane = threadIdx.x % 32;
   piece_places<T> places(a, at.n + first_row, at.m, memory);
-  const bool adds = !(e.only_scales && (!Plain || (e.alpha == 1.0f && e.global_scale == 1.0f && !e.x_scale)));
-  float factor[T::row_tiles][2];
-#pragma unroll
-  for (int i = 0; i < 2 * T::row_tiles; i++) factor[i / 2][i % 2] = factors[first_row + lane / 4 + 8 * i];
-  if (adds && lane < rows) places.biases[lane] = bias_of(e, at.bias + min(at.n + first_row + lane, a.n - 1));
-  __syncwarp();
-  const auto store_as = [&](auto form) {
+  const lane_factors<T> own(factors, first_row);
+  if (Form == stores_all) {
+    if (lane < piece_places<T>::rows)
+      places.biases[lane] = bias_of(a.epilogue, at.bias + min(at.n + first_row + lane, a.n - 1));
+    __syncwarp();
+  }
 #pragma unroll 1
-    for (int m = at.m; m < at.m_end; m += piece_places<T>::x_rows) {
-      piece_sums<T> sums;
-      fill(sums, m - at.m);
-      store_piece<T, decltype(form)::value>(a, places, sums, factor, m, at.m_end);
-    }
-  };
-  if (adds) {
-    store_as(std::integral_constant<store_form, stores_all>());
-  } else {
-    store_as(std::integral_constant < store_form, Plain ? stores_plain : stores_scaled > ());
+  for (int m = at.m; m < at.m_end; m += piece_places<T>::x_rows) {
+    piece_sums<T> sums;
+    fill(sums, m - at.m);
+    store_piece<T, Form>(a, places, sums, own.factor, m, at.m_end);
+  }
+}
+
+/* The same for plain sums of a work tile whose K is not split. Not a loop: this is what large work tiles wait for. */
+template <class T, class Args, class Product>
+__device__ inline void store_plain(const Args &a, const tile_place &at, const Product &product, const float *factors,
+                                   uint8_t *memory) {
+  const int first_row = warp_row<T>();
+  piece_places<T> places(a, at.n + first_row, at.m, memory);
+  const lane_factors<T> own(factors, first_row);
+#pragma unroll
+  for (int first = 0; first < T::TileM; first += piece_places<T>::x_rows) {
+    if (at.m + first >= at.m_end) break;
+    piece_sums<T> sums;
+    sums.take(product, first);
+    store_piece<T, stores_plain>(a, places, sums, own.factor, at.m + first, at.m_end);
   }
 }
 
@@ -197,7 +226,12 @@ __device__ inline bool store_scaled(const Args &a, const Work &w, int tile, cons
   if (!stores_pieces(a.epilogue, a.n)) return false;
   tile_place at = place_of<T>(a, w, tile);
   at.m_end = min(at.m_end, at.m + T::TileM);
-  store_pieces<T, false>(a, at, factors, memory, [&](piece_sums<T> &sums, int first) { sums.take(product, first); });
+  const auto take = [&](piece_sums<T> &sums, int first) { sums.take(product, first); };
+  if (a.epilogue.only_scales) {
+    store_pieces<T, stores_scaled>(a, at, factors, memory, take);
+  } else {
+    store_pieces<T, stores_all>(a, at, factors, memory, take);
+  }
   return true;
 }
 

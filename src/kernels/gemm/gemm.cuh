@@ -186,8 +186,15 @@ __device__ inline void store_sums(const gemm_args &a, const Work &w, int tile, i
                                   const gemm_product<T> &before, int runs, float *factors, uint8_t *memory) {
   const bool split = a.plan.at_once > 1, two_parts = T::runs && runs > 1;
   if (T::runs && two_parts && !split) product.add(before);
-  if (split ? a.plan.exchanges && !two_parts : T::TileM >= 32 && stores_pieces(a.epilogue, a.n))
-    return store_common<T>(a, w, tile, turn, product, factors, memory);
+  if (split && a.plan.exchanges && !two_parts) return exchange_parts<T>(a, w, tile, turn, product, factors, memory);
+  if constexpr (T::TileM >= piece_sums<T>::x_rows) {
+    if (!split && stores_pieces(a.epilogue, a.n)) {
+      const tile_place at = place_of<T>(a, w, tile);
+      if (is_plain(a.epilogue)) return store_plain<T>(a, at, product, factors, memory);
+      return store_pieces<T, stores_all>(a, at, factors, memory,
+                                         [&](piece_sums<T> &sums, int first) { sums.take(product, first); });
+    }
+  }
   const int parts = !split ? 0 : two_parts ? 2 : T::teams;
   store_tile<T, T::runs ? 2 : T::teams>(a, w, tile, product, before, parts, factors, memory);
 }
@@ -416,7 +423,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
-  if (p.apart && p.exchanges) cluster_arrive_only(); /* see store_common() */
+  if (p.apart && p.exchanges) cluster_arrive_only(); /* see exchange_parts() */
   if (is_multicast<T>(p)) cluster_arrive_only();     /* mbarriers are ready before other CTAs copy or arrive */
   if (a.epilogue.device_alpha) pdl_wait();           /* reads_product() reads it */
   const work_of<T> w(p, reads_product(a.epilogue));

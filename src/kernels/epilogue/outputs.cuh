@@ -74,7 +74,11 @@ struct output_block {
 
   __device__ void add_c(const epilogue_args &e, float beta) {
     uint32_t c[rows][Columns];
-    load(e.y_type, e.c, e.ldc, c);
+    if (e.y_type == LPGEMM_F32) {
+      load_rows((const uint32_t *)e.c, e.ldc, c);
+    } else {
+      load_rows((const uint16_t *)e.c, e.ldc, c);
+    }
 #pragma unroll
     for (int i = 0; i < size; i++) at(i) = fmaf(beta, widened(e.y_type, c[i / Columns][i % Columns]), at(i));
   }
@@ -143,14 +147,6 @@ struct output_block {
   }
 
   /* The elements of a matrix that the outputs meet, as bits. */
-  __device__ void load(lpgemm_dtype_t type, const void *matrix, int64_t ld, uint32_t (&bits)[rows][Columns]) const {
-    if (type == LPGEMM_F32) {
-      load_rows((const uint32_t *)matrix, ld, bits);
-    } else {
-      load_rows((const uint16_t *)matrix, ld, bits);
-    }
-  }
-
   template <class Element>
   __device__ void load_rows(const Element *matrix, int64_t ld, uint32_t (&bits)[rows][Columns]) const {
 #pragma unroll

@@ -1,6 +1,6 @@
 /* From the sums of a work tile, which warps hold in registers, through shared memory to the outputs: all cases but the
- * common one, which is store_fast.cuh's. Code that runs once a work tile is slow to come, and there is much of it, so a
- * kernel has each piece once: split-K or not, whatever the type, in vectors or not. */
+ * common one, which is store_fast.cuh's. This was most of a kernel's code, so each piece stands in a kernel once, for
+ * split-K and without, and each type is a branch. */
 #pragma once
 
 #include "../operand/x_type.cuh"

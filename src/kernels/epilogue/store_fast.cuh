@@ -34,8 +34,8 @@ __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_ro
   }
 }
 
-/* What is done to sums beside the rows' factors: nothing, the other scales, or scales, C and a bias. Code that runs
- * once a work tile is slow to come, so a kernel has two of these forms, not three. */
+/* What is done to sums beside the rows' factors: nothing, the other scales, or scales, C and a bias. A kernel has two
+ * of these forms, since each is code: the last and one of the others. */
 enum store_form { stores_plain, stores_scaled, stores_all };
 
 /* A warp's sums of 32 rows of X. */

@@ -110,5 +110,28 @@ struct gemm8_ring {
 };
 static_assert(16 * LPG_GEMM8_MOST_STAGES <= LPG_GEMM8_BARRIER_BYTES, "too many barriers");
 
+/* The scheduler for the work tiles that come as halves (lpg_whole_tiles): those behind the whole ones, two each. */
+template <class Work>
+struct halves_of : Work {
+  int whole;
+
+  __device__ explicit halves_of(const Work &w) : Work(w), whole(w.tiles) {
+    this->tiles = 2 * (this->n_tiles * this->m_tiles - whole);
+  }
+  __device__ int n_tile(int half) const { return Work::n_tile(whole + half / 2); }
+  __device__ int m_tile(int half) const { return 2 * Work::m_tile(whole + half / 2) + half % 2; }
+  __device__ int2 x_rows_of(int half, int half_m, int m) const { return {m_tile(half) * half_m, m}; }
+};
+
+/* The template parameters of a kernel for halves: half the TileM, in stages that have room for whole work tiles. */
+template <class Whole>
+struct half_traits : Whole {
+  using whole = Whole;
+  static constexpr int TileM = Whole::TileM / 2;
+};
+
+template <class T>
+constexpr bool is_half = T::TileM < T::whole::TileM;
+
 }  // namespace
 }  // namespace lpg

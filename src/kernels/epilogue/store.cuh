@@ -1,6 +1,6 @@
 /* From the sums of a work tile, which warps hold in registers, through shared memory to the outputs: all cases but the
- * common one, which is store_fast.cuh's. This was most of a kernel's code, so each piece stands in a kernel once, for
- * split-K and without, and each type is a branch. */
+ * common one, which is store_fast.cuh's. This is much code, so each piece stands in a kernel once, for split-K and
+ * without, and each type is a branch. */
 #pragma once
 
 #include "../operand/x_type.cuh"

@@ -446,6 +446,38 @@ static void check_turns_plan(void) {
   CHECK(p->split_k > 1 && p->apart && p->exchanges && p->n_tiles * p->m_tiles > p->clusters);
 }
 
+/* Clusters have several work tiles each, whose outputs TMA stores; both dimensions of Y end in a box. */
+static problem_spec boxes_spec(void) {
+  problem_spec s = {.desc = {.size = sizeof s.desc}, .m = 2006, .alpha = 1};
+  set_case(&s, &shared[0]);
+  s.desc.n = 2120;
+  s.desc.k = 200;
+  return s;
+}
+
+static void check_boxes_plan(void) {
+  const problem_spec s = boxes_spec();
+  lpg_packed w;
+  lpg_gemm_planned planned;
+  CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
+  const lpg_problem problem = plan_problem(&w, s.x_type, s.m);
+  CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
+  const lpg_gemm_plan *const p = &planned.plan;
+  CHECK(p->outputs > 0 && p->outputs % 1024 == 0 && p->n_tiles * p->m_tiles > p->clusters);
+}
+
+/* So they are stored; with a gap behind the rows of Y, which stays as it is; and where the plan has room for them but
+ * outputs are no plain sums, or not in whole vectors: then threads store them. */
+static void check_boxes(lpgemm_handle_t handle) {
+  for (int i = 0; i < 5; i++) {
+    problem_spec s = boxes_spec();
+    s.pad_y = i == 1 ? 8 : i == 2 ? 3 : 0;
+    s.bias_type = i == 3 ? s.y_type : 0;
+    s.beta = i == 4 ? 0.5f : 0;
+    check_by_gemm(handle, &s);
+  }
+}
+
 void suite_gemm_family(void) {
   if (test_backend() == LPGEMM_BACKEND_CUDA) {
     lpgemm_handle_t handle = problem_handle(1);
@@ -458,6 +490,7 @@ void suite_gemm_family(void) {
       const problem_spec s = turns_spec();
       check_by_gemm(handle, &s);
     }
+    if (test_case("gemm_family/boxes")) check_boxes(handle);
     static const int rows[] = {32, 64, 128, 256, 700};
     for (int i = 0; i < COUNT(shared) * COUNT(rows); i++) {
       const struct shared_case *const c = &shared[i / COUNT(rows)];
@@ -480,6 +513,7 @@ void suite_gemm_family(void) {
   }
   if (test_case("gemm_family/near")) check_near();
   if (test_case("gemm_family/plan/turns")) check_turns_plan();
+  if (test_case("gemm_family/plan/boxes")) check_boxes_plan();
   if (test_case("gemm_family/plan/experts")) check_experts_plan();
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16};
   for (int x = 0; x < 2; x++) {

@@ -412,6 +412,7 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, const work_of
     for (int tile = w.first_tile; tile < tiles; tile += w.stride)
       multiply_tile<T>(a, w, tile, number++, 0, false, own, memory);
   }
+  if (T::boxes) wait_stores_read(); /* the CTA's shared memory goes */
 }
 
 template <class T>

@@ -140,7 +140,13 @@ static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_t
     a.scale_data.factor *= a.epilogue.global_scale;
     a.epilogue.global_scale = 1.0f;
   }
-  a.plan.exchanges = a.plan.exchanges && stores_pieces(a.epilogue, a.n);
+  const bool pieces = stores_pieces(a.epilogue, a.n);
+  a.plan.exchanges = a.plan.exchanges && pieces;
+  if (!pieces || !is_plain(a.epilogue)) a.plan.outputs = 0;
+  if (a.plan.outputs > 0) {
+    LPG_TRY(lpgemm_i_cuda_map_y(a.epilogue.y, a.n, a.m, a.epilogue.ldy, output_lines::rows, output_lines::x_rows,
+                                &a.y_map));
+  }
   a.experts = {call.problem.experts, (int32_t)call.bias_stride, call.offsets, call.blob,
                call.row_scales,      (int64_t)call.stride};
   if (!call.skip_product) {

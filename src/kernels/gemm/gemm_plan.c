@@ -42,9 +42,18 @@ static void fill_room(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t room)
  * what memory takes. */
 enum { LEAST_BLOCKS_APART = 2 };
 
-/* Lays out shared memory; 0 if it does not fit. sends: outputs are such that teams may exchange sums. */
-static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int sends,
-                 int64_t shared_memory) {
+/* Bytes of a work tile's outputs, if TMA may store them: where a cluster has several work tiles, since what is won is
+ * that the next one is multiplied meanwhile. */
+static int output_bytes(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, int takes_experts, int sends) {
+  if (!sends || takes_experts || p->at_once > 1 || !lpg_gemm_stores_boxes(kind->tile.tile_m, kind->tile.teams))
+    return 0;
+  return p->n_tiles * p->m_tiles > p->clusters ? kind->tile_n * p->x_rows * 2 : 0;
+}
+
+/* Lays out shared memory; 0 if it does not fit. sends: outputs are the common case (store_fast.cuh), so teams may
+ * exchange sums. outputs: bytes of them that TMA stores; 0: threads do. */
+static int place_with(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int sends, int outputs,
+                      int64_t shared_memory) {
   const int block_stages = LPG_BLOCK_K / kind->stage_k, others = (kind->tile.teams - 1) * block_stages; /* of others */
   const int prepared = lpg_gemm_is_prepared(kind->mode);
   p->received = LPG_GEMM_BARRIER_BYTES;
@@ -53,12 +62,18 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
   p->experts = p->factors + 2 * LPG_GEMM_TILE_N * 4 + (paired ? LPG_BIASES_BEHIND * 4 : 0);
   p->sums = p->experts + lpg_expert_rows_bytes(experts);
   p->scales = p->sums;
-  if (p->at_once == 1) { /* a warp's sums of a few rows of X; of parts they lie behind the stages or where these were */
+  /* a warp's sums of a few rows of X; parts lie behind the stages, or where these were */
+  if (p->at_once == 1 && outputs == 0) {
     p->scales += kind->tile.teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_TILE_ROWS);
   }
   const int most = lpg_gemm_most_blocks(kind->tile.tile_m) * block_stages;
   p->slots = 1 + kind->tile.teams + (most - 2) / block_stages;                                 /* as below */
   p->x_ring = lpg_round_up_to(p->scales + (prepared ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
+  p->outputs = 0;
+  if (outputs > 0) { /* lines are swizzled as well */
+    p->outputs = p->sums = p->x_ring;
+    p->x_ring += outputs;
+  }
   const int64_t room = shared_memory - p->x_ring;
   const int part_bytes = kind->tile.teams * p->runs * lpg_sums_bytes(kind->tile.tile_m, kind->tile_n);
   const int sent_bytes = exchange_bytes(kind, p->at_once),
@@ -87,6 +102,13 @@ static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int p
     p->exchanges = sends && p->runs == 1 && p->shared_bytes >= p->sums + sent_bytes;
   }
   return 1;
+}
+
+static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int sends,
+                 int64_t shared_memory) {
+  const int outputs = output_bytes(p, kind, experts > 0 || paired, sends);
+  if (outputs > 0 && place_with(p, kind, experts, paired, sends, outputs, shared_memory)) return 1;
+  return place_with(p, kind, experts, paired, sends, 0, shared_memory);
 }
 
 /* What a plan of the kind has however K is cut; 0 if there is none. */

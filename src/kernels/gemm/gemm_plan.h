@@ -78,6 +78,9 @@ LPG_FN int lpg_gemm_has_halves(int tile_m) { return tile_m == LPG_GEMM_TILE_M; }
 /* Whether the last work tiles may be dealt out by k blocks. */
 LPG_FN int lpg_gemm_streams(int tile_m, int teams) { return tile_m >= 128 && teams == 1; }
 
+/* Whether TMA may store outputs in the common case (store_fast.cuh), while the next work tile is multiplied. */
+LPG_FN int lpg_gemm_stores_boxes(int tile_m, int teams) { return tile_m >= 128 && teams == 1; }
+
 /* What a CTA of such a plan has of the workspace: the sums of a part, as its warps hold them, and a flag a warp. */
 enum {
   LPG_GEMM_STREAM_FLAGS = 12,
@@ -391,6 +394,7 @@ typedef struct lpg_gemm_plan {
   int32_t apart;         /* ... behind the stages */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
+  int32_t outputs; /* of a whole work tile, which TMA stores; 0: threads store them */
   int32_t received /* an mbarrier */, table, factors, experts, sums, scales, x_ring, w_ring, shared_bytes;
 } lpg_gemm_plan;
 

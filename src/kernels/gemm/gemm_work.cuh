@@ -51,7 +51,7 @@ struct gemm_args {
   int64_t ldx;
   const uint16_t *x;
   int x_has_map; /* TMA can read X; else threads load it */
-  lpg_tensor_map x_map, codes_map;
+  lpg_tensor_map x_map, codes_map, y_map;
   gemm_experts experts;
   uint64_t *stream_flags; /* stream-K: of each CTA, what its warps raise when their sums lie there, ... */
   uint64_t stream_number; /* ... and to what */
@@ -89,7 +89,7 @@ struct gemm_traits {
   static constexpr bool finds_row_powers = levels || (one_level_rests && X_::exponent == 5);
   static constexpr bool has_powers =
       scales_weights && !prepared && !levels && !one_level_rests; /* of rows, in the slots */
-  static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR;   /* scaled by the multiply-add that dequantises */
+  static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
   using Codes = std::conditional_t<(Scales_ == LPG_GEMM_SCALES_PREPARED && Dequantiser_<X_, Bits_>::centered) ||
                                        lpg_gemm_has_rests(Scales_),
@@ -107,6 +107,7 @@ struct gemm_traits {
   static constexpr bool runs = lpg_gemm_has_runs(TileM_, TeamWarps_) && !image; /* a team may have several parts of K */
   static constexpr bool skips_end = warps < 16; /* stages beyond K: else registers are too few */
   static constexpr bool streams = lpg_gemm_streams(TileM_, Teams_) && !Experts_;
+  static constexpr bool boxes = lpg_gemm_stores_boxes(TileM_, Teams_) && !Experts_; /* TMA may store outputs */
   static_assert(!halves || streams, "turn_of() deals out halves");
   static constexpr int producer_registers = 56, consumer_registers = warps == 8    ? 224
                                                                      : warps == 12 ? 152

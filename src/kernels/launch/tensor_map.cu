@@ -48,14 +48,22 @@ static lpgemm_status_t encode(const char *what, const void *base, const descript
   return LPGEMM_SUCCESS;
 }
 
+/* A matrix of 16-bit numbers, with boxes that are swizzled. */
+static lpgemm_status_t map_halves(const char *what, const void *base, int64_t width, int64_t height, int64_t pitch,
+                                  int columns, int rows, lpg_tensor_map *map) {
+  const description d = {
+      CU_TENSOR_MAP_DATA_TYPE_UINT16,          CU_TENSOR_MAP_SWIZZLE_128B, 2,
+      {(cuuint64_t)width, (cuuint64_t)height}, {(cuuint64_t)pitch * 2},    {(cuuint32_t)columns, (cuuint32_t)rows}};
+  return encode(what, base, &d, map);
+}
+
 lpgemm_status_t lpgemm_i_cuda_map_x(const lpg_call *call, int columns, int rows, lpg_tensor_map *map) {
-  const description d = {CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                         CU_TENSOR_MAP_SWIZZLE_128B,
-                         2,
-                         {(cuuint64_t)call->problem.weights->desc.k, (cuuint64_t)call->problem.m},
-                         {(cuuint64_t)call->ldx * 2},
-                         {(cuuint32_t)columns, (cuuint32_t)rows}};
-  return encode("X", call->x, &d, map);
+  return map_halves("X", call->x, call->problem.weights->desc.k, call->problem.m, call->ldx, columns, rows, map);
+}
+
+lpgemm_status_t lpgemm_i_cuda_map_y(void *y, int64_t n, int64_t m, int64_t ldy, int columns, int rows,
+                                    lpg_tensor_map *map) {
+  return map_halves("Y", y, n, m, ldy, columns, rows, map);
 }
 
 lpgemm_status_t lpgemm_i_cuda_map_codes(const lpg_call *call, int vectors, int row_tiles, int with_experts,

@@ -1,4 +1,4 @@
-/* Tensor maps: the descriptors by which TMA reads matrices (sm_90 and later). */
+/* Tensor maps: the descriptors by which TMA reads and writes matrices (sm_90 and later). */
 #ifndef LPG_KERNELS_TENSOR_MAP_H
 #define LPG_KERNELS_TENSOR_MAP_H
 
@@ -25,6 +25,11 @@ static inline int lpg_x_has_map(const lpg_call *call) {
 /* Map of 16-bit X with boxes of `columns` k (128 bytes) by `rows` rows, swizzled for wgmma: rows of 128 bytes, 16-byte
  * piece i of a row at i ^ (row % 8). What lies beyond X is zero. */
 lpgemm_status_t lpgemm_i_cuda_map_x(const lpg_call *call, int columns, int rows, lpg_tensor_map *map);
+
+/* Map of 16-bit Y, n columns and m rows, with boxes of `columns` columns (128 bytes) by `rows` rows, swizzled as X.
+ * Rows begin at multiples of 16 bytes. */
+lpgemm_status_t lpgemm_i_cuda_map_y(void *y, int64_t n, int64_t m, int64_t ldy, int columns, int rows,
+                                    lpg_tensor_map *map);
 
 /* Map of the packed weights with boxes of `vectors` vectors of 512 bytes (x = 0, y: the first vector) of `row_tiles`
  * row tiles (z), one row tile after the other. What lies beyond the weights is zero. with_experts: the map has a fourth

@@ -94,7 +94,20 @@ __device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int 
       : "memory");
 }
 
-/* Fetches the descriptor that copy_box() will read. */
+/* TMA of a box of this CTA's shared memory to a matrix; what lies outside of the matrix is not written. Threads that
+ * wrote the box there have fenced (fence_for_tensor_cores()). The thread's stores since the last commit are a group. */
+__device__ inline void store_box(const void *map, int column, int row, uint32_t from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(column),
+               "r"(row), "r"(from)
+               : "memory");
+}
+
+__device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+/* Waits until the thread's stores have read shared memory. */
+__device__ inline void wait_stores_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
+/* Fetches the descriptor that copy_box() or store_box() will read. */
 __device__ inline void prefetch_map(const void *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
 /* Loads the cache line at `at` into L2. */

@@ -60,7 +60,8 @@ static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   int sum_bytes = p->phase_blocks * LPG_BLOCK_K / kind->scale_group_k * kind->tile_m * 4;
   CHECK(p->slots >= p->sums + (kind->has_sums ? sum_bytes : 0) && p->slots % 16 == 0 && p->slot_bytes % 16 == 0);
   CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4);
-  CHECK(p->peers >= p->slots + (p->round_tiles + p->warps - 1) * p->slot_bytes && p->peers % 16 == 0);
+  CHECK(p->peers >= p->slots + (p->round_tiles + p->warps - 1) * p->slot_bytes + (p->split_k > 1 ? 16 : 0));
+  CHECK(p->peers % 16 == 0);
   int areas = p->split_k > 1 ? (rounds > 1 ? 2 : 1) * p->split_k : 0;
   if (areas) CHECK(p->peer_bytes * p->split_k >= p->round_tiles * p->slot_bytes && p->peer_bytes % 16 == 0);
   CHECK(p->warp >= p->peers + areas * p->peer_bytes && p->warp % 16 == 0);
@@ -215,13 +216,18 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   const int factors_end = p->factors + 2 * LPG_GEMM_TILE_N * 4;
   CHECK(p->sums >= factors_end && p->factors % 16 == 0 && p->sums % 16 == 0);
   CHECK(p->scales >= factors_end && p->scales % 16 == 0 && kind->slot_bytes % 16 == 0);
-  if (p->at_once == 1) {
+  const int scales_end = prepared ? factors_end : p->scales + p->slots * kind->slot_bytes;
+  if (p->outputs > 0) { /* a whole work tile's */
+    CHECK(p->at_once == 1 && p->outputs == p->sums && p->outputs >= scales_end && p->outputs % 1024 == 0);
+    CHECK(p->x_ring >= p->outputs + kind->tile_n * p->x_rows * 2);
+    CHECK(p->x_ring >= p->sums + warps * LPG_PASS_ROWS * (LPG_TILE_ROWS + 4) * 4);
+  } else if (p->at_once == 1) {
     CHECK(p->scales >= p->sums + warps * LPG_PASS_ROWS * (LPG_TILE_ROWS + 4) * 4);
   } else { /* all sums of a CTA */
     CHECK(p->sums >= p->x_ring);
     CHECK(p->shared_bytes >= p->sums + kind->tile.teams * p->runs * kind->tile.tile_m * (kind->tile_n + 4) * 4);
   }
-  CHECK(p->x_ring >= (prepared ? factors_end : p->scales + p->slots * kind->slot_bytes) && p->x_ring % 1024 == 0);
+  CHECK(p->x_ring >= scales_end && p->x_ring % 1024 == 0);
   CHECK(kind->x_stage_bytes % 1024 == 0 && kind->x_stage_bytes == kind->tile.tile_m * stage_k * 2);
   CHECK(p->w_ring >= p->x_ring + p->x_stages * kind->x_stage_bytes && p->w_ring % 128 == 0);
   CHECK(kind->w_stage_bytes ==

@@ -412,7 +412,8 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, const work_of
     for (int tile = w.first_tile; tile < tiles; tile += w.stride)
       multiply_tile<T>(a, w, tile, number++, 0, false, own, memory);
   }
-  if (T::boxes) wait_stores_read(); /* the CTA's shared memory goes */
+  if (is_multicast<T>(a.plan)) release_stage<T>(w, own.empty_before, own.lane); /* the last: see load_tiles() */
+  if (T::boxes) wait_stores_read();                                             /* the CTA's shared memory goes */
 }
 
 template <class T>
@@ -442,8 +443,8 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
     if (is_multicast<T>(p)) cluster_wait();
     multiply_tiles<T>(a, w, barriers, memory, warp);
   }
-  if (is_multicast<T>(p)) { /* no CTA exits while others may copy to it or arrive */
-    cluster_arrive();
+  if (is_multicast<T>(p)) { /* no CTA exits while others may copy to it or arrive: all have seen who arrives */
+    cluster_arrive_only();
     cluster_wait();
   }
 }

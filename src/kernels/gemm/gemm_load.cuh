@@ -290,6 +290,14 @@ __device__ inline void load_tiles(const gemm_args &a, const work_of<T> &w, barri
   wait_barrier(barriers_of::empty_of(own.place.full.at), own.place.parity);
   arrive(own.place.full.at);
   if (lane == 0) arrive(own.place.full.at);
+  if (!is_multicast<T>(a.plan)) return;
+  /* The other CTA's warps have arrived here for the last time: then it may end. */
+  ring_place full = own.place.full;
+  uint32_t parity = own.place.parity;
+  for (int i = 1; i < a.plan.x_stages; i++) {
+    parity ^= full.advance();
+    wait_barrier(barriers_of::empty_of(full.at), parity);
+  }
 }
 
 }  // namespace

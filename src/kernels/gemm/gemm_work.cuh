@@ -89,7 +89,7 @@ struct gemm_traits {
   static constexpr bool finds_row_powers = levels || (one_level_rests && X_::exponent == 5);
   static constexpr bool has_powers =
       scales_weights && !prepared && !levels && !one_level_rests; /* of rows, in the slots */
-  static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR; /* scaled by the multiply-add that dequantises */
+  static constexpr bool near = Scales_ == LPG_GEMM_SCALES_NEAR;   /* scaled by the multiply-add that dequantises */
   /* The type that codes become: fp16 holds the integers that are then scaled in fp32. */
   using Codes = std::conditional_t<(Scales_ == LPG_GEMM_SCALES_PREPARED && Dequantiser_<X_, Bits_>::centered) ||
                                        lpg_gemm_has_rests(Scales_),

@@ -128,12 +128,13 @@ inline void copy_box(uint32_t to, const void *map, int x, int y, int z, int w, u
   copy_box_to(to, map, {x, y, z, w}, barrier, own_block());
 }
 
-/* Read at once: what was written to shared memory before must be there already. */
+/* Shared memory is read as late as may be. */
 inline void store_box(const void *map, int column, int row, uint32_t from) {
-  ((const simt::tensor_map *)map)->store_box(from, {column, row});
+  const simt::tensor_map own = *(const simt::tensor_map *)map;
+  simt::now->stores.push_back([=] { own.store_box(from, {column, row}); });
 }
 inline void commit_stores() {}
-inline void wait_stores_read() {}
+inline void wait_stores_read() { run_all(simt::now->stores); }
 
 inline bool is_elected() {
   simt::exchange("elect.sync", 0);

@@ -124,6 +124,7 @@ void enter() {
 #endif
   running->kernel();
   if (!now->groups.empty() || !now->products.empty()) fail("the thread ends while its wgmma are under way");
+  if (!now->stores.empty()) fail("the thread ends while its stores by TMA still read shared memory");
   now->is_done = true;
   to_scheduler(true);
   __builtin_trap();

@@ -83,7 +83,8 @@ struct thread {
   std::vector<std::vector<action>> groups; /* of wgmma that are under way */
   std::vector<action> copies;              /* cp.async, of the open group */
   std::vector<std::vector<action>> copying;
-  void *stack, *at; /* where it goes on */
+  std::vector<action> stores; /* by TMA, that are still to read shared memory */
+  void *stack, *at;           /* where it goes on */
   bool is_done;
 };
 

@@ -226,16 +226,18 @@ __device__ inline void store_boxes(const Args &a, const tile_place &at, uint8_t 
   using group = output_group<T>;
   fence_for_tensor_cores();
   group::meet();
-  if (threadIdx.x % group::threads >= 32 || !is_elected()) return;
-  uint32_t from = shared_address(own);
-  for (int m = at.m; m < at.m_end; m += group::x_rows, from += group::bytes) {
-    store_box(&a.y_map, at.n + group_row<T>(), m, from);
+  if (threadIdx.x % group::threads < 32 && is_elected()) {
+    uint32_t from = shared_address(own);
+    for (int m = at.m; m < at.m_end; m += group::x_rows, from += group::bytes) {
+      store_box(&a.y_map, at.n + group_row<T>(), m, from);
+    }
+    commit_stores();
   }
-  commit_stores();
+  __syncwarp();
 }
 
-/* The same for plain sums of a work tile whose K is not split, if there is room for all of it by TMA. Not a loop: this
- * is what large work tiles wait for. */
+/* As store_pieces(), for plain sums of a work tile whose K is not split; by TMA, if the plan has room for all outputs.
+ * Not a loop: this is what large work tiles wait for. */
 template <class T, class Args, class Product>
 __device__ inline void store_plain(const Args &a, const tile_place &at, const Product &product, const float *factors,
                                    uint8_t *memory) {

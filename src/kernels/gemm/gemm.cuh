@@ -414,6 +414,7 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, const work_of
   }
   if (is_multicast<T>(a.plan)) release_stage<T>(w, own.empty_before, own.lane); /* the last: see load_tiles() */
   if (T::boxes) wait_stores_read();                                             /* the CTA's shared memory goes */
+  __syncwarp();
 }
 
 template <class T>

@@ -291,7 +291,7 @@ __device__ inline void load_tiles(const gemm_args &a, const work_of<T> &w, barri
   arrive(own.place.full.at);
   if (lane == 0) arrive(own.place.full.at);
   if (!is_multicast<T>(a.plan)) return;
-  /* The other CTA's warps have arrived here for the last time: then it may end. */
+  /* Waits for the last arrivals of both CTAs' warps at each stage: then no CTA is arrived at any more. */
   ring_place full = own.place.full;
   uint32_t parity = own.place.parity;
   for (int i = 1; i < a.plan.x_stages; i++) {

@@ -373,7 +373,7 @@ __global__ void __launch_bounds__(T::threads, T::Half ? 2 : 1) gemv_kernel(const
     __syncthreads();
     if (p.split_k > 1) {
       if (round == 0) cluster_wait(); /* all CTAs of the cluster run */
-      counter.begin_round(sent_bytes(counter, w.round_tiles(round), T::row_tiles * lane_bytes(p.x_rows)));
+      counter.begin(round, sent_bytes(counter, w.round_tiles(round), T::row_tiles * lane_bytes(p.x_rows)));
       send_sums<T>(p, w, round, counter, partials, peers);
       counter.wait(round);
     }

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constan
     __syncthreads();
     if (p.split_k > 1) {
       if (round == 0) cluster_wait(); /* all CTAs of the cluster run */
-      counter.begin_round(sent_bytes(counter, w.tiles_of(round), fan_piece<T, In>::bytes(p)));
+      counter.begin(round, sent_bytes(counter, w.tiles_of(round), fan_piece<T, In>::bytes(p)));
       send_fan<T, In>(p, w, none, round, counter, partials, peers);
       counter.wait(round);
     }

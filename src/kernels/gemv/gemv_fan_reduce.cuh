@@ -113,7 +113,7 @@ __device__ inline void send_fan(const lpg_fan_plan &p, const fan_work<T, In> &w,
     if (of.at < 0) continue;
     const partial_span span = span_of(shares, tile, w.each * w.blocks, none);
     const uint8_t *to = peers + counter.rank * p.peer_bytes + tile / (unsigned)p.split_k * p.partial_bytes + of.at;
-    counter.send(to, tile % (unsigned)p.split_k,
+    counter.send(round, to, tile % (unsigned)p.split_k,
                  add_partials(partials + span.first * p.partial_bytes + of.at, span.count, p.partial_bytes));
   }
 }

@@ -85,7 +85,7 @@ __device__ inline void send_sums(const lpg_gemv_plan &p, const work &w, int roun
     const partial_span span(w, warp_blocks, tile);
     const int at = piece * 512 + lane * 16;
     const uint8_t *to = peers + counter.rank * p.peer_bytes + tile / (unsigned)p.split_k * p.slot_bytes + at;
-    counter.send(to, tile % (unsigned)p.split_k,
+    counter.send(round, to, tile % (unsigned)p.split_k,
                  add_partials(partials + span.first * p.slot_bytes + at, span.count, p.slot_bytes));
   }
 }

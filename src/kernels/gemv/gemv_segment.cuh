@@ -53,7 +53,7 @@ __device__ inline void send_strips(const lpg_segment_plan &p, const segment_work
     if (strip >= now.tiles || share.column >= now.rows) continue;
     const partial_span span = span_of(shares, strip, w.blocks, none);
     const uint8_t *to = peers + counter.rank * p.peer_bytes + strip / (unsigned)p.split_k * p.partial_bytes + at;
-    counter.send(to, strip % (unsigned)p.split_k,
+    counter.send(which, to, strip % (unsigned)p.split_k,
                  add_partials(partials + span.first * p.partial_bytes + at, span.count, p.partial_bytes));
   }
 }
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(T::threads, 1) segment_kernel(const __grid_con
     if (p.split_k > 1) {
       if (which == 0) cluster_wait(); /* all CTAs of the cluster run */
       const segment_round &now = w.round[which];
-      counter.begin_round(sent_bytes(counter, now.tiles, T::row_tiles * lane_bytes(now.rows)));
+      counter.begin(which, sent_bytes(counter, now.tiles, T::row_tiles * lane_bytes(now.rows)));
       send_strips<T>(p, w, none, which, counter, partials, peers);
       counter.wait(which);
     }

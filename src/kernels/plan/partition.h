@@ -9,7 +9,7 @@
 
 enum {
   LPG_BLOCK_K = 256,           /* k's of a k block: a whole number of packed tiles of every width */
-  LPG_PEER_COUNTER_BYTES = 16, /* in front of what CTAs send to one another: peer_counter.cuh */
+  LPG_PEER_COUNTER_BYTES = 16, /* two mbarriers in front of what CTAs send to one another: peer_counter.cuh */
   LPG_PASS_ROWS = 16           /* rows of X whose sums a warp moves through shared memory at once */
 };
 

@@ -79,8 +79,8 @@ __device__ inline void threads_arrive(int barrier, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-/* Makes what cp.async and stores have written to shared memory visible to wgmma, which reads shared memory by itself
- * (the async proxy). */
+/* Makes what cp.async and stores have written to shared memory visible to wgmma and TMA, which read shared memory by
+ * themselves (the async proxy). */
 __device__ inline void fence_for_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 /* Registers of each thread of a warpgroup; the CTA's warpgroups share what the kernel was launched with (sm_90a).

@@ -5,8 +5,8 @@
  * runs the epilogue. Without split-K the CTA adds its warps' partials and stores. */
 #pragma once
 
+#include "../epilogue/peer_counter.cuh"
 #include "../epilogue/store_pairs.cuh"
-#include "../plan/peer_counter.cuh"
 #include "gemv_work.cuh"
 
 namespace lpg {

@@ -60,8 +60,7 @@ static void check_gemv(const lpg_gemv_plan *p, const lpg_gemv_kind *kind, const 
   int sum_bytes = p->phase_blocks * LPG_BLOCK_K / kind->scale_group_k * kind->tile_m * 4;
   CHECK(p->slots >= p->sums + (kind->has_sums ? sum_bytes : 0) && p->slots % 16 == 0 && p->slot_bytes % 16 == 0);
   CHECK(p->slot_bytes == kind->row_tiles * LPG_TILE_ROWS * kind->tile_m * 4);
-  CHECK(p->peers >= p->slots + (p->round_tiles + p->warps - 1) * p->slot_bytes + (p->split_k > 1 ? 16 : 0));
-  CHECK(p->peers % 16 == 0);
+  CHECK(p->peers >= p->slots + (p->round_tiles + p->warps - 1) * p->slot_bytes && p->peers % 16 == 0);
   int areas = p->split_k > 1 ? (rounds > 1 ? 2 : 1) * p->split_k : 0;
   if (areas) CHECK(p->peer_bytes * p->split_k >= p->round_tiles * p->slot_bytes && p->peer_bytes % 16 == 0);
   CHECK(p->warp >= p->peers + areas * p->peer_bytes && p->warp % 16 == 0);

@@ -182,6 +182,7 @@ inline void init_barrier(uint32_t barrier, int arrivals) { simt::init_mbarrier(b
 inline void fence_barriers() {}
 inline bool barrier_is_over(uint32_t barrier, uint32_t parity) { return simt::is_over(barrier, parity); }
 inline void wait_barrier(uint32_t barrier, uint32_t parity) { simt::wait_mbarrier(barrier, parity); }
+inline void wait_for_written(uint32_t barrier, uint32_t parity) { wait_barrier(barrier, parity); }
 inline void arrive(uint32_t barrier) { simt::change_mbarrier(barrier, 1, 0); }
 inline void arrive_and_expect(uint32_t barrier, int bytes) { simt::change_mbarrier(barrier, 1, bytes); }
 inline void expect_bytes(uint32_t barrier, int bytes) { simt::change_mbarrier(barrier, 0, bytes); }
@@ -199,6 +200,7 @@ inline void arrive_when_copied(uint32_t barrier) {
   });
 }
 inline void arrive_remote(uint32_t barrier, uint32_t rank) { arrive(simt::in_cta(barrier, rank)); }
+inline void arrive_written(uint32_t barrier, uint32_t rank) { arrive_remote(barrier, rank); }
 inline simt::meeting &numbered_barrier(int barrier) {
   if (barrier < 0 || barrier > 15) simt::fail("there is no barrier %d", barrier);
   return simt::now->own_cta->numbered[barrier];
@@ -225,13 +227,6 @@ inline void cluster_wait() {
 }
 inline uint32_t address_in_block(uint32_t address, uint32_t rank) { return simt::in_cta(address, rank); }
 inline void store_to_block(uint32_t address, uint32_t rank, float4 v) { store_to(simt::in_cta(address, rank), v); }
-inline void store_counted(uint32_t address, uint32_t rank, float4 v, uint32_t barrier) {
-  const uint32_t to = simt::in_cta(address, rank), counter = simt::in_cta(barrier, rank);
-  simt::later([=] {
-    store_to(to, v);
-    simt::change_mbarrier(counter, 0, -(int64_t)sizeof v);
-  });
-}
 inline void store_to_block(uint32_t address, uint32_t rank, float v) { store_to(simt::in_cta(address, rank), v); }
 inline void store_to_block(uint32_t address, uint32_t rank, int32_t v) { store_to(simt::in_cta(address, rank), v); }
 inline void store_at(uint32_t remote, uint32_t value) { store_to(remote, value); }

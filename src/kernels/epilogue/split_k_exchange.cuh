@@ -2,9 +2,9 @@
  *
  * A part of K belongs to a team of consumer warps. Each team adds up some of the tile's rows of X, in blocks of eight:
  * every team sends it its sums of these rows, as its threads hold them, to a receive buffer in the shared memory of its
- * CTA, where an mbarrier counts their bytes. So nobody fences, which would wait for all that a warp has loaded and
- * stored; no sum is read from afar; and a thread finds in the buffer what it has the same rows of itself. The sums are
- * added in the order of the parts, as split_k.cuh does, which takes all other cases.
+ * CTA, and then arrives on an mbarrier there. So no sum is read from afar, and a thread finds in the buffer what it has
+ * the same rows of itself. The sums are added in the order of the parts, as split_k.cuh does, which takes all other
+ * cases.
  *
  * Where there is room, the buffers lie behind the stages (apart). Before a team sends, the cluster's barrier says that
  * all CTAs have started, or have read what the work tile before brought. Else the buffers lie where the stages were:
@@ -47,19 +47,15 @@ struct receive_buffers {
 struct team_shares {
   int parts, blocks, each; /* teams; eights of rows of X, and how many of them a team adds up */
 
-  /* parts: a power of two. */
   __device__ team_shares(const tile_place &at, int parts) : parts(parts), blocks((max(at.m_end - at.m, 0) + 7) / 8) {
-    each = (blocks + parts - 1) >> (__ffs(parts) - 1);
+    each = (int)((unsigned)(blocks + parts - 1) / (unsigned)parts);
   }
-
-  /* Blocks that a team adds up. */
-  __device__ int of(int part) const { return max(min(each, blocks - part * each), 0); }
 };
 
-/* Sends the team's sums to the teams that add them up. received: the mbarrier. */
-template <class T, class Work, class Product>
-__device__ inline void send_parts(const Work &w, const team_shares &shares, int part, const receive_buffers<T> &to,
-                                  const Product &product, uint32_t received) {
+/* Sends the team's sums to the teams that add them up, and tells their CTAs. */
+template <class T, class Args, class Work, class Product>
+__device__ inline void send_parts(const Args &a, const Work &w, const team_shares &shares, int part,
+                                  const receive_buffers<T> &to, const Product &product, uint32_t received) {
   int owner = 0, block = 0; /* the team that adds up the block, and its number there */
 #pragma unroll
   for (int j = 0; j < T::TileM / 8; j++) {
@@ -67,20 +63,13 @@ __device__ inline void send_parts(const Work &w, const team_shares &shares, int 
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++) {
       const auto *const sum = &product.sum[r][4 * j];
-      store_counted(to.place(owner % T::teams, part, block, r), w.first_rank + owner / T::teams,
-                    make_float4(sum[0], sum[1], sum[2], sum[3]), received);
+      store_to_block(to.place(owner % T::teams, part, block, r), w.first_rank + owner / T::teams,
+                     make_float4(sum[0], sum[1], sum[2], sum[3]));
     }
     if (++block == shares.each) block = 0, owner++;
   }
-}
-
-/* Bytes that a CTA's teams receive of a work tile. */
-template <class T>
-__device__ inline int received_bytes(const team_shares &shares, int rank) {
-  int blocks = 0;
-#pragma unroll
-  for (int team = 0; team < T::teams; team++) blocks += shares.of(rank * T::teams + team);
-  return blocks * shares.parts * T::row_tiles * receive_buffers<T>::team_threads * 16;
+  __syncwarp();
+  if (threadIdx.x % 32 < a.plan.split_k) arrive_written(received, w.first_rank + threadIdx.x % 32);
 }
 
 /* Adds up 32 rows of X of the team's share of the sums, from its block `first` of eight on. */
@@ -113,14 +102,13 @@ __device__ inline void exchange_parts(const Args &a, const Work &w, int tile, in
   const int team = agreed(threadIdx.x / team_threads), part = w.rank * T::teams + team;
   const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
   const receive_buffers<T> buffers = {base + threadIdx.x % team_threads * 16, shares.parts, shares.each};
-  const int first_block = part * shares.each, own = shares.of(part);
+  const int first_block = part * shares.each, own = min(shares.each, shares.blocks - first_block);
   const uint32_t received = shared_address(memory + a.plan.received);
   __syncwarp();
   if (!a.plan.apart) cluster_arrive_only();
   cluster_wait();
-  if (threadIdx.x == 0) arrive_and_expect(received, received_bytes<T>(shares, w.rank));
-  send_parts<T>(w, shares, part, buffers, product, received);
-  wait_barrier(received, turn % 2);
+  send_parts<T>(a, w, shares, part, buffers, product, received);
+  wait_for_written(received, turn % 2);
   at.m += first_block * 8;
   at.m_end = min(at.m_end, at.m + own * 8);
   const auto add = [&](piece_sums<T> &sums, int first) {

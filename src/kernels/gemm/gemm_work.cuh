@@ -352,7 +352,7 @@ struct barriers_of {
       init_barrier(full(i), (32 + 1) * T::stage_warps);
       init_barrier(empty(i), T::team_warps * p.multicast);
     }
-    if (p.exchanges) init_barrier(base + p.received, 1);
+    if (p.exchanges) init_barrier(base + p.received, T::warps * p.split_k);
     fence_barriers();
   }
 };

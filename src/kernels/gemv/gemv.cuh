@@ -274,8 +274,7 @@ __global__ void __launch_bounds__(T::threads, T::Half ? 2 : 1) gemv_kernel(const
   uint8_t *const partials = memory + p.slots;
   float *const sums = (float *)(memory + p.sums);
 
-  const peer_counter counter = {shared_address(memory + p.peers) - LPG_PEER_COUNTER_BYTES, p.split_k, rank};
-  if (p.split_k > 1) counter.start(); /* others may write to this CTA's shared memory from now on */
+  if (p.split_k > 1) cluster_arrive(); /* others may write to this CTA's shared memory from now on */
   const work w(p, T::warps, warp, tiles, blocks);
   cursor at = {};
   if (blocks > 0) at.start_turn(w, 0);
@@ -373,9 +372,9 @@ __global__ void __launch_bounds__(T::threads, T::Half ? 2 : 1) gemv_kernel(const
     __syncthreads();
     if (p.split_k > 1) {
       if (round == 0) cluster_wait(); /* all CTAs of the cluster run */
-      counter.begin(round, sent_bytes(counter, w.round_tiles(round), T::row_tiles * lane_bytes(p.x_rows)));
-      send_sums<T>(p, w, round, counter, partials, peers);
-      counter.wait(round);
+      send_sums<T>(p, w, round, rank, partials, peers);
+      cluster_arrive();
+      cluster_wait();
     }
     store_outputs<T>(a, w, round, first_tile, rank, partials, peers);
     if (w.tiles > (round + 1) * p.round_tiles) __syncthreads(); /* before the partials are overwritten */

@@ -32,8 +32,7 @@ __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constan
   const int rank = p.split_k > 1 ? blockIdx.x % p.split_k : 0,
             cluster = p.split_k > 1 ? blockIdx.x / p.split_k : blockIdx.x;
   uint8_t *const partials = memory + p.partials, *const x = memory + p.x;
-  const peer_counter counter = {shared_address(memory + p.peers) - LPG_PEER_COUNTER_BYTES, p.split_k, rank};
-  if (p.split_k > 1) counter.start(); /* others may write to this CTA's shared memory from now on */
+  if (p.split_k > 1) cluster_arrive(); /* others may write to this CTA's shared memory from now on */
   if (!In) pdl_wait();
   pdl_launch_next();
   fan_items items(p, memory);
@@ -102,9 +101,9 @@ __global__ void __launch_bounds__(T::threads, 1) fan_kernel(const __grid_constan
     __syncthreads();
     if (p.split_k > 1) {
       if (round == 0) cluster_wait(); /* all CTAs of the cluster run */
-      counter.begin(round, sent_bytes(counter, w.tiles_of(round), fan_piece<T, In>::bytes(p)));
-      send_fan<T, In>(p, w, none, round, counter, partials, peers);
-      counter.wait(round);
+      send_fan<T, In>(p, w, none, round, rank, partials, peers);
+      cluster_arrive();
+      cluster_wait();
     }
     store_round<T, In>(a, w, none, round, rank, partials, peers);
     if (w.tiles > (round + 1) * w.round_tiles) __syncthreads(); /* before the partials are overwritten */

@@ -116,8 +116,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
   const int64_t experts = lpg_round_up_to((int64_t)p->slots * 12 + LPG_FAN_MOST_SLOTS / 8 + 4, 128);
   const int64_t partials = (int64_t)(p->round_tiles + kind->warps - 1) * p->partial_bytes;
   const int64_t at_x = kind->table_bytes, at_items = at_x + x, at_experts = at_items + items;
-  const int64_t at_partials = (at_experts + experts + 127) / 128 * 128,
-                at_peers = at_partials + partials + LPG_PEER_COUNTER_BYTES;
+  const int64_t at_partials = (at_experts + experts + 127) / 128 * 128, at_peers = at_partials + partials;
   const int64_t at_warp = (at_peers + (int64_t)areas * p->peer_bytes + 127) / 128 * 128;
   const int64_t all = at_warp + (int64_t)kind->warps * p->warp_bytes;
   if (all > device->shared_memory) return 0;

@@ -4,6 +4,7 @@
  * columns of all items meet; 512 bytes of it are 8 tokens. */
 #pragma once
 
+#include "../prim/cluster.cuh"
 #include "gemv_fan_work.cuh"
 #include "gemv_reduce.cuh"
 
@@ -35,11 +36,6 @@ template <class T, bool In>
 struct fan_piece {
   int at; /* bytes; -1: nothing */
   int row_tile, token;
-
-  /* Bytes of a super tile that are there. */
-  static __device__ int bytes(const lpg_fan_plan &p) {
-    return T::row_tiles * (In ? p.tokens * LPG_TILE_ROWS * 4 : 512);
-  }
 
   static __device__ int count(const lpg_fan_plan &p) { return In ? T::row_tiles * ((p.tokens + 7) / 8) : T::row_tiles; }
 
@@ -103,8 +99,8 @@ __device__ inline void store_fan(const fan_args &a, const fan_work<T, In> &w, in
 
 /* With split-K: adds the warps' partials and writes the sums to the CTA that stores the tile: rank tile % split_k. */
 template <class T, bool In>
-__device__ inline void send_fan(const lpg_fan_plan &p, const fan_work<T, In> &w, const work &none, int round,
-                                const peer_counter &counter, const uint8_t *partials, uint8_t *peers) {
+__device__ inline void send_fan(const lpg_fan_plan &p, const fan_work<T, In> &w, const work &none, int round, int rank,
+                                const uint8_t *partials, uint8_t *peers) {
   const int lane = threadIdx.x % 32, pieces = fan_piece<T, In>::count(p);
   const lpg_partition shares = w.shares(round);
   for (int job = w.warp; job < w.tiles_of(round) * pieces; job += T::warps) {
@@ -112,9 +108,9 @@ __device__ inline void send_fan(const lpg_fan_plan &p, const fan_work<T, In> &w,
     const fan_piece<T, In> of(p, job - tile * pieces, lane);
     if (of.at < 0) continue;
     const partial_span span = span_of(shares, tile, w.each * w.blocks, none);
-    const uint8_t *to = peers + counter.rank * p.peer_bytes + tile / (unsigned)p.split_k * p.partial_bytes + of.at;
-    counter.send(round, to, tile % (unsigned)p.split_k,
-                 add_partials(partials + span.first * p.partial_bytes + of.at, span.count, p.partial_bytes));
+    const uint8_t *to = peers + rank * p.peer_bytes + tile / (unsigned)p.split_k * p.partial_bytes + of.at;
+    store_to_block(shared_address(to), tile % (unsigned)p.split_k,
+                   add_partials(partials + span.first * p.partial_bytes + of.at, span.count, p.partial_bytes));
   }
 }
 

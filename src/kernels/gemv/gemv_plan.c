@@ -159,18 +159,17 @@ static int place(const lpg_gemv_kind *kind, const lpg_device *device, lpg_gemv_p
   const int64_t x_place = (int64_t)p->x_rows * p->x_stride;
   const int64_t slots = (int64_t)(p->round_tiles + p->warps - 1) * p->slot_bytes;
   const int64_t peers = (p->round_tiles + p->split_k - 1) / p->split_k * (int64_t)p->slot_bytes;
-  const int64_t counter = p->split_k > 1 ? LPG_PEER_COUNTER_BYTES : 0;
   const int64_t own = (int64_t)p->warps * p->warp_bytes;
   const int64_t order = p->raw_bytes > 0 ? (int64_t)blocks * LPG_BLOCK_K * 4 : 0;
   const int64_t raw = (int64_t)p->raw_bytes * (p->x_rows > 1 ? 2 : 1);
-  if (kind->table_bytes + places * x_place + sums + slots + counter + peer_areas * peers + own + order + raw > most) {
+  if (kind->table_bytes + places * x_place + sums + slots + peer_areas * peers + own + order + raw > most) {
     return 0;
   }
   p->x = kind->table_bytes;
   p->x_place = (int)x_place;
   p->sums = p->x + places * p->x_place;
   p->slots = p->sums + (int)sums;
-  p->peers = p->slots + (int)(slots + counter);
+  p->peers = p->slots + (int)slots;
   p->peer_bytes = (int)peers;
   p->warp = p->peers + peer_areas * (int)peers;
   p->order = p->warp + (int)own;

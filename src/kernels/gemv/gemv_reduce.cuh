@@ -5,8 +5,8 @@
  * runs the epilogue. Without split-K the CTA adds its warps' partials and stores. */
 #pragma once
 
-#include "../epilogue/peer_counter.cuh"
 #include "../epilogue/store_pairs.cuh"
+#include "../prim/cluster.cuh"
 #include "gemv_work.cuh"
 
 namespace lpg {
@@ -63,19 +63,11 @@ __device__ inline float4 add_partials(const uint8_t *from, int count, int stride
   return sum;
 }
 
-/* Bytes that a CTA is sent of so many super tiles, with so many bytes of each. */
-__device__ inline int sent_bytes(const peer_counter &counter, int tiles, int bytes) {
-  return (tiles - counter.rank + counter.ctas - 1) / counter.ctas * counter.ctas * bytes;
-}
-
-/* Bytes of the sums of a row tile by so many rows of X that lanes send: each for two rows of X. */
-__device__ inline int lane_bytes(int x_rows) { return (x_rows + 1) / 2 * 8 * 16; }
-
 /* Adds the warps' partials and writes the sums to the CTA that stores the super tile: rank tile % split_k. A warp
  * takes a row tile by 8 rows of X at a time. The sums that one CTA sends to another lie together. */
 template <class T>
-__device__ inline void send_sums(const lpg_gemv_plan &p, const work &w, int round, const peer_counter &counter,
-                                 const uint8_t *partials, uint8_t *peers) {
+__device__ inline void send_sums(const lpg_gemv_plan &p, const work &w, int round, int rank, const uint8_t *partials,
+                                 uint8_t *peers) {
   constexpr int pieces = T::row_tiles * T::x_tiles;
   const int lane = threadIdx.x % 32;
   const lpg_partition warp_blocks = w.warp_blocks(round);
@@ -84,9 +76,9 @@ __device__ inline void send_sums(const lpg_gemv_plan &p, const work &w, int roun
     if ((int)piece % T::x_tiles * 8 + lane % 4 * 2 >= p.x_rows) continue;
     const partial_span span(w, warp_blocks, tile);
     const int at = piece * 512 + lane * 16;
-    const uint8_t *to = peers + counter.rank * p.peer_bytes + tile / (unsigned)p.split_k * p.slot_bytes + at;
-    counter.send(round, to, tile % (unsigned)p.split_k,
-                 add_partials(partials + span.first * p.slot_bytes + at, span.count, p.slot_bytes));
+    const uint8_t *to = peers + rank * p.peer_bytes + tile / (unsigned)p.split_k * p.slot_bytes + at;
+    store_to_block(shared_address(to), tile % (unsigned)p.split_k,
+                   add_partials(partials + span.first * p.slot_bytes + at, span.count, p.slot_bytes));
   }
 }
 

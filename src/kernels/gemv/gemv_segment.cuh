@@ -44,7 +44,7 @@ struct lane_share {
 /* With split-K: adds the warps' partials and writes the sums to the CTA that stores the strip: rank strip % split_k. */
 template <class T>
 __device__ inline void send_strips(const lpg_segment_plan &p, const segment_work<T> &w, const work &none, int which,
-                                   const peer_counter &counter, const uint8_t *partials, uint8_t *peers) {
+                                   int rank, const uint8_t *partials, uint8_t *peers) {
   const segment_round &now = w.round[which];
   const lane_share share(now.rows);
   const lpg_partition shares = w.shares(which);
@@ -52,9 +52,9 @@ __device__ inline void send_strips(const lpg_segment_plan &p, const segment_work
     const int of = job * share.tiles + share.tile, strip = of / T::row_tiles, at = share.at(of % T::row_tiles);
     if (strip >= now.tiles || share.column >= now.rows) continue;
     const partial_span span = span_of(shares, strip, w.blocks, none);
-    const uint8_t *to = peers + counter.rank * p.peer_bytes + strip / (unsigned)p.split_k * p.partial_bytes + at;
-    counter.send(which, to, strip % (unsigned)p.split_k,
-                 add_partials(partials + span.first * p.partial_bytes + at, span.count, p.partial_bytes));
+    const uint8_t *to = peers + rank * p.peer_bytes + strip / (unsigned)p.split_k * p.partial_bytes + at;
+    store_to_block(shared_address(to), strip % (unsigned)p.split_k,
+                   add_partials(partials + span.first * p.partial_bytes + at, span.count, p.partial_bytes));
   }
 }
 
@@ -87,8 +87,7 @@ __global__ void __launch_bounds__(T::threads, 1) segment_kernel(const __grid_con
   const int rank = p.split_k > 1 ? blockIdx.x % p.split_k : 0,
             cluster = p.split_k > 1 ? blockIdx.x / p.split_k : blockIdx.x;
   uint8_t *const partials = memory + p.partials, *const x = memory + p.x;
-  const peer_counter counter = {shared_address(memory + p.peers) - LPG_PEER_COUNTER_BYTES, p.split_k, rank};
-  if (p.split_k > 1) counter.start(); /* others may write to this CTA's shared memory from now on */
+  if (p.split_k > 1) cluster_arrive(); /* others may write to this CTA's shared memory from now on */
   if (!a.offsets_final) {
     pdl_wait();
     pdl_launch_next();
@@ -153,10 +152,9 @@ __global__ void __launch_bounds__(T::threads, 1) segment_kernel(const __grid_con
     __syncthreads();
     if (p.split_k > 1) {
       if (which == 0) cluster_wait(); /* all CTAs of the cluster run */
-      const segment_round &now = w.round[which];
-      counter.begin(which, sent_bytes(counter, now.tiles, T::row_tiles * lane_bytes(now.rows)));
-      send_strips<T>(p, w, none, which, counter, partials, peers);
-      counter.wait(which);
+      send_strips<T>(p, w, none, which, rank, partials, peers);
+      cluster_arrive();
+      cluster_wait();
     }
     store_strips<T>(a, w, none, which, rank, partials, peers);
   }

@@ -111,7 +111,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
   const int64_t at_x = kind->table_bytes, at_experts = at_x + 2 * (int64_t)p->x_bytes;
   const int64_t at_rounds = lpg_round_up(at_experts + lpg_expert_rows_bytes(s->experts), 32);
   const int64_t at_partials = lpg_round_up(at_rounds + (int64_t)rounds * LPG_SEGMENT_ROUND_BYTES, 128);
-  const int64_t at_peers = at_partials + partials + LPG_PEER_COUNTER_BYTES;
+  const int64_t at_peers = at_partials + partials;
   const int64_t at_warp = lpg_round_up(at_peers + (int64_t)areas * p->peer_bytes, 128);
   const int64_t all = at_warp + (int64_t)kind->warps * p->warp_bytes;
   if (all > device->shared_memory) return 0;

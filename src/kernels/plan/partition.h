@@ -8,9 +8,8 @@
 #include "../../internal.h"
 
 enum {
-  LPG_BLOCK_K = 256,           /* k's of a k block: a whole number of packed tiles of every width */
-  LPG_PEER_COUNTER_BYTES = 16, /* two mbarriers in front of what CTAs send to one another: peer_counter.cuh */
-  LPG_PASS_ROWS = 16           /* rows of X whose sums a warp moves through shared memory at once */
+  LPG_BLOCK_K = 256, /* k's of a k block: a whole number of packed tiles of every width */
+  LPG_PASS_ROWS = 16 /* rows of X whose sums a warp moves through shared memory at once */
 };
 
 /* The 16-bit type in which a kernel multiplies X: X's own, or fp16, which holds every 8-bit X exactly. */

@@ -69,6 +69,25 @@ __device__ inline void arrive_remote(uint32_t barrier, uint32_t rank) {
       : "memory");
 }
 
+/* The same for a warp that has written to that CTA's shared memory (one lane, behind __syncwarp()): what it wrote is
+ * visible to who waits with wait_for_written(). */
+__device__ inline void arrive_written(uint32_t barrier, uint32_t rank) {
+  asm volatile(
+      "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, %0, %1;\n\t"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
+}
+
+/* Waits for the phase of that parity, and for what the warps wrote that have arrived so. */
+__device__ inline void wait_for_written(uint32_t barrier, uint32_t parity) {
+  asm volatile(
+      "{\n\t.reg .pred p;\n\tagain_%=:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], "
+      "%1;\n\t@!p bra again_%=;\n\t}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
 /* The CTA's numbered barriers 0 to 15 (bar.sync): `threads` threads, whole warps, must reach it; threads_arrive does
  * not wait for the others. */
 __device__ inline void threads_meet(int barrier, int threads) {

@@ -71,21 +71,7 @@ __device__ inline void store_to_block(uint32_t address, uint32_t rank, int32_t v
   store_to_block(address, rank, __int_as_float(v));
 }
 
-/* The same with four floats, and counts their bytes on that CTA's mbarrier, at the same offset as `barrier`: who waits
- * there sees them, and nobody fences. */
-__device__ inline void store_counted(uint32_t address, uint32_t rank, float4 v, uint32_t barrier) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "{\n\t.reg .b32 to, counter;\n\tmapa.shared::cluster.u32 to, %0, %2;\n\tmapa.shared::cluster.u32 counter, %1, "
-      "%2;\n\t"
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [to], {%3, %4, %5, %6}, [counter];\n\t}" ::"r"(
-          address),
-      "r"(barrier), "r"(rank), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
-      : "memory");
-#endif
-}
-
-/* store_to_block() in two steps: first the address in the cluster's shared memory window, then the store. */
+/* The same in two steps: first the address in the cluster's shared memory window, then the store. */
 __device__ inline uint32_t address_in_block(uint32_t address, uint32_t rank) {
   uint32_t remote = address;
 #if __CUDA_ARCH__ >= 900

@@ -42,6 +42,10 @@ static void fill_room(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t room)
  * what memory takes. */
 enum { LEAST_BLOCKS_APART = 2 };
 
+/* Stages that must have room beside a work tile's outputs: one or two of five or six cost 1 % (H200, 2026-11-28), and
+ * fewer were not timed. */
+enum { LEAST_STAGES_BESIDE = 4 };
+
 /* Bytes of a work tile's outputs, if TMA may store them: where a cluster has several work tiles, since what is won is
  * that the next one is multiplied meanwhile. */
 static int output_bytes(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, int takes_experts, int sends) {
@@ -107,7 +111,9 @@ static int place_with(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, 
 static int place(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, int paired, int sends,
                  int64_t shared_memory) {
   const int outputs = output_bytes(p, kind, experts > 0 || paired, sends);
-  if (outputs > 0 && place_with(p, kind, experts, paired, sends, outputs, shared_memory)) return 1;
+  if (outputs > 0 && place_with(p, kind, experts, paired, sends, outputs, shared_memory) &&
+      p->x_stages >= LEAST_STAGES_BESIDE)
+    return 1;
   return place_with(p, kind, experts, paired, sends, 0, shared_memory);
 }
 

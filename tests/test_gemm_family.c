@@ -435,15 +435,20 @@ static problem_spec turns_spec(void) {
   return s;
 }
 
-static void check_turns_plan(void) {
-  const problem_spec s = turns_spec();
+/* The plan for an H200. */
+static lpg_gemm_plan plan_on_h200(const problem_spec *s) {
   lpg_packed w;
   lpg_gemm_planned planned;
-  CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
-  const lpg_problem problem = plan_problem(&w, s.x_type, s.m);
+  CHECK_STATUS(lpgemm_i_make_packed(&s->desc, &w), LPGEMM_SUCCESS);
+  const lpg_problem problem = plan_problem(&w, s->x_type, s->m);
   CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
-  const lpg_gemm_plan *const p = &planned.plan;
-  CHECK(p->split_k > 1 && p->apart && p->exchanges && p->n_tiles * p->m_tiles > p->clusters);
+  return planned.plan;
+}
+
+static void check_turns_plan(void) {
+  const problem_spec s = turns_spec();
+  const lpg_gemm_plan p = plan_on_h200(&s);
+  CHECK(p.split_k > 1 && p.apart && p.exchanges && p.n_tiles * p.m_tiles > p.clusters);
 }
 
 /* Clusters have several work tiles each, whose outputs TMA stores; both dimensions of Y end in a box. */
@@ -457,13 +462,8 @@ static problem_spec boxes_spec(void) {
 
 static void check_boxes_plan(void) {
   const problem_spec s = boxes_spec();
-  lpg_packed w;
-  lpg_gemm_planned planned;
-  CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
-  const lpg_problem problem = plan_problem(&w, s.x_type, s.m);
-  CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));
-  const lpg_gemm_plan *const p = &planned.plan;
-  CHECK(p->outputs > 0 && p->outputs % 1024 == 0 && p->n_tiles * p->m_tiles > p->clusters);
+  const lpg_gemm_plan p = plan_on_h200(&s);
+  CHECK(p.outputs > 0 && p.outputs % 1024 == 0 && p.n_tiles * p.m_tiles > p.clusters);
 }
 
 /* So they are stored; with a gap behind the rows of Y, which stays as it is; and where the plan has room for them but

@@ -463,7 +463,7 @@ static problem_spec boxes_spec(void) {
 static void check_boxes_plan(void) {
   const problem_spec s = boxes_spec();
   const lpg_gemm_plan p = plan_on_h200(&s);
-  CHECK(p.outputs > 0 && p.outputs % 1024 == 0 && p.n_tiles * p.m_tiles > p.clusters);
+  CHECK(p.boxes && p.n_tiles * p.m_tiles > p.clusters);
 }
 
 /* So they are stored; with a gap behind the rows of Y, which stays as it is; and where the plan has room for them but

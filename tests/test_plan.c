@@ -216,9 +216,9 @@ static void check_gemm(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, const 
   CHECK(p->sums >= factors_end && p->factors % 16 == 0 && p->sums % 16 == 0);
   CHECK(p->scales >= factors_end && p->scales % 16 == 0 && kind->slot_bytes % 16 == 0);
   const int scales_end = prepared ? factors_end : p->scales + p->slots * kind->slot_bytes;
-  if (p->outputs > 0) { /* a whole work tile's */
-    CHECK(p->at_once == 1 && p->outputs == p->sums && p->outputs >= scales_end && p->outputs % 1024 == 0);
-    CHECK(p->x_ring >= p->outputs + kind->tile_n * p->x_rows * 2 && p->x_stages >= 4);
+  if (p->boxes) { /* outputs of a whole work tile */
+    CHECK(p->at_once == 1 && p->sums >= scales_end && p->sums % 1024 == 0);
+    CHECK(p->x_ring >= p->sums + kind->tile_n * p->x_rows * 2 && p->x_stages >= 4);
     CHECK(p->x_ring >= p->sums + warps * LPG_PASS_ROWS * (LPG_TILE_ROWS + 4) * 4);
   } else if (p->at_once == 1) {
     CHECK(p->scales >= p->sums + warps * LPG_PASS_ROWS * (LPG_TILE_ROWS + 4) * 4);

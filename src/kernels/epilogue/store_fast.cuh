@@ -21,9 +21,9 @@ struct output_lines {
 /* The warps that have such lines together. */
 template <class T>
 struct output_group : output_lines {
-  static constexpr int warps = rows / (T::row_tiles * LPG_TILE_ROWS), threads = 32 * warps;
+  static constexpr int warp_rows = T::row_tiles * LPG_TILE_ROWS, warps = rows / warp_rows, threads = 32 * warps;
   static constexpr int biases = bytes; /* behind the outputs: the fp32 bias of every row of W */
-  static constexpr int room = warps * lpg_sums_bytes(LPG_PASS_ROWS, T::row_tiles *LPG_TILE_ROWS);
+  static constexpr int room = warps * lpg_sums_bytes(LPG_PASS_ROWS, warp_rows);
   static_assert(T::team_warps % warps == 0, "a group has one work tile");
   static_assert(biases + rows * 4 <= room, "the plan has room for sums");
 
@@ -190,7 +190,7 @@ struct lane_factors {
 /* The first row of W in its work tile of a warp, and of its group. */
 template <class T>
 __device__ inline int warp_row() {
-  return threadIdx.x / 32 % T::team_warps * (T::row_tiles * LPG_TILE_ROWS);
+  return threadIdx.x / 32 % T::team_warps * output_group<T>::warp_rows;
 }
 template <class T>
 __device__ inline int group_row() {
@@ -203,13 +203,13 @@ template <class T, store_form Form, class Args, class Fill>
 __device__ inline void store_pieces(const Args &a, const tile_place &at, const float *factors, uint8_t *memory,
                                     const Fill &fill) {
   using group = output_group<T>;
-  const int first_row = group_row<T>(), thread = threadIdx.x % group::threads;
-  piece_places<T> places(a, at.n + first_row, at.m, memory + a.plan.sums + group::number() * group::room);
+  const int lane = threadIdx.x % 32;
+  piece_places<T> places(a, at.n + group_row<T>(), at.m, memory + a.plan.sums + group::number() * group::room);
   const lane_factors<T> own(factors, warp_row<T>());
   if (Form == stores_all) {
-    float *const biases = places.biases - thread / 32 * places.own_pieces * 8;
-    if (thread < group::rows) biases[thread] = bias_of(a.epilogue, at.bias + min(at.n + first_row + thread, a.n - 1));
-    group::meet();
+    if (lane < group::warp_rows)
+      places.biases[lane] = bias_of(a.epilogue, at.bias + min(at.n + warp_row<T>() + lane, a.n - 1));
+    __syncwarp();
   }
 #pragma unroll 1
   for (int m = at.m; m < at.m_end; m += group::x_rows) {
@@ -242,7 +242,7 @@ template <class T, class Args, class Product>
 __device__ inline void store_plain(const Args &a, const tile_place &at, const Product &product, const float *factors,
                                    uint8_t *memory) {
   using group = output_group<T>;
-  const bool boxes = T::boxes && a.plan.outputs > 0;
+  const bool boxes = T::streams && a.plan.boxes;
   uint8_t *const room =
       memory + a.plan.sums + group::number() * (boxes ? a.plan.x_rows * group::line_bytes : group::room);
   piece_places<T> places(a, at.n + group_row<T>(), at.m, room);

@@ -413,7 +413,7 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, const work_of
       multiply_tile<T>(a, w, tile, number++, 0, false, own, memory);
   }
   if (is_multicast<T>(a.plan)) release_stage<T>(w, own.empty_before, own.lane); /* the last: see load_tiles() */
-  if (T::boxes) wait_stores_read();                                             /* the CTA's shared memory goes */
+  if (T::streams) wait_stores_read();                                           /* the CTA's shared memory goes */
   __syncwarp();
 }
 
@@ -444,7 +444,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
     if (is_multicast<T>(p)) cluster_wait();
     multiply_tiles<T>(a, w, barriers, memory, warp);
   }
-  if (is_multicast<T>(p)) { /* no CTA exits while others may copy to it or arrive: all have seen who arrives */
+  if (is_multicast<T>(p)) { /* no CTA exits while others may copy to it; producers have seen all arrivals */
     cluster_arrive_only();
     cluster_wait();
   }

@@ -142,8 +142,8 @@ static lpgemm_status_t run_rows(const lpg_call &call, gemm_args &a, const gemm_t
   }
   const bool pieces = stores_pieces(a.epilogue, a.n);
   a.plan.exchanges = a.plan.exchanges && pieces;
-  if (!pieces || !is_plain(a.epilogue)) a.plan.outputs = 0;
-  if (a.plan.outputs > 0) {
+  a.plan.boxes = a.plan.boxes && pieces && is_plain(a.epilogue);
+  if (a.plan.boxes) {
     LPG_TRY(lpgemm_i_cuda_map_y(a.epilogue.y, a.n, a.m, a.epilogue.ldy, output_lines::rows, output_lines::x_rows,
                                 &a.y_map));
   }

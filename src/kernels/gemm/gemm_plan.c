@@ -42,15 +42,14 @@ static void fill_room(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int64_t room)
  * what memory takes. */
 enum { LEAST_BLOCKS_APART = 2 };
 
-/* Stages that must have room beside a work tile's outputs: one or two of five or six cost 1 % (H200, 2026-11-28), and
- * fewer were not timed. */
+/* Stages that must have room beside a work tile's outputs: four in place of five cost 1 % (H200, 2026-11-28), and fewer
+ * were not timed. */
 enum { LEAST_STAGES_BESIDE = 4 };
 
 /* Bytes of a work tile's outputs, if TMA may store them: where a cluster has several work tiles, since what is won is
  * that the next one is multiplied meanwhile. */
 static int output_bytes(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, int takes_experts, int sends) {
-  if (!sends || takes_experts || p->at_once > 1 || !lpg_gemm_stores_boxes(kind->tile.tile_m, kind->tile.teams))
-    return 0;
+  if (!sends || takes_experts || p->at_once > 1 || !lpg_gemm_streams(kind->tile.tile_m, kind->tile.teams)) return 0;
   return p->n_tiles * p->m_tiles > p->clusters ? kind->tile_n * p->x_rows * 2 : 0;
 }
 
@@ -73,9 +72,9 @@ static int place_with(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, 
   const int most = lpg_gemm_most_blocks(kind->tile.tile_m) * block_stages;
   p->slots = 1 + kind->tile.teams + (most - 2) / block_stages;                                 /* as below */
   p->x_ring = lpg_round_up_to(p->scales + (prepared ? 0 : p->slots * kind->slot_bytes), 1024); /* swizzled rows */
-  p->outputs = 0;
-  if (outputs > 0) { /* lines are swizzled as well */
-    p->outputs = p->sums = p->x_ring;
+  p->boxes = outputs > 0;
+  if (p->boxes) { /* lines are swizzled as well */
+    p->sums = p->x_ring;
     p->x_ring += outputs;
   }
   const int64_t room = shared_memory - p->x_ring;

@@ -75,11 +75,8 @@ LPG_FN int lpg_gemm_has_runs(int tile_m, int warps) { return tile_m == 128 && wa
 /* Whether the last work tiles may come in halves of their rows of X. */
 LPG_FN int lpg_gemm_has_halves(int tile_m) { return tile_m == LPG_GEMM_TILE_M; }
 
-/* Whether the last work tiles may be dealt out by k blocks. */
+/* Whether the last work tiles may be dealt out by k blocks, and TMA may store plain sums (store_fast.cuh). */
 LPG_FN int lpg_gemm_streams(int tile_m, int teams) { return tile_m >= 128 && teams == 1; }
-
-/* Whether TMA may store outputs in the common case (store_fast.cuh), while the next work tile is multiplied. */
-LPG_FN int lpg_gemm_stores_boxes(int tile_m, int teams) { return tile_m >= 128 && teams == 1; }
 
 /* What a CTA of such a plan has of the workspace: the sums of a part, as its warps hold them, and a flag a warp. */
 enum {
@@ -392,9 +389,9 @@ typedef struct lpg_gemm_plan {
   lpg_partition stream;  /* k blocks of a cluster */
   int32_t exchanges;     /* teams may send their sums to one another (split_k_exchange.cuh): there is room, ... */
   int32_t apart;         /* ... behind the stages */
+  int32_t boxes;         /* TMA stores outputs: at `sums` there is room for those of a work tile */
   int32_t x_stages, w_stages, slots;
   /* offsets in shared memory */
-  int32_t outputs; /* of a whole work tile, which TMA stores; 0: threads store them */
   int32_t received /* an mbarrier */, table, factors, experts, sums, scales, x_ring, w_ring, shared_bytes;
 } lpg_gemm_plan;
 

@@ -107,7 +107,6 @@ struct gemm_traits {
   static constexpr bool runs = lpg_gemm_has_runs(TileM_, TeamWarps_) && !image; /* a team may have several parts of K */
   static constexpr bool skips_end = warps < 16; /* stages beyond K: else registers are too few */
   static constexpr bool streams = lpg_gemm_streams(TileM_, Teams_) && !Experts_;
-  static constexpr bool boxes = lpg_gemm_stores_boxes(TileM_, Teams_) && !Experts_; /* TMA may store outputs */
   static_assert(!halves || streams, "turn_of() deals out halves");
   static constexpr int producer_registers = 56, consumer_registers = warps == 8    ? 224
                                                                      : warps == 12 ? 152

@@ -62,7 +62,7 @@ inline void copy_later(uint32_t to, const void *from, int size, int bytes) {
   if (simt::random() % 4 == 0) {
     copy();
   } else {
-    simt::now->copies.push_back(copy);
+    simt::now->copies->push_back(copy);
   }
 }
 inline void copy_some_async(uint32_t to, const void *from, int bytes) { copy_later(to, from, 16, bytes); }
@@ -74,20 +74,20 @@ inline void run_all(std::vector<simt::action> &actions) {
   actions.clear();
 }
 inline void commit_copies() {
-  simt::now->copying.push_back(std::move(simt::now->copies));
-  simt::now->copies.clear();
+  simt::now->copying.push_back(simt::now->copies);
+  simt::now->copies = std::make_shared<simt::copy_group::element_type>();
 }
 template <int Left>
 inline void wait_copies() {
   auto &groups = simt::now->copying;
   while (groups.size() > Left) {
-    run_all(groups.front());
+    run_all(*groups.front());
     groups.erase(groups.begin());
   }
 }
 inline void wait_all_copies() {
   wait_copies<0>();
-  run_all(simt::now->copies);
+  run_all(*simt::now->copies);
 }
 
 inline void copy_to_blocks(uint32_t to, const void *from, int bytes, uint32_t barrier, uint16_t ctas) {
@@ -187,15 +187,9 @@ inline void arrive(uint32_t barrier) { simt::change_mbarrier(barrier, 1, 0); }
 inline void arrive_and_expect(uint32_t barrier, int bytes) { simt::change_mbarrier(barrier, 1, bytes); }
 inline void expect_bytes(uint32_t barrier, int bytes) { simt::change_mbarrier(barrier, 0, bytes); }
 inline void arrive_when_copied(uint32_t barrier) {
-  auto copies = std::move(simt::now->copies);
-  simt::now->copies.clear();
-  auto groups = std::move(simt::now->copying);
-  simt::now->copying.clear();
-  simt::later([=] {
-    for (const auto &group : groups) {
-      for (const simt::action &a : group) a();
-    }
-    for (const simt::action &a : copies) a();
+  simt::later([=, groups = simt::now->copying, copies = simt::now->copies] {
+    for (const simt::copy_group &group : groups) run_all(*group);
+    run_all(*copies);
     simt::change_mbarrier(barrier, 1, 0);
   });
 }

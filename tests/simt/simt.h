@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace simt {
@@ -69,6 +70,9 @@ struct cluster {
 
 using action = std::function<void()>;
 
+/* Copies of cp.async, which the thread may wait for and an mbarrier as well: who comes first runs them. */
+using copy_group = std::shared_ptr<std::vector<action>>;
+
 struct thread {
   cta *own_cta;
   warp *own_warp;
@@ -79,10 +83,10 @@ struct thread {
   const char *waits_for;
   bool (*is_over)(void *condition); /* NULL: it waits for others to meet it */
   void *condition;
-  std::vector<action> products;            /* of the open group */
-  std::vector<std::vector<action>> groups; /* of wgmma that are under way */
-  std::vector<action> copies;              /* cp.async, of the open group */
-  std::vector<std::vector<action>> copying;
+  std::vector<action> products;                                     /* of the open group */
+  std::vector<std::vector<action>> groups;                          /* of wgmma that are under way */
+  copy_group copies = std::make_shared<copy_group::element_type>(); /* of the open group */
+  std::vector<copy_group> copying;
   std::vector<action> stores; /* by TMA, that are still to read shared memory */
   void *stack, *at;           /* where it goes on */
   bool is_done;

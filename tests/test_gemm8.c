@@ -17,9 +17,25 @@
 
 static const struct {
   int64_t m, n, k;
-} shapes[] = {{20, 200, 100},    {20, 200, 900},    {33, 8615, 300},  {33, 2049, 3000},
-              {100, 8615, 300},  {40, 17526, 300},  {24, 17526, 300}, {200, 8704, 300},
-              {100, 8300, 2000}, {100, 17526, 300}, {500, 8704, 140}};
+} shapes[] = {{20, 200, 100},
+              {20, 200, 900},
+              {33, 8615, 300},
+              {33, 2049, 3000},
+              {100, 8615, 300},
+              {40, 17526, 300},
+              {24, 17526, 300},
+              {200, 8704, 300},
+              {100, 8300, 2000},
+              {100, 17526, 300},
+              {500, 8704, 140},
+              /* X is read directly: its rows are aligned, and a CTA has one work tile */
+              {20, 200, 1040},
+              {50, 600, 3088},
+              {120, 904, 1552},
+              {250, 296, 4112},
+              {120, 4000, 528},
+              {250, 8000, 272},
+              {30, 20000, 656}};
 
 /* Of shape i three from the i-th on. */
 static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_UINT(1),
@@ -36,7 +52,8 @@ static const lpg_gemm8_tile tiles[] = {
 
 /* Every work tile that there is, and at least two (int8: three) with split-K; group_k: 0 or that of all weights. */
 static void check_tiles(lpgemm_dtype_t x_type, int64_t group_k) {
-  int whole[COUNT(tiles)] = {0}, sliced[COUNT(tiles)] = {0}, several = 0, halves = 0;
+  int whole[COUNT(tiles)] = {0}, sliced[COUNT(tiles)] = {0}, direct[COUNT(tiles)] = {0};
+  int several = 0, halves = 0, directly = 0, exchanged = 0;
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     const int shape = i / 3;
     lpgemm_weight_desc_t d = {.size = sizeof d, .n = shapes[shape].n, .k = shapes[shape].k};
@@ -49,6 +66,8 @@ static void check_tiles(lpgemm_dtype_t x_type, int64_t group_k) {
     const lpg_problem problem = plan_problem(&weights, x_type, shapes[shape].m);
     CHECK(plan_of(&lpgemm_i_gemm8_planner, &problem, &sm90, &p));
     *(p.plan.split_k > 1 ? &sliced[p.tile] : &whole[p.tile]) = 1;
+    direct[p.tile] |= p.plan.direct;
+    exchanged += p.plan.direct && p.plan.exchanges;
     halves += p.plan.whole < p.plan.n_tiles * p.plan.m_tiles;
   }
   const int promotes = x_type == LPGEMM_E4M3 || group_k > 0;
@@ -56,9 +75,11 @@ static void check_tiles(lpgemm_dtype_t x_type, int64_t group_k) {
     if (!whole[i] && lpg_gemm8_has_tile(promotes, 4, tiles[i].tile_m, tiles[i].row_tiles))
       test_fail(__FILE__, __LINE__, "no shape takes %d rows of X by %d row tiles", tiles[i].tile_m, tiles[i].row_tiles);
     several += sliced[i];
+    directly += direct[i];
   }
   CHECK(several >= (x_type == LPGEMM_I8 ? 3 : 2));
   CHECK(halves > 0);
+  CHECK(directly >= 4 && exchanged >= 4);
 }
 
 /* By the kernel of the weights' width. */
@@ -94,7 +115,8 @@ static problem_spec spec_of(int shape, int which) {
   if (which == 1) {
     s.beta = 0.5f;
     s.bias_type = LPGEMM_F32;
-    s.pad_y = s.pad_c = s.pad_x = 3;
+    s.pad_y = s.pad_c = 3;
+    s.pad_x = s.desc.k % 16 ? 3 : 16;
   }
   return s;
 }

@@ -466,6 +466,7 @@ static const lpg_gemm8_tile gemm8_tiles[] = {
 };
 
 static void check_gemm8_drawn(const lpg_device *device) {
+  int direct = 0, exchanged = 0;
   for (int i = 0; i < 400; i++) {
     const lpg_packed w = draw_packed();
     const lpgemm_weight_desc_t desc = w.desc;
@@ -509,14 +510,23 @@ static void check_gemm8_drawn(const lpg_device *device) {
     CHECK(p.w_ring == p.x_ring + p.stages * p.x_bytes && p.scales_ring == p.w_ring + p.stages * p.w_bytes);
     const int grouped = lpg_gemm8_mode_of(&w, x_type).grouped;
     CHECK(p.scales_bytes == (grouped ? lpg_gemm8_scales_bytes(tile_n, stage_k) : 0));
-    CHECK(p.scales_ring % 16 == 0 && p.shared_bytes == p.scales_ring + p.stages * p.scales_bytes);
-    CHECK(p.shared_bytes <= device->shared_memory);
+    const int end = p.scales_ring + p.stages * p.scales_bytes;
+    CHECK(p.scales_ring % 16 == 0 && p.shared_bytes >= end && p.shared_bytes <= device->shared_memory);
     if (p.split_k == 1) {
       CHECK(p.x_ring >= p.sums + LPG_GEMM8_WARPS * lpg_sums_bytes(LPG_PASS_ROWS, tile.row_tiles * LPG_TILE_ROWS));
+      CHECK(p.shared_bytes == end && !p.apart && !p.exchanges);
     } else {
-      CHECK(p.sums >= p.x_ring && p.shared_bytes >= p.sums + lpg_sums_bytes(tile_m, tile_n));
+      const int sent = lpg_exchange_bytes(tile_m, tile_n, p.split_k, 1, LPG_GEMM8_WARPS);
+      CHECK(p.sums >= (p.apart ? end : p.x_ring) && p.shared_bytes >= p.sums + lpg_sums_bytes(tile_m, tile_n));
+      CHECK(!p.exchanges || (p.apart ? p.shared_bytes : p.scales_ring) >= p.sums + sent);
     }
+    /* X that is read directly: one work tile a CTA, and stages for those that are on their way */
+    CHECK(!p.direct || (p.whole <= p.clusters && p.stages > LPG_GEMM8_DIRECT_AHEAD));
+    CHECK(!p.direct || p.sums >= p.x_sums + tile_m * 4);
+    direct += p.direct;
+    exchanged += p.exchanges;
   }
+  CHECK(direct > 5 && exchanged > 50);
 }
 
 /* A lane copies two pieces of the scales and zeros of a unit; they are all of it. */

@@ -52,79 +52,94 @@ struct team_shares {
   }
 };
 
-/* Sends the team's sums to the teams that add them up, and tells their CTAs. */
-template <class T, class Args, class Work, class Product>
-__device__ inline void send_parts(const Args &a, const Work &w, const team_shares &shares, int part,
-                                  const receive_buffers<T> &to, const Product &product, uint32_t received) {
-  int owner = 0, block = 0; /* the team that adds up the block, and its number there */
-#pragma unroll
-  for (int j = 0; j < T::TileM / 8; j++) {
-    if (j >= shares.blocks) break;
-#pragma unroll
-    for (int r = 0; r < T::row_tiles; r++) {
-      const auto *const sum = &product.sum[r][4 * j];
-      store_to_block(to.place(owner % T::teams, part, block, r), w.first_rank + owner / T::teams,
-                     make_float4(sum[0], sum[1], sum[2], sum[3]));
-    }
-    if (++block == shares.each) block = 0, owner++;
-  }
-  __syncwarp();
-  if (threadIdx.x % 32 < a.plan.split_k) arrive_written(received, w.first_rank + threadIdx.x % 32);
-}
-
-/* Adds up 32 rows of X of the team's share of the sums, from its block `first` of eight on. */
+/* A work tile's exchange, as a team sees it. Every team of the cluster sends, adds its own share, and ends. Apart: the
+ * kernel has let all threads arrive once at the cluster's barrier. */
 template <class T>
-__device__ inline void add_received(const team_shares &shares, int team, int own, int first,
-                                    const receive_buffers<T> &from, piece_sums<T> &sums) {
-  sums.clear();
-#pragma unroll 2
-  for (int p = 0; p < shares.parts; p++) {
+struct parts_exchange {
+  tile_place own; /* the team's share of the work tile */
+
+  template <class Args, class Work>
+  __device__ parts_exchange(const Args &a, const Work &w, int tile, uint8_t *memory)
+      : own(place_of<T>(a, w, tile)),
+        shares(tile_place{own.m, min(own.m_end, own.m + T::TileM), 0, 0}, a.plan.split_k * T::teams) {
+    constexpr int rows = T::row_tiles * LPG_TILE_ROWS, team_threads = receive_buffers<T>::team_threads;
+    /* agreed(): else the compiler takes lanes to be apart in what follows, the main loop of the next work tile too */
+    team = T::teams > 1 ? agreed(threadIdx.x / team_threads) : 0;
+    part = w.rank * T::teams + team;
+    const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
+    buffers = {base + threadIdx.x % team_threads * 16, shares.parts, shares.each};
+    const int first_block = part * shares.each;
+    blocks = min(shares.each, shares.blocks - first_block);
+    own.m += first_block * 8;
+    own.m_end = min(own.m_end, own.m + blocks * 8);
+  }
+
+  /* Sends the team's sums to the teams that add them up, tells their CTAs, and waits for those that it adds up. turn:
+   * of the CTA's work tiles. */
+  template <class Args, class Work, class Product>
+  __device__ void send(const Args &a, const Work &w, int turn, const Product &product, uint8_t *memory) const {
+    const uint32_t received = shared_address(memory + a.plan.received);
+    __syncwarp();
+    if (!a.plan.apart) cluster_arrive_only();
+    cluster_wait();
+    int owner = 0, block = 0; /* the team that adds up the block, and its number there */
 #pragma unroll
-    for (int i = 0; i < piece_sums<T>::x_rows / 8; i++) {
+    for (int j = 0; j < T::TileM / 8; j++) {
+      if (j >= shares.blocks) break;
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
-        if (first + i < own) sums.add(r, i, load_four(from.place(team, p, first + i, r)));
+        const auto *const sum = &product.sum[r][4 * j];
+        store_to_block(buffers.place(owner % T::teams, part, block, r), w.first_rank + owner / T::teams,
+                       make_float4(as_float(sum[0]), as_float(sum[1]), as_float(sum[2]), as_float(sum[3])));
+      }
+      if (++block == shares.each) block = 0, owner++;
+    }
+    __syncwarp();
+    if (threadIdx.x % 32 < a.plan.split_k) arrive_written(received, w.first_rank + threadIdx.x % 32);
+    wait_for_written(received, turn % 2);
+  }
+
+  /* Adds up the sums of 32 rows of X of the team's share, from its row `first` on. */
+  __device__ void add(piece_sums<T> &sums, int first) const {
+    sums.clear();
+#pragma unroll 2
+    for (int p = 0; p < shares.parts; p++) {
+#pragma unroll
+      for (int i = 0; i < piece_sums<T>::x_rows / 8; i++) {
+#pragma unroll
+        for (int r = 0; r < T::row_tiles; r++) {
+          if (first / 8 + i < blocks) sums.add(r, i, load_four(buffers.place(team, p, first / 8 + i, r)));
+        }
       }
     }
+    if (T::integer_sums) sums.convert_integers();
   }
-}
 
-/* Stores a work tile whose K is split in the common case. turn: of the CTA's work tiles. Apart: the kernel has let all
- * threads arrive once at the cluster's barrier. */
+  template <class Args>
+  __device__ void end(const Args &a) const {
+    __syncwarp();
+    if (a.plan.apart) {
+      cluster_arrive_only();
+    } else {
+      threads_arrive(sums_are_added, T::threads);
+    }
+  }
+
+ private:
+  team_shares shares;
+  receive_buffers<T> buffers;
+  int team, part, blocks; /* blocks: of eight rows of X that the team adds up */
+};
+
+/* Stores a work tile whose K is split in the common case. turn: of the CTA's work tiles. */
 template <class T, class Args, class Work, class Product>
 __device__ inline void exchange_parts(const Args &a, const Work &w, int tile, int turn, const Product &product,
                                       const float *factors, uint8_t *memory) {
-  constexpr int rows = T::row_tiles * LPG_TILE_ROWS, team_threads = receive_buffers<T>::team_threads;
-  tile_place at = place_of<T>(a, w, tile);
-  at.m_end = min(at.m_end, at.m + T::TileM);
-  const team_shares shares(at, a.plan.split_k * T::teams);
-  /* agreed(): else the compiler takes lanes to be apart in what follows, the main loop of the next work tile too */
-  const int team = agreed(threadIdx.x / team_threads), part = w.rank * T::teams + team;
-  const uint32_t base = shared_address(memory + a.plan.sums) + T::warps * lpg_sums_bytes(LPG_PASS_ROWS, rows);
-  const receive_buffers<T> buffers = {base + threadIdx.x % team_threads * 16, shares.parts, shares.each};
-  const int first_block = part * shares.each, own = min(shares.each, shares.blocks - first_block);
-  const uint32_t received = shared_address(memory + a.plan.received);
-  __syncwarp();
-  if (!a.plan.apart) cluster_arrive_only();
-  cluster_wait();
-  send_parts<T>(a, w, shares, part, buffers, product, received);
-  wait_for_written(received, turn % 2);
-  at.m += first_block * 8;
-  at.m_end = min(at.m_end, at.m + own * 8);
-  const auto add = [&](piece_sums<T> &sums, int first) {
-    add_received<T>(shares, team, own, first / 8, buffers, sums);
-  };
-  if (is_plain(a.epilogue)) {
-    store_pieces<T, stores_plain>(a, at, factors, memory, add);
-  } else {
-    store_pieces<T, stores_all>(a, at, factors, memory, add);
-  }
-  __syncwarp();
-  if (a.plan.apart) {
-    cluster_arrive_only();
-  } else {
-    threads_arrive(sums_are_added, T::threads);
-  }
+  const parts_exchange<T> exchange(a, w, tile, memory);
+  exchange.send(a, w, turn, product, memory);
+  store_pieces<T, stores_plain>(a, exchange.own, factors, memory,
+                                [&](piece_sums<T> &sums, int first) { exchange.add(sums, first); });
+  exchange.end(a);
 }
 
 }  // namespace

@@ -14,12 +14,12 @@ namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
 /* Sets the sums of row tiles to zero. */
-template <int RowTiles, int Count>
-__device__ inline void clear_sums(float (&sum)[RowTiles][Count]) {
+template <class Sum, int RowTiles, int Count>
+__device__ inline void clear_sums(Sum (&sum)[RowTiles][Count]) {
 #pragma unroll
   for (int r = 0; r < RowTiles; r++) {
 #pragma unroll
-    for (int i = 0; i < Count; i++) sum[r][i] = 0.0f;
+    for (int i = 0; i < Count; i++) sum[r][i] = 0;
   }
 }
 

@@ -43,9 +43,19 @@ __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_ro
   }
 }
 
+/* Whether the rows' factors are all that sums are multiplied by, and nothing is added: mostly it is so. */
+__host__ __device__ inline bool is_plain(const epilogue_args &e) {
+  return e.only_scales && e.alpha == 1.0f && e.global_scale == 1.0f && !e.x_scale;
+}
+
 /* What is done to sums beside the rows' factors: nothing, the other scales, or scales, C and a bias. A kernel has two
  * of these forms, since each is code: the last and one of the others. */
 enum store_form { stores_plain, stores_scaled, stores_all };
+
+template <store_form Form>
+__device__ inline bool takes_form(const epilogue_args &e) {
+  return Form == stores_plain ? is_plain(e) : Form == stores_all || e.only_scales;
+}
 
 /* A warp's sums of 32 rows of X. */
 template <class T>
@@ -55,13 +65,22 @@ struct piece_sums {
 
   __device__ void clear() { clear_sums(sum); }
 
-  /* Adds a block of eight rows of X. */
+  /* Adds a block of eight rows of X. Integers are held as bits, until they are converted. */
   __device__ void add(int r, int block, float4 v) {
-    float *const to = &sum[r][4 * block];
-    to[0] += v.x;
-    to[1] += v.y;
-    to[2] += v.z;
-    to[3] += v.w;
+    const float four[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      float &to = sum[r][4 * block + i];
+      to = T::integer_sums ? __int_as_float(__float_as_int(to) + __float_as_int(four[i])) : to + four[i];
+    }
+  }
+
+  __device__ void convert_integers() {
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int i = 0; i < x_rows / 2; i++) sum[r][i] = (float)__float_as_int(sum[r][i]);
+    }
   }
 
   /* Takes those of a work tile from row `first` of X on, which is looked for by halves: see put_own_sums(). */
@@ -171,11 +190,6 @@ __device__ inline void send_piece(const Args &a, piece_places<T> &places, int m,
   lanes::group::meet();
 }
 
-/* Whether the rows' factors are all that sums are multiplied by, and nothing is added: mostly it is so. */
-__host__ __device__ inline bool is_plain(const epilogue_args &e) {
-  return e.only_scales && e.alpha == 1.0f && e.global_scale == 1.0f && !e.x_scale;
-}
-
 /* The factors of a lane's rows, of those of all rows of the work tile. */
 template <class T>
 struct lane_factors {
@@ -198,7 +212,8 @@ __device__ inline int group_row() {
 }
 
 /* Stores the rows of X of a work tile from `at` on: each group of warps its own rows of W, 32 rows of X at a time,
- * whose sums fill(sums, first) brings, `first` counted from there. factors: of all rows of the work tile. */
+ * whose sums fill(sums, first) brings, `first` counted from there. Form: if the outputs take it, else stores_all.
+ * factors: of all rows of the work tile. */
 template <class T, store_form Form, class Args, class Fill>
 __device__ inline void store_pieces(const Args &a, const tile_place &at, const float *factors, uint8_t *memory,
                                     const Fill &fill) {
@@ -206,7 +221,8 @@ __device__ inline void store_pieces(const Args &a, const tile_place &at, const f
   const int lane = threadIdx.x % 32;
   piece_places<T> places(a, at.n + group_row<T>(), at.m, memory + a.plan.sums + group::number() * group::room);
   const lane_factors<T> own(factors, warp_row<T>());
-  if (Form == stores_all) {
+  const bool adds = !takes_form<Form>(a.epilogue) || Form == stores_all;
+  if (adds) {
     if (lane < group::warp_rows)
       places.biases[lane] = bias_of(a.epilogue, at.bias + min(at.n + warp_row<T>() + lane, a.n - 1));
     __syncwarp();
@@ -215,7 +231,11 @@ __device__ inline void store_pieces(const Args &a, const tile_place &at, const f
   for (int m = at.m; m < at.m_end; m += group::x_rows) {
     piece_sums<T> sums;
     fill(sums, m - at.m);
-    put_piece<T, Form>(a, places, sums, own.factor, m, at.m_end);
+    if (adds) {
+      put_piece<T, stores_all>(a, places, sums, own.factor, m, at.m_end);
+    } else {
+      put_piece<T, Form>(a, places, sums, own.factor, m, at.m_end);
+    }
     send_piece(a, places, m, at.m_end);
   }
 }
@@ -279,12 +299,8 @@ __device__ inline bool store_scaled(const Args &a, const Work &w, int tile, cons
   if (!stores_pieces(a.epilogue, a.n)) return false;
   tile_place at = place_of<T>(a, w, tile);
   at.m_end = min(at.m_end, at.m + T::TileM);
-  const auto take = [&](piece_sums<T> &sums, int first) { sums.take(product, first); };
-  if (a.epilogue.only_scales) {
-    store_pieces<T, stores_scaled>(a, at, factors, memory, take);
-  } else {
-    store_pieces<T, stores_all>(a, at, factors, memory, take);
-  }
+  store_pieces<T, stores_scaled>(a, at, factors, memory,
+                                 [&](piece_sums<T> &sums, int first) { sums.take(product, first); });
   return true;
 }
 

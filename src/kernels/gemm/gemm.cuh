@@ -426,7 +426,7 @@ __global__ void __launch_bounds__(T::threads, 1) gemm_kernel(const __grid_consta
   const barriers_of barriers = {base};
   if (threadIdx.x == 0) barriers.init<T>(p);
   __syncthreads();
-  if (p.apart && p.exchanges) cluster_arrive_only(); /* see exchange_parts() */
+  if (p.apart && p.exchanges) cluster_arrive_only(); /* see parts_exchange */
   if (is_multicast<T>(p)) cluster_arrive_only();     /* mbarriers are ready before other CTAs copy or arrive */
   if (a.epilogue.device_alpha) pdl_wait();           /* reads_product() reads it */
   const work_of<T> w(p, reads_product(a.epilogue));

@@ -11,13 +11,6 @@
 
 /* ---- where things lie in shared memory ---- */
 
-/* Bytes of a CTA's receive buffers, with what its warps store from in front of them. */
-static int exchange_bytes(const lpg_gemm_kind *kind, int parts) {
-  const int blocks = (kind->tile.tile_m / 8 + parts - 1) / parts, teams = kind->tile.teams;
-  return teams * kind->tile.warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_TILE_ROWS) +
-         teams * parts * blocks * kind->tile_n * 8 * 4;
-}
-
 /* Finds how many stages there are room for. A stage of weights is for several of X where tiles are long. One of X that
  * is free must mean that the weights' next, and the slot's, are free as well: see the bounds, and that teams go through
  * the stages in turn, a k block each. */
@@ -79,8 +72,9 @@ static int place_with(lpg_gemm_plan *p, const lpg_gemm_kind *kind, int experts, 
   }
   const int64_t room = shared_memory - p->x_ring;
   const int part_bytes = kind->tile.teams * p->runs * lpg_sums_bytes(kind->tile.tile_m, kind->tile_n);
-  const int sent_bytes = exchange_bytes(kind, p->at_once),
-            sums_bytes = part_bytes > sent_bytes ? part_bytes : sent_bytes;
+  const int sent_bytes =
+      lpg_exchange_bytes(kind->tile.tile_m, kind->tile_n, p->at_once, kind->tile.teams, kind->tile.warps);
+  const int sums_bytes = part_bytes > sent_bytes ? part_bytes : sent_bytes;
   p->apart = 0;
   if (p->at_once > 1 && p->runs == 1 && sends) {
     fill_room(p, kind, room - sums_bytes);

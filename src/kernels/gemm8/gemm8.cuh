@@ -3,7 +3,8 @@
  *   8 consumer warps, each with 16 or 32 rows of W of the work tile:
  *     for each batch of 1 or 2 MMA steps (32 k each): make the codes into bytes in registers (wgmma's A operand)
  *     while the tensor cores run the batch before
- *   The sums are int32 throughout, and exact. They begin with what the rows' offsets and zeros add.
+ *   The sums are int32 throughout, and exact. What the rows' offsets and zeros add is the sums of rows of X times as
+ *   much, which come with the image of X, or at the end, if X is read directly.
  *   The kernel, its producer warps and the ring are in gemm8_frame.cuh. */
 #pragma once
 
@@ -36,23 +37,24 @@ template <class T>
 struct gemm8_sums {
   int sum[T::row_tiles][T::TileM / 2];
 
-  /* Begins with (offset - zero) of each row of W times the sum of each row of X. With split-K only rank 0 adds it. */
-  template <class Work>
-  __device__ void begin(const gemm8_args &a, const Work &w, int tile, int warp, int lane) {
-    const bool adds = w.rank == 0 && w.stages > 0;
-    const int2 *const x_sums = (const int2 *)(a.x_sums + w.m_tile(tile) * T::TileM) + lane % 4;
-    const int32_t *const offsets =
-        a.offsets + w.n_tile(tile) * T::tile_n + warp * T::row_tiles * LPG_TILE_ROWS + lane / 4;
+  /* Adds to what the sums are, or (Begins) sets them to, the offset, less the zero, of each row of W times the sum of
+   * each row of X; 0 if there is none. No branch: the compiler would wait for each wgmma. offsets: of the warp's rows.
+   */
+  template <bool Begins>
+  __device__ void add_offsets(const int *offsets, const int *x_sums, bool adds) {
     int own[T::row_tiles][2];
 #pragma unroll
-    for (int i = 0; i < 2 * T::row_tiles; i++) own[i / 2][i % 2] = adds ? offsets[8 * i] : 0;
+    for (int i = 0; i < 2 * T::row_tiles; i++) own[i / 2][i % 2] = offsets[threadIdx.x % 32 / 4 + 8 * i];
 #pragma unroll
     for (int j = 0; j < T::TileM / 8; j++) {
-      const int2 two = adds ? x_sums[4 * j] : make_int2(0, 0);
+      const int2 two = adds ? ((const int2 *)x_sums)[4 * j + threadIdx.x % 4] : make_int2(0, 0);
 #pragma unroll
       for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) sum[r][4 * j + i] = own[r][i / 2] * (i % 2 ? two.y : two.x);
+        for (int i = 0; i < 4; i++) {
+          int &to = sum[r][4 * j + i];
+          to = own[r][i / 2] * (i % 2 ? two.y : two.x) + (Begins ? 0 : to);
+        }
       }
     }
   }
@@ -73,17 +75,23 @@ struct gemm8_sums {
 template <class T, class Work>
 __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_ring &ring, uint8_t *memory, int warp,
                                       int lane) {
+  constexpr int warp_rows = T::row_tiles * LPG_TILE_ROWS;
   float *const factors = (float *)(memory + a.plan.factors);
+  int *const offsets = (int *)(memory + a.plan.offsets) + warp * warp_rows;
   const uint32_t lane_codes = warp * T::row_tiles * T::w_vectors * 512 + lane * 16;
   uint32_t operand[2][T::batch][T::row_tiles][4];
   gemm8_words<T> words;
   gemm8_sums<T> sums;
 #pragma unroll 1
   for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) {
-    const int row = warp * T::row_tiles * LPG_TILE_ROWS + lane;
-    if (lane < T::row_tiles * LPG_TILE_ROWS)
-      factors[row] = w.stages ? a.factors[w.n_tile(tile) * T::tile_n + row] : 0.0f;
-    sums.begin(a, w, tile, warp, lane);
+    if (lane < warp_rows) {
+      const int row = w.n_tile(tile) * T::tile_n + warp * warp_rows + lane;
+      factors[warp * warp_rows + lane] = w.stages > 0 ? a.scale_of(row) : 0.0f;
+      offsets[lane] = w.stages > 0 ? a.offset_of(row) : 0;
+    }
+    __syncwarp();
+    sums.template add_offsets<true>(offsets, a.x_sums + w.m_tile(tile) * T::TileM,
+                                    !a.plan.direct && w.rank == 0 && w.stages > 0);
     uint32_t before = 0; /* empty mbarrier of the stage that a wgmma may still read; 0: none */
     if (w.stages > 0) {
       wait_barrier(ring.full, ring.parity);
@@ -124,9 +132,8 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0 && before != 0) arrive(before);
-    const int parts = a.plan.split_k > 1 ? 1 : 0;
-    if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
-      store_tile<T, is_half<T> ? 0 : 1>(a, w, tile, sums, sums, parts, factors, memory);
+    sums.template add_offsets<false>(offsets, (const int *)(memory + a.plan.x_sums), a.plan.direct && w.stages > 0);
+    store_sums<T>(a, w, tile, sums, factors, memory);
   }
 }
 

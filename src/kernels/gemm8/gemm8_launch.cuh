@@ -119,6 +119,10 @@ static lpgemm_status_t run_gemm8(const lpg_call &call) {
   a.row_tiles = (int32_t)weights.row_tiles;
   a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
+  a.x = (const uint8_t *)call.x;
+  a.ldx = call.ldx;
+  a.k = (int32_t)weights.desc.k;
+  a.rows = make_gemm8_rows(call);
   a.image = (const uint8_t *)call.workspace;
   a.image_rows = (int32_t)lpg_gemm8_x_rows(call.problem.m);
   a.image_stage = (int64_t)a.image_rows * LPG_GEMM8_X_K;
@@ -126,7 +130,8 @@ static lpgemm_status_t run_gemm8(const lpg_call &call) {
   a.factors = (const float *)(a.image + at.factors);
   a.offsets = (const int32_t *)(a.image + at.offsets);
   a.epilogue = make_epilogue(call);
-  if (!call.skip_product) LPG_TRY(lpgemm_i_gemm8_prepare_call(&call));
+  a.plan.exchanges = a.plan.exchanges && stores_pieces(a.epilogue, a.n);
+  if (!call.skip_product && !a.plan.direct) LPG_TRY(lpgemm_i_gemm8_prepare_call(&call));
   if (lpg_gemm8_promotes(mode)) {
     a.groups = make_gemm8_groups(call);
     a.bytes = make_gemm8_bytes(weights, mode);

@@ -79,24 +79,45 @@ static const char *refuses(const lpg_planner *self, const lpg_problem *problem, 
 
 /* ---- candidates ---- */
 
+static int stages_in(const lpg_gemm8_plan *p, int64_t room) {
+  const int64_t stages = room / (p->x_bytes + p->w_bytes + p->scales_bytes);
+  return stages < LPG_GEMM8_MOST_STAGES ? (int)stages : LPG_GEMM8_MOST_STAGES;
+}
+
+/* Stages that must have room beside the receive buffers of split-K's exchange. */
+enum { LEAST_STAGES_APART = 3 };
+
 /* Lays out shared memory; 0 if it does not fit. */
 static int place(lpg_gemm8_plan *p, lpg_gemm8_tile tile, int64_t shared_memory) {
-  p->factors = LPG_GEMM8_BARRIER_BYTES;
-  p->sums = p->factors + LPG_GEMM8_TILE_N * 4;
+  const int tile_n = lpg_gemm8_tile_n(tile.row_tiles), part_bytes = lpg_sums_bytes(tile.tile_m, tile_n);
+  const int sent_bytes = lpg_exchange_bytes(tile.tile_m, tile_n, p->split_k, 1, LPG_GEMM8_WARPS);
+  const int sums_bytes = part_bytes > sent_bytes ? part_bytes : sent_bytes;
+  p->received = LPG_GEMM8_BARRIER_BYTES;
+  p->factors = p->received + 16;
+  p->offsets = p->factors + LPG_GEMM8_TILE_N * 4;
+  p->x_sums = p->offsets + LPG_GEMM8_TILE_N * 4;
+  p->sums = p->x_sums + (p->direct ? LPG_GEMM8_TILE_M * 4 : 0);
   p->x_ring = p->sums;
-  if (p->split_k == 1) { /* a warp's sums of a few rows of X; of parts of K they lie where the stages were */
+  if (p->split_k ==
+      1) { /* a warp's sums of a few rows of X; those of parts lie behind the stages, or where these were */
     p->x_ring += LPG_GEMM8_WARPS * lpg_sums_bytes(LPG_PASS_ROWS, tile.row_tiles * LPG_TILE_ROWS);
   }
   p->x_ring = lpg_round_up_to(p->x_ring, 1024); /* swizzled rows */
-  p->stages = (int32_t)((shared_memory - p->x_ring) / (p->x_bytes + p->w_bytes + p->scales_bytes));
-  if (p->stages > LPG_GEMM8_MOST_STAGES) p->stages = LPG_GEMM8_MOST_STAGES;
-  if (p->stages < 2) return 0;
+  const int64_t room = shared_memory - p->x_ring;
+  const int beside = stages_in(p, room - sums_bytes);
+  p->apart = p->split_k > 1 && beside >= LEAST_STAGES_APART;
+  p->stages = p->apart ? beside : stages_in(p, room);
+  if (p->stages < (p->direct ? LPG_GEMM8_DIRECT_AHEAD + 1 : 2)) return 0;
   p->w_ring = p->x_ring + p->stages * p->x_bytes;
   p->scales_ring = p->w_ring + p->stages * p->w_bytes;
   p->shared_bytes = p->scales_ring + p->stages * p->scales_bytes;
+  p->exchanges = 0;
   if (p->split_k > 1) {
-    p->sums = p->x_ring;
-    if (p->scales_ring < p->sums + lpg_sums_bytes(tile.tile_m, lpg_gemm8_tile_n(tile.row_tiles))) return 0;
+    p->sums = p->apart ? p->shared_bytes : p->x_ring;
+    if (p->apart) p->shared_bytes = p->sums + sums_bytes;
+    const int end = p->apart ? p->shared_bytes : p->scales_ring;
+    if (end < p->sums + part_bytes) return 0;
+    p->exchanges = end >= p->sums + sent_bytes;
   }
   return 1;
 }
@@ -116,13 +137,30 @@ static double stage_ns(lpg_gemm8_tile tile, lpg_gemm8_mode mode, int tile_m, con
  */
 typedef struct gemm8_costs {
   double stage, store, add, half_stage, half_store;
+  double direct_stage, image; /* where X is read directly; else of a call, its image */
 } gemm8_costs;
 
-static gemm8_costs costs_of(lpg_gemm8_tile tile, lpg_gemm8_mode mode, const lpg_device *device) {
+/* Bytes a nanosecond that a CTA's producer warps load of X itself and put in order. */
+enum { DIRECT_BYTES = 60 };
+
+/* Nanoseconds of making the image of X, and of what a second kernel costs. */
+static double image_ns(const lpg_problem *problem, const lpg_device *device) {
+  const double sms = device->sms > 0 ? device->sms : 1.0, speed = lpgemm_i_alu_speed(device);
+  return 1800.0 + (double)problem->m * (double)problem->weights->desc.k / (sms * 12.0 * speed);
+}
+
+static gemm8_costs costs_of(const lpg_problem *problem, lpg_gemm8_tile tile, lpg_gemm8_mode mode,
+                            const lpg_device *device) {
+  const double stage = stage_ns(tile, mode, tile.tile_m, device);
+  const double x_bytes = tile.tile_m * lpg_gemm8_stage_k(mode.bits, tile.tile_m, tile.row_tiles);
   const double share = lpg_gemm8_tile_n(tile.row_tiles) / 256.0, store = share * 13.0 * tile.tile_m;
-  const gemm8_costs costs = {stage_ns(tile, mode, tile.tile_m, device), 800.0 + store,
+  const gemm8_costs costs = {stage,
+                             800.0 + store,
                              1000.0 + share * (lpg_gemm8_promotes(mode) ? 60.0 : 45.0) * tile.tile_m,
-                             stage_ns(tile, mode, tile.tile_m / 2, device), 800.0 + store / 2.0};
+                             stage_ns(tile, mode, tile.tile_m / 2, device),
+                             800.0 + store / 2.0,
+                             fmax(stage, x_bytes / DIRECT_BYTES),
+                             image_ns(problem, device)};
   return costs;
 }
 
@@ -130,8 +168,9 @@ static gemm8_costs costs_of(lpg_gemm8_tile tile, lpg_gemm8_mode mode, const lpg_
 static double cost_of(const lpg_gemm8_plan *p, const gemm8_costs *costs) {
   const int rounds = (p->whole + p->clusters - 1) / p->clusters, halves = p->whole < p->n_tiles * p->m_tiles;
   const int stages = p->part.each + (p->part.more > 0);
-  return rounds * (stages * costs->stage + (p->split_k > 1 ? costs->add : costs->store)) +
-         halves * (stages * costs->half_stage + costs->half_store) + 1500.0;
+  return rounds * (stages * (p->direct ? costs->direct_stage : costs->stage) +
+                   (p->split_k > 1 ? costs->add : costs->store)) +
+         halves * (stages * costs->half_stage + costs->half_store) + (p->direct ? 0.0 : costs->image) + 1500.0;
 }
 
 /* What a plan with such work tiles has however they are cut; 0 if there are none of them. */
@@ -174,21 +213,25 @@ static const lpg_gemm8_tile work_tiles[] = {
 
 typedef struct gemm8_state {
   lpg_gemm8_mode mode;
+  int may_be_direct;    /* TMA's rules for rows of X, and the kernel finds what it needs of rows of W */
   lpg_gemm8_plan frame; /* of the work tile at hand, and its costs */
   gemm8_costs costs;
   int32_t tile;
 } gemm8_state;
 
 static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, void *state) {
+  gemm8_state *s = state;
   (void)self, (void)device;
-  ((gemm8_state *)state)->mode = lpg_gemm8_mode_of(problem->weights, problem->x_type);
+  s->mode = lpg_gemm8_mode_of(problem->weights, problem->x_type);
+  s->may_be_direct = !problem->x_unaligned && problem->weights->desc.k % 16 == 0 &&
+                     (s->mode.grouped || lpg_gemm8_finds_scales(&problem->weights->desc));
 }
 
 static int tile(const lpg_problem *problem, const lpg_device *device, int i, void *state) {
   gemm8_state *s = state;
   if (i >= (int)(sizeof work_tiles / sizeof work_tiles[0])) return LPG_NO_MORE;
   s->tile = i;
-  s->costs = costs_of(work_tiles[i], s->mode, device);
+  s->costs = costs_of(problem, work_tiles[i], s->mode, device);
   return make_frame(problem->weights, s->mode, problem->m, work_tiles[i], &s->frame) ? LPG_CANDIDATE : LPG_HOLE;
 }
 
@@ -197,10 +240,12 @@ static int cut(const lpg_problem *problem, const lpg_device *device, int i, doub
   const gemm8_state *s = state;
   lpg_gemm8_planned *p = plan;
   (void)least;
-  if (i >= LPG_CLUSTER_SIZES) return LPG_NO_MORE;
+  if (i >= 2 * LPG_CLUSTER_SIZES) return LPG_NO_MORE;
   p->plan = s->frame;
   p->tile = s->tile;
-  if (!split(device, work_tiles[s->tile], problem->m, i, &p->plan)) return LPG_HOLE;
+  if (!split(device, work_tiles[s->tile], problem->m, i / 2, &p->plan)) return LPG_HOLE;
+  p->plan.direct = i % 2;
+  if (p->plan.direct && (!s->may_be_direct || p->plan.n_tiles * p->plan.m_tiles > p->plan.clusters)) return LPG_HOLE;
   *ns = cost_of(&p->plan, &s->costs);
   return LPG_CANDIDATE;
 }
@@ -214,9 +259,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 /* ---- the time of a call ---- */
 
 static double estimate(const lpg_problem *problem, const lpg_device *device, double ns) {
-  const double sms = device->sms > 0 ? device->sms : 1.0;
-  const double x = (double)problem->m * (double)problem->weights->desc.k / (sms * 12000.0 * lpgemm_i_alu_speed(device));
-  return 4.0 + x + lpg_loose_outputs_us(problem, device) + ns / 1000.0;
+  return 2.2 + lpg_loose_outputs_us(problem, device) + ns / 1000.0;
 }
 
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,

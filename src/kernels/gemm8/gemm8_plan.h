@@ -5,7 +5,8 @@
  * halves, with half of the rows of X.
  *
  * X is written to an image first: for every 128 columns all rows of X one after another, 128 bytes each, as the tensor
- * cores read them: every 16 columns in the order of packed weights, and 16-byte piece i at i ^ (row of X % 8). */
+ * cores read them: every 16 columns in the order of packed weights, and 16-byte piece i at i ^ (row of X % 8). Or it is
+ * read directly: each CTA, which then has one work tile, makes its own part of that image in shared memory. */
 #ifndef LPG_KERNELS_GEMM8_PLAN_H
 #define LPG_KERNELS_GEMM8_PLAN_H
 
@@ -20,6 +21,7 @@ enum {
   LPG_GEMM8_X_K = 128, /* columns that stand together in the image */
   LPG_GEMM8_MOST_STAGE_K = 256,
   LPG_GEMM8_MOST_STAGES = 16,
+  LPG_GEMM8_DIRECT_AHEAD = 2, /* stages that are on their way where X is read directly, beside the one at hand */
   LPG_GEMM8_BARRIER_BYTES = 256
 };
 
@@ -97,12 +99,21 @@ typedef struct lpg_gemm8_plan {
   int32_t whole;             /* whole work tiles; the others come last, as halves */
   int32_t split_k, clusters; /* CTAs of a cluster; clusters */
   lpg_partition part;        /* stages of a part of K */
+  int32_t direct;            /* X has no image */
+  int32_t exchanges;         /* parts may send their sums to one another (split_k_exchange.cuh): there is room, ... */
+  int32_t apart;             /* ... behind the stages */
   int32_t stages;            /* in shared memory */
   int32_t x_bytes, w_bytes;  /* of a stage */
   int32_t scales_bytes;      /* of a stage, with scales of groups */
   /* offsets in shared memory */
-  int32_t factors, sums, x_ring, w_ring, scales_ring, shared_bytes;
+  int32_t received /* an mbarrier */, factors, offsets, x_sums, sums, x_ring, w_ring, scales_ring, shared_bytes;
 } lpg_gemm8_plan;
+
+/* Whether rows' scales are of types that the kernel finds itself (gemm8_rows.cuh). */
+static inline int lpg_gemm8_finds_scales(const lpgemm_weight_desc_t *d) {
+  const lpgemm_dtype_t type = d->scale_type;
+  return d->super_scale_type == 0 && (type == 0 || type == LPGEMM_F32 || type == LPGEMM_F16 || type == LPGEMM_BF16);
+}
 
 /* Rows of X that the image has room for. */
 static inline int64_t lpg_gemm8_x_rows(int64_t m) { return (m + 7) / 8 * 8; }

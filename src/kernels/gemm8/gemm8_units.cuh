@@ -119,7 +119,7 @@ __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_
   for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) {
     const int row = warp * row_tiles * LPG_TILE_ROWS + lane;
     if (lane < row_tiles * LPG_TILE_ROWS) {
-      const float scale = T::grouped ? 1.0f : w.stages ? a.factors[w.n_tile(tile) * T::tile_n + row] : 0.0f;
+      const float scale = T::grouped ? 1.0f : w.stages ? a.scale_of(w.n_tile(tile) * T::tile_n + row) : 0.0f;
       factors[row] = scale * a.bytes.unit;
     }
     clear_sums(sums.sum);
@@ -183,9 +183,7 @@ __device__ inline void multiply_units(const gemm8_args &a, const Work &w, gemm8_
       }
     }
     __syncwarp();
-    const int parts = a.plan.split_k > 1 ? 1 : 0;
-    if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
-      store_tile<T, is_half<T> ? 0 : 1>(a, w, tile, sums, sums, parts, factors, memory);
+    store_sums<T>(a, w, tile, sums, factors, memory);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "../launch/tensor_map.h"
 #include "../plan/scheduler.cuh"
 #include "gemm8_plan.h"
+#include "gemm8_rows.cuh"
 
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
@@ -30,6 +31,10 @@ struct gemm8_args {
   lpg_gemm8_plan plan;
   lpg_tensor_map codes; /* packed weights */
   int32_t row_tiles, n, m;
+  const uint8_t *x; /* direct: X itself, its rows' pitch and its columns, and what is known of the rows of W. Else: */
+  int64_t ldx;
+  int32_t k;
+  gemm8_rows rows;
   const uint8_t *image;   /* the X image */
   int64_t image_stage;    /* bytes of 128 k of all rows of X */
   int32_t image_rows;     /* rows of X in the image */
@@ -39,6 +44,9 @@ struct gemm8_args {
   gemm8_groups groups;
   gemm8_bytes_args bytes;
   epilogue_args epilogue;
+
+  __device__ float scale_of(int row) const { return plan.direct ? rows.scale(row) : factors[row]; }
+  __device__ int offset_of(int row) const { return plan.direct ? rows.offset_less_zero(row) : offsets[row]; }
 };
 
 template <int Bits_, int TileM_, int RowTiles_>

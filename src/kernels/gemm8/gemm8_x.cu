@@ -5,8 +5,8 @@
  *   wgmma's 128-byte swizzle. */
 #include "../../cuda/cuda.h"
 #include "../operand/bit_planes.h"
-#include "../operand/scales_any.cuh"
 #include "../prim/pdl.cuh"
+#include "gemm8_rows.cuh"
 #include "gemm8_x.h"
 
 namespace lpg {
@@ -20,8 +20,7 @@ struct prepare_args {
   int32_t *x_sums;
   float *factors;
   int32_t *offsets;
-  int32_t n, offset; /* n: rows of W; offset: of a stored code */
-  groups_args groups;
+  gemm8_rows rows;
 };
 
 constexpr int prepare_warps = 8, prepare_threads = 32 * prepare_warps;
@@ -68,13 +67,8 @@ __device__ inline void prepare_x_row(const prepare_args &a, int x_row) {
 
 /* Writes the scale of a row of W, and its offset less its zero; 0 beyond the matrix. */
 __device__ inline void prepare_w_row(const prepare_args &a, int row) {
-  const bool there = row < a.n;
-  int zero = a.groups.zero == LPGEMM_ZERO_CONSTANT ? (int)a.groups.zero_constant : 0;
-  if (a.groups.zero == LPGEMM_ZERO_PER_GROUP && there) {
-    zero = (int)section_bits(a.groups, LPG_SECTION_ZEROS, a.groups.zero_type, a.groups.group, row, 0);
-  }
-  a.factors[row] = there ? (float)group_at(a.groups, row, 0).scale : 0.0f;
-  a.offsets[row] = there ? a.offset - zero : 0;
+  a.factors[row] = row < a.rows.n ? (float)group_at(a.rows.groups, row, 0).scale : 0.0f;
+  a.offsets[row] = a.rows.offset_less_zero(row);
 }
 
 static __global__ void __launch_bounds__(prepare_threads) gemm8_prepare_kernel(const __grid_constant__ prepare_args a) {
@@ -109,9 +103,7 @@ lpgemm_status_t lpgemm_i_gemm8_prepare_call(const lpg_call *call) {
   a.x_sums = (int32_t *)(a.image + at.x_sums);
   a.factors = (float *)(a.image + at.factors);
   a.offsets = (int32_t *)(a.image + at.offsets);
-  a.n = (int32_t)weights->desc.n;
-  a.offset = lpg_integer_offset(weights->desc.type);
-  a.groups = lpg::make_groups(*call);
+  a.rows = lpg::make_gemm8_rows(*call);
   return lpg::launch_cluster((const void *)lpg::gemm8_prepare_kernel, dim3((unsigned)(a.m + tiles)), 1,
                              lpg::prepare_threads, 0, call->stream, a, true);
 }

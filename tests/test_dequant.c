@@ -194,13 +194,19 @@ static int check_spec(const problem_spec *spec) {
   return took;
 }
 
+/* With the codebook of the type, or none. */
+static void set_type(lpgemm_weight_desc_t *d, lpgemm_dtype_t type) {
+  const int values = lpg_kind(type) == LPGEMM_KIND_CODEBOOK ? 1 << lpgemm_dtype_bits(type) : 0;
+  memset(d->codebook, 0, sizeof d->codebook);
+  for (int i = 0; i < values; i++) d->codebook[i] = (float)i / 4 - 1.5f;
+  d->type = type;
+}
+
 static problem_spec draw(void) {
   static const int64_t groups[] = {16, 32, 48, 64, 112, 128, 192, 0};
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_BF16, LPGEMM_I8, LPGEMM_E4M3};
   problem_spec s = {.desc = {.size = sizeof s.desc}, .y_type = LPGEMM_F32, .alpha = 1};
-  s.desc.type = problem_types()[test_between(0, PROBLEM_TYPES - 1)];
-  const int values = lpg_kind(s.desc.type) == LPGEMM_KIND_CODEBOOK ? 1 << lpgemm_dtype_bits(s.desc.type) : 0;
-  for (int i = 0; i < values; i++) s.desc.codebook[i] = (float)i / 4 - 1.5f;
+  set_type(&s.desc, problem_types()[test_between(0, PROBLEM_TYPES - 1)]);
   s.desc.group_k = groups[test_between(0, COUNT(groups) - 1)];
   s.desc.scale_type = sample_scale[test_between(1, SAMPLE_SCALES - 1)];
   s.x_type = x_types[test_between(0, 3)];
@@ -243,7 +249,7 @@ static void check_spread(int i) {
                                          LPGEMM_FLOAT(6, 1), LPGEMM_FLOAT(7, 0), LPGEMM_INT(8),      LPGEMM_BIPOLAR(8)};
   static const lpgemm_dtype_t x_types[] = {LPGEMM_F16, LPGEMM_F16, LPGEMM_I8, LPGEMM_E4M3, LPGEMM_BIPOLAR(4)};
   problem_spec s = draw();
-  s.desc.type = types[i % COUNT(types)];
+  set_type(&s.desc, types[i % COUNT(types)]);
   s.x_type = x_types[test_between(0, COUNT(x_types) - 1)];
   s.desc.scale_type = lpg_is_integer_kind(s.desc.type) ? LPGEMM_E8M0 : LPGEMM_F16;
   s.desc.group_k = test_between(0, 1) ? 64 * test_between(0, 3) : 16 * test_between(1, 6);

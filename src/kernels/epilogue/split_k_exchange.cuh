@@ -137,8 +137,12 @@ __device__ inline void exchange_parts(const Args &a, const Work &w, int tile, in
                                       const float *factors, uint8_t *memory) {
   const parts_exchange<T> exchange(a, w, tile, memory);
   exchange.send(a, w, turn, product, memory);
-  store_pieces<T, stores_plain>(a, exchange.own, factors, memory,
-                                [&](piece_sums<T> &sums, int first) { exchange.add(sums, first); });
+  const auto add = [&](piece_sums<T> &sums, int first) { exchange.add(sums, first); };
+  if (is_plain(a.epilogue)) {
+    store_pieces<T, stores_plain>(a, exchange.own, factors, memory, add);
+  } else {
+    store_pieces<T, stores_all>(a, exchange.own, factors, memory, add);
+  }
   exchange.end(a);
 }
 

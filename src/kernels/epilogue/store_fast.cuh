@@ -43,19 +43,9 @@ __device__ inline void read_x_scales(const epilogue_args &e, int x_row, int x_ro
   }
 }
 
-/* Whether the rows' factors are all that sums are multiplied by, and nothing is added: mostly it is so. */
-__host__ __device__ inline bool is_plain(const epilogue_args &e) {
-  return e.only_scales && e.alpha == 1.0f && e.global_scale == 1.0f && !e.x_scale;
-}
-
 /* What is done to sums beside the rows' factors: nothing, the other scales, or scales, C and a bias. A kernel has two
  * of these forms, since each is code: the last and one of the others. */
 enum store_form { stores_plain, stores_scaled, stores_all };
-
-template <store_form Form>
-__device__ inline bool takes_form(const epilogue_args &e) {
-  return Form == stores_plain ? is_plain(e) : Form == stores_all || e.only_scales;
-}
 
 /* A warp's sums of 32 rows of X. */
 template <class T>
@@ -190,6 +180,11 @@ __device__ inline void send_piece(const Args &a, piece_places<T> &places, int m,
   lanes::group::meet();
 }
 
+/* Whether the rows' factors are all that sums are multiplied by, and nothing is added: mostly it is so. */
+__host__ __device__ inline bool is_plain(const epilogue_args &e) {
+  return e.only_scales && e.alpha == 1.0f && e.global_scale == 1.0f && !e.x_scale;
+}
+
 /* The factors of a lane's rows, of those of all rows of the work tile. */
 template <class T>
 struct lane_factors {
@@ -212,8 +207,7 @@ __device__ inline int group_row() {
 }
 
 /* Stores the rows of X of a work tile from `at` on: each group of warps its own rows of W, 32 rows of X at a time,
- * whose sums fill(sums, first) brings, `first` counted from there. Form: if the outputs take it, else stores_all.
- * factors: of all rows of the work tile. */
+ * whose sums fill(sums, first) brings, `first` counted from there. factors: of all rows of the work tile. */
 template <class T, store_form Form, class Args, class Fill>
 __device__ inline void store_pieces(const Args &a, const tile_place &at, const float *factors, uint8_t *memory,
                                     const Fill &fill) {
@@ -221,8 +215,7 @@ __device__ inline void store_pieces(const Args &a, const tile_place &at, const f
   const int lane = threadIdx.x % 32;
   piece_places<T> places(a, at.n + group_row<T>(), at.m, memory + a.plan.sums + group::number() * group::room);
   const lane_factors<T> own(factors, warp_row<T>());
-  const bool adds = !takes_form<Form>(a.epilogue) || Form == stores_all;
-  if (adds) {
+  if (Form == stores_all) {
     if (lane < group::warp_rows)
       places.biases[lane] = bias_of(a.epilogue, at.bias + min(at.n + warp_row<T>() + lane, a.n - 1));
     __syncwarp();
@@ -231,11 +224,7 @@ __device__ inline void store_pieces(const Args &a, const tile_place &at, const f
   for (int m = at.m; m < at.m_end; m += group::x_rows) {
     piece_sums<T> sums;
     fill(sums, m - at.m);
-    if (adds) {
-      put_piece<T, stores_all>(a, places, sums, own.factor, m, at.m_end);
-    } else {
-      put_piece<T, Form>(a, places, sums, own.factor, m, at.m_end);
-    }
+    put_piece<T, Form>(a, places, sums, own.factor, m, at.m_end);
     send_piece(a, places, m, at.m_end);
   }
 }
@@ -299,8 +288,12 @@ __device__ inline bool store_scaled(const Args &a, const Work &w, int tile, cons
   if (!stores_pieces(a.epilogue, a.n)) return false;
   tile_place at = place_of<T>(a, w, tile);
   at.m_end = min(at.m_end, at.m + T::TileM);
-  store_pieces<T, stores_scaled>(a, at, factors, memory,
-                                 [&](piece_sums<T> &sums, int first) { sums.take(product, first); });
+  const auto take = [&](piece_sums<T> &sums, int first) { sums.take(product, first); };
+  if (a.epilogue.only_scales) {
+    store_pieces<T, stores_scaled>(a, at, factors, memory, take);
+  } else {
+    store_pieces<T, stores_all>(a, at, factors, memory, take);
+  }
   return true;
 }
 

@@ -132,7 +132,7 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0 && before != 0) arrive(before);
-    sums.template add_offsets<false>(offsets, (const int *)(memory + a.plan.x_sums), a.plan.direct && w.stages > 0);
+    if (a.plan.direct) sums.template add_offsets<false>(offsets, (const int *)(memory + a.plan.x_sums), w.stages > 0);
     store_sums<T>(a, w, tile, sums, factors, memory);
   }
 }

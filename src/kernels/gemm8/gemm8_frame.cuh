@@ -43,21 +43,18 @@ __device__ inline void init_barriers(const lpg_gemm8_plan &p, uint32_t base) {
 template <class T, class Work, class Sums>
 __device__ inline void store_sums(const gemm8_args &a, const Work &w, int tile, const Sums &sums, const float *factors,
                                   uint8_t *memory) {
-  constexpr int most_parts = is_half<T> ? 0 : 1;
-  const bool split = most_parts > 0 && a.plan.split_k > 1;
-  if (!stores_pieces(a.epilogue, a.n) || (split && !a.plan.exchanges)) {
-    return store_tile<T, most_parts>(a, w, tile, sums, sums, split ? 1 : 0, factors, memory);
-  }
-  const parts_exchange<T> exchange(a, w, tile, memory);
-  if (split) exchange.send(a, w, (tile - w.first_tile) / w.stride, sums, memory);
-  store_pieces<T, stores_scaled>(a, exchange.own, factors, memory, [&](piece_sums<T> &piece, int first) {
-    if (split) {
-      exchange.add(piece, first);
-    } else {
-      piece.take(sums, first);
+  if constexpr (!is_half<T>) {
+    if (a.plan.exchanges) {
+      const parts_exchange<T> exchange(a, w, tile, memory);
+      exchange.send(a, w, (tile - w.first_tile) / w.stride, sums, memory);
+      store_pieces<T, stores_all>(a, exchange.own, factors, memory,
+                                  [&](piece_sums<T> &piece, int first) { exchange.add(piece, first); });
+      return exchange.end(a);
     }
-  });
-  if (split) exchange.end(a);
+  }
+  const int parts = a.plan.split_k > 1 ? 1 : 0;
+  if (parts > 0 || !store_scaled<T>(a, w, tile, sums, factors, memory))
+    store_tile<T, is_half<T> ? 0 : 1>(a, w, tile, sums, sums, parts, factors, memory);
 }
 
 template <class T>

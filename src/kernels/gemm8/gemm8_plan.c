@@ -140,13 +140,14 @@ typedef struct gemm8_costs {
   double direct_stage, image; /* where X is read directly; else of a call, its image */
 } gemm8_costs;
 
-/* Bytes a nanosecond that a CTA's producer warps load of X itself and put in order. */
-enum { DIRECT_BYTES = 60 };
+/* Where X is read directly: bytes a nanosecond that a CTA's producer warps put in order, at most, and what that takes
+ * of the bandwidth of shared memory otherwise (28 times of both ways; H200, 2026-11-28). */
+enum { DIRECT_BYTES = 24, DIRECT_BESIDE_BYTES = 80 };
 
 /* Nanoseconds of making the image of X, and of what a second kernel costs. */
 static double image_ns(const lpg_problem *problem, const lpg_device *device) {
   const double sms = device->sms > 0 ? device->sms : 1.0, speed = lpgemm_i_alu_speed(device);
-  return 1800.0 + (double)problem->m * (double)problem->weights->desc.k / (sms * 12.0 * speed);
+  return 1300.0 + (double)problem->m * (double)problem->weights->desc.k / (sms * 12.0 * speed);
 }
 
 static gemm8_costs costs_of(const lpg_problem *problem, lpg_gemm8_tile tile, lpg_gemm8_mode mode,
@@ -156,10 +157,10 @@ static gemm8_costs costs_of(const lpg_problem *problem, lpg_gemm8_tile tile, lpg
   const double share = lpg_gemm8_tile_n(tile.row_tiles) / 256.0, store = share * 13.0 * tile.tile_m;
   const gemm8_costs costs = {stage,
                              800.0 + store,
-                             1000.0 + share * (lpg_gemm8_promotes(mode) ? 60.0 : 45.0) * tile.tile_m,
+                             900.0 + share * 26.0 * tile.tile_m,
                              stage_ns(tile, mode, tile.tile_m / 2, device),
                              800.0 + store / 2.0,
-                             fmax(stage, x_bytes / DIRECT_BYTES),
+                             fmax(stage + x_bytes / DIRECT_BESIDE_BYTES, x_bytes / DIRECT_BYTES),
                              image_ns(problem, device)};
   return costs;
 }
@@ -259,7 +260,7 @@ static int lay_out(const lpg_device *device, const void *state, void *plan) {
 /* ---- the time of a call ---- */
 
 static double estimate(const lpg_problem *problem, const lpg_device *device, double ns) {
-  return 2.2 + lpg_loose_outputs_us(problem, device) + ns / 1000.0;
+  return 1.6 + lpg_loose_outputs_us(problem, device) + ns / 1000.0;
 }
 
 static void finish(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, const void *plan,

@@ -37,25 +37,37 @@ template <class T>
 struct gemm8_sums {
   int sum[T::row_tiles][T::TileM / 2];
 
-  /* Adds to what the sums are, or (Begins) sets them to, the offset, less the zero, of each row of W times the sum of
-   * each row of X; 0 if there is none. No branch: the compiler would wait for each wgmma. offsets: of the warp's rows.
-   */
-  template <bool Begins>
-  __device__ void add_offsets(const int *offsets, const int *x_sums, bool adds) {
+  /* Sets the sums to what offsets and zeros add, which is each row's of W times the sum of each row of X; to 0 if X is
+   * read directly, and with split-K but in rank 0. No branch: the compiler would wait for each wgmma. */
+  template <class Work>
+  __device__ void begin(const gemm8_args &a, const Work &w, int tile, int warp, int lane) {
+    const bool adds = !a.plan.direct && w.rank == 0 && w.stages > 0;
+    const int2 *const x_sums = (const int2 *)(a.x_sums + w.m_tile(tile) * T::TileM) + lane % 4;
+    const int32_t *const offsets =
+        a.offsets + w.n_tile(tile) * T::tile_n + warp * T::row_tiles * LPG_TILE_ROWS + lane / 4;
+    int own[T::row_tiles][2];
+#pragma unroll
+    for (int i = 0; i < 2 * T::row_tiles; i++) own[i / 2][i % 2] = adds ? offsets[8 * i] : 0;
+    clear_sums(sum);
+#pragma unroll
+    for (int j = 0; j < T::TileM / 8; j++) add_eight(j, own, adds ? x_sums[4 * j] : make_int2(0, 0));
+  }
+
+  /* Adds it where X was read directly. offsets: of the warp's rows, less their zeros. */
+  __device__ void add_offsets(const int *offsets, const int *x_sums) {
     int own[T::row_tiles][2];
 #pragma unroll
     for (int i = 0; i < 2 * T::row_tiles; i++) own[i / 2][i % 2] = offsets[threadIdx.x % 32 / 4 + 8 * i];
 #pragma unroll
-    for (int j = 0; j < T::TileM / 8; j++) {
-      const int2 two = adds ? ((const int2 *)x_sums)[4 * j + threadIdx.x % 4] : make_int2(0, 0);
+    for (int j = 0; j < T::TileM / 8; j++) add_eight(j, own, ((const int2 *)x_sums)[4 * j + threadIdx.x % 4]);
+  }
+
+  /* Eight rows of X, of which the lane has two. */
+  __device__ void add_eight(int block, const int (&offset)[T::row_tiles][2], int2 x_sums) {
 #pragma unroll
-      for (int r = 0; r < T::row_tiles; r++) {
+    for (int r = 0; r < T::row_tiles; r++) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-          int &to = sum[r][4 * j + i];
-          to = own[r][i / 2] * (i % 2 ? two.y : two.x) + (Begins ? 0 : to);
-        }
-      }
+      for (int i = 0; i < 4; i++) sum[r][4 * block + i] += offset[r][i / 2] * (i % 2 ? x_sums.y : x_sums.x);
     }
   }
 
@@ -87,11 +99,9 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
     if (lane < warp_rows) {
       const int row = w.n_tile(tile) * T::tile_n + warp * warp_rows + lane;
       factors[warp * warp_rows + lane] = w.stages > 0 ? a.scale_of(row) : 0.0f;
-      offsets[lane] = w.stages > 0 ? a.offset_of(row) : 0;
+      if (!is_half<T> && a.plan.direct) offsets[lane] = a.rows.offset_less_zero(row);
     }
-    __syncwarp();
-    sums.template add_offsets<true>(offsets, a.x_sums + w.m_tile(tile) * T::TileM,
-                                    !a.plan.direct && w.rank == 0 && w.stages > 0);
+    sums.begin(a, w, tile, warp, lane);
     uint32_t before = 0; /* empty mbarrier of the stage that a wgmma may still read; 0: none */
     if (w.stages > 0) {
       wait_barrier(ring.full, ring.parity);
@@ -132,7 +142,7 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0 && before != 0) arrive(before);
-    if (a.plan.direct) sums.template add_offsets<false>(offsets, (const int *)(memory + a.plan.x_sums), w.stages > 0);
+    if (!is_half<T> && a.plan.direct && w.stages > 0) sums.add_offsets(offsets, (const int *)(memory + a.plan.x_sums));
     store_sums<T>(a, w, tile, sums, factors, memory);
   }
 }

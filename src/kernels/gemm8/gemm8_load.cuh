@@ -30,32 +30,31 @@ __device__ inline void load_stage_scales(const gemm8_groups &g, uint32_t to, uin
   arrive_when_copied(full);
 }
 
-/* Asks for the weights of a stage, and for scales of groups: each warp for those of a quarter of the row tiles. */
 template <class T>
-__device__ inline void load_stage_weights(const gemm8_args &a, const gemm8_ring &ring, int stage, int row_tile,
-                                          int warp, int lane) {
-  constexpr int row_tiles = T::tile_n / LPG_TILE_ROWS;
-  if (warp == 0 && is_elected()) {
-    expect_bytes(ring.full, T::w_bytes);
-    copy_box(ring.codes, &a.codes, 0, stage * T::w_vectors, row_tile, ring.full);
-  }
+__device__ inline void load_stage_codes(const gemm8_args &a, const gemm8_ring &ring, int stage, int row_tile) {
+  copy_box(ring.codes, &a.codes, 0, stage * T::w_vectors, row_tile, ring.full);
+}
+
+/* Scales of groups, if there are any: each warp those of a quarter of the row tiles. */
+template <class T>
+__device__ inline void load_scales(const gemm8_args &a, const gemm8_ring &ring, int stage, int row_tile, int warp,
+                                   int lane) {
+  constexpr int each = T::tile_n / LPG_TILE_ROWS / LPG_GEMM8_PRODUCER_WARPS;
   if constexpr (T::grouped) {
-    load_stage_scales<T>(a.groups, ring.scale_data, ring.full, warp,
-                         row_tile + warp * (row_tiles / LPG_GEMM8_PRODUCER_WARPS), a.row_tiles, stage * T::units, lane);
+    load_stage_scales<T>(a.groups, ring.scale_data, ring.full, warp, row_tile + warp * each, a.row_tiles,
+                         stage * T::units, lane);
   }
 }
 
-/* Asks for a stage of the X image, from row x_row on. */
+/* Asks for the weights of a stage, whose X comes later. */
 template <class T>
-__device__ inline void load_stage_image(const gemm8_args &a, const gemm8_ring &ring, int stage, int x_row) {
-  constexpr int x_parts = T::stage_k / LPG_GEMM8_X_K;
-  const int x_rows = min(T::TileM, a.image_rows - x_row);
-  const uint8_t *const image = a.image + (int64_t)x_row * LPG_GEMM8_X_K + (int64_t)stage * x_parts * a.image_stage;
-  arrive_and_expect(ring.full, x_rows * T::stage_k);
-#pragma unroll
-  for (int i = 0; i < x_parts; i++) {
-    copy_bulk(ring.x + i * T::x_part, image + i * a.image_stage, x_rows * LPG_GEMM8_X_K, ring.full);
+__device__ inline void load_stage_weights(const gemm8_args &a, const gemm8_ring &ring, int stage, int row_tile,
+                                          int warp, int lane) {
+  if (warp == 0 && is_elected()) {
+    expect_bytes(ring.full, T::w_bytes);
+    load_stage_codes<T>(a, ring, stage, row_tile);
   }
+  load_scales<T>(a, ring, stage, row_tile, warp, lane);
 }
 
 /* A producer thread's pieces of X, 16 k each: eight threads have 128 k of a row. The thread copies its pieces to their
@@ -174,12 +173,22 @@ __device__ inline void load_direct(const gemm8_args &a, const gemm8_work &w, gem
 template <class T, class Work>
 __device__ inline void load_images(const gemm8_args &a, const Work &w, gemm8_ring &ring, int early, int warp,
                                    int lane) {
+  constexpr int row_tiles = T::tile_n / LPG_TILE_ROWS, x_parts = T::stage_k / LPG_GEMM8_X_K;
   for (int tile = w.first_tile; tile < w.tiles; tile += w.stride) {
-    const int x_row = w.m_tile(tile) * T::TileM, row_tile = w.n_tile(tile) * (T::tile_n / LPG_TILE_ROWS);
-    for (int stage = w.first; stage < w.first + w.stages; stage++, early--) {
+    const int x_row = w.m_tile(tile) * T::TileM, row_tile = w.n_tile(tile) * row_tiles;
+    const int x_rows = min(T::TileM, a.image_rows - x_row);
+    const uint8_t *image = a.image + (int64_t)x_row * LPG_GEMM8_X_K + (int64_t)w.first * x_parts * a.image_stage;
+    for (int stage = w.first; stage < w.first + w.stages; stage++, early--, image += x_parts * a.image_stage) {
       if (T::grouped || warp == 0) wait_barrier(ring.full + 8, ring.parity);
-      if (early <= 0) load_stage_weights<T>(a, ring, stage, row_tile, warp, lane);
-      if (warp == 0 && is_elected()) load_stage_image<T>(a, ring, stage, x_row);
+      if (warp == 0 && is_elected()) {
+        arrive_and_expect(ring.full, x_rows * T::stage_k + (early > 0 ? 0 : T::w_bytes));
+        if (early <= 0) load_stage_codes<T>(a, ring, stage, row_tile);
+#pragma unroll
+        for (int i = 0; i < x_parts; i++) {
+          copy_bulk(ring.x + i * T::x_part, image + i * a.image_stage, x_rows * LPG_GEMM8_X_K, ring.full);
+        }
+      }
+      if (early <= 0) load_scales<T>(a, ring, stage, row_tile, warp, lane);
       ring.advance<T>(a.plan);
     }
     __syncwarp();

@@ -136,8 +136,8 @@ static double stage_ns(lpg_gemm8_tile tile, lpg_gemm8_mode mode, int tile_m, con
 /* Nanoseconds of a stage, and of outputs, whole or added up over parts of K; and of work tiles of half the rows of X.
  */
 typedef struct gemm8_costs {
-  double stage, store, add, half_stage, half_store;
-  double direct_stage, image; /* where X is read directly; else of a call, its image */
+  double stage, store, add, exchange, half_stage, half_store; /* exchange: in one round of clusters below eight */
+  double direct_stage, image;                                 /* where X is read directly; else of a call, its image */
 } gemm8_costs;
 
 /* Where X is read directly: bytes a nanosecond that a CTA's producer warps put in order, at most, and what that takes
@@ -157,6 +157,7 @@ static gemm8_costs costs_of(const lpg_problem *problem, lpg_gemm8_tile tile, lpg
   const double share = lpg_gemm8_tile_n(tile.row_tiles) / 256.0, store = share * 13.0 * tile.tile_m;
   const gemm8_costs costs = {stage,
                              800.0 + store,
+                             1000.0 + share * (lpg_gemm8_promotes(mode) ? 60.0 : 45.0) * tile.tile_m,
                              900.0 + share * 26.0 * tile.tile_m,
                              stage_ns(tile, mode, tile.tile_m / 2, device),
                              800.0 + store / 2.0,
@@ -169,8 +170,8 @@ static gemm8_costs costs_of(const lpg_problem *problem, lpg_gemm8_tile tile, lpg
 static double cost_of(const lpg_gemm8_plan *p, const gemm8_costs *costs) {
   const int rounds = (p->whole + p->clusters - 1) / p->clusters, halves = p->whole < p->n_tiles * p->m_tiles;
   const int stages = p->part.each + (p->part.more > 0);
-  return rounds * (stages * (p->direct ? costs->direct_stage : costs->stage) +
-                   (p->split_k > 1 ? costs->add : costs->store)) +
+  const double outputs = p->split_k == 1 ? costs->store : rounds > 1 || p->split_k == 8 ? costs->add : costs->exchange;
+  return rounds * (stages * (p->direct ? costs->direct_stage : costs->stage) + outputs) +
          halves * (stages * costs->half_stage + costs->half_store) + (p->direct ? 0.0 : costs->image) + 1500.0;
 }
 

@@ -46,7 +46,6 @@ struct gemm8_args {
   epilogue_args epilogue;
 
   __device__ float scale_of(int row) const { return plan.direct ? rows.scale(row) : factors[row]; }
-  __device__ int offset_of(int row) const { return plan.direct ? rows.offset_less_zero(row) : offsets[row]; }
 };
 
 template <int Bits_, int TileM_, int RowTiles_>

@@ -278,7 +278,7 @@ static void finish(const lpg_planner *self, const lpg_problem *problem, const lp
   launch->threads = 32 * (LPG_GEMM8_WARPS + LPG_GEMM8_PRODUCER_WARPS);
   launch->shared_bytes = p->shared_bytes;
   launch->stages = p->stages;
-  launch->mode = (int32_t)lpg_gemm8_mode_of(problem->weights, problem->x_type).grouped;
+  launch->mode = (int32_t)lpg_gemm8_mode_of(problem->weights, problem->x_type).grouped + 2 * p->direct;
   launch->us = estimate(problem, device, ns);
 }
 
@@ -287,7 +287,7 @@ static size_t workspace(const lpg_planner *self, const lpg_problem *problem, con
   return (size_t)lpg_gemm8_workspace_of(problem->weights, problem->m).bytes;
 }
 
-static const char *const modes[] = {"row", "group"};
+static const char *const modes[] = {"row", "group", "row, X directly", "group, X directly"};
 const lpg_planner lpgemm_i_gemm8_planner = {.refuses = refuses,
                                             .begin = begin,
                                             .tile = tile,

@@ -2,6 +2,7 @@
  * split-K and without, which the drawn problems of test_gemm.c are too small for.
  *
  *   gemm8/tiles    the shapes below reach every work tile, and halves of some, by the plan for an H200
+ *   gemm8/direct   X read directly: with C and a bias, X at odd places, alpha = 0
  *   gemm8/shape    each of them, for a few types of weights and outputs, by the kernel of the weights' width
  *   gemm8/groups   the same with scales of groups, and zeros
  *   gemm8/e4m3     by e4m3: integers and floats, a scale a row or of groups, zeros, NaN in X */
@@ -137,6 +138,31 @@ static void check_shape(lpgemm_handle_t handle, int shape, int which) {
   check_spec(handle, &s);
 }
 
+/* Few shapes whose X may be read directly, with and without parts of K, in ways that the others do not meet. */
+static void check_direct(lpgemm_handle_t handle, int which) {
+  static const int64_t of[][3] = {{13, 200, 1040}, {45, 1000, 3088}, {120, 904, 272}};
+  for (int i = 0; i < COUNT(of); i++) {
+    problem_spec s = {.desc = {.size = sizeof s.desc, .n = of[i][1], .k = of[i][2]}, .m = of[i][0], .alpha = 1};
+    s.desc.type = LPGEMM_UINT(i % 2 ? 8 : 4);
+    s.desc.scale_type = LPGEMM_F32;
+    s.desc.zero = LPGEMM_ZERO_PER_GROUP;
+    s.desc.zero_type = LPGEMM_U8;
+    s.x_type = LPGEMM_I8;
+    s.y_type = LPGEMM_F16;
+    s.x_scale_mode = LPGEMM_X_SCALE_ROW;
+    switch (which) {
+      case 0: /* sums are exchanged, and C and a bias added */
+        s.beta = 0.5f;
+        s.bias_type = LPGEMM_F32;
+        s.pad_y = s.pad_c = 8;
+        break;
+      case 1: s.pad_x = 3; break; /* rows begin anywhere; up to 16 of them are not copied first */
+      default: s.alpha = 0, s.beta = 1; break;
+    }
+    check_spec(handle, &s);
+  }
+}
+
 /* Scales of groups, and zeros: the middle of the codes, another one, one a group. */
 static void check_groups(lpgemm_handle_t handle, int shape, int which) {
   problem_spec s = spec_of(shape, which);
@@ -176,6 +202,10 @@ void suite_gemm8(void) {
   if (test_case("gemm8/tiles/e4m3")) check_tiles(LPGEMM_E4M3, 0);
   if (test_backend() != LPGEMM_BACKEND_CUDA) return;
   lpgemm_handle_t handle = problem_handle(0);
+  static const char *const ways[] = {"added", "odd", "nothing"};
+  for (int i = 0; i < COUNT(ways); i++) {
+    if (test_case("gemm8/direct/%s", ways[i])) check_direct(handle, i);
+  }
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     if (test_case("gemm8/shape/%d/%d", i / 3, i % 3)) check_shape(handle, i / 3, i % 3);
     if (test_case("gemm8/groups/%d/%d", i / 3, i % 3)) check_groups(handle, i / 3, i % 3);

@@ -472,8 +472,9 @@ static void check_gemm8_drawn(const lpg_device *device) {
     const lpgemm_weight_desc_t desc = w.desc;
     const lpgemm_dtype_t x_type = i % 3 ? LPGEMM_I8 : LPGEMM_E4M3;
     const int64_t m = test_between(1, test_between(0, 1) ? 300 : 9000);
-    const lpg_problem problem = plan_problem(&w, x_type, m);
+    lpg_problem problem = plan_problem(&w, x_type, m);
     lpg_gemm8_planned planned;
+    problem.x_unaligned = i % 4 == 3;
     if (desc.k == 0) continue; /* refused */
     const int found = plan_of(&lpgemm_i_gemm8_planner, &problem, device, &planned);
     fitted += found;
@@ -523,6 +524,9 @@ static void check_gemm8_drawn(const lpg_device *device) {
     /* X that is read directly: one work tile a CTA, and stages for those that are on their way */
     CHECK(!p.direct || (p.whole <= p.clusters && p.stages > LPG_GEMM8_DIRECT_AHEAD));
     CHECK(!p.direct || p.sums >= p.x_sums + tile_m * 4);
+    CHECK(!p.direct || (!problem.x_unaligned && desc.k % 16 == 0 && (grouped || lpg_gemm8_finds_scales(&desc))));
+    CHECK(p.received >= 16 * LPG_GEMM8_MOST_STAGES && p.factors >= p.received + 8);
+    CHECK(p.offsets >= p.factors + tile_n * 4 && p.x_sums >= p.offsets + tile_n * 4 && p.sums >= p.x_sums);
     direct += p.direct;
     exchanged += p.exchanges;
   }

@@ -99,7 +99,7 @@ __device__ inline void multiply_tiles(const gemm8_args &a, const Work &w, gemm8_
     if (lane < warp_rows) {
       const int row = w.n_tile(tile) * T::tile_n + warp * warp_rows + lane;
       factors[warp * warp_rows + lane] = w.stages > 0 ? a.scale_of(row) : 0.0f;
-      if (!is_half<T> && a.plan.direct) offsets[lane] = a.rows.offset_less_zero(row);
+      if (!is_half<T> && a.plan.direct && w.stages > 0) offsets[lane] = a.rows.offset_less_zero(row);
     }
     sums.begin(a, w, tile, warp, lane);
     uint32_t before = 0; /* empty mbarrier of the stage that a wgmma may still read; 0: none */

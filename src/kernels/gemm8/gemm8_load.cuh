@@ -92,8 +92,8 @@ struct direct_x {
     commit_copies();
   }
 
-  /* Puts the bytes of the pieces at x in the order of packed weights, and adds up the rows. Rows beyond M too: nobody
-   * reads them. */
+  /* Puts the bytes of the pieces at x in the order of packed weights, and adds up the rows. Rows beyond M too: their
+   * outputs are never stored. */
   __device__ void arrange(uint32_t x) {
     constexpr int at_once = own_rows < 4 ? own_rows : 4;
 #pragma unroll 1

@@ -98,10 +98,8 @@ static int place(lpg_gemm8_plan *p, lpg_gemm8_tile tile, int64_t shared_memory) 
   p->x_sums = p->offsets + LPG_GEMM8_TILE_N * 4;
   p->sums = p->x_sums + (p->direct ? LPG_GEMM8_TILE_M * 4 : 0);
   p->x_ring = p->sums;
-  if (p->split_k ==
-      1) { /* a warp's sums of a few rows of X; those of parts lie behind the stages, or where these were */
-    p->x_ring += LPG_GEMM8_WARPS * lpg_sums_bytes(LPG_PASS_ROWS, tile.row_tiles * LPG_TILE_ROWS);
-  }
+  /* a warp's sums of a few rows of X; those of parts lie behind the stages, or where these were */
+  if (p->split_k == 1) p->x_ring += LPG_GEMM8_WARPS * lpg_sums_bytes(LPG_PASS_ROWS, tile.row_tiles * LPG_TILE_ROWS);
   p->x_ring = lpg_round_up_to(p->x_ring, 1024); /* swizzled rows */
   const int64_t room = shared_memory - p->x_ring;
   const int beside = stages_in(p, room - sums_bytes);

@@ -88,9 +88,10 @@ struct gemm8_work : tile_bands<LPG_GEMM8_BAND> {
         stages(reads_product(a.epilogue) ? count_of(a.plan.part, rank) : 0) {}
 };
 
-/* A place in the ring of stages: X, weights and the scales of groups, with two mbarriers a stage. full: a producer
- * lane arrives with the bytes of TMA, with groups also the lanes that copy scales. empty, 8 bytes on: each consumer
- * warp arrives when it has read the stage. */
+/* A place in the ring of stages: X, weights and the scales of groups, with two mbarriers a stage. full: a producer lane
+ * arrives with the bytes of X's image, or each producer warp where X is read directly; bytes of weights are expected,
+ * and with groups the lanes that copy scales arrive as well. empty, 8 bytes on: each consumer warp arrives when it has
+ * read the stage. */
 struct gemm8_ring {
   uint32_t full, x, codes, scale_data, parity;
   int stage;

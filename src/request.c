@@ -186,7 +186,6 @@ lpgemm_status_t lpgemm_i_read_scalars(lpg_request *r, lpgemm_handle_t handle, co
   call->skip_product = call->alpha == 0.0f;
   LPG_CHECK(call->beta == 0.0f || r->args.c, LPGEMM_NULL_POINTER, "beta is %g, but c is NULL", (double)call->beta);
   call->c = call->beta != 0.0f ? r->args.c : NULL;
-  if (!call->c) call->beta = 0.0f; /* -0 would change the sign of a product that is -0 */
   if (r->args.y_type == LPGEMM_I32) {
     LPG_CHECK((call->alpha == 0.0f || call->alpha == 1.0f) && (call->beta == 0.0f || call->beta == 1.0f),
               LPGEMM_INVALID_ARGUMENT, "alpha is %g and beta %g; with int32 output each must be 0 or 1",

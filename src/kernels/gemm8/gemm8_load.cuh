@@ -1,6 +1,6 @@
 /* gemm8: the producer warps, which fill the ring of stages. Packed weights come by TMA, scales of groups by cp.async,
- * and X by bulk copies of its image; or, where it is read directly, by loads: then the warps put its bytes in the order
- * of packed weights themselves, and no kernel need run ahead. */
+ * and X by bulk copies of its image; or, where it is read directly, by cp.async: then the warps put its bytes in the
+ * order of packed weights themselves, and no kernel need run ahead. */
 #pragma once
 
 #include "../epilogue/split_k_exchange.cuh"
@@ -13,36 +13,29 @@
 namespace lpg {
 namespace { /* nothing here is a symbol of the library */
 
-/* Loads the scales and zeros of a stage, for the producer warp's row tiles from row_tile on. k_unit: number of the
- * stage's first 128 k. A lane loads those of one row tile and 128 k; its arrival on the full mbarrier follows its
- * copies. */
-template <class T>
-__device__ inline void load_stage_scales(const gemm8_groups &g, uint32_t to, uint32_t full, int warp, int row_tile,
-                                         int row_tiles, int k_unit, int lane) {
-  constexpr int all = T::tile_n / LPG_TILE_ROWS * T::units, each = all / LPG_GEMM8_PRODUCER_WARPS;
-  if (lane >= each) return;
-  const int64_t tile = min(row_tile + lane / T::units, row_tiles - 1);
-  const int group = min((k_unit + lane % T::units) >> g.log2, g.last), place = warp * each + lane;
-  const uint8_t *const scales = g.scales + tile * g.scale_row + group * 32;
-  copy16_async(to + place * 32, scales);
-  copy16_async(to + place * 32 + 16, scales + 16);
-  if (T::Zeros && g.zeros) copy16_async(to + all * 32 + place * 16, g.zeros + tile * g.zero_row + group * 16);
-  arrive_when_copied(full);
-}
-
 template <class T>
 __device__ inline void load_stage_codes(const gemm8_args &a, const gemm8_ring &ring, int stage, int row_tile) {
   copy_box(ring.codes, &a.codes, 0, stage * T::w_vectors, row_tile, ring.full);
 }
 
-/* Scales of groups, if there are any: each warp those of a quarter of the row tiles. */
+/* Loads the scales and zeros of a stage, if groups have some; row_tile: the work tile's first. Each producer warp has a
+ * quarter of the row tiles, a lane one of them and 128 k; its arrival on the full mbarrier follows its copies. */
 template <class T>
-__device__ inline void load_scales(const gemm8_args &a, const gemm8_ring &ring, int stage, int row_tile, int warp,
-                                   int lane) {
-  constexpr int each = T::tile_n / LPG_TILE_ROWS / LPG_GEMM8_PRODUCER_WARPS;
+__device__ inline void load_stage_scales(const gemm8_args &a, const gemm8_ring &ring, int stage, int row_tile, int warp,
+                                         int lane) {
   if constexpr (T::grouped) {
-    load_stage_scales<T>(a.groups, ring.scale_data, ring.full, warp, row_tile + warp * each, a.row_tiles,
-                         stage * T::units, lane);
+    constexpr int row_tiles = T::tile_n / LPG_TILE_ROWS, own = row_tiles / LPG_GEMM8_PRODUCER_WARPS;
+    constexpr int all = row_tiles * T::units, each = all / LPG_GEMM8_PRODUCER_WARPS;
+    if (lane >= each) return;
+    const gemm8_groups &g = a.groups;
+    const uint32_t to = ring.scale_data;
+    const int64_t tile = min(row_tile + warp * own + lane / T::units, a.row_tiles - 1);
+    const int group = min((stage * T::units + lane % T::units) >> g.log2, g.last), place = warp * each + lane;
+    const uint8_t *const scales = g.scales + tile * g.scale_row + group * 32;
+    copy16_async(to + place * 32, scales);
+    copy16_async(to + place * 32 + 16, scales + 16);
+    if (T::Zeros && g.zeros) copy16_async(to + all * 32 + place * 16, g.zeros + tile * g.zero_row + group * 16);
+    arrive_when_copied(ring.full);
   }
 }
 
@@ -54,14 +47,14 @@ __device__ inline void load_stage_weights(const gemm8_args &a, const gemm8_ring 
     expect_bytes(ring.full, T::w_bytes);
     load_stage_codes<T>(a, ring, stage, row_tile);
   }
-  load_scales<T>(a, ring, stage, row_tile, warp, lane);
+  load_stage_scales<T>(a, ring, stage, row_tile, warp, lane);
 }
 
 /* A producer thread's pieces of X, 16 k each: eight threads have 128 k of a row. The thread copies its pieces to their
  * places, and later, when they have come, puts their bytes in order there. */
 template <class T>
 struct direct_x {
-  static constexpr int row_step = LPG_GEMM8_PRODUCER_WARPS * 32 / 8, own_rows = T::TileM / row_step;
+  static constexpr int threads = LPG_GEMM8_PRODUCER_WARPS * 32, row_step = threads / 8, own_rows = T::TileM / row_step;
   static constexpr int row_bytes = row_step * LPG_GEMM8_X_K; /* from one of the thread's rows to the next, in a stage */
   static constexpr int parts = T::stage_k / LPG_GEMM8_X_K;
   const uint8_t *from; /* the thread's first piece of the next stage that is copied */
@@ -70,7 +63,7 @@ struct direct_x {
   int sum[own_rows];
 
   __device__ direct_x(const gemm8_args &a, int first_x_row, int first_k) : sum{} {
-    const int thread = threadIdx.x % (LPG_GEMM8_PRODUCER_WARPS * 32), piece = thread % 8, row = thread / 8;
+    const int thread = threadIdx.x % threads, piece = thread % 8, row = thread / 8;
     rows = a.m - first_x_row - row;
     left = a.k - first_k - piece * 16;
     from = a.x + (first_x_row + row) * a.ldx + first_k + piece * 16;
@@ -123,7 +116,7 @@ struct direct_x {
     for (int i = 0; i < own_rows; i++) {
 #pragma unroll
       for (int lanes = 1; lanes < 8; lanes *= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], lanes);
-      if (threadIdx.x % 8 == 0) x_sums[threadIdx.x % (LPG_GEMM8_PRODUCER_WARPS * 32) / 8 + i * row_step] = sum[i];
+      if (threadIdx.x % 8 == 0) x_sums[threadIdx.x % threads / 8 + i * row_step] = sum[i];
     }
   }
 };
@@ -149,7 +142,7 @@ __device__ inline void load_direct(const gemm8_args &a, const gemm8_work &w, gem
   gemm8_ring ahead = ring;
 #pragma unroll 1
   for (int i = 0; i < w.stages + LPG_GEMM8_DIRECT_AHEAD; i++) {
-    if (i >= LPG_GEMM8_DIRECT_AHEAD) { /* first: consumers release a stage when the next one has come */
+    if (i >= LPG_GEMM8_DIRECT_AHEAD) { /* before the wait: consumers release a stage when the next one has come */
       wait_copies<LPG_GEMM8_DIRECT_AHEAD - 1>();
       x.arrange(ring.x);
       if (T::integer_sums && i + 1 == w.stages + LPG_GEMM8_DIRECT_AHEAD) x.put_sums((int *)(memory + a.plan.x_sums));
@@ -188,7 +181,7 @@ __device__ inline void load_images(const gemm8_args &a, const Work &w, gemm8_rin
           copy_bulk(ring.x + i * T::x_part, image + i * a.image_stage, x_rows * LPG_GEMM8_X_K, ring.full);
         }
       }
-      if (early <= 0) load_scales<T>(a, ring, stage, row_tile, warp, lane);
+      if (early <= 0) load_stage_scales<T>(a, ring, stage, row_tile, warp, lane);
       ring.advance<T>(a.plan);
     }
     __syncwarp();

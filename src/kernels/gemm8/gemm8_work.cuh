@@ -31,10 +31,12 @@ struct gemm8_args {
   lpg_gemm8_plan plan;
   lpg_tensor_map codes; /* packed weights */
   int32_t row_tiles, n, m;
-  const uint8_t *x; /* direct: X itself, its rows' pitch and its columns, and what is known of the rows of W. Else: */
+  /* Where X is read directly (plan.direct): X itself, and scales and zeros of rows of W as they are packed. */
+  const uint8_t *x;
   int64_t ldx;
   int32_t k;
   gemm8_rows rows;
+  /* Else, from the kernel ahead (gemm8_x.cu): */
   const uint8_t *image;   /* the X image */
   int64_t image_stage;    /* bytes of 128 k of all rows of X */
   int32_t image_rows;     /* rows of X in the image */

@@ -2,7 +2,8 @@
  * split-K and without, which the drawn problems of test_gemm.c are too small for.
  *
  *   gemm8/tiles    the shapes below reach every work tile, and halves of some, by the plan for an H200
- *   gemm8/direct   X read directly: with C and a bias, X at odd places, alpha = 0
+ *   gemm8/direct   X read directly: with C and a bias, alpha = 0; and X at odd places, which is not
+ *   gemm8/image    the image of many short rows of X
  *   gemm8/shape    each of them, for a few types of weights and outputs, by the kernel of the weights' width
  *   gemm8/groups   the same with scales of groups, and zeros
  *   gemm8/e4m3     by e4m3: integers and floats, a scale a row or of groups, zeros, NaN in X */
@@ -138,9 +139,22 @@ static void check_shape(lpgemm_handle_t handle, int shape, int which) {
   check_spec(handle, &s);
 }
 
-/* Few shapes whose X may be read directly, with and without parts of K, in ways that the others do not meet. */
-static void check_direct(lpgemm_handle_t handle, int which) {
-  static const int64_t of[][3] = {{13, 200, 1040}, {45, 1000, 3088}, {120, 904, 272}};
+/* By the plan for an H200 X is read directly if it is aligned, of the last shape only with parts of K that are
+ * exchanged. */
+static void check_direct_plan(const problem_spec *s, int is_last) {
+  lpg_packed weights;
+  lpg_gemm8_planned p;
+  CHECK_STATUS(lpgemm_i_make_packed(&s->desc, &weights), LPGEMM_SUCCESS);
+  lpg_problem problem = plan_problem(&weights, s->x_type, s->m);
+  problem.x_unaligned = s->pad_x % 16 != 0;
+  CHECK(plan_of(&lpgemm_i_gemm8_planner, &problem, &sm90, &p));
+  CHECK(p.plan.direct == !problem.x_unaligned);
+  CHECK(problem.x_unaligned || p.plan.exchanges == is_last);
+}
+
+/* Ways to read X directly, or not to, that the shapes above do not meet. */
+static void check_direct(lpgemm_handle_t handle, int way) {
+  static const int64_t of[][3] = {{13, 200, 240}, {120, 904, 240}, {45, 1000, 3088}};
   for (int i = 0; i < COUNT(of); i++) {
     problem_spec s = {.desc = {.size = sizeof s.desc, .n = of[i][1], .k = of[i][2]}, .m = of[i][0], .alpha = 1};
     s.desc.type = LPGEMM_UINT(i % 2 ? 8 : 4);
@@ -150,8 +164,8 @@ static void check_direct(lpgemm_handle_t handle, int which) {
     s.x_type = LPGEMM_I8;
     s.y_type = LPGEMM_F16;
     s.x_scale_mode = LPGEMM_X_SCALE_ROW;
-    switch (which) {
-      case 0: /* sums are exchanged, and C and a bias added */
+    switch (way) {
+      case 0: /* C and a bias are added, to sums that are exchanged too */
         s.beta = 0.5f;
         s.bias_type = LPGEMM_F32;
         s.pad_y = s.pad_c = 8;
@@ -159,8 +173,20 @@ static void check_direct(lpgemm_handle_t handle, int which) {
       case 1: s.pad_x = 3; break; /* rows begin anywhere; up to 16 of them are not copied first */
       default: s.alpha = 0, s.beta = 1; break;
     }
+    check_direct_plan(&s, i + 1 == COUNT(of));
     check_spec(handle, &s);
   }
+}
+
+/* So many and so short rows of X that each has a warp of the kernel that makes the image. */
+static void check_image(lpgemm_handle_t handle, lpgemm_dtype_t x_type) {
+  problem_spec s = {.desc = {.size = sizeof s.desc, .n = 136, .k = 200}, .m = 2051, .alpha = 1};
+  s.desc.type = x_type == LPGEMM_I8 ? LPGEMM_UINT(8) : LPGEMM_E4M3;
+  s.desc.scale_type = LPGEMM_F32;
+  s.x_type = x_type;
+  s.y_type = LPGEMM_F16;
+  s.x_scale_mode = LPGEMM_X_SCALE_ROW;
+  check_spec(handle, &s);
 }
 
 /* Scales of groups, and zeros: the middle of the codes, another one, one a group. */
@@ -206,6 +232,8 @@ void suite_gemm8(void) {
   for (int i = 0; i < COUNT(ways); i++) {
     if (test_case("gemm8/direct/%s", ways[i])) check_direct(handle, i);
   }
+  if (test_case("gemm8/image/i8")) check_image(handle, LPGEMM_I8);
+  if (test_case("gemm8/image/e4m3")) check_image(handle, LPGEMM_E4M3);
   for (int i = 0; i < COUNT(shapes) * 3; i++) {
     if (test_case("gemm8/shape/%d/%d", i / 3, i % 3)) check_shape(handle, i / 3, i % 3);
     if (test_case("gemm8/groups/%d/%d", i / 3, i % 3)) check_groups(handle, i / 3, i % 3);

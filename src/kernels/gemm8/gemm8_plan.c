@@ -138,8 +138,9 @@ typedef struct gemm8_costs {
   double direct_stage, image;                                 /* where X is read directly; else of a call, its image */
 } gemm8_costs;
 
-/* Where X is read directly: bytes a nanosecond that a CTA's producer warps put in order, at most, and what that takes
- * of the bandwidth of shared memory otherwise (28 times of both ways; H200, 2026-11-28). */
+/* Where X is read directly: bytes a nanosecond that a CTA's producer warps put in order, at most (seven calls had 21 to
+ * 29), and by how much that slows down a stage in which they keep up: so many bytes cost a nanosecond (set by hand for
+ * four calls). H200, 2026-11-28: bench/results/h200-gemm8-direct.txt, section 1. */
 enum { DIRECT_BYTES = 24, DIRECT_BESIDE_BYTES = 80 };
 
 /* Nanoseconds of making the image of X, and of what a second kernel costs. */

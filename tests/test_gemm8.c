@@ -37,7 +37,8 @@ static const struct {
               {250, 296, 4112},
               {120, 4000, 528},
               {250, 8000, 272},
-              {30, 20000, 656}};
+              {30, 20000, 656},
+              {60, 9000, 400}};
 
 /* Of shape i three from the i-th on. */
 static const lpgemm_dtype_t types[] = {LPGEMM_UINT(4), LPGEMM_INT(2),  LPGEMM_UINT(3), LPGEMM_INT(4), LPGEMM_UINT(1),

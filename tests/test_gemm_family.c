@@ -267,8 +267,8 @@ static const struct {
   last_tiles last;
   int shares;
 } large[] = {{9954, 965, 131, HALVES, 1},    {10222, 770, 507, HALVES, 1},   {900, 1045, 1799, WHOLE, 0},
-             {4250, 507, 187, WHOLE, 1},     {8700, 130, 40, WHOLE, 1},      {303, 4096, 4099, WHOLE, 0},
-             {211, 12107, 300, WHOLE, 1},    {190, 12107, 299, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
+             {14250, 507, 187, WHOLE, 1},    {18700, 130, 40, WHOLE, 1},     {303, 4096, 4099, WHOLE, 0},
+             {211, 33107, 140, WHOLE, 1},    {190, 33107, 139, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
              {407, 1356, 8623, STREAMED, 0}, {330, 8609, 2463, STREAMED, 1}, {106, 8511, 3807, STREAMED, 1},
              {427, 4261, 3681, STREAMED, 1}, {620, 2100, 5795, STREAMED, 0}};
 
@@ -430,7 +430,7 @@ static problem_spec turns_spec(void) {
   problem_spec s = {.desc = {.size = sizeof s.desc}, .m = 36, .alpha = 1};
   set_case(&s, &shared[0]);
   s.desc.n = 4296;
-  s.desc.k = 11848;
+  s.desc.k = 13896;
   s.x_type = s.y_type = LPGEMM_BF16;
   return s;
 }

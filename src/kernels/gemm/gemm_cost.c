@@ -25,66 +25,62 @@ static double slower_by_mode(lpg_gemm_scales mode, int is_wide) {
   }
 }
 
-/* Nanoseconds in which a CTA adds up the sums of a work tile's parts, beyond what storing takes anyway: the constants
- * come from the fit of a matrix (below), what they stand for from time stamps. With 128 rows of X it is what comes from
- * the other CTAs; of 256 rows each CTA adds up 128 KB a part; in clusters of eight with 256 rows of W the sums are the
- * most of a small matrix (H100 and H200, 2026-11-22 to 25: docs/log/2026-11.md). */
-static double parts_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
-  const int many = p->split_k >= 8 && kind->tile_n * kind->tile.teams > 128;
-  if (p->at_once == 1) return 0.0;
-  if (kind->tile.tile_m == LPG_GEMM_TILE_M) return 1150.0 * p->split_k;
-  const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
-  return (kind->tile.tile_m >= 128 ? 740.0 + 110.0 * p->split_k + bytes / 34.0
-          : p->split_k > 1         ? 800.0
-                                   : 640.0) +
-         (many ? kind->tile.tile_m * (kind->tile.tile_m > 32 ? 75.0 : 35.0) : 0.0);
-}
-
 enum {
-  LPG_GEMM_LOAD_NS = 440,     /* of a k block, by the warps that load it: as long as work tiles of few rows of X take */
+  LPG_GEMM_LOAD_NS = 350,     /* of a k block, by the warps that load it: as long as work tiles of few rows of X take */
+  LPG_GEMM_TOGETHER_NS = 300, /* of one wave of clusters that share X: five calls (H200, 2026-11-28) */
   LPG_GEMM_STREAM_NS = 1900,  /* of stream-K: sending sums, */
   LPG_GEMM_PARTIAL_BYTES = 64 /* and adding so many of another part's a nanosecond (H200, 2026-11-26) */
 };
 
+/* Of work tiles of up to 64 rows of X, by the warps that multiply: dequantising 128 rows by a k block; another work
+ * tile, beside its blocks; adding up parts of K, and each of them; a call with its first work tile. sustained: how much
+ * longer it takes at the clock of sustained work, to which records from 65 rows on belong. */
+typedef struct gemm_few {
+  double dequantise, tile, parts, each_part, start, sustained;
+} gemm_few;
+
 /* Nanoseconds with 4-bit integers in the plain mode. */
 typedef struct gemm_constants {
-  double dequantise, dequantise_16, dequantise_wide; /* 128 rows by a k block: in work tiles of up to 64 rows of X, by
-                                                        16 warps, with 128 rows of X and more */
-  double multiply, multiply_wide;                    /* them by a row of X */
-  double tile, one_of_tiles, wide_tile, large_tile;  /* a work tile beside its blocks: for up to 64 rows in all, and for
-                                                        more; with 128 rows of X, with 256 */
-  double start;                                      /* of a call */
-  double sustained, sustained_wide; /* how much longer it takes at the clock of sustained work, to which records from 65
-                                       rows on belong: 1.0 to 1.3 in 30 cases (H200, 2026-11-26) */
+  gemm_few few, few_16;           /* 8 warps; 16 */
+  double busy;                    /* a call whose CTAs fill the GPU: the next call's first steps are not hidden */
+  double dequantise_wide;         /* 128 rows by a k block, with 128 rows of X and more */
+  double multiply, multiply_wide; /* them by a row of X */
+  double overlap;                 /* exponent: how well both go together with few rows of X */
+  double part_bytes;              /* of other CTAs' parts, added up in a nanosecond with few rows of X */
+  double wide_tile, large_tile;   /* a work tile beside its blocks with 128 rows of X, with 256 */
+  double start;                   /* of a call with these */
+  double sustained_wide;
 } gemm_constants;
 
-/* Of a matrix: by 92 times of 26 drawn shapes with 20 to 3308 rows of X, up to four work tiles and parts of K forced in
- * each (H200, 2026-11-26: docs/log/2026-11.md). Of experts: by 240 of the recorded times of eight products of four
- * models with 8 to 1024 rows an expert, each work tile forced (H200, 2026-11-27). */
-static const gemm_constants of_matrix = {.dequantise = 550,
-                                         .dequantise_16 = 580,
-                                         .dequantise_wide = 720,
-                                         .multiply = 12,
-                                         .multiply_wide = 11,
-                                         .tile = 1350,
-                                         .one_of_tiles = 210,
-                                         .wide_tile = 1050,
-                                         .large_tile = 1000,
-                                         .start = 700,
-                                         .sustained = 1.2,
-                                         .sustained_wide = 1.1};
-static const gemm_constants of_experts = {.dequantise = 740,
-                                          .dequantise_16 = 680,
-                                          .dequantise_wide = 570,
-                                          .multiply = 12,
-                                          .multiply_wide = 10,
-                                          .tile = 1800,
-                                          .one_of_tiles = 1800,
-                                          .wide_tile = 1300,
-                                          .large_tile = 1300,
-                                          .start = 1500,
-                                          .sustained = 1.0,
-                                          .sustained_wide = 1.1};
+/* Of a matrix: up to 64 rows of X a work tile by 316 times of 32 shapes, 22 of them drawn, with 17 to 594 rows, each
+ * work tile and several parts of K forced (H200, 2026-11-29); more by 92 times of 26 drawn shapes (H200, 2026-11-26:
+ * docs/log/2026-11.md). Of experts: by 240 of the recorded times of eight products of four models with 8 to 1024 rows
+ * an expert, each work tile forced (H200, 2026-11-27). */
+static const gemm_constants of_matrix = {
+    .few = {.dequantise = 675, .tile = 1060, .parts = 580, .each_part = 60, .start = 60, .sustained = 1.08},
+    .few_16 = {.dequantise = 545, .tile = 2370, .parts = 410, .each_part = 60, .start = 480, .sustained = 1.28},
+    .busy = 1540,
+    .dequantise_wide = 720,
+    .multiply = 8,
+    .multiply_wide = 11,
+    .overlap = 1.7,
+    .part_bytes = 36,
+    .wide_tile = 1050,
+    .large_tile = 1000,
+    .start = 700,
+    .sustained_wide = 1.1};
+static const gemm_constants of_experts = {
+    .few = {.dequantise = 740, .tile = 1800, .parts = 800, .start = 3300, .sustained = 1.0},
+    .few_16 = {.dequantise = 680, .tile = 1800, .parts = 800, .start = 3300, .sustained = 1.0},
+    .dequantise_wide = 570,
+    .multiply = 12,
+    .multiply_wide = 10,
+    .overlap = 3,
+    .part_bytes = HUGE_VAL,
+    .wide_tile = 1300,
+    .large_tile = 1300,
+    .start = 1500,
+    .sustained_wide = 1.1};
 
 /* Of images: by 40 times of four shapes with 256 to 4096 rows, 4-bit integers and Q4_K by bf16 X (H200, 2026-11-27). */
 static const gemm_constants of_image = {
@@ -94,48 +90,66 @@ static const gemm_constants *constants_of(const lpg_problem *problem, const lpg_
   return kind->mode == LPG_GEMM_SCALES_IMAGE ? &of_image : problem->experts > 0 ? &of_experts : &of_matrix;
 }
 
-static double dequantise_ns(const gemm_constants *c, const lpg_gemm_kind *kind) {
-  if (kind->tile.tile_m >= 128) return c->dequantise_wide;
-  return kind->tile.teams * kind->tile.warps == 16 ? c->dequantise_16 : c->dequantise;
+static const gemm_few *few_of(const gemm_constants *c, const lpg_gemm_kind *kind) {
+  return kind->tile.teams * kind->tile.warps == 16 ? &c->few_16 : &c->few;
 }
 
 /* Nanoseconds in which threads load a row of X of a k block, where TMA cannot (18 times of three matrices with 17 to
  * 512 rows; H200, 2026-11-27). */
 static double load_row_ns(const lpg_gemm_kind *kind) { return kind->tile.tile_m == LPG_GEMM_TILE_M ? 60.0 : 160.0; }
 
-/* A k block, at the speed of dequantising and multiplying or of its share of the memory. multiplied: of the rows of X
- * that are copied. */
-static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, double tile_m, double multiplied,
-                       const lpg_gemm_speed *speed) {
-  const double share = kind->tile_n / 128.0;
-  /* Of what a work tile reads per block, weights come out of memory once, and all of it through L2 (H200, 2026-11-23).
-   */
+/* Reading a k block while all SMs do: of what a work tile reads per block, weights come out of memory once, and all of
+ * it through L2 (H200, 2026-11-23). */
+static double read_ns(const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_speed *speed) {
   const double codes = kind->tile_n * 32.0 * kind->bits, x = tile_m * 512.0 / kind->multicast;
   const double dram = kind->mode == LPG_GEMM_SCALES_IMAGE ? 0.0 : codes / lpg_dram_rate(speed->rates);
-  const double read = fmax(dram, (codes + x) / lpg_l2_rate(speed->rates));
+  return fmax(dram, (codes + x) / lpg_l2_rate(speed->rates));
+}
+
+/* A k block, at the speed of dequantising and multiplying. multiplied: of the rows of X that are copied. */
+static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, double multiplied,
+                       const lpg_gemm_speed *speed) {
+  const double share = kind->tile_n / 128.0;
   /* Decoding and multiplying overlap, the better the more one of them takes; and less where power is the limit, as it
    * is from 65 rows on: by sustained times of u4 with scales near one another and split, 33 cases (H200, 2026-11-26).
    */
   const int is_wide = kind->tile.tile_m >= 128;
   const double slower = slower_by_mode(kind->mode, is_wide);
   const double by_warps = kind->tile.warps == 12 ? 0.93 : 1.0; /* 36 cases with each work tile forced, 2026-11-26 */
-  const double dequantise = dequantise_ns(c, kind) * share * by_warps * slower;
+  const double each = is_wide ? c->dequantise_wide : few_of(c, kind)->dequantise;
+  const double dequantise = each * share * by_warps * slower;
   const double multiply = (is_wide ? c->multiply_wide : c->multiply) * share * by_warps * multiplied;
-  const double power = is_wide ? 1.5 : 3.0, both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
-  return fmax(read, fmax(LPG_GEMM_LOAD_NS, both) / speed->alu);
+  const double power = is_wide ? 1.5 : c->overlap,
+               both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
+  return fmax(LPG_GEMM_LOAD_NS, both) / speed->alu;
 }
 
-/* Up to 16 rows nothing was timed with the constants of a matrix: the factor keeps the border to gemv where it was
- * measured with the constants before these. */
-static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem, int tile_m) {
-  if (problem->m <= 16 && problem->experts == 0) return 1.25;
+/* Up to 8 rows the factor lets the choice take gemv where it is the faster of both (72 times of each with 4 to 16 rows;
+ * H200, 2026-11-29). */
+static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem, const lpg_gemm_kind *kind) {
+  if (problem->m <= 8 && problem->experts == 0) return 1.08;
   if (problem->m <= 64) return 1.0;
-  return tile_m < 128 ? c->sustained : c->sustained_wide;
+  return kind->tile.tile_m < 128 ? few_of(c, kind)->sustained : c->sustained_wide;
 }
 
-static double tile_ns(const gemm_constants *c, const lpg_problem *problem, int tile_m) {
-  if (tile_m >= 128) return tile_m < LPG_GEMM_TILE_M ? c->wide_tile : c->large_tile;
-  return problem->m > 64 ? c->one_of_tiles : c->tile;
+static double tile_ns(const gemm_constants *c, const lpg_gemm_kind *kind) {
+  const int tile_m = kind->tile.tile_m;
+  return tile_m < 128 ? few_of(c, kind)->tile : tile_m < LPG_GEMM_TILE_M ? c->wide_tile : c->large_tile;
+}
+
+/* Nanoseconds in which a CTA adds up the sums of a work tile's parts, beyond what storing takes anyway: the constants
+ * come from the fit of a matrix, what they stand for from time stamps. It is what comes from the other CTAs; of 256
+ * rows each CTA adds up 128 KB a part; in clusters of eight with 256 rows of W the sums are the most of a small matrix
+ * (H100 and H200, 2026-11-22 to 25: docs/log/2026-11.md). */
+static double parts_ns(const gemm_constants *c, const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
+  const int tile_m = kind->tile.tile_m, many = p->split_k >= 8 && kind->tile_n * kind->tile.teams > 128;
+  if (p->at_once == 1) return 0.0;
+  if (tile_m == LPG_GEMM_TILE_M) return 1150.0 * p->split_k;
+  const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
+  const gemm_few *few = few_of(c, kind);
+  if (tile_m >= 128) return 740.0 + 110.0 * p->split_k + bytes / 34.0;
+  return few->parts + few->each_part * p->split_k + bytes / c->part_bytes +
+         (many ? tile_m * (tile_m > 32 ? 75.0 : 35.0) : 0.0);
 }
 
 /* How much longer work tiles take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at
@@ -189,16 +203,21 @@ lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_ki
   const double multiplied = multiplied_rows(kind, x_rows, rows);
   const gemm_constants *const c = constants_of(problem, kind);
   const double loads = speed->loads_x ? load_row_ns(kind) * fmin(x_rows, rows->each) : 0.0;
+  const double slower = kind->mode == LPG_GEMM_SCALES_IMAGE
+                            ? 1.0
+                            : slower_by_dequantiser(&problem->weights->desc, (int64_t)rows->each, tile_m);
   const lpg_gemm_costs costs = {
-      fmax(loads, block_ns(c, kind, x_rows, multiplied, speed)),
-      lpg_gemm_has_halves(tile_m) ? fmax(0.5 * loads, block_ns(c, kind, 0.5 * tile_m, 0.5 * tile_m, speed)) : 0.0,
-      tile_ns(c, problem, tile_m),
-      c->start,
-      (kind->mode == LPG_GEMM_SCALES_IMAGE
-           ? 1.0
-           : slower_by_dequantiser(&problem->weights->desc, (int64_t)rows->each, tile_m)) *
-          slower_by_rows(c, problem, tile_m),
-      unused_blocks(kind, problem->weights->desc.k)};
+      .of = c,
+      .sms = speed->rates->sms,
+      .block = fmax(loads, block_ns(c, kind, multiplied, speed)),
+      .read = read_ns(kind, x_rows, speed),
+      .half_block = lpg_gemm_has_halves(tile_m) ? fmax(0.5 * loads, block_ns(c, kind, 0.5 * tile_m, speed)) : 0.0,
+      .half_read = lpg_gemm_has_halves(tile_m) ? read_ns(kind, 0.5 * tile_m, speed) : 0.0,
+      .tile = tile_ns(c, kind),
+      .start = tile_m < 128 ? few_of(c, kind)->start : c->start + tile_ns(c, kind),
+      .busy = tile_m < 128 ? c->busy : 0.0,
+      .slower = slower * slower_by_rows(c, problem, kind),
+      .unused = unused_blocks(kind, problem->weights->desc.k)};
   return costs;
 }
 
@@ -206,18 +225,24 @@ double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, con
                           const lpg_gemm_costs *costs) {
   const double whole = rows->experts > 0 ? p->n_tiles * lpg_expected_tiles(rows, p->x_rows) : p->whole;
   const double rounds = ceil(whole / p->clusters);
+  /* CTAs that run share what L2 gives. Work tiles of few rows of X were fitted so, others as if all SMs always read. */
+  const double busy = fmin(1.0, (double)p->clusters * p->split_k * p->multicast / costs->sms);
+  const double read = kind->tile.tile_m < 128 ? busy * costs->read : costs->read;
+  const double block = fmax(costs->block, read), half_block = fmax(costs->half_block, costs->half_read);
   if (p->streamed > 0) {
     const double each = p->stream.each + (p->stream.more > 0);
     const double partials = kind->tile_n * p->x_rows * 4.0 / LPG_GEMM_PARTIAL_BYTES;
-    return (rounds * ((p->blocks - costs->unused) * costs->block + costs->tile) + each * costs->block +
-            2.0 * costs->tile + LPG_GEMM_STREAM_NS + partials * fmin(p->blocks / each, p->clusters) + costs->start) *
+    return (rounds * (p->blocks - costs->unused) * block + each * block + (rounds + 1.0) * costs->tile +
+            LPG_GEMM_STREAM_NS + partials * fmin(p->blocks / each, p->clusters) + costs->start) *
            costs->slower;
   }
   const int halves = p->whole < p->n_tiles * p->m_tiles;
   const int most = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams; /* of a CTA */
   const double blocks = most - (p->at_once == 1 ? costs->unused : 0.0); /* of parts the last one is short, and waits */
-  return (rounds * (blocks * costs->block + costs->tile + parts_cost(p, kind)) +
-          halves * (blocks * costs->half_block + costs->tile) + costs->start) *
+  /* CTAs that share X wait for one another at the start and at the end, which one wave does not make up for */
+  const double together = p->multicast > 1 && rounds <= 1.0 ? LPG_GEMM_TOGETHER_NS : 0.0;
+  return (rounds * (blocks * block + parts_ns(costs->of, p, kind)) + fmax(0.0, rounds - 1.0) * costs->tile +
+          halves * (blocks * half_block + costs->tile) + costs->start + together + busy * costs->busy) *
          costs->slower;
 }
 

@@ -13,10 +13,11 @@ typedef struct lpg_gemm_speed {
   int loads_x;
 } lpg_gemm_speed;
 
-/* Nanoseconds of a k block, of a work tile and of a call, and how many times as long as that all takes. unused: k
- * blocks of which nothing is loaded and multiplied, behind K's end: part of one. */
+/* Nanoseconds of a k block, of reading one while all SMs do, of a work tile and of a call, and how many times as long
+ * as that all takes. unused: k blocks of which nothing is loaded and multiplied, behind K's end: part of one. */
 typedef struct lpg_gemm_costs {
-  double block, half_block, tile, start, slower, unused;
+  const struct gemm_constants *of;
+  double sms, block, read, half_block, half_read, tile, start, busy, slower, unused;
 } lpg_gemm_costs;
 
 /* Of work tiles of a kind with so many rows of X. */

@@ -31,12 +31,11 @@ enum {
 
 /* ---- what a kernel's template and the weights fix ---- */
 
-/* The work tiles that there are kernels for: rows of X, teams, and warps of a team, each with 16 rows of W. All teams
- * have the same rows: more warps hide more of what each waits for. The first is for batch invariance alone, where few
- * rows of X have the parts of K of many. */
-#define LPG_GEMM_TILES(tile)                                                                                 \
-  tile(16, 2, 4) tile(32, 1, 8) tile(32, 2, 8) tile(32, 1, 16) tile(64, 1, 8) tile(64, 2, 8) tile(64, 1, 16) \
-      tile(128, 1, 8) tile(128, 1, 12) tile(256, 1, 8)
+/* The work tiles that there are kernels for: rows of X, teams, and warps of a team, each with 16 rows of W. The first
+ * is for batch invariance alone, where few rows of X have the parts of K of many. */
+#define LPG_GEMM_TILES(tile)                                                                                    \
+  tile(16, 2, 4) tile(32, 1, 8) tile(32, 1, 16) tile(64, 1, 8) tile(64, 1, 16) tile(128, 1, 8) tile(128, 1, 12) \
+      tile(256, 1, 8)
 
 #define LPG_ONE(...) +1
 enum { LPG_GEMM_TILE_COUNT = LPG_GEMM_TILES(LPG_ONE) };
@@ -215,15 +214,11 @@ LPG_FN int lpg_gemm_keeps_fields(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
 /* log2 of that ratio. */
 LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponent_bits - 1)); }
 
-/* Which work tiles a mode has: 16 warps only if the registers do; prepared scales have the best of each number of rows
- * of X. */
+/* Which work tiles a mode has: 16 warps of up to 64 rows of X only if the registers do. */
 LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int teams, int all_warps) {
   if (mode == LPG_GEMM_SCALES_IMAGE) return tile_m >= 128;
-  if (tile_m < 32) return 1;
-  if (lpg_gemm_is_prepared(mode) || lpg_gemm_has_rests(mode)) return tile_m >= 128 || teams == 2;
-  if (mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR)
-    return all_warps == 16 || tile_m >= 128;
-  return all_warps == 8 || tile_m >= 128;
+  if (tile_m >= 128 || teams > 1 || all_warps == 8) return 1;
+  return mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR;
 }
 
 /* Stacks of experts, and rows in pairs, have instances of their own: of what checkpoints of experts hold. Prepared

@@ -120,22 +120,29 @@ static int place(lpg_gemm8_plan *p, lpg_gemm8_tile tile, int64_t shared_memory) 
   return 1;
 }
 
-/* Nanoseconds that a stage of so many rows of X of a work tile may take, at the speed of the tensor cores or of its
- * share of the memory (measured on the H200, docs/log/2026-11.md). */
-static double stage_ns(lpg_gemm8_tile tile, lpg_gemm8_mode mode, int tile_m, const lpg_device *device) {
+/* Nanoseconds of a stage: at the speed of the tensor cores, and of reading its weights while all SMs read (measured on
+ * the H200, docs/log/2026-11.md). */
+typedef struct gemm8_stage {
+  double work, read;
+} gemm8_stage;
+
+static gemm8_stage stage_of(lpg_gemm8_tile tile, lpg_gemm8_mode mode, int tile_m, const lpg_device *device) {
   const int rows = lpg_gemm8_tile_n(tile.row_tiles);
   const double columns = lpg_gemm8_stage_k(mode.bits, tile.tile_m, tile.row_tiles) / 128.0, share = rows / 256.0;
-  const double read = rows * 16.0 * mode.bits / lpg_dram_rate(lpgemm_i_rates_of(device));
   const double work =
       lpg_gemm8_promotes(mode) ? 130.0 + share * (140.0 + 3.85 * tile_m) : 30.0 + share * (220.0 + 2.9 * tile_m);
-  return columns * fmax(read, work / lpgemm_i_alu_speed(device));
+  const gemm8_stage stage = {columns * work / lpgemm_i_alu_speed(device),
+                             columns * rows * 16.0 * mode.bits / lpg_dram_rate(lpgemm_i_rates_of(device))};
+  return stage;
 }
 
 /* Nanoseconds of a stage, and of outputs, whole or added up over parts of K; and of work tiles of half the rows of X.
  */
 typedef struct gemm8_costs {
-  double stage, store, add, exchange, half_stage, half_store; /* exchange: in one round of clusters below eight */
-  double direct_stage, image;                                 /* where X is read directly; else of a call, its image */
+  gemm8_stage stage, half_stage;
+  double store, add, exchange, half_store; /* exchange: in one round of clusters below eight */
+  double x_bytes, image;                   /* of X in a stage; of a call where X is not read directly, its image */
+  double sms;
 } gemm8_costs;
 
 /* Where X is read directly: bytes a nanosecond that a CTA's producer warps put in order, at most (seven calls had 21 to
@@ -151,27 +158,33 @@ static double image_ns(const lpg_problem *problem, const lpg_device *device) {
 
 static gemm8_costs costs_of(const lpg_problem *problem, lpg_gemm8_tile tile, lpg_gemm8_mode mode,
                             const lpg_device *device) {
-  const double stage = stage_ns(tile, mode, tile.tile_m, device);
-  const double x_bytes = tile.tile_m * lpg_gemm8_stage_k(mode.bits, tile.tile_m, tile.row_tiles);
   const double share = lpg_gemm8_tile_n(tile.row_tiles) / 256.0, store = share * 13.0 * tile.tile_m;
-  const gemm8_costs costs = {stage,
-                             800.0 + store,
-                             1000.0 + share * (lpg_gemm8_promotes(mode) ? 60.0 : 45.0) * tile.tile_m,
-                             900.0 + share * 26.0 * tile.tile_m,
-                             stage_ns(tile, mode, tile.tile_m / 2, device),
-                             800.0 + store / 2.0,
-                             fmax(stage + x_bytes / DIRECT_BESIDE_BYTES, x_bytes / DIRECT_BYTES),
-                             image_ns(problem, device)};
+  const gemm8_costs costs = {.stage = stage_of(tile, mode, tile.tile_m, device),
+                             .half_stage = stage_of(tile, mode, tile.tile_m / 2, device),
+                             .store = 800.0 + store,
+                             .add = 1000.0 + share * (lpg_gemm8_promotes(mode) ? 60.0 : 45.0) * tile.tile_m,
+                             .exchange = 900.0 + share * 26.0 * tile.tile_m,
+                             .half_store = 800.0 + store / 2.0,
+                             .x_bytes = tile.tile_m * lpg_gemm8_stage_k(mode.bits, tile.tile_m, tile.row_tiles),
+                             .image = image_ns(problem, device),
+                             .sms = device->sms > 0 ? device->sms : 1.0};
   return costs;
 }
+
+/* busy: which part of the SMs reads. */
+static double stage_ns(gemm8_stage stage, double busy) { return fmax(stage.work, busy * stage.read); }
 
 /* Nanoseconds that the plan may take: work tiles in turn. */
 static double cost_of(const lpg_gemm8_plan *p, const gemm8_costs *costs) {
   const int rounds = (p->whole + p->clusters - 1) / p->clusters, halves = p->whole < p->n_tiles * p->m_tiles;
   const int stages = p->part.each + (p->part.more > 0);
   const double outputs = p->split_k == 1 ? costs->store : rounds > 1 || p->split_k == 8 ? costs->add : costs->exchange;
-  return rounds * (stages * (p->direct ? costs->direct_stage : costs->stage) + outputs) +
-         halves * (stages * costs->half_stage + costs->half_store) + (p->direct ? 0.0 : costs->image) + 1500.0;
+  const double busy = fmin(1.0, p->clusters * p->split_k / costs->sms);
+  const double image = stage_ns(costs->stage, busy);
+  const double direct = fmax(image + costs->x_bytes / DIRECT_BESIDE_BYTES, costs->x_bytes / DIRECT_BYTES);
+  return rounds * (stages * (p->direct ? direct : image) + outputs) +
+         halves * (stages * stage_ns(costs->half_stage, busy) + costs->half_store) + (p->direct ? 0.0 : costs->image) +
+         1500.0;
 }
 
 /* What a plan with such work tiles has however they are cut; 0 if there are none of them. */

@@ -241,13 +241,22 @@ static double slower_by_scales(const lpg_packed *weights, int levels) {
   return 1.0 + groups + zeros + (d->super_scale_type ? 0.6 : 0.0);
 }
 
-/* Microseconds of a pass of so many rows, beside its weights. */
+/* Whether zeros of large groups are bytes: code of their own converts them. */
+static int has_byte_zeros(const lpg_packed *weights) {
+  const lpgemm_weight_desc_t *d = &weights->desc;
+  return d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_integer_kind(d->zero_type) && lpg_gemv_scale_steps(weights) > 2;
+}
+
+/* Microseconds of a pass of so many rows, beside its weights (byte zeros: 18 times with 8 and 16 rows; one row of
+ * integers: 12 times; H200, 2026-11-29). */
 static double start_of(const lpg_problem *problem, double pass_rows, int tile_m, int levels) {
   const double filled = (pass_rows - 1.0) / (0.4 * tile_m);
-  return 4.4 + 1.1 * fmin(1.0, filled) + (lpg_bytes(problem->x_type) == 1 ? 0.1 * pass_rows : 0.0) +
-         (!has_group_shift(problem->weights) ? 0.0
-          : levels                           ? 1.0
-                                             : 2.0);
+  const int one_of_integers = problem->m == 1 && lpg_is_integer_kind(problem->weights->desc.type);
+  return (one_of_integers ? 3.8 : 4.4) + 1.1 * fmin(1.0, filled) +
+         (lpg_bytes(problem->x_type) == 1 ? 0.1 * pass_rows : 0.0) +
+         (!has_group_shift(problem->weights)           ? 0.0
+          : levels || has_byte_zeros(problem->weights) ? 1.0
+                                                       : 2.0);
 }
 
 /* How much longer weights take: bipolar ones, for which a product more is added up, and where rows are few and long, in
@@ -267,7 +276,7 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const double dequantise = weights / (dequant_rate(w->desc.type) * lpgemm_i_alu_speed(device));
   const int levels = has_levels(w, passes);
   const double slower = slower_by_scales(w, levels), slowest = read > dequantise * slower ? read : dequantise * slower;
-  const double by_sums = has_group_shift(w) && !levels ? 1.2 : 1.0;
+  const double by_sums = !has_group_shift(w) || levels ? 1.0 : has_byte_zeros(w) ? 1.05 : 1.2;
   const double both = passes * slowest * slower_by_kind(&w->desc, tile_m) * by_sums / speed;
   return passes * start_of(problem, passes > 0 ? m / passes : 1.0, tile_m, levels) +
          hypot(both, m * weights / (MULTIPLY * lpgemm_i_mma_speed(device)));

@@ -260,15 +260,14 @@ static int check_drawn(lpgemm_dtype_t x_type) {
 typedef enum last_tiles { WHOLE, HALVES, STREAMED } last_tiles;
 
 /* Odd everywhere: rows without a neighbour that shares X, columns that end in a block, a stage, a step. Of some the
- * last work tiles come in halves or are dealt out by k blocks, among few and among many clusters; and of some K is cut,
- * so that nothing is shared. */
+ * last work tiles come in halves or are dealt out by k blocks; and of some K is cut, so that nothing is shared. */
 static const struct {
   int64_t m, n, k;
   last_tiles last;
   int shares;
 } large[] = {{9954, 965, 131, HALVES, 1},    {10222, 770, 507, HALVES, 1},   {900, 1045, 1799, WHOLE, 0},
              {14250, 507, 187, WHOLE, 1},    {18700, 130, 40, WHOLE, 1},     {303, 4096, 4099, WHOLE, 0},
-             {211, 33107, 140, WHOLE, 1},    {190, 33107, 139, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
+             {211, 28107, 300, WHOLE, 1},    {190, 28107, 299, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
              {407, 1356, 8623, STREAMED, 0}, {330, 8609, 2463, STREAMED, 1}, {106, 8511, 3807, STREAMED, 1},
              {427, 4261, 3681, STREAMED, 1}, {620, 2100, 5795, STREAMED, 0}};
 

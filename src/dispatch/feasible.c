@@ -117,6 +117,7 @@ double lpgemm_i_estimate(const lpg_kernel *kernel, const lpg_problem *problem, c
   lpg_planned planned;
   if (p.batch_invariant) {
     p.m = INVARIANT_ROWS;
+    if (p.slots > 0) p.slots = INVARIANT_ROWS; /* experts: as many */
     p.x_unaligned = 0;
     p.batch_invariant = 0;
   }

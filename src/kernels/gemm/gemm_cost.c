@@ -53,9 +53,9 @@ typedef struct gemm_constants {
 } gemm_constants;
 
 /* Of a matrix: up to 64 rows of X a work tile by 316 times of 32 shapes, 22 of them drawn, with 17 to 594 rows, each
- * work tile and several parts of K forced (H200, 2026-11-29); more by 92 times of 26 drawn shapes (H200, 2026-11-26:
- * docs/log/2026-11.md). Of experts: by 240 of the recorded times of eight products of four models with 8 to 1024 rows
- * an expert, each work tile forced (H200, 2026-11-27). */
+ * work tile and several parts of K forced (H200, 2026-11-29: bench/results/h200-gemm-warps.txt); more by 92 times of 26
+ * drawn shapes (H200, 2026-11-26: docs/log/2026-11.md). Of experts: by 240 of the recorded times of eight products of
+ * four models with 8 to 1024 rows an expert, each work tile forced (H200, 2026-11-27). */
 static const gemm_constants of_matrix = {
     .few = {.dequantise = 675, .tile = 1060, .parts = 580, .each_part = 60, .start = 60, .sustained = 1.08},
     .few_16 = {.dequantise = 545, .tile = 2370, .parts = 410, .each_part = 60, .start = 480, .sustained = 1.28},
@@ -124,8 +124,8 @@ static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, doubl
   return fmax(LPG_GEMM_LOAD_NS, both) / speed->alu;
 }
 
-/* Up to 8 rows the factor lets the choice take gemv where it is the faster of both (72 times of each with 4 to 16 rows;
- * H200, 2026-11-29). */
+/* Up to 8 rows the factor is no time: it lets the choice take gemv where that is the faster of both (172 times of each
+ * with 1 to 16 rows; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
 static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem, const lpg_gemm_kind *kind) {
   if (problem->m <= 8 && problem->experts == 0) return 1.08;
   if (problem->m <= 64) return 1.0;
@@ -138,18 +138,18 @@ static double tile_ns(const gemm_constants *c, const lpg_gemm_kind *kind) {
 }
 
 /* Nanoseconds in which a CTA adds up the sums of a work tile's parts, beyond what storing takes anyway: the constants
- * come from the fit of a matrix, what they stand for from time stamps. It is what comes from the other CTAs; of 256
- * rows each CTA adds up 128 KB a part; in clusters of eight with 256 rows of W the sums are the most of a small matrix
- * (H100 and H200, 2026-11-22 to 25: docs/log/2026-11.md). */
+ * come from the fit of a matrix, what they stand for from time stamps. Bytes are those of the other CTAs' parts; of 256
+ * rows of X each CTA adds up 128 KB a part; in clusters of eight with 192 and 256 rows of W the sums are the most of a
+ * small matrix (H100 and H200, 2026-11-22 to 25: docs/log/2026-11.md). */
 static double parts_ns(const gemm_constants *c, const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
-  const int tile_m = kind->tile.tile_m, many = p->split_k >= 8 && kind->tile_n * kind->tile.teams > 128;
+  const int tile_m = kind->tile.tile_m, many = p->split_k >= 8 && kind->tile_n > 128;
   if (p->at_once == 1) return 0.0;
   if (tile_m == LPG_GEMM_TILE_M) return 1150.0 * p->split_k;
   const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
   const gemm_few *few = few_of(c, kind);
-  if (tile_m >= 128) return 740.0 + 110.0 * p->split_k + bytes / 34.0;
-  return few->parts + few->each_part * p->split_k + bytes / c->part_bytes +
-         (many ? tile_m * (tile_m > 32 ? 75.0 : 35.0) : 0.0);
+  const double parts = tile_m >= 128 ? 740.0 + 110.0 * p->split_k + bytes / 34.0
+                                     : few->parts + few->each_part * p->split_k + bytes / c->part_bytes;
+  return parts + (many ? tile_m * (tile_m > 32 ? 75.0 : 35.0) : 0.0);
 }
 
 /* How much longer work tiles take than with 4-bit integers, for which the plan's constants stand: of 128 rows of X at
@@ -208,7 +208,7 @@ lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_ki
                             : slower_by_dequantiser(&problem->weights->desc, (int64_t)rows->each, tile_m);
   const lpg_gemm_costs costs = {
       .of = c,
-      .sms = speed->rates->sms,
+      .sms = speed->sms,
       .block = fmax(loads, block_ns(c, kind, multiplied, speed)),
       .read = read_ns(kind, x_rows, speed),
       .half_block = lpg_gemm_has_halves(tile_m) ? fmax(0.5 * loads, block_ns(c, kind, 0.5 * tile_m, speed)) : 0.0,
@@ -239,7 +239,7 @@ double lpgemm_i_gemm_cost(const lpg_gemm_plan *p, const lpg_gemm_kind *kind, con
   const int halves = p->whole < p->n_tiles * p->m_tiles;
   const int most = (p->blocks + p->at_once - 1) / p->at_once * kind->tile.teams; /* of a CTA */
   const double blocks = most - (p->at_once == 1 ? costs->unused : 0.0); /* of parts the last one is short, and waits */
-  /* CTAs that share X wait for one another at the start and at the end, which one wave does not make up for */
+  /* CTAs that share X wait for one another at the start and at the end; several waves hide that */
   const double together = p->multicast > 1 && rounds <= 1.0 ? LPG_GEMM_TOGETHER_NS : 0.0;
   return (rounds * (blocks * block + parts_ns(costs->of, p, kind)) + fmax(0.0, rounds - 1.0) * costs->tile +
           halves * (blocks * half_block + costs->tile) + costs->start + together + busy * costs->busy) *

@@ -5,11 +5,11 @@
 #include "../plan/rates.h"
 #include "gemm_plan.h"
 
-/* The GPU's rates, and the clock of its SMs against the one of the GPU that costs were fitted to; and whether threads
- * load X, which TMA cannot read. */
+/* The GPU's rates and SMs, and the clock of these against the one of the GPU that costs were fitted to; and whether
+ * threads load X, which TMA cannot read. */
 typedef struct lpg_gemm_speed {
   const lpg_rates *rates;
-  double alu;
+  double sms, alu;
   int loads_x;
 } lpg_gemm_speed;
 

@@ -17,7 +17,7 @@ struct no_dequantiser {
 
 template <class X, int TileM, int Teams, int Warps>
 constexpr gemm_function image_kernel_if_there() {
-  if constexpr (lpg_gemm_has(LPG_GEMM_SCALES_IMAGE, TileM, Teams, Teams * Warps)) {
+  if constexpr (lpg_gemm_has(LPG_GEMM_SCALES_IMAGE, TileM, Teams * Warps)) {
     return gemm_kernel<gemm_traits<X, no_dequantiser, 16, TileM, Teams, Warps, LPG_GEMM_SCALES_IMAGE>>;
   }
   return nullptr;

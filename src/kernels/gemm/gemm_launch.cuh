@@ -66,9 +66,8 @@ template <class X, template <class, int> class Dequantiser, int Bits, int TileM,
 constexpr bool gemm_exists() {
   constexpr lpg_gemm_weights weights = dequantises<Dequantiser<X, Bits>>::weights;
   if (!lpg_gemm_scales_exist(Form, X::mantissa == 7, weights, Bits)) return false;
-  if (!Experts) return lpg_gemm_has(Form, TileM, Teams, Teams * Warps);
-  return lpg_gemm_takes_experts(Form, weights, Bits) &&
-         lpg_gemm_has_for_experts(Form, Bits, TileM, Teams, Teams * Warps);
+  if (!Experts) return lpg_gemm_has(Form, TileM, Teams * Warps);
+  return lpg_gemm_takes_experts(Form, weights, Bits) && lpg_gemm_has_for_experts(Form, Bits, TileM, Teams * Warps);
 }
 
 /* The kernels for a type of X and a dequantiser: of a scale mode, of a work tile, without and with experts (or paired

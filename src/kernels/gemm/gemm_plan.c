@@ -214,6 +214,7 @@ static lpg_gemm_scales mode_for(const lpg_planner *self, const lpg_problem *prob
 static void begin_with(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device, int parts,
                        gemm_state *s) {
   s->speed.rates = lpgemm_i_rates_of(device);
+  s->speed.sms = device->sms > 0 ? device->sms : 1.0;
   s->speed.alu = lpgemm_i_alu_speed(device);
   s->mode = mode_for(self, problem);
   s->parts = parts;
@@ -236,8 +237,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   const int width = i % EACH / LPG_GEMM_MOST_MULTICAST, x_rows = t.tile_m - width * LPG_GEMM_WIDTH_STEP;
   if (width >= lpg_gemm_widths(t.tile_m)) return LPG_HOLE;
   const int warps = t.teams * t.warps;
-  if (problem->experts || problem->paired ? !lpg_gemm_has_for_experts(s->mode, weights->bits, t.tile_m, t.teams, warps)
-                                          : !lpg_gemm_has(s->mode, t.tile_m, t.teams, warps)) {
+  if (problem->experts || problem->paired ? !lpg_gemm_has_for_experts(s->mode, weights->bits, t.tile_m, warps)
+                                          : !lpg_gemm_has(s->mode, t.tile_m, warps)) {
     return LPG_HOLE;
   }
   if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && s->speed.loads_x)) return LPG_HOLE;
@@ -310,7 +311,8 @@ static int invariant_parts(const lpg_problem *problem, const lpg_device *device)
     double cost[CHOICES], best = HUGE_VAL;
     lpg_problem p = *problem;
     p.m = rows[r];
-    p.x_unaligned = 0; /* nor on where X lies */
+    if (p.slots > 0) p.slots = rows[r]; /* experts: as many */
+    p.x_unaligned = 0;                  /* nor on where X lies */
     for (int i = 0; i < CHOICES; i++) {
       cost[i] = cost_with_parts(&p, device, 1 << i);
       if (cost[i] < best) best = cost[i];

@@ -215,9 +215,9 @@ LPG_FN int lpg_gemm_keeps_fields(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
 LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponent_bits - 1)); }
 
 /* Which work tiles a mode has: 16 warps of up to 64 rows of X only if the registers do. */
-LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int teams, int all_warps) {
+LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int all_warps) {
   if (mode == LPG_GEMM_SCALES_IMAGE) return tile_m >= 128;
-  if (tile_m >= 128 || teams > 1 || all_warps == 8) return 1;
+  if (tile_m >= 128 || all_warps == 8) return 1;
   return mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR;
 }
 
@@ -237,9 +237,9 @@ LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights
 
 /* Their work tiles: those of the mode from 32 rows of X on, with 256 of 4 bits only; and 256 rows of W by 32 and 64 of
  * X, which in stacks are the fastest of so few rows, as work tiles are many (H200, 2026-11-27: docs/log/2026-11.md). */
-LPG_FN int lpg_gemm_has_for_experts(lpg_gemm_scales mode, int bits, int tile_m, int teams, int all_warps) {
+LPG_FN int lpg_gemm_has_for_experts(lpg_gemm_scales mode, int bits, int tile_m, int all_warps) {
   if (tile_m < 32 || (tile_m == LPG_GEMM_TILE_M && bits != 4)) return 0;
-  return lpg_gemm_has(mode, tile_m, teams, all_warps) || (teams == 1 && all_warps == 16);
+  return lpg_gemm_has(mode, tile_m, all_warps) || all_warps == 16;
 }
 
 enum { LPG_GEMM_MOST_EXPERTS = 1024 }; /* shared memory has room for the rows of X of so many */

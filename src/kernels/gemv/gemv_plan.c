@@ -248,7 +248,7 @@ static int has_byte_zeros(const lpg_packed *weights) {
 }
 
 /* Microseconds of a pass of so many rows, beside its weights (byte zeros: 18 times with 8 and 16 rows; one row of
- * integers: 12 times; H200, 2026-11-29). */
+ * integers: 12 times; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
 static double start_of(const lpg_problem *problem, double pass_rows, int tile_m, int levels) {
   const double filled = (pass_rows - 1.0) / (0.4 * tile_m);
   const int one_of_integers = problem->m == 1 && lpg_is_integer_kind(problem->weights->desc.type);

@@ -31,7 +31,8 @@ static inline size_t lpg_x_copy_bytes(const lpg_problem *problem, int bytes) {
   return (size_t)(problem->m * pitch * bytes);
 }
 
-/* Microseconds that the copy takes (H200, 2026-11-22; as a kernel ahead of gemm, 9 calls, 2026-11-29). */
+/* Microseconds that the copy takes (H200, 2026-11-22; as a kernel ahead of gemm, 18 calls, 2026-11-29:
+ * bench/results/h200-gemm-warps.txt). */
 static inline double lpg_x_copy_us(const lpg_problem *problem, int bytes) {
   const double copy = (double)lpg_x_copy_bytes(problem, bytes);
   return copy > 0.0 ? 3.2 + copy / 1.7e6 : 0.0;

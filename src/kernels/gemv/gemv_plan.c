@@ -270,7 +270,7 @@ static double slower_by_kind(const lpgemm_weight_desc_t *d, int tile_m) {
 
 static double estimate(const lpg_problem *problem, const lpg_device *device, int tile_m) {
   const lpg_packed *w = problem->weights;
-  const double speed = tile_m > 8 ? 0.83 : 1.0; /* at which weights come, of that with 8 rows */
+  const double speed = tile_m > 8 ? 0.9 : 1.0; /* at which weights come, of that with 8 rows */
   const double sms = device->sms > 0 ? device->sms : 1.0, m = (double)problem->m, passes = ceil(m / tile_m);
   const double weights = (double)w->desc.n * (double)w->desc.k / sms;
   const double read = (double)w->total_bytes / sms / (1000.0 * lpg_dram_rate(lpgemm_i_rates_of(device)));

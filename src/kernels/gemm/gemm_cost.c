@@ -135,7 +135,7 @@ static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem
 /* Nanoseconds more that a call of few rows takes in a chain of layers, where calls of gemv begin before others end: 0.8
  * a call in a step of Qwen2.5-7B with 16 rows before L2 was told what is read once, 0.25 with it (H200, 2026-11-29). */
 static double in_chain_ns(const lpg_problem *problem) {
-  return problem->m <= 16 && problem->experts == 0 ? 300.0 : 0.0;
+  return problem->m <= 16 && problem->experts == 0 && !problem->batch_invariant ? 300.0 : 0.0;
 }
 
 static double tile_ns(const gemm_constants *c, const lpg_gemm_kind *kind) {

@@ -121,10 +121,11 @@ inline uint16_t own_block() { return (uint16_t)(1 << simt::now->own_cta->rank); 
 inline void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {
   copy_box_to(to, map, {column, row}, barrier, own_block());
 }
-inline void copy_box(uint32_t to, const void *map, int x, int y, int z, uint32_t barrier) {
+inline uint64_t l2_policy(bool) { return 0; }
+inline void copy_box(uint32_t to, const void *map, int x, int y, int z, uint32_t barrier, uint64_t) {
   copy_box_to(to, map, {x, y, z}, barrier, own_block());
 }
-inline void copy_box(uint32_t to, const void *map, int x, int y, int z, int w, uint32_t barrier) {
+inline void copy_box(uint32_t to, const void *map, int x, int y, int z, int w, uint32_t barrier, uint64_t) {
   copy_box_to(to, map, {x, y, z, w}, barrier, own_block());
 }
 

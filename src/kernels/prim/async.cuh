@@ -69,7 +69,7 @@ __device__ inline bool is_elected() {
   return elected != 0;
 }
 
-/* TMA of a box of two to four dimensions to this CTA's shared memory only. */
+/* TMA of a box of two dimensions to this CTA's shared memory only. */
 __device__ inline void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
@@ -78,19 +78,33 @@ __device__ inline void copy_box(uint32_t to, const void *map, int column, int ro
       : "memory");
 }
 
-__device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int z, uint32_t barrier) {
+/* How L2 keeps what copies read: what is read once goes before other lines. */
+__device__ inline uint64_t l2_policy(bool is_read_once) {
+  uint64_t policy;
+  asm("{\n\t.reg .pred p;\n\t.reg .b64 once, usual;\n\tsetp.ne.s32 p, %1, 0;\n\t"
+      "createpolicy.fractional.L2::evict_first.b64 once, 1.0;\n\t"
+      "createpolicy.fractional.L2::evict_normal.b64 usual, 1.0;\n\t"
+      "selp.b64 %0, once, usual, p;\n\t}"
+      : "=l"(policy)
+      : "r"((int)is_read_once));
+  return policy;
+}
+
+/* The same of three and four dimensions, with a policy for L2. */
+__device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int z, uint32_t barrier, uint64_t policy) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::
-          "r"(to),
-      "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, "
+      "%4}], [%5], %6;" ::"r"(to),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier), "l"(policy)
       : "memory");
 }
 
-__device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int z, int w, uint32_t barrier) {
+__device__ inline void copy_box(uint32_t to, const void *map, int x, int y, int z, int w, uint32_t barrier,
+                                uint64_t policy) {
   asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
-      "[%6];" ::"r"(to),
-      "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, "
+      "%4, %5}], [%6], %7;" ::"r"(to),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "l"(policy)
       : "memory");
 }
 

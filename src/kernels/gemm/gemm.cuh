@@ -1,5 +1,5 @@
-/* gemm: mixed-input GEMM for some 9 rows of X and more (small matrices: 4), for any number where the batch is
- * invariant; the weights are dequantised in registers and multiplied by wgmma (sm_90a).
+/* gemm: mixed-input GEMM from a few rows of X on; the weights are dequantised in registers and multiplied by wgmma
+ * (sm_90a).
  *
  *   4 producer warps fill a ring of stages in shared memory: X by TMA (plain loads where TMA cannot read X), packed
  *   weights by TMA, scales by cp.async. Each stage has a full and an empty mbarrier.

@@ -52,7 +52,7 @@ typedef struct gemm_constants {
   double sustained_wide;
 } gemm_constants;
 
-/* Of a matrix: up to 64 rows of X a work tile by 316 times of 32 shapes, 22 of them drawn, with 17 to 594 rows, each
+/* Of a matrix: up to 64 rows of X a work tile by 316 times of 32 shapes, 22 of them drawn, with 21 to 594 rows, each
  * work tile and several parts of K forced (H200, 2026-11-29: bench/results/h200-gemm-warps.txt); more by 92 times of 26
  * drawn shapes (H200, 2026-11-26: docs/log/2026-11.md). Of experts: by 240 of the recorded times of eight products of
  * four models with 8 to 1024 rows an expert, each work tile forced (H200, 2026-11-27). */
@@ -124,16 +124,16 @@ static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, doubl
   return fmax(LPG_GEMM_LOAD_NS, both) / speed->alu;
 }
 
-/* Up to 8 rows the factor is no time: it lets the choice take gemv where that is the faster of both (172 times of each
- * with 1 to 16 rows; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
+/* Up to 8 rows the factor is not measured time: it lets the choice take gemv where that is the faster of both (172
+ * times of each with 1 to 16 rows; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
 static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem, const lpg_gemm_kind *kind) {
   if (problem->m <= 8 && problem->experts == 0) return 1.08;
   if (problem->m <= 64) return 1.0;
   return kind->tile.tile_m < 128 ? few_of(c, kind)->sustained : c->sustained_wide;
 }
 
-/* Nanoseconds more that a call of few rows takes in a chain of layers, where calls of gemv begin before others end: 0.8
- * a call in a step of Qwen2.5-7B with 16 rows before L2 was told what is read once, 0.25 with it (H200, 2026-11-29). */
+/* Nanoseconds by which gemv is preferred where both take about as long: in a chain of layers calls of gemm lose more
+ * than a call that is repeated (set by hand; steps of models with 4 and 16 rows, H200, 2026-11-29). */
 static double in_chain_ns(const lpg_problem *problem) {
   return problem->m <= 16 && problem->experts == 0 && !problem->batch_invariant ? 300.0 : 0.0;
 }

@@ -86,7 +86,7 @@ __device__ inline void copy_image(const gemm_args &a, uint32_t to, int first_k, 
 template <class T>
 __device__ inline void copy_codes(const gemm_args &a, uint32_t to, int vector, int row_tile, int expert,
                                   uint32_t full) {
-  const uint64_t policy = l2_policy(lpg_gemm_reads_once(&a.plan));
+  const uint64_t policy = l2_policy(lpg_reads_once(a.plan.n_tiles, a.plan.m_tiles, a.plan.whole + a.plan.streamed));
   if constexpr (T::takes_experts) {
     copy_box(to, &a.codes_map, 0, vector, row_tile, expert, full, policy);
   } else {

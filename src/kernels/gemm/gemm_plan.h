@@ -390,11 +390,6 @@ typedef struct lpg_gemm_plan {
   int32_t received /* an mbarrier */, table, factors, experts, sums, scales, x_ring, w_ring, shared_bytes;
 } lpg_gemm_plan;
 
-/* Whether each weight is read by one work tile alone. */
-LPG_FN int lpg_gemm_reads_once(const lpg_gemm_plan *p) {
-  return p->m_tiles == 1 && p->whole + p->streamed == p->n_tiles;
-}
-
 /* With the number of its work tile in LPG_GEMM_TILES. */
 typedef struct lpg_gemm_planned {
   lpg_gemm_plan plan;

@@ -16,7 +16,7 @@ namespace { /* nothing here is a symbol of the library */
 template <class T>
 __device__ inline void load_stage_codes(const gemm8_args &a, const gemm8_ring &ring, int stage, int row_tile) {
   copy_box(ring.codes, &a.codes, 0, stage * T::w_vectors, row_tile, ring.full,
-           l2_policy(a.plan.m_tiles == 1 && a.plan.whole == a.plan.n_tiles));
+           l2_policy(lpg_reads_once(a.plan.n_tiles, a.plan.m_tiles, a.plan.whole)));
 }
 
 /* Loads the scales and zeros of a stage, if groups have some; row_tile: the work tile's first. Each producer warp has a

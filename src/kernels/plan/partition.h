@@ -38,6 +38,10 @@ static inline int32_t lpg_whole_tiles(int32_t tiles, int32_t clusters, int64_t m
   return tiles > clusters && 2 * left <= clusters && 2 * last > tile_m ? tiles - left : tiles;
 }
 
+/* Whether each weight is read by one work tile alone: one along M, and none cut into halves. whole: as above, and those
+ * that are dealt out by k blocks. */
+LPG_FN int lpg_reads_once(int32_t n_tiles, int32_t m_tiles, int32_t whole) { return m_tiles == 1 && whole == n_tiles; }
+
 /* ---- rows of X that only the device can count: those of the experts of a stack ---- */
 
 /* What is expected of m rows that are dealt out at random, to all experts alike: experts that have some, and rows of

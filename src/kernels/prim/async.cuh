@@ -69,15 +69,6 @@ __device__ inline bool is_elected() {
   return elected != 0;
 }
 
-/* TMA of a box of two dimensions to this CTA's shared memory only. */
-__device__ inline void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
-          to),
-      "l"(map), "r"(column), "r"(row), "r"(barrier)
-      : "memory");
-}
-
 /* How L2 keeps what copies read: what is read once goes before other lines. */
 __device__ inline uint64_t l2_policy(bool is_read_once) {
   uint64_t policy;
@@ -88,6 +79,15 @@ __device__ inline uint64_t l2_policy(bool is_read_once) {
       : "=l"(policy)
       : "r"((int)is_read_once));
   return policy;
+}
+
+/* TMA of a box of two dimensions to this CTA's shared memory only. */
+__device__ inline void copy_box(uint32_t to, const void *map, int column, int row, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+          to),
+      "l"(map), "r"(column), "r"(row), "r"(barrier)
+      : "memory");
 }
 
 /* The same of three and four dimensions, with a policy for L2. */

@@ -124,10 +124,7 @@ static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, doubl
   return fmax(LPG_GEMM_LOAD_NS, both) / speed->alu;
 }
 
-/* Up to 8 rows the factor is not measured time: it lets the choice take gemv where that is the faster of both (172
- * times of each with 1 to 16 rows; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
 static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem, const lpg_gemm_kind *kind) {
-  if (problem->m <= 8 && problem->experts == 0) return 1.08;
   if (problem->m <= 64) return 1.0;
   return kind->tile.tile_m < 128 ? few_of(c, kind)->sustained : c->sustained_wide;
 }

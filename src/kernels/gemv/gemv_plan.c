@@ -248,11 +248,11 @@ static int has_byte_zeros(const lpg_packed *weights) {
 }
 
 /* Microseconds of a pass of so many rows, beside its weights (byte zeros: 18 times with 8 and 16 rows; one row of
- * integers: 12 times; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
+ * integers of 4 and 8 bits: 12 times; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
 static double start_of(const lpg_problem *problem, double pass_rows, int tile_m, int levels) {
   const double filled = (pass_rows - 1.0) / (0.4 * tile_m);
   const lpgemm_dtype_t type = problem->weights->desc.type;
-  const int one_of_integers = problem->m == 1 && lpg_is_integer_kind(type) && lpg_bits(type) > 2; /* else gemv1 */
+  const int one_of_integers = problem->m == 1 && lpg_is_integer_kind(type) && lpg_bits(type) > 2;
   return (one_of_integers ? 3.8 : 4.4) + 1.1 * fmin(1.0, filled) +
          (lpg_bytes(problem->x_type) == 1 ? 0.1 * pass_rows : 0.0) +
          (!has_group_shift(problem->weights)           ? 0.0

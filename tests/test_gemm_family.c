@@ -266,7 +266,7 @@ static const struct {
   last_tiles last;
   int shares;
 } large[] = {{9954, 965, 131, HALVES, 1},    {10222, 770, 507, HALVES, 1},   {900, 1045, 1799, WHOLE, 0},
-             {14250, 507, 187, WHOLE, 1},    {18700, 130, 40, WHOLE, 1},     {303, 4096, 4099, WHOLE, 0},
+             {14250, 507, 187, WHOLE, 1},    {18700, 250, 40, WHOLE, 1},     {303, 4096, 4099, WHOLE, 0},
              {211, 28107, 300, WHOLE, 1},    {190, 28107, 299, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
              {407, 1356, 8623, STREAMED, 0}, {330, 8609, 2463, STREAMED, 1}, {106, 8511, 3807, STREAMED, 1},
              {427, 4261, 3681, STREAMED, 1}, {620, 2100, 5795, STREAMED, 0}};
@@ -452,7 +452,7 @@ static void check_turns_plan(void) {
 
 /* Clusters have several work tiles each, whose outputs TMA stores; both dimensions of Y end in a box. */
 static problem_spec boxes_spec(void) {
-  problem_spec s = {.desc = {.size = sizeof s.desc}, .m = 2006, .alpha = 1};
+  problem_spec s = {.desc = {.size = sizeof s.desc}, .m = 2600, .alpha = 1};
   set_case(&s, &shared[0]);
   s.desc.n = 2120;
   s.desc.k = 200;

@@ -39,13 +39,20 @@ typedef struct gemm_few {
   double dequantise, tile, parts, each_part, start, sustained;
 } gemm_few;
 
+/* Of work tiles of 128 rows of X and more: dequantising 128 rows of W by a k block, by warps that multiply and by rows
+ * of X. The more sums a warp has, the longer: the tensor cores take half of what registers can be read. */
+typedef struct gemm_wide {
+  double of_128, of_128_by_12, of_192_by_12, of_256;
+  double multiply_by_12; /* multiplying by 12 warps, beside 8 */
+} gemm_wide;
+
 /* Nanoseconds with 4-bit integers in the plain mode. */
 typedef struct gemm_constants {
-  gemm_few few, few_16;           /* 8 warps; 16 */
-  double busy;                    /* a call whose CTAs fill the GPU: the next call's first steps are not hidden */
-  double dequantise_wide;         /* 128 rows by a k block, with 128 rows of X and more */
-  double multiply, multiply_wide; /* them by a row of X */
-  double overlap;                 /* exponent: how well both go together with few rows of X */
+  gemm_few few, few_16; /* 8 warps; 16 */
+  double busy;          /* a call whose CTAs fill the GPU: the next call's first steps are not hidden */
+  gemm_wide dequantise_wide;
+  double multiply, multiply_wide; /* 128 rows of W by a row of X and a k block */
+  double overlap, overlap_wide;   /* exponents: how well dequantising and multiplying go together */
   double part_bytes;              /* of other CTAs' parts, added up in a nanosecond with few rows of X */
   double wide_tile, large_tile;   /* a work tile beside its blocks with 128 rows of X, with 256 */
   double start;                   /* of a call with these */
@@ -60,10 +67,11 @@ static const gemm_constants of_matrix = {
     .few = {.dequantise = 675, .tile = 1060, .parts = 580, .each_part = 60, .start = 60, .sustained = 1.08},
     .few_16 = {.dequantise = 545, .tile = 2370, .parts = 410, .each_part = 60, .start = 480, .sustained = 1.28},
     .busy = 1540,
-    .dequantise_wide = 720,
+    .dequantise_wide = {.of_128 = 1110, .of_128_by_12 = 960, .of_192_by_12 = 1240, .of_256 = 1500, .multiply_by_12 = 1},
     .multiply = 8,
     .multiply_wide = 11,
     .overlap = 1.7,
+    .overlap_wide = 3,
     .part_bytes = 36,
     .wide_tile = 1050,
     .large_tile = 1000,
@@ -72,10 +80,11 @@ static const gemm_constants of_matrix = {
 static const gemm_constants of_experts = {
     .few = {.dequantise = 740, .tile = 1800, .parts = 800, .start = 3300, .sustained = 1.0},
     .few_16 = {.dequantise = 680, .tile = 1800, .parts = 800, .start = 3300, .sustained = 1.0},
-    .dequantise_wide = 570,
+    .dequantise_wide = {.of_128 = 570, .of_128_by_12 = 530, .of_256 = 570, .multiply_by_12 = 0.93},
     .multiply = 12,
     .multiply_wide = 10,
     .overlap = 3,
+    .overlap_wide = 1.5,
     .part_bytes = HUGE_VAL,
     .wide_tile = 1300,
     .large_tile = 1300,
@@ -83,8 +92,13 @@ static const gemm_constants of_experts = {
     .sustained_wide = 1.1};
 
 /* Of images: by 40 times of four shapes with 256 to 4096 rows, 4-bit integers and Q4_K by bf16 X (H200, 2026-11-27). */
-static const gemm_constants of_image = {
-    .multiply_wide = 11.3, .wide_tile = 2000, .large_tile = 2500, .start = 700, .sustained_wide = 1.1};
+static const gemm_constants of_image = {.multiply_wide = 11.3,
+                                        .dequantise_wide = {.multiply_by_12 = 0.93},
+                                        .overlap_wide = 1.5,
+                                        .wide_tile = 2000,
+                                        .large_tile = 2500,
+                                        .start = 700,
+                                        .sustained_wide = 1.1};
 
 static const gemm_constants *constants_of(const lpg_problem *problem, const lpg_gemm_kind *kind) {
   return kind->mode == LPG_GEMM_SCALES_IMAGE ? &of_image : problem->experts > 0 ? &of_experts : &of_matrix;
@@ -106,20 +120,23 @@ static double read_ns(const lpg_gemm_kind *kind, double tile_m, const lpg_gemm_s
   return fmax(dram, (codes + x) / lpg_l2_rate(speed->rates));
 }
 
-/* A k block, at the speed of dequantising and multiplying. multiplied: of the rows of X that are copied. */
+static double wide_ns(const gemm_wide *w, const lpg_gemm_tile *t) {
+  if (t->tile_m == LPG_GEMM_TILE_M) return w->of_256;
+  return t->tile_m > 128 ? w->of_192_by_12 : t->warps == 12 ? w->of_128_by_12 : w->of_128;
+}
+
+/* A k block, at the speed of dequantising and multiplying, which overlap. multiplied: of the rows of X that are copied.
+ */
 static double block_ns(const gemm_constants *c, const lpg_gemm_kind *kind, double multiplied,
                        const lpg_gemm_speed *speed) {
   const double share = kind->tile_n / 128.0;
-  /* Decoding and multiplying overlap, the better the more one of them takes; and less where power is the limit, as it
-   * is from 65 rows on: by sustained times of u4 with scales near one another and split, 33 cases (H200, 2026-11-26).
-   */
   const int is_wide = kind->tile.tile_m >= 128;
   const double slower = slower_by_mode(kind->mode, is_wide);
-  const double by_warps = kind->tile.warps == 12 ? 0.93 : 1.0; /* 36 cases with each work tile forced, 2026-11-26 */
-  const double each = is_wide ? c->dequantise_wide : few_of(c, kind)->dequantise;
-  const double dequantise = each * share * by_warps * slower;
+  const double by_warps = is_wide && kind->tile.warps == 12 ? c->dequantise_wide.multiply_by_12 : 1.0;
+  const double each = is_wide ? wide_ns(&c->dequantise_wide, &kind->tile) : few_of(c, kind)->dequantise;
+  const double dequantise = each * share * slower;
   const double multiply = (is_wide ? c->multiply_wide : c->multiply) * share * by_warps * multiplied;
-  const double power = is_wide ? 1.5 : c->overlap,
+  const double power = is_wide ? c->overlap_wide : c->overlap,
                both = pow(pow(dequantise, power) + pow(multiply, power), 1.0 / power);
   return fmax(LPG_GEMM_LOAD_NS, both) / speed->alu;
 }
@@ -150,7 +167,7 @@ static double parts_ns(const gemm_constants *c, const lpg_gemm_plan *p, const lp
   if (tile_m == LPG_GEMM_TILE_M) return 1150.0 * p->split_k;
   const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
   const gemm_few *few = few_of(c, kind);
-  const double parts = tile_m >= 128 ? 740.0 + 110.0 * p->split_k + bytes / 34.0
+  const double parts = tile_m >= 128 ? 740.0 + 110.0 * p->split_k + bytes / (tile_m > 128 ? 12.0 : 34.0)
                                      : few->parts + few->each_part * p->split_k + bytes / c->part_bytes;
   return parts + (many ? tile_m * (tile_m > 32 ? 75.0 : 35.0) : 0.0);
 }
@@ -173,10 +190,10 @@ static double slower_of_128(const lpgemm_weight_desc_t *d, int64_t m) {
   }
 }
 
-/* With 256 rows of X weights are dequantised half as often, and that is hidden (H200, 2026-11-23). */
+/* With 192 rows of X and more weights are dequantised less often, and that is hidden (H200, 2026-11-23). */
 static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, int tile_m) {
   const double slower = slower_of_128(d, m);
-  return tile_m == LPG_GEMM_TILE_M ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
+  return tile_m > 128 ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
 }
 
 /* Kernels of 16 warps multiply the last k block whole. */

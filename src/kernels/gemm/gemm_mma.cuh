@@ -40,12 +40,12 @@ struct gemm_product {
     if constexpr (T::widths > 1) {
       static_assert(T::batch == 1, "a batch is a group");
       T::X::wgmma::start(sum[0], weights[0], x_at(x, step), x_rows);
-      return;
-    }
-    wgmma_fence();
+    } else {
+      wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < T::batch; i++) T::X::wgmma::multiply(sum[0], weights[i], x_at(x, step + i));
-    wgmma_commit();
+      for (int i = 0; i < T::batch; i++) T::X::wgmma::multiply(sum[0], weights[i], x_at(x, step + i));
+      wgmma_commit();
+    }
   }
 
   /* The same with a piece of an image for each warpgroup; piece: the place of its own. */

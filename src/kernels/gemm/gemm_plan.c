@@ -242,9 +242,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
     return LPG_HOLE;
   }
   if (!lpg_gemm_has_multicast(t.tile_m, multicast) || (multicast > 1 && s->speed.loads_x)) return LPG_HOLE;
-  if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE; /* for so few rows there are other kernels */
-  /* up to 128 rows of X a smaller work tile does less */
-  if (t.tile_m == LPG_GEMM_TILE_M && s->rows.each <= 0.5 * LPG_GEMM_TILE_M) return LPG_HOLE;
+  if (t.tile_m < 32 && s->parts <= 0) return LPG_HOLE;          /* for so few rows there are other kernels */
+  if (t.tile_m > 128 && s->rows.each <= 128.0) return LPG_HOLE; /* a smaller work tile does less */
   if (t.warps == 12 && s->rows.each <= (problem->experts ? 32.0 : 64.0)) return LPG_HOLE;
   s->kind = lpg_gemm_kind_of(weights, t, s->mode, multicast);
   s->costs = lpgemm_i_gemm_costs(problem, &s->kind, x_rows, &s->rows, &s->speed);

@@ -22,7 +22,7 @@ enum {
   LPG_GEMM_PRODUCER_WARPS = 4, /* that load what the others multiply */
   LPG_GEMM_TILE_N = 256,       /* of a work tile, the most */
   LPG_GEMM_TILE_M = 256,       /* of a work tile, the most */
-  LPG_GEMM_BOX_M = 128,        /* the most that one copy of TMA brings, in equal shares, ... */
+  LPG_GEMM_BOX_M = 192,        /* the most that one copy of TMA brings, in equal shares, ... */
   LPG_GEMM_BOX_K = 64,         /* ... and their columns */
   LPG_GEMM_BAND = 12,          /* work tiles of a band, of rows */
   LPG_GEMM_EARLY_BLOCKS = 4,   /* of 256 columns that a warp asks for before it waits for the kernel before */
@@ -35,7 +35,7 @@ enum {
  * is for batch invariance alone, where few rows of X have the parts of K of many. */
 #define LPG_GEMM_TILES(tile)                                                                                    \
   tile(16, 2, 4) tile(32, 1, 8) tile(32, 1, 16) tile(64, 1, 8) tile(64, 1, 16) tile(128, 1, 8) tile(128, 1, 12) \
-      tile(256, 1, 8)
+      tile(192, 1, 12) tile(256, 1, 8)
 
 #define LPG_ONE(...) +1
 enum { LPG_GEMM_TILE_COUNT = LPG_GEMM_TILES(LPG_ONE) };
@@ -50,10 +50,10 @@ enum { LPG_GEMM_WIDTH_STEP = 32, LPG_GEMM_MOST_WIDTHS = 4 };
 LPG_FN int lpg_gemm_widths(int tile_m) { return tile_m >= 128 ? tile_m / 2 / LPG_GEMM_WIDTH_STEP : 1; }
 
 /* Copies of TMA that bring a work tile's rows of X. */
-LPG_FN int lpg_gemm_x_boxes(int tile_m) { return tile_m > LPG_GEMM_BOX_M ? tile_m / LPG_GEMM_BOX_M : 1; }
+LPG_FN int lpg_gemm_x_boxes(int tile_m) { return tile_m > LPG_GEMM_BOX_M ? 2 : 1; }
 
 /* Columns of a stage of X: the more, the fewer waits, and the fewer stages there is room for. */
-LPG_FN int lpg_gemm_stage_k(int tile_m) { return tile_m == LPG_GEMM_TILE_M ? 64 : 128; }
+LPG_FN int lpg_gemm_stage_k(int tile_m) { return tile_m > 128 ? 64 : 128; }
 
 /* Blocks of 256 columns that stages have room for, the most. */
 LPG_FN int lpg_gemm_most_blocks(int tile_m) { return tile_m < 128 ? 8 : 4; }
@@ -80,7 +80,7 @@ LPG_FN int lpg_gemm_streams(int tile_m, int teams) { return tile_m >= 128 && tea
 /* What a CTA of such a plan has of the workspace: the sums of a part, as its warps hold them, and a flag a warp. */
 enum {
   LPG_GEMM_STREAM_FLAGS = 12,
-  LPG_GEMM_STREAM_SUMS = 128 * 1024,
+  LPG_GEMM_STREAM_SUMS = 144 * 1024,
   LPG_GEMM_STREAM_BYTES = LPG_GEMM_STREAM_SUMS + LPG_GEMM_STREAM_FLAGS * 8
 };
 
@@ -214,8 +214,10 @@ LPG_FN int lpg_gemm_keeps_fields(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
 /* log2 of that ratio. */
 LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponent_bits - 1)); }
 
-/* Which work tiles a mode has: 16 warps of up to 64 rows of X only if the registers do. */
+/* Which work tiles a mode has: 192 rows of both where it is common, 16 warps of up to 64 rows of X only if the
+ * registers do. */
 LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int all_warps) {
+  if (tile_m == 192) return mode != LPG_GEMM_SCALES_IMAGE && !lpg_gemm_is_prepared(mode);
   if (mode == LPG_GEMM_SCALES_IMAGE) return tile_m >= 128;
   if (tile_m >= 128 || all_warps == 8) return 1;
   return mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR;
@@ -238,7 +240,7 @@ LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights
 /* Their work tiles: those of the mode from 32 rows of X on, with 256 of 4 bits only; and 256 rows of W by 32 and 64 of
  * X, which in stacks are the fastest of so few rows, as work tiles are many (H200, 2026-11-27: docs/log/2026-11.md). */
 LPG_FN int lpg_gemm_has_for_experts(lpg_gemm_scales mode, int bits, int tile_m, int all_warps) {
-  if (tile_m < 32 || (tile_m == LPG_GEMM_TILE_M && bits != 4)) return 0;
+  if (tile_m < 32 || tile_m == 192 || (tile_m == LPG_GEMM_TILE_M && bits != 4)) return 0;
   return lpg_gemm_has(mode, tile_m, all_warps) || all_warps == 16;
 }
 

@@ -126,6 +126,16 @@ __device__ inline uint64_t swizzled_rows(uint32_t place) {
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                              \
                    : "memory");                                                                                       \
     }                                                                                                                 \
+    /* Up to 128, or 129 to 192 columns. */                                                                           \
+    __device__ static void start(float (&d)[96], const uint32_t (&a)[4], uint64_t rows, int columns) {                \
+      asm volatile("{\n\t.reg .pred p;\n\t" LPG_IF_MORE(101, 160) LPG_IF_MORE(101, 128)                               \
+                       LPG_WGMMA_GROUP(type, 128, LPG_OPERANDS_TO_64, 96, 97, 98, 99, 100) LPG_MORE(128)              \
+                           LPG_WGMMA_GROUP(type, 160, LPG_OPERANDS_TO_80, 96, 97, 98, 99, 100) LPG_MORE(160)          \
+                               LPG_WGMMA_GROUP(type, 192, LPG_OPERANDS_TO_96, 96, 97, 98, 99, 100) "done:\n\t}"       \
+                   : LPG_ARRAY_64(d, 0), LPG_ARRAY_32(d, 64)                                                          \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows), "r"(columns)                              \
+                   : "memory");                                                                                       \
+    }                                                                                                                 \
     /* Up to 128, or 129 to 256 columns. */                                                                           \
     __device__ static void start(float (&d)[128], const uint32_t (&a)[4], uint64_t rows, int columns) {               \
       asm volatile("{\n\t.reg .pred p;\n\t" LPG_IF_MORE(133, 192) LPG_IF_MORE(133, 160) LPG_IF_MORE(133, 128)         \

@@ -223,10 +223,10 @@ static void check_activations(lpgemm_dtype_t type, lpgemm_x_scale_t mode) {
  * add old sums. The workspace keeps what it holds. */
 static void check_stream_k(void) {
   static const char kernel[] = "gemm.u4.f16.256x128.sm90a";
-  problem_spec spec = {.desc = {.size = sizeof spec.desc}, .m = 620, .alpha = 1};
+  problem_spec spec = {.desc = {.size = sizeof spec.desc}, .m = 330, .alpha = 1};
   spec.desc.type = LPGEMM_UINT(4);
-  spec.desc.n = 2100;
-  spec.desc.k = 5795;
+  spec.desc.n = 8609;
+  spec.desc.k = 2463;
   spec.desc.group_k = 128;
   spec.desc.scale_type = LPGEMM_F16;
   spec.x_type = spec.y_type = LPGEMM_F16;

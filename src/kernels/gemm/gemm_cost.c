@@ -39,8 +39,8 @@ typedef struct gemm_few {
   double dequantise, tile, parts, each_part, start, sustained;
 } gemm_few;
 
-/* Of work tiles of 128 rows of X and more: dequantising 128 rows of W by a k block, by warps that multiply and by rows
- * of X. The more sums a warp has, the longer: the tensor cores take half of what registers can be read. */
+/* Of work tiles of 128 rows of X and more: dequantising 128 rows of W by a k block, by rows of X and by warps that
+ * multiply. */
 typedef struct gemm_wide {
   double of_128, of_128_by_12, of_192_by_12, of_256;
   double multiply_by_12; /* multiplying by 12 warps, beside 8 */
@@ -54,15 +54,17 @@ typedef struct gemm_constants {
   double multiply, multiply_wide; /* 128 rows of W by a row of X and a k block */
   double overlap, overlap_wide;   /* exponents: how well dequantising and multiplying go together */
   double part_bytes;              /* of other CTAs' parts, added up in a nanosecond with few rows of X */
-  double wide_tile, large_tile;   /* a work tile beside its blocks with 128 rows of X, with 256 */
+  double wide_tile, large_tile;   /* a work tile beside its blocks with 128 and 192 rows of X, with 256 */
   double start;                   /* of a call with these */
   double sustained_wide;
 } gemm_constants;
 
 /* Of a matrix: up to 64 rows of X a work tile by 316 times of 32 shapes, 22 of them drawn, with 21 to 594 rows, each
  * work tile and several parts of K forced (H200, 2026-11-29: bench/results/h200-gemm-warps.txt); more by 92 times of 26
- * drawn shapes (H200, 2026-11-26: docs/log/2026-11.md). Of experts: by 240 of the recorded times of eight products of
- * four models with 8 to 1024 rows an expert, each work tile forced (H200, 2026-11-27). */
+ * drawn shapes (H200, 2026-11-26: docs/log/2026-11.md), but for what dequantising takes and how it overlaps: by 72
+ * times with whole waves of four kinds of weights (H200, 2026-11-29: bench/results/h200-gemm-tall.txt). Of experts: by
+ * 240 of the recorded times of eight products of four models with 8 to 1024 rows an expert, each work tile forced
+ * (H200, 2026-11-27). */
 static const gemm_constants of_matrix = {
     .few = {.dequantise = 675, .tile = 1060, .parts = 580, .each_part = 60, .start = 60, .sustained = 1.08},
     .few_16 = {.dequantise = 545, .tile = 2370, .parts = 410, .each_part = 60, .start = 480, .sustained = 1.28},
@@ -108,9 +110,9 @@ static const gemm_few *few_of(const gemm_constants *c, const lpg_gemm_kind *kind
   return kind->tile.teams * kind->tile.warps == 16 ? &c->few_16 : &c->few;
 }
 
-/* Nanoseconds in which threads load a row of X of a k block, where TMA cannot (18 times of three matrices with 17 to
- * 512 rows; H200, 2026-11-27). */
-static double load_row_ns(const lpg_gemm_kind *kind) { return kind->tile.tile_m == LPG_GEMM_TILE_M ? 60.0 : 160.0; }
+/* Nanoseconds in which threads load a row of X of a k block, where TMA cannot: by four warps or two (18 times of three
+ * matrices with 17 to 512 rows; H200, 2026-11-27). */
+static double load_row_ns(const lpg_gemm_kind *kind) { return kind->stage_k == LPG_GEMM_BOX_K ? 60.0 : 160.0; }
 
 /* Reading a k block while all SMs do: of what a work tile reads per block, weights come out of memory once, and all of
  * it through L2 (H200, 2026-11-23). */
@@ -146,11 +148,14 @@ static double slower_by_rows(const gemm_constants *c, const lpg_problem *problem
   return kind->tile.tile_m < 128 ? few_of(c, kind)->sustained : c->sustained_wide;
 }
 
-/* Nanoseconds by which gemv is preferred where both take about as long: in a chain of layers calls of gemm lose more
- * than a call that is repeated (set by hand; steps of models with 4 and 16 rows, H200, 2026-11-29). */
-static double in_chain_ns(const lpg_problem *problem) {
-  return problem->m <= 16 && problem->experts == 0 && !problem->batch_invariant ? 300.0 : 0.0;
+/* How much gemv is preferred where both take about as long: in a chain of layers calls of gemm lose more than a call
+ * that is repeated. Nanoseconds, and up to 8 rows a factor (set by hand; steps of models with 1, 4 and 16 rows, H200,
+ * 2026-11-29). */
+static int is_in_chain(const lpg_problem *problem, int64_t rows) {
+  return problem->m <= rows && problem->experts == 0 && !problem->batch_invariant;
 }
+static double in_chain_ns(const lpg_problem *problem) { return is_in_chain(problem, 16) ? 300.0 : 0.0; }
+static double slower_in_chain(const lpg_problem *problem) { return is_in_chain(problem, 8) ? 1.08 : 1.0; }
 
 static double tile_ns(const gemm_constants *c, const lpg_gemm_kind *kind) {
   const int tile_m = kind->tile.tile_m;
@@ -190,7 +195,8 @@ static double slower_of_128(const lpgemm_weight_desc_t *d, int64_t m) {
   }
 }
 
-/* With 192 rows of X and more weights are dequantised less often, and that is hidden (H200, 2026-11-23). */
+/* With 256 rows of X weights are dequantised half as often, and that is hidden (H200, 2026-11-23); of 192 the same is
+ * assumed. */
 static double slower_by_dequantiser(const lpgemm_weight_desc_t *d, int64_t m, int tile_m) {
   const double slower = slower_of_128(d, m);
   return tile_m > 128 ? fmin(slower, 1.0 + 0.3 * (slower - 1.0)) : slower;
@@ -236,7 +242,7 @@ lpg_gemm_costs lpgemm_i_gemm_costs(const lpg_problem *problem, const lpg_gemm_ki
       .tile = tile_ns(c, kind),
       .start = (tile_m < 128 ? few_of(c, kind)->start : c->start + tile_ns(c, kind)) + in_chain_ns(problem),
       .busy = tile_m < 128 ? c->busy : 0.0,
-      .slower = slower * slower_by_rows(c, problem, kind),
+      .slower = slower * slower_by_rows(c, problem, kind) * slower_in_chain(problem),
       .unused = unused_blocks(kind, problem->weights->desc.k)};
   return costs;
 }

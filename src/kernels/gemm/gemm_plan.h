@@ -4,7 +4,7 @@
  * there is room for, where these cut X more evenly. Split-K: K is cut into parts of whole k blocks, one for each team
  * of warps of each CTA of a cluster, and the sums of all parts are added up. Where the number of parts is given, a team
  * may have several, one after the other. Multicast: K is not cut, and the CTAs of a cluster have the same rows of X and
- * different rows of W, with 128 and 256 rows of X if that is faster. Clusters take work tiles in turn, in bands along
+ * different rows of W, with 128 rows of X and more if that is faster. Clusters take work tiles in turn, in bands along
  * N, so that those that run at the same time read the same weights and X. The last work tiles may be halves, with half
  * of the rows of X. Or they are dealt out by k blocks (stream-K): each cluster gets the same number of these, and a
  * work tile's parts are added up through the workspace. */
@@ -214,8 +214,8 @@ LPG_FN int lpg_gemm_keeps_fields(lpg_gemm_scales mode, int bf16, lpg_gemm_weight
 /* log2 of that ratio. */
 LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponent_bits - 1)); }
 
-/* Which work tiles a mode has: 192 rows of both where it is common, 16 warps of up to 64 rows of X only if the
- * registers do. */
+/* Which work tiles a mode has: 192 rows of both unless something is made of the weights first, 16 warps of up to 64
+ * rows of X only if the registers do. */
 LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int all_warps) {
   if (tile_m == 192) return mode != LPG_GEMM_SCALES_IMAGE && !lpg_gemm_is_prepared(mode);
   if (mode == LPG_GEMM_SCALES_IMAGE) return tile_m >= 128;

@@ -249,8 +249,8 @@ static int has_byte_zeros(const lpg_packed *weights) {
 
 /* Microseconds of a pass of so many rows, beside its weights (byte zeros: 18 times with 8 and 16 rows; one row of
  * integers of 4 and 8 bits: 12 times; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
-static double start_of(const lpg_problem *problem, double pass_rows, int tile_m, int levels) {
-  const double filled = (pass_rows - 1.0) / (0.4 * tile_m);
+static double start_of(const lpg_problem *problem, double pass_rows, int levels) {
+  const double filled = (pass_rows - 1.0) / 3.2;
   const lpgemm_dtype_t type = problem->weights->desc.type;
   const int one_of_integers = problem->m == 1 && lpg_is_integer_kind(type) && lpg_bits(type) > 2;
   return (one_of_integers ? 3.8 : 4.4) + 1.1 * fmin(1.0, filled) +
@@ -279,7 +279,7 @@ static double estimate(const lpg_problem *problem, const lpg_device *device, int
   const double slower = slower_by_scales(w, levels), slowest = read > dequantise * slower ? read : dequantise * slower;
   const double by_sums = !has_group_shift(w) || levels ? 1.0 : has_byte_zeros(w) ? 1.05 : 1.2;
   const double both = passes * slowest * slower_by_kind(&w->desc, tile_m) * by_sums / speed;
-  return passes * start_of(problem, passes > 0 ? m / passes : 1.0, tile_m, levels) +
+  return passes * start_of(problem, passes > 0 ? m / passes : 1.0, levels) +
          hypot(both, m * weights / (MULTIPLY * lpgemm_i_mma_speed(device)));
 }
 

@@ -61,10 +61,10 @@ typedef struct gemm_constants {
 
 /* Of a matrix: up to 64 rows of X a work tile by 316 times of 32 shapes, 22 of them drawn, with 21 to 594 rows, each
  * work tile and several parts of K forced (H200, 2026-11-29: bench/results/h200-gemm-warps.txt); more by 92 times of 26
- * drawn shapes (H200, 2026-11-26: docs/log/2026-11.md), but for what dequantising takes and how it overlaps: by 72
- * times with whole waves of four kinds of weights (H200, 2026-11-29: bench/results/h200-gemm-tall.txt). Of experts: by
- * 240 of the recorded times of eight products of four models with 8 to 1024 rows an expert, each work tile forced
- * (H200, 2026-11-27). */
+ * drawn shapes (H200, 2026-11-26: docs/log/2026-11.md), but for what dequantising takes and
+ * how it overlaps: by whole waves of four kinds of weights (H200, 2026-11-29: bench/results/h200-gemm-tall.txt,
+ * sections 1 and 2). Of experts: by 240 of the recorded times of eight products of four models with 8 to 1024 rows an
+ * expert, each work tile forced (H200, 2026-11-27). */
 static const gemm_constants of_matrix = {
     .few = {.dequantise = 675, .tile = 1060, .parts = 580, .each_part = 60, .start = 60, .sustained = 1.08},
     .few_16 = {.dequantise = 545, .tile = 2370, .parts = 410, .each_part = 60, .start = 480, .sustained = 1.28},

@@ -260,7 +260,8 @@ static int check_drawn(lpgemm_dtype_t x_type) {
 typedef enum last_tiles { WHOLE, HALVES, STREAMED } last_tiles;
 
 /* Odd everywhere: rows without a neighbour that shares X, columns that end in a block, a stage, a step. Of some the
- * last work tiles come in halves or are dealt out by k blocks; and of some K is cut, so that nothing is shared. */
+ * last work tiles come in halves or are dealt out by k blocks; and of some K is cut, so that nothing is shared. The
+ * last two have work tiles of 192 rows of W and X. */
 static const struct {
   int64_t m, n, k;
   last_tiles last;
@@ -269,7 +270,8 @@ static const struct {
              {14250, 507, 187, WHOLE, 1},    {18700, 250, 40, WHOLE, 1},     {303, 4096, 4099, WHOLE, 0},
              {211, 28107, 300, WHOLE, 1},    {190, 28107, 299, WHOLE, 1},    {246, 4851, 2871, STREAMED, 1},
              {407, 1356, 8623, STREAMED, 0}, {330, 8609, 2463, STREAMED, 1}, {106, 8511, 3807, STREAMED, 1},
-             {427, 4261, 3681, STREAMED, 1}, {620, 2100, 5795, STREAMED, 0}};
+             {427, 4261, 3681, STREAMED, 1}, {620, 2100, 5795, STREAMED, 0}, {371, 9301, 2931, STREAMED, 0},
+             {371, 6304, 3931, WHOLE, 0}};
 
 static const struct shared_case {
   const char *name;
@@ -292,6 +294,8 @@ static const struct shared_case {
     {"stream_row", LPGEMM_E4M3, LPGEMM_F32, 0, LPGEMM_F16, LPGEMM_F16, 0, 5, 7, 0},
     {"stream_zeros", LPGEMM_UINT(4), LPGEMM_F16, 128, LPGEMM_BF16, LPGEMM_BF16, 1, 3, 5, 0},
     {"stream_e8m0", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, 32, LPGEMM_BF16, LPGEMM_F32, 0, 3, 0, 0},
+    {"square_stream", LPGEMM_UINT(4), LPGEMM_F16, 128, LPGEMM_F16, LPGEMM_F16, 1, 0, 6, 0},
+    {"square_parts", LPGEMM_UINT(8), LPGEMM_F16, 128, LPGEMM_BF16, LPGEMM_BF16, 1, 0, 0, 0},
 };
 
 /* The types of a case. */
@@ -334,6 +338,7 @@ static void check_shared_plan(int i) {
   const lpg_gemm_plan p = planned.plan;
   const last_tiles last = p.streamed ? STREAMED : p.whole < p.n_tiles * p.m_tiles ? HALVES : WHOLE;
   CHECK(large[i % COUNT(large)].shares == (p.multicast == 2));
+  CHECK(i < COUNT(shared) - 2 || lpgemm_i_gemm_tiles[planned.tile].tile_m == 192);
   CHECK(last == large[i % COUNT(large)].last && (last != WHOLE || p.multicast == 2 || p.split_k > 1));
   problem.x_unaligned = 1;
   CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));

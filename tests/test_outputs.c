@@ -106,7 +106,7 @@ static void check_tiles(void) {
     sliced += p.split_k > 1;
     whole += p.parts == 1 && p.multicast == 1;
     shared += p.multicast > 1;
-    if (work_tiles[planned.tile].warps == 12) tall[work_tiles[planned.tile].tile_m > 128]++;
+    if (work_tiles[planned.tile].warps == 12) tall[p.x_rows > 128]++;
   }
   CHECK(sliced > 0 && whole > 0 && shared > 1 && tall[0] > 0 && tall[1] > 0);
 }

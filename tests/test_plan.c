@@ -346,10 +346,11 @@ static void check_image_drawn(const lpg_device *device) {
   }
 }
 
-/* Rows of X of a work tile: 144 and 190 rows are two work tiles of 96, with 192 rows of W, 210 are two of 128, and 400
- * two of 224, which are not multiplied as 256. */
+/* Rows of X of a work tile: 144 and 190 rows are two work tiles of 96, with 192 rows of W, 210 are two of 128, 400 two
+ * of 224, which are not multiplied as 256, and 768 four of 192. */
 static void check_gemm_width(void) {
-  static const int64_t rows[][2] = {{80, 96}, {144, 96}, {190, 96}, {210, 128}, {400, 224}, {512, 128}};
+  static const int64_t rows[][2] = {{80, 96},   {144, 96},  {190, 96},  {210, 128},
+                                    {400, 224}, {512, 128}, {768, 192}, {1024, 256}};
   for (int i = 0; i < COUNT(rows); i++) {
     const lpgemm_weight_desc_t desc = {
         .size = sizeof desc, .type = LPGEMM_UINT(4), .n = 12288, .k = 2048, .group_k = 128, .scale_type = LPGEMM_F16};

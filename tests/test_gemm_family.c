@@ -338,7 +338,7 @@ static void check_shared_plan(int i) {
   const lpg_gemm_plan p = planned.plan;
   const last_tiles last = p.streamed ? STREAMED : p.whole < p.n_tiles * p.m_tiles ? HALVES : WHOLE;
   CHECK(large[i % COUNT(large)].shares == (p.multicast == 2));
-  CHECK(i < COUNT(shared) - 2 || lpgemm_i_gemm_tiles[planned.tile].tile_m == 192);
+  CHECK(i < COUNT(shared) - 2 || lpgemm_i_gemm_tiles[planned.tile].tile_m == LPG_GEMM_SQUARE_M);
   CHECK(last == large[i % COUNT(large)].last && (last != WHOLE || p.multicast == 2 || p.split_k > 1));
   problem.x_unaligned = 1;
   CHECK(plan_of(&lpgemm_i_gemm_planner, &problem, &sm90, &planned));

@@ -62,9 +62,9 @@ typedef struct gemm_constants {
 /* Of a matrix: up to 64 rows of X a work tile by 316 times of 32 shapes, 22 of them drawn, with 21 to 594 rows, each
  * work tile and several parts of K forced (H200, 2026-11-29: bench/results/h200-gemm-warps.txt); more by 92 times of 26
  * drawn shapes (H200, 2026-11-26: docs/log/2026-11.md), but for what dequantising takes and
- * how it overlaps: by whole waves of four kinds of weights (H200, 2026-11-29: bench/results/h200-gemm-tall.txt,
- * sections 1 and 2). Of experts: by 240 of the recorded times of eight products of four models with 8 to 1024 rows an
- * expert, each work tile forced (H200, 2026-11-27). */
+ * how it overlaps: set by hand from whole waves of four kinds of weights (H200, 2026-11-29:
+ * bench/results/h200-gemm-tall.txt, sections 1 and 2). Of experts: by 240 of the recorded times of eight products of
+ * four models with 8 to 1024 rows an expert, each work tile forced (H200, 2026-11-27). */
 static const gemm_constants of_matrix = {
     .few = {.dequantise = 675, .tile = 1060, .parts = 580, .each_part = 60, .start = 60, .sustained = 1.08},
     .few_16 = {.dequantise = 545, .tile = 2370, .parts = 410, .each_part = 60, .start = 480, .sustained = 1.28},
@@ -165,14 +165,15 @@ static double tile_ns(const gemm_constants *c, const lpg_gemm_kind *kind) {
 /* Nanoseconds in which a CTA adds up the sums of a work tile's parts, beyond what storing takes anyway: the constants
  * come from the fit of a matrix, what they stand for from time stamps. Bytes are those of the other CTAs' parts; of 256
  * rows of X each CTA adds up 128 KB a part; in clusters of eight with 192 and 256 rows of W the sums are the most of a
- * small matrix (H100 and H200, 2026-11-22 to 25: docs/log/2026-11.md). */
+ * small matrix (H100 and H200, 2026-11-22 to 25: docs/log/2026-11.md). 192 rows of X cost more, by two calls
+ * (bench/results/h200-gemm-tall.txt, section 5). */
 static double parts_ns(const gemm_constants *c, const lpg_gemm_plan *p, const lpg_gemm_kind *kind) {
   const int tile_m = kind->tile.tile_m, many = p->split_k >= 8 && kind->tile_n > 128;
   if (p->at_once == 1) return 0.0;
   if (tile_m == LPG_GEMM_TILE_M) return 1150.0 * p->split_k;
   const double bytes = kind->tile_n * p->x_rows * 4.0 * (p->split_k - 1) / p->split_k;
   const gemm_few *few = few_of(c, kind);
-  const double parts = tile_m >= 128 ? 740.0 + 110.0 * p->split_k + bytes / (tile_m > 128 ? 12.0 : 34.0)
+  const double parts = tile_m >= 128 ? 740.0 + 110.0 * p->split_k + bytes / (tile_m == LPG_GEMM_SQUARE_M ? 12.0 : 34.0)
                                      : few->parts + few->each_part * p->split_k + bytes / c->part_bytes;
   return parts + (many ? tile_m * (tile_m > 32 ? 75.0 : 35.0) : 0.0);
 }

@@ -22,6 +22,7 @@ enum {
   LPG_GEMM_PRODUCER_WARPS = 4, /* that load what the others multiply */
   LPG_GEMM_TILE_N = 256,       /* of a work tile, the most */
   LPG_GEMM_TILE_M = 256,       /* of a work tile, the most */
+  LPG_GEMM_SQUARE_M = 192,     /* of a work tile of as many rows of W */
   LPG_GEMM_BOX_M = 192,        /* the most that one copy of TMA brings, in equal shares, ... */
   LPG_GEMM_BOX_K = 64,         /* ... and their columns */
   LPG_GEMM_BAND = 12,          /* work tiles of a band, of rows */
@@ -80,7 +81,7 @@ LPG_FN int lpg_gemm_streams(int tile_m, int teams) { return tile_m >= 128 && tea
 /* What a CTA of such a plan has of the workspace: the sums of a part, as its warps hold them, and a flag a warp. */
 enum {
   LPG_GEMM_STREAM_FLAGS = 12,
-  LPG_GEMM_STREAM_SUMS = 144 * 1024,
+  LPG_GEMM_STREAM_SUMS = LPG_GEMM_SQUARE_M * LPG_GEMM_SQUARE_M * 4, /* the largest work tile's */
   LPG_GEMM_STREAM_BYTES = LPG_GEMM_STREAM_SUMS + LPG_GEMM_STREAM_FLAGS * 8
 };
 
@@ -217,7 +218,7 @@ LPG_FN int lpg_gemm_field_power(int exponent_bits) { return 128 - (1 << (exponen
 /* Which work tiles a mode has: 192 rows of both unless something is made of the weights first, 16 warps of up to 64
  * rows of X only if the registers do. */
 LPG_FN int lpg_gemm_has(lpg_gemm_scales mode, int tile_m, int all_warps) {
-  if (tile_m == 192) return mode != LPG_GEMM_SCALES_IMAGE && !lpg_gemm_is_prepared(mode);
+  if (tile_m == LPG_GEMM_SQUARE_M) return mode != LPG_GEMM_SCALES_IMAGE && !lpg_gemm_is_prepared(mode);
   if (mode == LPG_GEMM_SCALES_IMAGE) return tile_m >= 128;
   if (tile_m >= 128 || all_warps == 8) return 1;
   return mode == LPG_GEMM_SCALES_ROW || mode == LPG_GEMM_SCALES_GROUP || mode == LPG_GEMM_SCALES_NEAR;
@@ -240,7 +241,7 @@ LPG_FN int lpg_gemm_takes_experts(lpg_gemm_scales mode, lpg_gemm_weights weights
 /* Their work tiles: those of the mode from 32 rows of X on, with 256 of 4 bits only; and 256 rows of W by 32 and 64 of
  * X, which in stacks are the fastest of so few rows, as work tiles are many (H200, 2026-11-27: docs/log/2026-11.md). */
 LPG_FN int lpg_gemm_has_for_experts(lpg_gemm_scales mode, int bits, int tile_m, int all_warps) {
-  if (tile_m < 32 || tile_m == 192 || (tile_m == LPG_GEMM_TILE_M && bits != 4)) return 0;
+  if (tile_m < 32 || tile_m == LPG_GEMM_SQUARE_M || (tile_m == LPG_GEMM_TILE_M && bits != 4)) return 0;
   return lpg_gemm_has(mode, tile_m, all_warps) || all_warps == 16;
 }
 

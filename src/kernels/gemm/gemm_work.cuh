@@ -108,11 +108,12 @@ struct gemm_traits {
   static constexpr bool skips_end = warps < 16; /* stages beyond K: else registers are too few */
   static constexpr bool streams = lpg_gemm_streams(TileM_, Teams_) && !Experts_;
   static_assert(!halves || streams, "turn_of() deals out halves");
-  static constexpr bool is_tall = warps == 12 && TileM > 128; /* 12 warps with more sums than others */
-  static constexpr int producer_registers = is_tall ? 32 : 56, consumer_registers = warps == 8    ? 224
-                                                                                    : is_tall     ? 160
-                                                                                    : warps == 12 ? 152
-                                                                                                  : 104; /* a thread */
+  static constexpr bool is_square = TileM == LPG_GEMM_SQUARE_M; /* 12 warps with more sums than others have */
+  static constexpr int producer_registers = is_square ? 32 : 56, consumer_registers = warps == 8  ? 224
+                                                                                      : is_square ? 160
+                                                                                      : warps == 12
+                                                                                          ? 152
+                                                                                          : 104; /* a thread */
   static constexpr int many_words = Bits_ > 4 && Bits_ < 8; /* a lane holds many words of a stage of weights */
   /* MMA steps in one wgmma commit group: more steps mean fewer waits, and more registers. */
   static constexpr int batch = image          ? LPG_IMAGE_K / LPG_STEP_K

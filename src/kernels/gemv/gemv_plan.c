@@ -247,8 +247,10 @@ static int has_byte_zeros(const lpg_packed *weights) {
   return d->zero == LPGEMM_ZERO_PER_GROUP && lpg_is_integer_kind(d->zero_type) && lpg_gemv_scale_steps(weights) > 2;
 }
 
-/* Microseconds of a pass of so many rows, beside its weights (byte zeros: 18 times with 8 and 16 rows; one row of
- * integers of 4 and 8 bits: 12 times; H200, 2026-11-29: bench/results/h200-gemm-warps.txt). */
+/* Microseconds of a pass of so many rows, beside its weights: the same in the kernels for 8 rows and for 16, since in
+ * steps of models those for 16 are no faster with 4 rows (bench/results/h200-gemm-tall.txt, section 7; byte zeros: 18
+ * times with 8 and 16 rows; one row of integers of 4 and 8 bits: 12 times; H200, 2026-11-29:
+ * bench/results/h200-gemm-warps.txt). */
 static double start_of(const lpg_problem *problem, double pass_rows, int levels) {
   const double filled = (pass_rows - 1.0) / 3.2;
   const lpgemm_dtype_t type = problem->weights->desc.type;

@@ -55,20 +55,23 @@ struct unit_loader {
     }
   }
 
-  /* X whose rows stand in whole pieces. */
+  /* Whether all of X of the unit comes in pieces of 16 bytes: most do, and to copy less takes many instructions. */
+  __device__ bool is_whole() const { return aligned && (at.unit + 1) * T::unit_k <= a.k; }
+
+  /* X of such a unit. */
   __device__ void load_x(uint32_t to) const {
-    const int k = at.unit * T::unit_k + panel() * 64 + lane % 8 * 8, row = lane / 8;
-    const int bytes = min(max(a.k - k, 0), 8) * 2;
-    const int64_t step = a.ldx * 8, back = panel() * 128 + lane % 8 * 16; /* back: to the row's beginning */
-    const uint8_t *from = own_x + (bytes > 0 ? (int64_t)at.unit * (T::unit_k * 2) : -back);
+    const int row = lane / 8;
+    const int64_t step = a.ldx * 8;
+    const uint8_t *from = own_x + (int64_t)at.unit * (T::unit_k * 2);
     const uint32_t even = to + row * 128 + ((lane % 8 ^ row) << 4), odd = even ^ 64; /* rows 8 i; 8 i + 4 */
 #pragma unroll
     for (int i = 0; i < x_rows; i += 4, from += step) {
-      if (i < rows_of_x) copy_some_async((i % 8 ? odd : even) + i * 128, from, bytes);
+      if (i < rows_of_x) copy16_async((i % 8 ? odd : even) + i * 128, from);
     }
   }
 
-  __device__ void load_codes(uint32_t stage) const {
+  /* whole: none of the unit's codes are beyond K. */
+  __device__ void load_codes(uint32_t stage, bool whole) const {
     uint32_t to = stage + a.plan.codes + (warp * T::row_tiles * T::row_pieces + lane) * T::piece_bytes;
     if constexpr (T::piece_words == 2) {
       load_halves(to);
@@ -79,7 +82,8 @@ struct unit_loader {
 #pragma unroll
     for (int r = 0; r < T::row_tiles; r++, from += row_tile_bytes, to += T::pieces * 512) {
 #pragma unroll
-      for (int v = 0; v < T::pieces; v++) copy16_async(to + v * 512, from + v * 512, first + v < a.row_vectors);
+      for (int v = 0; v < T::pieces; v++)
+        copy16_async(to + v * 512, from + v * 512, whole || first + v < a.row_vectors);
     }
   }
 
@@ -108,12 +112,13 @@ struct unit_loader {
   /* Starts the copies of a unit and moves on to the next one. */
   __device__ void load(uint32_t stage) {
     const uint32_t x_to = stage + panel() * T::panel_bytes + x_row() * 128;
-    load_codes(stage);
-    if (aligned) {
+    if (is_whole()) {
+      load_codes(stage, true);
       load_x(x_to);
     } else {
       const int m = first_m(stripe_n_tile(a.plan, at.tile)) + x_row();
-      x.template load<x_rows>(x_to, m, at.unit * T::unit_k + panel() * 64, lane, false);
+      load_codes(stage, false);
+      x.template load<x_rows>(x_to, m, at.unit * T::unit_k + panel() * 64, lane, aligned);
     }
     load_scales(stage);
     at.next(a.plan.units);
@@ -297,8 +302,8 @@ __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __
   const bool reads = reads_product(a.epilogue);
   if (threadIdx.x < T::rows) factors[threadIdx.x] = T::may_shift ? 1.0f : a.scale_data.factor;
   stripe_sums<T> totals;
-  totals.clear();
   if (!reads) {
+    totals.clear();
     __syncthreads();
     for (int tile = blockIdx.x; tile < p.n_tiles * p.m_tiles; tile += gridDim.x) {
       store_whole<T>(a, tile, totals, memory + p.ring, factors, warp);
@@ -322,42 +327,44 @@ __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __
   const int x_row = lane / 16 * 8 + lane % 8;
   const uint32_t lane_x = x_row * 128 + ((lane / 8 % 2) ^ lane % 8) * 16;
   const uint32_t lane_codes = p.codes + (warp * T::row_tiles * T::row_pieces + lane) * T::piece_bytes;
-  bool whole = at.unit == 0; /* the work tile's units so far are all of this CTA */
-  int which = 0;             /* of the CTA's two partials */
-  int stage = 0, next = p.stages - 1;
+  int which = 0; /* of the CTA's two partials */
+  int stage = 0, next = p.stages - 1, to_load = count - next;
 #pragma unroll 1
-  for (int i = 0; i < count; i++) {
-    if (p.stages == 2) {
-      wait_copies<0>();
-    } else if (p.stages == 3) {
-      wait_copies<1>();
-    } else {
-      wait_copies<2>();
-    }
-    __syncthreads(); /* the stage is complete, and all warps have read the one that is filled next */
-    const uint32_t from = keep(ring + stage * p.stage_bytes);
-    uint8_t *const own = memory + p.ring + stage * p.stage_bytes;
-    const stripe_scales<T> scales = {a, own + p.scales + warp * p.warp_scales,
-                                     (stripe_group *)(memory + p.table) + warp * stripe_scales<T>::entries, lane};
-    multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, scales,
-                     (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, [&] {
-                       if (i + p.stages - 1 < count) loader.load(ring + next * p.stage_bytes);
-                       commit_copies();
-                     });
-    if (at.unit == p.units - 1 || i == count - 1) {
-      if (whole && at.unit == p.units - 1) {
-        __syncthreads(); /* all warps have read the stage */
-        store_whole<T>(a, at.tile, totals, own, factors, warp);
+  for (int left = count; left > 0; which = 1) { /* a work tile, or what the CTA has of it */
+    const int units = min(p.units - at.unit, left);
+    uint8_t *own = nullptr;
+    totals.clear();
+#pragma unroll 1
+    for (int i = 0; i < units; i++) {
+      if (p.stages == 2) {
+        wait_copies<0>();
+      } else if (p.stages == 3) {
+        wait_copies<1>();
       } else {
-        store_partial<T>(a, which, totals, warp, lane);
+        wait_copies<2>();
       }
-      totals.clear();
-      which = 1;
-      whole = true;
+      __syncthreads(); /* the stage is complete, and all warps have read the one that is filled next */
+      const uint32_t from = keep(ring + stage * p.stage_bytes);
+      own = memory + p.ring + stage * p.stage_bytes;
+      const stripe_scales<T> scales = {a, own + p.scales + warp * p.warp_scales,
+                                       (stripe_group *)(memory + p.table) + warp * stripe_scales<T>::entries, lane};
+      multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, scales,
+                       (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, [&] {
+                         if (to_load-- > 0) loader.load(ring + next * p.stage_bytes);
+                         commit_copies();
+                       });
+      stage = stage + 1 == p.stages ? 0 : stage + 1;
+      next = next + 1 == p.stages ? 0 : next + 1;
     }
-    at.next(p.units);
-    stage = stage + 1 == p.stages ? 0 : stage + 1;
-    next = next + 1 == p.stages ? 0 : next + 1;
+    if (units == p.units) {
+      __syncthreads(); /* all warps have read the stage */
+      store_whole<T>(a, at.tile, totals, own, factors, warp);
+    } else {
+      store_partial<T>(a, which, totals, warp, lane);
+    }
+    left -= units;
+    at.unit = 0;
+    at.tile++;
   }
 }
 

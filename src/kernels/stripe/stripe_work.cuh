@@ -64,8 +64,8 @@ struct stripe_traits {
   static constexpr int codes_of_unit_words = lpg_unit_codes(Bits) / 4; /* its MMA steps */
   static constexpr int panel_bytes = TileM * 128;                      /* X comes in panels of 64 k */
   static constexpr int panels = unit_k / 64;
-  /* Of scales and zeros, of a lane: weights without zeros have 32 at most in a unit of 64 k. */
-  static constexpr int scale_pieces = unit_k == 64 && !Dequantiser::centered ? 1 : 2;
+  /* Of scales and zeros, of a lane: one group has 32 at most, as weights without zeros have in a unit of 64 k. */
+  static constexpr int scale_pieces = ScaleGroups == 1 || (unit_k == 64 && !Dequantiser::centered) ? 1 : 2;
 
   /* The MMA step of a unit that is the first to take codes of a piece. */
   __device__ static constexpr int first_step(int piece) {

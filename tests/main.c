@@ -50,6 +50,7 @@ enum {
   SUITE(dispatch, CPU)        \
   SUITE(plan, CPU)            \
   SUITE(gemm_family, BOTH)    \
+  SUITE(stripe, BOTH)         \
   SUITE(gemv1, BOTH)          \
   SUITE(gemv1_i8, BOTH)       \
   EXPERIMENTS                 \

@@ -565,7 +565,7 @@ static void check_stripe_drawn(const lpg_device *device) {
     fitted++;
     widths |= 1u << w.bits;
     const int unit_k = lpg_stripe_k_of(&w), tile_n = lpg_stripe_tile_n(p.warps), tiles = p.n_tiles * p.m_tiles;
-    CHECK(p.warps == LPG_STRIPE_WARPS && (p.tile_m == 32 || p.tile_m == 64));
+    CHECK(p.warps == LPG_STRIPE_WARPS && (p.tile_m == 32 || p.tile_m == 64 || p.tile_m == LPG_STRIPE_SCALED_M));
     CHECK((int64_t)p.units * unit_k >= w.desc.k && (int64_t)(p.units - 1) * unit_k < w.desc.k);
     CHECK((int64_t)p.n_tiles * tile_n >= w.desc.n && (int64_t)(p.n_tiles - 1) * tile_n < w.desc.n);
     CHECK((int64_t)p.m_tiles * p.tile_m >= m && (int64_t)(p.m_tiles - 1) * p.tile_m < m);
@@ -582,7 +582,7 @@ static void check_stripe_drawn(const lpg_device *device) {
     const int codebook = lpg_kind(w.desc.type) == LPGEMM_KIND_CODEBOOK && w.bits > 1;
     CHECK(p.factors == (codebook ? 128 << 2 * w.bits : 0) && p.table == p.factors + 128);
     CHECK(p.ring % 128 == 0 && p.stage_bytes % 128 == 0);
-    CHECK(p.ring >= p.table + p.warps * lpg_stripe_table_bytes(p.scale_groups));
+    CHECK(p.ring >= p.table + (p.tile_m == LPG_STRIPE_SCALED_M ? 0 : p.warps * lpg_stripe_table_bytes(p.scale_groups)));
     CHECK(p.codes == p.tile_m * unit_k * 2 && p.scales >= p.codes + tile_n * unit_k * w.bits / 8);
     CHECK(p.scales % 16 == 0 && p.warp_scales % 16 == 0 && p.sums_of_x >= p.scales + p.warps * p.warp_scales);
     CHECK(p.stage_bytes >= p.sums_of_x + p.shift * p.scale_groups * p.tile_m * 4);

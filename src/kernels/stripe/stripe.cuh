@@ -254,6 +254,79 @@ __device__ inline void multiply_unit(const stripe_args &a, const typename T::Deq
   }
 }
 
+/* The lane's part of X of one step, for 64 rows of X from `first` on. */
+template <class T>
+__device__ inline void load_x(uint32_t x, int step, int first, uint32_t (&b)[4][4]) {
+  const uint32_t from = (x ^ step % 4 * 32) + step / 4 * T::panel_bytes + first * 128;
+#pragma unroll
+  for (int i = 0; i < 4; i++) load_matrices(from + i * 2048, b[i]);
+}
+
+/* multiply_unit() of scaled weights: products of all units add up in the totals. X comes 64 rows at a time. */
+template <class T, class Ahead>
+__device__ inline void multiply_scaled(const stripe_args &a, const typename T::Dequantiser &dequantiser, uint32_t x,
+                                       uint32_t codes, const stripe_scales<T> &scales,
+                                       stripe_multiplier<T> (&multiplier)[T::row_tiles], stripe_centers<T> &centers,
+                                       stripe_sums<T> &totals, Ahead ahead) {
+  constexpr int parts = T::TileM / 64;
+  unit_words<T> words;
+  uint32_t b[2][4][4];
+  load_x<T>(x, 0, 0, b[0]);
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) {
+    multiplier[r].set(a, scales.packed_scales(r));
+    if (T::Zeros) {
+      const uint32_t zeros = scales.packed_zeros(r);
+      T::Dequantiser::set_center(centers.row[r][0], T::X::small_integer(zeros & 255));
+      T::Dequantiser::set_center(centers.row[r][1], T::X::small_integer(zeros >> 8));
+    }
+  }
+#pragma unroll
+  for (int step = 0; step < T::unit_steps; step++) {
+#pragma unroll
+    for (int i = 0; i < T::pieces; i++) {
+      if (T::first_step(i) == step) words.load_piece(codes, i);
+    }
+    const int unit = step / T::codes_of_unit_words, pair = step % T::codes_of_unit_words * 2;
+    uint32_t w[T::row_tiles][4];
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const uint32_t *word = &words.word[r][unit * T::unit_words * 2 + half];
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+          w[r][half + 2 * i] = multiplier[r].weights(dequantiser.decode(centers.row[r][half], word, pair + i), half);
+      }
+    }
+#pragma unroll
+    for (int part = 0; part < parts; part++) {
+      const int at = step * parts + part, next = at + 1;
+      if (next < T::unit_steps * parts) load_x<T>(x, next / parts, next % parts * 64, b[next % 2]);
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+          float(&d)[4] = *(float(*)[4]) & totals.sum[r][4 * (part * 8 + j)];
+          T::X::mma::multiply(d, w[r], b[at % 2][j / 2][j % 2 * 2], b[at % 2][j / 2][j % 2 * 2 + 1]);
+        }
+      }
+      if (at == 0) ahead();
+    }
+  }
+}
+
+/* Takes the rows' powers of two off the sums. */
+template <class T>
+__device__ inline void take_powers_off(const stripe_multiplier<T> (&multiplier)[T::row_tiles], stripe_sums<T> &totals) {
+#pragma unroll
+  for (int r = 0; r < T::row_tiles; r++) {
+    const float inverse[2] = {multiplier[r].inverse(0), multiplier[r].inverse(1)};
+#pragma unroll
+    for (int i = 0; i < T::x_tiles * 4; i++) totals.sum[r][i] *= inverse[i % 4 / 2];
+  }
+}
+
 /* ---- outputs ---- */
 
 /* Stores a whole work tile through a stage that nobody reads any more. */
@@ -333,6 +406,12 @@ __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __
   for (int left = count; left > 0; which = 1) { /* a work tile, or what the CTA has of it */
     const int units = min(p.units - at.unit, left);
     uint8_t *own = nullptr;
+    stripe_multiplier<T> multiplier[T::row_tiles];
+    if constexpr (T::has_powers) {
+      const int row_tile = (stripe_n_tile(p, at.tile) * T::Warps + warp) * T::row_tiles;
+#pragma unroll
+      for (int r = 0; r < T::row_tiles; r++) multiplier[r].set_powers(a, row_tile + r, lane / 4);
+    }
     totals.clear();
 #pragma unroll 1
     for (int i = 0; i < units; i++) {
@@ -348,14 +427,21 @@ __global__ void __launch_bounds__(T::threads, T::at_once) stripe_kernel(const __
       own = memory + p.ring + stage * p.stage_bytes;
       const stripe_scales<T> scales = {a, own + p.scales + warp * p.warp_scales,
                                        (stripe_group *)(memory + p.table) + warp * stripe_scales<T>::entries, lane};
-      multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, scales,
-                       (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, [&] {
-                         if (to_load-- > 0) loader.load(ring + next * p.stage_bytes);
-                         commit_copies();
-                       });
+      const auto ahead = [&] {
+        if (to_load-- > 0) loader.load(ring + next * p.stage_bytes);
+        commit_copies();
+      };
+      if constexpr (T::Scaled) {
+        multiply_scaled<T>(a, dequantiser, from + lane_x, from + lane_codes, scales, multiplier, centers, totals,
+                           ahead);
+      } else {
+        multiply_unit<T>(a, dequantiser, from + lane_x, from + lane_codes, scales,
+                         (const float *)(own + p.sums_of_x) + 2 * t, centers, totals, ahead);
+      }
       stage = stage + 1 == p.stages ? 0 : stage + 1;
       next = next + 1 == p.stages ? 0 : next + 1;
     }
+    if constexpr (T::has_powers) take_powers_off<T>(multiplier, totals);
     if (units == p.units) {
       __syncthreads(); /* all warps have read the stage */
       store_whole<T>(a, at.tile, totals, own, factors, warp);

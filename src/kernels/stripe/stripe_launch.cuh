@@ -53,6 +53,8 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a, const void *ker
   a.row_tiles = (int32_t)weights.row_tiles;
   a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
+  a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
+  a.scale_exponent = lpg_stripe_scale_exponent(weights.bits);
   a.k = (int32_t)weights.desc.k;
   a.ldx = call.ldx;
   a.x = call.x;
@@ -73,6 +75,10 @@ static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
   if (p.scale_groups == unit_k / 16) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, unit_k / 16, true>());
   if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, unit_k / 32, true>());
   if constexpr (centered) {
+    if (p.tile_m == LPG_STRIPE_SCALED_M) {
+      return p.zeros ? use(stripe_traits<X, Dequantiser, Bits, warps, LPG_STRIPE_SCALED_M, 1, true, true>())
+                     : use(stripe_traits<X, Dequantiser, Bits, warps, LPG_STRIPE_SCALED_M, 1, false, true>());
+    }
     if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, true>());
   }
   return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, false>())
@@ -94,11 +100,11 @@ static lpgemm_status_t run_instance(const lpg_call &call) {
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_instances(const lpg_device *device) {
   constexpr int unit_k = lpg_stripe_k(Bits, Dequantiser<X, Bits>::centered), groups[] = {1, unit_k / 32, unit_k / 16};
-  for (int i = 0; i < 12; i++) {
+  for (int i = 0; i < 14; i++) {
     lpg_stripe_plan p = {};
-    p.tile_m = i & 1 ? 64 : 32;
-    p.zeros = i >> 1 & 1;
-    p.scale_groups = groups[i / 4];
+    p.tile_m = i >= 12 ? (int)LPG_STRIPE_SCALED_M : i & 1 ? 64 : 32;
+    p.zeros = i >= 12 ? i & 1 : i >> 1 & 1;
+    p.scale_groups = i >= 12 ? 1 : groups[i / 4];
     LPG_TRY((with_instance<X, Dequantiser, Bits>(
         p, [&](auto traits) { return load_kernels(device, stripe_kernel<decltype(traits)>); })));
   }

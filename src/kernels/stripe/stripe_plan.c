@@ -17,8 +17,10 @@ enum {
 };
 
 /* Rows of X, and how many such CTAs an SM runs at once. */
-static const struct { int tile_m, at_once; } work_tiles[] = {{64, 2}, {64, 1}, {32, 3}, {32, 2}, {32, 1}};
-enum { WORK_TILES = sizeof work_tiles / sizeof work_tiles[0] };
+static const struct {
+  int tile_m, at_once;
+} work_tiles[] = {{LPG_STRIPE_SCALED_M, 2}, {LPG_STRIPE_SCALED_M, 1}, {64, 2}, {64, 1}, {32, 3}, {32, 2}, {32, 1}};
+enum { WORK_TILES = sizeof work_tiles / sizeof work_tiles[0], FIRST_UNSCALED = 2 };
 
 typedef struct stripe_state {
   lpg_stripe_plan frame; /* of the work tile at hand */
@@ -35,6 +37,20 @@ typedef struct stripe_state {
 static int has_rest(const lpgemm_weight_desc_t *d, const lpg_center *center) {
   if (!center->per_group) return center->rest != 0.0f;
   return d->zero == LPGEMM_ZERO_MINIMUM || lpg_is_real(d->zero_type) || lpg_kind(d->type) != LPGEMM_KIND_UINT;
+}
+
+/* Whether weights may be scaled before they are multiplied: integers whose zeros are codes, one scale of 16 bits a
+ * unit. By fp16 X a row's scales must be so near one another that no product falls below the normal numbers. */
+static int may_scale(const lpg_problem *problem) {
+  const lpg_packed *w = problem->weights;
+  const lpgemm_weight_desc_t *d = &w->desc;
+  const lpg_center center = lpg_center_of(d);
+  const int bf16 = problem->x_type == LPGEMM_BF16, span = (int)problem->scale_span;
+  if (!lpg_is_integer_kind(d->type) || has_rest(d, &center) || lpg_stripe_groups(w) > 1 || d->super_scale_type)
+    return 0;
+  if (center.per_group && d->zero_type != LPGEMM_U8) return 0;
+  if (bf16) return (d->scale_type == LPGEMM_F16 || d->scale_type == LPGEMM_BF16) && span < 255;
+  return d->scale_type == LPGEMM_F16 && span <= lpg_stripe_scale_exponent(w->bits) + 14;
 }
 
 /* Bytes of the sums of X. */
@@ -70,15 +86,16 @@ static const char *automatic(const lpg_planner *self, const lpg_problem *problem
 
 /* ---- workspace ---- */
 
-/* Bytes of partial sums: two work tiles of each CTA. The first of work_tiles has the most on an SM. */
-static size_t partial_bytes(const lpg_device *device) {
-  const int64_t ctas = (int64_t)(device->sms > 0 ? device->sms : 1) * work_tiles[0].at_once;
-  return (size_t)(ctas * 2 * work_tiles[0].tile_m * lpg_stripe_tile_n(LPG_STRIPE_WARPS) * 4);
+/* Bytes of partial sums: two work tiles of each CTA. The first that may be taken has the most on an SM. */
+static size_t partial_bytes(const lpg_problem *problem, const lpg_device *device) {
+  const int first = may_scale(problem) ? 0 : FIRST_UNSCALED;
+  const int64_t ctas = (int64_t)(device->sms > 0 ? device->sms : 1) * work_tiles[first].at_once;
+  return (size_t)(ctas * 2 * work_tiles[first].tile_m * lpg_stripe_tile_n(LPG_STRIPE_WARPS) * 4);
 }
 
 static size_t workspace(const lpg_planner *self, const lpg_problem *problem, const lpg_device *device) {
   (void)self;
-  return partial_bytes(device) + (size_t)sums_bytes(problem->weights, (double)problem->m) +
+  return partial_bytes(problem, device) + (size_t)sums_bytes(problem->weights, (double)problem->m) +
          lpg_x_copy_bytes(problem, 2);
 }
 
@@ -123,7 +140,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   stripe_state *s = state;
   lpg_stripe_plan *p = &s->frame;
   (void)device;
-  if (i >= WORK_TILES || (p->zeros && work_tiles[i].tile_m != 64)) return LPG_NO_MORE;
+  if (i >= WORK_TILES || (p->zeros && work_tiles[i].tile_m < 64)) return LPG_NO_MORE;
+  if (work_tiles[i].tile_m == LPG_STRIPE_SCALED_M && (!may_scale(problem) || problem->m <= 64)) return LPG_HOLE;
   p->warps = LPG_STRIPE_WARPS;
   p->tile_m = work_tiles[i].tile_m;
   p->at_once = work_tiles[i].at_once;
@@ -134,7 +152,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   p->codes = p->tile_m * unit_k * 2;
   p->scales = p->codes + p->warps * LPG_STRIPE_ROW_TILES * row_tile;
   p->warp_scales = s->scales;
-  p->ring = lpg_round_up_to(p->table + p->warps * lpg_stripe_table_bytes(p->scale_groups), 128);
+  const int tables = p->tile_m == LPG_STRIPE_SCALED_M ? 0 : p->warps * lpg_stripe_table_bytes(p->scale_groups);
+  p->ring = lpg_round_up_to(p->table + tables, 128);
   p->sums_of_x = p->scales + p->warps * p->warp_scales;
   const int stage = p->sums_of_x + (p->shift ? p->scale_groups * p->tile_m * 4 : 0);
   const int sums = p->warps * lpg_sums_bytes(LPG_PASS_ROWS, LPG_STRIPE_ROW_TILES * LPG_TILE_ROWS);
@@ -150,23 +169,30 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
  * much, was not measured. */
 static double slower_than_plain(const lpg_stripe_plan *p, int unit_k, double sms) {
   const double times = 128.0 / unit_k * p->scale_groups; /* that products are added in 128 k */
-  const double added = 1.0 + (times - 1.0) / 3.0 * (p->scale_groups > 1 && p->shift ? 1.1 : 0.4);
-  const double zeros = added * (p->scale_groups > 1 ? 1.0 : p->shift ? 1.6 : p->zeros ? 1.09 : 1.0);
-  const double few = (p->tile_m == 32 ? 1.31 : 1.0) * (p->m_tiles == 1 && unit_k < 128 ? 1.35 : 1.0);
-  return zeros * few * (p->ctas <= sms ? 1.3 : p->at_once > 2 ? 0.92 : 1.0);
+  const double added = 1.0 + (times - 1.0) / 3.0 * (p->scale_groups > 1 && p->shift ? 1.4 : 0.4);
+  const double zeros = added * (p->scale_groups > 1 ? 1.0 : p->shift ? 2.0 : p->zeros ? 1.09 : 1.0);
+  const double few = (p->tile_m == 32 ? 1.34 : 1.0) * (p->m_tiles == 1 && unit_k < 128 ? 1.35 : 1.0);
+  const double sums = p->tile_m == LPG_STRIPE_SCALED_M ? 1.0 : zeros; /* scaled weights: one set of them */
+  return sums * few * (p->ctas <= sms ? 1.3 : p->at_once > 2 ? 0.92 : 1.0);
 }
 
-/* Nanoseconds, fitted to u4 on the H200 (bench/results/h200-stripe.txt, 2026-11-26): an SM multiplies at two thirds of
- * its rate and dequantises besides. */
+/* Nanoseconds, fitted to 76 times of 38 shapes with 71 to 1466 rows, 22 of them drawn, each with and without scaled
+ * weights (H200, 2026-11-29: bench/results/h200-stripe-scaled.txt). CTAs that share an SM take turns; a whole work tile
+ * is stored while nothing is multiplied, and of a tile in parts a warp adds up one part after the other. */
 static double cost_of(const lpg_stripe_plan *p, const stripe_state *s) {
+  enum { STORE_ROW_NS = 60, PART_NS = 400 };
   const lpg_rates *r = s->rates;
+  const int scaled = p->tile_m == LPG_STRIPE_SCALED_M;
   const double multiply = 2.0 * s->unit_weights * p->tile_m / (1e3 * r->mma_f16 / r->sms);
   const double slower = slower_than_plain(p, s->unit_k, r->sms);
-  const double unit = (1.48 * multiply + s->dequantise) * slower;
-  const double units = (p->stripes.each + (p->stripes.more > 0)) * fmax(1.0, p->ctas / r->sms);
+  const double unit = ((scaled ? 0.92 : 1.0) * multiply + (scaled ? 1.05 : 0.93) * s->dequantise) * slower;
+  const double units = p->stripes.each + (p->stripes.more > 0), turns = ceil(p->ctas / r->sms);
   const int whole = p->stripes.more == 0 && p->stripes.each % p->units == 0;
-  const double partials = whole ? 0.0 : 4000.0 + (double)p->ctas * (double)lpg_stripe_partial(p) * 8.0 / r->l2;
-  return 2500.0 + fmax(units * unit, s->read) + partials;
+  const double parts = p->ctas / ((double)p->n_tiles * p->m_tiles); /* of a work tile */
+  const double partials =
+      whole ? 0.0 : 4000.0 + PART_NS * parts + (double)p->ctas * (double)lpg_stripe_partial(p) * 8.0 / r->l2;
+  const double stores = STORE_ROW_NS * p->tile_m * floor(units / p->units) * (turns > 1.0 ? 1.5 : 1.0);
+  return 2500.0 + fmax(turns * units * unit, s->read) + partials + stores;
 }
 
 /* First all CTAs that run at once, then so many that each work tile has 1, 2 ... parts and no more. */

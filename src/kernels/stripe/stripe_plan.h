@@ -12,6 +12,7 @@
 enum {
   LPG_STRIPE_WARPS = 4,       /* of a CTA */
   LPG_STRIPE_ROW_TILES = 2,   /* of a warp */
+  LPG_STRIPE_SCALED_M = 128,  /* rows of X of a work tile of scaled weights */
   LPG_STRIPE_MOST_STAGES = 4, /* of the ring */
   LPG_STRIPE_MOST_PIECES = 64 /* of 16 or 8 bytes, of a warp's scales and zeros of a unit: two of a lane */
 };
@@ -52,6 +53,10 @@ static inline int lpg_stripe_pieces(const lpg_packed *weights, lpg_section_id id
   const int groups = axis->count > 1 && axis->k < unit_k ? (int)(unit_k / axis->k) : 1;
   return groups * slot / (slot < 16 ? 8 : 16);
 }
+
+/* Scaled weights by fp16 X: a row's largest scale is brought near 2^this, so that products with codes less their zeros
+ * stay below 2^15. */
+LPG_FN int lpg_stripe_scale_exponent(int bits) { return 14 - bits; }
 
 /* Everything a kernel needs to know of the cut. Places in shared memory count from its first byte. */
 typedef struct lpg_stripe_plan {

@@ -32,6 +32,8 @@ struct stripe_args {
   int64_t row_bytes;   /* of a row tile's codes */
   int32_t row_vectors; /* the same in vectors of 512 bytes */
   int32_t row_tiles, n, m, k;
+  const int8_t *exponents; /* of rows' largest scales, for scaled weights */
+  int32_t scale_exponent;  /* which is brought near 2^this */
   int64_t ldx;
   const void *x;
   float *partials;  /* two of a CTA */
@@ -41,16 +43,17 @@ struct stripe_args {
 
 /* X: the type that is multiplied; Warps: of a CTA; TileM: rows of X of a work tile; ScaleGroups: scale groups of a
  * unit: 1, or those of groups of 32 or 16; Zeros: centers of groups differ, or something is left of zeros, or there are
- * several scale groups. */
+ * several scale groups; Scaled: weights are scaled before they are multiplied, so that a warp has one set of sums. */
 template <class X_, template <class, int> class Dequantiser_, int Bits_, int Warps_, int TileM_, int ScaleGroups_,
-          bool Zeros_>
+          bool Zeros_, bool Scaled_ = false>
 struct stripe_traits {
   using X = X_;
   using Dequantiser = Dequantiser_<X_, Bits_>;
   static constexpr int Bits = Bits_, Warps = Warps_, TileM = TileM_, ScaleGroups = ScaleGroups_;
-  static constexpr bool Zeros = Zeros_, integer_sums = false;
-  static constexpr bool may_shift = Zeros && Dequantiser::centered; /* something may be left of zeros */
-  static constexpr int at_once = TileM > 32 ? 2 : 3;                /* CTAs of an SM, as registers allow */
+  static constexpr bool Zeros = Zeros_, Scaled = Scaled_, integer_sums = false;
+  static constexpr bool has_powers = Scaled && X::exponent == 5;               /* rows' powers of two on scales */
+  static constexpr bool may_shift = Zeros && Dequantiser::centered && !Scaled; /* something may be left of zeros */
+  static constexpr int at_once = TileM > 32 ? 2 : 3;                           /* CTAs of an SM, as registers allow */
   static constexpr int threads = 32 * Warps, row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
   static constexpr int rows = row_tiles * LPG_TILE_ROWS; /* of W, of a warp */
   static constexpr int tile_n = Warps * rows;

@@ -161,36 +161,36 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   return LPG_CANDIDATE;
 }
 
-/* How much longer units take than those of groups of 128 without zeros, by the same runs as below; of minima and real
- * zeros in groups of 128 and more it is a guess. Groups of 32 were measured: products are added to the totals four
- * times in 128 k. Groups of 16, and shorter units, are taken to cost as much for each time. With 32 rows of X a warp
- * has half the products for the same weights. Shorter units take longer where all CTAs have the same rows of X (up to
- * 64; 8192 x 8192, five types of weights). Three CTAs of an SM hide more than two; that one hides less, and how
- * much, was not measured. */
+/* How much longer units take than those of groups of 128 without zeros; of real zeros and minima in groups of 128 and
+ * more it is a guess. Products are added to the totals for each scale group. Groups of 16, and shorter units, are taken
+ * to cost as much for each time as groups of 32, which were measured. With 32 rows of X a warp has half the products
+ * for the same weights. Shorter units take longer where all CTAs have the same rows of X (up to 64). Three CTAs of an
+ * SM hide more than two, one hides less. */
 static double slower_than_plain(const lpg_stripe_plan *p, int unit_k, double sms) {
   const double times = 128.0 / unit_k * p->scale_groups; /* that products are added in 128 k */
   const double added = 1.0 + (times - 1.0) / 3.0 * (p->scale_groups > 1 && p->shift ? 1.4 : 0.4);
   const double zeros = added * (p->scale_groups > 1 ? 1.0 : p->shift ? 2.0 : p->zeros ? 1.09 : 1.0);
   const double few = (p->tile_m == 32 ? 1.34 : 1.0) * (p->m_tiles == 1 && unit_k < 128 ? 1.35 : 1.0);
-  const double sums = p->tile_m == LPG_STRIPE_SCALED_M ? 1.0 : zeros; /* scaled weights: one set of them */
-  return sums * few * (p->ctas <= sms ? 1.3 : p->at_once > 2 ? 0.92 : 1.0);
+  const double sums = p->tile_m == LPG_STRIPE_SCALED_M ? 1.0 : zeros * few; /* scaled weights: one set of them */
+  return sums * (p->ctas <= sms ? 1.6 : p->at_once > 2 ? 0.92 : 1.0);
 }
 
-/* Nanoseconds, fitted to 76 times of 38 shapes with 71 to 1466 rows, 22 of them drawn, each with and without scaled
- * weights (H200, 2026-11-29: bench/results/h200-stripe-scaled.txt). CTAs that share an SM take turns; a whole work tile
- * is stored while nothing is multiplied, and of a tile in parts a warp adds up one part after the other. */
+/* Nanoseconds, fitted to 149 times of integers in groups of 128, most of drawn shapes, with and without scaled weights,
+ * each as if the clock had been 1965 MHz (H200, 2026-11-29: bench/results/h200-stripe-scaled.txt). CTAs that share an
+ * SM take turns; a whole work tile is stored while nothing is multiplied, and of a tile in parts a warp adds up one
+ * part after the other. */
 static double cost_of(const lpg_stripe_plan *p, const stripe_state *s) {
   enum { STORE_ROW_NS = 60, PART_NS = 400 };
   const lpg_rates *r = s->rates;
   const int scaled = p->tile_m == LPG_STRIPE_SCALED_M;
   const double multiply = 2.0 * s->unit_weights * p->tile_m / (1e3 * r->mma_f16 / r->sms);
   const double slower = slower_than_plain(p, s->unit_k, r->sms);
-  const double unit = ((scaled ? 0.92 : 1.0) * multiply + (scaled ? 1.05 : 0.93) * s->dequantise) * slower;
+  const double unit = ((scaled ? 0.92 : 1.05) * multiply + (scaled ? 1.05 : 0.93) * s->dequantise) * slower;
   const double units = p->stripes.each + (p->stripes.more > 0), turns = ceil(p->ctas / r->sms);
   const int whole = p->stripes.more == 0 && p->stripes.each % p->units == 0;
   const double parts = p->ctas / ((double)p->n_tiles * p->m_tiles); /* of a work tile */
   const double partials =
-      whole ? 0.0 : 4000.0 + PART_NS * parts + (double)p->ctas * (double)lpg_stripe_partial(p) * 8.0 / r->l2;
+      whole ? 0.0 : 3000.0 + PART_NS * parts + (double)p->ctas * (double)lpg_stripe_partial(p) * 8.0 / r->l2;
   const double stores = STORE_ROW_NS * p->tile_m * floor(units / p->units) * (turns > 1.0 ? 1.5 : 1.0);
   return 2500.0 + fmax(turns * units * unit, s->read) + partials + stores;
 }

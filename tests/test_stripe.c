@@ -28,6 +28,16 @@ static const struct scaled_case {
     {"u3", LPGEMM_UINT(3), LPGEMM_F16, LPGEMM_F16, LPGEMM_F16, 128, 10500, 1032, 200, 0, 0},
     {"u1/bf16", LPGEMM_UINT(1), LPGEMM_F16, LPGEMM_BF16, LPGEMM_BF16, 128, 10500, 1032, 200, 1, 0},
     {"u6", LPGEMM_UINT(6), LPGEMM_F16, LPGEMM_F16, LPGEMM_F16, 128, 10500, 1032, 200, 0, 0},
+    {"u4/g32", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, LPGEMM_F16, 32, 10500, 1032, 200, 0, 0},
+    {"u4/g64/zeros/bf16", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_BF16, LPGEMM_BF16, 64, 10500, 1000, 201, 1, 0},
+    {"i8/g32", LPGEMM_INT(8), LPGEMM_F16, LPGEMM_F16, LPGEMM_F16, 32, 10500, 1032, 200, 0, 0},
+    {"nf4", LPGEMM_CODEBOOK(4), LPGEMM_F16, LPGEMM_F16, LPGEMM_F16, 64, 10500, 1032, 200, 0, 0},
+    {"nf4/bf16", LPGEMM_CODEBOOK(4), LPGEMM_F16, LPGEMM_BF16, LPGEMM_BF16, 64, 10500, 1000, 201, 0, 0},
+    {"c4/g32", LPGEMM_CODEBOOK(4), LPGEMM_F16, LPGEMM_F16, LPGEMM_F16, 32, 10500, 1032, 200, 0, 0},
+    {"mxfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, LPGEMM_F16, LPGEMM_F16, 32, 10500, 1032, 200, 0, 0},
+    {"mxfp4/bf16", LPGEMM_FLOAT(2, 1), LPGEMM_E8M0, LPGEMM_BF16, LPGEMM_BF16, 32, 10500, 1000, 201, 0, 0},
+    {"nvfp4", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, LPGEMM_F16, LPGEMM_F16, 16, 10500, 1032, 200, 0, 0},
+    {"nvfp4/bf16", LPGEMM_FLOAT(2, 1), LPGEMM_E4M3, LPGEMM_BF16, LPGEMM_BF16, 16, 10500, 1000, 201, 0, 0},
     {"whole", LPGEMM_UINT(4), LPGEMM_F16, LPGEMM_F16, LPGEMM_F16, 128, 20600, 264, 500, 0, 0},
 };
 
@@ -45,7 +55,16 @@ static problem_spec spec_of(const struct scaled_case *c) {
     s.desc.zero_type = c->zeros ? LPGEMM_U8 : 0;
     s.desc.zero_constant = c->zeros ? 0.0f : (float)(1 << (lpg_bits(c->type) - 1));
   }
+  for (int i = 0; lpg_kind(c->type) == LPGEMM_KIND_CODEBOOK && i < 16; i++) {
+    s.desc.codebook[i] = (float)(i * i - 60) / 128;
+  }
   return s;
+}
+
+/* By fp16 X, how far apart the scales of a row may be; the codebook's magnitudes are 4 to 165, over 128. */
+static uint32_t span_of(const struct scaled_case *c) {
+  if (lpg_kind(c->type) == LPGEMM_KIND_FLOAT) return c->scale == LPGEMM_E8M0 ? 22 : 13;
+  return lpg_kind(c->type) == LPGEMM_KIND_CODEBOOK ? 22 : 28 - (uint32_t)lpg_bits(c->type);
 }
 
 /* The plan for an H200 scales weights, unless a row's scales are too far apart for fp16. */
@@ -55,7 +74,7 @@ static void check_plan(const struct scaled_case *c) {
   lpg_stripe_plan p;
   CHECK_STATUS(lpgemm_i_make_packed(&s.desc, &w), LPGEMM_SUCCESS);
   lpg_problem problem = plan_problem(&w, s.x_type, s.m);
-  problem.scale_span = (uint32_t)(28 - w.bits);
+  problem.scale_span = span_of(c);
   CHECK(plan_of(&lpgemm_i_stripe_planner, &problem, &sm90, &p));
   CHECK_INT(p.tile_m, LPG_STRIPE_SCALED_M);
   problem.scale_span++;
@@ -67,7 +86,11 @@ static void check_on_gpu(lpgemm_handle_t handle, const struct scaled_case *c) {
   const problem_spec s = spec_of(c);
   char kernel[64];
   problem p;
-  snprintf(kernel, sizeof kernel, "stripe.u%d.%s.128x64.sm80", lpg_bits(c->type), c->x == LPGEMM_BF16 ? "bf16" : "f16");
+  const char *const weights = lpg_kind(c->type) == LPGEMM_KIND_FLOAT      ? "f"
+                              : lpg_kind(c->type) == LPGEMM_KIND_CODEBOOK ? "c"
+                                                                          : "u";
+  snprintf(kernel, sizeof kernel, "stripe.%s%d.%s.128x64.sm80", weights, lpg_bits(c->type),
+           c->x == LPGEMM_BF16 ? "bf16" : "f16");
   if (!problem_has_kernel(kernel)) {
     test_skip("%s is not in this build, or not for this GPU", kernel);
     return;

@@ -125,13 +125,6 @@ __device__ inline void fill_scales(const gemm_args &a, uint8_t *scales) {
 
 /* ---- to registers ---- */
 
-/* 2^(code - 127 + exponent) in both halves; what is too small is 0, and code 255 is NaN. */
-template <class X>
-__device__ inline uint32_t power_of_code(uint32_t code, int exponent) {
-  const uint32_t field = (uint32_t)max((int)code + exponent - 127 + X::bias, 0);
-  return code == 255 ? both(0x7fff) : field * both(1u << X::mantissa);
-}
-
 template <class X>
 __device__ inline float2 widen_two(uint32_t pair) {
   return X::mantissa == 10 ? __half22float2(*(const __half2 *)&pair)

@@ -81,6 +81,13 @@ LPG_FN uint32_t power_pair(int e) {
   return both((uint32_t)(e + X::bias) << X::mantissa);
 }
 
+/* 2^(code - 127 + exponent) in both halves; what is too small is 0, and code 255 is NaN. */
+template <class X>
+__device__ inline uint32_t power_of_code(uint32_t code, int exponent) {
+  const uint32_t field = (uint32_t)max((int)code + exponent - 127 + X::bias, 0);
+  return code == 255 ? both(0x7fff) : field * both(1u << X::mantissa);
+}
+
 /* A pair of fp32 numbers as the sum of two pairs of X's type. */
 template <class X>
 __device__ inline uint2 two_parts(float first, float second) {

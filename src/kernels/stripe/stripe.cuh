@@ -273,19 +273,20 @@ __device__ inline void multiply_scaled(const stripe_args &a, const typename T::D
   uint32_t b[2][4][4];
   load_x<T>(x, 0, 0, b[0]);
 #pragma unroll
-  for (int r = 0; r < T::row_tiles; r++) {
-    multiplier[r].set(a, scales.packed_scales(r));
-    if (T::Zeros) {
-      const uint32_t zeros = scales.packed_zeros(r);
-      T::Dequantiser::set_center(centers.row[r][0], T::X::small_integer(zeros & 255));
-      T::Dequantiser::set_center(centers.row[r][1], T::X::small_integer(zeros >> 8));
-    }
-  }
-#pragma unroll
   for (int step = 0; step < T::unit_steps; step++) {
 #pragma unroll
     for (int i = 0; i < T::pieces; i++) {
       if (T::first_step(i) == step) words.load_piece(codes, i);
+    }
+#pragma unroll
+    for (int r = 0; r < T::row_tiles; r++) {
+      if (step % T::group_steps > 0) continue;
+      multiplier[r].set(a, scales.packed_scales(r, step / T::group_steps));
+      if constexpr (T::Zeros) {
+        const uint32_t zeros = scales.packed_zeros(r, step / T::group_steps);
+        T::Dequantiser::set_center(centers.row[r][0], T::X::small_integer(zeros & 255));
+        T::Dequantiser::set_center(centers.row[r][1], T::X::small_integer(zeros >> 8));
+      }
     }
     const int unit = step / T::codes_of_unit_words, pair = step % T::codes_of_unit_words * 2;
     uint32_t w[T::row_tiles][4];

@@ -54,7 +54,7 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a, const void *ker
   a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
-  a.scale_exponent = lpg_stripe_scale_exponent(weights.bits);
+  a.scale_exponent = lpg_stripe_scale_exponent(&weights, call.problem.x_type == LPGEMM_BF16);
   a.k = (int32_t)weights.desc.k;
   a.ldx = call.ldx;
   a.x = call.x;
@@ -75,14 +75,34 @@ static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
   if (p.scale_groups == unit_k / 16) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, unit_k / 16, true>());
   if (p.scale_groups > 1) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, unit_k / 32, true>());
   if constexpr (centered) {
-    if (p.tile_m == LPG_STRIPE_SCALED_M) {
-      return p.zeros ? use(stripe_traits<X, Dequantiser, Bits, warps, LPG_STRIPE_SCALED_M, 1, true, true>())
-                     : use(stripe_traits<X, Dequantiser, Bits, warps, LPG_STRIPE_SCALED_M, 1, false, true>());
-    }
     if (p.zeros) return use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, true>());
   }
   return p.tile_m == 64 ? use(stripe_traits<X, Dequantiser, Bits, warps, 64, 1, false>())
                         : use(stripe_traits<X, Dequantiser, Bits, warps, 32, 1, false>());
+}
+
+/* Those of scaled weights, if there is one with so many scale groups; Zeros: of groups. */
+template <class X, template <class, int> class Dequantiser, int Bits, int Groups, bool Zeros, class Use>
+static lpgemm_status_t with_scaled(const lpg_stripe_plan &p, Use use) {
+  using traits = stripe_traits<X, Dequantiser, Bits, LPG_STRIPE_WARPS, LPG_STRIPE_SCALED_M, Groups, Zeros, true>;
+  constexpr bool centered = Dequantiser<X, Bits>::centered;
+  if constexpr (lpg_stripe_has_scaled(Bits, centered, traits::is_float, Groups, traits::unit_k)) {
+    if constexpr (centered && !Zeros) {
+      if (p.zeros) return with_scaled<X, Dequantiser, Bits, Groups, true>(p, use);
+    }
+    return use(traits());
+  }
+  return LPGEMM_SUCCESS;
+}
+
+/* All instances. */
+template <class X, template <class, int> class Dequantiser, int Bits, class Use>
+static lpgemm_status_t with_any(const lpg_stripe_plan &p, Use use) {
+  constexpr int unit_k = lpg_stripe_k(Bits, Dequantiser<X, Bits>::centered);
+  if (p.tile_m != LPG_STRIPE_SCALED_M) return with_instance<X, Dequantiser, Bits>(p, use);
+  return p.scale_groups == 1             ? with_scaled<X, Dequantiser, Bits, 1, false>(p, use)
+         : p.scale_groups == unit_k / 32 ? with_scaled<X, Dequantiser, Bits, unit_k / 32, false>(p, use)
+                                         : with_scaled<X, Dequantiser, Bits, unit_k / 16, false>(p, use);
 }
 
 template <class X, template <class, int> class Dequantiser, int Bits>
@@ -90,7 +110,7 @@ static lpgemm_status_t run_instance(const lpg_call &call) {
   stripe_args a = {};
   a.plan = plan_of<lpg_stripe_plan>(call);
   set_dequantiser(call, true, a.dequantiser, a.scale_data);
-  return with_instance<X, Dequantiser, Bits>(a.plan, [&](auto traits) {
+  return with_any<X, Dequantiser, Bits>(a.plan, [&](auto traits) {
     using T = decltype(traits);
     return run_stripe(call, a, (const void *)stripe_kernel<T>, T::may_shift);
   });
@@ -100,12 +120,13 @@ static lpgemm_status_t run_instance(const lpg_call &call) {
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_instances(const lpg_device *device) {
   constexpr int unit_k = lpg_stripe_k(Bits, Dequantiser<X, Bits>::centered), groups[] = {1, unit_k / 32, unit_k / 16};
-  for (int i = 0; i < 14; i++) {
+  const int rows[] = {32, 64, LPG_STRIPE_SCALED_M};
+  for (int i = 0; i < 18; i++) {
     lpg_stripe_plan p = {};
-    p.tile_m = i >= 12 ? (int)LPG_STRIPE_SCALED_M : i & 1 ? 64 : 32;
-    p.zeros = i >= 12 ? i & 1 : i >> 1 & 1;
-    p.scale_groups = i >= 12 ? 1 : groups[i / 4];
-    LPG_TRY((with_instance<X, Dequantiser, Bits>(
+    p.tile_m = rows[i % 3];
+    p.zeros = i / 3 % 2;
+    p.scale_groups = groups[i / 6];
+    LPG_TRY((with_any<X, Dequantiser, Bits>(
         p, [&](auto traits) { return load_kernels(device, stripe_kernel<decltype(traits)>); })));
   }
   return LPGEMM_SUCCESS;

@@ -29,6 +29,7 @@ typedef struct stripe_state {
   double read;                     /* nanoseconds of reading the weights once */
   double unit_weights, dequantise; /* of a unit: weights; nanoseconds of dequantising them */
   int unit_k;
+  int zeros, group_zeros; /* the plan's without and with scaled weights */
 } stripe_state;
 
 /* ---- zeros ---- */
@@ -39,18 +40,38 @@ static int has_rest(const lpgemm_weight_desc_t *d, const lpg_center *center) {
   return d->zero == LPGEMM_ZERO_MINIMUM || lpg_is_real(d->zero_type) || lpg_kind(d->type) != LPGEMM_KIND_UINT;
 }
 
-/* Whether weights may be scaled before they are multiplied: integers whose zeros are codes, one scale of 16 bits a
- * unit. By fp16 X a row's scales must be so near one another that no product falls below the normal numbers. */
+/* The largest difference of the exponents of a row's scales with which scaled weights keep their digits: by fp16 X
+ * products are normal numbers, but for e2m1 by powers of two, which are exact down to 2^-23. */
+static int span_limit(const lpg_packed *w, int bf16) {
+  const lpgemm_weight_desc_t *d = &w->desc;
+  if (bf16) return 120;
+  if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) return d->scale_type == LPGEMM_E8M0 ? 22 : 13;
+  if (lpg_is_integer_kind(d->type)) return 28 - w->bits;
+  float most = 0.0f, least = INFINITY;
+  for (int i = 0; i < 1 << w->bits; i++) {
+    const float magnitude = fabsf(d->codebook[i]);
+    most = fmaxf(most, magnitude);
+    if (magnitude > 0.0f) least = fminf(least, magnitude);
+  }
+  return most > 0.0f ? 27 - (ilogbf(most) - ilogbf(least)) : 0;
+}
+
+/* Whether weights may be scaled before they are multiplied: of one level of scales; zeros are codes. */
 static int may_scale(const lpg_problem *problem) {
   const lpg_packed *w = problem->weights;
   const lpgemm_weight_desc_t *d = &w->desc;
   const lpg_center center = lpg_center_of(d);
-  const int bf16 = problem->x_type == LPGEMM_BF16, span = (int)problem->scale_span;
-  if (!lpg_is_integer_kind(d->type) || has_rest(d, &center) || lpg_stripe_groups(w) > 1 || d->super_scale_type)
-    return 0;
-  if (center.per_group && d->zero_type != LPGEMM_U8) return 0;
-  if (bf16) return (d->scale_type == LPGEMM_F16 || d->scale_type == LPGEMM_BF16) && span < 255;
-  return d->scale_type == LPGEMM_F16 && span <= lpg_stripe_scale_exponent(w->bits) + 14;
+  const int bf16 = problem->x_type == LPGEMM_BF16, is_integer = lpg_is_integer_kind(d->type);
+  const int is_float = lpg_kind(d->type) == LPGEMM_KIND_FLOAT, groups = lpg_stripe_groups(w);
+  const lpg_stripe_multipliers by = lpg_stripe_multipliers_of(is_float, groups);
+  const lpgemm_dtype_t scale = by == LPG_STRIPE_BY_E8M0               ? LPGEMM_E8M0
+                               : by == LPG_STRIPE_BY_E4M3             ? LPGEMM_E4M3
+                               : bf16 && d->scale_type == LPGEMM_BF16 ? LPGEMM_BF16
+                                                                      : LPGEMM_F16;
+  if (!lpg_stripe_has_scaled(w->bits, is_integer, is_float, groups, lpg_stripe_k_of(w))) return 0;
+  if (d->scale_type != scale || d->super_scale_type || (is_float && d->type != LPGEMM_FLOAT(2, 1))) return 0;
+  if (is_integer && (has_rest(d, &center) || (center.per_group && d->zero_type != LPGEMM_U8))) return 0;
+  return (int)problem->scale_span <= span_limit(w, bf16);
 }
 
 /* Bytes of the sums of X. */
@@ -128,7 +149,8 @@ static void begin(const lpg_planner *self, const lpg_problem *problem, const lpg
   s->dequantise = 0.8 * instructions_of(w) * s->unit_weights / s->rates->dequant_int;
   s->frame.units = (int32_t)lpg_ceil_div(w->desc.k, lpg_stripe_k_of(w));
   s->frame.scale_groups = lpg_stripe_groups(w);
-  s->frame.zeros = lpg_has_shift(&center) || s->frame.scale_groups > 1;
+  s->group_zeros = center.per_group;
+  s->zeros = lpg_has_shift(&center) || s->frame.scale_groups > 1;
   s->frame.shift = has_rest(&w->desc, &center);
   s->frame.factors = table_bytes(&w->desc); /* it lies at the beginning */
   s->frame.table = s->frame.factors + FACTORS_BYTES;
@@ -140,10 +162,11 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   stripe_state *s = state;
   lpg_stripe_plan *p = &s->frame;
   (void)device;
-  if (i >= WORK_TILES || (p->zeros && work_tiles[i].tile_m < 64)) return LPG_NO_MORE;
+  if (i >= WORK_TILES || (s->zeros && work_tiles[i].tile_m < 64)) return LPG_NO_MORE;
   if (work_tiles[i].tile_m == LPG_STRIPE_SCALED_M && (!may_scale(problem) || problem->m <= 64)) return LPG_HOLE;
   p->warps = LPG_STRIPE_WARPS;
   p->tile_m = work_tiles[i].tile_m;
+  p->zeros = p->tile_m == LPG_STRIPE_SCALED_M ? s->group_zeros : s->zeros;
   p->at_once = work_tiles[i].at_once;
   p->n_tiles = (int32_t)lpg_ceil_div(problem->weights->desc.n, lpg_stripe_tile_n(p->warps));
   p->m_tiles = (int32_t)lpg_ceil_div(problem->m, p->tile_m);

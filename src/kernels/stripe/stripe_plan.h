@@ -54,9 +54,32 @@ static inline int lpg_stripe_pieces(const lpg_packed *weights, lpg_section_id id
   return groups * slot / (slot < 16 ? 8 : 16);
 }
 
-/* Scaled weights by fp16 X: a row's largest scale is brought near 2^this, so that products with codes less their zeros
- * stay below 2^15. */
-LPG_FN int lpg_stripe_scale_exponent(int bits) { return 14 - bits; }
+/* What scaled weights are multiplied by: numbers of 16 bits; of e2m1, the only floats, a number of 8 bits for 32 or 16
+ * columns. */
+typedef enum lpg_stripe_multipliers {
+  LPG_STRIPE_BY_16_BITS,
+  LPG_STRIPE_BY_E8M0,
+  LPG_STRIPE_BY_E4M3
+} lpg_stripe_multipliers;
+LPG_FN lpg_stripe_multipliers lpg_stripe_multipliers_of(int is_float, int scale_groups) {
+  return !is_float ? LPG_STRIPE_BY_16_BITS : scale_groups == 4 ? LPG_STRIPE_BY_E4M3 : LPG_STRIPE_BY_E8M0;
+}
+
+/* Whether there are kernels of scaled weights. */
+LPG_FN int lpg_stripe_has_scaled(int bits, int is_integer, int is_float, int scale_groups, int unit_k) {
+  if (!is_integer && bits != 4) return 0;
+  if (is_float) return scale_groups > 1;
+  return scale_groups == 1 || ((bits == 4 || bits == 8) && scale_groups == unit_k / 32);
+}
+
+/* A row's largest scale is brought near 2^this. By fp16 X products with integers less their zeros stay below 2^15 then,
+ * as those with codebooks do, whose largest value is near 2^15 itself; e2m1 lies in fp16's fields, 2^14 times smaller.
+ */
+static inline int lpg_stripe_scale_exponent(const lpg_packed *weights, int bf16) {
+  const lpgemm_dtype_t type = weights->desc.type;
+  if (bf16) return 0;
+  return lpg_is_integer_kind(type) ? 14 - weights->bits : lpg_kind(type) == LPGEMM_KIND_FLOAT ? 14 : -1;
+}
 
 /* Everything a kernel needs to know of the cut. Places in shared memory count from its first byte. */
 typedef struct lpg_stripe_plan {

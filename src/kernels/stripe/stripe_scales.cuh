@@ -47,48 +47,63 @@ struct stripe_piece {
 };
 
 /* The scales of a row tile's rows g and g + 8 that scaled weights take, in both halves of a word: times the row's power
- * of two, which keeps fp16's products normal numbers and comes off the sums; for bf16 the sum of two numbers. */
+ * of two, which keeps the products normal numbers and comes off the sums; of fp16 by bf16 X the sum of two numbers. */
 template <class T>
 struct stripe_multiplier {
-  uint32_t power[2]; /* two factors of it; halves: rows g and g + 8 */
+  static constexpr bool by_e8m0 = T::multipliers == LPG_STRIPE_BY_E8M0;
+  static constexpr bool is_sum = T::multipliers == LPG_STRIPE_BY_16_BITS && !T::has_powers;
+  uint32_t power[2]; /* two factors of it; halves: rows g and g + 8. e8m0: log2 of each row's */
   uint32_t scale[2], low[2];
 
   __device__ void set_powers(const stripe_args &a, int row_tile, int g) {
     const int8_t *const exponents = a.exponents + min(row_tile, a.row_tiles - 1) * LPG_TILE_ROWS + g;
-    power[0] = power[1] = 0;
+    const auto bits = [](int e) { return (uint32_t)(T::X::bias + e) << T::X::mantissa; };
+    int e[2];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-      const int e = min(a.scale_exponent - exponents[8 * half], 2 * T::X::bias - 1), first = e / 2;
-      power[0] |= (uint32_t)(T::X::bias + first) << (T::X::mantissa + 16 * half);
-      power[1] |= (uint32_t)(T::X::bias + e - first) << (T::X::mantissa + 16 * half);
+    for (int half = 0; half < 2; half++) e[half] = a.scale_exponent - exponents[8 * half];
+    if (by_e8m0) {
+      power[0] = (uint32_t)e[0];
+      power[1] = (uint32_t)e[1];
+      return;
     }
+    const int most = 2 * T::X::bias - 1, first = min(e[0], most), second = min(e[1], most);
+    power[0] = bits(first / 2) | bits(second / 2) << 16;
+    power[1] = bits(first - first / 2) | bits(second - second / 2) << 16;
   }
 
-  /* 2^-e of row g + 8 half. */
+  /* 1 over the power of row g + 8 half. */
   __device__ float inverse(int half) const {
     const auto exponent = [&](uint32_t two) { return (int)(two >> (T::X::mantissa + 16 * half) & 31) - T::X::bias; };
-    return lpg_exp2i(-exponent(power[0]) - exponent(power[1]));
+    return lpg_exp2i(by_e8m0 ? -(int)power[half] : -exponent(power[0]) - exponent(power[1]));
   }
 
   /* two: the scales as they are packed. */
   __device__ void set(const stripe_args &a, uint32_t two) {
-    uint32_t high = two;
+    if constexpr (by_e8m0) {
+      scale[0] = power_of_code<typename T::X>(two & 255, (int)power[0]);
+      scale[1] = power_of_code<typename T::X>(two >> 8, (int)power[1]);
+      return;
+    }
+    if (T::multipliers == LPG_STRIPE_BY_E4M3) { /* to fp16, by fields, since 8.0 has no instruction; none is NaN */
+      const uint32_t codes = two << 7 | two << 15, signs = two << 8 | two << 16;
+      two = f16_x::multiply((codes & both(0x3f80)) | (signs & both(0x8000)), power_pair<f16_x>(8));
+    }
     if constexpr (T::has_powers) {
-      high = T::X::multiply(T::X::multiply(two, power[0]), power[1]);
+      two = T::X::multiply(T::X::multiply(two, power[0]), power[1]);
     } else {
       const float2 f16 = __half22float2(f16_x::in(two));
       const uint2 parts = two_parts<typename T::X>(f16.x, f16.y);
-      high = a.quick_bf16 ? two : parts.x;
       const uint32_t rest = a.quick_bf16 ? 0 : parts.y;
+      two = a.quick_bf16 ? two : parts.x;
       low[0] = __byte_perm(rest, 0, 0x1010);
       low[1] = __byte_perm(rest, 0, 0x3232);
     }
-    scale[0] = __byte_perm(high, 0, 0x1010);
-    scale[1] = __byte_perm(high, 0, 0x3232);
+    scale[0] = __byte_perm(two, 0, 0x1010);
+    scale[1] = __byte_perm(two, 0, 0x3232);
   }
 
   __device__ uint32_t weights(uint32_t codes, int half) const {
-    if constexpr (T::has_powers) return T::X::multiply(codes, scale[half]);
+    if constexpr (!is_sum) return T::X::multiply(codes, scale[half]);
     return T::X::fma(codes, scale[half], T::X::multiply(codes, low[half]));
   }
 };
@@ -154,9 +169,14 @@ struct stripe_scales {
                        a.quick_bf16 ? lpg_bits_f32(two & 0xffff0000u) : f16.y);
   }
 
-  /* As they are packed: the scales of rows g and g + 8 of 16 bits, and their zeros of 8. */
-  __device__ uint32_t packed_scales(int r) const { return ((const uint32_t *)slot(0, r, 0, 32))[lane / 4]; }
-  __device__ uint32_t packed_zeros(int r) const { return ((const uint16_t *)slot(1, r, 0, 16))[lane / 4]; }
+  /* As they are packed: the scales of rows g and g + 8, and their zeros of 8 bits. */
+  __device__ uint32_t packed_scales(int r, int group) const {
+    if (T::multipliers == LPG_STRIPE_BY_16_BITS) return ((const uint32_t *)slot(0, r, group, 32))[lane / 4];
+    return ((const uint16_t *)slot(0, r, group, 16))[lane / 4];
+  }
+  __device__ uint32_t packed_zeros(int r, int group) const {
+    return ((const uint16_t *)slot(1, r, group, 16))[lane / 4];
+  }
 
   __device__ stripe_group convert(int r, int group, int g) const {
     const scales_args &s = a.scale_data;

@@ -51,7 +51,10 @@ struct stripe_traits {
   using Dequantiser = Dequantiser_<X_, Bits_>;
   static constexpr int Bits = Bits_, Warps = Warps_, TileM = TileM_, ScaleGroups = ScaleGroups_;
   static constexpr bool Zeros = Zeros_, Scaled = Scaled_, integer_sums = false;
-  static constexpr bool has_powers = Scaled && X::exponent == 5;               /* rows' powers of two on scales */
+  /* Scaled weights: which scales, and whether rows' powers of two are on them. */
+  static constexpr bool is_float = !Dequantiser::centered && Dequantiser::table_bytes == 0;
+  static constexpr lpg_stripe_multipliers multipliers = lpg_stripe_multipliers_of(is_float, ScaleGroups);
+  static constexpr bool has_powers = Scaled && (X::exponent == 5 || multipliers == LPG_STRIPE_BY_E8M0);
   static constexpr bool may_shift = Zeros && Dequantiser::centered && !Scaled; /* something may be left of zeros */
   static constexpr int at_once = TileM > 32 ? 2 : 3;                           /* CTAs of an SM, as registers allow */
   static constexpr int threads = 32 * Warps, row_tiles = LPG_STRIPE_ROW_TILES, x_tiles = TileM / 8;
@@ -67,8 +70,9 @@ struct stripe_traits {
   static constexpr int codes_of_unit_words = lpg_unit_codes(Bits) / 4; /* its MMA steps */
   static constexpr int panel_bytes = TileM * 128;                      /* X comes in panels of 64 k */
   static constexpr int panels = unit_k / 64;
-  /* Of scales and zeros, of a lane: one group has 32 at most, as weights without zeros have in a unit of 64 k. */
-  static constexpr int scale_pieces = ScaleGroups == 1 || (unit_k == 64 && !Dequantiser::centered) ? 1 : 2;
+  /* Of scales and zeros, of a lane: one group has 32 at most, as have weights without zeros in a unit of 64 k, and
+   * scaled ones. */
+  static constexpr int scale_pieces = Scaled || ScaleGroups == 1 || (unit_k == 64 && !Dequantiser::centered) ? 1 : 2;
 
   /* The MMA step of a unit that is the first to take codes of a piece. */
   __device__ static constexpr int first_step(int piece) {

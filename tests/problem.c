@@ -605,7 +605,11 @@ static void check_tails(const problem *p, const char *what) {
 /* These scale weights in the type of X, stripe with more than 64 rows; on a GPU automatic choice may take them. */
 static int rounds_weights(const problem *p, const char *kernel) {
   if (!kernel) return test_backend() == LPGEMM_BACKEND_CUDA;
-  if (strncmp(kernel, "stripe.", 7) == 0) return p->args.m > 64;
+  const lpgemm_weight_desc_t *const d = &p->spec.desc;
+  if (strncmp(kernel, "stripe.", 7) == 0) {
+    return p->args.m > 64 && LPGEMM_DTYPE_KIND(d->type) != LPGEMM_KIND_FLOAT && !d->super_scale_type &&
+           d->zero != LPGEMM_ZERO_MINIMUM;
+  }
   return strncmp(kernel, "gemm.", 5) == 0 || strncmp(kernel, "dequant.", 8) == 0;
 }
 

@@ -369,6 +369,20 @@ static void check_by_gemm(lpgemm_handle_t handle, const problem_spec *s) {
   problem_free(&p);
 }
 
+/* The values of a codebook are near 2^15, so its scales are near 2^-1: 2^-14 is the least that keeps its digits. */
+static void check_codebook_span(void) {
+  lpgemm_weight_desc_t d = {.size = sizeof d, .type = LPGEMM_CODEBOOK(4), .n = 64, .k = 128, .group_k = 64};
+  lpg_packed w;
+  d.scale_type = LPGEMM_F16;
+  for (int i = 0; i < 16; i++) d.codebook[i] = (float)(i - 7);
+  CHECK_STATUS(lpgemm_i_make_packed(&d, &w), LPGEMM_SUCCESS);
+  lpg_problem problem = plan_problem(&w, LPGEMM_F16, 100);
+  problem.scale_span = 13;
+  CHECK(lpgemm_i_gemm_scales_refuse(&problem) == NULL);
+  problem.scale_span = 14;
+  CHECK(lpgemm_i_gemm_scales_refuse(&problem) != NULL);
+}
+
 /* ---- stacks of experts ---- */
 
 /* An H200's work tiles for so many rows an expert: those that were the fastest there, for 8192 rows an expert what the
@@ -516,6 +530,7 @@ void suite_gemm_family(void) {
     check_levels(&level_cases[i], LPGEMM_BF16);
   }
   if (test_case("gemm_family/near")) check_near();
+  if (test_case("gemm_family/codebook_span")) check_codebook_span();
   if (test_case("gemm_family/plan/turns")) check_turns_plan();
   if (test_case("gemm_family/plan/boxes")) check_boxes_plan();
   if (test_case("gemm_family/plan/experts")) check_experts_plan();

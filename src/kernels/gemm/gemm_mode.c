@@ -62,13 +62,13 @@ static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) 
   return x_type == LPGEMM_BF16 ? 0 : top < 0 ? 14 : 14 - top;
 }
 
-/* The largest difference of the exponents of a row's scales with which no scaled weight falls below the normal numbers
- * of X's type, and with which, where a scale is the sum of two numbers, the products with the second one are known to
+/* The largest difference of the exponents of a row's scales with which no scale and no scaled weight falls below the
+ * normal numbers of X's type, and with which, where a scale is the sum of two numbers, the products with the second one are known to
  * an eighth of that rounding. */
 static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type, const lpg_gemm_scaling *s) {
   const int exponent = s->exponent, product = magnitudes_of(d, x_type).low + exponent - s->field_power;
   const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;
-  if (d->scale_type == x_type) return product - least;
+  if (d->scale_type == x_type) return product < exponent ? product - least : exponent - least;
   const int products = product - least - 4, low_parts = exponent - least - digits + 8;
   return products < low_parts ? products : low_parts;
 }

@@ -5,7 +5,7 @@
  *     X for all warps; codes and scales for the warp that copies them
  *   each warp, for each unit of the CTA's stripe:
  *     for each MMA step (16 k): load X by ldmatrix, dequantise, mma
- *     after each scale group: totals += scale * products (+ shift * sum of X)
+ *     after each scale group: totals += scale * products (+ shift * sum of X); scaled weights add to the totals at once
  *     at the end of a whole work tile: epilogue; of a part of one: the sums go to the workspace */
 #pragma once
 
@@ -322,9 +322,11 @@ template <class T>
 __device__ inline void take_powers_off(const stripe_multiplier<T> (&multiplier)[T::row_tiles], stripe_sums<T> &totals) {
 #pragma unroll
   for (int r = 0; r < T::row_tiles; r++) {
-    const float inverse[2] = {multiplier[r].inverse(0), multiplier[r].inverse(1)};
+    const float2 inverse[2] = {multiplier[r].inverse(0), multiplier[r].inverse(1)};
 #pragma unroll
-    for (int i = 0; i < T::x_tiles * 4; i++) totals.sum[r][i] *= inverse[i % 4 / 2];
+    for (int i = 0; i < T::x_tiles * 4; i++) {
+      totals.sum[r][i] = totals.sum[r][i] * inverse[i % 4 / 2].x * inverse[i % 4 / 2].y;
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 
 enum {
   LEAST_ROWS = 17,
+  MOST_UNSCALED = 64, /* rows of X that are too few for work tiles of scaled weights */
   LEAST_STAGES = 2,
   MOST_SUMS = 40 << 20,   /* bytes of sums of X */
   RESERVED_SHARED = 1024, /* of shared memory, beside what a CTA may use */
@@ -41,7 +42,7 @@ static int has_rest(const lpgemm_weight_desc_t *d, const lpg_center *center) {
 }
 
 /* The largest difference of the exponents of a row's scales with which scaled weights keep their digits: by fp16 X
- * products are normal numbers, but for e2m1 by powers of two, which are exact down to 2^-23. */
+ * scales and products are normal numbers, but for e2m1 by powers of two, which are exact down to 2^-23. */
 static int span_limit(const lpg_packed *w, int bf16) {
   const lpgemm_weight_desc_t *d = &w->desc;
   if (bf16) return 120;
@@ -53,7 +54,8 @@ static int span_limit(const lpg_packed *w, int bf16) {
     most = fmaxf(most, magnitude);
     if (magnitude > 0.0f) least = fminf(least, magnitude);
   }
-  return most > 0.0f ? 27 - (ilogbf(most) - ilogbf(least)) : 0;
+  const int products = most > 0.0f ? 27 - (ilogbf(most) - ilogbf(least)) : 0;
+  return products < 13 ? products : 13; /* the largest scale is near 2^-1 */
 }
 
 /* Whether weights may be scaled before they are multiplied: of one level of scales; zeros are codes. */
@@ -109,7 +111,7 @@ static const char *automatic(const lpg_planner *self, const lpg_problem *problem
 
 /* Bytes of partial sums: two work tiles of each CTA. The first that may be taken has the most on an SM. */
 static size_t partial_bytes(const lpg_problem *problem, const lpg_device *device) {
-  const int first = may_scale(problem) ? 0 : FIRST_UNSCALED;
+  const int first = problem->m > MOST_UNSCALED && may_scale(problem) ? 0 : FIRST_UNSCALED;
   const int64_t ctas = (int64_t)(device->sms > 0 ? device->sms : 1) * work_tiles[first].at_once;
   return (size_t)(ctas * 2 * work_tiles[first].tile_m * lpg_stripe_tile_n(LPG_STRIPE_WARPS) * 4);
 }
@@ -163,7 +165,8 @@ static int tile(const lpg_problem *problem, const lpg_device *device, int i, voi
   lpg_stripe_plan *p = &s->frame;
   (void)device;
   if (i >= WORK_TILES || (s->zeros && work_tiles[i].tile_m < 64)) return LPG_NO_MORE;
-  if (work_tiles[i].tile_m == LPG_STRIPE_SCALED_M && (!may_scale(problem) || problem->m <= 64)) return LPG_HOLE;
+  if (work_tiles[i].tile_m == LPG_STRIPE_SCALED_M && (problem->m <= MOST_UNSCALED || !may_scale(problem)))
+    return LPG_HOLE;
   p->warps = LPG_STRIPE_WARPS;
   p->tile_m = work_tiles[i].tile_m;
   p->zeros = p->tile_m == LPG_STRIPE_SCALED_M ? s->group_zeros : s->zeros;

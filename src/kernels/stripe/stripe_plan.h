@@ -1,8 +1,8 @@
 /* How a problem is cut for stripe: plain arithmetic, for C and CUDA.
  *
- * Work tiles are 32 rows of W a warp by 32 or 64 rows of X. Each has one unit of work for every 128 or 64 k. All units
- * in a row, one work tile after the other, are dealt out evenly to the CTAs, a stripe each. So a CTA has some work
- * tiles whole, and of at most two a part of K, whose sums go to the workspace; a second kernel adds them. */
+ * Work tiles are 32 rows of W a warp by 32, 64 or 128 rows of X. Each has one unit of work for every 128 or 64 k. All
+ * units in a row, one work tile after the other, are dealt out evenly to the CTAs, a stripe each. So a CTA has some
+ * work tiles whole, and of at most two a part of K, whose sums go to the workspace; a second kernel adds them. */
 #ifndef LPG_KERNELS_STRIPE_PLAN_H
 #define LPG_KERNELS_STRIPE_PLAN_H
 
@@ -94,9 +94,10 @@ typedef struct lpg_stripe_plan {
   int32_t factors, table, ring;     /* the factor of rows of W; scales of all warps; stages */
   int32_t shared_bytes;
   int32_t scale_groups; /* of a unit for which the kernel has been compiled */
-  int32_t zeros;        /* 1: centers differ, or something is left of zeros, or there are several scale groups */
-  int32_t shift;        /* 1: something is left of zeros, which meets the sums of X */
-  int32_t at_once;      /* CTAs of an SM */
+  int32_t zeros;   /* 1: centers differ, or, without scaled weights, something is left of zeros, or there are several
+                      scale groups */
+  int32_t shift;   /* 1: something is left of zeros, which meets the sums of X */
+  int32_t at_once; /* CTAs of an SM */
 } lpg_stripe_plan;
 
 /* Bytes of a warp's table of scales, shifts and centers. */

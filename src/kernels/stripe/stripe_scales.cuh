@@ -71,10 +71,11 @@ struct stripe_multiplier {
     power[1] = bits(first - first / 2) | bits(second - second / 2) << 16;
   }
 
-  /* 1 over the power of row g + 8 half. */
-  __device__ float inverse(int half) const {
+  /* 1 over the power of row g + 8 half, as two factors: of e8m0 it may be beyond fp32's range. */
+  __device__ float2 inverse(int half) const {
     const auto exponent = [&](uint32_t two) { return (int)(two >> (T::X::mantissa + 16 * half) & 31) - T::X::bias; };
-    return lpg_exp2i(by_e8m0 ? -(int)power[half] : -exponent(power[0]) - exponent(power[1]));
+    const int e = by_e8m0 ? (int)power[half] : exponent(power[0]) + exponent(power[1]);
+    return make_float2(lpg_exp2i(-(e / 2)), lpg_exp2i(e / 2 - e));
   }
 
   /* two: the scales as they are packed. */

@@ -43,7 +43,8 @@ struct stripe_args {
 
 /* X: the type that is multiplied; Warps: of a CTA; TileM: rows of X of a work tile; ScaleGroups: scale groups of a
  * unit: 1, or those of groups of 32 or 16; Zeros: centers of groups differ, or something is left of zeros, or there are
- * several scale groups; Scaled: weights are scaled before they are multiplied, so that a warp has one set of sums. */
+ * several scale groups (which scaled weights do not need); Scaled: weights are scaled before they are multiplied, so
+ * that a warp has one set of sums. */
 template <class X_, template <class, int> class Dequantiser_, int Bits_, int Warps_, int TileM_, int ScaleGroups_,
           bool Zeros_, bool Scaled_ = false>
 struct stripe_traits {

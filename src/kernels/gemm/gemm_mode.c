@@ -63,8 +63,8 @@ static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) 
 }
 
 /* The largest difference of the exponents of a row's scales with which no scale and no scaled weight falls below the
- * normal numbers of X's type, and with which, where a scale is the sum of two numbers, the products with the second one are known to
- * an eighth of that rounding. */
+ * normal numbers of X's type, and with which, where a scale is the sum of two numbers, the products with the second one
+ * are known to an eighth of that rounding. */
 static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type, const lpg_gemm_scaling *s) {
   const int exponent = s->exponent, product = magnitudes_of(d, x_type).low + exponent - s->field_power;
   const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;

@@ -3,75 +3,9 @@
 
 #include <math.h>
 
-/* ---- what is multiplied by a scale ---- */
-
-/* Powers of two that bound it, as the kernel has it: magnitudes of at most 2^top, and 0 or at least 2^low. */
-typedef struct magnitudes {
-  int top, low;
-} magnitudes;
-
-/* The smallest t with x <= 2^t. */
-static int power_above(double x) {
-  int e = ilogb(x);
-  return ldexp(1.0, e) < x ? e + 1 : e;
-}
-
-/* Integers less their zeros, which are integers. A group's zero is one of the codes or one above. */
-static magnitudes integer_magnitudes(const lpgemm_weight_desc_t *d) {
-  const int bits = lpg_bits(d->type);
-  const double zero = d->zero == LPGEMM_ZERO_CONSTANT ? (double)d->zero_constant : 0.0;
-  const double least = lpg_integer_offset(d->type), most = least + lpg_integer_step(d->type) * (ldexp(1.0, bits) - 1.0);
-  const double reach = fmax(fabs(least - zero), fabs(most - zero));
-  magnitudes m = {bits, 0};
-  if (reach > 0.0 && power_above(reach) > m.top) m.top = power_above(reach);
-  return m;
-}
-
-/* fp16 leaves floats but e4m3 where they lie in its own fields, off by the ratio of the biases, and brings codebooks'
- * largest value near 2^15; with bf16 floats are themselves (lpg_gemm_scaling.field_power is taken off elsewhere), and
- * the largest value is below 1. */
-static magnitudes real_magnitudes(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  const int bf16 = x_type == LPGEMM_BF16;
-  magnitudes m = {bf16 ? 0 : 15, bf16 ? 0 : 14};
-  if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) {
-    const int e = lpg_exponent_bits(d->type), bias = (1 << (e - 1)) - 1;
-    const int off = lpg_is_halved(d->type, x_type) ? 1 : bf16 || d->type == LPGEMM_E4M3 ? 0 : 15 - bias;
-    m.top = (1 << e) - bias - off;
-    m.low = 1 - bias - off - lpg_low_field(d->type);
-    return m;
-  }
-  double most = 0.0, least = INFINITY;
-  for (int i = 0; i < 1 << lpg_bits(d->type); i++) {
-    const double magnitude = fabs((double)d->codebook[i]);
-    if (magnitude > most) most = magnitude;
-    if (magnitude > 0.0 && magnitude < least) least = magnitude;
-  }
-  if (most > 0.0) m.low = m.top - 1 - ilogb(most) + ilogb(least);
-  return m;
-}
-
-static magnitudes magnitudes_of(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  return lpg_is_integer_kind(d->type) ? integer_magnitudes(d) : real_magnitudes(d, x_type);
-}
+#include "../operand/scaled.h"
 
 /* ---- scales ---- */
-
-/* fp16: products with the largest scale stay below 2^15. */
-static int scale_exponent(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
-  const int top = magnitudes_of(d, x_type).top;
-  return x_type == LPGEMM_BF16 ? 0 : top < 0 ? 14 : 14 - top;
-}
-
-/* The largest difference of the exponents of a row's scales with which no scale and no scaled weight falls below the
- * normal numbers of X's type, and with which, where a scale is the sum of two numbers, the products with the second one
- * are known to an eighth of that rounding. */
-static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type, const lpg_gemm_scaling *s) {
-  const int exponent = s->exponent, product = magnitudes_of(d, x_type).low + exponent - s->field_power;
-  const int least = x_type == LPGEMM_BF16 ? -126 : -14, digits = x_type == LPGEMM_BF16 ? 8 : 11;
-  if (d->scale_type == x_type) return product < exponent ? product - least : exponent - least;
-  const int products = product - least - 4, low_parts = exponent - least - digits + 8;
-  return products < low_parts ? products : low_parts;
-}
 
 /* The stored integer that stands for zero. */
 static double center_of(const lpgemm_weight_desc_t *d) {
@@ -94,7 +28,7 @@ static int small_zeros(const lpgemm_weight_desc_t *d) {
 /* How far apart, as powers of two, the scaled weights of a row may be. */
 static int reach_of(const lpg_packed *weights, uint32_t scale_span) {
   const lpg_values *v = &weights->values;
-  return v->most > 0.0 ? power_above(v->most) - ilogb(v->least) + (int)scale_span : 0;
+  return v->most > 0.0 ? lpg_power_above(v->most) - ilogb(v->least) + (int)scale_span : 0;
 }
 
 /* Powers of two from near the bound of a row's weights to normal numbers of X's type. */
@@ -193,7 +127,7 @@ lpg_gemm_scaling lpgemm_i_gemm_scaling(const lpg_packed *weights, lpgemm_dtype_t
   const lpgemm_dtype_t x_type = lpg_half_type(activations);
   lpg_gemm_scaling s;
   s.on_rows = d->scale_type == 0 || (weights->group.count <= 1 && weights->super.count <= 1);
-  s.exponent = scale_exponent(d, x_type);
+  s.exponent = lpgemm_i_scale_exponent(d, x_type);
   s.field_power = 0;
   s.mode = mode_of(weights, x_type, s.on_rows);
   if (s.mode == LPG_GEMM_SCALES_GROUP && is_near(weights, x_type, scale_span)) {
@@ -283,7 +217,9 @@ const char *lpgemm_i_gemm_scales_refuse(const lpg_problem *problem) {
     return refuses_prepared(weights, x_type, scaling.mode == LPG_GEMM_SCALES_PREPARED_SPLIT, problem->scale_span);
   }
   if (lpg_gemm_has_rests(scaling.mode)) return NULL; /* levels_of() and rests_of() know */
-  if (!scaling.on_rows && (int)problem->scale_span > span_limit(&weights->desc, x_type, &scaling)) {
+  if (!scaling.on_rows &&
+      (int)problem->scale_span > lpgemm_i_scale_span_limit(&weights->desc, x_type, weights->desc.scale_type != x_type,
+                                                           scaling.exponent, scaling.field_power)) {
     return "the scales of a row are too far apart to be multiplied in the type of X";
   }
   return NULL;

@@ -3,6 +3,7 @@
 
 #include "../launch/launch.cuh"
 #include "../operand/operand_args.cuh"
+#include "../operand/scaled.h"
 #include "../operand/x_copy.h"
 #include "stripe.cuh"
 #include "stripe_parts.h"
@@ -54,7 +55,7 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a, const void *ker
   a.n = (int32_t)weights.desc.n;
   a.m = (int32_t)call.problem.m;
   a.exponents = (const int8_t *)call.section[LPG_SECTION_ROW_EXPONENTS];
-  a.scale_exponent = lpg_stripe_scale_exponent(&weights, call.problem.x_type == LPGEMM_BF16);
+  a.scale_exponent = lpgemm_i_scale_exponent(&weights.desc, lpg_half_type(call.problem.x_type));
   a.k = (int32_t)weights.desc.k;
   a.ldx = call.ldx;
   a.x = call.x;
@@ -65,8 +66,9 @@ static lpgemm_status_t run_stripe(lpg_call call, stripe_args &a, const void *ker
   return lpgemm_i_cuda_stripe_add(&call, &p, may_shift ? 1.0f : a.scale_data.factor, a.partials);
 }
 
-/* The instances: `use` gets the one that the plan asks for. Zeros and small groups have one work tile, and scales of
- * small groups come the way that zeros do: every instance takes a second or two of compiling. */
+/* The instances that do not scale weights: `use` gets the one that the plan asks for. Zeros and small groups have one
+ * work tile, and scales of small groups come the way that zeros do: every instance takes a second or two of compiling.
+ */
 template <class X, template <class, int> class Dequantiser, int Bits, class Use>
 static lpgemm_status_t with_instance(const lpg_stripe_plan &p, Use use) {
   constexpr int warps = LPG_STRIPE_WARPS;
@@ -92,7 +94,7 @@ static lpgemm_status_t with_scaled(const lpg_stripe_plan &p, Use use) {
     }
     return use(traits());
   }
-  return LPGEMM_SUCCESS;
+  return LPGEMM_INTERNAL_ERROR;
 }
 
 /* All instances. */
@@ -119,13 +121,18 @@ static lpgemm_status_t run_instance(const lpg_call &call) {
 /* Loads every instance: by all plans that ask for one. */
 template <class X, template <class, int> class Dequantiser, int Bits>
 static lpgemm_status_t load_instances(const lpg_device *device) {
-  constexpr int unit_k = lpg_stripe_k(Bits, Dequantiser<X, Bits>::centered), groups[] = {1, unit_k / 32, unit_k / 16};
+  using one = Dequantiser<X, Bits>;
+  constexpr int unit_k = lpg_stripe_k(Bits, one::centered), groups[] = {1, unit_k / 32, unit_k / 16};
+  constexpr bool is_float = !one::centered && one::table_bytes == 0;
   const int rows[] = {32, 64, LPG_STRIPE_SCALED_M};
   for (int i = 0; i < 18; i++) {
     lpg_stripe_plan p = {};
     p.tile_m = rows[i % 3];
     p.zeros = i / 3 % 2;
     p.scale_groups = groups[i / 6];
+    if (p.tile_m == LPG_STRIPE_SCALED_M &&
+        !lpg_stripe_has_scaled(Bits, one::centered, is_float, p.scale_groups, unit_k))
+      continue;
     LPG_TRY((with_any<X, Dequantiser, Bits>(
         p, [&](auto traits) { return load_kernels(device, stripe_kernel<decltype(traits)>); })));
   }

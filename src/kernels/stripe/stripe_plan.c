@@ -5,6 +5,7 @@
 
 #include "../operand/center.h"
 #include "../operand/limits.h"
+#include "../operand/scaled.h"
 #include "../operand/x_copy.h"
 #include "../plan/rates.h"
 
@@ -41,21 +42,12 @@ static int has_rest(const lpgemm_weight_desc_t *d, const lpg_center *center) {
   return d->zero == LPGEMM_ZERO_MINIMUM || lpg_is_real(d->zero_type) || lpg_kind(d->type) != LPGEMM_KIND_UINT;
 }
 
-/* The largest difference of the exponents of a row's scales with which scaled weights keep their digits: by fp16 X
- * scales and products are normal numbers, but for e2m1 by powers of two, which are exact down to 2^-23. */
-static int span_limit(const lpg_packed *w, int bf16) {
-  const lpgemm_weight_desc_t *d = &w->desc;
-  if (bf16) return 120;
-  if (lpg_kind(d->type) == LPGEMM_KIND_FLOAT) return d->scale_type == LPGEMM_E8M0 ? 22 : 13;
-  if (lpg_is_integer_kind(d->type)) return 28 - w->bits;
-  float most = 0.0f, least = INFINITY;
-  for (int i = 0; i < 1 << w->bits; i++) {
-    const float magnitude = fabsf(d->codebook[i]);
-    most = fmaxf(most, magnitude);
-    if (magnitude > 0.0f) least = fminf(least, magnitude);
-  }
-  const int products = most > 0.0f ? 27 - (ilogbf(most) - ilogbf(least)) : 0;
-  return products < 13 ? products : 13; /* the largest scale is near 2^-1 */
+/* The largest difference of the exponents of a row's scales for which weights are scaled. Powers of two times e2m1 are
+ * exact 2^9 below fp16's normal numbers, too. */
+static int span_limit(const lpgemm_weight_desc_t *d, lpgemm_dtype_t x_type) {
+  const int is_sum = x_type == LPGEMM_BF16 && d->scale_type == LPGEMM_F16;
+  const int limit = lpgemm_i_scale_span_limit(d, x_type, is_sum, lpgemm_i_scale_exponent(d, x_type), 0);
+  return d->scale_type == LPGEMM_E8M0 ? limit + 9 : limit;
 }
 
 /* Whether weights may be scaled before they are multiplied: of one level of scales; zeros are codes. */
@@ -73,7 +65,7 @@ static int may_scale(const lpg_problem *problem) {
   if (!lpg_stripe_has_scaled(w->bits, is_integer, is_float, groups, lpg_stripe_k_of(w))) return 0;
   if (d->scale_type != scale || d->super_scale_type || (is_float && d->type != LPGEMM_FLOAT(2, 1))) return 0;
   if (is_integer && (has_rest(d, &center) || (center.per_group && d->zero_type != LPGEMM_U8))) return 0;
-  return (int)problem->scale_span <= span_limit(w, bf16);
+  return (int)problem->scale_span <= span_limit(d, bf16 ? LPGEMM_BF16 : LPGEMM_F16);
 }
 
 /* Bytes of the sums of X. */

@@ -72,15 +72,6 @@ LPG_FN int lpg_stripe_has_scaled(int bits, int is_integer, int is_float, int sca
   return scale_groups == 1 || ((bits == 4 || bits == 8) && scale_groups == unit_k / 32);
 }
 
-/* A row's largest scale is brought near 2^this. By fp16 X products with integers less their zeros stay below 2^15 then,
- * as those with codebooks do, whose largest value is near 2^15 itself; e2m1 lies in fp16's fields, 2^14 times smaller.
- */
-static inline int lpg_stripe_scale_exponent(const lpg_packed *weights, int bf16) {
-  const lpgemm_dtype_t type = weights->desc.type;
-  if (bf16) return 0;
-  return lpg_is_integer_kind(type) ? 14 - weights->bits : lpg_kind(type) == LPGEMM_KIND_FLOAT ? 14 : -1;
-}
-
 /* Everything a kernel needs to know of the cut. Places in shared memory count from its first byte. */
 typedef struct lpg_stripe_plan {
   int32_t warps, tile_m;    /* of a work tile: 32 rows of W a warp; rows of X */
